@@ -1,0 +1,1 @@
+"""swmodel: a distributed, differentiable shallow-water ocean model."""

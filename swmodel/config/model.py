@@ -1,0 +1,154 @@
+"""The options of a run: one frozen, typed section for each table of the TOML file.
+
+These classes are the single source for validation, command-line overrides (`-s section.key=value`),
+the commented template of `swmodel init` and the resolved `config.toml` of a run folder. Units stand
+with each option; inside the model everything is SI.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, SerializeAsAny
+
+from .duration import parse_duration
+
+Duration = Annotated[float, BeforeValidator(parse_duration), Field(gt=0)]
+
+
+def option(default: Any, unit: str, doc: str, **constraints) -> Any:
+    """A configuration key with its default, its unit ("" for text and switches) and one line of help."""
+    extra = {"unit": unit}
+    if callable(default):
+        return Field(default_factory=default, description=doc, json_schema_extra=extra, **constraints)
+    return Field(default, description=doc, json_schema_extra=extra, **constraints)
+
+
+class Section(BaseModel):
+    """A table of the configuration: frozen, and strict about unknown keys."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False, validate_default=True)
+
+
+class CaseOptions(Section):
+    """Options that a case adds in the table `[case]`; subclassed in the file of the case."""
+
+    name: str = option("jet", "", "name of the case, one of `swmodel cases`")
+
+
+class Grid(Section):
+    """Uniform C-grid of ny rows by nx columns."""
+
+    nx: int = option(360, "cells", "cells in x (west to east)", ge=1)
+    ny: int = option(180, "cells", "cells in y (south to north)", ge=1)
+    dx: float = option(5e3, "m", "cell size in x", gt=0)
+    dy: float = option(5e3, "m", "cell size in y", gt=0)
+    periodic_x: bool = option(True, "", "x is a ring; false puts walls at the west and the east")
+    periodic_y: bool = option(False, "", "y is a ring; false puts walls at the south and the north")
+    origin: Literal["edge", "centre", "middle"] = option(
+        "edge", "", "where x = y = 0: south-west edge, centre of the first cell, or middle of the domain"
+    )
+
+
+class Physics(Section):
+    """Constants of the fluid and of the planet."""
+
+    gravity: float = option(9.81, "m s-2", "acceleration of gravity", gt=0)
+    depth: float = option(100.0, "m", "resting depth where the case or a file gives none", gt=0)
+    density: float = option(1025.0, "kg m-3", "density, which turns wind stress into acceleration", gt=0)
+    f0: float = option(0.0, "s-1", "Coriolis parameter at y = 0")
+    beta: float = option(0.0, "m-1 s-1", "change of the Coriolis parameter with y")
+    viscosity: float = option(0.0, "m2 s-1", "harmonic viscosity", ge=0)
+    biharmonic_viscosity: float = option(0.0, "m4 s-1", "biharmonic viscosity", ge=0)
+    linear_drag: float = option(0.0, "s-1", "rate of linear bottom drag", ge=0)
+    quadratic_drag: float = option(0.0, "1", "coefficient of quadratic bottom drag", ge=0)
+    slip: Literal["free", "no"] = option("free", "", "free slip or no slip along walls and coasts")
+
+
+class Sponge(Section):
+    """Relaxation to rest along the sides of the domain."""
+
+    rate: float = option(0.0, "s-1", "relaxation rate at the side; 0 switches the sponge off", ge=0)
+    width: float = option(0.0, "m", "distance over which the rate falls to zero, as a parabola", ge=0)
+    sides: tuple[Literal["west", "east", "south", "north"], ...] = option(
+        ("west", "east", "south", "north"), "", "sides with a sponge"
+    )
+
+
+class Scheme(Section):
+    """Discretisation in space."""
+
+    vorticity_flux: Literal["energy", "enstrophy", "arakawa_lamb"] = option(
+        "energy", "", "flux of potential vorticity: what it conserves"
+    )
+
+
+class Time(Section):
+    """Discretisation in time."""
+
+    stepper: Literal["ab2", "ab3", "rk3", "rk4", "leapfrog"] = option("ab2", "", "time stepper")
+    dt: Duration | None = option(None, "s", "time step; without it, the CFL number gives one")
+    cfl: float = option(
+        0.15, "1", "(|u| + sqrt(g h)) dt sqrt(1/dx2 + 1/dy2) of the initial state, where dt is not given", gt=0
+    )
+    ab2_epsilon: float = option(0.1, "1", "ab2 weights are 1.5 + epsilon and -(0.5 + epsilon)", ge=0)
+    robert_asselin: float = option(0.05, "1", "coefficient of the leapfrog's Robert-Asselin filter", ge=0, lt=1)
+
+
+class Run(Section):
+    """How long, how precisely and on what to compute."""
+
+    steps: int | None = option(None, "steps", "length of the run in steps (or give days)", ge=0)
+    days: float | None = option(None, "days", "length of the run in model days (or give steps)", ge=0)
+    dtype: Literal["float32", "float64"] = option("float32", "", "precision of the state")
+    executor: Literal["auto", "xla", "reference"] = option("auto", "", "who computes a block")
+    transport: Literal["auto", "serial", "mpi"] = option("auto", "", "how blocks talk to each other")
+    nproc: int = option(1, "processes", "number of MPI processes", ge=1)
+    layout: str = option("", "", "blocks in y and x, as 2x3; empty chooses the shortest halos", pattern=r"^(\d+x\d+)?$")
+    reproducible: bool = option(False, "", "the same bits for every layout, some percent slower")
+
+
+class Input(Section):
+    """NetCDF files in place of formulas: "FILE.nc" (found by standard name) or "FILE.nc:variable"."""
+
+    depth: str = option("", "", "resting depth, m, at cell centres")
+    mask: str = option("", "", "1 water, 0 land, at cell centres")
+    wind_x: str = option("", "", "eastward wind stress, Pa, at cell centres")
+    wind_y: str = option("", "", "northward wind stress, Pa, at cell centres")
+    linear_drag: str = option("", "", "rate of linear drag, s-1, at cell centres")
+    eta: str = option("", "", "initial sea level, m, at cell centres")
+    u: str = option("", "", "initial eastward velocity, m s-1, on east faces")
+    v: str = option("", "", "initial northward velocity, m s-1, on north faces")
+
+
+FieldName = Literal["h", "u", "v", "eta", "zeta", "q", "speed"]
+
+
+class Output(Section):
+    """What is written, and how often. The initial and the final state always are."""
+
+    every: Duration | None = option(None, "s", 'model time between snapshots, as seconds or "6 h"')
+    every_steps: int | None = option(None, "steps", "steps between snapshots (or give every)", ge=1)
+    fields: tuple[FieldName, ...] = option(("h", "u", "v", "eta", "zeta"), "", "fields in each snapshot")
+    means: tuple[FieldName, ...] = option((), "", "fields averaged over the steps between snapshots")
+    diagnostics_every_steps: int | None = option(
+        None, "steps", "steps between records of mass, energy, ... ; without it, those of the snapshots", ge=1
+    )
+
+
+class Config(Section):
+    """A complete run. `case` is the options class of the named case."""
+
+    case: SerializeAsAny[CaseOptions] = option(CaseOptions, "", "")
+    grid: Grid = option(Grid, "", "")
+    physics: Physics = option(Physics, "", "")
+    sponge: Sponge = option(Sponge, "", "")
+    scheme: Scheme = option(Scheme, "", "")
+    time: Time = option(Time, "", "")
+    run: Run = option(Run, "", "")
+    input: Input = option(Input, "", "")
+    output: Output = option(Output, "", "")
+
+
+#: Keys of which only one may be given; a later source (file, command line) replaces an earlier one.
+ALTERNATIVES = (("run", "steps", "days"), ("time", "dt", "cfl"), ("output", "every", "every_steps"))
