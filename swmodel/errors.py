@@ -1,0 +1,42 @@
+"""Errors that users meet, and the exit code of the program for each.
+
+0 done, 2 usage or configuration, 3 environment (MPI, JAX, device), 4 numerical, 5 files, 70 internal, 75 stopped early.
+"""
+
+from __future__ import annotations
+
+INTERNAL = 70
+STOPPED = 75
+
+
+class UsageError(Exception):
+    """The command line or the configuration asks for what cannot be done."""
+
+    exit_code = 2
+
+
+class SetupError(Exception):
+    """MPI, JAX or a device is missing or does not work."""
+
+    exit_code = 3
+
+
+class NumericalError(Exception):
+    """The solution blew up. Raised on all processes together."""
+
+    exit_code = 4
+
+
+class FilesError(Exception):
+    """A file or folder cannot be read or written."""
+
+    exit_code = 5
+
+
+def exit_code(error: BaseException) -> int:
+    """The exit code for an exception: its attribute `exit_code`, 5 for OSError, 75 for an interrupt, otherwise 70."""
+    if isinstance(error, KeyboardInterrupt):
+        return STOPPED
+    if isinstance(error, OSError):
+        return FilesError.exit_code
+    return getattr(error, "exit_code", INTERNAL)

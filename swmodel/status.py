@@ -1,0 +1,32 @@
+"""The state of a run, status.json in its folder: written whole or not at all."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+
+NAME = "status.json"
+
+
+def write_status(directory, **keys):
+    """Write `keys` (JSON values; state, exit_code, steps, ...) as the status of the run in `directory`.
+
+    A reader sees the old file or the new one, never a part: written under another name, synced, renamed.
+    """
+    path = Path(directory) / NAME
+    temporary = path.with_suffix(".tmp")
+    with temporary.open("w") as file:
+        json.dump(keys, file, indent=2)
+        file.write("\n")
+        file.flush()
+        os.fsync(file.fileno())
+    temporary.replace(path)
+
+
+def read_status(directory) -> dict:
+    """The status of the run in `directory`; empty where there is none."""
+    try:
+        return json.loads((Path(directory) / NAME).read_text())
+    except FileNotFoundError:
+        return {}
