@@ -9,16 +9,16 @@ from .operators import Patch, dx_c, dx_f, dy_c, dy_f, mx_c, mx_f, my_c, my_f
 
 def laplacian_u(u: Patch, grid) -> Patch:
     """L(u) = d_x d_x u + d_y (s d_y u) on open u faces, m-1 s-1; s weights the tangential stress at the boundary."""
-    stress_xx = dx_c(u) / grid.dx
-    stress_xy = grid.slip * (dy_f(u) / grid.dy)
-    return grid.open_u * (dx_f(stress_xx) / grid.dx + dy_c(stress_xy) / grid.dy)
+    stress_xx = dx_c(u) * grid.rdx
+    stress_xy = grid.slip * (dy_f(u) * grid.rdy)
+    return grid.open_u * (dx_f(stress_xx) * grid.rdx + dy_c(stress_xy) * grid.rdy)
 
 
 def laplacian_v(v: Patch, grid) -> Patch:
     """L(v) = d_x (s d_x v) + d_y d_y v on open v faces, m-1 s-1."""
-    stress_yx = grid.slip * (dx_f(v) / grid.dx)
-    stress_yy = dy_c(v) / grid.dy
-    return grid.open_v * (dx_c(stress_yx) / grid.dx + dy_f(stress_yy) / grid.dy)
+    stress_yx = grid.slip * (dx_f(v) * grid.rdx)
+    stress_yy = dy_c(v) * grid.rdy
+    return grid.open_v * (dx_c(stress_yx) * grid.rdx + dy_f(stress_yy) * grid.rdy)
 
 
 def biharmonic(laplacian, velocity: Patch) -> Patch:

@@ -1,0 +1,107 @@
+"""Who computes a block: one class for each, with the same four methods, in the registry EXECUTORS.
+
+    start(state) -> carry         the carry before the first step, from a State of NumPy arrays
+    compile(carry) -> seconds     prepare `advance`; how long that took
+    advance(carry, n) -> carry    n steps; the carry given is used up
+"""
+
+from __future__ import annotations
+
+import time
+
+import jax
+import jax.numpy as jnp
+
+from .dynamics import Params, Scheme, tendency
+from .grid import Grid, as_patches, scheme_of
+from .operators import Patch
+from .reference import Reference
+from .state import Carry, State
+from .timestep import method_of
+from .transport.halo import pad
+
+
+def make_step(scheme: Scheme, method, transport):
+    """The function step(carry, grid, params, dt) -> carry of one block, to be jitted or differentiated.
+
+    Args:
+        scheme: the terms of the tendency.
+        method: the time stepper (`timestep.method_of`).
+        transport: how the block gets its halos; one exchange for each tendency.
+
+    Grid and Params are arguments rather than constants of the program: compiling stays fast, and derivatives with
+    respect to them are there for the asking.
+    """
+    width, shape = scheme.width, transport.block.shape
+
+    def block_tendency(state: State, grid: Grid, params: Params) -> State:
+        padded = pad(state, width, transport.shift)
+        patches = State(*(Patch(field, (-width, -width)) for field in padded))
+        result = tendency(patches, as_patches(grid, width), as_patches(params, width), scheme)
+        return State(*(field.on(shape) for field in result))
+
+    def step(carry: Carry, grid: Grid, params: Params, dt) -> Carry:
+        return method.step(lambda state: block_tendency(state, grid, params), carry, dt)
+
+    return step
+
+
+class Xla:
+    """The dynamics in jax.numpy, compiled by XLA, on every transport."""
+
+    name = "xla"
+
+    def __init__(self, config, transport, grid: Grid, params: Params):
+        self.method = method_of(config.time.stepper, config.time.ab2_epsilon, config.time.robert_asselin)
+        self.step = make_step(scheme_of(config), self.method, transport)
+        self.grid, self.params = jax.tree.map(jnp.asarray, (grid, params))
+        self.dt = jnp.asarray(config.time.dt, config.run.dtype)
+        self._program = None
+
+    def start(self, state: State) -> Carry:
+        """The carry before the first step."""
+        state = jax.tree.map(jnp.array, state)
+        memory = jax.tree.map(jnp.array, self.method.remember(state))
+        return Carry(state, memory, jnp.zeros((), jnp.int32))
+
+    def compile(self, carry: Carry) -> float:
+        """Compile the loop over steps, for any number of them; seconds taken."""
+        begin = time.perf_counter()
+
+        def loop(carry, grid, params, dt, n):
+            return jax.lax.fori_loop(0, n, lambda _, c: self.step(c, grid, params, dt), carry)
+
+        program = jax.jit(loop, donate_argnums=0)
+        self._program = program.lower(carry, self.grid, self.params, self.dt, jnp.int32(0)).compile()
+        return time.perf_counter() - begin
+
+    def advance(self, carry: Carry, n: int) -> Carry:
+        """The carry n steps later, when it is there. The carry given is used up."""
+        if self._program is None:
+            self.compile(carry)
+        return jax.block_until_ready(self._program(carry, self.grid, self.params, self.dt, jnp.int32(n)))
+
+
+class NumpyReference:
+    """The reference in plain NumPy, on one process."""
+
+    name = "reference"
+
+    def __init__(self, config, transport, grid: Grid, params: Params):
+        self.model = Reference(config)
+        self.dt = config.time.dt
+
+    def start(self, state: State) -> Carry:
+        """The carry before the first step."""
+        return self.model.start(state)
+
+    def compile(self, carry: Carry) -> float:
+        """Nothing to compile."""
+        return 0.0
+
+    def advance(self, carry: Carry, n: int) -> Carry:
+        """The carry n steps later."""
+        return self.model.advance(carry, n, self.dt)
+
+
+EXECUTORS = {executor.name: executor for executor in (Xla, NumpyReference)}

@@ -1,0 +1,37 @@
+"""Means over time of the fields, updated after every step."""
+
+from __future__ import annotations
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from .state import State
+
+
+class Means:
+    """Running means of derived fields, in the precision of the run.
+
+    Args:
+        evaluate: State -> dict of the fields to average, name -> array [y, x]; jitted together with the update.
+    """
+
+    def __init__(self, evaluate):
+        def update(means, count, state: State):
+            return jax.tree.map(lambda mean, x: mean + (x - mean) / count.astype(x.dtype), means, evaluate(state))
+
+        self._update = jax.jit(update)
+        self._zero = jax.jit(lambda state: jax.tree.map(jnp.zeros_like, evaluate(state)))
+        self._means, self._count = None, 0
+
+    def add(self, state: State) -> None:
+        """Take the fields of one more step into the means."""
+        if self._means is None:
+            self._means = self._zero(state)
+        self._count += 1
+        self._means = self._update(self._means, jnp.asarray(self._count), state)
+
+    def take(self) -> dict[str, np.ndarray] | None:
+        """The means since the last call, None where there was no step; starts anew."""
+        means, self._means, self._count = self._means, None, 0
+        return None if means is None else {name: np.asarray(mean) for name, mean in means.items()}

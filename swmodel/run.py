@@ -1,0 +1,131 @@
+"""The run as configured: steps, and between them output, diagnostics, health and progress, into a run folder."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+from .config import to_toml
+from .errors import STOPPED, exit_code
+from .means import Means
+from .output import Diagnostics, Output
+from .schedule import Schedule
+from .status import write_status
+
+#: Wall-clock seconds between two looks at the clock, the state's health and the progress line.
+CHUNK_SECONDS = 0.5
+
+
+def run(simulation, directory, progress=None, command_line: str = "") -> None:
+    """Run `simulation` from its present step to the end of its configuration; called by all processes together.
+
+    Leaves in `directory` (made if need be): config.toml, output.nc, diagnostics.nc and status.json, the last one written
+    last, whatever happens.
+
+    Args:
+        simulation: a Simulation.
+        directory: the run folder.
+        progress: called on rank 0 with a dict after each chunk of steps (see `event`).
+        command_line: recorded in the files' history.
+
+    Raises:
+        NumericalError: the solution blew up.
+        FilesError: a file could not be written.
+    """
+    directory, begin = Path(directory), time.perf_counter()
+    if simulation.transport.rank == 0:
+        directory.mkdir(parents=True, exist_ok=True)
+        (directory / "config.toml").write_text(to_toml(simulation.config))
+    simulation.transport.barrier()
+    state, code = "failed", exit_code(RuntimeError())
+    try:
+        _loop(simulation, directory, progress, command_line)
+        state, code = "completed", 0
+    except BaseException as error:
+        code = exit_code(error)
+        state = "stopped" if code == STOPPED else "failed"
+        raise
+    finally:
+        if simulation.transport.rank == 0:
+            write_status(directory, **status(simulation, state, code, time.perf_counter() - begin))
+
+
+def _loop(simulation, directory: Path, progress, command_line: str) -> None:
+    config, transport = simulation.config, simulation.transport
+    options, steps = config.output, config.run.steps
+    snapshots = Schedule(simulation.dt, steps, options.every_steps, options.every)
+    records = snapshots
+    if options.diagnostics_every_steps:
+        records = Schedule(simulation.dt, steps, options.diagnostics_every_steps)
+    means = Means(simulation.traced(options.means)) if options.means else None
+    numbers, chunk, begin = {}, 1, time.perf_counter()
+    output = Output(directory / "output.nc", config, transport, command_line=command_line)
+    series = Diagnostics(directory / "diagnostics.nc", config, transport, command_line=command_line)
+    try:
+        while True:
+            step = simulation.step
+            if snapshots.due(step):
+                output.write(step, simulation.time, simulation.fields(options.fields), means and means.take())
+            if records.due(step):
+                numbers = simulation.diagnostics()
+                series.write(step, simulation.time, numbers)
+            if progress and transport.rank == 0:
+                progress(event(simulation, numbers, time.perf_counter() - begin))
+            if step == steps:
+                break
+            until = min(snapshots.next(step), records.next(step), step + chunk)
+            if means:
+                _advance_with_means(simulation, means, until - step)
+            else:
+                simulation.advance(until - step)
+            simulation.check()
+            chunk = transport.broadcast(max(1, int(CHUNK_SECONDS * simulation.step / simulation.loop_seconds)))
+    finally:
+        output.close()
+        series.close()
+
+
+def _advance_with_means(simulation, means: Means, steps: int) -> None:
+    for _ in range(steps):
+        simulation.advance(1)
+        means.add(simulation.carry.state)
+
+
+def speed(simulation) -> float:
+    """Cell updates per second of the time loop so far, compilation and writing apart."""
+    cells = simulation.config.grid.nx * simulation.config.grid.ny
+    return simulation.step * cells / simulation.loop_seconds if simulation.loop_seconds else 0.0
+
+
+def event(simulation, numbers: dict, wall_seconds: float) -> dict:
+    """What a progress display shows: steps, times, speed, and the latest CFL number and energy."""
+    step, steps = simulation.step, simulation.config.run.steps
+    return {
+        "step": step,
+        "steps": steps,
+        "model_seconds": simulation.time,
+        "cell_updates_per_second": speed(simulation),
+        "cfl": numbers.get("cfl"),
+        "energy": numbers.get("energy"),
+        "wall_seconds": wall_seconds,
+        "eta_seconds": wall_seconds * (steps - step) / step if step else None,
+    }
+
+
+def status(simulation, state: str, code: int, wall_seconds: float) -> dict:
+    """The contents of status.json."""
+    run = simulation.config.run
+    return {
+        "state": state,
+        "exit_code": code,
+        "steps": simulation.step,
+        "model_seconds": simulation.time,
+        "wall_seconds": wall_seconds,
+        "compile_seconds": simulation.compile_seconds,
+        "cell_updates_per_second": speed(simulation),
+        "nproc": simulation.transport.size,
+        "layout": list(simulation.block.layout),
+        "executor": run.executor,
+        "transport": simulation.transport.name,
+        "dtype": run.dtype,
+    }

@@ -1,0 +1,41 @@
+"""When something is due: after every so many steps, or at the first step past every so many model seconds."""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+
+class Schedule(NamedTuple):
+    """Steps at which an event is due, besides the first and the last; never in between if nothing is given."""
+
+    dt: float
+    last: int
+    steps: int | None = None
+    seconds: float | None = None
+
+    def due(self, step: int) -> bool:
+        """Whether the event is due after `step` steps."""
+        return step == self.last or step == self.next(step - 1) or step == 0
+
+    def next(self, step: int) -> int:
+        """The first step after `step` at which the event is due; not beyond the last."""
+        if step < 0:
+            return 0
+        if self.steps:
+            following = (step // self.steps + 1) * self.steps
+        elif self.seconds:
+            following = self._at(self._count(step) + 1)
+        else:
+            following = self.last
+        return min(max(following, step + 1), self.last)
+
+    def _at(self, count: int) -> int:
+        # The tolerance keeps rounding of seconds / dt from moving an event that falls on a step to the next one.
+        return math.ceil(count * self.seconds / self.dt - 1e-6)
+
+    def _count(self, step: int) -> int:
+        count = int(step * self.dt / self.seconds)
+        while self._at(count + 1) <= step:
+            count += 1
+        return count

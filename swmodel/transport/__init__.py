@@ -1,0 +1,24 @@
+"""How blocks talk to each other: the only door to other processes.
+
+A transport has `block`, `rank`, `size`, `name`; `shift` for the halos inside jitted programs; and for use between them,
+by all ranks in the same order from the main thread, `gather_rows`, `reduce`, `broadcast`, `any`, `barrier`, `abort`.
+"""
+
+from __future__ import annotations
+
+from ..decomposition import block
+
+
+def connect(name: str, layout: tuple[int, int], ny: int, nx: int):
+    """The transport called `name` with this process's block of a grid of ny by nx cells.
+
+    Raises:
+        ImportError: mpi4jax or mpi4py is not installed.
+    """
+    if name == "serial":
+        from .serial import Serial
+
+        return Serial(block(0, (1, 1), ny, nx))
+    from .mpi import Mpi, world_rank
+
+    return Mpi(block(world_rank(), layout, ny, nx))
