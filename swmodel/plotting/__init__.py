@@ -1,0 +1,8 @@
+"""Pictures of a run, drawn from its NetCDF files alone: `plot`, `plot_diagnostics`, `animate`."""
+
+from .animation import animate
+from .dataset import PlotError
+from .diagnostics import plot_diagnostics
+from .maps import plot
+
+__all__ = ["PlotError", "animate", "plot", "plot_diagnostics"]

@@ -1,0 +1,156 @@
+"""Reading the NetCDF files of a run: which fields and records there are, and one record of one field."""
+
+from __future__ import annotations
+
+import difflib
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import netCDF4
+import numpy as np
+
+from ..run_folder import OUTPUT
+
+#: Locations of SGRID: 1 where the points lie half a cell east, north of the centres.
+STAGGER = {"face": (0, 0), "edge1": (1, 0), "edge2": (0, 1), "node": (1, 1)}
+
+
+class PlotError(ValueError):
+    """A file of a run is missing, or does not hold what is asked of it."""
+
+    exit_code = 2
+
+
+@dataclass(frozen=True)
+class Map:
+    """One record of one field.
+
+    Attributes:
+        name, long_name, units: as in the file.
+        values: [y, x], masked on land.
+        x, y: positions of the points, m.
+        location: where the points lie: face, edge1, edge2 or node (SGRID).
+    """
+
+    name: str
+    long_name: str
+    units: str
+    values: np.ma.MaskedArray
+    x: np.ndarray
+    y: np.ndarray
+    location: str
+
+    @property
+    def domain(self) -> tuple[float, float, float, float]:
+        """West, east, south and north edge of the domain, m. East faces, north faces and corners end on its edge."""
+        (dx, dy), (east, north) = self.spacing, STAGGER[self.location]
+        half_x, half_y = 0.5 * dx, 0.5 * dy
+        return (
+            self.x[0] - half_x - east * half_x,
+            self.x[-1] + half_x - east * half_x,
+            self.y[0] - half_y - north * half_y,
+            self.y[-1] + half_y - north * half_y,
+        )
+
+    @property
+    def spacing(self) -> tuple[float, float]:
+        """dx and dy, m; of an axis with one point the other's."""
+        steps = [float(c[1] - c[0]) if c.size > 1 else None for c in (self.x, self.y)]
+        return steps[0] or steps[1] or 1.0, steps[1] or steps[0] or 1.0
+
+    def thinned(self, limit: int) -> Map:
+        """Every n-th row and column, with the smallest n that leaves at most `limit` of each."""
+        n = -(-max(self.values.shape) // limit)
+        return replace(self, values=self.values[::n, ::n], x=self.x[::n], y=self.y[::n])
+
+
+def data_file(path, name: str = OUTPUT) -> Path:
+    """The NetCDF file meant by `path`: the file itself, or `name` in the run folder.
+
+    Raises:
+        PlotError: there is no such file.
+    """
+    path = Path(path)
+    if path.is_dir():
+        if not (path / name).is_file():
+            raise PlotError(f"{path} holds no {name}: it is not the folder of a run, or nothing was written yet")
+        return path / name
+    if not path.is_file():
+        raise PlotError(f"there is no file or folder {path}")
+    return path
+
+
+def open_data(path: Path) -> netCDF4.Dataset:
+    """The open file, to be used in a `with`.
+
+    Raises:
+        PlotError: it is not a NetCDF file.
+    """
+    try:
+        return netCDF4.Dataset(path)
+    except OSError as error:
+        raise PlotError(f"{path} cannot be read as NetCDF ({error.strerror or error})") from None
+
+
+def field_names(data: netCDF4.Dataset) -> list[str]:
+    """The variables on the grid: those whose last two dimensions are y and x."""
+    return [name for name, v in data.variables.items() if v.ndim >= 2 and is_axis(v, -2, "y") and is_axis(v, -1, "x")]
+
+
+def is_axis(variable, place: int, letter: str) -> bool:
+    return variable.dimensions[place].startswith(f"{letter}_")
+
+
+def find_field(data: netCDF4.Dataset, name: str) -> netCDF4.Variable:
+    """The field called `name`.
+
+    Raises:
+        PlotError: there is none; the message suggests a similar name or lists them all.
+    """
+    names = field_names(data)
+    if name in names:
+        return data[name]
+    close = difflib.get_close_matches(name, names, 1)
+    hint = f'did you mean "{close[0]}"?' if close else f"there are {', '.join(names) or 'none'}"
+    raise PlotError(f'no field "{name}" in {data.filepath()}; {hint}')
+
+
+def seconds(data: netCDF4.Dataset) -> np.ndarray:
+    """Model time of every record, s; empty for a file without time."""
+    return np.ma.filled(data["time"][:], np.nan).astype(float) if "time" in data.variables else np.empty(0)
+
+
+def find_record(data: netCDF4.Dataset, record: int, time: float | None = None) -> int:
+    """The number of a record from 0 on: number `record` (negative counts from the last), or the nearest to `time` (s).
+
+    Raises:
+        PlotError: there is no such record.
+    """
+    times = seconds(data)
+    if times.size == 0:
+        raise PlotError(f"{data.filepath()} holds no record yet")
+    if time is not None:
+        return int(np.nanargmin(np.abs(times - time)))
+    if not -times.size <= record < times.size:
+        raise PlotError(f"no record {record} in {data.filepath()}; it has 0 to {times.size - 1}")
+    return record % times.size
+
+
+def read_map(data: netCDF4.Dataset, name: str, record: int = -1) -> Map:
+    """One record of a field (of a field without time: the field).
+
+    Raises:
+        PlotError: there is no such field.
+    """
+    variable = find_field(data, name)
+    lead = (record,) * (variable.ndim - 2)
+    y, x = (np.ma.filled(data[dimension][:], np.nan).astype(float) for dimension in variable.dimensions[-2:])
+    return Map(
+        name=name,
+        long_name=getattr(variable, "long_name", name),
+        units=getattr(variable, "units", "1"),
+        values=np.ma.masked_invalid(variable[lead + (slice(None), slice(None))]),
+        x=x,
+        y=y,
+        location=getattr(variable, "location", "face"),
+    )

@@ -1,0 +1,83 @@
+"""Time series of a run: mass, energy, potential enstrophy, extremes of speed and thickness, CFL number."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import matplotlib as mpl
+import numpy as np
+from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
+
+from ..run_folder import DIAGNOSTICS
+from . import style
+from .dataset import PlotError, data_file, open_data, seconds
+from .maps import save
+
+#: The series, in the order of their panels: integrals at the left, extremes at the right.
+SERIES = ("mass", "max_speed", "energy", "min_h", "potential_enstrophy", "cfl")
+
+#: Shown as their relative change since the start, unless they start from zero or change as a whole.
+INTEGRALS = ("mass", "energy", "potential_enstrophy")
+
+COLUMNS = 2
+LINE = "#1f4e79"
+
+
+def plot_diagnostics(path, output=None) -> Path:
+    """Draw the time series of a run into a picture beside them.
+
+    Args:
+        path: run folder, or the file of the time series.
+        output: picture to write (PNG, PDF or SVG by its name); otherwise diagnostics.png beside the data.
+
+    Raises:
+        PlotError: there is no such file, it holds no series, or the picture cannot be written.
+    """
+    file = data_file(path, DIAGNOSTICS)
+    with open_data(file) as data:
+        times = seconds(data)
+        names = [name for name in SERIES if name in data.variables]
+        if not names or times.size == 0:
+            raise PlotError(f"{file} holds no record of {', '.join(SERIES)}")
+        series = [series_of(data[name]) for name in names]
+    with mpl.rc_context(style.RC):
+        return save(draw(times, series), output or file.with_suffix(".png"))
+
+
+def series_of(variable) -> tuple[np.ndarray, str]:
+    """Values and label of a series, in the power of ten that suits it."""
+    values = np.ma.filled(variable[:].astype(float), np.nan)
+    long_name = getattr(variable, "long_name", variable.name.replace("_", " "))
+    units = getattr(variable, "units", "1")
+    if variable.name in INTEGRALS and np.nanmax(np.abs(values - values[0])) < abs(values[0]):
+        values, long_name, units = relative_change(values), f"{long_name}: relative change", "1"
+    exponent = style.power_of_ten(float(np.nanmax(np.abs(values))))
+    return values * 10.0**-exponent, style.label(long_name, units, exponent)
+
+
+def relative_change(values: np.ndarray) -> np.ndarray:
+    """(x - x_0)/|x_0|."""
+    return (values - values[0]) / abs(values[0])
+
+
+def draw(times: np.ndarray, series: list[tuple[np.ndarray, str]]) -> Figure:
+    """One small panel for each series over the same time axis; its label stands above it."""
+    rows = -(-len(series) // COLUMNS)
+    size, unit = style.time_unit(float(times[-1]))
+    figure = Figure(figsize=(7.2, 0.5 + 1.55 * rows), layout="constrained")
+    figure.get_layout_engine().set(w_pad=0.06, h_pad=0.05)
+    panels = figure.subplots(rows, COLUMNS, sharex=True, squeeze=False).flat
+    for number, (axes, (values, label)) in enumerate(zip(panels, series, strict=False)):
+        axes.plot(times / size, values, color=LINE, linewidth=1.1, marker="." if times.size == 1 else "")
+        axes.set_title(label, loc="left", fontsize=8)
+        axes.spines[["top", "right"]].set_visible(False)
+        axes.margins(x=0)
+        axes.xaxis.set_major_locator(MaxNLocator(5, steps=[1, 2, 2.5, 5, 10]))
+        axes.yaxis.set_major_locator(MaxNLocator(4))
+        if number + COLUMNS >= len(series):
+            axes.set_xlabel(f"time ({unit})")
+            axes.tick_params(labelbottom=True)
+    for axes in list(figure.axes)[len(series) :]:
+        axes.remove()
+    return figure

@@ -1,0 +1,258 @@
+"""Maps of the fields of a run: one panel for each field, all of the same record."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import matplotlib as mpl
+import netCDF4
+import numpy as np
+from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
+
+from . import style
+from .dataset import (
+    STAGGER,
+    Map,
+    PlotError,
+    data_file,
+    field_names,
+    find_field,
+    find_record,
+    open_data,
+    read_map,
+    seconds,
+)
+
+#: Fields of the default picture: the first two of these that the file holds.
+PREFERRED = ("zeta", "eta", "speed", "q", "u", "v", "h")
+
+#: Grids with fewer rows or columns than this are drawn as a line along the other axis.
+FEWEST_ROWS = 5
+
+#: Height over width of a panel lies between these; a domain beyond them is stretched.
+FLATTEST, TALLEST = 0.2, 2.0
+
+
+@dataclass(frozen=True)
+class Frame:
+    """Sizes of a figure in inches: a table of panels, each with a colour bar at its right."""
+
+    rows: int
+    columns: int
+    width: float
+    height: float
+    left = 0.64
+    right = 0.84
+    bottom = 0.46
+    top = 0.28
+    between = 0.16
+    bar = 0.11
+    label = 0.49
+
+    @property
+    def size(self) -> tuple[float, float]:
+        across = self.left + self.columns * (self.width + self.right)
+        return across, self.bottom + self.top + self.rows * self.height + (self.rows - 1) * self.between
+
+    def place(self, row: int, column: int) -> tuple[list[float], list[float]]:
+        """Rectangles [left, bottom, width, height] of a panel and its colour bar, as parts of the figure."""
+        across, up = self.size
+        x = self.left + column * (self.width + self.right)
+        y = self.bottom + (self.rows - 1 - row) * (self.height + self.between)
+        panel = [x / across, y / up, self.width / across, self.height / up]
+        bar = [(x + self.width + 0.07) / across, y / up, self.bar / across, self.height / up]
+        return panel, bar
+
+
+def plot(
+    path,
+    fields: Sequence[str] | None = None,
+    record: int = -1,
+    time: float | None = None,
+    output=None,
+) -> Path:
+    """Draw fields of one record into a picture beside the data.
+
+    Args:
+        path: run folder or NetCDF file.
+        fields: names of fields; without them, relative vorticity and sea level, or what the file has of the kind.
+        record: number of the record; negative ones count from the last.
+        time: model time, s; the nearest record is drawn.
+        output: picture to write (PNG, PDF or SVG by its name); otherwise a PNG named after the data and the fields.
+
+    Raises:
+        PlotError: the file, the field or the record does not exist, or the picture cannot be written.
+    """
+    file = data_file(path)
+    with open_data(file) as data:
+        names = chosen(data, fields)
+        times = seconds(data)
+        if any(find_field(data, name).ndim > 2 for name in names) or fields is None:
+            record = find_record(data, record, time)
+            caption = style.clock(times)(times[record])
+        else:
+            caption = ""
+        panels = [read(data, name, record) for name in names]
+    with mpl.rc_context(style.RC):
+        figure = draw(panels, [style.look([panel]) for panel in panels])[0]
+        write_caption(figure, caption)
+        return save(figure, output or default_output(file, fields))
+
+
+def chosen(data: netCDF4.Dataset, fields: Sequence[str] | None) -> list[str]:
+    """The fields asked for, or the default ones."""
+    if fields is not None:
+        return [fields] if isinstance(fields, str) else list(fields)
+    names = field_names(data)
+    found = [name for name in PREFERRED if name in names][:2] or names[:1]
+    if not found:
+        raise PlotError(f"{data.filepath()} holds no field on a grid with dimensions y and x")
+    return found
+
+
+def default_output(file: Path, fields: Sequence[str] | None, suffix: str = ".png") -> Path:
+    """Beside the data: output.png for the default picture, output-eta.png for the field eta."""
+    names = [fields] if isinstance(fields, str) else fields or []
+    return file.with_name("-".join([file.stem, *names]) + suffix)
+
+
+def save(figure: Figure, output) -> Path:
+    """Write a figure.
+
+    Raises:
+        PlotError: the folder does not exist, or the format is none that matplotlib writes.
+    """
+    output = Path(output)
+    try:
+        figure.savefig(output)
+    except (OSError, ValueError) as error:
+        raise PlotError(f"cannot write {output}: {error}") from None
+    return output
+
+
+def read(data: netCDF4.Dataset, name: str, record: int) -> Map:
+    """One record of a field; relative vorticity in units of the Coriolis parameter where that vanishes nowhere."""
+    field = read_map(data, name, record)
+    if name.removesuffix("_mean") != "zeta" or "f" not in field_names(data):
+        return field
+    f = read_map(data, "f", record).values
+    if f.shape != field.values.shape or np.ma.min(np.abs(f)) <= 0.05 * np.ma.max(np.abs(f)):
+        return field
+    return replace(field, values=field.values / f, long_name=rf"{field.long_name} $\zeta/f$", units="1")
+
+
+def draw(panels: list[Map], looks: list[style.Look]) -> tuple[Figure, list[Callable[[Map], None]]]:
+    """A figure with one panel for each map, and for each a function that shows another map in its place."""
+    if min(panels[0].values.shape) < FEWEST_ROWS:
+        return draw_lines(panels, looks)
+    frame = frame_for(panels)
+    figure = Figure(figsize=frame.size)
+    updates = []
+    for number, (panel, panel_look) in enumerate(zip(panels, looks, strict=True)):
+        row, column = divmod(number, frame.columns)
+        place, bar_place = frame.place(row, column)
+        axes = figure.add_axes(place)
+        image = draw_image(axes, panel, panel_look)
+        name_axes(axes, panel, left=column == 0, bottom=number + frame.columns >= len(panels))
+        bar = figure.colorbar(image, cax=figure.add_axes(bar_place), extend=panel_look.extend, extendfrac=0.03)
+        bar.set_label(panel_look.label)
+        bar.ax.yaxis.set_label_coords(frame.label / frame.bar, 0.5)
+        bar.outline.set_linewidth(0.4)
+        bar.locator = MaxNLocator(6, steps=[1, 2, 2.5, 5, 10])
+        updates.append(lambda new, image=image, shown=panel_look: image.set_data(cells(new, shown)))
+    return figure, updates
+
+
+def frame_for(panels: list[Map]) -> Frame:
+    """Panels below each other for wide domains, beside each other for tall ones."""
+    west, east, south, north = panels[0].domain
+    aspect = min(max((north - south) / (east - west), FLATTEST), TALLEST)
+    columns = 1 if len(panels) == 1 or aspect < 0.7 else 2
+    width = min(5.6, 5.6 / aspect) if columns == 1 else min(3.2, 4.8 / aspect)
+    if len(panels) == 1 and aspect >= 0.7:
+        width = min(4.4, 5.2 / aspect)
+    return Frame(math.ceil(len(panels) / columns), columns, width, width * aspect)
+
+
+def draw_image(axes, panel: Map, panel_look: style.Look):
+    """The cells of one map in their colours; the panel has the shape of the domain unless that is extreme."""
+    west, east, south, north = panel.domain
+    scale, _ = style.length_unit(max(east - west, north - south))
+    (dx, dy), (half_x, half_y) = panel.spacing, STAGGER[panel.location]
+    low, high = panel_look.limits
+    image = axes.imshow(
+        cells(panel, panel_look),
+        origin="lower",
+        extent=np.array(
+            [west - half_x * dx / 2, east + half_x * dx / 2, south - half_y * dy / 2, north + half_y * dy / 2]
+        )
+        / scale,
+        aspect="auto",
+        cmap=panel_look.colormap,
+        vmin=low,
+        vmax=high,
+    )
+    axes.set(xlim=(west / scale, east / scale), ylim=(south / scale, north / scale))
+    return image
+
+
+def cells(panel: Map, panel_look: style.Look) -> np.ma.MaskedArray:
+    """The values that fill the domain: points on faces and corners need one more column in the west, row in the south."""
+    values = panel_look.scaled(panel)
+    half_x, half_y = STAGGER[panel.location]
+    values = np.ma.concatenate([values[:, :half_x], values], axis=1)
+    return np.ma.concatenate([values[:half_y], values], axis=0)
+
+
+def name_axes(axes, panel: Map, left: bool, bottom: bool) -> None:
+    """Labels with units on the outer axes, few ticks."""
+    west, east, south, north = panel.domain
+    _, unit = style.length_unit(max(east - west, north - south))
+    axes.xaxis.set_major_locator(MaxNLocator(6, steps=[1, 2, 2.5, 5, 10]))
+    axes.yaxis.set_major_locator(MaxNLocator(5, steps=[1, 2, 2.5, 5, 10]))
+    axes.tick_params(labelleft=left, labelbottom=bottom)
+    if left:
+        axes.set_ylabel(f"y ({unit})")
+    if bottom:
+        axes.set_xlabel(f"x ({unit})")
+
+
+def draw_lines(panels: list[Map], looks: list[style.Look]) -> tuple[Figure, list[Callable[[Map], None]]]:
+    """The middle row (or column) of each map as a line, for grids of a few rows."""
+    frame = Frame(len(panels), 1, 5.6, 1.8)
+    figure = Figure(figsize=(frame.size[0] - frame.right + 0.15, frame.size[1]))
+    updates = []
+    for number, (panel, panel_look) in enumerate(zip(panels, looks, strict=True)):
+        letter, positions = ("x", panel.x) if panel.values.shape[1] >= panel.values.shape[0] else ("y", panel.y)
+        scale, unit = style.length_unit(float(np.ptp(positions)))
+        place, _ = frame.place(number, 0)
+        axes = figure.add_axes([place[0] * frame.size[0] / figure.get_figwidth(), place[1], *place[2:]])
+        (line,) = axes.plot(positions / scale, middle(panel_look.scaled(panel)), color="#1f4e79", linewidth=1.2)
+        low, high = panel_look.limits
+        axes.set_ylim(low - 0.05 * (high - low), high + 0.05 * (high - low))
+        axes.set_ylabel(panel_look.label)
+        axes.yaxis.set_label_coords(-0.48 / frame.width, 0.5)
+        axes.yaxis.set_major_locator(MaxNLocator(5))
+        axes.margins(x=0)
+        axes.tick_params(labelbottom=number == len(panels) - 1)
+        axes.spines[["top", "right"]].set_visible(False)
+        updates.append(lambda new, line=line, shown=panel_look: line.set_ydata(middle(shown.scaled(new))))
+    axes.set_xlabel(f"{letter} ({unit})")
+    return figure, updates
+
+
+def middle(values: np.ma.MaskedArray) -> np.ma.MaskedArray:
+    """The middle row, or the middle column where there are fewer columns than rows."""
+    ny, nx = values.shape
+    return values[ny // 2] if nx >= ny else values[:, nx // 2]
+
+
+def write_caption(figure: Figure, text: str):
+    """The model time, in small grey letters at the top left."""
+    left = figure.axes[0].get_position().x0
+    top = 1 - 0.19 / figure.get_figheight()
+    return figure.text(left, top, text, color=style.QUIET, fontsize=8, va="baseline")

@@ -1,0 +1,148 @@
+"""How each field looks: colour map, limits, power of ten, label; and the fonts and lines of all figures."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+import cmocean
+import numpy as np
+
+from .dataset import Map
+
+#: Colour maps (Thyng et al. 2016). Signed fields get limits symmetric about zero; positive ones start from zero.
+SIGNED = {"eta": "balance", "zeta": "balance", "u": "delta", "v": "delta", "wind_x": "balance", "wind_y": "balance"}
+POSITIVE = {"speed": "speed", "linear_drag": "amp"}
+SEQUENTIAL = {"h": "deep", "depth": "deep", "q": "matter", "f": "matter", "mask": "gray"}
+
+#: Part of the values, in per cent, that may lie beyond each end of the colours, so that a few extremes do not take all.
+CLIPPED = 0.1
+
+#: Extremes closer than this to the values that stay, as a part of their range, are not cut off.
+FAR = 0.25
+
+LAND = "0.78"
+INK = "0.15"
+QUIET = "0.45"
+
+RC = {
+    "font.family": "sans-serif",
+    "font.size": 8.5,
+    "text.color": INK,
+    "axes.labelcolor": INK,
+    "axes.edgecolor": INK,
+    "axes.linewidth": 0.6,
+    "axes.formatter.limits": (-4, 5),
+    "axes.formatter.use_mathtext": True,
+    "xtick.color": INK,
+    "ytick.color": INK,
+    "xtick.major.width": 0.6,
+    "ytick.major.width": 0.6,
+    "xtick.major.size": 2.5,
+    "ytick.major.size": 2.5,
+    "xtick.labelsize": 8,
+    "ytick.labelsize": 8,
+    "savefig.dpi": 200,
+    "pdf.fonttype": 42,
+    "svg.fonttype": "none",
+}
+
+
+@dataclass(frozen=True)
+class Look:
+    """How the values of a field are shown.
+
+    Attributes:
+        colormap: a matplotlib colour map, land in grey.
+        limits: the values at the ends of the colours, in units of 10^exponent.
+        exponent: power of ten that the values are divided by.
+        extend: which end of the colours stands for values beyond it: neither, min, max or both.
+        label: name and units for axis or colour bar.
+    """
+
+    colormap: object
+    limits: tuple[float, float]
+    exponent: int
+    extend: str
+    label: str
+
+    def scaled(self, field: Map) -> np.ma.MaskedArray:
+        """The values in the units of the label."""
+        return field.values * 10.0**-self.exponent
+
+
+def look(fields: list[Map]) -> Look:
+    """The look that suits all given records of one field."""
+    name = fields[0].name.removesuffix("_mean")
+    values = np.concatenate([field.values.compressed() for field in fields])
+    if values.size == 0:
+        values = np.zeros(1)
+    signed = name in SIGNED or (name not in POSITIVE and values.min() < 0 < values.max())
+    low, high = limits(values, signed, positive=name in POSITIVE)
+    exponent = power_of_ten(max(abs(low), abs(high)))
+    scale = 10.0**-exponent
+    palette = SIGNED.get(name, "balance") if signed else {**POSITIVE, **SEQUENTIAL}.get(name, "dense")
+    colormap = cmocean.cm.cmap_d[palette].with_extremes(bad=LAND)
+    return Look(
+        colormap=colormap,
+        limits=(low * scale, high * scale),
+        exponent=exponent,
+        extend=("neither", "min", "max", "both")[(values.min() < low) + 2 * (values.max() > high)],
+        label=label(fields[0].long_name, fields[0].units, exponent),
+    )
+
+
+def limits(values: np.ndarray, signed: bool, positive: bool) -> tuple[float, float]:
+    """Values at the ends of the colours: the extremes, or percentiles where a few extremes lie far beyond them."""
+    if signed:
+        bound = limits(np.abs(values), signed=False, positive=True)[1]
+        return -bound, bound
+    low, high = (0.0 if positive else values.min()), values.max()
+    common = np.percentile(values, (CLIPPED, 100 - CLIPPED))
+    margin = FAR * (common[1] - (0.0 if positive else common[0]))
+    low, high = max(low, common[0] - margin), min(high, common[1] + margin)
+    return (float(low), float(high)) if low < high else (low - 1.0, low + 1.0)
+
+
+def power_of_ten(size: float) -> int:
+    """0 where values of this size read well as they are (0.01 to 10 000), else the exponent to divide them by."""
+    return 0 if size == 0 or 0.01 <= size < 1e4 else int(np.floor(np.log10(size)))
+
+
+def label(long_name: str, units: str, exponent: int = 0) -> str:
+    """Name and units as on an axis: "Sea level (m)", "Relative vorticity (10⁻⁵ s⁻¹)", "Vorticity / f" for a pure number."""
+    factor = f"10{superscript(str(exponent))}" if exponent else ""
+    pretty = "" if units == "1" else re.sub(r"(?<=[A-Za-z])-?\d+", lambda power: superscript(power[0]), units)
+    unit = " ".join(part for part in (factor, pretty) if part)
+    return long_name[:1].upper() + long_name[1:] + (f" ({unit})" if unit else "")
+
+
+def superscript(number: str) -> str:
+    return number.translate(str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹"))
+
+
+def length_unit(span: float) -> tuple[float, str]:
+    """Metres in the unit that suits an axis of this length, and its name."""
+    return (1e3, "km") if span >= 5e3 else (1.0, "m")
+
+
+def time_unit(span: float) -> tuple[float, str]:
+    """Seconds in the unit that suits a time axis of this length, and its name."""
+    for size, name in ((86400.0, "days"), (3600.0, "hours"), (60.0, "minutes")):
+        if span >= size:
+            return size, name
+    return 1.0, "seconds"
+
+
+def clock(times: np.ndarray):
+    """A function that writes model time (s) in one unit that suits all `times`, with the digits that tell them apart."""
+    size, unit = time_unit(float(np.nanmax(times)))
+    written = np.unique(np.asarray(times) / size)
+    step = np.min(np.diff(written), initial=max(1.0, written[-1]))
+    digits = next((d for d in range(3) if np.all(np.abs(written - np.round(written, d)) < 0.05 * step)), 3)
+
+    def write(time: float) -> str:
+        number = f"{time / size:.{digits}f}"
+        return f"{number} {unit.removesuffix('s') if number == '1' else unit}"
+
+    return write
