@@ -1,1 +1,20 @@
 """swmodel: a distributed, differentiable shallow-water ocean model."""
+
+import importlib
+
+#: Public names and the modules that define them, imported when first used: `import swmodel` imports neither JAX nor MPI.
+EXPORTS = {
+    "load": ".config",
+    "resolve": ".config",
+    "Config": ".config",
+    "ConfigError": ".config",
+    "Simulation": ".simulation",
+}
+
+__all__ = list(EXPORTS)
+
+
+def __getattr__(name: str):
+    if name in EXPORTS:
+        return getattr(importlib.import_module(EXPORTS[name], __name__), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

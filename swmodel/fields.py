@@ -12,8 +12,9 @@ from .coordinates import points
 from .netcdf_input import read_field
 from .state import VARIABLES
 
-#: Location of each field of a case that is not its own entry in VARIABLES.
+#: Location of each field of a case that is not at centres, and its step (rows, columns) to the cell across the face.
 LOCATIONS = {"u": "u", "v": "v"}
+ACROSS = {"u": (0, 1), "v": (1, 0)}
 
 
 def given(config, name: str) -> bool:
@@ -23,6 +24,10 @@ def given(config, name: str) -> bool:
 
 def evaluate(config, name: str, rows, columns) -> np.ndarray:
     """Values of a field in the given row and column numbers, wrapped round the rings; float64, SI units.
+
+    A value missing from a file on land becomes `physics.depth` for the depth and zero for all others; on water it stays
+    NaN, which the check of the configuration reports. Without a mask, cells where the file of depths has no value are
+    land.
 
     Args:
         name: one of `cases.FIELDS`.
@@ -34,17 +39,38 @@ def evaluate(config, name: str, rows, columns) -> np.ndarray:
     Raises:
         InputError: a file lacks the variable, or has another shape or other units.
     """
-    grid = config.grid
-    rows, columns = np.asarray(rows) % grid.ny, np.asarray(columns) % grid.nx
-    path = getattr(config.input, name)
-    if path:
-        return read_field(path, VARIABLES[name], (grid.ny, grid.nx), rows, columns)
-    case = cases.get(config.case.name)
+    rows, columns = np.asarray(rows), np.asarray(columns)
+    if getattr(config.input, name):
+        return fill_land(config, name, from_file(config, name, rows, columns), rows, columns)
+    case, grid = cases.get(config.case.name), config.grid
     if hasattr(case, name):
-        at = points(grid, LOCATIONS.get(name, "centre"), rows, columns)
+        at = points(grid, LOCATIONS.get(name, "centre"), rows % grid.ny, columns % grid.nx)
         return np.atleast_2d(np.asarray(getattr(case, name)(config, at), dtype=np.float64))
+    if name == "mask" and config.input.depth:
+        return np.isfinite(from_file(config, "depth", rows, columns)).astype(np.float64)
     constant = {"mask": 1.0, "depth": config.physics.depth, "linear_drag": config.physics.linear_drag}
     return np.full((1, 1), constant.get(name, 0.0))
+
+
+def from_file(config, name: str, rows, columns) -> np.ndarray:
+    """Values of the input file of a field [rows, columns], NaN where it has none."""
+    shape = (config.grid.ny, config.grid.nx)
+    return read_field(getattr(config.input, name), VARIABLES[name], shape, rows % shape[0], columns % shape[1])
+
+
+def fill_land(config, name: str, values: np.ndarray, rows, columns) -> np.ndarray:
+    """The values with NaN on land, or on faces closed by it, replaced."""
+    missing = np.isnan(values)
+    if not missing.any():
+        return values
+    if name == "mask":
+        return np.where(missing, 0.0, values)
+    if name in ACROSS:
+        north, east = ACROSS[name]
+        water = wet(config, rows, columns) * wet(config, rows + north, columns + east)
+    else:
+        water = evaluate(config, "mask", rows, columns)
+    return np.where(missing & (water == 0), config.physics.depth if name == "depth" else 0.0, values)
 
 
 def wet(config, rows, columns) -> np.ndarray:

@@ -27,7 +27,7 @@ def option(default: Any, unit: str, doc: str, **constraints) -> Any:
 class Section(BaseModel):
     """A table of the configuration: frozen, and strict about unknown keys."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False, validate_default=True)
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True, allow_inf_nan=False, validate_default=True)
 
 
 class CaseOptions(Section):

@@ -1,0 +1,9 @@
+"""The configuration of a run: its options, where they come from, and what they become."""
+
+from .errors import ConfigError
+from .load import load
+from .model import Config
+from .resolve import resolve
+from .toml import config_hash, to_toml
+
+__all__ = ["Config", "ConfigError", "config_hash", "load", "resolve", "to_toml"]

@@ -1,0 +1,27 @@
+"""What is wrong with a configuration, all of it at once."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+
+
+class ConfigError(ValueError):
+    """The configuration cannot be used.
+
+    Attributes:
+        problems: one readable line for each thing that is wrong, with its place and units.
+    """
+
+    exit_code = 2
+
+    def __init__(self, problems: Iterable[str]):
+        self.problems = tuple(problems)
+        super().__init__("\n".join(self.problems))
+
+
+def suggest(word: str, known: Iterable[str]) -> str:
+    """'did you mean "jet"?' for a word close to a known one, else a list of what is known."""
+    known = [str(name) for name in known]
+    close = difflib.get_close_matches(word, known, 1) or [name for name in known if name.lower() == word.lower()]
+    return f'did you mean "{close[0]}"?' if close else f"known are {', '.join(known) or 'none'}"

@@ -1,0 +1,60 @@
+"""Everything that a configuration leaves to the model, decided: what config.toml of a run records."""
+
+from __future__ import annotations
+
+from .errors import ConfigError
+from .model import Config, Time
+
+SECONDS_PER_DAY = 86400.0
+
+
+def resolve(config: Config) -> Config:
+    """The configuration with time step, number of steps, layout, executor and transport filled in.
+
+    A time step follows from the CFL number of the initial state; steps = days / dt, rounded, at least one.
+
+    Raises:
+        ConfigError: the processes do not fit onto the grid, or the initial state, which a time step is wanted for,
+            cannot be used.
+    """
+    from ..decomposition import LayoutError, parse_layout
+
+    time, run, grid = config.time, config.run, config.grid
+    if time.dt is None:
+        time = time.model_copy(update={"dt": initial_dt(config), "cfl": Time().cfl})
+    steps = run.steps
+    if run.days is not None:
+        steps = max(1 if run.days > 0 else 0, round(run.days * SECONDS_PER_DAY / time.dt))
+    try:
+        layout = parse_layout(run.layout, run.nproc, grid.ny, grid.nx, halo_width(config))
+    except LayoutError as error:
+        raise ConfigError([f"{'run.layout' if run.layout else 'run.nproc'}: {error}"]) from None
+    chosen = {
+        "steps": steps,
+        "days": None,
+        "layout": f"{layout[0]}x{layout[1]}",
+        "executor": "xla" if run.executor == "auto" else run.executor,
+        "transport": ("mpi" if run.nproc > 1 else "serial") if run.transport == "auto" else run.transport,
+    }
+    return config.model_copy(update={"time": time, "run": run.model_copy(update=chosen)})
+
+
+def initial_dt(config: Config) -> float:
+    """The time step that `time.cfl` gives, s."""
+    from ..extremes import survey
+    from ..netcdf_input import InputError
+    from ..stability import dt_from_cfl
+
+    try:
+        extremes = survey(config)
+    except InputError as error:
+        raise ConfigError([str(error)]) from None
+    if extremes.problems:
+        raise ConfigError(extremes.problems.values())
+    return dt_from_cfl(config, extremes)
+
+
+def halo_width(config: Config) -> int:
+    """Rows of neighbours that the dynamics need: two for `arakawa_lamb` and biharmonic friction, else one."""
+    wide = config.scheme.vorticity_flux == "arakawa_lamb" or config.physics.biharmonic_viscosity > 0
+    return 2 if wide else 1

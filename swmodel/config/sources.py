@@ -1,0 +1,135 @@
+"""Where configuration values come from: a TOML file, environment variables, overrides of the command line or of Python.
+
+Each source becomes a `Layer`: the values given, by section and key, each with the place that a message names.
+"""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+PREFIX = "SWMODEL_"
+HEADER = re.compile(r"""\s*\[\s*["']?([^\]"'.]+?)["']?\s*\]""")
+KEY = re.compile(r"""\s*["']?([\w-]+)["']?(?:\s*\.\s*["']?([\w-]+)["']?)?\s*=""")
+
+
+class Given(NamedTuple):
+    """A value, the place that gave it, and the folder that relative file names in it start from."""
+
+    value: Any
+    place: str
+    folder: Path
+    is_text: bool = False  # written on a command line or in a variable: still to be read as TOML or as a bare word
+
+
+class Layer(NamedTuple):
+    """What one source gives: {(section, key): Given}, and what is wrong with its form."""
+
+    values: dict[tuple[str, str], Given]
+    problems: list[str]
+
+
+def read_file(path: Path) -> Layer:
+    """The layer of a TOML file; problems say `file:line`."""
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "it is not text in UTF-8"
+        return Layer({}, [f"{path}: cannot be read: {reason}"])
+    try:
+        tables = tomllib.loads(text)
+    except (ValueError, RecursionError) as error:
+        at = re.search(r" \(at line (\d+), column \d+\)", str(error))
+        place = f"{path}:{at[1] if at else max(1, len(text.splitlines()))}"
+        return Layer({}, [f"{place}: not valid TOML: {str(error).replace(at[0] if at else '', '')}"])
+    return flatten(tables, lines_of_keys(text), path)
+
+
+def flatten(tables: Mapping, lines: Mapping, path: Path) -> Layer:
+    """The layer of nested tables read from `path`; a value outside any section is a problem."""
+    layer = Layer({}, [])
+    for section, table in tables.items():
+        line = lines.get((section, None)) or lines.get((None, section))
+        if not isinstance(table, dict):
+            place = f"{path}:{line}" if line else f"{path}"
+            layer.problems.append(f'{place}: "{section}" stands outside a section such as [grid]')
+            continue
+        for key, value in table.items():
+            at = lines.get((section, key)) or line
+            place = f"{path}:{at}: {section}.{key}" if at else f"{path}: {section}.{key}"
+            layer.values[section, key] = Given(value, place, path.parent)
+    return layer
+
+
+def lines_of_keys(text: str) -> dict[tuple[str | None, str | None], int]:
+    """{(section, key): line}, {(section, None): line of its header} and {(None, key): line} outside sections."""
+    found: dict[tuple[str | None, str | None], int] = {}
+    section = None
+    for number, line in enumerate(text.splitlines(), 1):
+        if header := HEADER.match(line):
+            section = header[1]
+            found.setdefault((section, None), number)
+        elif key := KEY.match(line):
+            name = (section, key[1]) if section or not key[2] else (key[1], key[2])
+            found.setdefault(name, number)
+    return found
+
+
+def from_mapping(tables: Mapping, place: str) -> Layer:
+    """The layer of {section: {key: value}}, such as the DEFAULTS of a case."""
+    return Layer(
+        {
+            (section, key): Given(value, f"{place}: {section}.{key}", Path())
+            for section, table in tables.items()
+            for key, value in table.items()
+        },
+        [],
+    )
+
+
+def from_environment(environ: Mapping[str, str], sections: Iterable[str]) -> Layer:
+    """The layer of the variables SWMODEL_<SECTION>_<KEY>; variables of no section have other uses."""
+    layer = Layer({}, [])
+    for section in sections:
+        start = f"{PREFIX}{section.upper()}_"
+        for name, value in sorted(environ.items()):
+            if name.startswith(start) and len(name) > len(start):
+                layer.values[section, name[len(start) :].lower()] = Given(value, name, Path(), is_text=True)
+    return layer
+
+
+def from_overrides(overrides: Mapping[str, Any] | Iterable[str], known: Iterable[tuple[str, str]]) -> Layer:
+    """The layer of {"grid.nx": 90} or of ["grid.nx=90"]; the latter as written after -s on the command line."""
+    layer = Layer({}, [])
+    if isinstance(overrides, Mapping):
+        items = [(str(name), value, str(name)) for name, value in overrides.items()]
+    else:
+        items = []
+        for text in [overrides] if isinstance(overrides, str) else overrides:
+            name, equals, value = str(text).partition("=")
+            if equals:
+                items.append((name.strip(), value.strip(), f"-s {text}"))
+            else:
+                layer.problems.append(f"-s {text}: write it as section.key=value")
+    for name, value, place in items:
+        section, dot, key = name.partition(".")
+        if dot:
+            layer.values[section, key] = Given(value, place, Path(), is_text=isinstance(value, str))
+            continue
+        homes = [f"{section}.{key}" for section, key in known if key == name]
+        hint = f'; did you mean "{homes[0]}"?' if homes else " such as grid.nx"
+        layer.problems.append(f"{place}: a key is written section.key{hint}")
+    return layer
+
+
+def read_text(text: str) -> Any:
+    """A value written as TOML; what is not TOML stays a text."""
+    if text.lower() in ("true", "false"):
+        return text.lower() == "true"
+    try:
+        return tomllib.loads(f"value = {text}\n")["value"] if "\n" not in text else text
+    except (ValueError, RecursionError):
+        return text

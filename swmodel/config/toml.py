@@ -1,0 +1,63 @@
+"""A configuration as TOML text: the commented template of `swmodel init` and the config.toml of a run folder."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from typing import Any
+
+from .load import choices
+from .model import ALTERNATIVES, Config, Section
+
+
+def to_toml(config: Config, comments: bool = False) -> str:
+    """The whole configuration; `load` of the text gives it back.
+
+    Args:
+        comments: a line of help above each key, with units and choices; keys not in use appear as comments.
+    """
+    return "\n".join(lines for name in Config.model_fields for lines in table(name, getattr(config, name), comments))
+
+
+def table(name: str, section: Section, comments: bool):
+    """The lines of one section."""
+    if comments:
+        yield f"# {type(section).__doc__.strip().splitlines()[0]}" if type(section).__doc__ else f"# {name}"
+    yield f"[{name}]"
+    unused = set(left_out(name, section))
+    for key, field in type(section).model_fields.items():
+        text = f"{key} = {value(getattr(section, key))}"
+        if comments:
+            unit, words = field.json_schema_extra["unit"], choices(field.annotation)
+            help_text = field.description + (f" [{unit}]" if unit else "")
+            yield f"# {help_text}" + (f": {', '.join(words)}" if words else "")
+        if key not in unused:
+            yield text
+        elif comments:
+            yield f"# {key} ="
+    yield ""
+
+
+def left_out(name: str, section: Section) -> list[str]:
+    """The alternatives that do not apply, since the other one is given."""
+    pairs = [(first, second) for at, first, second in ALTERNATIVES if at == name]
+    return [second if getattr(section, first) is not None or getattr(section, second) is None else first
+            for first, second in pairs]  # fmt: skip
+
+
+def value(item: Any) -> str:
+    """A value in TOML; None, which TOML lacks, is the text "none"."""
+    if item is None:
+        return '"none"'
+    if isinstance(item, bool):
+        return "true" if item else "false"
+    if isinstance(item, str):
+        return json.dumps(item, ensure_ascii=False).replace("\x7f", "\\u007f")
+    if isinstance(item, tuple):
+        return f"[{', '.join(value(part) for part in item)}]"
+    return repr(item)
+
+
+def config_hash(config: Config) -> str:
+    """SHA-256 of the configuration's text, as hexadecimal digits: equal for equal (resolved) configurations only."""
+    return hashlib.sha256(to_toml(config).encode()).hexdigest()
