@@ -1,0 +1,56 @@
+# make run     set up .venv and run the jet on two processes        make test    set up .venv and run all tests
+# Options: PYTHON=python3.12 (which Python), MPI=system (the MPI on PATH, not the one from the package index), VENV=folder
+
+VENV ?= .venv
+MPI ?= embedded
+PYTHON ?= $(shell for p in python3 python3.14 python3.13 python3.12 python3.11; do \
+    $$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && { echo $$p; break; }; done)
+
+RUN = outputs/jet
+BIN = $(VENV)/bin
+READY = $(VENV)/.ready-$(MPI)
+
+.DEFAULT_GOAL = help
+.PHONY: help run test lint format setup clean distclean
+
+help:
+	@echo "make run        set up, run the jet for ten days on two processes, plot it; results in $(RUN)"
+	@echo "make test       set up and run all tests"
+	@echo "make setup      create $(VENV) with everything in it"
+	@echo "make lint       check style;   make format   apply it"
+	@echo "make clean      remove caches; make distclean   remove $(VENV) too"
+	@echo "Options: PYTHON=python3.12   MPI=system (the MPI on PATH; default: MPICH from the package index)   VENV=folder"
+
+run: $(READY)
+	$(BIN)/swmodel run jet --nproc 2 --output $(RUN) --force
+	$(BIN)/swmodel plot $(RUN)
+
+test: $(READY)
+	$(BIN)/python -m pytest $(PYTEST_ARGS)
+
+lint: $(READY)
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+format: $(READY)
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+setup: $(READY)
+	@echo "Ready: . $(BIN)/activate"
+
+$(READY): pyproject.toml tools/install-mpi Makefile
+	@test -n "$(PYTHON)" || { echo "swmodel needs Python 3.11 or newer, not found: install it or say PYTHON=/path/to/python3" >&2; exit 1; }
+	@command -v $${CC:-cc} >/dev/null || { echo "swmodel needs a C and C++ compiler, not found: install gcc and g++ or clang, or set CC" >&2; exit 1; }
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV) || { rm -rf $(VENV); echo "Python's venv is missing: install python3-venv" >&2; exit 1; }
+	@echo "Installing into $(VENV) (about a minute the first time)"
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[test]"
+	tools/install-mpi $(BIN)/python $(MPI)
+	@touch $@
+
+clean:
+	rm -rf build dist .pytest_cache .ruff_cache .hypothesis
+	find swmodel tests -name __pycache__ -type d -prune -exec rm -rf {} +
+
+distclean: clean
+	rm -rf $(VENV)
