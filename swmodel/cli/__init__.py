@@ -1,0 +1,69 @@
+"""The program `swmodel`: a group of commands, one file each.
+
+What a command needs beyond click is imported when it runs, so that `--help` is fast and imports neither JAX nor MPI.
+"""
+
+from __future__ import annotations
+
+import os
+
+import click
+
+from ..errors import exit_code
+from .cases import cases, init
+from .inspect import doctor, info
+from .pictures import animate, plot
+from .rank import worker
+from .run import run
+from .tell import tell
+
+__all__ = ["main"]
+
+
+class Program(click.Group):
+    """A group that turns exceptions into one message and an exit code (`swmodel.errors`)."""
+
+    def invoke(self, ctx):
+        """Run the command."""
+        try:
+            return super().invoke(ctx)
+        except (click.ClickException, click.Abort, click.exceptions.Exit):
+            raise
+        except (Exception, KeyboardInterrupt) as error:
+            tell(error)
+            ctx.exit(exit_code(error))
+
+
+def show_version(ctx, parameter, wanted):
+    """Print the version and leave."""
+    if wanted and not ctx.resilient_parsing:
+        from importlib.metadata import PackageNotFoundError, version
+
+        try:
+            number = version("swmodel")
+        except PackageNotFoundError:
+            number = "(not installed)"
+        click.echo(f"swmodel {number}")
+        ctx.exit()
+
+
+def set_debug(ctx, parameter, wanted):
+    """Show tracebacks, in this process and in those it starts."""
+    if wanted:
+        os.environ["SWMODEL_DEBUG"] = "1"
+
+
+@click.group(cls=Program, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.option("--debug", is_flag=True, expose_value=False, callback=set_debug, help="Show tracebacks of errors.")
+@click.option(
+    "--version", is_flag=True, expose_value=False, is_eager=True, callback=show_version, help="Show the version."
+)
+def main():
+    """A distributed, differentiable shallow-water ocean model.
+
+    Start with: swmodel run jet --nproc 2
+    """
+
+
+for command in (run, cases, init, plot, animate, info, doctor, worker):
+    main.add_command(command)

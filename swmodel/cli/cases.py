@@ -1,0 +1,30 @@
+"""`swmodel cases` and `swmodel init`: what there is to run, and a configuration to start from."""
+
+from __future__ import annotations
+
+import click
+
+
+@click.command()
+def cases():
+    """List the cases."""
+    from .. import cases as registry
+
+    width = max(map(len, registry.names()))
+    for name in registry.names():
+        click.echo(f"{name:<{width}}  {(registry.get(name).__doc__ or '').strip().splitlines()[0]}")
+    click.echo("\nRun one with: swmodel run CASE")
+
+
+@click.command()
+@click.argument("case")
+@click.option("-s", "--set", "settings", metavar="SECTION.KEY=VALUE", multiple=True, help="Set a configuration key.")
+def init(case, settings):
+    """Print a commented, complete configuration of CASE, to start one's own from.
+
+    swmodel init jet > my.toml, then swmodel run my.toml
+    """
+    import swmodel
+    from swmodel.config import to_toml
+
+    click.echo(to_toml(swmodel.load(case, settings), comments=True), nl=False)

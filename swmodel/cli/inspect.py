@@ -1,0 +1,24 @@
+"""`swmodel info` and `swmodel doctor`: what a run holds, and what this installation can do."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+
+@click.command()
+@click.argument("path", metavar="DIR|FILE.nc", type=click.Path(path_type=Path))
+def info(path):
+    """Describe a run or a NetCDF file: grid, time, fields, state."""
+    from ..info import describe
+
+    click.echo(describe(path))
+
+
+@click.command()
+def doctor():
+    """Check this installation: versions, MPI, devices, an exchange between two processes."""
+    from ..doctor import report
+
+    click.echo(report())

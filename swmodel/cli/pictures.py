@@ -1,0 +1,57 @@
+"""`swmodel plot` and `swmodel animate`: pictures of a run."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+
+@click.command()
+@click.argument("path", metavar="DIR|FILE.nc", type=click.Path(path_type=Path))
+@click.argument("fields", metavar="[FIELD]...", nargs=-1)
+@click.option("--record", type=int, default=-1, help="Number of the record; -1 is the last.")
+@click.option("--time", metavar="TIME", help='Model time instead of a record: seconds, "6 h" or "2 days".')
+@click.option("--diagnostics", is_flag=True, help="Time series of mass, energy, ... instead of maps.")
+@click.option("-o", "--output", type=click.Path(path_type=Path), metavar="FILE", help="Picture: PNG, PDF or SVG.")
+def plot(path, fields, record, time, diagnostics, output):
+    """Draw maps of FIELDs of a run, without names vorticity and sea level.
+
+    \b
+    swmodel plot outputs/jet
+    swmodel plot outputs/jet speed --time "5 days" --output speed.png
+    """
+    from ..config.duration import parse_duration
+    from ..plotting import plot as draw
+    from ..plotting import plot_diagnostics
+
+    if diagnostics and (fields or time is not None):
+        raise click.UsageError("--diagnostics draws all time series; give no field and no time")
+    try:
+        seconds = None if time is None else float(parse_duration(time))
+    except ValueError as error:
+        raise click.BadParameter(str(error), param_hint="--time") from None
+    if diagnostics:
+        written = plot_diagnostics(path, output=output)
+    else:
+        written = draw(path, fields=fields or None, record=record, time=seconds, output=output)
+    click.echo(f"Wrote {written}")
+
+
+@click.command()
+@click.argument("path", metavar="DIR|FILE.nc", type=click.Path(path_type=Path))
+@click.argument("field", required=False)
+@click.option(
+    "--fps", type=click.FloatRange(min=0, min_open=True), default=12, show_default=True, help="Frames a second."
+)
+@click.option("-o", "--output", type=click.Path(path_type=Path), metavar="FILE", help="FILE.mp4 or FILE.gif.")
+def animate(path, field, fps, output):
+    """Make a film of FIELD from all records of a run, without a name of vorticity.
+
+    \b
+    swmodel animate outputs/jet
+    swmodel animate outputs/jet speed --output speed.gif
+    """
+    from ..plotting import animate as film
+
+    click.echo(f"Wrote {film(path, field=field, fps=fps, output=output)}")

@@ -1,0 +1,176 @@
+"""What one process of a run does, alone or as one of the ranks that mpiexec or srun started."""
+
+from __future__ import annotations
+
+import logging
+import os
+import signal
+import socket
+import sys
+import time
+import traceback
+from pathlib import Path
+
+import click
+
+from ..errors import INTERNAL, STOPPED, NumericalError, SetupError, exit_code
+
+
+@click.command(hidden=True)
+@click.argument("directory", type=click.Path(path_type=Path))
+@click.argument("command_line")
+def worker(directory, command_line):
+    """Compute the run that `swmodel run` has prepared in DIRECTORY, as one rank. COMMAND_LINE goes on record."""
+    from ..config import load
+    from ..environment import world
+    from ..run_folder import CONFIG
+
+    def request(place):
+        return load(directory / CONFIG, environ={}), directory
+
+    place = world()
+    if place is None:
+        raise SetupError("this command is for the processes that `swmodel run` starts")
+    click.get_current_context().exit(run_as_rank(place, request, True, command_line))
+
+
+def run_as_rank(place, request, quiet, command_line) -> int:
+    """Compute as one rank of several; the exit code.
+
+    What is wrong before the start is agreed between all ranks, said by rank 0, and ends all ranks with the same code. A
+    rank that fails later says so and ends the others, which may be waiting for it.
+
+    Args:
+        place: this process's place as mpiexec describes it.
+        request: function of `place` that returns (config, directory), or raises.
+        command_line: what the user typed, for the history of the files.
+    """
+    from .. import progress, run_folder
+    from .tell import tell, words
+
+    try:
+        comm = connect(place)
+    except SetupError as error:
+        if place.rank == 0:
+            tell(error)
+        return exit_code(error)
+    problem = None
+    try:
+        config, directory = request(place)
+        if place.rank == 0 and progress.LAUNCHER not in os.environ:
+            run_folder.prepare(directory)
+            announce(config, directory, quiet)
+    except Exception as error:
+        problem = words(error), exit_code(error)
+    problems = [problem for problem in comm.allgather(problem) if problem is not None]
+    if problems:
+        message, code = problems[0]
+        if place.rank == 0:
+            print(message, file=sys.stderr, flush=True)
+        return code
+    try:
+        compute(config, directory, quiet or place.rank > 0, command_line, place)
+    except (Exception, KeyboardInterrupt) as error:
+        return end_all(error, comm)
+    if place.rank == 0 and not quiet:
+        from ..status import read_status
+
+        click.echo(progress.summary(read_status(directory), directory))
+    return 0
+
+
+def connect(place):
+    """MPI's communicator of all ranks, from mpi4py.
+
+    Raises:
+        SetupError: mpi4py is missing, or its MPI is not the one that started the processes.
+    """
+    from .. import environment, progress
+
+    environment.prepare(place=place)
+    try:
+        from mpi4py import MPI
+    except (ImportError, RuntimeError) as error:
+        raise SetupError(f'mpi4py cannot be used ({error}); pip install "swmodel[mpi]"') from error
+    comm = MPI.COMM_WORLD
+    if comm.Get_size() != place.size:
+        library = MPI.Get_library_version().strip().splitlines()[0]
+        raise SetupError(
+            f"{place.size} processes were started, but MPI here knows of {comm.Get_size()}: mpiexec is not that of the "
+            f"MPI that mpi4py uses ({library}); start with `swmodel run --nproc {place.size}` or the other mpiexec"
+        )
+    if progress.LAUNCHER in os.environ:
+        print(progress.encode({"rank": place.rank, "pid": os.getpid(), "host": socket.gethostname()}), flush=True)
+    return comm
+
+
+def compute(config, directory, quiet, command_line, place=None):
+    """Run the model as configured into `directory`, in this process; a failure is recorded in status.json."""
+    from .. import environment, progress
+
+    environment.prepare(config.run.reproducible, place)
+    start_log(place)
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        import swmodel
+
+        with progress.reporter(quiet) as report:
+            swmodel.Simulation(config).run(directory, report, command_line)
+    except (Exception, KeyboardInterrupt) as error:
+        record(error, directory)
+        raise
+
+
+def record(error, directory):
+    """Write the end of a run that failed into its status.json, unless it is written already."""
+    from ..status import read_status, write_status
+
+    code = exit_code(error)
+    status = read_status(directory)
+    if status.get("state") not in ("completed", "stopped", "failed"):
+        status |= {"state": "stopped" if code == STOPPED else "failed", "exit_code": code, "message": str(error)}
+        write_status(directory, **status)
+
+
+def end_all(error, comm) -> int:
+    """Say what went wrong on this rank and end all ranks; the exit code, for an error that all ranks have together."""
+    from .tell import tell
+
+    code, rank = exit_code(error), comm.Get_rank()
+    if isinstance(error, NumericalError):
+        if rank == 0:
+            tell(error)
+        return code
+    if rank > 0:
+        time.sleep(1.0)  # rank 0 has most likely met the same error, and ends us
+    if code == INTERNAL:
+        sys.stderr.write("".join(f"[rank {rank}] {line}" for line in traceback.format_exc().splitlines(True)))
+    else:
+        tell(error)
+    sys.stdout.flush()
+    sys.stderr.flush()
+    comm.Abort(code)
+    return code
+
+
+def start_log(place):
+    """Log on stderr: rank 0 what informs, other ranks, with their number, what warns."""
+    rank = 0 if place is None else place.rank
+    prefix = f"[rank {rank}] " if rank else ""
+    handler = logging.StreamHandler()
+    handler.setFormatter(logging.Formatter(f"{prefix}%(levelname)s: %(message)s"))
+    log = logging.getLogger("swmodel")
+    log.handlers = [handler]
+    log.setLevel(logging.WARNING if rank else logging.INFO)
+
+
+def announce(config, directory, quiet):
+    """Say in a line what is going to be computed."""
+    if quiet:
+        return
+    run, grid = config.run, config.grid
+    processes = "1 process" if run.nproc == 1 else f"{run.nproc} processes ({run.layout} blocks)"
+    click.echo(
+        f"{config.case.name}: {grid.nx} x {grid.ny} cells, {run.steps} steps of {config.time.dt:.4g} s "
+        f"({run.steps * config.time.dt / 86400:.4g} days), {processes}, into {directory}"
+    )

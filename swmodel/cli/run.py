@@ -1,0 +1,138 @@
+"""`swmodel run`: check a configuration, then compute it on one process or many."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from pathlib import Path
+
+import click
+
+#: Options that stand for a configuration key.
+OPTIONS = {
+    "nproc": "run.nproc",
+    "layout": "run.layout",
+    "steps": "run.steps",
+    "days": "run.days",
+    "dtype": "run.dtype",
+    "executor": "run.executor",
+    "reproducible": "run.reproducible",
+}
+
+
+@click.command()
+@click.argument("source", metavar="CASE|FILE.toml")
+@click.option("--nproc", metavar="N", help="Number of processes; more than one needs MPI.")
+@click.option("--layout", metavar="PYxPX", help="Blocks in y and x; without it, the shortest halos.")
+@click.option("-s", "--set", "settings", metavar="SECTION.KEY=VALUE", multiple=True, help="Set a configuration key.")
+@click.option("--steps", metavar="N", help="Length of the run in time steps.")
+@click.option("--days", metavar="D", help="Length of the run in model days.")
+@click.option("--output", type=click.Path(path_type=Path), metavar="DIR", help="Run folder.  [outputs/CASE]")
+@click.option("--force", is_flag=True, help="Replace a run that is already in the folder.")
+@click.option("--executor", metavar="NAME", help="Who computes a block: auto, xla or reference.")
+@click.option("--dtype", metavar="NAME", help="float32 or float64.")
+@click.option("--reproducible", is_flag=True, help="The same bits for every number of processes; somewhat slower.")
+@click.option("--quiet", is_flag=True, help="No progress and no summary.")
+def run(source, settings, output, force, quiet, **options):
+    """Run a case, or the configuration in a TOML file.
+
+    \b
+    swmodel run jet --nproc 2
+    swmodel run jet -s grid.nx=90 -s grid.ny=45 --days 3 --output outputs/small
+    swmodel run my.toml --force
+    mpiexec -n 4 swmodel run jet
+    """
+    from ..environment import world
+
+    overrides = [*settings]
+    overrides += [f"{OPTIONS[name]}={value}" for name, value in options.items() if value not in (None, False)]
+
+    def request(place=None):
+        """The configuration, complete and checked, and the folder for its run. Rank 0 looks at the folder."""
+        from .. import run_folder
+
+        config = configure(source, overrides, place)
+        directory = output or Path("outputs", config.case.name)
+        if place is None or place.rank == 0:
+            run_folder.check(directory, force)
+        return config, directory
+
+    place = world()
+    if place is not None:
+        from .rank import run_as_rank
+
+        click.get_current_context().exit(run_as_rank(place, request, quiet, typed()))
+    config, directory = request()
+    code = run_here(config, directory, quiet) if config.run.nproc == 1 else run_on_many(config, directory, quiet)
+    if not quiet and code == 0:
+        from ..progress import summary
+        from ..status import read_status
+
+        click.echo(summary(read_status(directory), directory))
+    click.get_current_context().exit(code)
+
+
+def configure(source, overrides, place=None):
+    """The complete, checked configuration from a case or file and overrides (`section.key=value`).
+
+    Args:
+        place: the place of this process among those that mpiexec has started; their number is `run.nproc`.
+
+    Raises:
+        ConfigError: with everything that is wrong.
+        UsageError: the command line asks for another number of processes than there are.
+    """
+    import swmodel
+    from swmodel.config import ConfigError
+    from swmodel.errors import UsageError
+    from swmodel.validate import check
+
+    try:
+        config = swmodel.load(source, overrides)
+        if place is not None:
+            asked = any(text.startswith("run.nproc=") for text in overrides)
+            if asked and config.run.nproc != place.size:
+                raise UsageError(
+                    f"--nproc {config.run.nproc}, but mpiexec started {place.size} processes; leave it out"
+                )
+            config = config.model_copy(update={"run": config.run.model_copy(update={"nproc": place.size})})
+        return check(config)
+    except ConfigError as error:
+        raise ConfigError(as_typed(problem) for problem in error.problems) from None
+
+
+def typed() -> str:
+    """The command line, for the history of the files."""
+    return shlex.join(["swmodel", *sys.argv[1:]])
+
+
+def as_typed(problem: str) -> str:
+    """A message about `-s run.nproc=0` in terms of the option `--nproc 0`."""
+    for option, key in OPTIONS.items():
+        problem = problem.replace(f"-s {key}=", f"--{option} ")
+    return problem
+
+
+def run_here(config, directory, quiet) -> int:
+    """Run in this process; 0, the exit code. Needs no MPI."""
+    from .. import run_folder
+    from .rank import announce, compute
+
+    run_folder.prepare(directory)
+    announce(config, directory, quiet)
+    compute(config, directory, quiet, typed())
+    return 0
+
+
+def run_on_many(config, directory, quiet) -> int:
+    """Start `run.nproc` processes and wait for them; the exit code."""
+    from .. import launch, progress, run_folder
+    from ..config import to_toml
+    from .rank import announce
+
+    line = launch.command(config.run.nproc, directory)
+    run_folder.prepare(directory)
+    (Path(directory) / run_folder.CONFIG).write_text(to_toml(config))
+    announce(config, directory, quiet)
+    with progress.reporter(quiet) as report:
+        return launch.run(line, config.run.nproc, directory, report)

@@ -1,0 +1,25 @@
+"""Errors in words for the user."""
+
+from __future__ import annotations
+
+import os
+import sys
+import traceback
+
+from ..errors import INTERNAL, exit_code
+
+
+def words(error: BaseException) -> str:
+    """What went wrong, one line for each problem."""
+    if isinstance(error, KeyboardInterrupt):
+        return "Stopped by the user."
+    if exit_code(error) == INTERNAL:
+        return f"Internal error: {type(error).__name__}: {error} (swmodel --debug ... shows where)"
+    return "\n".join(f"Error: {line}" for line in str(error).splitlines())
+
+
+def tell(error: BaseException):
+    """Say on stderr what went wrong; with SWMODEL_DEBUG, also where in the program."""
+    if os.environ.get("SWMODEL_DEBUG"):
+        traceback.print_exception(error)
+    print(words(error), file=sys.stderr, flush=True)

@@ -1,0 +1,163 @@
+"""Starting a run on several processes: builds the mpiexec line, shows what the ranks report, judges how it ended.
+
+Imports neither JAX nor MPI, so that nothing of either is initialised in the parent of the ranks.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import importlib.util
+import os
+import re
+import shlex
+import shutil
+import signal
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+from . import environment, progress
+from .errors import INTERNAL, STOPPED, SetupError
+from .status import read_status, write_status
+
+#: What mpiexec itself prints after a rank has died; the launcher says it in one line instead.
+BANNER = re.compile(
+    r"={10,}$|=   |YOUR APPLICATION TERMINATED|This typically refers|Please see the FAQ|"
+    r"\[mpiexec@|\[proxy:|Abort\(\d+\)"
+)
+#: How mpiexec names the process that ended a run: MPICH's abort, MPICH's banner, Open MPI.
+ABORTED = re.compile(r"Abort\((?P<code>\d+)\) on node \d+ \(rank (?P<rank>\d+)")
+DIED = re.compile(r"=   PID (?P<pid>\d+) RUNNING AT (?P<host>\S+)")
+SIGNALLED = re.compile(r"process rank (?P<rank>\d+) with PID \d+ on node \S+ exited on signal (?P<code>\d+)")
+
+
+def find_mpiexec() -> str:
+    """Path of mpiexec: beside the Python interpreter (where the mpich wheel puts it), else on PATH.
+
+    Raises:
+        SetupError: there is none, or mpi4py or mpi4jax is missing.
+    """
+    beside = Path(sys.executable).parent / "mpiexec"
+    found = str(beside) if os.access(beside, os.X_OK) else shutil.which("mpiexec")
+    missing = [name for name in ("mpi4py", "mpi4jax") if importlib.util.find_spec(name) is None]
+    if found is None:
+        missing.insert(0, "mpiexec")
+    if missing:
+        raise SetupError(
+            f"several processes need {', '.join(missing)}, not found; install an MPI (system package, or "
+            'pip install mpich) and then pip install "swmodel[mpi]", or run with --nproc 1'
+        )
+    return found
+
+
+def command(nproc: int, directory) -> list[str]:
+    """The mpiexec line that runs the configuration in `directory` on `nproc` processes."""
+    worker = [sys.executable, "-P", "-m", "swmodel", "worker", str(directory), shlex.join(["swmodel", *sys.argv[1:]])]
+    return [find_mpiexec(), "-n", str(nproc), *worker]
+
+
+def rank_environment(nproc: int) -> dict[str, str]:
+    """Environment of the ranks; each adds what it needs for JAX itself (`environment.prepare`)."""
+    environ = dict(os.environ) | {progress.LAUNCHER: "1"}
+    root = Path(__file__).parents[1]
+    if root.name not in ("site-packages", "dist-packages"):
+        environ["PYTHONPATH"] = os.pathsep.join(filter(None, (str(root), environ.get("PYTHONPATH"))))
+    if nproc > environment.cores():
+        environment.share_cores(environ)
+    return environ
+
+
+def run(line: list[str], nproc: int, directory, report) -> int:
+    """Run an mpiexec line (`command`) on `nproc` processes.
+
+    Args:
+        directory: the run folder, where the ranks write status.json.
+        report: called with the events of rank 0.
+
+    Returns:
+        The exit code that status.json gives (mpiexec may return 0 after a rank failed); 70 if the ranks left none.
+    """
+    ranks = Ranks(line, nproc)
+    with ranks.forward_signals():
+        errors = threading.Thread(target=ranks.pass_on, args=(ranks.process.stderr, sys.stderr, report), daemon=True)
+        errors.start()
+        ranks.pass_on(ranks.process.stdout, sys.stdout, report)
+        ranks.process.wait()
+        errors.join()
+    return judge(directory, ranks)
+
+
+class Ranks:
+    """The processes of a run under mpiexec, and what is known of the one that ended it."""
+
+    def __init__(self, line, nproc):
+        self.process = subprocess.Popen(
+            line,
+            env=rank_environment(nproc),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            errors="replace",
+            start_new_session=True,
+        )
+        self.ranks = {}
+        self.culprit = ""
+        self.interrupted = False
+
+    @contextlib.contextmanager
+    def forward_signals(self):
+        """Pass SIGINT and SIGTERM on, as SIGINT, which mpiexec hands to the ranks; the second one kills everything."""
+
+        def forward(number, frame):
+            if self.interrupted:
+                os.killpg(self.process.pid, signal.SIGKILL)
+            else:
+                self.process.send_signal(signal.SIGINT)
+            self.interrupted = True
+
+        before = {number: signal.signal(number, forward) for number in (signal.SIGINT, signal.SIGTERM)}
+        try:
+            yield
+        finally:
+            for number, handler in before.items():
+                signal.signal(number, handler)
+
+    def pass_on(self, source, target, report):
+        """Hand events of the ranks to `report`, keep what names a culprit, write every other line to `target`."""
+        for line in source:
+            message = progress.decode(line)
+            if message is None:
+                self.note_culprit(line)
+                if not BANNER.match(line):
+                    print(line, end="", file=target, flush=True)
+            elif "pid" in message:
+                self.ranks[str(message["pid"]), message["host"]] = message["rank"]
+            else:
+                report(message)
+
+    def note_culprit(self, line):
+        """Remember the rank that mpiexec says has ended, in words."""
+        if match := ABORTED.match(line):
+            self.culprit = f"rank {match['rank']} ended with exit code {match['code']}"
+        elif match := DIED.match(line):
+            rank = self.ranks.get((match["pid"], match["host"]))
+            self.culprit = f"process {match['pid']} on {match['host']}" if rank is None else f"rank {rank}"
+        elif match := re.match(r"YOUR APPLICATION TERMINATED WITH THE EXIT STRING: (.*)", line):
+            self.culprit += f" ended: {match[1]}"
+        elif match := SIGNALLED.search(line):
+            self.culprit = f"rank {match['rank']} ended: signal {match['code']}"
+
+
+def judge(directory, ranks: Ranks) -> int:
+    """The exit code of the run; writes the state `failed` (`stopped` after an interrupt) if the ranks wrote no end."""
+    status = read_status(directory)
+    if status.get("state") not in ("completed", "stopped", "failed"):
+        state, code = ("stopped", STOPPED) if ranks.interrupted else ("failed", INTERNAL)
+        message = ranks.culprit or f"mpiexec ended with exit code {ranks.process.returncode}"
+        status |= {"state": state, "exit_code": code, "message": message}
+        write_status(directory, **status)
+    if status["exit_code"] and ranks.culprit and not ranks.interrupted:
+        print(f"Error: {ranks.culprit}", file=sys.stderr)
+    return status["exit_code"]

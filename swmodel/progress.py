@@ -1,0 +1,124 @@
+"""Telling the user how a run goes: a bar on a terminal, a line every ten seconds elsewhere.
+
+Rank 0 calls the reporter with events, dicts of step, steps, model_seconds, cell_updates_per_second, cfl, energy,
+wall_seconds and eta_seconds. Under mpiexec a rank's stdout is a pipe, where no bar can be drawn; so ranks started by
+`swmodel.launch` print each event as a line that the launcher reads, and the launcher shows it.
+"""
+
+from __future__ import annotations
+
+import datetime
+import json
+import os
+import sys
+import time
+
+#: Set by the launcher in the environment of the ranks it starts.
+LAUNCHER = "SWMODEL_LAUNCHER"
+MARK = "@swmodel "
+HEARTBEAT_SECONDS = 10.0
+
+
+def reporter(quiet: bool = False, stream=None):
+    """The reporter for this process, a context manager to call with events; `stream` is stdout if not given."""
+    stream = stream or sys.stdout
+    if LAUNCHER in os.environ:
+        return Relay(stream)
+    if quiet:
+        return Silent()
+    return Bar(stream) if stream.isatty() and os.environ.get("TERM") != "dumb" else Heartbeat(stream)
+
+
+def encode(message: dict) -> str:
+    """A message to the launcher as a line of text."""
+    return MARK + json.dumps(message)
+
+
+def decode(line: str) -> dict | None:
+    """The message in a line from a rank; None if the line is ordinary text."""
+    return json.loads(line.removeprefix(MARK)) if line.startswith(MARK) else None
+
+
+def describe(event: dict) -> str:
+    """An event in one line: step, model time, and as far as known speed, CFL number, energy and remaining time."""
+    parts = [f"step {event['step']}/{event['steps']}", f"day {event['model_seconds'] / 86400:.2f}"]
+    if event["cell_updates_per_second"]:
+        parts.append(f"{event['cell_updates_per_second'] / 1e6:.1f} M cells/s")
+    if event["cfl"] is not None:
+        parts.append(f"CFL {event['cfl']:.2f}")
+    if event["energy"] is not None:
+        parts.append(f"energy {event['energy']:.3e} J")
+    if event["eta_seconds"] is not None:
+        parts.append(f"{datetime.timedelta(seconds=round(event['eta_seconds']))} left")
+    return "  ".join(parts)
+
+
+class Silent:
+    """Shows nothing."""
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *error):
+        pass
+
+    def __call__(self, event: dict):
+        pass
+
+
+class Relay(Silent):
+    """Hands events on to the launcher."""
+
+    def __init__(self, stream):
+        self.stream = stream
+
+    def __call__(self, event: dict):
+        print(encode(event), file=self.stream, flush=True)
+
+
+class Heartbeat(Silent):
+    """Prints the first event, the last one, and one every ten seconds in between."""
+
+    def __init__(self, stream, clock=time.monotonic):
+        self.stream, self.clock = stream, clock
+        self.next = -1.0
+
+    def __call__(self, event: dict):
+        if self.clock() >= self.next or event["step"] == event["steps"]:
+            self.next = self.clock() + HEARTBEAT_SECONDS
+            print(describe(event), file=self.stream, flush=True)
+
+
+class Bar(Silent):
+    """Draws a bar that fills with the steps done; without colours where NO_COLOR is set."""
+
+    def __init__(self, stream):
+        from rich.console import Console
+        from rich.progress import BarColumn, Progress, TextColumn
+
+        text = TextColumn("{task.description}", markup=False)
+        self.progress = Progress(BarColumn(20), text, console=Console(file=stream), transient=False)
+        self.task = self.progress.add_task("starting", total=None)
+
+    def __enter__(self):
+        self.progress.start()
+        return self
+
+    def __exit__(self, *error):
+        self.progress.stop()
+
+    def __call__(self, event: dict):
+        self.progress.update(self.task, description=describe(event), completed=event["step"], total=event["steps"])
+
+
+def summary(status: dict, directory) -> str:
+    """What a finished run left where, how long it took, how fast it was, and what to type next."""
+    py, px = status["layout"]
+    processes = "1 process" if status["nproc"] == 1 else f"{status['nproc']} processes ({py}x{px} blocks)"
+    return (
+        f"{directory}: output.nc, diagnostics.nc, config.toml, status.json\n"
+        f"{status['steps']} steps, {status['model_seconds'] / 86400:.4g} model days in {status['wall_seconds']:.1f} s, "
+        f"of which compilation {status['compile_seconds']:.1f} s\n"
+        f"{status['cell_updates_per_second'] / 1e6:.1f} million cell updates per second on {processes}\n"
+        f"Next: swmodel plot {directory}"
+    )

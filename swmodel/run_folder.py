@@ -1,0 +1,49 @@
+"""The folder of a run: which files it holds, and that no run is overwritten by accident."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from .errors import FilesError, UsageError
+from .status import NAME as STATUS
+from .status import read_status
+
+CONFIG = "config.toml"
+OUTPUT = "output.nc"
+DIAGNOSTICS = "diagnostics.nc"
+FILES = (CONFIG, OUTPUT, DIAGNOSTICS, STATUS)
+
+
+def check(directory, force: bool = False):
+    """Whether a run may be written into `directory`, which need not exist. Writes nothing.
+
+    Raises:
+        UsageError: it is not empty and `force` is not given.
+        FilesError: it cannot be written.
+    """
+    directory = Path(directory)
+    if directory.exists() and not directory.is_dir():
+        raise FilesError(f"{directory} is a file, not a folder; give another with --output")
+    if directory.is_dir() and any(directory.iterdir()) and not force:
+        state = read_status(directory).get("state")
+        what = f"holds a run ({state})" if state else "exists and is not empty"
+        raise UsageError(f"{directory} {what}; give --force to replace it or another folder with --output")
+    parent = next(path for path in (directory, *directory.absolute().parents) if path.exists())
+    if not parent.is_dir() or not os.access(parent, os.W_OK | os.X_OK):
+        raise FilesError(f"{directory} cannot be written: no permission in {parent}")
+
+
+def prepare(directory):
+    """Make the folder and remove the files of an earlier run; other files stay.
+
+    Raises:
+        FilesError: the folder cannot be made or written.
+    """
+    directory = Path(directory)
+    try:
+        directory.mkdir(parents=True, exist_ok=True)
+        for name in FILES:
+            (directory / name).unlink(missing_ok=True)
+    except OSError as error:
+        raise FilesError(f"{directory} cannot be written: {error.strerror}") from error
