@@ -8,6 +8,7 @@ import subprocess
 from pathlib import Path
 
 import matplotlib as mpl
+import netCDF4
 from matplotlib.animation import FFMpegWriter, PillowWriter
 
 from . import style
@@ -17,8 +18,8 @@ from .maps import chosen, default_output, draw, read, write_caption
 #: Dots per inch: a frame is some 1100 pixels wide.
 DPI = 160
 
-#: Frames show at most this many rows and columns; larger grids are sampled.
-CELLS = 1200
+#: The colours are chosen from at most this many rows and columns of each record, so that memory is bounded.
+CELLS = 500
 
 
 def animate(path, field: str | None = None, fps: float = 12, output=None) -> Path:
@@ -44,22 +45,27 @@ def animate(path, field: str | None = None, fps: float = 12, output=None) -> Pat
         if find_field(data, name).ndim < 3:
             raise PlotError(f"{name} in {file} does not change with time; plot it instead")
         find_record(data, 0)
-        times = seconds(data)
         target, writer = writer_for(Path(output or default_output(file, name, ".mp4")), fps)
-        maps = [read(data, name, record).thinned(CELLS) for record in range(times.size)]
-    now = style.clock(times)
-    with mpl.rc_context({**style.RC, "animation.ffmpeg_path": ffmpeg() or "ffmpeg"}):
-        figure, (show,) = draw(maps[-1:], [style.look(maps)])
-        caption = write_caption(figure, "")
-        try:
-            with writer.saving(figure, str(target), DPI):
-                for panel, time in zip(maps, times, strict=True):
-                    show(panel)
-                    caption.set_text(now(time))
-                    writer.grab_frame()
-        except (OSError, subprocess.CalledProcessError) as error:
-            raise PlotError(f"cannot write {target}: {error}") from None
+        with mpl.rc_context({**style.RC, "animation.ffmpeg_path": ffmpeg() or "ffmpeg"}):
+            film(data, name, writer, target)
     return target
+
+
+def film(data: netCDF4.Dataset, name: str, writer, target: Path) -> None:
+    """Write one frame for each record, all in the same colours."""
+    times = seconds(data)
+    now = style.clock(times)
+    shown = style.look([read(data, name, record).sample(CELLS) for record in range(times.size)])
+    figure, (show,) = draw([read(data, name, 0)], [shown])
+    caption = write_caption(figure, "")
+    try:
+        with writer.saving(figure, str(target), DPI):
+            for record, time in enumerate(times):
+                show(read(data, name, record))
+                caption.set_text(now(time))
+                writer.grab_frame()
+    except (OSError, subprocess.CalledProcessError) as error:
+        raise PlotError(f"cannot write {target}: {error}") from None
 
 
 def writer_for(target: Path, fps: float):

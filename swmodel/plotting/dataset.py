@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import difflib
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 import netCDF4
 import numpy as np
 
+from ..config.errors import suggest
 from ..run_folder import OUTPUT
 
 #: Locations of SGRID: 1 where the points lie half a cell east, north of the centres.
@@ -58,7 +58,7 @@ class Map:
         steps = [float(c[1] - c[0]) if c.size > 1 else None for c in (self.x, self.y)]
         return steps[0] or steps[1] or 1.0, steps[1] or steps[0] or 1.0
 
-    def thinned(self, limit: int) -> Map:
+    def sample(self, limit: int) -> Map:
         """Every n-th row and column, with the smallest n that leaves at most `limit` of each."""
         n = -(-max(self.values.shape) // limit)
         return replace(self, values=self.values[::n, ::n], x=self.x[::n], y=self.y[::n])
@@ -108,11 +108,9 @@ def find_field(data: netCDF4.Dataset, name: str) -> netCDF4.Variable:
         PlotError: there is none; the message suggests a similar name or lists them all.
     """
     names = field_names(data)
-    if name in names:
-        return data[name]
-    close = difflib.get_close_matches(name, names, 1)
-    hint = f'did you mean "{close[0]}"?' if close else f"there are {', '.join(names) or 'none'}"
-    raise PlotError(f'no field "{name}" in {data.filepath()}; {hint}')
+    if name not in names:
+        raise PlotError(f'no field "{name}" in {data.filepath()}; {suggest(name, names)}')
+    return data[name]
 
 
 def seconds(data: netCDF4.Dataset) -> np.ndarray:

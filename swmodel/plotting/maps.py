@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import ClassVar
 
 import matplotlib as mpl
 import netCDF4
@@ -45,13 +46,13 @@ class Frame:
     columns: int
     width: float
     height: float
-    left = 0.64
-    right = 0.84
-    bottom = 0.46
-    top = 0.28
-    between = 0.16
-    bar = 0.11
-    label = 0.49
+    right: float = 0.84
+    left: ClassVar = 0.64
+    bottom: ClassVar = 0.46
+    top: ClassVar = 0.28
+    between: ClassVar = 0.16
+    bar: ClassVar = 0.11
+    label: ClassVar = 0.49
 
     @property
     def size(self) -> tuple[float, float]:
@@ -88,19 +89,22 @@ def plot(
         PlotError: the file, the field or the record does not exist, or the picture cannot be written.
     """
     file = data_file(path)
-    with open_data(file) as data:
-        names = chosen(data, fields)
-        times = seconds(data)
-        if any(find_field(data, name).ndim > 2 for name in names) or fields is None:
-            record = find_record(data, record, time)
-            caption = style.clock(times)(times[record])
-        else:
-            caption = ""
-        panels = [read(data, name, record) for name in names]
-    with mpl.rc_context(style.RC):
-        figure = draw(panels, [style.look([panel]) for panel in panels])[0]
-        write_caption(figure, caption)
+    with open_data(file) as data, mpl.rc_context(style.RC):
+        figure = picture(data, chosen(data, fields), record, time)
         return save(figure, output or default_output(file, fields))
+
+
+def picture(data: netCDF4.Dataset, names: Sequence[str], record: int = -1, time: float | None = None) -> Figure:
+    """The figure of some fields of one record, with its model time if any of them changes with time."""
+    caption = ""
+    if any(find_field(data, name).ndim > 2 for name in names):
+        record = find_record(data, record, time)
+        times = seconds(data)
+        caption = style.clock(times)(times[record])
+    panels = [read(data, name, record) for name in names]
+    figure, _ = draw(panels, [style.look([panel]) for panel in panels])
+    write_caption(figure, caption)
+    return figure
 
 
 def chosen(data: netCDF4.Dataset, fields: Sequence[str] | None) -> list[str]:
@@ -135,12 +139,13 @@ def save(figure: Figure, output) -> Path:
 
 
 def read(data: netCDF4.Dataset, name: str, record: int) -> Map:
-    """One record of a field; relative vorticity in units of the Coriolis parameter where that vanishes nowhere."""
+    """One record of a field; relative vorticity in units of the Coriolis parameter unless that comes close to zero."""
     field = read_map(data, name, record)
     if name.removesuffix("_mean") != "zeta" or "f" not in field_names(data):
         return field
     f = read_map(data, "f", record).values
-    if f.shape != field.values.shape or np.ma.min(np.abs(f)) <= 0.05 * np.ma.max(np.abs(f)):
+    smallest, largest = np.sort(np.abs([f.min(), f.max()]))
+    if f.min() * f.max() <= 0 or smallest < 0.05 * largest:
         return field
     return replace(field, values=field.values / f, long_name=rf"{field.long_name} $\zeta/f$", units="1")
 
@@ -201,7 +206,7 @@ def draw_image(axes, panel: Map, panel_look: style.Look):
 
 
 def cells(panel: Map, panel_look: style.Look) -> np.ma.MaskedArray:
-    """The values that fill the domain: points on faces and corners need one more column in the west, row in the south."""
+    """The values that fill the domain: faces and corners need one more column in the west, a row in the south."""
     values = panel_look.scaled(panel)
     half_x, half_y = STAGGER[panel.location]
     values = np.ma.concatenate([values[:, :half_x], values], axis=1)
@@ -223,14 +228,14 @@ def name_axes(axes, panel: Map, left: bool, bottom: bool) -> None:
 
 def draw_lines(panels: list[Map], looks: list[style.Look]) -> tuple[Figure, list[Callable[[Map], None]]]:
     """The middle row (or column) of each map as a line, for grids of a few rows."""
-    frame = Frame(len(panels), 1, 5.6, 1.8)
-    figure = Figure(figsize=(frame.size[0] - frame.right + 0.15, frame.size[1]))
+    frame = Frame(len(panels), 1, 6.0, 1.8, right=0.15)
+    figure = Figure(figsize=frame.size)
     updates = []
     for number, (panel, panel_look) in enumerate(zip(panels, looks, strict=True)):
         letter, positions = ("x", panel.x) if panel.values.shape[1] >= panel.values.shape[0] else ("y", panel.y)
         scale, unit = style.length_unit(float(np.ptp(positions)))
         place, _ = frame.place(number, 0)
-        axes = figure.add_axes([place[0] * frame.size[0] / figure.get_figwidth(), place[1], *place[2:]])
+        axes = figure.add_axes(place)
         (line,) = axes.plot(positions / scale, middle(panel_look.scaled(panel)), color="#1f4e79", linewidth=1.2)
         low, high = panel_look.limits
         axes.set_ylim(low - 0.05 * (high - low), high + 0.05 * (high - low))

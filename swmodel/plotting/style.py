@@ -97,11 +97,13 @@ def limits(values: np.ndarray, signed: bool, positive: bool) -> tuple[float, flo
     if signed:
         bound = limits(np.abs(values), signed=False, positive=True)[1]
         return -bound, bound
-    low, high = (0.0 if positive else values.min()), values.max()
-    common = np.percentile(values, (CLIPPED, 100 - CLIPPED))
-    margin = FAR * (common[1] - (0.0 if positive else common[0]))
-    low, high = max(low, common[0] - margin), min(high, common[1] + margin)
-    return (float(low), float(high)) if low < high else (low - 1.0, low + 1.0)
+    usual_low, usual_high = np.percentile(values, (CLIPPED, 100 - CLIPPED))
+    if positive:
+        usual_low = 0.0
+    margin = FAR * (usual_high - usual_low)
+    low = 0.0 if positive else max(float(values.min()), usual_low - margin)
+    high = min(float(values.max()), usual_high + margin)
+    return (low, high) if low < high else (low - 1.0, low + 1.0)
 
 
 def power_of_ten(size: float) -> int:
@@ -110,7 +112,7 @@ def power_of_ten(size: float) -> int:
 
 
 def label(long_name: str, units: str, exponent: int = 0) -> str:
-    """Name and units as on an axis: "Sea level (m)", "Relative vorticity (10⁻⁵ s⁻¹)", "Vorticity / f" for a pure number."""
+    """Name and units as on an axis: "Sea level (m)", "Relative vorticity (10⁻⁵ s⁻¹)"; a pure number has no units."""
     factor = f"10{superscript(str(exponent))}" if exponent else ""
     pretty = "" if units == "1" else re.sub(r"(?<=[A-Za-z])-?\d+", lambda power: superscript(power[0]), units)
     unit = " ".join(part for part in (factor, pretty) if part)
@@ -135,7 +137,7 @@ def time_unit(span: float) -> tuple[float, str]:
 
 
 def clock(times: np.ndarray):
-    """A function that writes model time (s) in one unit that suits all `times`, with the digits that tell them apart."""
+    """A function that writes model time (s) in a unit that suits all `times`, with the digits that tell them apart."""
     size, unit = time_unit(float(np.nanmax(times)))
     written = np.unique(np.asarray(times) / size)
     step = np.min(np.diff(written), initial=max(1.0, written[-1]))

@@ -1,0 +1,173 @@
+"""What a run folder or a NetCDF file holds, as tables for the terminal."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+
+import netCDF4
+import numpy as np
+from rich.console import Console
+from rich.table import Table
+
+from .config import ConfigError, load
+from .plotting.dataset import PlotError, data_file, field_names, open_data, seconds
+from .plotting.style import clock, length_unit
+from .run_folder import CONFIG, DIAGNOSTICS, OUTPUT
+from .status import read_status
+
+#: Series whose relative change since the start is given.
+CONSERVED = ("mass", "energy", "potential_enstrophy")
+
+
+def describe(path, console: Console | None = None) -> None:
+    """Print what a run was, how it ended, what its files hold, and how well it conserved mass and energy.
+
+    Args:
+        path: run folder or NetCDF file.
+        console: where to print; standard output by default.
+
+    Raises:
+        PlotError: there is no such run or file.
+    """
+    path, console = Path(path), console or Console(highlight=False)
+    if path.is_dir() and not any((path / name).is_file() for name in (CONFIG, OUTPUT)):
+        data_file(path)
+    summary = Table(box=None, show_header=False, padding=(0, 2, 0, 0), title=str(path), title_justify="left")
+    for name, text in facts(path):
+        summary.add_row(f"[bold]{name}[/bold]", text)
+    console.print(summary)
+    file = path / OUTPUT if path.is_dir() else path
+    if file.is_file():
+        console.print()
+        with open_data(file) as data:
+            console.print(field_table(data))
+
+
+def facts(path: Path) -> Iterator[tuple[str, str]]:
+    """Pairs of a name and a text, of what is there of configuration, state, records and time series."""
+    file = path / OUTPUT if path.is_dir() else data_file(path)
+    if path.is_dir():
+        yield from state_facts(read_status(path))
+    config = read_config(path)
+    if config:
+        yield from config_facts(config)
+    if file.is_file():
+        with open_data(file) as data:
+            yield from record_facts(data)
+    if (path / DIAGNOSTICS).is_file():
+        with open_data(path / DIAGNOSTICS) as data:
+            yield from conservation_facts(data)
+    if config:
+        yield from difference_facts(config)
+
+
+def read_config(path: Path) -> dict:
+    """The configuration of the run as {section: {key: value}}, from its folder or its file; empty where there is none.
+
+    Raises:
+        PlotError: config.toml is not TOML.
+    """
+    if path.is_dir():
+        text = (path / CONFIG).read_text() if (path / CONFIG).is_file() else ""
+    else:
+        with open_data(path) as data:
+            text = getattr(data, "configuration", "")
+    try:
+        return tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise PlotError(f"the configuration in {path} is not TOML: {error}") from None
+
+
+def state_facts(status: dict) -> Iterator[tuple[str, str]]:
+    """How the run ended, what it took, on what it ran."""
+    if not status:
+        yield "state", "not finished (no status.json)"
+        return
+    code = status["exit_code"]
+    yield "state", status["state"] + (f" (exit code {code})" if code else "")
+    yield "steps", f"{status['steps']:,}".replace(",", " ")
+    yield "wall time", f"{duration(status['wall_seconds'])}, of which {duration(status['compile_seconds'])} compilation"
+    yield "speed", f"{status['cell_updates_per_second'] / 1e6:.3g} million cell updates per second"
+    nproc, layout = status["nproc"], "x".join(map(str, status["layout"]))
+    processes = "1 process" if nproc == 1 else f"{nproc} processes, layout {layout}"
+    yield "computed by", f"{status['executor']}, {status['dtype']}, {status['transport']}, {processes}"
+
+
+def config_facts(config: dict) -> Iterator[tuple[str, str]]:
+    """Case, grid and schemes."""
+    grid, time = config["grid"], config["time"]
+    scale, unit = length_unit(max(grid["nx"] * grid["dx"], grid["ny"] * grid["dy"]))
+    size = f"{grid['nx'] * grid['dx'] / scale:g} by {grid['ny'] * grid['dy'] / scale:g} {unit}"
+    yield "case", config["case"]["name"]
+    yield "grid", f"{grid['nx']} columns by {grid['ny']} rows, {size}"
+    yield "scheme", f"{time['stepper']}, dt = {time['dt']:.6g} s, vorticity flux {config['scheme']['vorticity_flux']}"
+
+
+def record_facts(data: netCDF4.Dataset) -> Iterator[tuple[str, str]]:
+    """How many records there are, and of which times."""
+    times = seconds(data)
+    if times.size == 0:
+        yield "records", "none"
+        return
+    now = clock(times)
+    span = now(times[0]) if times.size == 1 else f"{now(times[0]).split()[0]} to {now(times[-1])}"
+    yield "records", f"{times.size}, model time {span}"
+
+
+def conservation_facts(data: netCDF4.Dataset) -> Iterator[tuple[str, str]]:
+    """Relative change of the conserved integrals between the first and the last record."""
+    for name in CONSERVED:
+        values = np.ma.filled(data[name][:].astype(float), np.nan) if name in data.variables else np.empty(0)
+        if values.size and values[0] != 0:
+            yield (
+                name.replace("_", " "),
+                f"{values[-1]:.6g} {data[name].units}, changed by {change(values):+.2e} of the first",
+            )
+
+
+def change(values: np.ndarray) -> float:
+    """(last - first)/|first|."""
+    return (values[-1] - values[0]) / abs(values[0])
+
+
+def difference_facts(config: dict) -> Iterator[tuple[str, str]]:
+    """Options that differ from those of the case; those that the model decides for itself are left out."""
+    try:
+        defaults = load(config["case"]["name"], environ={}).model_dump()
+    except ConfigError:
+        return
+    heading = "changed"
+    for section, options in config.items():
+        for key, value in options.items():
+            default = defaults.get(section, {}).get(key)
+            if default in (None, "", "auto", "none") or as_text(value) == as_text(default):
+                continue
+            yield heading, f"{section}.{key} = {as_text(value)} (the case has {as_text(default)})"
+            heading = ""
+
+
+def as_text(value) -> str:
+    return ", ".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
+
+
+def duration(wall_seconds: float) -> str:
+    """5.3 s, 12 min 5 s, 3 h 20 min."""
+    if wall_seconds < 60:
+        return f"{wall_seconds:.1f} s"
+    minutes, rest = divmod(round(wall_seconds), 60)
+    return f"{minutes} min {rest} s" if minutes < 60 else f"{minutes // 60} h {minutes % 60} min"
+
+
+def field_table(data: netCDF4.Dataset) -> Table:
+    """The fields with their units, dimensions and description."""
+    table = Table(box=None, padding=(0, 2, 0, 0))
+    for heading in ("field", "units", "dimensions", ""):
+        table.add_column(heading)
+    for name in field_names(data):
+        variable = data[name]
+        table.add_row(
+            name, getattr(variable, "units", "1"), " ".join(variable.dimensions), getattr(variable, "long_name", "")
+        )
+    return table
