@@ -1,0 +1,47 @@
+"""What all tests share: strict JAX in double precision, and a way to run programs under mpiexec with a time limit."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+os.environ.setdefault("JAX_PLATFORMS", "cpu")
+
+import jax
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+PROGRAMS = Path(__file__).parent / "mpi" / "programs"
+
+jax.config.update("jax_enable_x64", True)
+jax.config.update("jax_numpy_dtype_promotion", "strict")
+jax.config.update("jax_numpy_rank_promotion", "raise")
+
+
+@pytest.fixture
+def mpiexec():
+    """run(program, n, *arguments, timeout=120): a file of tests/mpi/programs, or a list of Python arguments, on n ranks.
+
+    Returns the completed process; fails the test with the program's output if it does not end with exit code 0.
+    """
+    from swmodel.launch import find_mpiexec
+
+    def run(program, n, *arguments, timeout=120, check=True):
+        python = [program] if isinstance(program, str) else program
+        command = [*python[:-1], str(PROGRAMS / python[-1])] if python[-1].endswith(".py") else python
+        environment = os.environ | {
+            "PYTHONPATH": os.pathsep.join([str(ROOT), str(ROOT / "tests"), os.environ.get("PYTHONPATH", "")]),
+            "MPIEXEC_TIMEOUT": str(timeout),
+            "MPIR_CVAR_POLLS_BEFORE_YIELD": "1",
+            "MPIR_CVAR_CH4_PROGRESS_THROTTLE": "true",
+            "MPIR_CVAR_CH4_PROGRESS_THROTTLE_NO_PROGRESS_COUNT": "1",
+            "JAX_CPU_ENABLE_ASYNC_DISPATCH": "false",
+            "NPROC": "1",
+        }
+        line = [find_mpiexec(), "-n", str(n), sys.executable, *command, *map(str, arguments)]
+        done = subprocess.run(line, env=environment, capture_output=True, text=True, timeout=timeout + 30)
+        if check and done.returncode:
+            pytest.fail(f"{' '.join(line)}\nexit code {done.returncode}\n{done.stdout}\n{done.stderr}")
+        return done
+
+    return run

@@ -1,0 +1,64 @@
+"""Derivatives of a few steps over MPI, as numbers that do not depend on the layout: derivatives.py PYxPX."""
+
+import json
+import sys
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from support.random_case import configuration, install
+
+from swmodel.executors import make_step
+from swmodel.grid import build_grid, build_params, build_state, scheme_of
+from swmodel.state import Carry, State
+from swmodel.timestep import method_of
+from swmodel.transport import connect
+
+jax.config.update("jax_enable_x64", True)
+NY, NX, STEPS = 7, 9, 4
+layout = tuple(map(int, sys.argv[1].split("x")))
+install(NY, NX, seed=3)
+config = configuration(NY, NX, grid__periodic_x=False, physics__slip="no")
+transport = connect("mpi", layout, NY, NX)
+block, method = transport.block, method_of("ab2")
+grid, params = (jax.tree.map(jnp.asarray, build(config, block, np.float64)) for build in (build_grid, build_params))
+step = make_step(scheme_of(config), method, transport)
+state = jax.tree.map(jnp.asarray, build_state(config, block, np.float64))
+
+
+def weights(seed):
+    """Random fields [y, x], this block's part of them."""
+    whole = np.random.default_rng(seed).standard_normal((3, NY, NX))
+    rows, columns = slice(block.y.start, block.y.stop), slice(block.x.start, block.x.stop)
+    return State(*(jnp.asarray(field[rows, columns]) for field in whole))
+
+
+def final(state):
+    carry = Carry(state, method.remember(state), jnp.zeros((), jnp.int32))
+    carry, _ = jax.lax.scan(lambda c, _: (step(c, grid, params, jnp.asarray(20.0)), None), carry, length=STEPS)
+    return carry.state
+
+
+def local_loss(state):
+    """This block's share of a quadratic loss; the loss is the sum over blocks."""
+    return sum(jnp.vdot(w, x * x) for w, x in zip(weights(1), final(state), strict=True))
+
+
+def numbers(fields):
+    """Projections of fields on random weights, summed over blocks."""
+    return [float(transport.reduce(np.asarray(jnp.vdot(w, x)), "sum")) for w, x in zip(weights(2), fields, strict=True)]
+
+
+direction = weights(5)
+many = jax.tree.map(lambda x, d: jnp.stack([x, x + 1e-3 * d]), state, direction)
+gradient = jax.grad(local_loss)
+results = {
+    "loss": float(transport.reduce(np.asarray(jax.jit(local_loss)(state)), "sum")),
+    "grad": numbers(jax.jit(gradient)(state)),
+    "jvp": numbers(jax.jit(lambda x, d: jax.jvp(final, (x,), (d,))[1])(state, direction)),
+    "hessian-vector": numbers(jax.jit(lambda x, d: jax.jvp(gradient, (x,), (d,))[1])(state, direction)),
+    "vmap": numbers(jax.tree.map(lambda x: x[1], jax.jit(jax.vmap(final))(many))),
+    "vmap of grad": numbers(jax.tree.map(lambda x: x[1], jax.jit(jax.vmap(gradient))(many))),
+}
+if transport.rank == 0:
+    print(json.dumps(results))

@@ -1,0 +1,51 @@
+"""Several ranks as threads of one process: what all ranks do together, without MPI."""
+
+from concurrent.futures import ThreadPoolExecutor
+from threading import Barrier
+
+import numpy as np
+
+from swmodel.decomposition import blocks
+
+OPERATIONS = {"sum": np.sum, "max": np.max, "min": np.min}
+
+
+class Thread:
+    """The host side of a transport for one rank among several threads."""
+
+    def __init__(self, block, everyone, barrier, board):
+        self.block, self.everyone, self.barrier, self.board = block, everyone, barrier, board
+        self.rank, self.size, self.name = block.rank, len(everyone), "threads"
+
+    def exchange(self, value):
+        """The values of all ranks, in their order."""
+        self.board[self.rank] = value
+        self.barrier.wait(60)
+        values = list(self.board)
+        self.barrier.wait(60)
+        return values
+
+    def reduce(self, values, operation):
+        return OPERATIONS[operation](np.stack(self.exchange(np.asarray(values))), axis=0)
+
+    def broadcast(self, value):
+        return self.exchange(value)[0]
+
+    def gather_rows(self, local, first, last):
+        pieces = self.exchange(local)
+        if self.rank:
+            return None
+        whole = np.empty((self.block.y.size, self.block.x.size), local.dtype)
+        for block, piece in zip(self.everyone, pieces, strict=True):
+            whole[block.y.start : block.y.stop, block.x.start : block.x.stop] = piece
+        return whole[first:last]
+
+
+def run_ranks(function, layout, ny, nx):
+    """[function(transport) of every rank], all of them at once."""
+    everyone = blocks(layout, ny, nx)
+    barrier, board = Barrier(len(everyone)), [None] * len(everyone)
+    transports = [Thread(block, everyone, barrier, board) for block in everyone]
+    with ThreadPoolExecutor(len(everyone)) as pool:
+        futures = [pool.submit(function, transport) for transport in transports]
+        return [future.result() for future in futures]
