@@ -55,7 +55,7 @@ class Simulation:
         self.step, self.dt = 0, config.time.dt
         self.loop_seconds = 0.0
         grid, params = build_grid(config, self.block, dtype), build_params(config, self.block, dtype)
-        self._grid, self._params = (as_patches(fields, self.scheme.width) for fields in (grid, params))
+        self._grid = as_patches(grid, self.scheme.width)
         self._executor = EXECUTORS[config.run.executor](config, self.transport, grid, params)
         self.carry = self._executor.start(build_state(config, self.block, dtype))
         self._pad = jax.jit(lambda state: pad(state, self.scheme.width, self.transport.shift))
@@ -93,7 +93,7 @@ class Simulation:
 
     def diagnostics(self) -> dict[str, float]:
         """Mass, energy, potential enstrophy, largest speed, least thickness and CFL number of the whole domain."""
-        return diagnose(self.padded(), self._grid, self._params, self.block.shape, self.dt, self.transport)
+        return diagnose(self.padded(), self._grid, self.config, self.transport)
 
     def padded(self) -> State:
         """The state with its halo, NumPy arrays in Patches."""
