@@ -1,7 +1,8 @@
-"""What a run folder or a NetCDF file holds, as tables for the terminal."""
+"""What a run folder or a NetCDF file holds, as text with tables."""
 
 from __future__ import annotations
 
+import io
 import tomllib
 from collections.abc import Iterator
 from pathlib import Path
@@ -20,29 +21,39 @@ from .status import read_status
 #: Series whose relative change since the start is given.
 CONSERVED = ("mass", "energy", "potential_enstrophy")
 
+#: Longer lines are wrapped.
+WIDTH = 120
 
-def describe(path, console: Console | None = None) -> None:
-    """Print what a run was, how it ended, what its files hold, and how well it conserved mass and energy.
+
+def describe(path) -> str:
+    """What a run was, how it ended, what its files hold, and how well it conserved mass and energy, for people to read.
 
     Args:
         path: run folder or NetCDF file.
-        console: where to print; standard output by default.
 
     Raises:
         PlotError: there is no such run or file.
     """
-    path, console = Path(path), console or Console(highlight=False)
+    path = Path(path)
     if path.is_dir() and not any((path / name).is_file() for name in (CONFIG, OUTPUT)):
         data_file(path)
-    summary = Table(box=None, show_header=False, padding=(0, 2, 0, 0), title=str(path), title_justify="left")
+    summary = Table.grid(padding=(0, 2, 0, 0))
     for name, text in facts(path):
-        summary.add_row(f"[bold]{name}[/bold]", text)
-    console.print(summary)
+        summary.add_row(name, text)
+    parts = [str(path), "", summary]
     file = path / OUTPUT if path.is_dir() else path
     if file.is_file():
-        console.print()
         with open_data(file) as data:
-            console.print(field_table(data))
+            parts += ["", field_table(data)]
+    return as_lines(parts)
+
+
+def as_lines(parts: list) -> str:
+    """Texts and tables below each other, without colours or spaces at the ends of lines."""
+    console = Console(file=io.StringIO(), width=WIDTH, highlight=False, markup=False, no_color=True)
+    for part in parts:
+        console.print(part)
+    return "\n".join(line.rstrip() for line in console.file.getvalue().splitlines())
 
 
 def facts(path: Path) -> Iterator[tuple[str, str]]:
