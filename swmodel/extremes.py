@@ -20,7 +20,12 @@ POSITIVE, NOT_NEGATIVE = ("depth", "h"), ("linear_drag",)
 
 @dataclass
 class Extremes:
-    """Least and largest values on water and open faces, {field: (least, largest)}, and a line for each unusable field."""
+    """Least and largest values on water and open faces, and what is wrong.
+
+    Attributes:
+        ranges: {field, `wave_rate` or `drag_rate`: (least, largest)}, SI units.
+        problems: {field: line that says where it cannot be used}.
+    """
 
     ranges: dict[str, tuple[float, float]] = field(default_factory=dict)
     problems: dict[str, str] = field(default_factory=dict)
@@ -81,13 +86,34 @@ def survey_band(config, found: Extremes, rows: np.ndarray) -> None:
     here_y, here_x = (slice(0, -1) if length > 1 else slice(None) for length in wet.shape)
     across_y, across_x = (slice(1, None) if length > 1 else slice(None) for length in wet.shape)
     centre = wet[here_y, here_x]
-    water = {"u": centre * wet[here_y, across_x], "v": centre * wet[across_y, here_x]}
+    water = {"centre": centre, "u": centre * wet[here_y, across_x], "v": centre * wet[across_y, here_x]}
     values = {name: fields.evaluate(config, name, rows, columns) for name in ("depth", "eta", "u", "v", "linear_drag")}
     for name in ("wind_x", "wind_y"):
         if fields.given(config, name):
             values[name] = fields.evaluate(config, name, rows, columns)
-    values["h"] = values["depth"] + values["eta"]
     for name, value in values.items():
-        if name == "h" and {"depth", "eta"} & found.problems.keys():
-            continue
         found.include(name, value, water.get(name, centre), rows[0])
+    if not {"depth", "eta"} & found.problems.keys():
+        values["h"] = values["depth"] + values["eta"]
+        found.include("h", values["h"], centre, rows[0])
+    if not found.problems:
+        for name, rate in local_rates(config, values, water).items():
+            found.include(name, rate, centre, rows[0])
+
+
+def local_rates(config, values: dict, water: dict) -> dict[str, np.ndarray]:
+    """Rates of gravity waves with advection and of bottom drag in each cell of a band, s-1.
+
+    Cell by cell, since the current may be fast where the layer is thin: in the jet at its published size the largest
+    speed and the largest thickness together would forbid the published time step.
+    """
+    grid, physics = config.grid, config.physics
+    speed_x, speed_y = (np.where(water[name] > 0, np.abs(values[name]), 0.0) for name in ("u", "v"))
+    h = values["h"] if water["centre"].all() else np.maximum(values["h"], 0)
+    waves = np.sqrt(h * (4 * physics.gravity * (1 / grid.dx**2 + 1 / grid.dy**2)))
+    advection = speed_x / grid.dx + speed_y / grid.dy
+    rates = {"wave_rate": waves + advection, "drag_rate": values["linear_drag"]}
+    if physics.quadratic_drag > 0:
+        thickness = np.where(h > 0, h, np.inf)
+        rates["drag_rate"] = rates["drag_rate"] + 2 * physics.quadratic_drag * np.hypot(speed_x, speed_y) / thickness
+    return rates

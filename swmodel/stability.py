@@ -1,8 +1,8 @@
 """Which time steps are stable: limits of the steppers on the test equation, and the rates of a configuration.
 
-With dx/dt = lambda x and z = lambda dt each stepper multiplies its solutions by the roots of an amplification polynomial;
-z is stable where no root leaves the unit circle. Rates of waves lie on the imaginary axis, those of damping on the
-negative real axis.
+With dx/dt = lambda x and z = lambda dt each stepper multiplies its solutions by the roots of an amplification
+polynomial; z is stable where no root leaves the unit circle. Waves have lambda on the imaginary axis, damping has it on
+the negative real axis.
 
 Reference: Durran, D. R. (2010), Numerical Methods for Fluid Dynamics, Springer, chapters 2 and 3.
 """
@@ -64,7 +64,7 @@ def _limit(direction: complex, time) -> float:
             return high
         step = (high - low) / 200
         low, high = radii[unstable[0]] - step, radii[unstable[0]]
-    return low
+    return float(low)
 
 
 class Rates(NamedTuple):
@@ -80,21 +80,17 @@ def rates(config, extremes) -> Rates:
     """The fastest rates of a configuration with the given Extremes of its initial state."""
     grid, physics, sponge = config.grid, config.physics, config.sponge
     inverse_square = 1 / grid.dx**2 + 1 / grid.dy**2
-    speed_x, speed_y = extremes.largest("u"), extremes.largest("v")
-    wave_speed = math.sqrt(physics.gravity * extremes.largest("h"))
     y0 = origin(grid)[1]
     corners = (y0 - 0.5 * grid.dy, y0 + (grid.ny - 0.5) * grid.dy)
-    thickness = extremes.ranges["h"][0]
-    drag = extremes.largest("linear_drag") + 2 * physics.quadratic_drag * math.hypot(speed_x, speed_y) / thickness
     sponge_x, sponge_y = (
         sponge_factor(sponge, sides, length)
         for sides, length in ((("west", "east"), grid.nx * grid.dx), (("south", "north"), grid.ny * grid.dy))
     )
     return Rates(
-        waves=2 * wave_speed * math.sqrt(inverse_square) + speed_x / grid.dx + speed_y / grid.dy,
+        waves=extremes.largest("wave_rate"),
         inertial=max(abs(physics.f0 + physics.beta * y) for y in corners),
         friction=4 * physics.viscosity * inverse_square + 16 * physics.biharmonic_viscosity * inverse_square**2,
-        local=drag + sponge.rate * (sponge_x + sponge_y),
+        local=extremes.largest("drag_rate") + sponge.rate * (sponge_x + sponge_y),
     )
 
 

@@ -15,6 +15,7 @@ Its known answers are plain functions in the same file; a test compares the mode
 from __future__ import annotations
 
 import difflib
+import functools
 import importlib
 import pkgutil
 from types import ModuleType
@@ -28,6 +29,7 @@ def names() -> list[str]:
     return sorted(module.name for module in pkgutil.iter_modules(__path__))
 
 
+@functools.cache
 def get(name: str) -> ModuleType:
     """The module of a case.
 
@@ -36,5 +38,7 @@ def get(name: str) -> ModuleType:
     """
     if name not in names():
         close = difflib.get_close_matches(name, names(), 1)
-        raise KeyError(f'no case "{name}"' + (f'; did you mean "{close[0]}"?' if close else f"; there are {', '.join(names())}"))
+        raise KeyError(
+            f'no case "{name}"' + (f'; did you mean "{close[0]}"?' if close else f"; there are {', '.join(names())}")
+        )
     return importlib.import_module(f"{__name__}.{name}")

@@ -11,7 +11,7 @@ NAMES = {
     "h": "h", "hour": "h", "hours": "h",
     "d": "d", "day": "d", "days": "d",
 }  # fmt: skip
-PATTERN = re.compile(r"\s*([0-9.eE+-]+)\s*([a-z]*)\s*")
+PATTERN = re.compile(r"\s*([+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)\s*([a-z]*)\s*", re.ASCII)
 
 
 def parse_duration(value):

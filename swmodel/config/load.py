@@ -12,8 +12,9 @@ from typing import Any, Literal
 
 from pydantic import ValidationError
 
+from .. import cases
 from .errors import ConfigError, suggest
-from .model import ALTERNATIVES, CaseOptions, Config, Section
+from .model import ALTERNATIVES, DEPEND_ON_NPROC, CaseOptions, Config, Section
 from .sources import Given, Layer, from_environment, from_mapping, from_overrides, read_file, read_text
 
 #: Names of the sections, in the order in which they are written.
@@ -69,8 +70,6 @@ def load(
 
 def read_source(source: str | os.PathLike) -> tuple[Layer, Given]:
     """The layer of the file, empty for a case, and the name of the case where the file gives none."""
-    from .. import cases
-
     path = Path(source)
     if str(source) in cases.names():
         return Layer({}, []), Given(str(source), str(source), Path())
@@ -83,8 +82,6 @@ def read_source(source: str | os.PathLike) -> tuple[Layer, Given]:
 
 def find_case(name: Given) -> tuple[types.ModuleType | None, list[str]]:
     """The module of the case, or None and the reason."""
-    from .. import cases
-
     if name.value in cases.names():
         return cases.get(name.value), []
     return None, [f"{name.place}: no case {show(name.value)}; {suggest(str(name.value), cases.names())}"]
@@ -109,6 +106,10 @@ def add_layer(merged: dict, layer: Layer, classes: dict[str, type[Section]], cas
         if both:
             merged.pop((section, first), None)
             merged.pop((section, second), None)
+    nproc = [layer["run", "nproc"].value for layer in (merged, accepted) if ("run", "nproc") in layer]
+    if len(nproc) == 2 and nproc[0] != nproc[1]:
+        for name in DEPEND_ON_NPROC:
+            merged.pop(name, None)
     merged.update(accepted)
     return problems
 
@@ -159,7 +160,7 @@ def describe(detail: Mapping, cls: type[Section], values: Mapping[str, Given], s
     bounds |= {"less_than_equal": ("le", "at most"), "less_than": ("lt", "below")}
     if detail["type"] in bounds:
         name, words = bounds[detail["type"]]
-        return f"{place}: must be {words} {context[name]:g}{with_unit}, not {show(value)}"
+        return f"{place}: must be {words} {show(context[name])}{with_unit}, not {show(value)}"
     if detail["type"] == "literal_error":
         return f"{place}: no choice {show(value)}; {suggest(str(value), choices(field.annotation))}"
     if detail["type"] == "value_error":

@@ -13,6 +13,9 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, SerializeAsA
 
 from .duration import parse_duration
 
+#: Along one axis; the numbers of cells and their products stay exact in 64 bits.
+MOST_CELLS = 10**9
+
 Duration = Annotated[float, BeforeValidator(parse_duration), Field(gt=0)]
 
 
@@ -39,8 +42,8 @@ class CaseOptions(Section):
 class Grid(Section):
     """Uniform C-grid of ny rows by nx columns."""
 
-    nx: int = option(360, "cells", "cells in x (west to east)", ge=1)
-    ny: int = option(180, "cells", "cells in y (south to north)", ge=1)
+    nx: int = option(360, "cells", "cells in x (west to east)", ge=1, le=MOST_CELLS)
+    ny: int = option(180, "cells", "cells in y (south to north)", ge=1, le=MOST_CELLS)
     dx: float = option(5e3, "m", "cell size in x", gt=0)
     dy: float = option(5e3, "m", "cell size in y", gt=0)
     periodic_x: bool = option(True, "", "x is a ring; false puts walls at the west and the east")
@@ -79,7 +82,7 @@ class Scheme(Section):
     """Discretisation in space."""
 
     vorticity_flux: Literal["energy", "enstrophy", "arakawa_lamb"] = option(
-        "energy", "", "flux of potential vorticity: what it conserves"
+        "energy", "", "flux of potential vorticity, by what it conserves"
     )
 
 
@@ -87,10 +90,8 @@ class Time(Section):
     """Discretisation in time."""
 
     stepper: Literal["ab2", "ab3", "rk3", "rk4", "leapfrog"] = option("ab2", "", "time stepper")
-    dt: Duration | None = option(None, "s", "time step; without it, the CFL number gives one")
-    cfl: float = option(
-        0.15, "1", "(|u| + sqrt(g h)) dt sqrt(1/dx2 + 1/dy2) of the initial state, where dt is not given", gt=0
-    )
+    dt: Duration | None = option(None, "s", "time step (or give cfl)")
+    cfl: float = option(0.15, "1", "(|u| + sqrt(g h)) dt sqrt(1/dx2 + 1/dy2) of the initial state (or give dt)", gt=0)
     ab2_epsilon: float = option(0.1, "1", "ab2 weights are 1.5 + epsilon and -(0.5 + epsilon)", ge=0)
     robert_asselin: float = option(0.05, "1", "coefficient of the leapfrog's Robert-Asselin filter", ge=0, lt=1)
 
@@ -103,8 +104,10 @@ class Run(Section):
     dtype: Literal["float32", "float64"] = option("float32", "", "precision of the state")
     executor: Literal["auto", "xla", "reference"] = option("auto", "", "who computes a block")
     transport: Literal["auto", "serial", "mpi"] = option("auto", "", "how blocks talk to each other")
-    nproc: int = option(1, "processes", "number of MPI processes", ge=1)
-    layout: str = option("", "", "blocks in y and x, as 2x3; empty chooses the shortest halos", pattern=r"^(\d+x\d+)?$")
+    nproc: int = option(1, "processes", "number of MPI processes", ge=1, le=10**6)
+    layout: str = option(
+        "", "", "blocks in y and x, as 2x3; empty chooses the shortest halos", pattern=r"^([1-9]\d*x[1-9]\d*)?$"
+    )
     reproducible: bool = option(False, "", "the same bits for every layout, some percent slower")
 
 
@@ -152,3 +155,6 @@ class Config(Section):
 
 #: Keys of which only one may be given; a later source (file, command line) replaces an earlier one.
 ALTERNATIVES = (("run", "steps", "days"), ("time", "dt", "cfl"), ("output", "every", "every_steps"))
+
+#: Keys that depend on run.nproc: a later source that changes the number of processes takes them back to their defaults.
+DEPEND_ON_NPROC = (("run", "layout"), ("run", "transport"))

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Iterator
 from typing import Any
 
+from .. import cases
 from .load import choices
-from .model import ALTERNATIVES, Config, Section
+from .model import ALTERNATIVES, CaseOptions, Config, Section
 
 
 def to_toml(config: Config, comments: bool = False) -> str:
@@ -16,23 +18,22 @@ def to_toml(config: Config, comments: bool = False) -> str:
     Args:
         comments: a line of help above each key, with units and choices; keys not in use appear as comments.
     """
-    return "\n".join(lines for name in Config.model_fields for lines in table(name, getattr(config, name), comments))
+    return "\n".join(line for name in Config.model_fields for line in table(name, getattr(config, name), comments))
 
 
-def table(name: str, section: Section, comments: bool):
+def table(name: str, section: Section, comments: bool) -> Iterator[str]:
     """The lines of one section."""
     if comments:
-        yield f"# {type(section).__doc__.strip().splitlines()[0]}" if type(section).__doc__ else f"# {name}"
+        about = cases.get(section.name) if isinstance(section, CaseOptions) else type(section)
+        yield f"# {about.__doc__.strip().splitlines()[0]}"
     yield f"[{name}]"
-    unused = set(left_out(name, section))
+    unused = left_out(name, section)
     for key, field in type(section).model_fields.items():
-        text = f"{key} = {value(getattr(section, key))}"
         if comments:
             unit, words = field.json_schema_extra["unit"], choices(field.annotation)
-            help_text = field.description + (f" [{unit}]" if unit else "")
-            yield f"# {help_text}" + (f": {', '.join(words)}" if words else "")
+            yield f"# {field.description}" + (f" [{unit}]" if unit else "") + (f"; {', '.join(words)}" if words else "")
         if key not in unused:
-            yield text
+            yield f"{key} = {value(getattr(section, key))}"
         elif comments:
             yield f"# {key} ="
     yield ""

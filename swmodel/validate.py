@@ -1,0 +1,111 @@
+"""What can be known to be wrong with a run before any process starts, all of it at once. NumPy only."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+
+from .config import Config, ConfigError, resolve
+from .config.resolve import halo_width
+from .decomposition import LayoutError, parse_layout
+from .extremes import Extremes, survey
+from .netcdf_input import InputError, opened
+from .stability import dt_from_cfl, largest_dt, rates
+from .state import VARIABLES
+
+#: Steps are counted in 32 bits.
+MOST_STEPS = 2**31 - 1
+
+
+def check(config: Config) -> Config:
+    """The resolved configuration, once nothing is found that would make the run fail.
+
+    Raises:
+        ConfigError: with everything that is wrong at once.
+    """
+    problems = [*check_processes(config), *check_physics(config), *check_length(config), *check_output(config)]
+    unreadable = list(check_files(config))
+    problems += unreadable
+    extremes = None if unreadable else survey(config)
+    if extremes is not None:
+        problems += extremes.problems.values() or check_dt(config, extremes)
+    if problems:
+        raise ConfigError(problems)
+    return resolve(config)
+
+
+def check_processes(config: Config) -> Iterator[str]:
+    """Whether the processes fit onto the grid, and the executor and the transport serve so many."""
+    run, grid = config.run, config.grid
+    try:
+        parse_layout(run.layout, run.nproc, grid.ny, grid.nx, halo_width(config))
+    except LayoutError as error:
+        yield f"{'run.layout' if run.layout else 'run.nproc'}: {error}"
+    if run.nproc > 1 and run.executor == "reference":
+        yield f"run.executor: the reference runs on one process, not on {run.nproc}; use xla"
+    if run.nproc > 1 and run.transport == "serial":
+        yield f"run.transport: serial connects one process, not {run.nproc}; use mpi"
+
+
+def check_physics(config: Config) -> Iterator[str]:
+    """Terms that contradict each other."""
+    if config.grid.periodic_y and config.physics.beta != 0:
+        yield "physics.beta: must be 0 m-1 s-1 where grid.periodic_y is true: f would jump where the ring closes"
+    rate, width = config.sponge.rate, config.sponge.width
+    if rate > 0 and width == 0:
+        yield f"sponge.width: must be above 0 m for a sponge of rate {rate:g} s-1"
+    if width > 0 and rate == 0:
+        yield f"sponge.rate: must be above 0 s-1 for a sponge {width:g} m wide"
+
+
+def check_length(config: Config) -> Iterator[str]:
+    """Whether the run has a length."""
+    if config.run.steps is None and config.run.days is None:
+        yield "run.days: the run has no length; give run.steps or run.days"
+
+
+def check_output(config: Config) -> Iterator[str]:
+    """Whether each output field is named once."""
+    for key in ("fields", "means"):
+        names = getattr(config.output, key)
+        for name in dict.fromkeys(name for name in names if names.count(name) > 1):
+            yield f'output.{key}: "{name}" is listed {names.count(name)} times'
+
+
+def check_files(config: Config) -> Iterator[str]:
+    """Whether each input file holds its field on this grid."""
+    for name in type(config.input).model_fields:
+        source = getattr(config.input, name)
+        if source:
+            try:
+                with opened(source, VARIABLES[name], (config.grid.ny, config.grid.nx)):
+                    pass
+            except InputError as error:
+                yield str(error)
+
+
+def check_dt(config: Config, extremes: Extremes) -> Iterator[str]:
+    """Whether the time step is stable, and the number of steps can be counted."""
+    time, rate = config.time, rates(config, extremes)
+    if time.stepper == "leapfrog" and time.robert_asselin == 0 and rate.friction + rate.local > 0:
+        yield (
+            "time.robert_asselin: must be above 0 with leapfrog and friction, drag or a sponge: "
+            "leapfrog without its filter amplifies what they damp"
+        )
+        return
+    largest, process = largest_dt(config, extremes)
+    dt = dt_from_cfl(config, extremes) if time.dt is None else time.dt
+    if dt > largest:
+        key = "time.dt" if time.dt is not None else f"time.cfl: {time.cfl:g} gives a time step that"
+        stepper = time.stepper
+        if stepper == "ab2":
+            stepper += f" with ab2_epsilon = {time.ab2_epsilon:g}"
+        yield f"{key}: {dt:.6g} s is above the largest stable time step of {stepper}, {floor(largest)} s ({process})"
+    elif config.run.days is not None and config.run.days * 86400.0 / dt > MOST_STEPS:
+        yield f"run.days: {config.run.days:g} days are more than {MOST_STEPS} steps of {dt:.6g} s"
+
+
+def floor(value: float) -> str:
+    """A positive number rounded down to four digits."""
+    place = 10.0 ** (math.floor(math.log10(value)) - 3)
+    return f"{math.floor(value / place) * place:.4g}"
