@@ -1,0 +1,84 @@
+"""The time steppers of docs/numerics.md on x = [h, u, v], one array: functions that take a range of steps.
+
+`tendency(x, F)` writes dx/dt into F. Arrays given are overwritten; returned are x and the new memory.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+
+def adams_bashforth(tendency, x, memory, steps, dt, weights):
+    """x += dt (w0 F_n + w1 F_{n-1} + ...), with weights[n] at step n and the last ones from then on."""
+    F = [*memory, np.zeros_like(x)]
+    increment = np.empty_like(x)
+    for step in steps:
+        F.insert(0, F.pop())  # the oldest tendency gives its place to the newest
+        tendency(x, F[0])
+        for weight, F_k in zip(weights[min(step, len(weights) - 1)], F, strict=False):
+            x += np.multiply(F_k, weight * dt, out=increment)
+    return x, tuple(F[:-1])
+
+
+def ab2(tendency, x, memory, steps, dt, options):
+    """Adams-Bashforth of order 2, with its weights moved by epsilon; the first step is Euler's."""
+    epsilon = options.ab2_epsilon
+    return adams_bashforth(tendency, x, memory, steps, dt, [(1.0,), (1.5 + epsilon, -0.5 - epsilon)])
+
+
+def ab3(tendency, x, memory, steps, dt, options):
+    """Adams-Bashforth of order 3; the first step is Euler's, the second of order 2."""
+    return adams_bashforth(tendency, x, memory, steps, dt, [(1.0,), (1.5, -0.5), (23 / 12, -16 / 12, 5 / 12)])
+
+
+def rk3(tendency, x, memory, steps, dt, options):
+    """Runge-Kutta of Shu and Osher (1988): y = a x + (1 - a) (y + dt F(y)), a = 0, 3/4, 1/3, written about x."""
+    y, F = np.empty_like(x), np.zeros_like(x)
+    for _ in steps:
+        y[...] = x
+        for a in (0.0, 0.75, 1 / 3):
+            tendency(y, F)
+            F *= dt
+            y -= x
+            y += F
+            y *= 1 - a
+            y += x
+        x, y = y, x
+    return x, memory
+
+
+def rk4(tendency, x, memory, steps, dt, options):
+    """The classical Runge-Kutta method."""
+    y, F, increment = np.empty_like(x), np.zeros_like(x), np.empty_like(x)
+    for _ in steps:
+        increment[...] = 0
+        for a, weight in ((0.0, 1 / 6), (0.5, 1 / 3), (0.5, 1 / 3), (1.0, 1 / 6)):
+            np.multiply(F, a * dt, out=y)
+            y += x
+            tendency(y, F)
+            increment += np.multiply(F, weight * dt, out=y)
+        x += increment
+    return x, memory
+
+
+def leapfrog(tendency, x, memory, steps, dt, options):
+    """x_{n+1} = x_{n-1} + 2 dt F_n, then x_n += a (x_{n-1} - 2 x_n + x_{n+1}); the first step is Euler's."""
+    (past,), a = memory, options.robert_asselin
+    future, increment = np.zeros_like(x), np.empty_like(x)
+    for step in steps:
+        tendency(x, future)
+        future *= 2 * dt if step else dt
+        future += past if step else x
+        if a and step:
+            past += future
+            past -= np.multiply(x, 2, out=increment)
+            past *= a
+            x += past
+        past, x, future = x, future, past
+    return x, (past,)
+
+
+STEPPERS = {"ab2": ab2, "ab3": ab3, "rk3": rk3, "rk4": rk4, "leapfrog": leapfrog}
+
+#: How many tendencies (Adams-Bashforth) a stepper remembers; leapfrog remembers a state.
+TENDENCIES_KEPT = {"ab2": 1, "ab3": 2, "rk3": 0, "rk4": 0, "leapfrog": 0}

@@ -1,0 +1,70 @@
+"""Small domains with odd sizes, islands and random states for the NumPy reference; neighbours on a ring of cells."""
+
+from itertools import product
+from types import SimpleNamespace
+
+import numpy as np
+
+from swmodel.config.model import Config
+from swmodel.reference import Reference
+from swmodel.state import State
+
+NY, NX = 9, 11
+FLUXES = ("energy", "enstrophy", "arakawa_lamb")
+RINGS = [{"periodic_y": y, "periodic_x": x} for y, x in product((True, False), repeat=2)]
+
+#: Every term but the sponge, together with the fields of `everything`.
+EVERYTHING = {
+    "viscosity": 0.1,
+    "biharmonic_viscosity": 0.02,
+    "quadratic_drag": 0.1,
+    "slip": "no",
+    "f0": 1.3,
+    "gravity": 2.0,
+}
+
+
+def build(monkeypatch, fields=None, **sections):
+    """The reference of a case with the given fields (arrays [ny, nx]) and sections of the configuration."""
+
+    def take(values):
+        return lambda config, at: np.broadcast_to(values, (config.grid.ny, config.grid.nx))[at.j, at.i]
+
+    case = SimpleNamespace(**{name: take(values) for name, values in (fields or {}).items()})
+    monkeypatch.setattr("swmodel.cases.get", lambda name: case)
+    sections["grid"] = {"ny": NY, "nx": NX, "dy": 0.7, "dx": 0.9} | sections.get("grid", {})
+    sections["run"] = {"dtype": "float64"} | sections.get("run", {})
+    return Reference(Config(**sections))
+
+
+def seabed(rng, islands=True):
+    """Rough bottom; an island of several cells, one of one cell, and one across the edges of the ring."""
+    mask = np.ones((NY, NX))
+    if islands:
+        mask[3:5, 4:7] = mask[5, 4] = mask[7, 1] = mask[-1, -2:] = mask[0, -1] = mask[0, 0] = 0
+    return {"depth": 5 + rng.random((NY, NX)), "mask": mask}
+
+
+def random_state(rng, shape=(NY, NX)):
+    return State(5 + rng.random(shape), *(rng.standard_normal((2, *shape))))
+
+
+def e(a):
+    return np.roll(a, -1, 1)
+
+
+def n(a):
+    return np.roll(a, -1, 0)
+
+
+def w(a):
+    return np.roll(a, 1, 1)
+
+
+def s(a):
+    return np.roll(a, 1, 0)
+
+
+def everything(rng):
+    centres = {name: rng.standard_normal((NY, NX)) for name in ("wind_x", "wind_y")}
+    return seabed(rng) | centres | {"linear_drag": rng.random((NY, NX))}
