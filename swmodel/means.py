@@ -13,23 +13,26 @@ class Means:
     """Running means of derived fields, in the precision of the run.
 
     Args:
-        evaluate: State -> dict of the fields to average, name -> array [y, x]; jitted together with the update.
+        evaluate: (State, Grid) -> dict of the fields to average, name -> array [y, x]; jitted together with the update.
+        grid: Grid of arrays.
     """
 
-    def __init__(self, evaluate):
-        def update(means, count, state: State):
-            return jax.tree.map(lambda mean, x: mean + (x - mean) / count.astype(x.dtype), means, evaluate(state))
+    def __init__(self, evaluate, grid):
+        def update(means, count, state: State, grid):
+            fields = evaluate(state, grid)
+            return jax.tree.map(lambda mean, x: mean + (x - mean) / count.astype(x.dtype), means, fields)
 
+        self._grid = jax.tree.map(jnp.asarray, grid)
         self._update = jax.jit(update)
-        self._zero = jax.jit(lambda state: jax.tree.map(jnp.zeros_like, evaluate(state)))
+        self._zero = jax.jit(lambda state, grid: jax.tree.map(jnp.zeros_like, evaluate(state, grid)))
         self._means, self._count = None, 0
 
     def add(self, state: State) -> None:
         """Take the fields of one more step into the means."""
         if self._means is None:
-            self._means = self._zero(state)
+            self._means = self._zero(state, self._grid)
         self._count += 1
-        self._means = self._update(self._means, jnp.asarray(self._count), state)
+        self._means = self._update(self._means, jnp.asarray(self._count), state, self._grid)
 
     def take(self) -> dict[str, np.ndarray] | None:
         """The means since the last call, None where there was no step; starts anew."""

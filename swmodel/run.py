@@ -57,7 +57,7 @@ def _loop(simulation, directory: Path, progress, command_line: str) -> None:
     records = snapshots
     if options.diagnostics_every_steps:
         records = Schedule(simulation.dt, steps, options.diagnostics_every_steps)
-    means = Means(simulation.traced(options.means)) if options.means else None
+    means = simulation.means(options.means) if options.means else None
     numbers, chunk, begin = {}, 1, time.perf_counter()
     output = Output(directory / "output.nc", config, transport, command_line=command_line)
     series = Diagnostics(directory / "diagnostics.nc", config, transport, command_line=command_line)

@@ -15,6 +15,7 @@ from .environment import world
 from .errors import NumericalError
 from .executors import EXECUTORS
 from .grid import as_patches, build_grid, build_params, build_state, scheme_of
+from .means import Means
 from .operators import Patch
 from .run import run
 from .state import State
@@ -30,6 +31,7 @@ class Simulation:
 
     Attributes:
         config: the resolved configuration.
+        grid, params: static fields and coefficients of the block, NumPy arrays.
         transport, block: how this process reaches the others, and its part of the grid.
         carry: state, memory of the time stepper and step number, as the executor keeps them.
         step: steps taken.
@@ -54,9 +56,9 @@ class Simulation:
         self.block = self.transport.block
         self.step, self.dt = 0, config.time.dt
         self.loop_seconds = 0.0
-        grid, params = build_grid(config, self.block, dtype), build_params(config, self.block, dtype)
-        self._grid = as_patches(grid, self.scheme.width)
-        self._executor = EXECUTORS[config.run.executor](config, self.transport, grid, params)
+        self.grid, self.params = build_grid(config, self.block, dtype), build_params(config, self.block, dtype)
+        self._patches = as_patches(self.grid, self.scheme.width)
+        self._executor = EXECUTORS[config.run.executor](config, self.transport, self.grid, self.params)
         self.carry = self._executor.start(build_state(config, self.block, dtype))
         self._pad = jax.jit(lambda state: pad(state, self.scheme.width, self.transport.shift))
         self._lowest = jax.jit(_lowest)
@@ -85,7 +87,7 @@ class Simulation:
         Every process must ask for the same ones: vorticity needs the neighbours.
         """
         padded = self.padded()
-        return {name: DERIVED[name](padded, self._grid).on(self.block.shape) for name in names}
+        return {name: DERIVED[name](padded, self._patches).on(self.block.shape) for name in names}
 
     def field(self, name: str) -> np.ndarray:
         """The field called `name` on this process's block."""
@@ -93,22 +95,22 @@ class Simulation:
 
     def diagnostics(self) -> dict[str, float]:
         """Mass, energy, potential enstrophy, largest speed, least thickness and CFL number of the whole domain."""
-        return diagnose(self.padded(), self._grid, self.config, self.transport)
+        return diagnose(self.padded(), self._patches, self.config, self.transport)
 
     def padded(self) -> State:
         """The state with its halo, NumPy arrays in Patches."""
         width = self.scheme.width
         return State(*(Patch(np.asarray(field), (-width, -width)) for field in self._pad(self.carry.state)))
 
-    def traced(self, names):
-        """The function from a State of JAX arrays to the fields called `names`, for use inside a jitted program."""
+    def means(self, names) -> Means:
+        """Running means of the fields called `names`."""
         width = self.scheme.width
 
-        def evaluate(state: State) -> dict:
+        def evaluate(state: State, grid) -> dict:
             padded = State(*(Patch(field, (-width, -width)) for field in pad(state, width, self.transport.shift)))
-            return {name: DERIVED[name](padded, self._grid).on(self.block.shape) for name in names}
+            return {name: DERIVED[name](padded, as_patches(grid, width)).on(self.block.shape) for name in names}
 
-        return evaluate
+        return Means(evaluate, self.grid)
 
     def run(self, directory, progress=None, command_line: str = "") -> None:
         """Run to the configured end, writing into the run folder `directory` (see `run.run`)."""

@@ -1,0 +1,79 @@
+"""What an ab2 step costs in messages, and how far a halo reaches."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from support.random_case import configuration, install
+
+from swmodel import cases
+from swmodel.decomposition import block
+from swmodel.dynamics import tendency
+from swmodel.executors import make_step
+from swmodel.grid import as_patches, build_grid, build_params, build_state, scheme_of
+from swmodel.operators import Patch
+from swmodel.state import Carry, State
+from swmodel.timestep import method_of
+from swmodel.transport.mpi import Mpi
+
+SCHEMES = {
+    "energy": {},
+    "enstrophy, no slip": {"scheme__vorticity_flux": "enstrophy", "physics__slip": "no"},
+    "arakawa_lamb": {"scheme__vorticity_flux": "arakawa_lamb"},
+    "biharmonic": {"physics__biharmonic_viscosity": 1e8},
+}
+
+
+@pytest.fixture(autouse=True)
+def random_case(monkeypatch):
+    monkeypatch.setattr(cases, "get", cases.get)
+    install(8, 10)
+
+
+@pytest.mark.parametrize(("stepper", "stages"), [("ab2", 1), ("ab3", 1), ("leapfrog", 1), ("rk3", 3), ("rk4", 4)])
+def test_four_messages_for_each_tendency(stepper, stages):
+    config = configuration(8, 10)
+    transport = Mpi(block(0, (2, 2), 8, 10), rank=0, size=4)
+    grid, params = build_grid(config, transport.block, np.float64), build_params(config, transport.block, np.float64)
+    method = method_of(stepper)
+    state = jax.tree.map(jnp.asarray, build_state(config, transport.block, np.float64))
+    carry = Carry(state, method.remember(state), jnp.zeros((), jnp.int32))
+    step = make_step(scheme_of(config), method, transport)
+    jaxpr = jax.make_jaxpr(step)(carry, grid, params, jnp.asarray(1.0))
+    assert str(jaxpr).count("halo_sendrecv[") == 4 * stages
+
+
+@pytest.mark.parametrize("scheme", SCHEMES)
+def test_the_halo_is_wide_enough_and_no_wider(scheme):
+    """NaN beyond the declared width does not reach the block; NaN inside it does."""
+    config = configuration(8, 10, **SCHEMES[scheme])
+    here = block(0, (1, 1), 8, 10)
+    terms = scheme_of(config)
+    grid, params = build_grid(config, here, np.float64), build_params(config, here, np.float64)
+    grid, params = as_patches(grid, terms.width), as_patches(params, terms.width)
+    state = build_state(config, here, np.float64)
+
+    def poisoned(width, rings):
+        """The tendency from a state padded by `width`, of which the outermost `rings` are NaN."""
+        padded = []
+        for field in state:
+            field = np.pad(field, width, mode="wrap")
+            inside = field[rings:-rings, rings:-rings]
+            padded.append(Patch(jnp.asarray(np.pad(inside, rings, constant_values=np.nan)), (-width, -width)))
+        return [field.on(here.shape) for field in tendency(State(*padded), grid, params, terms)]
+
+    clean = poisoned(terms.width + 1, 1)
+    assert all(np.isfinite(field).all() for field in clean)
+    assert any(np.isnan(field).any() for field in poisoned(terms.width, 1))
+
+
+def test_a_halo_too_narrow_is_refused():
+    config = configuration(8, 10, scheme__vorticity_flux="arakawa_lamb")
+    here = block(0, (1, 1), 8, 10)
+    terms = scheme_of(config)
+    grid, params = build_grid(config, here, np.float64), build_params(config, here, np.float64)
+    state = build_state(config, here, np.float64)
+    padded = State(*(Patch(jnp.asarray(np.pad(field, 1, mode="wrap")), (-1, -1)) for field in state))
+    with pytest.raises(IndexError, match="asked of a patch"):
+        result = tendency(padded, as_patches(grid, 2), as_patches(params, 2), terms)
+        [field.on(here.shape) for field in result]
