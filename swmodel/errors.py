@@ -34,9 +34,16 @@ class FilesError(Exception):
 
 
 def exit_code(error: BaseException) -> int:
-    """The exit code for an exception: its attribute `exit_code`, 5 for OSError, 75 for an interrupt, otherwise 70."""
+    """The exit code for an exception.
+
+    Its attribute `exit_code` if it has one; 3 for a missing package, 5 for OSError, 75 for an interrupt, otherwise 70.
+    """
+    if hasattr(error, "exit_code"):
+        return error.exit_code
     if isinstance(error, KeyboardInterrupt):
         return STOPPED
     if isinstance(error, OSError):
         return FilesError.exit_code
-    return getattr(error, "exit_code", INTERNAL)
+    if isinstance(error, ModuleNotFoundError) and not (error.name or "").startswith("swmodel"):
+        return SetupError.exit_code
+    return INTERNAL

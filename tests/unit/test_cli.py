@@ -1,0 +1,167 @@
+"""The command line: what it refuses, with which message and exit code, and that it starts fast."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from swmodel import cases
+from swmodel.cli import main
+from swmodel.errors import FilesError, NumericalError, SetupError, UsageError, exit_code
+
+ROOT = Path(__file__).parents[2]
+HEAVY = ("jax", "mpi4py", "mpi4jax", "netCDF4", "matplotlib")
+
+
+@pytest.fixture
+def swmodel(tmp_path, monkeypatch):
+    """Runs the program in an empty folder: swmodel("run jet") -> result with exit_code, stdout, stderr."""
+    monkeypatch.chdir(tmp_path)
+    return lambda line: CliRunner().invoke(main, line if isinstance(line, list) else line.split())
+
+
+def test_a_misspelt_command_is_suggested(swmodel):
+    result = swmodel("rnu jet")
+    assert result.exit_code == 2
+    assert "No such command 'rnu'. Did you mean 'run'?" in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("run jett", 'jett: there is no case or file of this name; did you mean "jet"?'),
+        ("init jett", 'did you mean "jet"?'),
+        ("run nothing.toml", "nothing.toml: there is no such file"),
+        ("run jet --dtype float46", '--dtype float46: no choice "float46"; did you mean "float64"?'),
+        ("run jet -s scheme.vorticity_flux=enstropy", 'did you mean "enstrophy"?'),
+        ("run jet -s grid.n_x=3", 'no such key; did you mean "nx"?'),
+        ("run jet -s grid.nx", "-s grid.nx: write it as section.key=value"),
+        ("run jet --layout 2by2", "--layout 2by2: must look like 2x3"),
+        ("run jet --nproc 4 --layout 3x1", "layout 3x1 has 3 blocks, but there are 4 processes"),
+        ("run inertial --nproc 4 -s grid.nx=1 -s grid.ny=3", "4 processes are too many for a grid of 3 x 1 cells"),
+        ("run jet --nproc 2 --executor reference", "the reference runs on one process, not on 2"),
+        ("run jet --steps 3 --days 2", "--days 2: give steps or days, not both"),
+        ("run jet -s physics.depth=-3", "-s physics.depth=-3: must be above 0 m, not -3"),
+        ("run jet --nprok 2", "No such option '--nprok'. Did you mean '--nproc'?"),
+        ("run", "Missing argument 'CASE|FILE.toml'"),
+        ("plot nowhere", "nowhere"),
+        ("plot nowhere --time soon", '"soon" is not a length of time'),
+        ("animate nowhere", "nowhere"),
+        ("info nowhere", "nowhere"),
+    ],
+)
+def test_wrong_input_is_named_and_nothing_is_written(swmodel, tmp_path, line, message):
+    result = swmodel(line)
+    assert message in result.stderr
+    assert "Traceback" not in result.stderr
+    assert (result.exit_code, list(tmp_path.iterdir())) == (2, [])
+
+
+def test_all_errors_come_at_once(swmodel):
+    result = swmodel("run jet --nproc 0 --dtype float46 -s grid.dx=-1 -s grid.nz=3")
+    assert result.exit_code == 2
+    assert len(result.stderr.splitlines()) == 4
+
+
+def test_the_largest_time_step_is_named(swmodel):
+    result = swmodel("run jet -s grid.nx=24 -s grid.ny=12 -s time.dt=1000")
+    assert result.exit_code == 2
+    assert "time.dt" in result.stderr
+    assert "largest" in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("files", "message"),
+    [
+        ({"notes.txt": ""}, "outputs/jet exists and is not empty; give --force"),
+        ({"status.json": json.dumps({"state": "completed"})}, "outputs/jet holds a run (completed); give --force"),
+    ],
+)
+def test_a_folder_with_files_is_refused_and_kept(swmodel, tmp_path, files, message):
+    folder = tmp_path / "outputs/jet"
+    folder.mkdir(parents=True)
+    for name, text in files.items():
+        (folder / name).write_text(text)
+    result = swmodel("run jet")
+    assert (result.exit_code, message in result.stderr) == (2, True)
+    assert {path.name: path.read_text() for path in folder.iterdir()} == files
+
+
+def test_a_folder_that_cannot_be_written_is_refused(swmodel, tmp_path):
+    (tmp_path / "file").write_text("")
+    for folder in ("file", "file/run"):
+        result = swmodel(["run", "jet", "--output", folder])
+        assert result.exit_code == 5
+        assert folder in result.stderr
+
+
+def test_cases_are_listed_with_their_first_line(swmodel):
+    result = swmodel("cases")
+    assert result.exit_code == 0
+    lines = result.stdout.splitlines()
+    for name in cases.names():
+        assert any(line.startswith(f"{name} ") and cases.get(name).__doc__.splitlines()[0] in line for line in lines)
+
+
+def test_init_writes_a_configuration_that_runs_as_the_case(swmodel, tmp_path):
+    from swmodel import load
+
+    (tmp_path / "my.toml").write_text(swmodel("init jet").stdout)
+    assert load(tmp_path / "my.toml", environ={}) == load("jet", environ={})
+    changed = swmodel("init jet -s grid.nx=90").stdout
+    assert "\nnx = 90\n" in changed
+
+
+def test_an_unexpected_exception_is_one_line_and_70(swmodel, monkeypatch):
+    def fail(*arguments):
+        raise RuntimeError("the sea ran dry")
+
+    monkeypatch.delenv("SWMODEL_DEBUG", raising=False)
+    monkeypatch.setattr("swmodel.run_folder.check", fail)
+    result = swmodel("run jet")
+    assert result.exit_code == 70
+    assert result.stderr.splitlines() == [
+        "Internal error: RuntimeError: the sea ran dry (swmodel --debug ... shows where)"
+    ]
+    monkeypatch.setenv("SWMODEL_DEBUG", "1")
+    assert "Traceback" in swmodel("run jet").stderr
+
+
+@pytest.mark.parametrize(
+    ("error", "code"),
+    [
+        (UsageError(), 2),
+        (SetupError(), 3),
+        (ModuleNotFoundError("no mpi4jax", name="mpi4jax"), 3),
+        (NumericalError(), 4),
+        (FilesError(), 5),
+        (PermissionError(), 5),
+        (ModuleNotFoundError("a bug", name="swmodel.nothing"), 70),
+        (ZeroDivisionError(), 70),
+        (KeyboardInterrupt(), 75),
+    ],
+)
+def test_exit_codes(error, code):
+    assert exit_code(error) == code
+
+
+@pytest.mark.parametrize("line", ["--help", "--version", "run --help", "cases", "init jet", "run jet --nproc 0"])
+def test_what_computes_nothing_imports_neither_jax_nor_mpi(line):
+    program = (
+        "import sys\nfrom swmodel.cli import main\n"
+        f"try: main({line.split()!r})\n"
+        f"except SystemExit: print('HEAVY', [name for name in {HEAVY} if name in sys.modules])"
+    )
+    out = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, timeout=60).stdout
+    assert out.splitlines()[-1] == "HEAVY []"
+
+
+@pytest.mark.parametrize("program", [["cli.py"], ["-m", "swmodel"]])
+def test_the_program_is_the_same_from_a_checkout_and_as_a_module(program):
+    found = subprocess.run(
+        [sys.executable, *program, "cases"], cwd=ROOT, capture_output=True, text=True, timeout=60, check=True
+    )
+    assert found.stdout == CliRunner().invoke(main, ["cases"]).stdout
