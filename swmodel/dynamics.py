@@ -94,7 +94,7 @@ def tendency(padded: State, grid, params: Params, scheme: Scheme) -> State:
     P = params.gravity * (h - grid.depth) + kinetic_energy(u, v)
     q = potential_vorticity(h, u, v, grid)
     P, q = once(P, q)
-    QV, QU = VORTICITY_FLUXES[scheme.vorticity_flux](q, U, V)
+    QV, QU = VORTICITY_FLUXES[scheme.vorticity_flux](q, U, V, grid)
 
     dh = -(dx_c(U) * grid.rdx + dy_c(V) * grid.rdy)
     du = QV - dx_f(P) * grid.rdx
