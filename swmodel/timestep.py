@@ -34,13 +34,12 @@ class Multistep(NamedTuple):
 
 
 class RungeKutta(NamedTuple):
-    """Stage s+1 is sum_k (a[s][k] x_k + dt b[s][k] F(x_k)) with x_0 the present state; the last stage is the result.
+    """Stage s+1 is x + dt sum_k weights[s][k] F(x_k), with x_0 = x the present state; the last stage is the result.
 
-    This form, of Shu and Osher (1988), holds the classical method as well.
+    Every stage starts from x, so that a state at rest stays as it is, to the last bit.
     """
 
-    a: tuple[tuple[float, ...], ...]
-    b: tuple[tuple[float, ...], ...]
+    weights: tuple[tuple[float, ...], ...]
 
     def remember(self, state: State) -> tuple[State, ...]:
         """Nothing."""
@@ -48,12 +47,12 @@ class RungeKutta(NamedTuple):
 
     def step(self, tendency: Callable[[State], State], carry: Carry, dt) -> Carry:
         """The next Carry."""
-        stages, tendencies = [carry.state], []
-        for a, b in zip(self.a, self.b, strict=True):
-            tendencies.append(tendency(stages[-1]))
-            weights = [*a, *(dt * weight if weight else 0.0 for weight in b)]
-            stages.append(jax.tree.map(lambda *terms, w=weights: weigh(w, terms), *stages, *tendencies))
-        return Carry(stages[-1], (), carry.step + 1)
+        stage, tendencies = carry.state, []
+        for row in self.weights:
+            tendencies.append(tendency(stage))
+            weights = [dt * weight if weight else 0.0 for weight in row]
+            stage = jax.tree.map(lambda x, *F, w=weights: x + weigh(w, F), carry.state, *tendencies)
+        return Carry(stage, (), carry.step + 1)
 
 
 class Leapfrog(NamedTuple):
@@ -96,11 +95,8 @@ def method_of(name: str, ab2_epsilon: float = 0.1, robert_asselin: float = 0.05)
     methods = {
         "ab2": Multistep(((1.0, 0.0), (1.5 + ab2_epsilon, -0.5 - ab2_epsilon))),
         "ab3": Multistep(((1.0, 0.0, 0.0), (1.5, -0.5, 0.0), (23 / 12, -16 / 12, 5 / 12))),
-        "rk3": RungeKutta(a=((1.0,), (3 / 4, 1 / 4), (1 / 3, 0.0, 2 / 3)), b=((1.0,), (0.0, 1 / 4), (0.0, 0.0, 2 / 3))),
-        "rk4": RungeKutta(
-            a=((1.0,), (1.0, 0.0), (1.0, 0.0, 0.0), (1.0, 0.0, 0.0, 0.0)),
-            b=((1 / 2,), (0.0, 1 / 2), (0.0, 0.0, 1.0), (1 / 6, 1 / 3, 1 / 3, 1 / 6)),
-        ),
+        "rk3": RungeKutta(((1.0,), (1 / 4, 1 / 4), (1 / 6, 1 / 6, 2 / 3))),
+        "rk4": RungeKutta(((1 / 2,), (0.0, 1 / 2), (0.0, 0.0, 1.0), (1 / 6, 1 / 3, 1 / 3, 1 / 6))),
         "leapfrog": Leapfrog(robert_asselin),
     }
     return methods[name]
