@@ -103,9 +103,16 @@ def sponge_factor(sponge, sides: tuple[str, str], length: float) -> float:
 
 
 def largest_dt(config, extremes) -> tuple[float, str]:
-    """The largest stable time step, s, and the process that sets it; infinite where nothing moves."""
-    rate = rates(config, extremes)
-    return _smallest(config, {**_waves(rate), **_others(rate)})
+    """The largest stable time step, s, and the process that sets it."""
+    rate, time = rates(config, extremes), config.time
+    damping = rate.friction + rate.local
+    alone = {
+        "gravity waves and advection": stable_dt(time, 1j * rate.waves),
+        "friction, drag and sponge": stable_dt(time, -damping),
+        "the Coriolis force": stable_dt(time, 1j * rate.inertial),
+    }
+    together = stable_dt(time, -damping, 1j * rate.inertial, 1j * rate.waves - rate.friction, 1j * rate.waves - damping)
+    return together, min(alone, key=alone.get)
 
 
 def dt_from_cfl(config, extremes) -> float:
@@ -113,28 +120,13 @@ def dt_from_cfl(config, extremes) -> float:
 
     dt = cfl / ((|u| + sqrt(g h)) sqrt(1/dx² + 1/dy²)), largest |u| and h.
     """
-    grid, physics = config.grid, config.physics
+    grid, rate = config.grid, rates(config, extremes)
     speed = math.hypot(extremes.largest("u"), extremes.largest("v"))
-    speed += math.sqrt(physics.gravity * extremes.largest("h"))
+    speed += math.sqrt(config.physics.gravity * extremes.largest("h"))
     dt = config.time.cfl / (speed * math.sqrt(1 / grid.dx**2 + 1 / grid.dy**2))
-    return min(dt, 0.5 * _smallest(config, _others(rates(config, extremes)))[0])
+    return min(dt, 0.5 * stable_dt(config.time, -rate.friction - rate.local, 1j * rate.inertial))
 
 
-def _waves(rate: Rates) -> dict[str, complex]:
-    damping = -rate.friction - rate.local
-    return {
-        "gravity waves and advection": -rate.friction + 1j * rate.waves,
-        "gravity waves with friction, drag and sponge": damping + 1j * rate.waves,
-    }
-
-
-def _others(rate: Rates) -> dict[str, complex]:
-    return {
-        "the Coriolis force": 1j * rate.inertial,
-        "friction, drag and sponge": -rate.friction - rate.local,
-    }
-
-
-def _smallest(config, points: dict[str, complex]) -> tuple[float, str]:
-    limits = ((limit(point, config.time) / abs(point), name) for name, point in points.items() if point != 0)
-    return min(limits, default=(math.inf, "nothing"))
+def stable_dt(time, *eigenvalues: complex) -> float:
+    """The largest time step with which all of these rates, s-1, are stable, s; infinite if all are zero."""
+    return min((limit(value, time) / abs(value) for value in eigenvalues if value != 0), default=math.inf)
