@@ -46,7 +46,7 @@ $(READY): pyproject.toml tools/install-mpi Makefile
 	@echo "Installing into $(VENV) (about a minute the first time)"
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[test]"
 	tools/install-mpi $(BIN)/python $(MPI)
-	@touch $@
+	@rm -f $(VENV)/.ready-* && touch $@
 
 clean:
 	rm -rf build dist .pytest_cache .ruff_cache .hypothesis

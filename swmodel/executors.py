@@ -1,13 +1,11 @@
 """Who computes a block: one class for each, with the same four methods, in the registry EXECUTORS.
 
-    start(state) -> carry         the carry before the first step, from a State of NumPy arrays
-    compile(carry) -> seconds     prepare `advance`; how long that took
-    advance(carry, n) -> carry    n steps; the carry given is used up
+start(state) -> carry         the carry before the first step, from a State of NumPy arrays
+compile(carry) -> seconds     prepare `advance`; how long that took
+advance(carry, n) -> carry    n steps; the carry given is used up
 """
 
 from __future__ import annotations
-
-import time
 
 import jax
 import jax.numpy as jnp
@@ -56,7 +54,11 @@ class Xla:
         self.step = make_step(scheme_of(config), self.method, transport)
         self.grid, self.params = jax.tree.map(jnp.asarray, (grid, params))
         self.dt = jnp.asarray(config.time.dt, config.run.dtype)
-        self._program = None
+
+        def loop(carry, grid, params, dt, n):
+            return jax.lax.fori_loop(0, n, lambda _, c: self.step(c, grid, params, dt), carry)
+
+        self._loop = jax.jit(loop, donate_argnums=0)
 
     def start(self, state: State) -> Carry:
         """The carry before the first step."""
@@ -64,22 +66,9 @@ class Xla:
         memory = jax.tree.map(jnp.array, self.method.remember(state))
         return Carry(state, memory, jnp.zeros((), jnp.int32))
 
-    def compile(self, carry: Carry) -> float:
-        """Compile the loop over steps, for any number of them; seconds taken."""
-        begin = time.perf_counter()
-
-        def loop(carry, grid, params, dt, n):
-            return jax.lax.fori_loop(0, n, lambda _, c: self.step(c, grid, params, dt), carry)
-
-        program = jax.jit(loop, donate_argnums=0)
-        self._program = program.lower(carry, self.grid, self.params, self.dt, jnp.int32(0)).compile()
-        return time.perf_counter() - begin
-
     def advance(self, carry: Carry, n: int) -> Carry:
         """The carry n steps later, when it is there. The carry given is used up."""
-        if self._program is None:
-            self.compile(carry)
-        return jax.block_until_ready(self._program(carry, self.grid, self.params, self.dt, jnp.int32(n)))
+        return jax.block_until_ready(self._loop(carry, self.grid, self.params, self.dt, jnp.int32(n)))
 
 
 class NumpyReference:
@@ -94,10 +83,6 @@ class NumpyReference:
     def start(self, state: State) -> Carry:
         """The carry before the first step."""
         return self.model.start(state)
-
-    def compile(self, carry: Carry) -> float:
-        """Nothing to compile."""
-        return 0.0
 
     def advance(self, carry: Carry, n: int) -> Carry:
         """The carry n steps later."""

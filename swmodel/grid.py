@@ -38,7 +38,11 @@ def as_patches(fields: NamedTuple, width: int) -> NamedTuple:
     """Grid or Params with each field as a Patch that starts `width + 1` cells outside the block."""
     start = (-width - 1, -width - 1)
     return fields._replace(
-        **{name: Patch(value, start) for name, value in fields._asdict().items() if value is not None and name not in ("rdx", "rdy")}
+        **{
+            name: Patch(value, start)
+            for name, value in fields._asdict().items()
+            if value is not None and name not in ("rdx", "rdy")
+        }
     )
 
 

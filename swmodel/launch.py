@@ -23,8 +23,8 @@ from .status import read_status, write_status
 
 #: What mpiexec itself prints after a rank has died; the launcher says it in one line instead.
 BANNER = re.compile(
-    r"={10,}$|=   |YOUR APPLICATION TERMINATED|This typically refers|Please see the FAQ|"
-    r"\[mpiexec@|\[proxy:|Abort\(\d+\)"
+    r"$|={10,}$|=   |YOUR APPLICATION TERMINATED|This typically refers|Please see the FAQ|"
+    r"\[mpiexec@|\[proxy:|Abort\(\d+\) .* application called MPI_Abort"
 )
 #: How mpiexec names the process that ended a run: MPICH's abort, MPICH's banner, Open MPI.
 ABORTED = re.compile(r"Abort\((?P<code>\d+)\) on node \d+ \(rank (?P<rank>\d+)")
@@ -127,13 +127,15 @@ class Ranks:
     def pass_on(self, source, target, report):
         """Hand events of the ranks to `report`, keep what names a culprit, write every other line to `target`."""
         for line in source:
-            message = progress.decode(line)
+            message = progress.receive(line)
             if message is None:
                 self.note_culprit(line)
                 if not BANNER.match(line):
                     print(line, end="", file=target, flush=True)
             elif "pid" in message:
                 self.ranks[str(message["pid"]), message["host"]] = message["rank"]
+            elif "exit_code" in message:
+                self.culprit = f"rank {message['rank']} ended with exit code {message['exit_code']}"
             else:
                 report(message)
 
@@ -141,6 +143,8 @@ class Ranks:
         """Remember the rank that mpiexec says has ended, in words."""
         if match := ABORTED.match(line):
             self.culprit = f"rank {match['rank']} ended with exit code {match['code']}"
+        elif "ended with" in self.culprit:
+            return
         elif match := DIED.match(line):
             rank = self.ranks.get((match["pid"], match["host"]))
             self.culprit = f"process {match['pid']} on {match['host']}" if rank is None else f"rank {rank}"

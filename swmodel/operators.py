@@ -93,7 +93,9 @@ def combine(a: Patch, b, operation):
         return Patch(operation(a.values, b), a.start)
     first, last = [], []
     for axis in (0, 1):
-        spans = [(p.start[axis], p.start[axis] + p.values.shape[axis - 2]) for p in (a, b) if p.values.shape[axis - 2] > 1]
+        spans = [
+            (p.start[axis], p.start[axis] + p.values.shape[axis - 2]) for p in (a, b) if p.values.shape[axis - 2] > 1
+        ]
         spans = spans or [(a.start[axis], a.start[axis] + 1)]
         first.append(max(span[0] for span in spans))
         last.append(min(span[1] for span in spans))

@@ -29,14 +29,21 @@ def reporter(quiet: bool = False, stream=None):
     return Bar(stream) if stream.isatty() and os.environ.get("TERM") != "dumb" else Heartbeat(stream)
 
 
-def encode(message: dict) -> str:
-    """A message to the launcher as a line of text."""
-    return MARK + json.dumps(message)
+def send(message: dict, stream=None):
+    """Write a message to the launcher, a line of text, at once: ranks share the launcher's pipe."""
+    stream = stream or sys.stdout
+    stream.write(f"{MARK}{json.dumps(message)}\n")
+    stream.flush()
 
 
-def decode(line: str) -> dict | None:
+def receive(line: str) -> dict | None:
     """The message in a line from a rank; None if the line is ordinary text."""
-    return json.loads(line.removeprefix(MARK)) if line.startswith(MARK) else None
+    if not line.startswith(MARK):
+        return None
+    try:
+        return json.loads(line.removeprefix(MARK))
+    except ValueError:
+        return None
 
 
 def describe(event: dict) -> str:
@@ -73,7 +80,7 @@ class Relay(Silent):
         self.stream = stream
 
     def __call__(self, event: dict):
-        print(encode(event), file=self.stream, flush=True)
+        send(event, self.stream)
 
 
 class Heartbeat(Silent):

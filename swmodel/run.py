@@ -32,7 +32,7 @@ def run(simulation, directory, progress=None, command_line: str = "") -> None:
         NumericalError: the solution blew up.
         FilesError: a file could not be written.
     """
-    directory, begin = Path(directory), time.perf_counter()
+    directory = Path(directory)
     if simulation.transport.rank == 0:
         directory.mkdir(parents=True, exist_ok=True)
         (directory / "config.toml").write_text(to_toml(simulation.config))
@@ -47,7 +47,7 @@ def run(simulation, directory, progress=None, command_line: str = "") -> None:
         raise
     finally:
         if simulation.transport.rank == 0:
-            write_status(directory, **status(simulation, state, code, time.perf_counter() - begin))
+            write_status(directory, **status(simulation, state, code, time.perf_counter() - simulation.begun))
 
 
 def _loop(simulation, directory: Path, progress, command_line: str) -> None:

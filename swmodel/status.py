@@ -15,7 +15,7 @@ def write_status(directory, **keys):
     A reader sees the old file or the new one, never a part: written under another name, synced, renamed.
     """
     path = Path(directory) / NAME
-    temporary = path.with_suffix(".tmp")
+    temporary = path.with_suffix(f".{os.getpid()}")
     with temporary.open("w") as file:
         json.dump(keys, file, indent=2)
         file.write("\n")

@@ -71,7 +71,7 @@ def run_as_rank(place, request, quiet, command_line) -> int:
     try:
         compute(config, directory, quiet or place.rank > 0, command_line, place)
     except (Exception, KeyboardInterrupt) as error:
-        return end_all(error, comm)
+        return end_all(error, comm, directory)
     if place.rank == 0 and not quiet:
         from ..status import read_status
 
@@ -100,7 +100,7 @@ def connect(place):
             f"MPI that mpi4py uses ({library}); start with `swmodel run --nproc {place.size}` or the other mpiexec"
         )
     if progress.LAUNCHER in os.environ:
-        print(progress.encode({"rank": place.rank, "pid": os.getpid(), "host": socket.gethostname()}), flush=True)
+        progress.send({"rank": place.rank, "pid": os.getpid(), "host": socket.gethostname()})
     return comm
 
 
@@ -117,7 +117,8 @@ def compute(config, directory, quiet, command_line, place=None):
         with progress.reporter(quiet) as report:
             swmodel.Simulation(config).run(directory, report, command_line)
     except (Exception, KeyboardInterrupt) as error:
-        record(error, directory)
+        if place is None or place.rank == 0:
+            record(error, directory)
         raise
 
 
@@ -132,8 +133,9 @@ def record(error, directory):
         write_status(directory, **status)
 
 
-def end_all(error, comm) -> int:
+def end_all(error, comm, directory) -> int:
     """Say what went wrong on this rank and end all ranks; the exit code, for an error that all ranks have together."""
+    from .. import progress
     from .tell import tell
 
     code, rank = exit_code(error), comm.Get_rank()
@@ -143,12 +145,14 @@ def end_all(error, comm) -> int:
         return code
     if rank > 0:
         time.sleep(1.0)  # rank 0 has most likely met the same error, and ends us
+        record(error, directory)
+    if progress.LAUNCHER in os.environ:
+        progress.send({"rank": rank, "exit_code": code})
     if code == INTERNAL:
         sys.stderr.write("".join(f"[rank {rank}] {line}" for line in traceback.format_exc().splitlines(True)))
+        sys.stderr.flush()
     else:
         tell(error)
-    sys.stdout.flush()
-    sys.stderr.flush()
     comm.Abort(code)
     return code
 

@@ -93,7 +93,7 @@ def configure(source, overrides, place=None):
             asked = any(text.startswith("run.nproc=") for text in overrides)
             if asked and config.run.nproc != place.size:
                 raise UsageError(
-                    f"--nproc {config.run.nproc}, but mpiexec started {place.size} processes; leave it out"
+                    f"--nproc {config.run.nproc}, but {place.size} processes were started; leave it out"
                 )
             config = config.model_copy(update={"run": config.run.model_copy(update={"nproc": place.size})})
         return check(config)

@@ -137,6 +137,7 @@ class Output(Section):
     diagnostics_every_steps: int | None = option(
         None, "steps", "steps between records of mass, energy, ... ; without it, those of the snapshots", ge=1
     )
+    institution: str = option("", "", "who made the run, recorded in its files")
 
 
 class Config(Section):

@@ -26,7 +26,8 @@ class Map:
     """One record of one field.
 
     Attributes:
-        name, long_name, units: as in the file.
+        name, units: as in the file.
+        long_name: as in the file; of a mean over time, "mean" and that.
         values: [y, x], masked on land.
         x, y: positions of the points, m.
         location: where the points lie: face, edge1, edge2 or node (SGRID).
@@ -143,9 +144,10 @@ def read_map(data: netCDF4.Dataset, name: str, record: int = -1) -> Map:
     variable = find_field(data, name)
     lead = (record,) * (variable.ndim - 2)
     y, x = (np.ma.filled(data[dimension][:], np.nan).astype(float) for dimension in variable.dimensions[-2:])
+    mean = "mean " if "time: mean" in getattr(variable, "cell_methods", "") else ""
     return Map(
         name=name,
-        long_name=getattr(variable, "long_name", name),
+        long_name=mean + getattr(variable, "long_name", name),
         units=getattr(variable, "units", "1"),
         values=np.ma.masked_invalid(variable[lead + (slice(None), slice(None))]),
         x=x,

@@ -46,13 +46,13 @@ class Frame:
     columns: int
     width: float
     height: float
-    right: float = 0.84
+    right: float = 0.9
     left: ClassVar = 0.64
     bottom: ClassVar = 0.46
     top: ClassVar = 0.28
     between: ClassVar = 0.16
     bar: ClassVar = 0.11
-    label: ClassVar = 0.49
+    label: ClassVar = 0.55
 
     @property
     def size(self) -> tuple[float, float]:

@@ -44,7 +44,7 @@ def test_a_misspelt_command_is_suggested(swmodel):
         ("run inertial --nproc 4 -s grid.nx=1 -s grid.ny=3", "4 processes are too many for a grid of 3 x 1 cells"),
         ("run jet --nproc 2 --executor reference", "the reference runs on one process, not on 2"),
         ("run jet --steps 3 --days 2", "--days 2: give steps or days, not both"),
-        ("run jet -s physics.depth=-3", "-s physics.depth=-3: must be above 0 m, not -3"),
+        ("run jet -s physics.depth=-3", "-s physics.depth=-3: must be above 0"),
         ("run jet --nprok 2", "No such option '--nprok'. Did you mean '--nproc'?"),
         ("run", "Missing argument 'CASE|FILE.toml'"),
         ("plot nowhere", "nowhere"),

@@ -18,7 +18,9 @@ def test_seconds_are_due_at_the_first_step_past_each_multiple(dt, every, last):
     assert due == sorted(expected)
 
 
-@pytest.mark.parametrize(("last", "every", "due"), [(10, 4, [0, 4, 8, 10]), (0, 3, [0]), (3, 7, [0, 3]), (6, 3, [0, 3, 6])])
+@pytest.mark.parametrize(
+    ("last", "every", "due"), [(10, 4, [0, 4, 8, 10]), (0, 3, [0]), (3, 7, [0, 3]), (6, 3, [0, 3, 6])]
+)
 def test_steps(last, every, due):
     schedule = Schedule(1.0, last, steps=every)
     assert [step for step in range(last + 1) if schedule.due(step)] == due

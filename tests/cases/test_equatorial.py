@@ -1,0 +1,77 @@
+"""Equatorial waves keep their shape and go round with the frequency of their branch (Matsuno 1966)."""
+
+import numpy as np
+import pytest
+from support.known_answers import order, refined, simulate, whole
+
+import swmodel
+from swmodel.cases import equatorial
+
+GRID = {"nx": 40, "ny": 36, "dx": 1e5, "dy": 1e5}
+WAVES = ["kelvin", "rossby", "mixed", "gravity"]
+
+
+def quarter(wave, factor, overrides=()):
+    """(simulation, exact solution for eta, u and v) after a quarter of the wave's period."""
+    overrides = {**refined(GRID, factor), "case.wave": wave, "case.amplitude": 1e-5, **dict(overrides)}
+    config = swmodel.load("equatorial", overrides, environ={})
+    simulation = simulate("equatorial", overrides, np.pi / 2 / abs(equatorial.frequency(config)))
+    points = (whole(config, location) for location in ("centre", "u", "v"))
+    return simulation, [equatorial.solution(config, at, simulation.time)[n] for n, at in enumerate(points)]
+
+
+@pytest.mark.parametrize("wave", WAVES)
+def test_error_is_of_second_order(wave):
+    errors = []
+    for factor in (1, 2):
+        simulation, exact = quarter(wave, factor)
+        fields = simulation.fields(["eta", "u", "v"])
+        scale = np.abs(exact[0]).max(), *(2 * [np.hypot(np.abs(exact[1]).max(), np.abs(exact[2]).max())])
+        errors.append(
+            max(np.abs(field - true).max() / s for field, true, s in zip(fields.values(), exact, scale, strict=True))
+        )
+
+    assert order(*errors) == pytest.approx(2, abs=0.15)
+
+
+@pytest.mark.parametrize(
+    ("wave", "overrides", "accuracy"),
+    [("kelvin", {}, 1e-3), ("kelvin", {"physics.gravity": 1.0, "physics.beta": 1.14e-10}, 1e-3), ("rossby", {}, 0.02)],
+)
+def test_speed(wave, overrides, accuracy):
+    simulation, (exact, _, _) = quarter(wave, 2, overrides)
+    config = simulation.config
+    along = np.exp(-2j * np.pi * whole(config).x / (config.grid.nx * config.grid.dx))
+    shape = np.abs(exact).max(axis=1, keepdims=True)
+    ahead = np.angle((exact * shape * along).sum() / (simulation.field("eta") * shape * along).sum())
+
+    assert ahead / (equatorial.frequency(config) * simulation.time) == pytest.approx(0, abs=accuracy)
+
+
+def test_kelvin_wave_travels_at_the_wave_speed():
+    config = swmodel.load("equatorial", environ={})
+    k = 2 * np.pi / (config.grid.nx * config.grid.dx)
+
+    assert equatorial.frequency(config) / k == pytest.approx(np.sqrt(config.physics.gravity * config.physics.depth))
+
+
+@pytest.mark.parametrize("n", [1, 2, 5])
+@pytest.mark.parametrize("k", [0.01, 0.5, 3.0])
+def test_branches_satisfy_the_dispersion_relation(n, k):
+    rossby, gravity = (equatorial.dispersion(wave, n, k) for wave in ("rossby", "gravity"))
+
+    for omega in (rossby, gravity):
+        assert omega**3 - k**2 * omega - k == pytest.approx((2 * n + 1) * omega, rel=1e-10)
+    assert -1 < rossby < 0 < 1 < gravity
+
+
+@pytest.mark.parametrize("n", [1, 2, 5])
+def test_long_rossby_waves_travel_at_c_over_2n_plus_1(n):
+    assert equatorial.dispersion("rossby", n, 1e-4) / 1e-4 == pytest.approx(-1 / (2 * n + 1), rel=1e-6)
+
+
+def test_there_are_no_equatorial_waves_without_beta():
+    config = swmodel.load("equatorial", {"physics.beta": 0.0}, environ={})
+
+    with pytest.raises(swmodel.ConfigError, match="physics.beta: equatorial waves need a positive beta"):
+        equatorial.frequency(config)

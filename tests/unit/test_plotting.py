@@ -1,0 +1,268 @@
+"""Pictures: what they show is what the file holds, in colours and on axes that can be read."""
+
+import imageio_ffmpeg
+import numpy as np
+import pytest
+from matplotlib.colors import same_color
+from PIL import Image
+
+from swmodel import plotting
+from swmodel.plotting import PlotError, animation, diagnostics, maps, style
+from swmodel.plotting.dataset import Map, find_record, open_data, read_map
+
+DAY = 86400.0
+
+
+def field(values, name="eta", units="m", location="face", spacing=5e3):
+    values = np.ma.masked_invalid(np.atleast_2d(values))
+    ny, nx = values.shape
+    east, north = {"face": (0.5, 0.5), "edge1": (1, 0.5), "edge2": (0.5, 1), "node": (1, 1)}[location]
+    x, y = (np.arange(nx) + east) * spacing, (np.arange(ny) + north) * spacing
+    return Map(name, "sea level", units, values, x, y, location)
+
+
+def waves(ny=9, nx=14, amplitude=1.0):
+    return amplitude * np.sin(np.arange(nx)) * np.ones((ny, 1))
+
+
+@pytest.mark.parametrize("name", ["eta", "zeta", "u", "v", "eta_mean", "wind_x"])
+@pytest.mark.parametrize("offset", [0.0, 3.0, -3.0])
+def test_limits_of_signed_fields_are_symmetric_about_zero(name, offset):
+    low, high = style.look([field(waves() + offset, name)]).limits
+    assert low == -high < 0
+
+
+@pytest.mark.parametrize("name", ["speed", "linear_drag"])
+def test_limits_of_positive_fields_start_from_zero(name):
+    assert style.look([field(waves() + 3, name)]).limits == pytest.approx((0, 4), abs=0.1)
+
+
+def test_a_field_that_no_table_knows_is_symmetric_exactly_if_it_changes_sign():
+    assert style.look([field(waves(), "tracer")]).limits[0] < 0
+    assert style.look([field(waves() + 5, "tracer")]).limits == pytest.approx((4, 6), abs=0.1)
+
+
+def test_a_single_extreme_does_not_take_the_colours():
+    values = waves(99, 99)
+    values[5, 5] = 1e3
+    shown = style.look([field(values)])
+    assert shown.limits == pytest.approx((-1.25, 1.25), rel=0.01)
+    assert shown.extend == "max"
+
+
+def test_the_colours_of_a_film_span_all_its_records():
+    records = [field(waves(amplitude=a)) for a in (0.1, 2.0, 0.5)]
+    assert style.look(records).limits == style.look(records[1:2]).limits
+
+
+@pytest.mark.parametrize("value", [0.0, 100.0, -3.0])
+@pytest.mark.parametrize("name", ["eta", "h", "speed"])
+def test_a_constant_field_has_a_range_of_colours(name, value):
+    low, high = style.look([field(np.full((5, 6), value), name)]).limits
+    assert low < high
+
+
+def test_land_is_grey_and_outside_the_limits():
+    values = waves()
+    values[2:4, 3:5] = np.nan
+    shown = style.look([field(values)])
+    assert same_color(shown.colormap(np.ma.masked), style.LAND)
+    assert shown.limits == pytest.approx((-1, 1), abs=0.01)
+
+
+@pytest.mark.parametrize(
+    ("amplitude", "units", "label"),
+    [
+        (1.0, "m s-1", "Sea level (m s⁻¹)"),
+        (2e-5, "s-1", "Sea level (10⁻⁵ s⁻¹)"),
+        (3e17, "J", "Sea level (10¹⁷ J)"),
+        (0.5, "1", "Sea level"),
+        (1e-9, "1", "Sea level (10⁻⁹)"),
+    ],
+)
+def test_labels_have_units_and_a_power_of_ten(amplitude, units, label):
+    shown = style.look([field(waves(amplitude=amplitude * 1.01), units=units)])
+    assert shown.label == label
+    assert abs(shown.limits[1]) * 10.0**shown.exponent == pytest.approx(1.01 * amplitude, rel=0.01)
+
+
+@pytest.mark.parametrize(
+    ("times", "words"),
+    [
+        ([0, 5 * DAY, 10 * DAY], ["0 days", "5 days", "10 days"]),
+        ([0, 0.25 * DAY, DAY], ["0.00 days", "0.25 days", "1.00 days"]),
+        ([0, 3600, 7200], ["0 hours", "1 hour", "2 hours"]),
+        ([0, 19.95], ["0 seconds", "20 seconds"]),
+        ([0, 5 * DAY, 10 * DAY + 3], ["0 days", "5 days", "10 days"]),
+        ([0.0], ["0 seconds"]),
+    ],
+)
+def test_model_time_is_written_in_one_unit_with_the_digits_it_needs(times, words):
+    assert [style.clock(np.array(times))(time) for time in times] == words
+
+
+@pytest.mark.parametrize("location", ["face", "edge1", "edge2", "node"])
+def test_every_location_fills_the_same_domain_with_its_points_in_their_cells(location):
+    values = np.arange(12.0).reshape(3, 4)
+    panel = field(values, location=location)
+    assert panel.domain == pytest.approx((0, 2e4, 0, 1.5e4))
+    figure, _ = maps.draw([field(np.tile(values, (2, 2)), location=location)], [style.look([panel])])
+    image = figure.axes[0].images[0]
+    west, east, south, north = image.get_extent()
+    rows, columns = image.get_array().shape
+    assert ((east - west) / columns, (north - south) / rows) == pytest.approx((5, 5))
+    assert image.get_array()[-1, -1] == 11
+    assert west <= 0 and south <= 0 and figure.axes[0].get_xlim() == pytest.approx((0, 40))
+
+
+@pytest.mark.parametrize("shape", [(9, 14), (30, 12), (10, 60)])
+def test_a_panel_has_the_shape_of_the_domain(shape):
+    panel = field(np.random.default_rng(0).normal(size=shape))
+    figure, _ = maps.draw([panel, panel], [style.look([panel])] * 2)
+    box = figure.axes[0].get_position()
+    drawn = box.height * figure.get_figheight() / (box.width * figure.get_figwidth())
+    assert drawn == pytest.approx(min(max(shape[0] / shape[1], maps.FLATTEST), maps.TALLEST))
+
+
+def test_a_channel_of_few_rows_is_a_line_along_it():
+    values = waves(3, 40)
+    figure, (update,) = maps.draw([field(values)], [style.look([field(values)])])
+    (line,) = figure.axes[0].lines
+    np.testing.assert_array_equal(line.get_ydata(), values[1])
+    update(field(2 * values))
+    np.testing.assert_array_equal(line.get_ydata(), 2 * values[1])
+    assert (figure.axes[0].get_xlabel(), figure.axes[0].get_ylabel()) == ("x (km)", "Sea level (m)")
+
+
+def test_axes_and_colour_bars_have_units(run):
+    with open_data(run / "output.nc") as data:
+        figure = maps.picture(data, ["zeta", "eta"])
+    labels = {text for axes in figure.axes for text in (axes.get_xlabel(), axes.get_ylabel())}
+    assert labels >= {"x (km)", "y (km)", r"Relative vorticity $\zeta/f$", "Sea level (m)"}
+
+
+def test_vorticity_is_in_units_of_f_where_f_vanishes_nowhere(run):
+    with open_data(run / "output.nc") as data:
+        shown, zeta, f = (
+            get(data, name, -1) for get, name in ((maps.read, "zeta"), (read_map, "zeta"), (read_map, "f"))
+        )
+    np.testing.assert_array_equal(shown.values, zeta.values / f.values)
+    assert shown.units == "1"
+
+
+@pytest.mark.parametrize("f0", [0.0, -3e-7])
+def test_vorticity_keeps_its_units_where_f_vanishes(small_run, tmp_path, f0):
+    small_run(tmp_path / "run", {"physics.f0": f0, "physics.beta": 2e-11 if f0 else 0.0})
+    with open_data(tmp_path / "run" / "output.nc") as data:
+        assert maps.read(data, "zeta", -1).units == "s-1"
+
+
+def test_the_last_record_is_shown_unless_another_is_asked_for(run):
+    with open_data(run / "output.nc") as data:
+        last = data["eta"].shape[0] - 1
+        for chosen, expected in (({}, last), ({"record": 0}, 0), ({"record": -2}, last - 1), ({"time": 110.0}, 1)):
+            figure = maps.picture(data, ["eta"], **chosen)
+            np.testing.assert_array_equal(figure.axes[0].images[0].get_array(), data["eta"][expected])
+        assert figure.texts[0].get_text() == "1.7 minutes"
+
+
+@pytest.mark.parametrize("record", [3, -4])
+def test_a_record_that_is_not_there_is_an_error(run, record):
+    with (
+        open_data(run / "output.nc") as data,
+        pytest.raises(PlotError, match=f"no record {record} in .*; it has 0 to 2"),
+    ):
+        find_record(data, record)
+
+
+def test_plot_writes_beside_the_data_under_a_name_that_says_what_it_shows(run):
+    assert plotting.plot(run) == run / "output.png"
+    assert plotting.plot(run / "output.nc", "depth") == run / "output-depth.png"
+    assert plotting.plot(run, ["eta", "zeta"], output=run / "both.pdf").read_bytes()[:4] == b"%PDF"
+    assert Image.open(run / "output.png").width >= 1200
+
+
+def test_every_field_of_the_file_can_be_drawn(run):
+    with open_data(run / "output.nc") as data:
+        for name in maps.field_names(data):
+            assert maps.picture(data, [name]).axes
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("missing",), "there is no file or folder missing"),
+        ((".", None), ". holds no output.nc: it is not the folder of a run, or nothing was written yet"),
+        (("{run}", "zeeta"), 'no field "zeeta" in {run}/output.nc; did you mean "zeta"?'),
+        (("{run}/text.nc",), "{run}/text.nc cannot be read as NetCDF (NetCDF: Unknown file format)"),
+    ],
+)
+def test_errors_say_what_is_wrong(run, tmp_path, monkeypatch, arguments, message):
+    monkeypatch.chdir(tmp_path)
+    (run / "text.nc").write_text("no NetCDF")
+    with pytest.raises(PlotError) as error:
+        plotting.plot(*(a and a.format(run=run) for a in arguments))
+    assert str(error.value) == message.format(run=run)
+    assert error.value.exit_code == 2
+
+
+@pytest.mark.parametrize("name", ["eta.xyz", "nowhere/eta.png"])
+def test_a_picture_that_cannot_be_written_is_an_error(run, name):
+    with pytest.raises(PlotError, match=f"cannot write .*{name}"):
+        plotting.plot(run, "eta", output=run / name)
+
+
+def test_diagnostics_show_the_relative_change_of_integrals_and_the_values_of_extremes(run):
+    assert plotting.plot_diagnostics(run) == run / "diagnostics.png"
+    with open_data(run / "diagnostics.nc") as data:
+        mass, label = diagnostics.series_of(data["mass"])
+        speed, _ = diagnostics.series_of(data["max_speed"])
+        assert mass[0] == 0 and "relative change" in label
+        np.testing.assert_array_equal(speed, data["max_speed"][:])
+
+
+def test_diagnostics_of_a_folder_without_them_is_an_error(tmp_path):
+    with pytest.raises(PlotError, match="holds no diagnostics.nc"):
+        plotting.plot_diagnostics(tmp_path)
+
+
+def test_a_gif_has_one_frame_for_each_record(run):
+    film = Image.open(plotting.animate(run, "eta", fps=5, output=run / "eta.gif"))
+    assert film.n_frames == 3
+    assert film.info["duration"] == 200
+
+
+def test_an_mp4_has_one_frame_for_each_record(run):
+    film = plotting.animate(run)
+    assert film == run / "output-zeta.mp4"
+    assert imageio_ffmpeg.count_frames_and_secs(str(film))[0] == 3
+
+
+def test_without_ffmpeg_the_film_is_a_gif_and_one_line_says_so(run, monkeypatch, caplog):
+    monkeypatch.setattr(animation, "ffmpeg", lambda: None)
+    assert plotting.animate(run, "eta") == run / "output-eta.gif"
+    assert [record.getMessage() for record in caplog.records] == [
+        f"no ffmpeg for MP4, writing {run / 'output-eta.gif'} (pip install imageio-ffmpeg brings it)"
+    ]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"field": "depth"}, "depth in {run}/output.nc does not change with time; plot it instead"),
+        ({"output": "film.avi"}, "film.avi must end in .mp4 or .gif"),
+        ({"fps": 0}, "fps must be positive, not 0"),
+        ({"output": "nowhere/film.gif"}, "cannot write nowhere/film.gif: there is no folder nowhere"),
+    ],
+)
+def test_errors_of_films_say_what_is_wrong(run, arguments, message):
+    with pytest.raises(PlotError) as error:
+        plotting.animate(run, **arguments)
+    assert str(error.value) == message.format(run=run)
+
+
+@pytest.mark.parametrize(("cells", "left"), [(500, 500), (501, 251), (2500, 500)])
+def test_a_sample_takes_every_nth_cell(cells, left):
+    panel = field(np.arange(float(cells))[None, :] * np.ones((7, 1))).sample(500)
+    assert panel.values.shape[1] == panel.x.size == left
+    assert np.ptp(np.diff(panel.values[0])) == np.ptp(np.diff(panel.x)) == 0
