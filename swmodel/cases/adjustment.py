@@ -1,0 +1,79 @@
+"""Geostrophic adjustment: a step of sea level becomes a front and waves that run away from it.
+
+Physics: water at rest stands higher in the west than in the east of x = 0 on an f plane. Inertia-gravity waves carry
+part of the energy away; what stays is a current along the step, as wide as the Rossby radius a, in geostrophic balance.
+The walls in the west and the east stand so far away that no wave comes back to |x| < 10 a within the run.
+
+Reference: Gill (1982), Atmosphere-Ocean Dynamics, sections 7.2 and 7.3; Rossby (1938), J. Mar. Res. 1, 239-263.
+
+Cost: 930 steps of rk4 on 5760 cells: seconds.
+
+Command: swmodel run adjustment
+
+Known answer: eta = - step sgn(x) (1 - exp(-|x|/a)), v = - g step/(f a) exp(-|x|/a) with a = sqrt(g depth)/|f|. The
+current has one third of the potential energy that was released. The waves leave as t^(-1/2); averaged over an inertial
+period, which is the interval of the output here, they all but vanish: look at `eta_mean` and `v_mean`.
+"""
+
+import math
+
+import numpy as np
+
+from ..config.model import CaseOptions, option
+
+PERIOD = 2 * math.pi / 1e-4  # inertial period of the default f0, s
+
+
+class Options(CaseOptions):
+    step: float = option(0.1, "m", "sea level far in the west; that far in the east is its negative")
+
+
+DEFAULTS = {
+    "grid": {"nx": 720, "ny": 8, "dx": 20e3, "dy": 20e3, "periodic_x": False, "periodic_y": True, "origin": "middle"},
+    "physics": {"depth": 100.0, "f0": 1e-4},
+    "time": {"stepper": "rk4", "cfl": 0.75},
+    "run": {"days": 5 * PERIOD / 86400},
+    "output": {"every": PERIOD, "means": ("eta", "u", "v")},
+}
+
+
+def eta(config, at):
+    return -config.case.step * np.sign(at.x)
+
+
+def radius(config):
+    """Rossby radius of deformation a = sqrt(g depth)/|f0|, m (infinite without rotation).
+
+    Reference: Gill (1982), section 7.2.
+    """
+    physics = config.physics
+    return math.sqrt(physics.gravity * physics.depth) / abs(physics.f0) if physics.f0 else math.inf
+
+
+def adjusted_level(config, x):
+    """Sea level of the balanced state, m: - step sgn(x) (1 - exp(-|x|/a)).
+
+    Reference: Gill (1982), section 7.2.
+    """
+    return config.case.step * np.sign(x) * np.expm1(-np.abs(x) / radius(config))
+
+
+def adjusted_v(config, x):
+    """Current of the balanced state, m s-1: v = (g/f) d eta/dx = - g step/(f a) exp(-|x|/a); none without rotation.
+
+    Reference: Gill (1982), section 7.2.
+    """
+    physics = config.physics
+    fastest = np.sign(physics.f0) * math.sqrt(physics.gravity / physics.depth) * config.case.step
+    return -fastest * np.exp(-np.abs(x) / radius(config))
+
+
+def released_potential_energy(config):
+    """Potential energy that the step loses, J per metre of its length: 3/2 rho g step² a.
+
+    One third of it stays, as the kinetic energy of the current.
+
+    Reference: Gill (1982), section 7.2.
+    """
+    physics = config.physics
+    return 1.5 * physics.density * physics.gravity * config.case.step**2 * radius(config)

@@ -1,0 +1,134 @@
+"""Waves of the equatorial beta plane: Kelvin, Rossby, mixed Rossby-gravity and inertia-gravity waves.
+
+Physics: f = beta y makes the equator a wave guide, a few equatorial radii sqrt(c/beta) wide, c = sqrt(g depth). Gravity
+is reduced, as for a layer above the thermocline: c = 2 m/s, radius 296 km. The channel is periodic in x, and the walls
+lie six radii from the equator, where nothing is left of the waves.
+
+Reference: Matsuno (1966), J. Meteor. Soc. Japan 44, 25-43; Gill (1982), Atmosphere-Ocean Dynamics, chapter 11.
+
+Cost: 290 steps of rk4 on 9000 cells for one period of the Kelvin wave: seconds.
+
+Command: swmodel run equatorial, or swmodel run equatorial -s case.wave=rossby -s case.mode=1 --days 75
+
+Known answer: the wave keeps its shape and goes round with the frequency omega of its branch,
+omega²/c² - k² - beta k/omega = (2n + 1) beta/c. The Kelvin wave travels at c, eastward; long Rossby waves at
+-c/(2n + 1), westward. On the default grid the speed of the Kelvin wave is right to 0.03 %, that of the Rossby wave with
+n = 1 to 1 %; the error is of second order in the spacing.
+"""
+
+import math
+from typing import Literal
+
+import numpy as np
+from numpy.polynomial.hermite import hermval
+
+from ..config.errors import ConfigError
+from ..config.model import CaseOptions, option
+
+ROUND = 100 * 40e3 / 2.0  # time that the Kelvin wave takes round the default channel, s
+
+
+class Options(CaseOptions):
+    wave: Literal["kelvin", "rossby", "mixed", "gravity"] = option("kelvin", "", "branch of the dispersion relation")
+    mode: int = option(1, "1", "meridional mode n of the Rossby and gravity waves", ge=1)
+    waves: int = option(1, "1", "wavelengths in the length of the channel", ge=1)
+    amplitude: float = option(0.1, "m", "highest sea level; small against the depth, for a linear wave")
+
+
+DEFAULTS = {
+    "grid": {"nx": 100, "ny": 90, "dx": 40e3, "dy": 40e3, "periodic_x": True, "periodic_y": False, "origin": "middle"},
+    "physics": {"gravity": 0.04, "depth": 100.0, "beta": 2.28e-11},
+    "time": {"stepper": "rk4", "cfl": 0.5},
+    "run": {"days": ROUND / 86400, "dtype": "float64"},
+    "output": {"every": ROUND / 16},
+}
+
+
+def eta(config, at):
+    return solution(config, at, 0.0)[0]
+
+
+def u(config, at):
+    return solution(config, at, 0.0)[1]
+
+
+def v(config, at):
+    return solution(config, at, 0.0)[2]
+
+
+def speed(config):
+    """c = sqrt(g depth), m s-1: the speed of the Kelvin wave."""
+    return math.sqrt(config.physics.gravity * config.physics.depth)
+
+
+def radius(config):
+    """Equatorial radius of deformation sqrt(c/beta), m; this over c is the unit of time of the formulas without units.
+
+    Raises:
+        ConfigError: beta is not positive, so that there is no wave guide.
+    """
+    if config.physics.beta <= 0:
+        raise ConfigError([f"physics.beta: equatorial waves need a positive beta, not {config.physics.beta:g} m-1 s-1"])
+    return math.sqrt(speed(config) / config.physics.beta)
+
+
+def wavenumber(config):
+    """k in units of 1/radius."""
+    return 2 * math.pi * config.case.waves / (config.grid.nx * config.grid.dx) * radius(config)
+
+
+def dispersion(wave, n, k):
+    """omega in units of sqrt(beta c) on a branch: a root of omega² - k² - k/omega = 2n + 1.
+
+    Of the three roots for n >= 1 the largest is the eastward gravity wave, the middle one the Rossby wave. The mixed
+    wave, n = 0, is the westward root of omega² - k omega = 1; the Kelvin wave, n = -1, has omega = k.
+
+    Reference: Matsuno (1966).
+    """
+    if wave == "kelvin":
+        return k
+    if wave == "mixed":
+        return k / 2 - math.sqrt(k**2 / 4 + 1)
+    roots = np.sort(np.roots([1, 0, -(k**2 + 2 * n + 1), -k]).real)
+    return float(roots[{"rossby": 1, "gravity": 2}[wave]])
+
+
+def frequency(config):
+    """Angular frequency omega, s-1, negative for waves that go west."""
+    return dispersion(config.case.wave, config.case.mode, wavenumber(config)) * speed(config) / radius(config)
+
+
+def structure(wave, n, k, y):
+    """Meridional shapes of eta, u and v of a wave, y in radii from the equator; `solution` puts them together.
+
+    With D_m = H_m(y) exp(-y²/2), P = D_{n+1}/(omega - k), M = 2n D_{n-1}/(omega + k): (P - M)/2, (P + M)/2 and D_n.
+    The Kelvin wave has D_0, D_0 and 0.
+
+    Reference: Matsuno (1966), written for v = D_n cos(k x - omega t).
+    """
+    if wave == "kelvin":
+        return hermite(0, y), hermite(0, y), np.zeros_like(y)
+    n = 0 if wave == "mixed" else n
+    omega = dispersion(wave, n, k)
+    plus = hermite(n + 1, y) / (omega - k)
+    minus = 2 * n * hermite(n - 1, y) / (omega + k) if n else 0.0
+    return (plus - minus) / 2, (plus + minus) / 2, hermite(n, y)
+
+
+def hermite(n, y):
+    """D_n = H_n(y) exp(-y²/2), with the physicists' Hermite polynomial."""
+    return hermval(y, [0] * n + [1]) * np.exp(-(y**2) / 2)
+
+
+def solution(config, at, time):
+    """The wave, eta in m, u and v in m s-1, at the given Points after `time` seconds.
+
+    eta = -A p(y) sin(phase), u = -A (g/c) q(y) sin(phase), v = A (g/c) r(y) cos(phase), with phase = k x - omega t.
+    p, q, r are its `structure`, y is counted from where f0 + beta y = 0, A makes the highest sea level `amplitude`.
+    """
+    case, k, L = config.case, wavenumber(config), radius(config)
+    p, q, r = structure(case.wave, case.mode, k, (at.y + config.physics.f0 / config.physics.beta) / L)
+    everywhere = np.linspace(-1, 1, 2001) * (4 + 2 * math.sqrt(case.mode))
+    A = case.amplitude / np.abs(structure(case.wave, case.mode, k, everywhere)[0]).max()
+    phase, per_level = k * at.x / L - frequency(config) * time, config.physics.gravity / speed(config)
+    return -A * p * np.sin(phase), -A * per_level * q * np.sin(phase), A * per_level * r * np.cos(phase)

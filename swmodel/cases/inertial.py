@@ -1,0 +1,65 @@
+"""An inertial oscillation: a uniform current turns with the Coriolis force, and dies away where there is drag.
+
+Physics: without slopes of the sea surface, in a doubly periodic domain on an f plane, every parcel moves on an inertial
+circle. Linear or quadratic bottom drag (`physics.linear_drag`, `physics.quadratic_drag`) slows it down; a uniform wind
+(`case.wind`) drives it.
+
+Reference: Gill (1982), Atmosphere-Ocean Dynamics, section 8.3.
+
+Cost: 1 100 steps of rk4 on 1024 cells: seconds.
+
+Command: swmodel run inertial, or with drag: swmodel run inertial -s physics.quadratic_drag=0.003
+
+Known answer: u = U cos ft, v = - U sin ft, which only the time stepper gets wrong. The speed falls as U exp(-r t) with
+linear drag and as U / (1 + C U t/depth) with quadratic drag; wind raises it to tau/(rho depth r) (1 - exp(-r t)) where
+f = U = 0. Sea level stays flat.
+"""
+
+import math
+
+import numpy as np
+
+from ..config.model import CaseOptions, option
+
+PERIOD = 2 * math.pi / 1e-4  # inertial period of the default f0, s
+
+
+class Options(CaseOptions):
+    speed: float = option(0.5, "m s-1", "speed of the current at the start, eastward", ge=0)
+    wind: float = option(0.0, "Pa", "eastward wind stress")
+
+
+DEFAULTS = {
+    "grid": {"nx": 32, "ny": 32, "dx": 10e3, "dy": 10e3, "periodic_x": True, "periodic_y": True},
+    "physics": {"depth": 100.0, "f0": 1e-4},
+    "time": {"stepper": "rk4", "cfl": 0.5},
+    "run": {"days": 2 * PERIOD / 86400},
+    "output": {"every": PERIOD / 16},
+}
+
+
+def u(config, at):
+    return np.full((1, 1), config.case.speed)
+
+
+def wind_x(config, at):
+    return np.full((1, 1), config.case.wind)
+
+
+def velocity(config, time):
+    """Current (u, v), m s-1, at a time in s.
+
+    With w = u + i v, s = r + i f: w = U exp(-s t) / (1 + C U/H E(r)) + tau/(rho H) E(s), E(s) = (1 - exp(-s t)) / s.
+    Exact where there is no wind or no quadratic drag.
+    """
+    physics, speed = config.physics, config.case.speed
+    rate = complex(physics.linear_drag, physics.f0)
+    slowed = 1 + physics.quadratic_drag * speed / physics.depth * accumulated(physics.linear_drag, time)
+    driven = config.case.wind / (physics.density * physics.depth) * accumulated(rate, time)
+    current = speed * np.exp(-rate * time) / slowed + driven
+    return current.real, current.imag
+
+
+def accumulated(rate, time):
+    """Integral of exp(-rate t) from 0 to `time`, s: (1 - exp(-rate t)) / rate, or the time where rate = 0."""
+    return -np.expm1(-rate * time) / rate if rate else time

@@ -1,0 +1,71 @@
+"""A coastal Kelvin wave in a channel: it runs along the southern wall without changing its shape.
+
+Physics: a long wave on an f plane leans against the coast, which lies to its right for f > 0 (to its left for f < 0),
+and falls off away from it over the Rossby radius a. There is no flow across the channel, so that the wall in the north
+does not disturb it.
+
+Reference: Gill (1982), Atmosphere-Ocean Dynamics, section 10.4; Hsieh, Davey and Wajsowicz (1983), J. Phys. Oceanogr.
+13, 1383-1397, for the wave on the C-grid.
+
+Cost: 270 steps of rk4 on 5760 cells: seconds.
+
+Command: swmodel run kelvin
+
+Known answer: eta = amplitude exp(-y/a) cos(k (x - c t)), u = sqrt(g/depth) eta, v = 0, with c = sgn(f) sqrt(g depth)
+and a = |c/f|. After one round of the channel, the length of the default run, the wave is back where it was. The error
+is of second order in the spacing.
+"""
+
+import math
+
+import numpy as np
+
+from ..config.model import CaseOptions, option
+
+ROUND = 96 * 20e3 / math.sqrt(9.81 * 100.0)  # time that the wave takes round the default channel, s
+
+
+class Options(CaseOptions):
+    amplitude: float = option(0.01, "m", "sea level of a crest at the coast; far less than the depth for a linear wave")
+    waves: int = option(1, "1", "wavelengths in the length of the channel", ge=1)
+
+
+DEFAULTS = {
+    "grid": {"nx": 96, "ny": 60, "dx": 20e3, "dy": 20e3, "periodic_x": True, "periodic_y": False},
+    "physics": {"depth": 100.0, "f0": 1e-4},
+    "time": {"stepper": "rk4", "cfl": 0.5},
+    "run": {"days": ROUND / 86400, "dtype": "float64"},
+    "output": {"every": ROUND / 16},
+}
+
+
+def eta(config, at):
+    return level(config, at, 0.0)
+
+
+def u(config, at):
+    return current(config, at, 0.0)
+
+
+def speed(config):
+    """Phase speed sgn(f0) sqrt(g depth), m s-1, eastward where f0 >= 0; the same for every wavelength."""
+    return math.copysign(math.sqrt(config.physics.gravity * config.physics.depth), config.physics.f0)
+
+
+def level(config, at, time):
+    """Sea level of the wave, m: amplitude exp(-y |f0/c|) cos(k (x - c t)), y from the southern wall.
+
+    Reference: Gill (1982), section 10.4.
+    """
+    c = speed(config)
+    offshore = at.y - at.origin[1] + config.grid.dy / 2
+    k = 2 * np.pi * config.case.waves / at.length_x
+    return config.case.amplitude * np.exp(-config.physics.f0 / c * offshore) * np.cos(k * (at.x - c * time))
+
+
+def current(config, at, time):
+    """Current along the coast, m s-1: u = (c/depth) eta; there is none across.
+
+    Reference: Gill (1982), section 10.4.
+    """
+    return speed(config) / config.physics.depth * level(config, at, time)

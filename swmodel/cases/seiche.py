@@ -1,0 +1,75 @@
+"""A seiche: the free standing wave of a closed basin.
+
+Physics: water in a rectangular basin of even depth, without rotation, swings between the walls. Sea level starts from
+its largest swing, at rest.
+
+Reference: Lamb (1932), Hydrodynamics, section 190; the period is that of Merian (1828).
+
+Cost: 2 300 steps of rk4 on 8000 cells: seconds.
+
+Command: swmodel run seiche
+
+Known answer: eta = amplitude cos(kx x) cos(ky y) cos(omega t), omega² = g depth (kx² + ky²). With one nodal line the
+period is 2 L / sqrt(g depth), two of which are the default run. On the C-grid the standing wave is an exact mode with
+a frequency that is lower by the part (kx dx)²/24.
+"""
+
+import math
+
+import numpy as np
+
+from ..config.model import CaseOptions, option
+
+PERIOD = 2 * 200 * 500.0 / math.sqrt(9.81 * 50.0)  # of the default basin, s
+
+
+class Options(CaseOptions):
+    amplitude: float = option(0.01, "m", "sea level at a wall; small against the depth, for a linear wave")
+    nodes_x: int = option(1, "1", "nodal lines that cross the x axis", ge=0)
+    nodes_y: int = option(0, "1", "nodal lines that cross the y axis", ge=0)
+
+
+DEFAULTS = {
+    "grid": {"nx": 200, "ny": 40, "dx": 500.0, "dy": 500.0, "periodic_x": False, "periodic_y": False},
+    "physics": {"depth": 50.0},
+    "time": {"stepper": "rk4", "cfl": 0.5},
+    "run": {"days": 2 * PERIOD / 86400, "dtype": "float64"},
+    "output": {"every": PERIOD / 16},
+}
+
+
+def eta(config, at):
+    return config.case.amplitude * shape(config, at)
+
+
+def wavenumbers(config):
+    """(kx, ky) = pi (nodes_x/Lx, nodes_y/Ly), m-1."""
+    grid = config.grid
+    return np.pi * config.case.nodes_x / (grid.nx * grid.dx), np.pi * config.case.nodes_y / (grid.ny * grid.dy)
+
+
+def shape(config, at):
+    """cos(kx x) cos(ky y), x and y from the south-western corner."""
+    kx, ky = wavenumbers(config)
+    x, y = at.x - at.origin[0] + config.grid.dx / 2, at.y - at.origin[1] + config.grid.dy / 2
+    return np.cos(kx * x) * np.cos(ky * y)
+
+
+def frequency(config):
+    """Angular frequency omega = sqrt(g depth (kx² + ky²)), s-1; the period is 2 pi/omega.
+
+    Reference: Lamb (1932), section 190.
+    """
+    return math.sqrt(config.physics.gravity * config.physics.depth) * np.hypot(*wavenumbers(config))
+
+
+def grid_frequency(config):
+    """Angular frequency of the same mode on the C-grid, s-1: kx becomes (2/dx) sin(kx dx/2), and so does ky.
+
+    With one wavenumber it is omega (1 - (kx dx)²/24 + ...).
+
+    Reference: Arakawa and Lamb (1977), Methods Comput. Phys. 17, section III, scheme C.
+    """
+    (kx, ky), grid = wavenumbers(config), config.grid
+    on_grid = np.hypot(2 / grid.dx * np.sin(kx * grid.dx / 2), 2 / grid.dy * np.sin(ky * grid.dy / 2))
+    return math.sqrt(config.physics.gravity * config.physics.depth) * on_grid
