@@ -1,12 +1,25 @@
 """`describe`: every number that it prints is one of the files'."""
 
 import json
+import shutil
 
 import pytest
+from support.small_run import make_run
 
 from swmodel.info import describe, duration
 from swmodel.plotting import PlotError
 from swmodel.plotting.dataset import open_data
+
+
+@pytest.fixture(scope="module")
+def original(tmp_path_factory):
+    return make_run(tmp_path_factory.mktemp("jet") / "run", physics__viscosity=20.0)
+
+
+@pytest.fixture
+def finished(original, tmp_path):
+    """A finished run of the jet with another viscosity, on a small grid."""
+    return shutil.copytree(original, tmp_path / "run")
 
 
 def lines(path) -> dict[str, str]:

@@ -1,16 +1,30 @@
 """Pictures: what they show is what the file holds, in colours and on axes that can be read."""
 
+import shutil
+
 import imageio_ffmpeg
 import numpy as np
 import pytest
 from matplotlib.colors import same_color
 from PIL import Image
+from support.small_run import make_run
 
 from swmodel import plotting
 from swmodel.plotting import PlotError, animation, diagnostics, maps, style
 from swmodel.plotting.dataset import Map, find_record, open_data, read_map
 
 DAY = 86400.0
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory):
+    return make_run(tmp_path_factory.mktemp("jet") / "run")
+
+
+@pytest.fixture
+def run(finished, tmp_path):
+    """A run of the jet: three records, all fields, the mean sea level."""
+    return shutil.copytree(finished, tmp_path / "run")
 
 
 def field(values, name="eta", units="m", location="face", spacing=5e3):
@@ -151,9 +165,9 @@ def test_vorticity_is_in_units_of_f_where_f_vanishes_nowhere(run):
 
 
 @pytest.mark.parametrize("f0", [0.0, -3e-7])
-def test_vorticity_keeps_its_units_where_f_vanishes(small_run, tmp_path, f0):
-    small_run(tmp_path / "run", {"physics.f0": f0, "physics.beta": 2e-11 if f0 else 0.0})
-    with open_data(tmp_path / "run" / "output.nc") as data:
+def test_vorticity_keeps_its_units_where_f_vanishes(tmp_path, f0):
+    folder = make_run(tmp_path / "run", physics__f0=f0, physics__beta=2e-11 if f0 else 0.0)
+    with open_data(folder / "output.nc") as data:
         assert maps.read(data, "zeta", -1).units == "s-1"
 
 
@@ -164,6 +178,19 @@ def test_the_last_record_is_shown_unless_another_is_asked_for(run):
             figure = maps.picture(data, ["eta"], **chosen)
             np.testing.assert_array_equal(figure.axes[0].images[0].get_array(), data["eta"][expected])
         assert figure.texts[0].get_text() == "1.7 minutes"
+
+
+def test_land_of_the_file_is_land_of_the_picture(tmp_path):
+    folder = make_run(tmp_path / "run", "rest")
+    with open_data(folder / "output.nc") as data:
+        (image,) = maps.picture(data, ["eta"]).axes[0].images
+        np.testing.assert_array_equal(image.get_array().mask, data["mask"][:] == 0)
+        assert image.get_array().mask.any()
+
+
+def test_a_mean_says_that_it_is_one(run):
+    with open_data(run / "output.nc") as data:
+        assert "Mean sea level (m)" in [axes.get_ylabel() for axes in maps.picture(data, ["eta_mean"]).axes]
 
 
 @pytest.mark.parametrize("record", [3, -4])
