@@ -26,10 +26,10 @@ BANNER = re.compile(
     r"$|={10,}$|=   |YOUR APPLICATION TERMINATED|This typically refers|Please see the FAQ|"
     r"\[mpiexec@|\[proxy:|Abort\(\d+\) .* application called MPI_Abort"
 )
-#: How mpiexec names the process that ended a run: MPICH's abort, MPICH's banner, Open MPI.
-ABORTED = re.compile(r"Abort\((?P<code>\d+)\) on node \d+ \(rank (?P<rank>\d+)")
+#: How MPICH's mpiexec names the process that died, and says a few lines later how; how Open MPI says both.
 DIED = re.compile(r"=   PID (?P<pid>\d+) RUNNING AT (?P<host>\S+)")
-SIGNALLED = re.compile(r"process rank (?P<rank>\d+) with PID \d+ on node \S+ exited on signal (?P<code>\d+)")
+EXIT = re.compile(r"YOUR APPLICATION TERMINATED WITH THE EXIT STRING: (?P<how>.*)")
+SIGNALLED = re.compile(r"process rank (?P<rank>\d+) with PID \d+ on node \S+ exited on (?P<how>signal \d+)")
 
 
 def find_mpiexec() -> str:
@@ -103,6 +103,7 @@ class Ranks:
             start_new_session=True,
         )
         self.ranks = {}
+        self.dead = "a rank"
         self.culprit = ""
         self.interrupted = False
 
@@ -135,23 +136,23 @@ class Ranks:
             elif "pid" in message:
                 self.ranks[str(message["pid"]), message["host"]] = message["rank"]
             elif "exit_code" in message:
-                self.culprit = f"rank {message['rank']} ended with exit code {message['exit_code']}"
+                self.blame(f"rank {message['rank']}", f"exit code {message['exit_code']}")
             else:
                 report(message)
 
     def note_culprit(self, line):
-        """Remember the rank that mpiexec says has ended, in words."""
-        if match := ABORTED.match(line):
-            self.culprit = f"rank {match['rank']} ended with exit code {match['code']}"
-        elif "ended with" in self.culprit:
-            return
-        elif match := DIED.match(line):
+        """Remember which rank mpiexec says has ended, and how."""
+        if match := DIED.match(line):
             rank = self.ranks.get((match["pid"], match["host"]))
-            self.culprit = f"process {match['pid']} on {match['host']}" if rank is None else f"rank {rank}"
-        elif match := re.match(r"YOUR APPLICATION TERMINATED WITH THE EXIT STRING: (.*)", line):
-            self.culprit += f" ended: {match[1]}"
+            self.dead = f"process {match['pid']} on {match['host']}" if rank is None else f"rank {rank}"
+        elif match := EXIT.match(line):
+            self.blame(self.dead, match["how"])
         elif match := SIGNALLED.search(line):
-            self.culprit = f"rank {match['rank']} ended: signal {match['code']}"
+            self.blame(f"rank {match['rank']}", match["how"])
+
+    def blame(self, who, how):
+        """Keep the first cause: what comes later follows from it."""
+        self.culprit = self.culprit or f"{who} ended: {how}"
 
 
 def judge(directory, ranks: Ranks) -> int:

@@ -92,9 +92,7 @@ def configure(source, overrides, place=None):
         if place is not None:
             asked = any(text.startswith("run.nproc=") for text in overrides)
             if asked and config.run.nproc != place.size:
-                raise UsageError(
-                    f"--nproc {config.run.nproc}, but {place.size} processes were started; leave it out"
-                )
+                raise UsageError(f"--nproc {config.run.nproc}, but {place.size} processes were started; leave it out")
             config = config.model_copy(update={"run": config.run.model_copy(update={"nproc": place.size})})
         return check(config)
     except ConfigError as error:

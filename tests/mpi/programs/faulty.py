@@ -1,0 +1,42 @@
+"""A run in which rank 1 fails in the way named by the first argument; the second is the run folder."""
+
+import os
+import signal
+import sys
+from pathlib import Path
+
+import swmodel
+from swmodel.cli.rank import run_as_rank
+from swmodel.config import load
+from swmodel.environment import world
+from swmodel.errors import FilesError, NumericalError
+
+FAULT, FOLDER = sys.argv[1], Path(sys.argv[2])
+PLACE = world()
+
+
+class Faulty:
+    """Stands for the simulation: all ranks wait for each other, but rank 1 does not come."""
+
+    def __init__(self, config):
+        pass
+
+    def run(self, directory, progress, command_line):
+        from mpi4py import MPI
+
+        if FAULT == "blow-up":
+            raise NumericalError("the solution blew up")
+        if FAULT == "bug everywhere":
+            raise ZeroDivisionError("a bug")
+        if PLACE.rank == 1:
+            if FAULT == "killed":
+                os.kill(os.getpid(), signal.SIGKILL)
+            if FAULT == "bug":
+                raise ZeroDivisionError("a bug")
+            if FAULT == "disk full":
+                raise FilesError("no space left")
+        MPI.COMM_WORLD.Barrier()
+
+
+swmodel.Simulation = Faulty
+sys.exit(run_as_rank(PLACE, lambda place: (load("jet", environ={}), FOLDER), True, ""))

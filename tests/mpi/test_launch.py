@@ -1,0 +1,155 @@
+"""Runs on several processes from the command line: what they leave, and how they end when something goes wrong."""
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from swmodel import launch
+from swmodel.run_folder import FILES
+from swmodel.status import read_status
+
+ROOT = Path(__file__).parents[2]
+PROGRAM = [sys.executable, str(ROOT / "cli.py")]
+SMALL = ["-s", "grid.nx=23", "-s", "grid.ny=11"]
+FAULTY = Path(__file__).parent / "programs" / "faulty.py"
+
+
+def swmodel(folder, *arguments, before=(), environ=None):
+    """Run the program in `folder`, after the words `before`; the completed process."""
+    line = [*before, *PROGRAM, *map(str, arguments)]
+    environ = os.environ | {"MPIEXEC_TIMEOUT": "100"} | (environ or {})
+    return subprocess.run(line, cwd=folder, env=environ, capture_output=True, text=True, timeout=120)
+
+
+def mpiexec(n):
+    return [launch.find_mpiexec(), "-n", str(n)]
+
+
+@pytest.mark.parametrize("own_mpiexec", [False, True])
+def test_two_processes_leave_a_complete_run(tmp_path, own_mpiexec):
+    before, arguments = (mpiexec(2), []) if own_mpiexec else ((), ["--nproc", 2])
+    done = swmodel(tmp_path, "run", "jet", *SMALL, "--steps", 4, *arguments, before=before)
+    assert done.returncode == 0, done.stderr
+    folder = tmp_path / "outputs/jet"
+    assert {path.name for path in folder.iterdir()} == set(FILES)
+    status = read_status(folder)
+    assert (status["state"], status["exit_code"], status["steps"]) == ("completed", 0, 4)
+    assert (status["nproc"], status["layout"], status["transport"]) == (2, [1, 2], "mpi")
+    assert "step 4/4" in done.stdout
+    assert "@swmodel" not in done.stdout
+    assert done.stdout.count("2 processes (1x2 blocks)") == 2
+    assert done.stdout.splitlines()[-1] == "Next: swmodel plot outputs/jet"
+    assert "nproc = 2" in (folder / "config.toml").read_text()
+
+
+def test_quiet_says_nothing(tmp_path):
+    done = swmodel(tmp_path, "run", "jet", *SMALL, "--steps", 1, "--nproc", 2, "--quiet")
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+
+
+def test_the_ranks_get_the_configuration_of_the_command_line(tmp_path):
+    """Overrides, a file and environment variables, resolved once by the launcher."""
+    (tmp_path / "my.toml").write_text('[case]\nname = "inertial"\n[physics]\ndepth = 50.0\n')
+    done = swmodel(
+        tmp_path,
+        *("run", "my.toml", *SMALL, "--steps", 2, "--nproc", 2, "--output", "here", "--dtype", "float64"),
+        environ={"SWMODEL_PHYSICS_DENSITY": "1000.0"},
+    )
+    assert done.returncode == 0, done.stderr
+    config = (tmp_path / "here/config.toml").read_text()
+    for line in ('name = "inertial"', "nx = 23", "depth = 50.0", "density = 1000.0", 'dtype = "float64"'):
+        assert line in config.splitlines()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["jett"], 'did you mean "jet"?'),
+        (["jet", *SMALL, "-s", "grid.dx=-1"], "-s grid.dx=-1: must be above 0"),
+        (["jet", *SMALL, "--nproc", "3"], "--nproc 3, but 2 processes were started"),
+        (["jet", *SMALL, "--layout", "3x1"], "layout 3x1 has 3 blocks, but there are 2 processes"),
+        (["jet", *SMALL, "--output", "taken"], "taken exists and is not empty; give --force"),
+    ],
+)
+def test_wrong_input_under_mpiexec_is_said_once(tmp_path, arguments, message):
+    (tmp_path / "taken").mkdir()
+    (tmp_path / "taken" / "notes.txt").write_text("keep")
+    done = swmodel(tmp_path, "run", *arguments, before=mpiexec(2))
+    assert done.returncode == 2
+    assert done.stderr.count(message) == 1
+    assert [path.name for path in tmp_path.rglob("*")] == ["taken", "notes.txt"]
+
+
+def test_processes_that_do_not_know_each_other_are_refused(tmp_path):
+    """Started by the mpiexec of another MPI: each would run the whole model."""
+    environ = {"OMPI_COMM_WORLD_RANK": "0", "OMPI_COMM_WORLD_SIZE": "2"}
+    done = swmodel(tmp_path, "run", "jet", *SMALL, "--steps", 1, environ=environ)
+    assert done.returncode == 3
+    assert "2 processes were started, but MPI here knows of 1" in done.stderr
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("fault", "code", "message"),
+    [
+        ("killed", 70, r"Error: rank 1 ended: Killed \(signal 9\)\n"),
+        ("bug", 70, r"\[rank 1\] ZeroDivisionError: a bug\nError: rank 1 ended: exit code 70\n"),
+        ("bug everywhere", 70, r"\[rank 0\] ZeroDivisionError: a bug\nError: rank 0 ended: exit code 70\n"),
+        ("disk full", 5, r"Error: no space left\nError: rank 1 ended: exit code 5\n"),
+        ("blow-up", 4, r"Error: the solution blew up\n"),
+    ],
+)
+def test_a_failing_rank_ends_all_of_them(tmp_path, capfd, fault, code, message):
+    start = time.monotonic()
+    line = [*mpiexec(2), sys.executable, str(FAULTY), fault, str(tmp_path)]
+    assert launch.run(line, 2, tmp_path, lambda event: None) == code
+    assert time.monotonic() - start < 30
+    out, err = capfd.readouterr()
+    assert out == ""
+    assert re.search(message + r"\Z", err)
+    assert err.count("Traceback") == (code == 70 and fault != "killed")
+    status = json.loads((tmp_path / "status.json").read_text())
+    assert (status["state"], status["exit_code"]) == ("failed", code)
+
+
+@pytest.mark.parametrize("nproc", [1, 2])
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_an_interrupted_run_stops(tmp_path, nproc, number):
+    line = [*PROGRAM, "run", "jet", *SMALL, "--days", "10000", "--nproc", str(nproc)]
+    process = subprocess.Popen(line, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    for text in process.stdout:
+        if text.startswith("step "):
+            break
+    process.send_signal(number)
+    _, err = process.communicate(timeout=60)
+    assert process.returncode == 75
+    assert err.splitlines()[-1] == "Stopped by the user."
+    assert "Traceback" not in err
+    status = read_status(tmp_path / "outputs/jet")
+    assert (status["state"], status["exit_code"]) == ("stopped", 75)
+
+
+def test_without_mpiexec_two_processes_are_refused_and_one_runs(tmp_path):
+    """A Python in a folder without mpiexec, and an empty PATH."""
+    python = tmp_path / "bin" / "python"
+    python.parent.mkdir()
+    python.symlink_to(sys.executable)
+    packages = os.pathsep.join(path for path in sys.path if path.endswith("site-packages"))
+    environ = {"PATH": "", "PYTHONPATH": packages}
+
+    def run(nproc):
+        line = [str(python), str(ROOT / "cli.py"), "run", "jet", *SMALL, "--steps", "1", "--nproc", nproc]
+        return subprocess.run(line, cwd=tmp_path, env=environ, capture_output=True, text=True, timeout=120)
+
+    refused = run("2")
+    assert refused.returncode == 3
+    assert "several processes need mpiexec, not found" in refused.stderr
+    assert not (tmp_path / "outputs").exists()
+    assert run("1").returncode == 0

@@ -1,0 +1,169 @@
+"""Starting mpiexec and judging how a run ended, with small programs in the place of mpiexec."""
+
+import io
+import json
+import os
+import signal
+import sys
+import threading
+
+import pytest
+
+from swmodel import launch, progress
+from swmodel.errors import FilesError, SetupError, UsageError
+from swmodel.run_folder import check, prepare
+from swmodel.status import read_status, write_status
+
+HYDRA = """
+===================================================================================
+=   BAD TERMINATION OF ONE OF YOUR APPLICATION PROCESSES
+=   PID 4711 RUNNING AT sea
+=   EXIT CODE: 9
+=   CLEANING UP REMAINING PROCESSES
+=   YOU CAN IGNORE THE BELOW CLEANUP MESSAGES
+===================================================================================
+YOUR APPLICATION TERMINATED WITH THE EXIT STRING: Killed (signal 9)
+This typically refers to a problem with your application.
+Please see the FAQ page for debugging suggestions
+"""
+
+
+def play(directory, *lines, report=lambda event: None):
+    """Run Python statements in the place of mpiexec; the exit code of the launcher."""
+    program = "\n".join(["import os, sys, time", f"folder = {str(directory)!r}", *lines])
+    return launch.run([sys.executable, "-c", program], 2, directory, report)
+
+
+def sent(message):
+    """The line in which a rank sends a message."""
+    stream = io.StringIO()
+    progress.send(message, stream)
+    return stream.getvalue().rstrip()
+
+
+def test_mpiexec_is_looked_for_beside_the_interpreter_then_on_the_path(tmp_path, monkeypatch):
+    beside, path = tmp_path / "venv", tmp_path / "usr"
+    for folder in (beside, path):
+        folder.mkdir()
+        (folder / "mpiexec").write_text("#!/bin/sh\n")
+        (folder / "mpiexec").chmod(0o755)
+    monkeypatch.setattr(sys, "executable", str(beside / "python"))
+    monkeypatch.setenv("PATH", str(path))
+    assert launch.find_mpiexec() == str(beside / "mpiexec")
+    (beside / "mpiexec").unlink()
+    assert launch.find_mpiexec() == str(path / "mpiexec")
+    (path / "mpiexec").unlink()
+    with pytest.raises(SetupError, match=r"need mpiexec, not found; .*swmodel\[mpi\].* or run with --nproc 1"):
+        launch.find_mpiexec()
+
+
+def test_a_missing_package_is_named(monkeypatch):
+    monkeypatch.setattr(launch.importlib.util, "find_spec", lambda name: None)
+    with pytest.raises(SetupError, match="need mpi4py, mpi4jax, not found"):
+        launch.find_mpiexec()
+
+
+def test_more_ranks_than_cores_let_each_other_run(monkeypatch):
+    monkeypatch.setattr(launch.environment, "cores", lambda: 2)
+    monkeypatch.delenv("MPIR_CVAR_POLLS_BEFORE_YIELD", raising=False)
+    assert "MPIR_CVAR_POLLS_BEFORE_YIELD" not in launch.rank_environment(2)
+    assert launch.rank_environment(3)["MPIR_CVAR_POLLS_BEFORE_YIELD"] == "1"
+
+
+@pytest.mark.parametrize(
+    ("status", "mpiexec_code", "code"),
+    [
+        ({"state": "completed", "exit_code": 0}, 0, 0),
+        ({"state": "failed", "exit_code": 4}, 0, 4),  # mpiexec may return 0 after a rank has failed
+        ({"state": "stopped", "exit_code": 75}, 1, 75),
+        ({"state": "running", "exit_code": 0}, 0, 70),
+    ],
+)
+def test_the_exit_code_is_that_of_the_status(tmp_path, status, mpiexec_code, code):
+    write_status(tmp_path, **status)
+    assert play(tmp_path, f"sys.exit({mpiexec_code})") == code
+
+
+def test_without_a_status_the_run_has_failed(tmp_path):
+    assert play(tmp_path, "pass") == 70
+    assert read_status(tmp_path) == {"state": "failed", "exit_code": 70, "message": "mpiexec ended with exit code 0"}
+
+
+def test_the_rank_that_died_is_named(tmp_path, capfd):
+    hello = sent({"rank": 3, "pid": 4711, "host": "sea"})
+    code = play(tmp_path, f"print({hello!r})", "print('before')", f"print({HYDRA!r})", "print('after')", "sys.exit(9)")
+    out, err = capfd.readouterr()
+    assert code == 70
+    assert err == "Error: rank 3 ended: Killed (signal 9)\n"
+    assert out.split() == ["before", "after"]
+    assert read_status(tmp_path)["message"] == "rank 3 ended: Killed (signal 9)"
+
+
+def test_events_reach_the_reporter_and_other_lines_pass(tmp_path, capfd):
+    write_status(tmp_path, state="completed", exit_code=0)
+    events = []
+    play(
+        tmp_path,
+        f"print({sent({'step': 1})!r}, flush=True)",
+        "print('a line')",
+        "print('a warning', file=sys.stderr)",
+        report=events.append,
+    )
+    assert events == [{"step": 1}]
+    assert capfd.readouterr() == ("a line\n", "a warning\n")
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_is_passed_on(tmp_path, number):
+    code = play(
+        tmp_path,
+        "try:",
+        f"    print({sent({'step': 1})!r}, flush=True)",
+        "    time.sleep(60)",
+        "except KeyboardInterrupt:",
+        "    open(folder + '/heard', 'w').close()",
+        report=lambda event: signal.raise_signal(number),
+    )
+    assert (tmp_path / "heard").exists()
+    assert (code, read_status(tmp_path)["state"]) == (75, "stopped")
+
+
+def test_the_second_signal_kills(tmp_path):
+    def interrupt_twice(event):
+        os.kill(os.getpid(), signal.SIGINT)
+        threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT)).start()
+
+    code = play(
+        tmp_path,
+        "import signal",
+        "signal.signal(signal.SIGINT, signal.SIG_IGN)",
+        f"print({sent({'step': 1})!r}, flush=True)",
+        "time.sleep(60)",
+        report=interrupt_twice,
+    )
+    assert (code, read_status(tmp_path)["state"]) == (75, "stopped")
+
+
+def test_a_status_is_whole_and_leaves_nothing_else(tmp_path):
+    assert read_status(tmp_path) == {}
+    write_status(tmp_path, state="failed", layout=[1, 2])
+    write_status(tmp_path, state="completed")
+    assert read_status(tmp_path) == {"state": "completed"}
+    assert [path.name for path in tmp_path.iterdir()] == ["status.json"]
+
+
+def test_force_removes_the_run_and_nothing_else(tmp_path):
+    for name in ("config.toml", "output.nc", "diagnostics.nc", "status.json", "notes.txt"):
+        (tmp_path / name).write_text(json.dumps({}))
+    with pytest.raises(UsageError, match="--force"):
+        check(tmp_path)
+    check(tmp_path, force=True)
+    assert len(list(tmp_path.iterdir())) == 5
+    prepare(tmp_path)
+    assert [path.name for path in tmp_path.iterdir()] == ["notes.txt"]
+
+
+def test_a_folder_below_a_file_cannot_be_made(tmp_path):
+    (tmp_path / "file").write_text("")
+    with pytest.raises(FilesError, match="cannot be written"):
+        prepare(tmp_path / "file" / "run")
