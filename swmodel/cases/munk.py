@@ -1,0 +1,100 @@
+"""Munk's gyre: wind over a basin on a beta plane, with lateral friction and no slip along the walls.
+
+Physics: a zonal wind that turns from westward in the south to eastward in the north drives a closed gyre, as in the case
+`stommel`, but viscosity takes the place of drag: the western boundary current is as wide as (viscosity/beta)^(1/3), and
+a weak countercurrent runs along its eastern side. The wind is so weak that the flow stays linear, and gravity is small:
+the steady state does not depend on it, and the time step grows as it falls.
+
+Reference: Munk, W. H. (1950), On the wind-driven ocean circulation, J. Meteorol. 7, 79-93.
+
+Cost: 140 000 steps of 10 000 cells: half a minute.
+
+Command: swmodel run munk
+
+Known answer: v changes its sign at 2 pi delta/sqrt(3) from the western wall, where the streamfunction is 1.163 times that
+of the interior; both but for a part of the order of delta/Lx. `streamfunction` has this part too, and the model follows
+it within 2 % along the middle of the basin where delta spans three cells or more.
+"""
+
+import math
+
+import numpy as np
+
+from ..config.model import CaseOptions, option
+
+
+class Options(CaseOptions):
+    wind: float = option(0.02, "Pa", "amplitude of the wind stress")
+
+
+DEFAULTS = {
+    "grid": {"nx": 100, "ny": 100, "dx": 10e3, "dy": 10e3, "periodic_x": False, "periodic_y": False},
+    "physics": {"gravity": 0.1, "depth": 4000.0, "f0": 1e-4, "beta": 2e-11, "viscosity": 4320.0, "slip": "no"},
+    "time": {"stepper": "ab3", "cfl": 0.3},
+    "run": {"days": 160.0},
+    "output": {"every": 10 * 86400.0},
+}
+
+
+def wind_x(config, at):
+    y = at.y - at.origin[1] + config.grid.dy / 2
+    return -config.case.wind * np.cos(np.pi * y / at.length_y)
+
+
+def boundary_layer_width(config):
+    """Width scale delta = (viscosity/beta)^(1/3) of the western boundary current, m."""
+    return (config.physics.viscosity / config.physics.beta) ** (1 / 3)
+
+
+def zero_crossing(config):
+    """Distance 2 pi delta/sqrt(3) from the western wall at which v = 0 in the limit of delta << Lx, m.
+
+    Reference: Munk (1950).
+    """
+    return 2 * math.pi * boundary_layer_width(config) / math.sqrt(3)
+
+
+def overshoot():
+    """Largest streamfunction over that of the interior in the limit of delta << Lx: 1 + exp(-pi/sqrt(3)) = 1.163."""
+    return 1 + math.exp(-math.pi / math.sqrt(3))
+
+
+def streamfunction(config, x, y):
+    """Steady state of the linear equations along the middle of the basin, m2 s-1, with v = d psi/dx.
+
+    psi = X(x) sin(kappa y) solves viscosity ∇⁴psi - beta d psi/dx = F sin(kappa y) with X = dX/dx = 0 in the west and the
+    east, F = wind pi/(density depth Ly), kappa = pi/Ly: no slip there. In the south and the north it lets the water slip,
+    so that it holds away from the friction layers along those walls.
+
+    Args:
+        x, y: distance from the western and the southern wall, m, of shapes that broadcast.
+
+    Reference: Munk (1950), who leaves out kappa in the friction.
+    """
+    return np.sum(modes(config, x), axis=0) * np.sin(np.pi * np.asarray(y) / (config.grid.ny * config.grid.dy))
+
+
+def interior(config, x, y):
+    """The part of `streamfunction` without the western boundary current, m2 s-1: Sverdrup's balance but for friction."""
+    return modes(config, x)[0] * np.sin(np.pi * np.asarray(y) / (config.grid.ny * config.grid.dy))
+
+
+def modes(config, x):
+    """X(x) in two parts, m2 s-1: what varies slowly or decays from the east, and what decays from the west.
+
+    X = F/(viscosity kappa⁴) + sum_k a_k exp(lambda_k x) with the four roots of
+    lambda⁴ - 2 kappa² lambda² - lambda/delta³ + kappa⁴ = 0.
+    """
+    grid, physics = config.grid, config.physics
+    Lx, Ly, delta = grid.nx * grid.dx, grid.ny * grid.dy, boundary_layer_width(config)
+    kappa = math.pi / Ly
+    forced = config.case.wind * math.pi / (physics.density * physics.depth * Ly) / (physics.viscosity * kappa**4)
+    roots = np.roots([1, 0, -2 * (kappa * delta) ** 2, -1, (kappa * delta) ** 4]) / delta
+    start = np.where(roots.real > 0, Lx, 0.0)  # each mode counts from the wall at which it is largest
+    west, east = np.exp(-roots * start), np.exp(roots * (Lx - start))
+    weights = np.linalg.solve(
+        np.array([west, east, delta * roots * west, delta * roots * east]), [-forced, -forced, 0.0, 0.0]
+    )
+    parts = weights * np.exp(roots * (np.asarray(x)[..., None] - start))
+    decaying = roots.real < 0
+    return forced + parts[..., ~decaying].sum(-1).real, parts[..., decaying].sum(-1).real
