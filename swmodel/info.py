@@ -134,7 +134,7 @@ def conservation_facts(data: netCDF4.Dataset) -> Iterator[tuple[str, str]]:
         if values.size and values[0] != 0:
             yield (
                 name.replace("_", " "),
-                f"{values[-1]:.6g} {data[name].units}, changed by {change(values):+.2e} of the first",
+                f"{values[-1]:.6g} {data[name].units}, relative change {change(values):+.2e}",
             )
 
 

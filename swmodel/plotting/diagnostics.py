@@ -51,7 +51,8 @@ def series_of(variable) -> tuple[np.ndarray, str]:
     long_name = getattr(variable, "long_name", variable.name.replace("_", " "))
     units = getattr(variable, "units", "1")
     if variable.name in INTEGRALS and np.nanmax(np.abs(values - values[0])) < abs(values[0]):
-        values, long_name, units = relative_change(values), f"{long_name}: relative change", "1"
+        values, units = relative_change(values), "1"
+        long_name = f"relative change of {variable.name.replace('_', ' ')}"
     exponent = style.power_of_ten(float(np.nanmax(np.abs(values))))
     return values * 10.0**-exponent, style.label(long_name, units, exponent)
 
@@ -72,7 +73,7 @@ def draw(times: np.ndarray, series: list[tuple[np.ndarray, str]]) -> Figure:
         axes.plot(times / size, values, color=LINE, linewidth=1.1, marker="." if times.size == 1 else "")
         axes.set_title(label, loc="left", fontsize=8)
         axes.spines[["top", "right"]].set_visible(False)
-        axes.margins(x=0)
+        axes.margins(x=0.01)
         axes.xaxis.set_major_locator(MaxNLocator(5, steps=[1, 2, 2.5, 5, 10]))
         axes.yaxis.set_major_locator(MaxNLocator(4))
         if number + COLUMNS >= len(series):

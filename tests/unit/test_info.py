@@ -44,7 +44,7 @@ def test_a_run_folder_tells_case_grid_scheme_and_state(finished):
 def test_conservation_is_the_change_between_the_first_and_the_last_record(finished):
     with open_data(finished / "diagnostics.nc") as data:
         first, last = data["energy"][0], data["energy"][-1]
-    assert lines(finished)["energy"] == f"{last:.6g} J, changed by {(last - first) / first:+.2e} of the first"
+    assert lines(finished)["energy"] == f"{last:.6g} J, relative change {(last - first) / first:+.2e}"
 
 
 def test_options_that_differ_from_the_case_are_listed(finished):
@@ -57,7 +57,8 @@ def test_options_that_differ_from_the_case_are_listed(finished):
 def test_fields_are_listed_with_units(finished):
     shown = lines(finished)
     assert shown["eta"].split("  ")[0] == "m"
-    assert shown["zeta"].startswith("s-1") and "y_f x_f" in shown["zeta"]
+    assert shown["zeta"].startswith("s-1")
+    assert "y_f x_f" in shown["zeta"]
 
 
 def test_a_bare_file_tells_the_same_records_fields_and_configuration(finished):
