@@ -12,7 +12,8 @@ Command: swmodel run adjustment
 
 Known answer: eta = - step sgn(x) (1 - exp(-|x|/a)), v = - g step/(f a) exp(-|x|/a) with a = sqrt(g depth)/|f|. The
 current has one third of the potential energy that was released. The waves leave as t^(-1/2); averaged over an inertial
-period, which is the interval of the output here, they all but vanish: look at `eta_mean` and `v_mean`.
+period, which is the interval of the output here, they all but vanish: look at `eta_mean` and `v_mean`. Those of the
+fifth period are right to 0.2 % and 0.4 % for |x| < 5 a.
 """
 
 import math

@@ -6,7 +6,7 @@ sea level, thickness minus depth, comes with rounding errors that differ from ce
 
 Reference: Bermudez and Vazquez (1994), Comput. Fluids 23, 1049-1071, who call this the C-property of a scheme.
 
-Cost: 400 steps of rk4 on 5400 cells: seconds.
+Cost: 480 steps of rk4 on 5400 cells: seconds.
 
 Command: swmodel run rest
 
