@@ -21,4 +21,4 @@ def doctor():
     """Check this installation: versions, MPI, devices, an exchange between two processes."""
     from ..doctor import report
 
-    click.echo(report())
+    click.get_current_context().exit(report())

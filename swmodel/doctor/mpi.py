@@ -1,0 +1,93 @@
+"""Whether several processes can run: mpiexec, mpi4py and mpi4jax belong to one MPI, and a message gets through."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from importlib.util import find_spec
+
+from .. import launch
+from ..environment import world
+from ..errors import SetupError
+from .exchange import MARK
+from .findings import Finding, installed
+
+TIMEOUT = 120.0  # s
+INSTALL = "for several processes: make setup, or docs/install.md"
+REBUILD = "compile mpi4jax anew for this JAX and this MPI: docs/install.md, or make distclean and make setup"
+
+
+def several_processes() -> Iterator[Finding]:
+    """Versions of what MPI needs, and one exchange between two processes where it is all there."""
+    for name in ("mpi4py", "mpi4jax"):
+        yield Finding(name, installed(name) or "missing", "" if find_spec(name) else INSTALL)
+    try:
+        mpiexec = launch.find_mpiexec()
+    except SetupError as error:
+        yield Finding("mpiexec", "not tried", str(error))
+        return
+    yield Finding("mpiexec", mpiexec)
+    if world() is not None:
+        yield Finding("exchange", "not tried", "start swmodel doctor without mpiexec or srun")
+        return
+    yield from judge(*exchange([mpiexec, "-n", "2", sys.executable, "-P", "-m", "swmodel.doctor.exchange"]))
+
+
+def exchange(command: list[str], timeout: float = TIMEOUT) -> tuple[dict, str]:
+    """Facts that the processes of `command` report, and what else they print; they are killed after `timeout` seconds."""
+    process = subprocess.Popen(
+        command,
+        env=launch.rank_environment(2),
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        errors="replace",
+        start_new_session=True,
+    )
+    try:
+        output, _ = process.communicate(timeout=timeout)
+    except subprocess.TimeoutExpired:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+        output = f"{process.communicate()[0]}no answer after {timeout:g} s\n"
+    facts, other = {}, []
+    for line in output.splitlines():
+        if line.startswith(MARK):
+            facts |= json.loads(line.removeprefix(MARK))
+        elif line.strip():
+            other.append(line.strip())
+    return facts, other[-1] if other else ""
+
+
+def judge(facts: dict, last_words: str) -> Iterator[Finding]:
+    """What the facts reported by the two processes mean.
+
+    Args:
+        facts: `vendor`, `size`, libraries `mpi4py` and `mpi4jax`, `exchanged`, as far as the processes came.
+        last_words: the last line of anything else that they printed.
+    """
+    if "vendor" not in facts:
+        yield Finding("exchange", last_words or "mpiexec printed nothing", "mpi4py does not find its MPI, or mpiexec does not work: docs/install.md", True)
+        return
+    yield Finding("MPI", " ".join(facts["vendor"].split()))
+    own, both = facts["mpi4py"], facts.get("mpi4jax", [])
+    others = [path for path in both if path not in own]
+    if own:
+        yield Finding("library, mpi4py", ", ".join(own))
+        if both:
+            yield Finding("library, mpi4jax", ", ".join(others or own), REBUILD if others else "", bool(others))
+    if "mpi4jax" not in facts:
+        yield Finding("exchange", last_words, f"mpi4jax cannot be imported; {REBUILD}", True)
+    elif facts["size"] != 2:
+        advice = "mpiexec and mpi4py belong to two MPIs: use the mpiexec of the MPI above (first on PATH)"
+        yield Finding("exchange", f"2 processes started, MPI knows of {facts['size']}", advice, True)
+    elif not facts.get("exchanged"):
+        yield Finding("exchange", last_words or "wrong values received", REBUILD, True)
+    else:
+        yield Finding("exchange", f"two processes exchanged a halo on their {facts['device']} devices")
