@@ -2,7 +2,8 @@
 
 import importlib
 
-#: Public names and the modules that define them, imported when first used: `import swmodel` imports neither JAX nor MPI.
+#: Public names and the modules that define them, imported when first used: `import swmodel` imports neither JAX nor MPI,
+#: and the environment of a rank is set before either is.
 EXPORTS = {
     "load": ".config",
     "resolve": ".config",
@@ -15,6 +16,10 @@ __all__ = list(EXPORTS)
 
 
 def __getattr__(name: str):
+    if name == "Simulation":
+        from .environment import prepare, world
+
+        prepare(place=world())
     if name in EXPORTS:
         return getattr(importlib.import_module(EXPORTS[name], __name__), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
