@@ -23,5 +23,7 @@ class ConfigError(ValueError):
 def suggest(word: str, known: Iterable[str]) -> str:
     """'did you mean "jet"?' for a word close to a known one, else a list of what is known."""
     known = [str(name) for name in known]
-    close = difflib.get_close_matches(word, known, 1) or [name for name in known if name.lower() == word.lower()]
+    close = difflib.get_close_matches(word, known, 1, cutoff=0.6 if len(word) > 2 else 0.5) or [
+        name for name in known if name.lower() == word.lower()
+    ]
     return f'did you mean "{close[0]}"?' if close else f"known are {', '.join(known) or 'none'}"

@@ -74,7 +74,9 @@ def read_source(source: str | os.PathLike) -> tuple[Layer, Given]:
     if str(source) in cases.names():
         return Layer({}, []), Given(str(source), str(source), Path())
     if path.is_file():
-        return read_file(path), Given("jet", f"{path}: case.name", Path())
+        return read_file(path, SECTIONS), Given("jet", f"{path}: case.name", Path())
+    if path.is_dir():
+        raise ConfigError([f"{path}: is a folder, not a file"])
     if path.suffix == ".toml" or len(path.parts) > 1:
         raise ConfigError([f"{path}: there is no such file"])
     raise ConfigError([f"{source}: there is no case or file of this name; {suggest(str(source), cases.names())}"])
@@ -93,7 +95,7 @@ def add_layer(merged: dict, layer: Layer, classes: dict[str, type[Section]], cas
     accepted = {}
     for (section, key), given in layer.values.items():
         if section not in classes:
-            problems.append(f"{given.place}: no section {show(section)}; {suggest(section, classes)}")
+            problems.append(f"{given.place}: no such section; {suggest(section, classes)}")
         elif key not in classes[section].model_fields:
             if section != "case" or case_known:
                 problems.append(f"{given.place}: no such key; {suggest(key, classes[section].model_fields)}")
@@ -117,7 +119,7 @@ def add_layer(merged: dict, layer: Layer, classes: dict[str, type[Section]], cas
 def convert(given: Given, section: str, field) -> Any:
     """The value as Python wants it for the field: texts read, lists made tuples, file names made absolute."""
     base, optional = kind(field.annotation)
-    value = given.value.item() if hasattr(given.value, "item") else given.value
+    value = given.value.tolist() if hasattr(given.value, "tolist") else given.value  # NumPy
     if given.is_text:
         parsed = read_text(value)
         if base is tuple:
@@ -160,7 +162,7 @@ def describe(detail: Mapping, cls: type[Section], values: Mapping[str, Given], s
     bounds |= {"less_than_equal": ("le", "at most"), "less_than": ("lt", "below")}
     if detail["type"] in bounds:
         name, words = bounds[detail["type"]]
-        return f"{place}: must be {words} {show(context[name])}{with_unit}, not {show(value)}"
+        return f"{place}: must be {words} {context[name]:.12g}{with_unit}, not {show(value)}"
     if detail["type"] == "literal_error":
         return f"{place}: no choice {show(value)}; {suggest(str(value), choices(field.annotation))}"
     if detail["type"] == "value_error":

@@ -7,12 +7,14 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from .errors import suggest
+
 PREFIX = "SWMODEL_"
-HEADER = re.compile(r"""\s*\[\s*["']?([^\]"'.]+?)["']?\s*\]""")
+HEADER = re.compile(r"""\s*\[{1,2}\s*["']?([^\]"'.]+?)["']?\s*\]""")
 KEY = re.compile(r"""\s*["']?([\w-]+)["']?(?:\s*\.\s*["']?([\w-]+)["']?)?\s*=""")
 
 
@@ -32,8 +34,8 @@ class Layer(NamedTuple):
     problems: list[str]
 
 
-def read_file(path: Path) -> Layer:
-    """The layer of a TOML file; problems say `file:line`."""
+def read_file(path: Path, sections: Collection[str]) -> Layer:
+    """The layer of a TOML file, of which `sections` are the tables; problems say `file:line`."""
     try:
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
@@ -45,22 +47,25 @@ def read_file(path: Path) -> Layer:
         at = re.search(r" \(at line (\d+), column \d+\)", str(error))
         place = f"{path}:{at[1] if at else max(1, len(text.splitlines()))}"
         return Layer({}, [f"{place}: not valid TOML: {str(error).replace(at[0] if at else '', '')}"])
-    return flatten(tables, lines_of_keys(text), path)
+    return flatten(tables, lines_of_keys(text), path, sections)
 
 
-def flatten(tables: Mapping, lines: Mapping, path: Path) -> Layer:
-    """The layer of nested tables read from `path`; a value outside any section is a problem."""
+def flatten(tables: Mapping, lines: Mapping, path: Path, sections: Collection[str]) -> Layer:
+    """The layer of nested tables read from `path`; unknown tables and values outside any are problems."""
     layer = Layer({}, [])
     for section, table in tables.items():
         line = lines.get((section, None)) or lines.get((None, section))
+        place = f"{path}:{line}" if line else f"{path}"
         if not isinstance(table, dict):
-            place = f"{path}:{line}" if line else f"{path}"
-            layer.problems.append(f'{place}: "{section}" stands outside a section such as [grid]')
+            wrong = "is a section: write its keys below" if section in sections else "stands outside a section such as"
+            layer.problems.append(f'{place}: "{section}" {wrong} [{section if section in sections else "grid"}]')
+            continue
+        if section not in sections:
+            layer.problems.append(f"{place}: [{section}]: no such section; {suggest(section, sections)}")
             continue
         for key, value in table.items():
             at = lines.get((section, key)) or line
-            place = f"{path}:{at}: {section}.{key}" if at else f"{path}: {section}.{key}"
-            layer.values[section, key] = Given(value, place, path.parent)
+            layer.values[section, key] = Given(value, f"{path}:{at}: {section}.{key}", path.parent)
     return layer
 
 
@@ -120,7 +125,7 @@ def from_overrides(overrides: Mapping[str, Any] | Iterable[str], known: Iterable
             layer.values[section, key] = Given(value, place, Path(), is_text=isinstance(value, str))
             continue
         homes = [f"{section}.{key}" for section, key in known if key == name]
-        hint = f'; did you mean "{homes[0]}"?' if homes else " such as grid.nx"
+        hint = f'; did you mean "{homes[0]}"?' if homes else ", such as grid.nx"
         layer.problems.append(f"{place}: a key is written section.key{hint}")
     return layer
 

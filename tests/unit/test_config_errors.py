@@ -1,0 +1,217 @@
+"""What is wrong with a configuration is said at once, with its place, in the words and units of the user."""
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from swmodel import cases, load
+from swmodel.config import Config, ConfigError, to_toml
+
+
+def problems(source="jet", overrides=(), environ=None):
+    """The lines of the ConfigError that `load` raises."""
+    with pytest.raises(ConfigError) as caught:
+        load(source, overrides, environ or {})
+    assert str(caught.value) == "\n".join(caught.value.problems)
+    assert caught.value.exit_code == 2
+    return list(caught.value.problems)
+
+
+FILE = """\
+# a comment
+[case]
+name = "jet"
+sped = 3
+
+[grid]
+nx = -3
+ny = "many"
+dx = inf
+'periodic_x' = 1
+
+[grdi]
+nx = 2
+ny = 3
+
+[time]
+stepper = "ab4"
+dt = 3
+cfl = 0.2
+
+[physics]
+depth = 0
+slip = true
+
+[run]
+layout = "2by3"
+nproc = 2.5
+days = -1
+
+[output]
+every = "6 lightyears"
+fields = [
+    "h",
+    "vortictiy",
+]
+means = "h"
+"""
+
+
+def test_everything_that_is_wrong_with_a_file_with_its_lines(tmp_path):
+    path = tmp_path / "my.toml"
+    path.write_text(FILE)
+    expected = [
+        '4: case.sped: no such key; did you mean "speed"?',
+        "7: grid.nx: must be at least 1 cells, not -3",
+        '8: grid.ny: must be a whole number of cells, not "many"',
+        "9: grid.dx: must be a finite number in m, not inf",
+        "10: grid.periodic_x: must be true or false, not 1",
+        '12: [grdi]: no such section; did you mean "grid"?',
+        '17: time.stepper: no choice "ab4"; did you mean "ab3"?',
+        "19: time.cfl: give dt or cfl, not both",
+        "22: physics.depth: must be above 0 m, not 0",
+        "23: physics.slip: no choice true; known are free, no",
+        '26: run.layout: must look like 2x3 (blocks in y by blocks in x), not "2by3"',
+        "27: run.nproc: must be a whole number of processes, not 2.5",
+        "28: run.days: must be at least 0 days, not -1",
+        '31: output.every: "6 lightyears" is not a length of time; write seconds or a text such as "6 h" or "2 days"',
+        '32: output.fields: no choice "vortictiy"; known are h, u, v, eta, zeta, q, speed',
+        '36: output.means: must be a list, not "h"',
+    ]
+    found = problems(path)
+    assert sorted(found, key=lambda line: int(line.split(":")[1])) == [f"{path}:{line}" for line in expected]
+
+
+@pytest.mark.parametrize(
+    ("override", "message"),
+    [
+        ("grid.nx=-3", "must be at least 1 cells, not -3"),
+        ("grid.nx=0.5", "must be a whole number of cells, not 0.5"),
+        ("grid.nx=", 'must be a whole number of cells, not ""'),
+        ("grid.dx=-5e3", "must be above 0 m, not -5000.0"),
+        ("grid.dx=5 km", 'must be a number in m, not "5 km"'),
+        ("grid.dx=nan", "must be a finite number in m, not nan"),
+        ("grid.dy=[1]", "must be a number in m, not [1]"),
+        ("grid.periodic_x=maybe", 'must be true or false, not "maybe"'),
+        ("grid.origin=center", 'no choice "center"; did you mean "centre"?'),
+        ("grid.nxx=3", 'no such key; did you mean "nx"?'),
+        ("gird.nx=3", 'no such section; did you mean "grid"?'),
+        ("case.speed=fast", 'must be a number in m s-1, not "fast"'),
+        ("case.name=jett", 'no case "jett"; did you mean "jet"?'),
+        ("scheme.vorticity_flux=energi", 'no choice "energi"; did you mean "energy"?'),
+        ("time.dt=0", "must be above 0 s, not 0"),
+        ("time.dt=fortnight", '"fortnight" is not a length of time; write seconds or a text such as "6 h" or "2 days"'),
+        ("time.robert_asselin=1", "must be below 1, not 1"),
+        ("time.cfl=true", "must be a number, not true"),
+        ("run.steps=-1", "must be at least 0 steps, not -1"),
+        ("run.layout=0x3", 'must look like 2x3 (blocks in y by blocks in x), not "0x3"'),
+        ("output.fields=h,uu", 'no choice "uu"; did you mean "u"?'),
+        ("output.fields=3", 'no choice "3"; known are h, u, v, eta, zeta, q, speed'),
+        ("output.every_steps=0", "must be at least 1 steps, not 0"),
+        ("nx=90", 'a key is written section.key; did you mean "grid.nx"?'),
+        ("foo=90", "a key is written section.key, such as grid.nx"),
+        ("grid.nx", "write it as section.key=value"),
+    ],
+)
+def test_an_override_is_quoted_as_it_was_typed(override, message):
+    assert problems("jet", [override]) == [f"-s {override}: {message}"]
+
+
+def test_an_override_from_python_is_named_by_its_key():
+    assert problems("jet", {"grid.nx": -3}) == ["grid.nx: must be at least 1 cells, not -3"]
+    assert problems("jet", {"grid.nx": None}) == ["grid.nx: must be a whole number of cells, not none"]
+
+
+def test_an_environment_variable_is_named():
+    environ = {"SWMODEL_GRID_NX": "-3", "SWMODEL_GRID_NXX": "3", "SWMODEL_LAUNCHER": "1", "SWMODEL_OUTPUT": "x"}
+    assert problems("jet", environ=environ) == [
+        'SWMODEL_GRID_NXX: no such key; did you mean "nx"?',
+        "SWMODEL_GRID_NX: must be at least 1 cells, not -3",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("section", "first", "second"),
+    [("run", "steps", "days"), ("time", "dt", "cfl"), ("output", "every", "every_steps")],
+)
+def test_two_alternatives_at_once(section, first, second):
+    expected = f"-s {section}.{second}=1: give {first} or {second}, not both"
+    assert problems("jet", [f"{section}.{first}=1", f"{section}.{second}=1"]) == [expected]
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "message"),
+    [
+        ("[grid]\nnx = \n", 2, "not valid TOML: Invalid value"),
+        ("[grid]\nnx = 3\nnx = 4\n", 3, "not valid TOML: Cannot overwrite a value"),
+        ("[grid\nnx = 3\n", 1, "not valid TOML: Expected ']' at the end of a table declaration"),
+        ("nx = 3\n", 1, '"nx" stands outside a section such as [grid]'),
+        ('case = "jet"\n', 1, '"case" is a section: write its keys below [case]'),
+        ("[[grid]]\nnx = 3\n", 1, '"grid" is a section: write its keys below [grid]'),
+    ],
+)
+def test_toml_that_is_not_valid(tmp_path, text, line, message):
+    path = tmp_path / "my.toml"
+    path.write_text(text)
+    assert problems(path) == [f"{path}:{line}: {message}"]
+
+
+def test_files_that_cannot_be_read(tmp_path):
+    assert problems(tmp_path / "none.toml") == [f"{tmp_path}/none.toml: there is no such file"]
+    assert problems(tmp_path) == [f"{tmp_path}: is a folder, not a file"]
+    (tmp_path / "latin.toml").write_bytes(b'[case]\nname = "\xe9"\n')
+    assert problems(tmp_path / "latin.toml") == [f"{tmp_path}/latin.toml: cannot be read: it is not text in UTF-8"]
+
+
+def test_a_case_that_does_not_exist():
+    assert problems("jett") == ['jett: there is no case or file of this name; did you mean "jet"?']
+    found = problems("zzz")
+    assert found == [f"zzz: there is no case or file of this name; known are {', '.join(cases.names())}"]
+
+
+def test_one_mistake_in_a_section_name_is_one_line(tmp_path):
+    path = tmp_path / "my.toml"
+    path.write_text("[grdi]\nnx = 2\nny = 3\n")
+    assert problems(path) == [f'{path}:1: [grdi]: no such section; did you mean "grid"?']
+
+
+KEYS = [f"{name}.{key}" for name, s in Config.model_fields.items() for key in s.annotation.model_fields]
+WORDS = st.sampled_from(["jet", "h", "6 h", "none", "ab2", "2x3", "inf", "[1, ", "h,u", "1e400", "true", '"', "\n"])
+SCALARS = st.one_of(st.none(), st.booleans(), st.integers(), st.floats(), st.text(max_size=8), WORDS)
+VALUES = st.one_of(SCALARS, st.lists(SCALARS, max_size=3), st.dictionaries(st.text(max_size=3), SCALARS, max_size=2))
+NAMES = st.one_of(st.sampled_from(KEYS), st.text(max_size=12))
+
+
+def loads_or_explains(path, source, overrides=()):
+    """Load, write as TOML and load that; a ConfigError must have lines, none in the words of the validation library."""
+    try:
+        config = load(source, overrides, {})
+    except ConfigError as error:
+        lines = error.problems
+        return bool(lines) and not any("pydantic" in line or "Input should" in line for line in lines)
+    path.write_text(to_toml(config))
+    return load(path, environ={}) == config
+
+
+@pytest.fixture(scope="module")
+def path(tmp_path_factory):
+    return tmp_path_factory.mktemp("any") / "any.toml"
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.dictionaries(NAMES, VALUES, max_size=4))
+def test_any_options_either_load_or_are_a_configuration_error(path, overrides):
+    assert loads_or_explains(path, "jet", overrides)
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.lists(st.tuples(st.sampled_from(KEYS), st.one_of(WORDS, st.text(max_size=12))), max_size=4))
+def test_any_typed_options_either_load_or_are_a_configuration_error(path, pairs):
+    assert loads_or_explains(path, "jet", [f"{key}={text}" for key, text in pairs])
+
+
+@settings(max_examples=150, deadline=None)
+@given(text=st.text(alphabet="[]=.\"'{}#\n abgridnx123-", max_size=40))
+def test_any_text_of_a_file_either_loads_or_is_a_configuration_error(path, text):
+    path.write_text(text)
+    assert loads_or_explains(path.with_name("again.toml"), path)
