@@ -46,18 +46,19 @@ def receive(line: str) -> dict | None:
         return None
 
 
-def describe(event: dict) -> str:
-    """An event in one line: step, model time, and as far as known speed, CFL number, energy and remaining time."""
-    parts = [f"step {event['step']}/{event['steps']}", f"day {event['model_seconds'] / 86400:.2f}"]
-    if event["cell_updates_per_second"]:
-        parts.append(f"{event['cell_updates_per_second'] / 1e6:.1f} M cells/s")
-    if event["cfl"] is not None:
-        parts.append(f"CFL {event['cfl']:.2f}")
-    if event["energy"] is not None:
-        parts.append(f"energy {event['energy']:.3e} J")
+def describe(event: dict) -> tuple[str, str]:
+    """An event in two lines: step, model time, remaining time; speed, CFL number, energy. As far as they are known."""
+    how_far = [f"step {event['step']}/{event['steps']}", f"day {event['model_seconds'] / 86400:.2f}"]
     if event["eta_seconds"] is not None:
-        parts.append(f"{datetime.timedelta(seconds=round(event['eta_seconds']))} left")
-    return "  ".join(parts)
+        how_far.append(f"{datetime.timedelta(seconds=round(event['eta_seconds']))} left")
+    how = []
+    if event["cell_updates_per_second"]:
+        how.append(f"{event['cell_updates_per_second'] / 1e6:.1f} million cells/s")
+    if event["cfl"] is not None:
+        how.append(f"CFL {event['cfl']:.2f}")
+    if event["energy"] is not None:
+        how.append(f"energy {event['energy']:.4e} J")
+    return "  ".join(how_far), "  ".join(how)
 
 
 class Silent:
@@ -93,7 +94,7 @@ class Heartbeat(Silent):
     def __call__(self, event: dict):
         if self.clock() >= self.next or event["step"] == event["steps"]:
             self.next = self.clock() + HEARTBEAT_SECONDS
-            print(describe(event), file=self.stream, flush=True)
+            print("  ".join(describe(event)).rstrip(), file=self.stream, flush=True)
 
 
 class Bar(Silent):
@@ -115,7 +116,8 @@ class Bar(Silent):
         self.progress.stop()
 
     def __call__(self, event: dict):
-        self.progress.update(self.task, description=describe(event), completed=event["step"], total=event["steps"])
+        text = "\n".join(describe(event))
+        self.progress.update(self.task, description=text, completed=event["step"], total=event["steps"])
 
 
 def summary(status: dict, directory) -> str:

@@ -5,7 +5,10 @@ What a command needs beyond click is imported when it runs, so that `--help` is 
 
 from __future__ import annotations
 
+import importlib.metadata
 import os
+import tomllib
+from pathlib import Path
 
 import click
 
@@ -35,15 +38,13 @@ class Program(click.Group):
 
 
 def show_version(ctx, parameter, wanted):
-    """Print the version and leave."""
+    """Print the version, that of pyproject.toml in a checkout, and leave."""
     if wanted and not ctx.resilient_parsing:
-        from importlib.metadata import PackageNotFoundError, version
-
-        try:
-            number = version("swmodel")
-        except PackageNotFoundError:
-            number = "(not installed)"
-        click.echo(f"swmodel {number}")
+        checkout = Path(__file__).parents[2] / "pyproject.toml"
+        if checkout.exists():
+            click.echo(f"swmodel {tomllib.loads(checkout.read_text())['project']['version']} (checkout)")
+        else:
+            click.echo(f"swmodel {importlib.metadata.version('swmodel')}")
         ctx.exit()
 
 

@@ -9,17 +9,17 @@ import click
 
 @click.command()
 @click.argument("path", metavar="DIR|FILE.nc", type=click.Path(path_type=Path))
-@click.argument("fields", metavar="[FIELD]...", nargs=-1)
+@click.option("--field", "fields", metavar="NAME", multiple=True, help="Field to draw; may be repeated.")
 @click.option("--record", type=int, default=-1, help="Number of the record; -1 is the last.")
 @click.option("--time", metavar="TIME", help='Model time instead of a record: seconds, "6 h" or "2 days".')
 @click.option("--diagnostics", is_flag=True, help="Time series of mass, energy, ... instead of maps.")
 @click.option("-o", "--output", type=click.Path(path_type=Path), metavar="FILE", help="Picture: PNG, PDF or SVG.")
 def plot(path, fields, record, time, diagnostics, output):
-    """Draw maps of FIELDs of a run, without names vorticity and sea level.
+    """Draw maps of a run: vorticity and sea level, or the fields named.
 
     \b
     swmodel plot outputs/jet
-    swmodel plot outputs/jet speed --time "5 days" --output speed.png
+    swmodel plot outputs/jet --field speed --time "5 days" --output speed.png
     """
     from ..config.duration import parse_duration
     from ..plotting import plot as draw
@@ -40,17 +40,17 @@ def plot(path, fields, record, time, diagnostics, output):
 
 @click.command()
 @click.argument("path", metavar="DIR|FILE.nc", type=click.Path(path_type=Path))
-@click.argument("field", required=False)
+@click.option("--field", metavar="NAME", help="Field to show; without it, vorticity.")
 @click.option(
     "--fps", type=click.FloatRange(min=0, min_open=True), default=12, show_default=True, help="Frames a second."
 )
 @click.option("-o", "--output", type=click.Path(path_type=Path), metavar="FILE", help="FILE.mp4 or FILE.gif.")
 def animate(path, field, fps, output):
-    """Make a film of FIELD from all records of a run, without a name of vorticity.
+    """Make a film of one field from all records of a run.
 
     \b
     swmodel animate outputs/jet
-    swmodel animate outputs/jet speed --output speed.gif
+    swmodel animate outputs/jet --field speed --output speed.gif
     """
     from ..plotting import animate as film
 
