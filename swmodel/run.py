@@ -59,9 +59,10 @@ def _loop(simulation, directory: Path, progress, command_line: str) -> None:
         records = Schedule(simulation.dt, steps, options.diagnostics_every_steps)
     means = simulation.means(options.means) if options.means else None
     numbers, chunk, begin = {}, 1, time.perf_counter()
-    output = Output(directory / "output.nc", config, transport, command_line=command_line)
-    series = Diagnostics(directory / "diagnostics.nc", config, transport, command_line=command_line)
-    try:
+    with (
+        Diagnostics(directory / "diagnostics.nc", config, transport, command_line=command_line) as series,
+        Output(directory / "output.nc", config, transport, command_line=command_line) as output,
+    ):
         while True:
             step = simulation.step
             if snapshots.due(step):
@@ -80,9 +81,6 @@ def _loop(simulation, directory: Path, progress, command_line: str) -> None:
                 simulation.advance(until - step)
             simulation.check()
             chunk = transport.broadcast(max(1, int(CHUNK_SECONDS * simulation.step / simulation.loop_seconds)))
-    finally:
-        output.close()
-        series.close()
 
 
 def _advance_with_means(simulation, means: Means, steps: int) -> None:
