@@ -96,11 +96,9 @@ def check_dt(config: Config, extremes: Extremes) -> Iterator[str]:
     largest, process = largest_dt(config, extremes)
     dt = dt_from_cfl(config, extremes) if time.dt is None else time.dt
     if dt > largest:
-        key = "time.dt" if time.dt is not None else f"time.cfl: {time.cfl:g} gives a time step that"
-        stepper = time.stepper
-        if stepper == "ab2":
-            stepper += f" with ab2_epsilon = {time.ab2_epsilon:g}"
-        yield f"{key}: {dt:.6g} s is above the largest stable time step of {stepper}, {floor(largest)} s ({process})"
+        given = "time.dt" if time.dt is not None else f"time.cfl: {time.cfl:g} gives a time step that is too long"
+        stepper = time.stepper + (f" with ab2_epsilon = {time.ab2_epsilon:g}" if time.stepper == "ab2" else "")
+        yield f"{given}: {dt:.6g} s is above the largest stable time step of {stepper}, {floor(largest)} s ({process})"
     elif config.run.days is not None and config.run.days * 86400.0 / dt > MOST_STEPS:
         yield f"run.days: {config.run.days:g} days are more than {MOST_STEPS} steps of {dt:.6g} s"
 
