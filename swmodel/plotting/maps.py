@@ -28,14 +28,17 @@ from .dataset import (
     seconds,
 )
 
-#: Fields of the default picture: the first two of these that the file holds.
-PREFERRED = ("zeta", "eta", "speed", "q", "u", "v", "h")
+#: Fields of the default picture: the first two of these that the file holds and that are not zero everywhere.
+PREFERRED = ("zeta", "eta", "speed", "u", "v", "q", "h")
 
-#: Grids with fewer rows or columns than this are drawn as a line along the other axis.
-FEWEST_ROWS = 5
+#: Grids with fewer rows or columns than this, or longer than wide by more, are drawn as a line along their length.
+FEWEST_ROWS, LONGEST = 5, 20
 
 #: Height over width of a panel lies between these; a domain beyond them is stretched.
-FLATTEST, TALLEST = 0.2, 2.0
+FLATTEST, TALLEST = 0.25, 2.0
+
+#: Labels of panels lower than this (inches) have their units on a second line.
+LOW = 2.2
 
 
 @dataclass(frozen=True)
@@ -46,7 +49,7 @@ class Frame:
     columns: int
     width: float
     height: float
-    right: float = 0.9
+    right: float
     left: ClassVar = 0.64
     bottom: ClassVar = 0.46
     top: ClassVar = 0.28
@@ -80,7 +83,7 @@ def plot(
 
     Args:
         path: run folder or NetCDF file.
-        fields: names of fields; without them, relative vorticity and sea level, or what the file has of the kind.
+        fields: names of fields; without them, relative vorticity and sea level, or others where these are zero.
         record: number of the record; negative ones count from the last.
         time: model time, s; the nearest record is drawn.
         output: picture to write (PNG, PDF or SVG by its name); otherwise a PNG named after the data and the fields.
@@ -112,10 +115,10 @@ def chosen(data: netCDF4.Dataset, fields: Sequence[str] | None) -> list[str]:
     if fields is not None:
         return [fields] if isinstance(fields, str) else list(fields)
     names = field_names(data)
-    found = [name for name in PREFERRED if name in names][:2] or names[:1]
-    if not found:
+    if not names:
         raise PlotError(f"{data.filepath()} holds no field on a grid with dimensions y and x")
-    return found
+    found = [name for name in PREFERRED if name in names] or names[:1]
+    return [name for name in found if np.ma.any(data[name][-1:])][:2] or found[:2]
 
 
 def default_output(file: Path, fields: Sequence[str] | None, suffix: str = ".png") -> Path:
@@ -152,7 +155,9 @@ def read(data: netCDF4.Dataset, name: str, record: int) -> Map:
 
 def draw(panels: list[Map], looks: list[style.Look]) -> tuple[Figure, list[Callable[[Map], None]]]:
     """A figure with one panel for each map, and for each a function that shows another map in its place."""
-    if min(panels[0].values.shape) < FEWEST_ROWS:
+    west, east, south, north = panels[0].domain
+    length = max(east - west, north - south)
+    if min(panels[0].values.shape) < FEWEST_ROWS or length > LONGEST * min(east - west, north - south):
         return draw_lines(panels, looks)
     frame = frame_for(panels)
     figure = Figure(figsize=frame.size)
@@ -164,7 +169,7 @@ def draw(panels: list[Map], looks: list[style.Look]) -> tuple[Figure, list[Calla
         image = draw_image(axes, panel, panel_look)
         name_axes(axes, panel, left=column == 0, bottom=number + frame.columns >= len(panels))
         bar = figure.colorbar(image, cax=figure.add_axes(bar_place), extend=panel_look.extend, extendfrac=0.03)
-        bar.set_label(panel_look.label)
+        bar.set_label(panel_look.label.replace(" (", "\n(") if frame.height < LOW else panel_look.label)
         bar.ax.yaxis.set_label_coords(frame.label / frame.bar, 0.5)
         bar.outline.set_linewidth(0.4)
         bar.locator = MaxNLocator(6, steps=[1, 2, 2.5, 5, 10])
@@ -180,7 +185,8 @@ def frame_for(panels: list[Map]) -> Frame:
     width = min(5.6, 5.6 / aspect) if columns == 1 else min(3.2, 4.8 / aspect)
     if len(panels) == 1 and aspect >= 0.7:
         width = min(4.4, 5.2 / aspect)
-    return Frame(math.ceil(len(panels) / columns), columns, width, width * aspect)
+    height = width * aspect
+    return Frame(math.ceil(len(panels) / columns), columns, width, height, right=1.05 if height < LOW else 0.9)
 
 
 def draw_image(axes, panel: Map, panel_look: style.Look):

@@ -140,13 +140,14 @@ def test_a_panel_has_the_shape_of_the_domain(shape):
     assert drawn == pytest.approx(min(max(shape[0] / shape[1], maps.FLATTEST), maps.TALLEST))
 
 
-def test_a_channel_of_few_rows_is_a_line_along_it():
-    values = waves(3, 40)
+@pytest.mark.parametrize("rows", [3, 9])
+def test_a_narrow_channel_is_a_line_along_it(rows):
+    values = waves(rows, 200)
     figure, (update,) = maps.draw([field(values)], [style.look([field(values)])])
     (line,) = figure.axes[0].lines
-    np.testing.assert_array_equal(line.get_ydata(), values[1])
+    np.testing.assert_array_equal(line.get_ydata(), values[0])
     update(field(2 * values))
-    np.testing.assert_array_equal(line.get_ydata(), 2 * values[1])
+    np.testing.assert_array_equal(line.get_ydata(), 2 * values[0])
     assert (figure.axes[0].get_xlabel(), figure.axes[0].get_ylabel()) == ("x (km)", "Sea level (m)")
 
 
@@ -193,6 +194,13 @@ def test_land_of_the_file_is_land_of_the_picture(tmp_path):
 def test_a_mean_says_that_it_is_one(run):
     with open_data(run / "output.nc") as data:
         assert "Mean sea level (m)" in [axes.get_ylabel() for axes in maps.picture(data, ["eta_mean"]).axes]
+
+
+@pytest.mark.parametrize(("case", "names"), [("jet", ["zeta", "eta"]), ("inertial", ["speed", "u"])])
+def test_the_default_picture_leaves_out_fields_that_are_zero(tmp_path, case, names):
+    folder = make_run(tmp_path / "run", case)
+    with open_data(folder / "output.nc") as data:
+        assert maps.chosen(data, None) == names
 
 
 @pytest.mark.parametrize("record", [3, -4])
