@@ -13,7 +13,8 @@ from matplotlib.animation import FFMpegWriter, PillowWriter
 
 from . import style
 from .dataset import PlotError, data_file, find_field, find_record, open_data, seconds
-from .maps import chosen, default_output, draw, read, write_caption
+from .maps import chosen, default_output, read
+from .panels import draw, write_caption
 
 #: Dots per inch: a frame is some 1100 pixels wide.
 DPI = 160

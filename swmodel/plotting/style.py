@@ -34,6 +34,7 @@ RC = {
     "axes.linewidth": 0.6,
     "axes.formatter.limits": (-4, 5),
     "axes.formatter.use_mathtext": True,
+    "axes.formatter.useoffset": False,
     "xtick.color": INK,
     "ytick.color": INK,
     "xtick.major.width": 0.6,

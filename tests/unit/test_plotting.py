@@ -10,7 +10,7 @@ from PIL import Image
 from support.small_run import make_run
 
 from swmodel import plotting
-from swmodel.plotting import PlotError, animation, diagnostics, maps, style
+from swmodel.plotting import PlotError, animation, diagnostics, maps, panels, style
 from swmodel.plotting.dataset import Map, find_record, open_data, read_map
 
 DAY = 86400.0
@@ -120,7 +120,7 @@ def test_every_location_fills_the_same_domain_with_its_points_in_their_cells(loc
     values = np.arange(12.0).reshape(3, 4)
     panel = field(values, location=location)
     assert panel.domain == pytest.approx((0, 2e4, 0, 1.5e4))
-    figure, _ = maps.draw([field(np.tile(values, (2, 2)), location=location)], [style.look([panel])])
+    figure, _ = panels.draw([field(np.tile(values, (2, 2)), location=location)], [style.look([panel])])
     image = figure.axes[0].images[0]
     west, east, south, north = image.get_extent()
     rows, columns = image.get_array().shape
@@ -134,16 +134,16 @@ def test_every_location_fills_the_same_domain_with_its_points_in_their_cells(loc
 @pytest.mark.parametrize("shape", [(9, 14), (30, 12), (10, 60)])
 def test_a_panel_has_the_shape_of_the_domain(shape):
     panel = field(np.random.default_rng(0).normal(size=shape))
-    figure, _ = maps.draw([panel, panel], [style.look([panel])] * 2)
+    figure, _ = panels.draw([panel, panel], [style.look([panel])] * 2)
     box = figure.axes[0].get_position()
     drawn = box.height * figure.get_figheight() / (box.width * figure.get_figwidth())
-    assert drawn == pytest.approx(min(max(shape[0] / shape[1], maps.FLATTEST), maps.TALLEST))
+    assert drawn == pytest.approx(min(max(shape[0] / shape[1], panels.FLATTEST), panels.TALLEST))
 
 
 @pytest.mark.parametrize("rows", [3, 9])
 def test_a_narrow_channel_is_a_line_along_it(rows):
     values = waves(rows, 200)
-    figure, (update,) = maps.draw([field(values)], [style.look([field(values)])])
+    figure, (update,) = panels.draw([field(values)], [style.look([field(values)])])
     (line,) = figure.axes[0].lines
     np.testing.assert_array_equal(line.get_ydata(), values[0])
     update(field(2 * values))
