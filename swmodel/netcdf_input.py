@@ -31,8 +31,8 @@ def read_field(source: str, variable, shape: tuple[int, int], rows, columns) -> 
     Args:
         source: "FILE" (the variable is found by its standard name) or "FILE:NAME".
         variable: the entry of VARIABLES that says which standard name and units are wanted.
-        shape: (ny, nx) of the grid. Axes before these two may have one element each, but for one, such as time, of which
-            the last record is taken.
+        shape: (ny, nx) of the grid. Axes before these two may have one element each, but for one, such as time, whose
+            last record is taken.
         rows, columns: numbers within the grid, in any order.
 
     Raises:

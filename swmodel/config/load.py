@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import os
 import types
-import typing
 from collections.abc import Iterable, Mapping
-from datetime import date, datetime, time
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 from pydantic import ValidationError
 
 from .. import cases
 from .errors import ConfigError, suggest
+from .messages import describe, kind, show
 from .model import ALTERNATIVES, DEPEND_ON_NPROC, CaseOptions, Config, Section
 from .sources import Given, Layer, from_environment, from_mapping, from_overrides, read_file, read_text
 
@@ -62,7 +61,7 @@ def load(
             sections[section] = cls(**{key: given.value for key, given in values.items()})
         except ValidationError as error:
             if section != "case" or case is not None:
-                problems += [describe(detail, cls, values, section) for detail in error.errors()]
+                problems += [complaint(detail, cls, values, section) for detail in error.errors()]
     if problems:
         raise ConfigError(dict.fromkeys(problems))
     return Config(**sections)
@@ -138,69 +137,8 @@ def convert(given: Given, section: str, field) -> Any:
     return value
 
 
-def kind(annotation: Any) -> tuple[type, bool]:
-    """(int, float, bool, str or tuple; whether None is allowed) of the annotation of a key."""
-    origin, arguments = typing.get_origin(annotation), typing.get_args(annotation)
-    if origin in (types.UnionType, typing.Union):
-        return kind(arguments[0])[0], type(None) in arguments
-    if origin is typing.Annotated:
-        return kind(arguments[0])
-    if origin is Literal:
-        return str, False
-    return origin or annotation, False
-
-
-def describe(detail: Mapping, cls: type[Section], values: Mapping[str, Given], section: str) -> str:
-    """One line for one thing that is wrong with a value: place, what it must be with its unit, what it is."""
+def complaint(detail: Mapping, cls: type[Section], values: Mapping[str, Given], section: str) -> str:
+    """The line about one value that pydantic refuses: where it was given, and what is wrong with it."""
     key = str(detail["loc"][0])
-    field = cls.model_fields[key]
     place = values[key].place if key in values else f"{section}.{key}"
-    value, context = detail["input"], detail.get("ctx", {})
-    unit = field.json_schema_extra["unit"] if field.json_schema_extra else ""
-    with_unit = f" {unit}" if unit not in ("", "1") else ""
-    bounds = {"greater_than_equal": ("ge", "at least"), "greater_than": ("gt", "above")}
-    bounds |= {"less_than_equal": ("le", "at most"), "less_than": ("lt", "below")}
-    if detail["type"] in bounds:
-        name, words = bounds[detail["type"]]
-        return f"{place}: must be {words} {context[name]:.12g}{with_unit}, not {show(value)}"
-    if detail["type"] == "literal_error":
-        return f"{place}: no choice {show(value)}; {suggest(str(value), choices(field.annotation))}"
-    if detail["type"] == "value_error":
-        return f"{place}: {context['error']}"
-    if detail["type"] == "string_pattern_mismatch":
-        return f"{place}: must look like {PATTERNS.get(key, context['pattern'])}, not {show(value)}"
-    wanted = {
-        "int_type": f"a whole number{' of' + with_unit if with_unit else ''}",
-        "float_type": f"a number{' in' + with_unit if with_unit else ''}",
-        "finite_number": f"a finite number{' in' + with_unit if with_unit else ''}",
-        "bool_type": "true or false",
-        "string_type": "a text",
-        "tuple_type": "a list",
-    }
-    return f"{place}: must be {wanted.get(detail['type'], detail['msg'])}, not {show(value)}"
-
-
-#: What a text with a pattern looks like.
-PATTERNS = {"layout": "2x3 (blocks in y by blocks in x)"}
-
-
-def choices(annotation: Any) -> tuple[str, ...]:
-    """The texts that a key accepts, the elements' for a list; none where any will do."""
-    if typing.get_origin(annotation) is Literal:
-        return typing.get_args(annotation)
-    return tuple(word for argument in typing.get_args(annotation) for word in choices(argument))
-
-
-def show(value: Any) -> str:
-    """A value as it is written in TOML."""
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if isinstance(value, str):
-        return f'"{value}"'
-    if isinstance(value, dict):
-        return "a table"
-    if isinstance(value, (list, tuple)):
-        return "[" + ", ".join(show(item) for item in value) + "]"
-    if isinstance(value, (date, datetime, time)):
-        return f"the date {value}"
-    return "none" if value is None else str(value)
+    return f"{place}: {describe(detail, cls.model_fields[key])}"

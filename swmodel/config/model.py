@@ -130,7 +130,9 @@ FieldName = Literal["h", "u", "v", "eta", "zeta", "q", "speed"]
 class Output(Section):
     """What is written, and how often. The initial and the final state always are."""
 
-    every: Duration | None = option(None, "s", 'model time between snapshots, as seconds or "6 h"')
+    every: Duration | None = option(
+        None, "s", 'model time between snapshots, as seconds or "6 h" (or give every_steps)'
+    )
     every_steps: int | None = option(None, "steps", "steps between snapshots (or give every)", ge=1)
     fields: tuple[FieldName, ...] = option(("h", "u", "v", "eta", "zeta"), "", "fields in each snapshot")
     means: tuple[FieldName, ...] = option((), "", "fields averaged over the steps between snapshots")

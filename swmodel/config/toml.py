@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from .. import cases
-from .load import choices
+from .messages import choices
 from .model import ALTERNATIVES, CaseOptions, Config, Section
 
 
@@ -41,9 +41,8 @@ def table(name: str, section: Section, comments: bool) -> Iterator[str]:
 
 def left_out(name: str, section: Section) -> list[str]:
     """The alternatives that do not apply, since the other one is given."""
-    pairs = [(first, second) for at, first, second in ALTERNATIVES if at == name]
-    return [second if getattr(section, first) is not None or getattr(section, second) is None else first
-            for first, second in pairs]  # fmt: skip
+    pairs = [names for at, *names in ALTERNATIVES if at == name]
+    return [b if getattr(section, a) is not None or getattr(section, b) is None else a for a, b in pairs]
 
 
 def value(item: Any) -> str:

@@ -1,0 +1,80 @@
+"""What a key accepts, and what is wrong with a value, in the words and units of the user."""
+
+from __future__ import annotations
+
+import types
+import typing
+from collections.abc import Mapping
+from datetime import date, datetime, time
+from typing import Any, Literal
+
+from .errors import suggest
+
+#: What a text with a pattern looks like.
+PATTERNS = {"layout": "2x3 (blocks in y by blocks in x)"}
+
+#: Kinds of bound: the name that pydantic gives the bound, and its words.
+BOUNDS = {
+    "greater_than_equal": ("ge", "at least"),
+    "greater_than": ("gt", "above"),
+    "less_than_equal": ("le", "at most"),
+    "less_than": ("lt", "below"),
+}
+
+
+def describe(detail: Mapping, field) -> str:
+    """What a value must be, with its unit, and what it is, from pydantic's account of one error in a field."""
+    problem, value, context = detail["type"], detail["input"], detail.get("ctx", {})
+    unit = field.json_schema_extra["unit"]
+    unit = "" if unit == "1" else unit
+    if problem in BOUNDS:
+        name, words = BOUNDS[problem]
+        return f"must be {words} {context[name]:.12g}{unit and ' ' + unit}, not {show(value)}"
+    if problem == "literal_error":
+        return f"no choice {show(value)}; {suggest(str(value), choices(field.annotation))}"
+    if problem == "value_error":
+        return str(context["error"])
+    wanted = {
+        "int_type": "a whole number" + (unit and f" of {unit}"),
+        "float_type": "a number" + (unit and f" in {unit}"),
+        "finite_number": "a finite number" + (unit and f" in {unit}"),
+        "bool_type": "true or false",
+        "string_type": "a text",
+        "tuple_type": "a list",
+        "string_pattern_mismatch": f"like {PATTERNS.get(detail['loc'][0], context.get('pattern'))}",
+    }
+    return f"must be {wanted.get(problem, detail['msg'])}, not {show(value)}"
+
+
+def kind(annotation: Any) -> tuple[type, bool]:
+    """(int, float, bool, str or tuple; whether None is allowed) of the annotation of a key."""
+    origin, arguments = typing.get_origin(annotation), typing.get_args(annotation)
+    if origin in (types.UnionType, typing.Union):
+        return kind(arguments[0])[0], type(None) in arguments
+    if origin is typing.Annotated:
+        return kind(arguments[0])
+    if origin is Literal:
+        return str, False
+    return origin or annotation, False
+
+
+def choices(annotation: Any) -> tuple[str, ...]:
+    """The texts that a key accepts, the elements' for a list; none where any will do."""
+    if typing.get_origin(annotation) is Literal:
+        return typing.get_args(annotation)
+    return tuple(word for argument in typing.get_args(annotation) for word in choices(argument))
+
+
+def show(value: Any) -> str:
+    """A value as it is written in TOML."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, str):
+        return f'"{value}"'
+    if isinstance(value, dict):
+        return "a table"
+    if isinstance(value, (list, tuple)):
+        return "[" + ", ".join(show(item) for item in value) + "]"
+    if isinstance(value, (date, datetime, time)):
+        return f"the date {value}"
+    return "none" if value is None else str(value)
