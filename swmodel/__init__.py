@@ -2,8 +2,8 @@
 
 import importlib
 
-#: Public names and the modules that define them, imported when first used: `import swmodel` imports neither JAX nor MPI,
-#: and the environment of a rank is set before either is.
+#: Public names and the modules that define them, imported when first used: `import swmodel` imports neither JAX nor
+#: MPI, and the environment of a rank is set before either is.
 EXPORTS = {
     "load": ".config",
     "resolve": ".config",
