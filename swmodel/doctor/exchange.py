@@ -6,6 +6,7 @@ Each process prints what it finds as lines "@doctor {json}", so that the report 
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 
 MARK = "@doctor "
@@ -20,7 +21,8 @@ def libraries() -> list[str]:
 
 def say(**facts):
     """Report facts to the process that started mpiexec."""
-    print(MARK + json.dumps(facts), flush=True)
+    sys.stdout.write(f"{MARK}{json.dumps(facts)}\n")  # in one piece: the processes share the pipe
+    sys.stdout.flush()
 
 
 def main():

@@ -61,11 +61,12 @@ def packages() -> Iterator[Finding]:
         elif name == "jax":
             yield jax_version(found)
         elif name == "jaxlib" and numbers(found)[:2] != numbers(installed("jax") or "")[:2]:
-            yield Finding(name, found, f"pip install --upgrade jax jaxlib: they differ ({installed('jax')})", broken=True)
+            advice = f"of another release than jax {installed('jax')}: pip install --upgrade jax jaxlib"
+            yield Finding(name, found, advice, broken=True)
         else:
             yield Finding(name, found)
     if find_spec("imageio_ffmpeg") is None and shutil.which("ffmpeg") is None:
-        yield Finding("ffmpeg", "missing: films are GIF files", 'for MP4: pip install imageio-ffmpeg')
+        yield Finding("ffmpeg", "missing: films are GIF files", "for MP4: pip install imageio-ffmpeg")
     else:
         yield Finding("ffmpeg", shutil.which("ffmpeg") or f"imageio-ffmpeg {installed('imageio-ffmpeg')}")
 

@@ -9,7 +9,6 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator
-from importlib.util import find_spec
 
 from .. import launch
 from ..environment import world
@@ -19,17 +18,19 @@ from .findings import Finding, installed
 
 TIMEOUT = 120.0  # s
 INSTALL = "for several processes: make setup, or docs/install.md"
+START = "mpi4py does not find its MPI, or mpiexec does not work: docs/install.md"
 REBUILD = "compile mpi4jax anew for this JAX and this MPI: docs/install.md, or make distclean and make setup"
 
 
 def several_processes() -> Iterator[Finding]:
     """Versions of what MPI needs, and one exchange between two processes where it is all there."""
-    for name in ("mpi4py", "mpi4jax"):
-        yield Finding(name, installed(name) or "missing", "" if find_spec(name) else INSTALL)
+    present = {name: version for name in ("mpi4py", "mpi4jax") if (version := installed(name))}
+    yield from (Finding(name, version) for name, version in present.items())
     try:
         mpiexec = launch.find_mpiexec()
-    except SetupError as error:
-        yield Finding("mpiexec", "not tried", str(error))
+    except SetupError:
+        missing = [name for name in ("mpi4py", "mpi4jax") if name not in present] or ["mpiexec"]
+        yield Finding("not installed", ", ".join(missing), INSTALL)
         return
     yield Finding("mpiexec", mpiexec)
     if world() is not None:
@@ -39,7 +40,7 @@ def several_processes() -> Iterator[Finding]:
 
 
 def exchange(command: list[str], timeout: float = TIMEOUT) -> tuple[dict, str]:
-    """Facts that the processes of `command` report, and what else they print; they are killed after `timeout` seconds."""
+    """Facts that the processes of `command` report, and the last other line they print; killed after `timeout` s."""
     process = subprocess.Popen(
         command,
         env=launch.rank_environment(2),
@@ -56,12 +57,19 @@ def exchange(command: list[str], timeout: float = TIMEOUT) -> tuple[dict, str]:
         with contextlib.suppress(ProcessLookupError):
             os.killpg(process.pid, signal.SIGKILL)
         output = f"{process.communicate()[0]}no answer after {timeout:g} s\n"
+    return decode(output)
+
+
+def decode(output: str) -> tuple[dict, str]:
+    """The facts in what the processes printed, and the last line of the rest; lines of two processes may be joined."""
     facts, other = {}, []
-    for line in output.splitlines():
-        if line.startswith(MARK):
-            facts |= json.loads(line.removeprefix(MARK))
-        elif line.strip():
-            other.append(line.strip())
+    for piece in output.replace(MARK, f"\n{MARK}").splitlines():
+        if piece.startswith(MARK):
+            fact, end = json.JSONDecoder().raw_decode(piece.removeprefix(MARK))
+            facts |= fact
+            piece = piece.removeprefix(MARK)[end:]
+        if piece.strip():
+            other.append(piece.strip())
     return facts, other[-1] if other else ""
 
 
@@ -73,7 +81,7 @@ def judge(facts: dict, last_words: str) -> Iterator[Finding]:
         last_words: the last line of anything else that they printed.
     """
     if "vendor" not in facts:
-        yield Finding("exchange", last_words or "mpiexec printed nothing", "mpi4py does not find its MPI, or mpiexec does not work: docs/install.md", True)
+        yield Finding("exchange", last_words or "mpiexec printed nothing", START, True)
         return
     yield Finding("MPI", " ".join(facts["vendor"].split()))
     own, both = facts["mpi4py"], facts.get("mpi4jax", [])

@@ -1,0 +1,130 @@
+"""The architecture, read off the imports: they go down the layers, and each library has its own door."""
+
+from __future__ import annotations
+
+import ast
+import graphlib
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+
+#: From the lowest layer up. A name stands for a module or for a package with all that is in it.
+LAYERS = (
+    "errors environment decomposition progress schedule status state coordinates operators netcdf_input",
+    "config.duration config.errors config.messages config.model config.sources",
+    "cases run_folder stability friction vorticity_flux timestep means transport",
+    "fields dynamics",
+    "extremes grid diagnostics reference",
+    "config executors",
+    "validate output",
+    "run",
+    "simulation",
+    "plotting launch",
+    "info doctor",
+    "cli",
+    "__main__",
+)
+LAYER = {name: number for number, names in enumerate(LAYERS) for name in names.split()}
+
+#: The modules and packages that may import a library.
+DOORS = {
+    "jax": "executors simulation means dynamics friction timestep transport doctor",
+    "mpi4jax": "transport.mpi doctor.exchange",
+    "mpi4py": "transport.mpi doctor.exchange cli.rank",
+    "netCDF4": "netcdf_input output plotting info",
+    "matplotlib": "plotting",
+    "cmocean": "plotting",
+}
+
+
+def read(path: Path) -> tuple[str, set[str]]:
+    """The name of a module within swmodel ("" is swmodel itself), and all names it imports, wherever in it."""
+    parts = path.relative_to(ROOT).with_suffix("").parts
+    package = parts[:-1]
+    names = set()
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            names |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            origin = package[: len(package) + 1 - node.level] if node.level else ()
+            base = ".".join([*origin, *filter(None, [node.module])])
+            names |= {f"{base}.{alias.name}" for alias in node.names}
+    return within(".".join(parts).removesuffix(".__init__")), names
+
+
+def within(name: str) -> str:
+    """The name below swmodel."""
+    return name.removeprefix("swmodel").removeprefix(".")
+
+
+def enclosing(name: str) -> list[str]:
+    """A module's name and those of the packages around it, the longest first."""
+    parts = name.split(".")
+    return [".".join(parts[:n]) for n in range(len(parts), 0, -1)]
+
+
+def layer(name: str) -> int:
+    """The number of the layer of a module within swmodel."""
+    return next(LAYER[prefix] for prefix in enclosing(name) if prefix in LAYER)
+
+
+MODULES = dict(read(path) for path in sorted((ROOT / "swmodel").rglob("*.py")))
+del MODULES[""]  # the public names, imported from their modules when they are used
+
+
+def below(name: str) -> set[str]:
+    """The modules of swmodel that a module imports."""
+    inside = [within(full) for full in MODULES[name] if full.startswith("swmodel.")]
+    return {next(prefix for prefix in enclosing(full) if prefix in MODULES) for full in inside} - {name}
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_every_module_has_a_layer(name):
+    assert any(prefix in LAYER for prefix in enclosing(name)), f"{name} is in no layer of this table"
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_imports_go_down_the_layers(name):
+    package = name.split(".")[0]
+    upwards = {
+        other
+        for other in below(name)
+        if layer(other) > layer(name) or (layer(other) == layer(name) and other.split(".")[0] != package)
+    }
+    assert not upwards, f"{name} imports {sorted(upwards)}"
+
+
+def test_imports_make_no_ring():
+    graphlib.TopologicalSorter({name: below(name) for name in MODULES}).prepare()
+
+
+@pytest.mark.parametrize("library", DOORS)
+def test_each_library_has_its_doors(library):
+    doors = DOORS[library].split()
+    users = {name for name, imported in MODULES.items() if any(full.split(".")[0] == library for full in imported)}
+    others = {name for name in users if not set(enclosing(name)) & set(doors)}
+    assert not others, f"{library} is imported by {sorted(others)}"
+
+
+def test_the_reference_shares_no_code_with_the_dynamics():
+    seen, todo = set(), {name for name in MODULES if name.split(".")[0] == "reference"}
+    while todo:
+        seen |= todo
+        todo = set().union(*map(below, todo)) - seen
+    assert not {name for name in seen if layer(name) >= layer("grid")} - {n for n in seen if n.startswith("reference")}
+    assert not seen & {"operators", "dynamics", "friction", "vorticity_flux", "timestep", "grid"}
+
+
+def test_the_launcher_loads_neither_jax_nor_mpi_nor_netcdf():
+    heavy = ["jax", "jaxlib", "mpi4py", "mpi4jax", "netCDF4", "matplotlib"]
+    program = (
+        "import sys, swmodel.cli, swmodel.launch, swmodel.validate, swmodel.doctor, swmodel.run_folder\n"
+        "swmodel.validate.check(swmodel.load('jet'))\n"
+        f"print(*(name for name in {heavy} if name in sys.modules))"
+    )
+    done = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert done.stdout.split() == []
