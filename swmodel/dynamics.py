@@ -1,12 +1,11 @@
 """Tendencies of the vector-invariant shallow-water equations on a C-grid, one physical term per line.
 
-Capital U, V are thickness fluxes, K the kinetic energy per mass, P the Bernoulli function, q the potential vorticity, as
-in Sadourny (1975). docs/numerics.md has the discrete equations with their boundary conditions.
+Capital U, V are thickness fluxes, K the kinetic energy per mass, P the Bernoulli function, q the potential vorticity,
+as in Sadourny (1975). docs/numerics.md has the discrete equations with their boundary conditions.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -14,26 +13,9 @@ import jax
 
 from .friction import biharmonic, drag_speed_u, drag_speed_v, laplacian_u, laplacian_v
 from .operators import Patch, dx_c, dx_f, dy_c, dy_f, mx_c, mx_f, my_c, my_f
+from .scheme import Scheme
 from .state import State
 from .vorticity_flux import VORTICITY_FLUXES
-
-
-@dataclass(frozen=True)
-class Scheme:
-    """What is computed: chosen when a step is built, so that what is switched off costs nothing."""
-
-    vorticity_flux: str = "energy"
-    viscosity: bool = False
-    biharmonic_viscosity: bool = False
-    linear_drag: bool = False
-    quadratic_drag: bool = False
-    wind: bool = False
-    sponge: bool = False
-
-    @property
-    def width(self) -> int:
-        """Rows of neighbours that the tendency of a cell needs on each side."""
-        return 2 if self.biharmonic_viscosity or self.vorticity_flux == "arakawa_lamb" else 1
 
 
 class Params(NamedTuple):

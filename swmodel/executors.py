@@ -10,10 +10,11 @@ from __future__ import annotations
 import jax
 import jax.numpy as jnp
 
-from .dynamics import Params, Scheme, tendency
-from .grid import Grid, as_patches, scheme_of
+from .dynamics import Params, tendency
+from .grid import Grid, as_patches
 from .operators import Patch
 from .reference import Reference
+from .scheme import Scheme, scheme_of
 from .state import Carry, State
 from .timestep import method_of
 from .transport.halo import pad

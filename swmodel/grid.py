@@ -8,8 +8,9 @@ import numpy as np
 
 from . import fields
 from .coordinates import points
-from .dynamics import Params, Scheme
+from .dynamics import Params
 from .operators import Patch, east, mx_f, my_f, north
+from .scheme import scheme_of
 from .state import State
 
 
@@ -43,20 +44,6 @@ def as_patches(fields: NamedTuple, width: int) -> NamedTuple:
             for name, value in fields._asdict().items()
             if value is not None and name not in ("rdx", "rdy")
         }
-    )
-
-
-def scheme_of(config) -> Scheme:
-    """Which terms the configuration switches on."""
-    physics = config.physics
-    return Scheme(
-        vorticity_flux=config.scheme.vorticity_flux,
-        viscosity=physics.viscosity > 0,
-        biharmonic_viscosity=physics.biharmonic_viscosity > 0,
-        linear_drag=physics.linear_drag > 0 or fields.given(config, "linear_drag"),
-        quadratic_drag=physics.quadratic_drag > 0,
-        wind=fields.given(config, "wind_x") or fields.given(config, "wind_y"),
-        sponge=config.sponge.rate > 0 and config.sponge.width > 0,
     )
 
 

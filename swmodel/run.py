@@ -19,8 +19,8 @@ CHUNK_SECONDS = 0.5
 def run(simulation, directory, progress=None, command_line: str = "") -> None:
     """Run `simulation` from its present step to the end of its configuration; called by all processes together.
 
-    Leaves in `directory` (made if need be): config.toml, output.nc, diagnostics.nc and status.json, the last one written
-    last, whatever happens.
+    Leaves in `directory` (made if need be): config.toml, output.nc, diagnostics.nc and, written last whatever happens,
+    status.json.
 
     Args:
         simulation: a Simulation.

@@ -14,10 +14,11 @@ from .diagnostics import DERIVED, diagnose
 from .environment import world
 from .errors import NumericalError
 from .executors import EXECUTORS
-from .grid import as_patches, build_grid, build_params, build_state, scheme_of
+from .grid import as_patches, build_grid, build_params, build_state
 from .means import Means
 from .operators import Patch
 from .run import run
+from .scheme import scheme_of
 from .state import State
 from .transport import connect
 from .transport.halo import pad

@@ -6,10 +6,10 @@ import math
 from collections.abc import Iterator
 
 from .config import Config, ConfigError, resolve
-from .config.resolve import halo_width
 from .decomposition import LayoutError, parse_layout
 from .extremes import Extremes, survey
 from .netcdf_input import InputError, opened
+from .scheme import scheme_of
 from .stability import dt_from_cfl, largest_dt, rates
 from .state import VARIABLES
 
@@ -38,7 +38,7 @@ def check_processes(config: Config) -> Iterator[str]:
     """Whether the processes fit onto the grid, and the executor and the transport serve so many."""
     run, grid = config.run, config.grid
     try:
-        parse_layout(run.layout, run.nproc, grid.ny, grid.nx, halo_width(config))
+        parse_layout(run.layout, run.nproc, grid.ny, grid.nx, scheme_of(config).width)
     except LayoutError as error:
         yield f"{'run.layout' if run.layout else 'run.nproc'}: {error}"
     if run.nproc > 1 and run.executor == "reference":

@@ -1,7 +1,7 @@
 """The flux of potential vorticity, (q V) on u faces and (q U) on v faces, in three discretisations.
 
-Each function takes q at corners, the thickness fluxes U, V on their faces and the Grid, and returns QV on u faces and QU on v
-faces (m s-2), which enter as du/dt = + QV and dv/dt = - QU.
+Each function takes q at corners, the thickness fluxes U, V on their faces and the Grid, and returns QV on u faces and
+QU on v faces (m s-2), which enter as du/dt = + QV and dv/dt = - QU.
 """
 
 from __future__ import annotations

@@ -20,15 +20,13 @@ jax.config.update("jax_numpy_rank_promotion", "raise")
 
 @pytest.fixture
 def mpiexec():
-    """run(program, n, *arguments, timeout=120): a file of tests/mpi/programs, or a list of Python arguments, on n ranks.
+    """run(program, n, *arguments, timeout=120): a file of tests/mpi/programs on n ranks.
 
     Returns the completed process; fails the test with the program's output if it does not end with exit code 0.
     """
     from swmodel.launch import find_mpiexec
 
-    def run(program, n, *arguments, timeout=120, check=True):
-        python = [program] if isinstance(program, str) else program
-        command = [*python[:-1], str(PROGRAMS / python[-1])] if python[-1].endswith(".py") else python
+    def run(program, n, *arguments, timeout=120):
         environment = os.environ | {
             "PYTHONPATH": os.pathsep.join([str(ROOT), str(ROOT / "tests"), os.environ.get("PYTHONPATH", "")]),
             "MPIEXEC_TIMEOUT": str(timeout),
@@ -38,9 +36,9 @@ def mpiexec():
             "JAX_CPU_ENABLE_ASYNC_DISPATCH": "false",
             "NPROC": "1",
         }
-        line = [find_mpiexec(), "-n", str(n), sys.executable, *command, *map(str, arguments)]
+        line = [find_mpiexec(), "-n", str(n), sys.executable, str(PROGRAMS / program), *map(str, arguments)]
         done = subprocess.run(line, env=environment, capture_output=True, text=True, timeout=timeout + 30)
-        if check and done.returncode:
+        if done.returncode:
             pytest.fail(f"{' '.join(line)}\nexit code {done.returncode}\n{done.stdout}\n{done.stderr}")
         return done
 

@@ -54,7 +54,7 @@ def jet(config, y):
 
 
 def balance(config):
-    """Sea level in balance with the jet, for every row of the grid, m: sum from the south of -dy u f / g, less its mean."""
+    """Sea level in balance with the jet, for every row, m: sum from the south of -dy u f / g, less its mean."""
     grid, physics = config.grid, config.physics
     y = points(grid, "centre", range(grid.ny), range(1)).y
     slope = -(physics.f0 + physics.beta * y) * jet(config, y) / physics.gravity

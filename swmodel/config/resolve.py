@@ -18,6 +18,7 @@ def resolve(config: Config) -> Config:
             cannot be used.
     """
     from ..decomposition import LayoutError, parse_layout
+    from ..scheme import scheme_of
 
     time, run, grid = config.time, config.run, config.grid
     if time.dt is None:
@@ -26,7 +27,7 @@ def resolve(config: Config) -> Config:
     if run.days is not None:
         steps = max(1 if run.days > 0 else 0, round(run.days * SECONDS_PER_DAY / time.dt))
     try:
-        layout = parse_layout(run.layout, run.nproc, grid.ny, grid.nx, halo_width(config))
+        layout = parse_layout(run.layout, run.nproc, grid.ny, grid.nx, scheme_of(config).width)
     except LayoutError as error:
         raise ConfigError([f"{'run.layout' if run.layout else 'run.nproc'}: {error}"]) from None
     chosen = {
@@ -52,9 +53,3 @@ def initial_dt(config: Config) -> float:
     if extremes.problems:
         raise ConfigError(extremes.problems.values())
     return dt_from_cfl(config, extremes)
-
-
-def halo_width(config: Config) -> int:
-    """Rows of neighbours that the dynamics need: two for `arakawa_lamb` and biharmonic friction, else one."""
-    wide = config.scheme.vorticity_flux == "arakawa_lamb" or config.physics.biharmonic_viscosity > 0
-    return 2 if wide else 1

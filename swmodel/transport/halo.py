@@ -11,8 +11,8 @@ from ..state import State
 def pad(state: State, width: int, shift) -> State:
     """The state with `width` rows and columns of the neighbours on each side, corners included.
 
-    All fields travel in one slab per direction: first to the east and to the west, then, with the corners that came with
-    those, to the north and to the south.
+    All fields travel in one slab per direction: first to the east and to the west, then, with the corners that came
+    with those, to the north and to the south.
 
     Args:
         state: fields [ny, nx] of this block.

@@ -9,7 +9,6 @@ import pytest
 from swmodel import cases, load
 from swmodel.config import ConfigError, config_hash, resolve, to_toml
 from swmodel.config.model import Config
-from swmodel.config.resolve import halo_width
 
 
 @pytest.fixture
@@ -192,16 +191,6 @@ def test_the_hash_is_that_of_the_text_and_tells_configurations_apart():
     assert config_hash(config) == config_hash(load("jet", {"run.days": 10.0}, {}))
     assert config_hash(config) != config_hash(load("jet", {"run.days": 10.5}, {}))
     assert len(config_hash(config)) == 64
-
-
-@pytest.mark.parametrize("vorticity_flux", ["energy", "enstrophy", "arakawa_lamb"])
-@pytest.mark.parametrize("biharmonic", [0.0, 1.0])
-def test_the_halo_is_as_wide_as_the_dynamics_need(vorticity_flux, biharmonic):
-    from swmodel.grid import scheme_of
-
-    overrides = {"scheme.vorticity_flux": vorticity_flux, "physics.biharmonic_viscosity": biharmonic}
-    config = load("jet", overrides, {})
-    assert halo_width(config) == scheme_of(config).width
 
 
 def test_every_key_has_help_and_a_unit():

@@ -5,11 +5,11 @@ import pytest
 from support.random_case import configuration, install
 
 from swmodel import cases
+from swmodel.decomposition import block
 from swmodel.executors import EXECUTORS
-from swmodel.grid import build_grid, build_params, build_state, scheme_of
+from swmodel.grid import build_grid, build_params, build_state
 from swmodel.reference import Reference
 from swmodel.transport.serial import Serial
-from swmodel.decomposition import block
 
 OPTIONS = {
     "energy": {},

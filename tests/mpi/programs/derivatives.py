@@ -9,7 +9,8 @@ import numpy as np
 from support.random_case import configuration, install
 
 from swmodel.executors import make_step
-from swmodel.grid import build_grid, build_params, build_state, scheme_of
+from swmodel.grid import build_grid, build_params, build_state
+from swmodel.scheme import scheme_of
 from swmodel.state import Carry, State
 from swmodel.timestep import method_of
 from swmodel.transport import connect
