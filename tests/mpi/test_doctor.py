@@ -1,0 +1,26 @@
+"""The doctor on the installation that the tests run in."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+from swmodel.doctor import mpi
+from swmodel.launch import find_mpiexec
+
+ROOT = Path(__file__).parents[2]
+
+
+def test_doctor_finds_this_installation_well():
+    done = subprocess.run(
+        [sys.executable, "cli.py", "doctor"], cwd=ROOT, capture_output=True, text=True, timeout=200, check=False
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "two processes exchanged a halo" in done.stdout
+    assert done.stdout.endswith("Ready.\n")
+
+
+def test_processes_under_mpiexec_that_hang_are_ended():
+    sleep = [find_mpiexec(), "-n", "2", sys.executable, "-c", "import time; time.sleep(60)"]
+    assert mpi.exchange(sleep, timeout=2.0) == ({}, "no answer after 2 s")
