@@ -27,7 +27,7 @@ OPTIONS = {
 @click.option("-s", "--set", "settings", metavar="SECTION.KEY=VALUE", multiple=True, help="Set a configuration key.")
 @click.option("--steps", metavar="N", help="Length of the run in time steps.")
 @click.option("--days", metavar="D", help="Length of the run in model days.")
-@click.option("--output", type=click.Path(path_type=Path), metavar="DIR", help="Run folder.  [outputs/CASE]")
+@click.option("-o", "--output", type=click.Path(path_type=Path), metavar="DIR", help="Run folder.  [outputs/CASE]")
 @click.option("--force", is_flag=True, help="Replace a run that is already in the folder.")
 @click.option("--executor", metavar="NAME", help="Who computes a block: auto, xla or reference.")
 @click.option("--dtype", metavar="NAME", help="float32 or float64.")
