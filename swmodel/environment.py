@@ -72,8 +72,6 @@ def prepare(reproducible: bool = False, place: World | None = None):
     """
     if reproducible:
         extend_flags("--xla_cpu_max_isa=AVX")
-    # Locks would keep other programs from reading output.nc during the run; HDF5 looks at this when it is loaded.
-    os.environ.setdefault("HDF5_USE_FILE_LOCKING", "FALSE")
     if not has_gpu():
         os.environ.setdefault("JAX_PLATFORMS", "cpu")
     if place is not None and place.size > 1:

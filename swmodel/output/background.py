@@ -1,11 +1,13 @@
 """NetCDF files that rank 0 writes while the model computes on.
 
-The NetCDF library must not be used by two threads at once, so one thread writes all files, one call after the other.
-Compressing is most of the work, and the library lets other threads run meanwhile.
+One thread writes all files, one call after the other: netCDF4 must not be used by two threads at once. A file is made
+with netCDF4; its records are added through h5py, which can store chunks that were compressed elsewhere and leave the
+file unlocked, so that other programs can read it during the run.
 """
 
 from __future__ import annotations
 
+import os
 import shutil
 from collections import deque
 from concurrent.futures import ThreadPoolExecutor
@@ -28,7 +30,7 @@ class BackgroundFile:
     Args:
         path: of the file, replaced if it exists.
         transport: how the ranks agree.
-        define: function of the netCDF4.Dataset that defines and writes what does not change.
+        define: function of a netCDF4.Dataset that defines everything.
 
     Raises:
         FilesError: the file cannot be written.
@@ -36,14 +38,14 @@ class BackgroundFile:
 
     def __init__(self, path, transport, define):
         self.path, self.transport = Path(path), transport
-        self._dataset, self._error, self._told = None, None, False
+        self._opened, self._error, self._told = None, None, False
         self._pending, self._waiting = deque(), 0
         self.put(partial(self._create, define))
         self._finish()
         self.agree()
 
     def put(self, function, *arguments, nbytes: int = 0) -> None:
-        """Have `function(dataset, *arguments)` called after what was put before; `nbytes` is the arguments' size."""
+        """Have `function(h5py.File, *arguments)` called after what was put before; `nbytes` is the arguments' size."""
         if self.transport.rank:
             return
         while self._pending and (self._pending[0][0].done() or self._waiting + nbytes > BUDGET):
@@ -60,12 +62,12 @@ class BackgroundFile:
 
     def close(self, agree: bool = True) -> None:
         """Write what is waiting and close the file; without agreeing where the ranks may no longer do the same."""
-        self.put(lambda dataset: dataset.close())
+        self.put(lambda file: file.close())
         self._finish()
         if agree:
             self.agree()
 
-    def require(self, dataset, nbytes: int) -> None:
+    def require(self, file, nbytes: int) -> None:
         """Make sure, before a record of up to `nbytes` is begun, that the disk has room for all of it.
 
         A NetCDF file whose metadata found no room may be unreadable, earlier records included.
@@ -78,21 +80,24 @@ class BackgroundFile:
             raise FilesError(f"{self.path}: disk full, {free} bytes free of the {nbytes} that the next record may need")
 
     def _create(self, define, _) -> None:
+        import h5py
         import netCDF4
 
         if not self.path.parent.is_dir():  # of which netCDF would say "permission denied"
             raise FileNotFoundError(f"there is no folder {self.path.parent}")
-        self._dataset = netCDF4.Dataset(self.path, "w", format="NETCDF4")
-        define(self._dataset)
-        self._dataset.sync()
+        with netCDF4.Dataset(self.path, "w", format="NETCDF4") as dataset:
+            define(dataset)
+        self._opened = h5py.File(self.path, "r+", locking=False)
 
     def _call(self, function, arguments) -> None:
         if self._error is not None:
             return
         try:
-            function(self._dataset, *arguments)
-        except (OSError, RuntimeError) as error:  # netCDF4 raises RuntimeError where writing fails
-            self._error = FilesError(f"{self.path} cannot be written: {error}; {self._free()} bytes free")
+            function(self._opened, *arguments)
+        except (OSError, RuntimeError) as error:  # HDF5 raises either where writing fails
+            number = getattr(error, "errno", None) or 0
+            reason = os.strerror(number) if number > 0 else error
+            self._error = FilesError(f"{self.path} cannot be written: {reason}; {self._free()} bytes free")
         except Exception as error:
             self._error = error
 

@@ -7,7 +7,7 @@ from functools import partial
 from ..diagnostics import QUANTITIES
 from .background import BackgroundFile
 from .metadata import define_time, describe
-from .snapshots import RECORD_METADATA_BYTES, complete
+from .records import RECORD_METADATA_BYTES, begin, complete
 
 
 class Diagnostics:
@@ -34,6 +34,7 @@ class Diagnostics:
             FilesError: this record or one before could not be written, on all ranks.
         """
         self._file.put(self._file.require, RECORD_METADATA_BYTES)
+        self._file.put(begin, self._records)
         self._file.put(_store, self._records, numbers)
         self._file.put(complete, self._records, step, seconds, seconds)
         self._records += 1
@@ -62,6 +63,6 @@ def _define(config, transport, command_line: str, dataset) -> None:
         variable.setncatts({"long_name": quantity.long_name, "units": quantity.units})
 
 
-def _store(dataset, record: int, numbers: dict[str, float]) -> None:
+def _store(file, record: int, numbers: dict[str, float]) -> None:
     for name in QUANTITIES:
-        dataset[name][record] = numbers[name]
+        file[name][record] = numbers[name]

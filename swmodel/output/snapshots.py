@@ -9,15 +9,14 @@ import numpy as np
 
 from ..state import VARIABLES
 from .background import BackgroundFile
+from .deflate import deflate
 from .metadata import DIMENSIONS, attributes, define_grid, define_time, describe
+from .records import RECORD_METADATA_BYTES, begin, complete
 from .static import FILL, define_static, land, on_water, write_static
 
 #: Uncompressed size aimed at for a chunk of a field, and for the rows gathered at a time.
 CHUNK_BYTES = 1 << 20
 GATHER_BYTES = 4 << 20
-
-#: Room for the metadata that a record adds to the file.
-RECORD_METADATA_BYTES = 1 << 16
 
 
 class Output:
@@ -68,6 +67,7 @@ class Output:
         named |= {mean_name(name): means[name] for name in self.means} if means else {}
         nbytes = len(named) * self.shape[0] * self.shape[1] * self.dtype.itemsize
         self._file.put(self._file.require, nbytes + nbytes // 100 + RECORD_METADATA_BYTES)
+        self._file.put(begin, self._records)
         for name, local in named.items():
             self._gather(name, np.asarray(local))
         self._file.put(complete, self._records, step, seconds, self._previous)
@@ -112,7 +112,6 @@ class Output:
                 name, self.dtype, dimensions, fill_value=FILL, chunksizes=(1, *chunk), **packed
             )
             made.setncatts(attributes(entry, cell_methods=method))
-            made.set_auto_maskandscale(False)
 
 
 MEAN = "_mean"
@@ -130,15 +129,12 @@ def rows_in(nbytes: int, shape: tuple[int, int], dtype: np.dtype) -> int:
     return math.ceil(rows / min(parts, rows))
 
 
-def store(dataset, name: str, record: int, first: int, rows: np.ndarray) -> None:
-    """Write rows of a field from row `first` on."""
-    dataset[name][record, first : first + len(rows)] = rows
-
-
-def complete(dataset, record: int, step: int, seconds: float, previous: float) -> None:
-    """Write step and time of a record and bring the file on disk up to date; readers find whole records only."""
-    dataset["step"][record] = step
-    if "time_bounds" in dataset.variables:
-        dataset["time_bounds"][record] = previous, seconds
-    dataset["time"][record] = seconds
-    dataset.sync()
+def store(file, name: str, record: int, first: int, rows: np.ndarray) -> None:
+    """Compress and write rows of a field from row `first` on: whole chunks, or up to the last row of the field."""
+    variable = file[name]
+    height = variable.chunks[1]
+    for start in range(0, len(rows), height):
+        chunk = rows[start : start + height]
+        if len(chunk) < height:
+            chunk = np.concatenate([chunk, np.zeros((height - len(chunk), chunk.shape[1]), chunk.dtype)])
+        variable.id.write_direct_chunk((record, first + start, 0), deflate(chunk))

@@ -57,14 +57,14 @@ def define_static(dataset, config, storage) -> None:
     dataset["mask"].setncatts({"flag_values": np.array([0, 1], "i1"), "flag_meanings": "land sea"})
 
 
-def write_static(dataset, config, first: int, last: int) -> None:
+def write_static(file, config, first: int, last: int) -> None:
     """Write the fields that do not change in rows first to last."""
     rows, columns = np.arange(first, last), np.arange(config.grid.nx)
     dry = land(config, rows, columns)["centre"]
     for name in static_fields(config):
         values = evaluate(config, name, rows, columns)
         values = on_water(values, dry) if name in ON_WATER else values
-        dataset[name][first:last] = np.broadcast_to(values, (len(rows), len(columns)))
+        file[name][first:last] = np.broadcast_to(values, (len(rows), len(columns)))
 
 
 #: Fields without value on land.
