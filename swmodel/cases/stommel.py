@@ -1,12 +1,12 @@
 """Stommel's gyre: wind over a basin on a beta plane, with linear bottom drag, gathers its return flow in the west.
 
-Physics: a zonal wind that turns from westward in the south to eastward in the north drives a closed gyre. In the interior
-the curl of the wind balances beta v (Sverdrup); along the western wall drag balances it in a current as wide as
-linear_drag/beta. The wind is so weak that the flow stays linear, and gravity is small: the steady state does not depend
-on it (as long as |eta| stays small against the depth), and the time step grows as it falls.
+Physics: a zonal wind that turns from westward in the south to eastward in the north drives a closed gyre. In the
+interior the curl of the wind balances beta v (Sverdrup); along the western wall drag balances it in a current as wide
+as linear_drag/beta. The wind is so weak that the flow stays linear, and gravity is small: the steady state does not
+depend on it (as long as |eta| stays small against the depth), and the time step grows as it falls.
 
-Reference: Stommel, H. (1948), The westward intensification of wind-driven ocean currents, Trans. Amer. Geophys. Union 29,
-202-206.
+Reference: Stommel, H. (1948), The westward intensification of wind-driven ocean currents, Trans. Amer. Geophys. Union
+29, 202-206.
 
 Cost: 100 000 steps of 10 000 cells: ten seconds.
 
@@ -43,9 +43,9 @@ def wind_x(config, at):
 def streamfunction(config, x, y):
     """Steady state of the linear equations, m2 s-1, with v = d psi/dx and u = - d psi/dy.
 
-    psi = (F/(r kappa²)) sin(kappa y) [1 - p exp(D₊ x) - (1 - p) exp(D₋ x)] solves r ∇²psi + beta d psi/dx = -F sin(kappa y)
-    with psi = 0 on the walls, where F = wind pi/(density depth Ly), kappa = pi/Ly,
-    D± = -beta/2r ± sqrt((beta/2r)² + kappa²) and p = (1 - exp(D₋ Lx)) / (exp(D₊ Lx) - exp(D₋ Lx)).
+    psi = (F/(r kappa²)) sin(kappa y) [1 - p exp(D₊ x) - (1 - p) exp(D₋ x)] solves
+    r ∇²psi + beta d psi/dx = -F sin(kappa y) with psi = 0 on the walls. F = wind pi/(density depth Ly), kappa = pi/Ly,
+    D± = -beta/2r ± sqrt((beta/2r)² + kappa²), p = (1 - exp(D₋ Lx)) / (exp(D₊ Lx) - exp(D₋ Lx)).
 
     Args:
         x, y: distance from the western and the southern wall, m.
