@@ -26,10 +26,11 @@ BANNER = re.compile(
     r"$|={10,}$|=   |YOUR APPLICATION TERMINATED|This typically refers|Please see the FAQ|"
     r"\[mpiexec@|\[proxy:|Abort\(\d+\) .* application called MPI_Abort"
 )
-#: How MPICH's mpiexec names the process that died, and says a few lines later how; how Open MPI says both.
+#: How MPICH's mpiexec names the process that died, and a few lines later how; how Open MPI does, in one line or two.
 DIED = re.compile(r"=   PID (?P<pid>\d+) RUNNING AT (?P<host>\S+)")
 EXIT = re.compile(r"YOUR APPLICATION TERMINATED WITH THE EXIT STRING: (?P<how>.*)")
-SIGNALLED = re.compile(r"process rank (?P<rank>\d+) with PID \d+ on node \S+ exited on (?P<how>signal \d+)")
+DIED_OPEN_MPI = re.compile(r"process rank (?P<rank>\d+) with PID \d+ on node \S+ exited on")
+EXIT_OPEN_MPI = re.compile(r"(?P<how>signal \d+ \(.+\))\.")
 
 
 def find_mpiexec() -> str:
@@ -149,10 +150,10 @@ class Ranks:
         if match := DIED.match(line):
             rank = self.ranks.get((match["pid"], match["host"]))
             self.dead = f"process {match['pid']} on {match['host']}" if rank is None else f"rank {rank}"
-        elif match := EXIT.match(line):
+        if match := DIED_OPEN_MPI.search(line):
+            self.dead = f"rank {match['rank']}"
+        if match := EXIT.match(line) or EXIT_OPEN_MPI.search(line):
             self.blame(self.dead, match["how"])
-        elif match := SIGNALLED.search(line):
-            self.blame(f"rank {match['rank']}", match["how"])
 
     def blame(self, who, how):
         """Keep the first cause: what comes later follows from it."""

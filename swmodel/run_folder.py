@@ -23,6 +23,14 @@ def check(directory, force: bool = False):
         FilesError: it cannot be written.
     """
     directory = Path(directory)
+    try:
+        refuse(directory, force)
+    except OSError as error:
+        raise FilesError(f"{directory} cannot be read: {error.strerror}") from error
+
+
+def refuse(directory: Path, force: bool):
+    """See `check`; also raises OSError where a folder above cannot be looked into."""
     if directory.exists() and not directory.is_dir():
         raise FilesError(f"{directory} is a file, not a folder; give another with --output")
     if directory.is_dir() and any(directory.iterdir()) and not force:

@@ -138,6 +138,7 @@ def end_all(error, comm, directory) -> int:
     from .. import progress
     from .tell import tell
 
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)  # from another rank that ends all of us
     code, rank = exit_code(error), comm.Get_rank()
     if isinstance(error, NumericalError):
         if rank == 0:

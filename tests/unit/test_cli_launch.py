@@ -27,6 +27,12 @@ This typically refers to a problem with your application.
 Please see the FAQ page for debugging suggestions
 """
 
+OPEN_MPI = """
+prterun noticed that process rank 3 with PID 4711 on node sea exited on
+signal 9 (Killed).
+"""
+OLDER_OPEN_MPI = "mpirun noticed that process rank 3 with PID 0 on node sea exited on signal 9 (Killed).\n"
+
 
 def play(directory, *lines, report=lambda event: None):
     """Run Python statements in the place of mpiexec; the exit code of the launcher."""
@@ -89,14 +95,24 @@ def test_without_a_status_the_run_has_failed(tmp_path):
     assert read_status(tmp_path) == {"state": "failed", "exit_code": 70, "message": "mpiexec ended with exit code 0"}
 
 
-def test_the_rank_that_died_is_named(tmp_path, capfd):
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (HYDRA, "rank 3 ended: Killed (signal 9)"),
+        (OPEN_MPI, "rank 3 ended: signal 9 (Killed)"),
+        (OLDER_OPEN_MPI, "rank 3 ended: signal 9 (Killed)"),
+    ],
+)
+def test_the_rank_that_died_is_named(tmp_path, capfd, words, message):
     hello = sent({"rank": 3, "pid": 4711, "host": "sea"})
-    code = play(tmp_path, f"print({hello!r})", "print('before')", f"print({HYDRA!r})", "print('after')", "sys.exit(9)")
+    code = play(tmp_path, f"print({hello!r})", "print('before')", f"print({words!r})", "print('after')", "sys.exit(9)")
     out, err = capfd.readouterr()
     assert code == 70
-    assert err == "Error: rank 3 ended: Killed (signal 9)\n"
-    assert out.split() == ["before", "after"]
-    assert read_status(tmp_path)["message"] == "rank 3 ended: Killed (signal 9)"
+    assert err == f"Error: {message}\n"
+    assert out.splitlines()[0] == "before"
+    assert out.splitlines()[-1] == "after"
+    assert "BAD TERMINATION" not in out
+    assert read_status(tmp_path)["message"] == message
 
 
 def test_events_reach_the_reporter_and_other_lines_pass(tmp_path, capfd):
