@@ -9,9 +9,11 @@ from __future__ import annotations
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 
 from .dynamics import Params, tendency
-from .grid import Grid, as_patches
+from .grid import Grid, as_patches, build_grid, build_params
+from .kernels import native
 from .operators import Patch
 from .reference import Reference
 from .scheme import Scheme, scheme_of
@@ -72,6 +74,50 @@ class Xla:
         return jax.block_until_ready(self._loop(carry, self.grid, self.params, self.dt, jnp.int32(n)))
 
 
+class Native:
+    """The fused step in C++, compiled when swmodel is installed: processors, every scheme and stepper, every transport.
+
+    Args:
+        levels: steps in one pass over memory; None: as many as are fastest.
+        tile, threads: see `kernels.native.Kernel`.
+
+    Raises:
+        ImportError: it was not compiled, or for another processor.
+    """
+
+    name = "native"
+
+    def __init__(self, config, transport, grid: Grid, params: Params, levels=None, tile=0, threads=0):
+        native.register()
+        scheme, dtype = scheme_of(config), np.dtype(config.run.dtype)
+        self.method = method_of(config.time.stepper, config.time.ab2_epsilon, config.time.robert_asselin)
+        self.levels = native.choose_levels(transport.block, scheme, self.method) if levels is None else levels
+        margin = scheme.width * self.levels + 1
+        if self.levels > 1:
+            grid, params = (build(config, transport.block, dtype, margin) for build in (build_grid, build_params))
+        self.static = jax.tree.map(jnp.asarray, native.static_fields(grid, params))
+        self.dt = jnp.asarray(config.time.dt, dtype)
+        sweeps = [native.Kernel(scheme, self.method, margin, many, tile, threads) for many in {self.levels, 1}]
+
+        def loop(carry, static, dt, n):
+            for sweep in sorted(sweeps, key=lambda sweep: -sweep.levels):
+                carry = sweep.advance(carry, static, dt, transport.shift, n // sweep.levels)
+                n = n % sweep.levels
+            return carry
+
+        self._loop = jax.jit(loop, donate_argnums=0)
+
+    def start(self, state: State) -> Carry:
+        """The carry before the first step."""
+        state = jax.tree.map(jnp.array, state)
+        memory = jax.tree.map(jnp.array, self.method.remember(state))
+        return Carry(state, memory, jnp.zeros((), jnp.int32))
+
+    def advance(self, carry: Carry, n: int) -> Carry:
+        """The carry n steps later, when it is there. The carry given is used up."""
+        return jax.block_until_ready(self._loop(carry, self.static, self.dt, jnp.int32(n)))
+
+
 class NumpyReference:
     """The reference in plain NumPy, on one process."""
 
@@ -90,4 +136,4 @@ class NumpyReference:
         return self.model.advance(carry, n, self.dt)
 
 
-EXECUTORS = {executor.name: executor for executor in (Xla, NumpyReference)}
+EXECUTORS = {executor.name: executor for executor in (Xla, Native, NumpyReference)}

@@ -47,10 +47,10 @@ def as_patches(fields: NamedTuple, width: int) -> NamedTuple:
     )
 
 
-def build_grid(config, block, dtype) -> Grid:
-    """The static fields of `block`, as NumPy arrays of `dtype`."""
+def build_grid(config, block, dtype, margin: int | None = None) -> Grid:
+    """The static fields of `block` with `margin` (width + 1) cells around it, as NumPy arrays of `dtype`."""
     grid, scheme = config.grid, scheme_of(config)
-    margin = scheme.width + 1
+    margin = scheme.width + 1 if margin is None else margin
     rows = np.arange(block.y.start - margin, block.y.stop + margin)
     columns = np.arange(block.x.start - margin, block.x.stop + margin)
     # One cell more than asked for on the north and east, so that faces and corners reach as far as centres.
@@ -98,10 +98,10 @@ def sponge_rate(config, at) -> np.ndarray:
     return sum(sponge.rate * np.clip(1 - distance[side] / sponge.width, 0, None) ** 2 for side in sponge.sides)
 
 
-def build_params(config, block, dtype) -> Params:
-    """The coefficients of `block`, as NumPy arrays of `dtype`."""
+def build_params(config, block, dtype, margin: int | None = None) -> Params:
+    """The coefficients of `block` with `margin` (width + 1) cells around it, as NumPy arrays of `dtype`."""
     physics, scheme = config.physics, scheme_of(config)
-    margin = scheme.width + 1
+    margin = scheme.width + 1 if margin is None else margin
     rows = np.arange(block.y.start - margin, block.y.stop + margin)
     columns = np.arange(block.x.start - margin, block.x.stop + margin)
     values = Params(

@@ -1,0 +1,16 @@
+"""Steps written for one kind of hardware: `native`, C++ for processors. What is built here can be asked without JAX."""
+
+from __future__ import annotations
+
+from importlib.util import find_spec
+
+from .. import environment
+
+
+def native_missing() -> str:
+    """What keeps the native step from being used here; empty where nothing does."""
+    if find_spec(f"{__name__}._step") is None:
+        return "it was not compiled when swmodel was installed"
+    if environment.has_gpu():
+        return "JAX computes on a GPU here"
+    return ""

@@ -1,0 +1,223 @@
+"""The fused step in C++ as JAX sees it: one foreign call that takes the state and its halos and gives the state after it.
+
+The call never makes a full array but those it is given: state and the stepper's memory are updated where they are, halos
+come in and edges go out as small arrays of their own. A full array touched outside the call costs more than the call.
+
+Arrays, in the order of the call (step.cc reads them so):
+
+    fields      h, u, v of each group [ny, nx]: the state, then what the stepper remembers or has computed
+    halos       west, east [fields, ny, halo]; south, north [fields, halo, nx + 2 halo], corners included
+    constants   [8]; weights [levels, n]: of the terms of the stepper's sum, times dt
+    static      masks (uint8), f, depth, linear_drag, wind_x, wind_y, sponge_c, sponge_u, sponge_v: with a margin around
+                the block; an axis of length one holds one value for all
+
+Results: fields, then edges west, east [fields, ny, halo], south, north [fields, halo, nx].
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from ..scheme import Scheme
+from ..state import Carry, State
+from ..timestep import Leapfrog, Multistep, RungeKutta
+
+TARGET = "swmodel_step"
+FLUXES = ("energy", "enstrophy", "arakawa_lamb")
+TERMS = ("wind", "linear_drag", "quadratic_drag", "viscosity", "biharmonic_viscosity", "sponge")
+STEPPERS = (Multistep, Leapfrog, RungeKutta)
+
+
+class Static(NamedTuple):
+    """Everything that stays the same during a run, as the call takes it."""
+
+    constants: Any
+    masks: Any
+    f: Any
+    depth: Any
+    linear_drag: Any
+    wind_x: Any
+    wind_y: Any
+    sponge_c: Any
+    sponge_u: Any
+    sponge_v: Any
+
+
+class Edges(NamedTuple):
+    """The outermost columns and rows of the fields that travel, or the halos that come from the neighbours'."""
+
+    west: Any
+    east: Any
+    south: Any
+    north: Any
+
+
+def register() -> None:
+    """Make the compiled step known to JAX.
+
+    Raises:
+        ImportError: it was not compiled, or for another processor.
+    """
+    from . import _step
+
+    jax.ffi.register_ffi_target(TARGET, _step.step, platform="cpu")
+
+
+def static_fields(grid, params) -> Static:
+    """The Grid and the Params of a block (NumPy) as the call takes them; masks are packed into one byte a cell."""
+    dtype = grid.rdx.dtype
+    # The boundary condition is the value of s at corners that are not interior, wherever there is one.
+    boundary = np.max(grid.slip, where=grid.share != 1, initial=0.0)
+    scalars = (grid.rdx, grid.rdy, params.gravity, params.density, params.viscosity, params.biharmonic_viscosity)
+    around = np.rint(np.divide(4, grid.share, out=np.zeros_like(grid.share), where=grid.share > 0))
+    masks = grid.wet + 2 * grid.open_u + 4 * grid.open_v + 8 * around
+    unused = np.zeros((1, 1), dtype)
+    return Static(
+        constants=np.array([*(np.ravel(x)[0] for x in (*scalars, params.quadratic_drag)), boundary], dtype),
+        masks=masks.astype(np.uint8),
+        f=grid.f,
+        depth=grid.depth,
+        linear_drag=params.linear_drag,
+        wind_x=params.wind_x,
+        wind_y=params.wind_y,
+        **{name: unused if (x := getattr(grid, name)) is None else x for name in ("sponge_c", "sponge_u", "sponge_v")},
+    )
+
+
+def edges_of(fields, halo: int) -> Edges:
+    """The outermost `halo` columns and rows of the fields [ny, nx]."""
+    low, high = slice(halo), slice(-halo, None)
+    return Edges(
+        west=jnp.stack([f[:, low] for f in fields]),
+        east=jnp.stack([f[:, high] for f in fields]),
+        south=jnp.stack([f[low] for f in fields]),
+        north=jnp.stack([f[high] for f in fields]),
+    )
+
+
+def exchange(edges: Edges, halo: int, shift) -> Edges:
+    """The halos that belong to the edges of all blocks: four messages, as in `transport.halo.pad`."""
+    west, east = shift(edges.east, 1, +1), shift(edges.west, 1, -1)
+    low, high = slice(halo), slice(-halo, None)
+    south = jnp.concatenate([west[:, low], edges.south, east[:, low]], axis=2)
+    north = jnp.concatenate([west[:, high], edges.north, east[:, high]], axis=2)
+    return Edges(west, east, shift(north, 0, +1), shift(south, 0, -1))
+
+
+def choose_levels(block, scheme: Scheme, method) -> int:
+    """Steps that one sweep takes on a block."""
+    return 1
+
+
+class Kernel(NamedTuple):
+    """The call for one scheme and stepper.
+
+    Attributes:
+        scheme: terms of the tendency.
+        method: time stepper.
+        margin: rows and columns of the static fields around the block.
+        levels: steps that one call takes; more than one with multistep methods and the leapfrog only.
+        tile: columns that are swept at a time; 0: as many as fit into the cache.
+        threads: most threads; 0: all of XLA's pool.
+    """
+
+    scheme: Scheme
+    method: Multistep | Leapfrog | RungeKutta
+    margin: int
+    levels: int = 1
+    tile: int = 0
+    threads: int = 0
+
+    @property
+    def halo(self) -> int:
+        """Rows and columns of neighbours that a call needs."""
+        return self.scheme.width * self.levels
+
+    def travelling(self, carry: Carry) -> list:
+        """The fields whose edges the neighbours need."""
+        return jax.tree.leaves((carry.state, carry.memory) if self.levels > 1 else carry.state)
+
+    def advance(self, carry: Carry, static: Static, dt, shift, n):
+        """The carry after n calls, `levels` steps each."""
+
+        def body(_, carry_and_edges):
+            return self.step(*carry_and_edges, static, dt, shift)
+
+        edges = edges_of(self.travelling(carry), self.halo)
+        return jax.lax.fori_loop(0, n, body, (carry, edges))[0]
+
+    def step(self, carry: Carry, edges: Edges, static: Static, dt, shift) -> tuple[Carry, Edges]:
+        """The next carry with its edges."""
+        if isinstance(self.method, RungeKutta):
+            return self.stages(carry, edges, static, dt, shift)
+        fields = jax.tree.leaves((carry.state, carry.memory))
+        halos = exchange(edges, self.halo, shift)
+        weights = self.weights(carry.step, dt)
+        aliases = {i: i for i in range(len(fields))}
+        fields, edges = self.call(fields, halos, static, weights, aliases, len(fields))
+        groups = [State(*fields[i : i + 3]) for i in range(0, len(fields), 3)]
+        return Carry(groups[0], tuple(groups[1:]), carry.step + self.levels), edges
+
+    def weights(self, step, dt):
+        """The weights of the sums of the next `levels` steps [levels, n]."""
+        steps = step + jnp.arange(self.levels, dtype=step.dtype)
+        if isinstance(self.method, Multistep):
+            table = jnp.asarray(self.method.weights, dt.dtype)
+            return dt * table[jnp.minimum(steps, len(table) - 1)]
+        first = steps == 0
+        return jnp.stack([jnp.where(first, dt, 2 * dt), jnp.where(first, 0, jnp.asarray(self.method.filter, dt.dtype))], 1)
+
+    def stages(self, carry: Carry, edges: Edges, static: Static, dt, shift) -> tuple[Carry, Edges]:
+        """A step of a Runge-Kutta method, one call for each stage."""
+        table = self.method.weights
+        start, stage, tendencies = list(carry.state), list(carry.state), []
+        for number, row in enumerate(table):
+            last = number == len(table) - 1
+            past = [tendencies[k] for k in range(number) if row[k]]
+            keep = any(later[number] for later in table[number + 1 :])
+            fields = [*stage, *(start if number else ()), *sum(past, start=[])]
+            aliases = {} if number == 0 and not last else {(3 if last and number else 0) + i: i for i in range(3)}
+            weights = dt * jnp.asarray([[weight for weight in row if weight]], dt.dtype)
+            halos = exchange(edges, self.halo, shift)
+            results, edges = self.call(fields, halos, static, weights, aliases, 6 if keep else 3)
+            stage = results[:3]
+            tendencies.append(results[3:])
+        return Carry(State(*stage), (), carry.step + 1), edges
+
+    def call(self, fields, halos: Edges, static: Static, weights, aliases, results: int):
+        """The foreign call: `results` fields, and the edges of those that travel."""
+        field = jax.ShapeDtypeStruct(fields[0].shape, fields[0].dtype)
+        (ny, nx), many = field.shape, halos.west.shape[0]
+        edge = partial(jax.ShapeDtypeStruct, dtype=field.dtype)
+        column, row = edge((many, ny, self.halo)), edge((many, self.halo, nx))
+        call = jax.ffi.ffi_call(TARGET, [field] * results + [column, column, row, row], input_output_aliases=aliases)
+        out = call(
+            *fields,
+            *halos,
+            static.constants,
+            weights,
+            *static[1:],
+            **{name: np.int32(value) for name, value in self.options(len(fields) // 3, results // 3, weights).items()},
+        )
+        return list(out[:results]), Edges(*out[results:])
+
+    def options(self, groups_in: int, groups_out: int, weights) -> dict[str, int]:
+        """The numbers that choose what the call computes."""
+        return {
+            "flux": FLUXES.index(self.scheme.vorticity_flux),
+            "stepper": STEPPERS.index(type(self.method)),
+            "terms": sum(getattr(self.scheme, name) << bit for bit, name in enumerate(TERMS)),
+            "width": self.scheme.width,
+            "levels": self.levels,
+            "margin": self.margin,
+            "past": weights.shape[1] - 1,
+            "groups_in": groups_in,
+            "groups_out": groups_out,
+            "tile": self.tile,
+            "threads": self.threads,
+        }
