@@ -29,7 +29,7 @@ OPTIONS = {
 @click.option("--days", metavar="D", help="Length of the run in model days.")
 @click.option("-o", "--output", type=click.Path(path_type=Path), metavar="DIR", help="Run folder.  [outputs/CASE]")
 @click.option("--force", is_flag=True, help="Replace a run that is already in the folder.")
-@click.option("--executor", metavar="NAME", help="Who computes a block: auto, xla or reference.")
+@click.option("--executor", metavar="NAME", help="Who computes a block: auto, native, xla or reference.")
 @click.option("--dtype", metavar="NAME", help="float32 or float64.")
 @click.option("--reproducible", is_flag=True, help="The same bits for every number of processes; somewhat slower.")
 @click.option("--quiet", is_flag=True, help="No progress and no summary.")

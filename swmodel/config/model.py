@@ -102,7 +102,7 @@ class Run(Section):
     steps: int | None = option(None, "steps", "length of the run in steps (or give days)", ge=0)
     days: float | None = option(None, "days", "length of the run in model days (or give steps)", ge=0)
     dtype: Literal["float32", "float64"] = option("float32", "", "precision of the state")
-    executor: Literal["auto", "xla", "reference"] = option("auto", "", "who computes a block")
+    executor: Literal["auto", "native", "xla", "reference"] = option("auto", "", "who computes a block")
     transport: Literal["auto", "serial", "mpi"] = option("auto", "", "how blocks talk to each other")
     nproc: int = option(1, "processes", "number of MPI processes", ge=1, le=10**6)
     layout: str = option(

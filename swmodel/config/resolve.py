@@ -34,10 +34,17 @@ def resolve(config: Config) -> Config:
         "steps": steps,
         "days": None,
         "layout": f"{layout[0]}x{layout[1]}",
-        "executor": "xla" if run.executor == "auto" else run.executor,
+        "executor": fastest_executor() if run.executor == "auto" else run.executor,
         "transport": ("mpi" if run.nproc > 1 else "serial") if run.transport == "auto" else run.transport,
     }
     return config.model_copy(update={"time": time, "run": run.model_copy(update=chosen)})
+
+
+def fastest_executor() -> str:
+    """The native step where it can be used, JAX alone elsewhere."""
+    from ..kernels import native_missing
+
+    return "xla" if native_missing() else "native"
 
 
 def initial_dt(config: Config) -> float:

@@ -10,6 +10,7 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <type_traits>
 
 namespace swmodel {
 
@@ -28,13 +29,19 @@ struct Uniform {
   T operator[](Index) const { return value; }
 };
 
+// A row of ones, which the compiler removes: the masks where everything is water.
+template <class T>
+struct Ones {
+  constexpr T operator[](Index) const { return T(1); }
+};
+
 // Rows of one quantity: the one being computed (c) and its neighbours.
 template <class Row>
 struct Around {
   Row s, c, n;
 };
 
-// Masks and boundary conditions of a row, as in grid.py. R is const T* or Uniform<T>.
+// Masks and boundary conditions of a row, as in grid.py. R is const T*, Uniform<T> or Ones<T>.
 template <class R>
 struct Masks {
   R wet, open_u, open_v, slip, share, dry;
@@ -45,14 +52,23 @@ struct Constants {
   T rdx, rdy, gravity, density, viscosity, biharmonic_viscosity, quadratic_drag, slip;
 };
 
+// Means of two and of four values. Halving is exact: a half may be taken before or after a product or a sum, with the same
+// bits, and is taken where there are fewest.
 template <class T>
 inline T mean(T a, T b) {
   return T(0.5) * (a + b);
 }
 
+template <class T>
+inline T mean(T a, T b, T c, T d) {
+  return T(0.25) * ((a + b) + (c + d));
+}
+
 // ---- masks -----------------------------------------------------------------------------------------------------------
 
 // One byte a cell: wet, open_u and open_v in the bits 0 to 2, the number of wet cells around the corner above them.
+constexpr std::uint8_t ALL_WATER = 1 + 2 + 4 + 8 * 4;
+
 template <class T>
 struct Unpacked {
   T wet, open_u, open_v, slip, share, dry;
@@ -106,9 +122,20 @@ void thickness_flux_v(T* __restrict V, const T* h, const T* h_n, const T* v, Col
 template <class T, class D>
 void bernoulli(T* __restrict P, const T* h, D depth, const T* u, const T* v, const T* v_s, T gravity, Columns columns) {
   FOR_COLUMNS(i, columns) {
-    const T K = mean(mean(u[i] * u[i], u[i - 1] * u[i - 1]), mean(v[i] * v[i], v_s[i] * v_s[i]));
+    const T K = T(0.5) * mean(u[i] * u[i], u[i - 1] * u[i - 1], v[i] * v[i], v_s[i] * v_s[i]);
     P[i] = gravity * (h[i] - depth[i]) + K;
   }
+}
+
+// h_q from the mean of h over the four cells around a corner, of which only the wet ones have contributed, m.
+template <class T, class M>
+inline T corner_thickness(T h_wet, const Masks<M>& m, Index i) {
+  return m.share[i] * h_wet + m.dry[i];
+}
+
+template <class T>
+inline T corner_thickness(T h_wet, const Masks<Ones<T>>&, Index) {
+  return h_wet;
 }
 
 // q = (f + zeta) / h_q at corners, m-1 s-1: zeta = s (d_x v - d_y u), h_q the mean of h over the wet cells around.
@@ -117,9 +144,8 @@ void potential_vorticity(T* __restrict q, const T* h, const T* h_n, const T* u, 
                          const Masks<M>& m, M wet_n, const Constants<T>& k, Columns columns) {
   FOR_COLUMNS(i, columns) {
     const T zeta = m.slip[i] * ((v[i + 1] - v[i]) * k.rdx - (u_n[i] - u[i]) * k.rdy);
-    const T here = mean(m.wet[i] * h[i], m.wet[i + 1] * h[i + 1]);
-    const T north = mean(wet_n[i] * h_n[i], wet_n[i + 1] * h_n[i + 1]);
-    q[i] = (f[i] + zeta) / (m.share[i] * mean(here, north) + m.dry[i]);
+    const T h_wet = mean(m.wet[i] * h[i], m.wet[i + 1] * h[i + 1], wet_n[i] * h_n[i], wet_n[i + 1] * h_n[i + 1]);
+    q[i] = (f[i] + zeta) / corner_thickness(h_wet, m, i);
   }
 }
 
@@ -129,11 +155,11 @@ void potential_vorticity(T* __restrict q, const T* h, const T* h_n, const T* u, 
 struct Energy {
   template <class T>
   static T QV(Index i, Around<const T*> q, Around<const T*>, Around<const T*> V, const Constants<T>&) {
-    return mean(q.c[i] * mean(V.c[i], V.c[i + 1]), q.s[i] * mean(V.s[i], V.s[i + 1]));
+    return T(0.25) * (q.c[i] * (V.c[i] + V.c[i + 1]) + q.s[i] * (V.s[i] + V.s[i + 1]));
   }
   template <class T>
   static T QU(Index i, Around<const T*> q, Around<const T*> U, Around<const T*>, const Constants<T>&) {
-    return mean(q.c[i] * mean(U.c[i], U.n[i]), q.c[i - 1] * mean(U.c[i - 1], U.n[i - 1]));
+    return T(0.25) * (q.c[i] * (U.c[i] + U.n[i]) + q.c[i - 1] * (U.c[i - 1] + U.n[i - 1]));
   }
 };
 
@@ -141,11 +167,11 @@ struct Energy {
 struct Enstrophy {
   template <class T>
   static T QV(Index i, Around<const T*> q, Around<const T*>, Around<const T*> V, const Constants<T>&) {
-    return mean(q.c[i], q.s[i]) * mean(mean(V.c[i], V.c[i + 1]), mean(V.s[i], V.s[i + 1]));
+    return mean(q.c[i], q.s[i]) * mean(V.c[i], V.c[i + 1], V.s[i], V.s[i + 1]);
   }
   template <class T>
   static T QU(Index i, Around<const T*> q, Around<const T*> U, Around<const T*>, const Constants<T>&) {
-    return mean(q.c[i], q.c[i - 1]) * mean(mean(U.c[i], U.n[i]), mean(U.c[i - 1], U.n[i - 1]));
+    return mean(q.c[i], q.c[i - 1]) * mean(U.c[i], U.n[i], U.c[i - 1], U.n[i - 1]);
   }
 };
 
@@ -195,14 +221,52 @@ struct Tendency {
   T *h, *u, *v;
 };
 
-// dh = - d_x U - d_y V,  du = + QV - d_x P,  dv = - QU - d_y P.
-template <class Flux, class T>
-void advection(Tendency<T> d, Around<const T*> U, Around<const T*> V, Around<const T*> P, Around<const T*> q,
-               const Constants<T>& k, Columns columns) {
+// L(u) = d_x d_x u + d_y (s d_y u) on open u faces, m-1 s-1.
+template <class T, class M>
+inline T laplacian_u(Index i, Around<const T*> u, const Masks<M>& m, M slip_s, const Constants<T>& k) {
+  const T stress_xx = (u.c[i] - u.c[i - 1]) * k.rdx, stress_xx_e = (u.c[i + 1] - u.c[i]) * k.rdx;
+  const T stress_xy = m.slip[i] * ((u.n[i] - u.c[i]) * k.rdy), stress_xy_s = slip_s[i] * ((u.c[i] - u.s[i]) * k.rdy);
+  return m.open_u[i] * ((stress_xx_e - stress_xx) * k.rdx + (stress_xy - stress_xy_s) * k.rdy);
+}
+
+// L(v) = d_x (s d_x v) + d_y d_y v on open v faces, m-1 s-1.
+template <class T, class M>
+inline T laplacian_v(Index i, Around<const T*> v, const Masks<M>& m, const Constants<T>& k) {
+  const T stress_yx = m.slip[i] * ((v.c[i + 1] - v.c[i]) * k.rdx);
+  const T stress_yx_w = m.slip[i - 1] * ((v.c[i] - v.c[i - 1]) * k.rdx);
+  const T stress_yy = (v.c[i] - v.s[i]) * k.rdy, stress_yy_n = (v.n[i] - v.c[i]) * k.rdy;
+  return m.open_v[i] * ((stress_yx - stress_yx_w) * k.rdx + (stress_yy_n - stress_yy) * k.rdy);
+}
+
+// nu L(u) and nu L(v); with nu = - nu4 and L(u), L(v) in place of u, v it is biharmonic friction.
+template <class T, class M>
+struct Friction {
+  Around<const T*> u, v;
+  Masks<M> m;
+  M slip_s;
+  T nu;
+  Constants<T> k;
+  T on_u(Index i) const { return nu * laplacian_u(i, u, m, slip_s, k); }
+  T on_v(Index i) const { return nu * laplacian_v(i, v, m, k); }
+};
+
+struct Frictionless {};
+
+// dh = - d_x U - d_y V,  du = + QV - d_x P + friction,  dv = - QU - d_y P + friction.
+template <class Flux, class T, class F>
+void motion(Tendency<T> d, Around<const T*> U, Around<const T*> V, Around<const T*> P, Around<const T*> q, F friction,
+            const Constants<T>& constants, Columns columns) {
+  const Constants<T> k = constants;
   FOR_COLUMNS(i, columns) {
     d.h[i] = -((U.c[i] - U.c[i - 1]) * k.rdx + (V.c[i] - V.s[i]) * k.rdy);
-    d.u[i] = Flux::QV(i, q, U, V, k) - (P.c[i + 1] - P.c[i]) * k.rdx;
-    d.v[i] = -((P.n[i] - P.c[i]) * k.rdy) - Flux::QU(i, q, U, V, k);
+    T du = Flux::QV(i, q, U, V, k) - (P.c[i + 1] - P.c[i]) * k.rdx;
+    T dv = -((P.n[i] - P.c[i]) * k.rdy) - Flux::QU(i, q, U, V, k);
+    if constexpr (!std::is_same_v<F, Frictionless>) {
+      du += friction.on_u(i);
+      dv += friction.on_v(i);
+    }
+    d.u[i] = du;
+    d.v[i] = dv;
   }
 }
 
@@ -228,30 +292,13 @@ void linear_drag(Tendency<T> d, R r, R r_n, const T* u, const T* v, Columns colu
 template <class T>
 void quadratic_drag(Tendency<T> d, Around<const T*> h, Around<const T*> u, Around<const T*> v, T C, Columns columns) {
   FOR_COLUMNS(i, columns) {
-    const T v_there = mean(mean(v.c[i], v.c[i + 1]), mean(v.s[i], v.s[i + 1]));
-    const T u_there = mean(mean(u.c[i], u.c[i - 1]), mean(u.n[i], u.n[i - 1]));
+    const T v_there = mean(v.c[i], v.c[i + 1], v.s[i], v.s[i + 1]);
+    const T u_there = mean(u.c[i], u.c[i - 1], u.n[i], u.n[i - 1]);
     const T speed_u = std::sqrt(u.c[i] * u.c[i] + v_there * v_there);
     const T speed_v = std::sqrt(v.c[i] * v.c[i] + u_there * u_there);
     d.u[i] -= C * speed_u * u.c[i] / mean(h.c[i], h.c[i + 1]);
     d.v[i] -= C * speed_v * v.c[i] / mean(h.c[i], h.n[i]);
   }
-}
-
-// L(u) = d_x d_x u + d_y (s d_y u) on open u faces, m-1 s-1.
-template <class T, class M>
-inline T laplacian_u(Index i, Around<const T*> u, const Masks<M>& m, M slip_s, const Constants<T>& k) {
-  const T stress_xx = (u.c[i] - u.c[i - 1]) * k.rdx, stress_xx_e = (u.c[i + 1] - u.c[i]) * k.rdx;
-  const T stress_xy = m.slip[i] * ((u.n[i] - u.c[i]) * k.rdy), stress_xy_s = slip_s[i] * ((u.c[i] - u.s[i]) * k.rdy);
-  return m.open_u[i] * ((stress_xx_e - stress_xx) * k.rdx + (stress_xy - stress_xy_s) * k.rdy);
-}
-
-// L(v) = d_x (s d_x v) + d_y d_y v on open v faces, m-1 s-1.
-template <class T, class M>
-inline T laplacian_v(Index i, Around<const T*> v, const Masks<M>& m, const Constants<T>& k) {
-  const T stress_yx = m.slip[i] * ((v.c[i + 1] - v.c[i]) * k.rdx);
-  const T stress_yx_w = m.slip[i - 1] * ((v.c[i] - v.c[i - 1]) * k.rdx);
-  const T stress_yy = (v.c[i] - v.s[i]) * k.rdy, stress_yy_n = (v.n[i] - v.c[i]) * k.rdy;
-  return m.open_v[i] * ((stress_yx - stress_yx_w) * k.rdx + (stress_yy_n - stress_yy) * k.rdy);
 }
 
 template <class T, class M>
@@ -263,13 +310,11 @@ void laplacian(T* __restrict Lu, T* __restrict Lv, Around<const T*> u, Around<co
   }
 }
 
-// du += nu L(u),  dv += nu L(v); with nu = - nu4 and L(u), L(v) in place of u, v it is biharmonic friction.
-template <class T, class M>
-void friction(Tendency<T> d, Around<const T*> u, Around<const T*> v, const Masks<M>& m, M slip_s, T nu,
-              const Constants<T>& k, Columns columns) {
+template <class T, class F>
+void add(Tendency<T> d, F friction, Columns columns) {
   FOR_COLUMNS(i, columns) {
-    d.u[i] += nu * laplacian_u(i, u, m, slip_s, k);
-    d.v[i] += nu * laplacian_v(i, v, m, k);
+    d.u[i] += friction.on_u(i);
+    d.v[i] += friction.on_v(i);
   }
 }
 

@@ -67,8 +67,10 @@ template <class T>
 class Workspace {
  public:
   static constexpr Index LINE = 64 / sizeof(T);
-  Workspace(Columns columns, Index rows) : first_(columns.first) {
-    stride_ = (columns.last - columns.first + LINE) / LINE * LINE + LINE;
+  // Rows of `columns`, of which `aligned` begins a line of the cache.
+  Workspace(Columns columns, Index aligned, Index rows)
+      : first_(aligned - (aligned - columns.first + LINE - 1) / LINE * LINE) {
+    stride_ = (columns.last - first_ + LINE) / LINE * LINE + LINE;
     memory_.resize(std::max<std::size_t>(memory_.size(), rows * stride_ + LINE));
     next_ = reinterpret_cast<T*>((reinterpret_cast<std::uintptr_t>(memory_.data()) + 63) / 64 * 64);
   }
@@ -104,7 +106,8 @@ template <class T>
 class Level {
  public:
   static Index rows_needed(const Job<T>& job) {
-    return (2 * job.width + 1) * (FIELDS + 6) + (job.width + 1) * (4 + FIELDS * MOST_GROUPS) + 2 * 3 + FIELDS;
+    const Index w = job.width, masks = job.masks.varies() ? 6 : 0, laplacians = job.terms.biharmonic_viscosity ? 6 : 0;
+    return (2 * w + 1) * (FIELDS + masks) + (w + 1) * (4 + job.travelling - FIELDS) + laplacians + FIELDS;
   }
 
   Level(const Job<T>& job, Workspace<T>& space, Index number, Index first, Columns columns)
@@ -126,35 +129,38 @@ class Level {
   // Where the incoming row r of a field is to be put.
   T* slot(Index field, Index r) const { return field < FIELDS ? state_[field](r) : memory_[field - FIELDS](r); }
 
-  // Take row r, which is in its slots; whether row r - width can be given now.
-  bool take(Index r) {
+  // Compute what row r, which is in its slots now, allows.
+  void take(Index r) {
     const auto &[h, u, v] = state_;
-    const auto [lo, hi] = columns_;
     if (job_.masks.varies()) unpack(varying_masks(r), job_.masks.row(r), job_.k.slip, columns_);
-    with_masks(r, [&](auto, auto m, auto) { close_faces(u(r), v(r), m, columns_); });
-    thickness_flux_u(U_(r), h(r), u(r), {lo, hi - 1});
-    if (r == first_) return false;
+    with_masks(r, [&](auto, auto m, auto) {
+      if constexpr (!std::is_same_v<decltype(m), Masks<Ones<T>>>) close_faces(u(r), v(r), m, columns_);
+    });
+    thickness_flux_u(U_(r), h(r), u(r), within(0, 1));
+    if (r == first_) return;
     job_.depth.visit(r, [&](auto depth, auto) {
-      bernoulli(P_(r), h(r), depth, u(r), v(r), v(r - 1), job_.k.gravity, {lo + 1, hi});
+      bernoulli(P_(r), h(r), depth, u(r), v(r), v(r - 1), job_.k.gravity, within(1, 0));
     });
     const Index s = r - 1;
     thickness_flux_v(V_(s), h(s), h(r), v(s), columns_);
     with_masks(s, [&](auto, auto m, auto m_n) {
       job_.f.visit(s, [&](auto f, auto) {
-        potential_vorticity(q_(s), h(s), h(r), u(s), u(r), v(s), f, m, m_n.wet, job_.k, {lo, hi - 1});
+        potential_vorticity(q_(s), h(s), h(r), u(s), u(r), v(s), f, m, m_n.wet, job_.k, within(0, 1));
       });
     });
     if (job_.terms.biharmonic_viscosity && r >= first_ + 2) {
       with_masks(s, [&](auto m_s, auto m, auto) {
-        laplacian(Lu_(s), Lv_(s), u.around(s), v.around(s), m, m_s.slip, job_.k, {lo + 1, hi - 1});
+        laplacian(Lu_(s), Lv_(s), u.around(s), v.around(s), m, m_s.slip, job_.k, within(1, 1));
       });
     }
-    return r >= first_ + 2 * job_.width;
   }
+
+  // Whether taking row r completes what the new row r - width needs.
+  bool completes(Index r) const { return r >= first_ + 2 * job_.width; }
 
   // Compute the new row j: its fields into `out`, from those of the stepper's memory in `in` (rows, group by group).
   void give(Index j, T* const* out, const T* const* in) {
-    const Columns columns{columns_.first + job_.width, columns_.last - job_.width};
+    const Columns columns = within(job_.width, job_.width);
     tendency(j, columns);
     with_masks(j, [&](auto, auto m, auto) {
       update(0, j, d_.h, m.wet, out, in, columns);
@@ -164,16 +170,34 @@ class Level {
   }
 
  private:
+  // The columns of a quantity that needs `west` and `east` neighbours.
+  Columns within(Index west, Index east) const { return {columns_.first + west, columns_.last - east}; }
+
   void tendency(Index j, Columns columns) {
     const auto h = state_[0].around(j), u = state_[1].around(j), v = state_[2].around(j);
     const auto U = U_.around(j), V = V_.around(j), P = P_.around(j), q = q_.around(j);
     const auto& k = job_.k;
     const auto& terms = job_.terms;
-    switch (terms.flux) {
-      case Flux::energy: advection<Energy>(d_, U, V, P, q, k, columns); break;
-      case Flux::enstrophy: advection<Enstrophy>(d_, U, V, P, q, k, columns); break;
-      case Flux::arakawa_lamb: advection<ArakawaLamb>(d_, U, V, P, q, k, columns); break;
-    }
+    with_masks(j, [&](auto m_s, auto m, auto) {
+      const Friction<T, decltype(m.slip)> harmonic{u, v, m, m_s.slip, k.viscosity, k};
+      const auto with_flux = [&](auto flux) {
+        using F = decltype(flux);
+        if (terms.viscosity) {
+          motion<F>(d_, U, V, P, q, harmonic, k, columns);
+        } else {
+          motion<F>(d_, U, V, P, q, Frictionless{}, k, columns);
+        }
+      };
+      switch (terms.flux) {
+        case Flux::energy: with_flux(Energy{}); break;
+        case Flux::enstrophy: with_flux(Enstrophy{}); break;
+        case Flux::arakawa_lamb: with_flux(ArakawaLamb{}); break;
+      }
+      if (terms.biharmonic_viscosity) {
+        using Biharmonic = Friction<T, decltype(m.slip)>;
+        add(d_, Biharmonic{Lu_.around(j), Lv_.around(j), m, m_s.slip, -k.biharmonic_viscosity, k}, columns);
+      }
+    });
     if (terms.wind) {
       job_.wind_x.visit(j, [&](auto x, auto) {
         job_.wind_y.visit(j, [&](auto y, auto y_n) { wind(d_, x, y, y_n, h, k.density, columns); });
@@ -183,12 +207,6 @@ class Level {
       job_.linear_drag.visit(j, [&](auto r, auto r_n) { linear_drag(d_, r, r_n, u.c, v.c, columns); });
     }
     if (terms.quadratic_drag) quadratic_drag(d_, h, u, v, k.quadratic_drag, columns);
-    with_masks(j, [&](auto m_s, auto m, auto) {
-      if (terms.viscosity) friction(d_, u, v, m, m_s.slip, k.viscosity, k, columns);
-      if (terms.biharmonic_viscosity) {
-        friction(d_, Lu_.around(j), Lv_.around(j), m, m_s.slip, -k.biharmonic_viscosity, k, columns);
-      }
-    });
     if (terms.sponge) {
       job_.sponge_c.visit(j, [&](auto rate, auto) {
         job_.depth.visit(j, [&](auto depth, auto) { relax_thickness(d_.h, rate, h.c, depth, columns); });
@@ -252,8 +270,13 @@ class Level {
       };
       use(row(r - 1), row(r), row(r + 1));
     } else {
+      const auto code = [&](Index s) { return *job_.masks.row(s); };
+      if (code(r - 1) == ALL_WATER && code(r) == ALL_WATER && code(r + 1) == ALL_WATER) {
+        const Masks<Ones<T>> ones{};
+        return use(ones, ones, ones);
+      }
       const auto row = [&](Index s) {
-        const Unpacked<T> m(*job_.masks.row(s), job_.k.slip);
+        const Unpacked<T> m(code(s), job_.k.slip);
         return Masks<Uniform<T>>{{m.wet}, {m.open_u}, {m.open_v}, {m.slip}, {m.share}, {m.dry}};
       };
       use(row(r - 1), row(r), row(r + 1));
@@ -325,32 +348,33 @@ class Sweep {
  private:
   void sweep(Columns tile, Index number) {
     const Index e = job_.halo, w = job_.width, levels = job_.levels;
-    Workspace<T> space({tile.first - e, tile.last + e}, levels * Level<T>::rows_needed(job_));
+    Workspace<T> space({tile.first - e, tile.last + e}, tile.first, levels * Level<T>::rows_needed(job_));
     std::vector<Level<T>> level;
     for (Index s = 0; s < levels; ++s) {
       const Index reach = e - s * w;
       level.emplace_back(job_, space, s, j0_ - reach, Columns{tile.first - reach, tile.last + reach});
     }
     for (Index r = j0_ - e; r < j1_ + e; ++r) {
-      for (Index field = 0; field < job_.travelling; ++field) load(level[0].slot(field, r), field, r, tile, number);
-      Index s = 0, row = r;
-      while (level[s].take(row)) {
-        row -= w;
+      Index row = r;
+      for (Index s = 0; s < levels; ++s, row -= w) {
         std::array<T*, FIELDS * MOST_GROUPS> out{};
         std::array<const T*, FIELDS * MOST_GROUPS> in{};
-        for (Index field = FIELDS; field < FIELDS * job_.groups_in; ++field) {
-          in[field] = levels > 1 ? level[s].slot(field, row) : job_.in[field] + row * job_.nx;
+        const bool gives = level[s].completes(row), last = s == levels - 1;
+        if (gives) {
+          for (Index field = FIELDS; field < FIELDS * job_.groups_in; ++field) {
+            in[field] = levels > 1 ? level[s].slot(field, row - w) : job_.in[field] + (row - w) * job_.nx;
+          }
+          for (Index field = 0; field < FIELDS * job_.groups_out; ++field) {
+            out[field] = last ? job_.out[field] + (row - w) * job_.nx : level[s + 1].slot(field, row - w);
+          }
         }
-        const bool last = s == levels - 1;
-        for (Index field = 0; field < FIELDS * job_.groups_out; ++field) {
-          out[field] = last ? job_.out[field] + row * job_.nx : level[s + 1].slot(field, row);
+        for (Index field = 0; s == 0 && field < job_.travelling; ++field) {
+          load(level[0].slot(field, r), field, r, tile, number);
         }
-        level[s].give(row, out.data(), in.data());
-        if (last) {
-          copy_edges(row, tile);
-          break;
-        }
-        ++s;
+        level[s].take(row);
+        if (!gives) break;
+        level[s].give(row - w, out.data(), in.data());
+        if (last) copy_edges(row - w, tile);
       }
     }
   }
@@ -359,18 +383,19 @@ class Sweep {
   // columns before this one, and left the old values behind; so does this tile.
   void load(T* to, Index field, Index r, Columns tile, Index number) {
     const Index e = job_.halo, nx = job_.nx;
-    const auto copy = [](T* target, const T* source, Index n) { std::memcpy(target, source, n * sizeof(T)); };
-    if (r < j0_ || r >= j1_) {
-      copy(to + tile.first - e, outside_.row(field, r) + tile.first - e, tile.last - tile.first + 2 * e);
-      return;
-    }
+    const auto copy = [to](const T* from, Index first, Index last) {
+      std::copy(from + first, from + last, to + first);
+    };
+    if (r < j0_ || r >= j1_) return copy(outside_.row(field, r), tile.first - e, tile.last + e);
     const T* here = job_.in[field] + r * nx;
-    const Index own = std::min(tile.last + e, nx), strip = (field * job_.ny + r) * e;
-    const Index passed = (field * (j1_ - j0_) + r - j0_) * e;
-    copy(to + tile.first - e, tile.first > 0 ? passed_[number % 2].data() + passed : job_.west + strip, e);
-    copy(to + tile.first, here + tile.first, own - tile.first);
-    copy(to + own, job_.east + strip + own - nx, tile.last + e - own);
-    if (tile.last < nx) copy(passed_[(number + 1) % 2].data() + passed, here + tile.last - e, e);
+    const Index strip = (field * job_.ny + r) * e, passed = (field * (j1_ - j0_) + r - j0_) * e;
+    const T* west = tile.first > 0 ? passed_[number % 2].data() + passed : job_.west + strip;
+    copy(west - (tile.first - e), tile.first - e, tile.first);
+    copy(here, tile.first, std::min(tile.last + e, nx));
+    if (tile.last + e > nx) copy(job_.east + strip - nx, nx, tile.last + e);
+    if (tile.last < nx) {
+      std::copy(here + tile.last - e, here + tile.last, passed_[(number + 1) % 2].data() + passed);
+    }
   }
 
   void copy_edges(Index j, Columns tile) {

@@ -19,7 +19,7 @@ LAYERS = (
     "cases run_folder stability friction vorticity_flux timestep means transport",
     "fields",
     "extremes scheme reference",
-    "dynamics",
+    "dynamics kernels",
     "grid diagnostics",
     "config executors",
     "validate output",
@@ -34,7 +34,7 @@ LAYER = {name: number for number, names in enumerate(LAYERS) for name in names.s
 
 #: The modules and packages that may import a library.
 DOORS = {
-    "jax": "executors simulation means dynamics friction timestep transport doctor",
+    "jax": "executors kernels.native simulation means dynamics friction timestep transport doctor",
     "mpi4jax": "transport.mpi doctor.exchange",
     "mpi4py": "transport.mpi doctor.exchange cli.rank",
     "netCDF4": "netcdf_input output plotting info",
