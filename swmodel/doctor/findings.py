@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from .. import environment
+from ..kernels import native_missing
 
 #: JAX versions that the model and mpi4jax are tested with: from the first to below the second (as in pyproject.toml).
 TESTED_JAX = ("0.10", "0.12")
@@ -121,3 +122,19 @@ def one_process() -> Iterator[Finding]:
         yield Finding("jax.jit", f"compiles and computes ({time.perf_counter() - start:.1f} s with importing JAX)")
     else:
         yield Finding("jax.jit", f"wrong result {result}", "install jax and jaxlib anew", broken=True)
+    yield native_step()
+
+
+def native_step() -> Finding:
+    """Whether the native step was built, and for what."""
+    missing = native_missing()
+    if not missing:
+        try:
+            from ..kernels import _step
+        except ImportError as error:
+            missing = str(error)
+    if missing:
+        return Finding(
+            "native step", f"not used: {missing}", "tools/build-native, or pip install . with a C++ compiler"
+        )
+    return Finding("native step", f"float32 and float64, {_step.instructions}, by compiler {_step.compiler}")

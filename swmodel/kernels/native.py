@@ -170,7 +170,9 @@ class Kernel(NamedTuple):
             table = jnp.asarray(self.method.weights, dt.dtype)
             return dt * table[jnp.minimum(steps, len(table) - 1)]
         first = steps == 0
-        return jnp.stack([jnp.where(first, dt, 2 * dt), jnp.where(first, 0, jnp.asarray(self.method.filter, dt.dtype))], 1)
+        return jnp.stack(
+            [jnp.where(first, dt, 2 * dt), jnp.where(first, 0, jnp.asarray(self.method.filter, dt.dtype))], 1
+        )
 
     def stages(self, carry: Carry, edges: Edges, static: Static, dt, shift) -> tuple[Carry, Edges]:
         """A step of a Runge-Kutta method, one call for each stage."""

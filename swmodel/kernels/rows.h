@@ -122,7 +122,7 @@ void thickness_flux_v(T* __restrict V, const T* h, const T* h_n, const T* v, Col
 template <class T, class D>
 void bernoulli(T* __restrict P, const T* h, D depth, const T* u, const T* v, const T* v_s, T gravity, Columns columns) {
   FOR_COLUMNS(i, columns) {
-    const T K = T(0.5) * mean(u[i] * u[i], u[i - 1] * u[i - 1], v[i] * v[i], v_s[i] * v_s[i]);
+    const T K = mean(u[i] * u[i], u[i - 1] * u[i - 1], v[i] * v[i], v_s[i] * v_s[i]);
     P[i] = gravity * (h[i] - depth[i]) + K;
   }
 }

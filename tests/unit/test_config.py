@@ -9,6 +9,7 @@ import pytest
 from swmodel import cases, load
 from swmodel.config import ConfigError, config_hash, resolve, to_toml
 from swmodel.config.model import Config
+from swmodel.config.resolve import fastest_executor
 
 
 @pytest.fixture
@@ -167,7 +168,13 @@ def test_the_template_explains_every_key_with_units_and_choices():
 def test_resolved_values():
     overrides = {"grid.nx": 12, "grid.ny": 9, "time.dt": 100.0, "run.days": 0.5, "run.nproc": 3}
     run = resolve(load("jet", overrides, {})).run
-    assert (run.steps, run.days, run.layout, run.executor, run.transport) == (432, None, "1x3", "xla", "mpi")
+    assert (run.steps, run.days, run.layout, run.executor, run.transport) == (
+        432,
+        None,
+        "1x3",
+        fastest_executor(),
+        "mpi",
+    )
     alone = resolve(load("jet", {**overrides, "run.nproc": 1}, {})).run
     assert (alone.layout, alone.transport) == ("1x1", "serial")
 

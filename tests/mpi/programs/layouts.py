@@ -1,4 +1,4 @@
-"""Compare this layout's answer with the reference, and print a checksum of its bits: layouts.py PYxPX."""
+"""Compare this layout's answer with the reference, and print a checksum of its bits: layouts.py PYxPX EXECUTOR."""
 
 import hashlib
 import sys
@@ -41,7 +41,7 @@ def run(config, layout, dtype):
     transport = connect("mpi", layout, NY, NX)
     state = build_state(config, transport.block, dtype)
     fields = build_grid(config, transport.block, dtype), build_params(config, transport.block, dtype)
-    model = EXECUTORS["xla"](config, transport, *fields)
+    model = EXECUTORS[sys.argv[2]](config, transport, *fields)
     final = model.advance(model.start(state), 5).state
     return transport, [transport.gather_rows(np.asarray(field), 0, NY) for field in final]
 
