@@ -1,7 +1,7 @@
-"""The fused step in C++ as JAX sees it: one foreign call that takes the state and its halos and gives the state after it.
+"""The fused step in C++ as JAX sees it: one foreign call that takes the state with its halos and gives the next state.
 
-The call never makes a full array but those it is given: state and the stepper's memory are updated where they are, halos
-come in and edges go out as small arrays of their own. A full array touched outside the call costs more than the call.
+State and the stepper's memory are updated where they are; halos come in and edges go out as small arrays of their own.
+A full array touched outside the call would cost more than the call.
 
 Arrays, in the order of the call (step.cc reads them so):
 
