@@ -162,12 +162,12 @@ class Ranks:
 
 def judge(directory, ranks: Ranks) -> int:
     """The exit code of the run; writes the state `failed` (`stopped` after an interrupt) if the ranks wrote no end."""
-    status = read_status(directory)
+    status, cause = read_status(directory), ranks.culprit
     if status.get("state") not in ("completed", "stopped", "failed"):
         state, code = ("stopped", STOPPED) if ranks.interrupted else ("failed", INTERNAL)
-        message = ranks.culprit or f"mpiexec ended with exit code {ranks.process.returncode}"
-        status |= {"state": state, "exit_code": code, "message": message}
+        cause = cause or f"mpiexec ended with exit code {ranks.process.returncode}"
+        status |= {"state": state, "exit_code": code, "message": cause}
         write_status(directory, **status)
-    if status["exit_code"] and ranks.culprit and not ranks.interrupted:
-        print(f"Error: {ranks.culprit}", file=sys.stderr)
+    if status["exit_code"] and cause and not ranks.interrupted:
+        print(f"Error: {cause}", file=sys.stderr)
     return status["exit_code"]

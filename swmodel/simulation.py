@@ -8,7 +8,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from .config import load, resolve
+from .config import for_processes, load, resolve
 from .decomposition import parse_layout
 from .diagnostics import DERIVED, diagnose
 from .environment import world
@@ -49,7 +49,7 @@ class Simulation:
         config = load(config) if isinstance(config, str) else config
         place = world()
         if place is not None and place.size > 1:
-            config = config.model_copy(update={"run": config.run.model_copy(update={"nproc": place.size})})
+            config = for_processes(config, place.size)
         self.config = config = resolve(config)
         if config.run.dtype == "float64":
             jax.config.update("jax_enable_x64", True)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 from .errors import ConfigError
 from .model import Config, Time
 
@@ -38,6 +40,18 @@ def resolve(config: Config) -> Config:
         "transport": ("mpi" if run.nproc > 1 else "serial") if run.transport == "auto" else run.transport,
     }
     return config.model_copy(update={"time": time, "run": run.model_copy(update=chosen)})
+
+
+def for_processes(config: Config, nproc: int) -> Config:
+    """The configuration for the number of processes that there are.
+
+    A layout that suits another number, as in the config.toml of a run, and the transport with it, are chosen anew.
+    """
+    run = config.run
+    changes = {"nproc": nproc}
+    if nproc != run.nproc and run.layout and math.prod(map(int, run.layout.split("x"))) == run.nproc:
+        changes |= {"layout": "", "transport": "auto"}
+    return config.model_copy(update={"run": run.model_copy(update=changes)})
 
 
 def initial_dt(config: Config) -> float:
