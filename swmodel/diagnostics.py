@@ -1,7 +1,7 @@
 """What is computed from the state: derived fields, and numbers for the whole domain.
 
-The numbers of a state have the same bits on any layout: each cell's contribution is computed in float64, and the sum over cells
-and processes is one of integers, which has no order (`FixedPoint`).
+The numbers of a state have the same bits on any layout: each cell's contribution is computed in float64, and the sum
+over cells and processes is one of integers, which has no order (`FixedPoint`).
 """
 
 from __future__ import annotations
