@@ -14,7 +14,7 @@ import numpy as np
 
 from .dynamics import corner_thickness, kinetic_energy, potential_vorticity, relative_vorticity
 from .environment import share_of_cores
-from .operators import Patch, mx_c, mx_f, my_c, my_f
+from .operators import Patch, mx_f, my_f, south, west
 from .state import State
 
 
@@ -195,13 +195,19 @@ def sums_and_speed(strips, largest, g: float, transport) -> tuple[list[float], f
     return [scale.value(row) for scale, row in zip(scales, limbs, strict=True)], math.sqrt(2 * most)
 
 
+def sum_of_corners(a: Patch) -> Patch:
+    """Sum over the four corners of each cell."""
+    a = a + west(a)
+    return a + south(a)
+
+
 def contributions(state: State, grid, g: float) -> tuple[Patch, Patch, Patch]:
-    """What each cell adds: h; energy on the cell, its east and its north face; a quarter of that of its corners."""
+    """What each cell adds: h; energy of it and its east and north face; a quarter of its corners' (f + zeta)²/(2 h_q)."""
     h, u, v = state
     eta = h - grid.depth
     energy = 0.5 * (mx_f(h) * (u * u) + my_f(h) * (v * v) + g * (grid.wet * (eta * eta)))
-    q = potential_vorticity(h, u, v, grid)
-    enstrophy = grid.wet * my_c(mx_c(0.5 * (corner_thickness(h, grid) * (q * q))))
+    absolute = grid.f + relative_vorticity(u, v, grid)
+    enstrophy = 0.125 * grid.wet * sum_of_corners(absolute * absolute / corner_thickness(h, grid))
     return grid.wet * h, energy, enstrophy
 
 
@@ -229,7 +235,7 @@ class FixedPoint:
         """
         if not self.valid:
             return [0] * self.LIMBS
-        limbs, rest = [], np.ldexp(numbers, self.BITS - self.exponent)
+        limbs, rest = [], numbers * 2.0 ** (self.BITS - self.exponent)
         for _ in range(self.LIMBS):
             piece = np.rint(rest)
             limbs.append(int(piece.sum()))
