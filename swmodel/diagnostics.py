@@ -14,7 +14,7 @@ import numpy as np
 
 from .dynamics import corner_thickness, kinetic_energy, potential_vorticity, relative_vorticity
 from .environment import share_of_cores
-from .operators import Patch, mx_f, my_f, south, west
+from .operators import Patch, east, north, south, west
 from .state import State
 
 
@@ -183,38 +183,37 @@ def sums_and_speed(strips, largest, g: float, transport) -> tuple[list[float], f
 
     def of_strip(state, grid, shape):
         state = in_double_precision(state, grid)
-        limbs = [
-            scale.limbs(np.broadcast_to(field.on(shape), shape))
+        pieces = [
+            scale.pieces(np.broadcast_to(field.on(shape), shape))
             for scale, field in zip(scales, contributions(state, grid, g), strict=True)
         ]
-        return limbs, (grid.wet * kinetic_energy(state.u, state.v)).on(shape).max()
+        return pieces, (grid.wet * kinetic_energy(state.u, state.v)).on(shape).max()
 
-    limbs, kinetic = zip(*on_all_cores(of_strip, strips), strict=True)
-    limbs = transport.reduce(np.sum(limbs, axis=0, dtype=np.int64), "sum")
+    pieces, kinetic = zip(*on_all_cores(of_strip, strips), strict=True)
+    pieces = transport.reduce(np.sum(pieces, axis=0, dtype=np.int64), "sum")
     most = float(transport.reduce(np.nan_to_num(np.max(kinetic)), "max")) if scales[0].valid else math.nan
-    return [scale.value(row) for scale, row in zip(scales, limbs, strict=True)], math.sqrt(2 * most)
-
-
-def sum_of_corners(a: Patch) -> Patch:
-    """Sum over the four corners of each cell."""
-    a = a + west(a)
-    return a + south(a)
+    return [scale.value(row) for scale, row in zip(scales, pieces, strict=True)], math.sqrt(2 * most)
 
 
 def contributions(state: State, grid, g: float) -> tuple[Patch, Patch, Patch]:
-    """What each cell adds: h; energy of it and its east and north face; a quarter of its corners' (f + zeta)²/(2 h_q)."""
+    """What each cell adds: h; energy of it and its east and north face; a quarter of its corners' (f + zeta)²/(2 h_q).
+
+    Sums and one factor instead of means: a pass over the fields fewer for each.
+    """
     h, u, v = state
     eta = h - grid.depth
-    energy = 0.5 * (mx_f(h) * (u * u) + my_f(h) * (v * v) + g * (grid.wet * (eta * eta)))
+    kinetic = (h + east(h)) * (u * u) + (h + north(h)) * (v * v)
     absolute = grid.f + relative_vorticity(u, v, grid)
-    enstrophy = 0.125 * grid.wet * sum_of_corners(absolute * absolute / corner_thickness(h, grid))
-    return grid.wet * h, energy, enstrophy
+    density = absolute * absolute / corner_thickness(h, grid)
+    density = density + west(density)
+    density = density + south(density)
+    return grid.wet * h, 0.25 * kinetic + (0.5 * g * grid.wet) * (eta * eta), (0.125 * grid.wet) * density
 
 
 class FixedPoint:
     """Sums that do not depend on order: numbers become integers in units of 2^-66 of a power of two above `bound`.
 
-    Each number is split into LIMBS pieces of BITS bits, rounded the same way wherever it stands; the pieces are added
+    Each number is split into two pieces of BITS bits, rounded the same way wherever it stands; the pieces are added
     without rounding. Exact for numbers larger than 2^-12 of the bound; of a smaller one at most 2^-65 of the bound is
     lost.
 
@@ -222,32 +221,27 @@ class FixedPoint:
         bound: no number is larger in size, but for rounding; the same on all processes.
     """
 
-    LIMBS, BITS = 2, 33
+    BITS = 33
 
     def __init__(self, bound: float):
         self.valid = math.isfinite(bound)
         self.exponent = (math.frexp(bound)[1] + 1 if bound else 0) if self.valid else 0
 
-    def limbs(self, numbers: np.ndarray) -> list[int]:
-        """The sum of the numbers as limbs, which may be added to those of others.
+    def pieces(self, numbers: np.ndarray) -> tuple[int, int]:
+        """The sums of the numbers' high and low pieces, which may be added to those of others.
 
-        At most 2^19 numbers, so that the sum of their pieces is exact in float64; 2^29 in all, for int64.
+        At most 2^19 numbers, so that each sum is exact in float64; 2^29 in all, for int64.
         """
         if not self.valid:
-            return [0] * self.LIMBS
-        limbs, rest = [], numbers * 2.0 ** (self.BITS - self.exponent)
-        for _ in range(self.LIMBS):
-            piece = np.rint(rest)
-            limbs.append(int(piece.sum()))
-            rest -= piece
-            rest *= 2.0**self.BITS
-        return limbs
+            return 0, 0
+        scaled = numbers * 2.0 ** (self.BITS - self.exponent)
+        high = np.rint(scaled)
+        low = np.rint((scaled - high) * 2.0**self.BITS)
+        return int(high.sum()), int(low.sum())
 
-    def value(self, limbs) -> float:
-        """The sum whose limbs, over all processes, are given; rounded once."""
+    def value(self, pieces) -> float:
+        """The sum whose pieces, over all processes, are given; rounded once."""
         if not self.valid:
             return math.nan
-        total = 0
-        for limb in limbs:
-            total = (total << self.BITS) + int(limb)
-        return math.ldexp(float(total), self.exponent - self.BITS * self.LIMBS)
+        high, low = map(int, pieces)
+        return math.ldexp(float((high << self.BITS) + low), self.exponent - 2 * self.BITS)

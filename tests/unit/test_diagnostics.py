@@ -158,8 +158,8 @@ def test_fixed_point_sums_exactly_in_any_order(scale):
     rng = np.random.default_rng(3)
     values = rng.choice([-1, 1], 1001) * rng.uniform(1, 2, 1001) * 2.0 ** rng.integers(-9, 2, 1001) * scale
     fixed = FixedPoint(4 * scale)
-    pieces = np.sum([fixed.limbs(part) for part in np.split(values[::-1], [10, 700])], axis=0)
-    assert fixed.value(fixed.limbs(values)) == fixed.value(pieces) == math.fsum(values)
+    pieces = np.sum([fixed.pieces(part) for part in np.split(values[::-1], [10, 700])], axis=0)
+    assert fixed.value(fixed.pieces(values)) == fixed.value(pieces) == math.fsum(values)
 
 
 def test_derived_fields_at_rest_and_in_solid_rotation():
