@@ -168,6 +168,8 @@ def judge(directory, ranks: Ranks) -> int:
     if not read_status(directory):
         cause = cause or f"mpiexec ended with exit code {ranks.process.returncode}"
     status = finish(directory, state, code, cause)
-    if status["exit_code"] and cause and not ranks.interrupted:
+    if status["state"] == "stopped":
+        print("Stopped by the user.", file=sys.stderr)
+    elif status["exit_code"] and cause:
         print(f"Error: {cause}", file=sys.stderr)
     return status["exit_code"]

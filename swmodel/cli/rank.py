@@ -149,7 +149,7 @@ def end_all(error, comm, directory) -> int:
     if code == INTERNAL:
         sys.stderr.write("".join(f"[rank {rank}] {line}" for line in traceback.format_exc().splitlines(True)))
         sys.stderr.flush()
-    else:
+    elif code != STOPPED or progress.LAUNCHER not in os.environ:  # the launcher says itself that it was stopped
         tell(error)
     comm.Abort(code)
     return code
