@@ -1,18 +1,20 @@
 """What is computed from the state: derived fields, and numbers for the whole domain.
 
-The numbers have the same bits on any layout: each cell's contribution is computed in float64, and the sum over cells
-and processes is one of integers, which has no order (`FixedPoint`).
+The numbers of a state have the same bits on any layout: each cell's contribution is computed in float64, and the sum
+over cells and processes is one of integers, which has no order (`FixedPoint`).
 """
 
 from __future__ import annotations
 
 import math
+from concurrent.futures import ThreadPoolExecutor
 from typing import NamedTuple
 
 import numpy as np
 
 from .dynamics import corner_thickness, kinetic_energy, potential_vorticity, relative_vorticity
-from .operators import Patch, mx_c, mx_f, my_c, my_f
+from .environment import share_of_cores
+from .operators import Patch, east, north, south, west
 from .state import State
 
 
@@ -64,8 +66,8 @@ QUANTITIES = {
     "cfl": Quantity("1", "CFL number of the current and of gravity waves"),
 }
 
-#: Cells worked on at a time: their intermediate results stay in cache.
-STRIP_CELLS = 1 << 15
+#: Cells worked on at a time: few enough for the cache, and for threads to be worth while enough.
+STRIP_CELLS = 1 << 17
 
 
 def diagnose(padded: State, grid, config, transport) -> dict[str, float]:
@@ -83,29 +85,43 @@ def diagnose(padded: State, grid, config, transport) -> dict[str, float]:
     """
     shape = transport.block.shape
     g, dx, dy = config.physics.gravity, config.grid.dx, config.grid.dy
-    with np.errstate(all="ignore"):
-        most = extremes(cut_strips(padded, grid, shape), transport)
-        sums = exact_sums(cut_strips(padded, grid, shape), most.bounds(g, dx, dy), g, transport)
-    h, energy, enstrophy = sums
-    fastest = math.sqrt(most.speed_squared)
+    strips = list(cut_strips(padded, grid, shape))
+    most = bounds_of(strips, transport)
+    (h, energy, enstrophy), fastest = sums_and_speed(strips, most.largest(g, dx, dy), g, transport)
     return {
         "mass": config.physics.density * dx * dy * h,
         "energy": config.physics.density * dx * dy * energy,
         "potential_enstrophy": dx * dy * enstrophy,
         "max_speed": fastest,
         "min_h": most.least_h,
-        "cfl": config.time.dt * (fastest + math.sqrt(g * abs(most.h))) * math.hypot(1 / dx, 1 / dy),
+        "cfl": config.time.dt * (fastest + math.sqrt(g * most.h)) * math.hypot(1 / dx, 1 / dy),
     }
 
 
 def cut_strips(padded: State, grid, shape):
-    """The block in strips of rows: (State in float64, zero velocity on closed faces; Grid; shape) of each."""
+    """The block in strips of rows, as views: State, Grid and shape of each."""
     rows = max(1, STRIP_CELLS // shape[1])
     for first in range(0, shape[0], rows):
         last = min(first + rows, shape[0])
-        local = type(grid)(*(rows_of(field, first - 1, last + 1) for field in grid))
-        h, u, v = (rows_of(field, first - 1, last + 1).map(lambda a: a.astype(np.float64)) for field in padded)
-        yield State(h, local.open_u * u, local.open_v * v), local, (last - first, shape[1])
+        parts = (type(fields)(*(rows_of(field, first - 1, last + 1) for field in fields)) for fields in (padded, grid))
+        yield *parts, (last - first, shape[1])
+
+
+def in_double_precision(state: State, grid) -> State:
+    """The state in float64, its velocities zero on closed faces."""
+    h, u, v = (field.map(lambda a: a.astype(np.float64)) for field in state)
+    return State(h, grid.open_u * u, grid.open_v * v)
+
+
+def on_all_cores(function, strips) -> list:
+    """The results of function(state, grid, shape) for all strips, in their order, without NumPy's warnings."""
+
+    def quietly(strip):
+        with np.errstate(all="ignore"):
+            return function(*strip)
+
+    with ThreadPoolExecutor(share_of_cores()) as threads:
+        return list(threads.map(quietly, strips))
 
 
 def rows_of(field, first: int, last: int):
@@ -118,101 +134,114 @@ def rows_of(field, first: int, last: int):
     return Patch(field.values[..., first - offset : last - offset, :], (-1, field.start[1]))
 
 
-class Extremes(NamedTuple):
-    """Largest and least values over the whole domain, float64; all not a number if one is not finite."""
+class Bounds(NamedTuple):
+    """Largest and least values over the whole domain; all not a number if one is not finite."""
 
     h: float  # m, largest size on water
     u: float  # m s-1, largest size
     v: float  # m s-1, largest size
-    eta: float  # m, largest size on water
-    speed_squared: float  # m2 s-2
+    depth: float  # m, largest size
     f: float  # s-1, largest size
     least_h: float  # m, on water
 
-    def bounds(self, g: float, dx: float, dy: float) -> tuple[float, float, float]:
+    def largest(self, g: float, dx: float, dy: float) -> tuple[float, float, float]:
         """Upper bounds of a cell's contribution to the sums of thickness, energy and potential enstrophy."""
         zeta = 2 * (2 * self.v / dx + 2 * self.u / dy)
         least = self.least_h if self.least_h > 0 else math.nan
-        energy = 0.5 * (self.h * (self.u**2 + self.v**2) + g * self.eta**2)
+        energy = 0.5 * (self.h * (self.u**2 + self.v**2) + g * (self.h + self.depth) ** 2)
         return self.h, energy, 0.5 * (self.f + zeta) ** 2 / least
 
 
-def extremes(strips, transport) -> Extremes:
-    """The Extremes over all strips of all processes."""
-    local = np.zeros(len(Extremes._fields))
-    local[-1] = -np.inf
-    for (h, u, v), grid, shape in strips:
-        wet = grid.wet.on(shape) != 0
-        water = True if wet.all() else wet  # a reduction with a mask is slower
-        here = (
-            np.abs(h.on(shape)).max(initial=0, where=water),
-            np.abs(u.on(shape)).max(),
-            np.abs(v.on(shape)).max(),
-            np.abs((h - grid.depth).on(shape)).max(initial=0, where=water),
-            (2.0 * kinetic_energy(u, v)).on(shape).max(initial=0, where=water),
-            np.abs(grid.f.cut((-1, -1), shape).values).max(),
-            -h.on(shape).min(initial=np.inf, where=water),
-        )
-        local = np.maximum(local, here)
+def bounds_of(strips, transport) -> Bounds:
+    """The Bounds over all strips of all processes."""
+    local = np.max(on_all_cores(bounds_of_strip, strips), axis=0)
     finite = np.isfinite(local[:-1]).all() and not np.isnan(local[-1])
     # MPI leaves open what the maximum of a number and "not a number" is, hence the flag.
     *largest, least, broken = transport.reduce(np.append(np.where(finite, local, 0), not finite), "max")
-    return Extremes(*([math.nan] * len(local) if broken else [*map(float, largest), -float(least)]))
+    return Bounds(*([math.nan] * len(local) if broken else [*map(float, largest), -float(least)]))
 
 
-def exact_sums(strips, bounds, g: float, transport) -> list[float]:
-    """Sums over water of thickness, energy per density and area, and potential enstrophy per area."""
-    sums = [FixedPoint(bound) for bound in bounds]
-    for state, grid, shape in strips:
-        for total, contribution in zip(sums, contributions(state, grid, g), strict=True):
-            total.add(np.broadcast_to(contribution.on(shape), shape))
-    limbs = transport.reduce(np.array([total.limbs for total in sums], dtype=np.int64), "sum")
-    return [total.value(row) for total, row in zip(sums, limbs, strict=True)]
+def bounds_of_strip(state: State, grid, shape) -> tuple[float, ...]:
+    """The fields of Bounds for a strip, of which the last with its sign changed: all are to be maximised."""
+    wet = np.broadcast_to(grid.wet.on(shape), shape) != 0
+    h = state.h.on(shape) if wet.all() else state.h.on(shape)[wet]
+    sizes = (state.u.on(shape), state.v.on(shape), grid.depth.on(shape), grid.f.cut((-1, -1), shape).values)
+    return (
+        np.abs(h).max(initial=0),
+        *(max(size.max(), -size.min()) for size in sizes),
+        -h.min(initial=np.inf),
+    )
+
+
+def sums_and_speed(strips, largest, g: float, transport) -> tuple[list[float], float]:
+    """Sums over water of thickness, energy per density and area, and potential enstrophy per area; the largest speed.
+
+    Args:
+        largest: upper bounds of a cell's contribution to each sum.
+    """
+    scales = [FixedPoint(bound) for bound in largest]
+
+    def of_strip(state, grid, shape):
+        state = in_double_precision(state, grid)
+        pieces = [
+            scale.pieces(np.broadcast_to(field.on(shape), shape))
+            for scale, field in zip(scales, contributions(state, grid, g), strict=True)
+        ]
+        return pieces, (grid.wet * kinetic_energy(state.u, state.v)).on(shape).max()
+
+    pieces, kinetic = zip(*on_all_cores(of_strip, strips), strict=True)
+    pieces = transport.reduce(np.sum(pieces, axis=0, dtype=np.int64), "sum")
+    most = float(transport.reduce(np.nan_to_num(np.max(kinetic)), "max")) if scales[0].valid else math.nan
+    return [scale.value(row) for scale, row in zip(scales, pieces, strict=True)], math.sqrt(2 * most)
 
 
 def contributions(state: State, grid, g: float) -> tuple[Patch, Patch, Patch]:
-    """What each cell adds: h; energy on the cell, its east and its north face; a quarter of that of its corners."""
+    """What each cell adds: h; energy of it and its east and north face; a quarter of its corners' (f + zeta)²/(2 h_q).
+
+    Sums and one factor instead of means: a pass over the fields fewer for each.
+    """
     h, u, v = state
     eta = h - grid.depth
-    energy = 0.5 * (mx_f(h) * (u * u) + my_f(h) * (v * v) + g * (grid.wet * (eta * eta)))
-    q = potential_vorticity(h, u, v, grid)
-    enstrophy = grid.wet * my_c(mx_c(0.5 * (corner_thickness(h, grid) * (q * q))))
-    return grid.wet * h, energy, enstrophy
+    kinetic = (h + east(h)) * (u * u) + (h + north(h)) * (v * v)
+    absolute = grid.f + relative_vorticity(u, v, grid)
+    density = absolute * absolute / corner_thickness(h, grid)
+    density = density + west(density)
+    density = density + south(density)
+    return grid.wet * h, 0.25 * kinetic + (0.5 * g * grid.wet) * (eta * eta), (0.125 * grid.wet) * density
 
 
 class FixedPoint:
-    """A sum that does not depend on order: numbers become integers in units of 2^-78 of a power of two above `bound`.
+    """Sums that do not depend on order: numbers become integers in units of 2^-66 of a power of two above `bound`.
 
-    Each number is split into LIMBS pieces of BITS bits, rounded the same way wherever it stands; the pieces are added
-    without rounding. Exact for numbers above 2^-23 of the bound; of a smaller one at most 2^-77 of the bound is lost.
+    Each number is split into two pieces of BITS bits, rounded the same way wherever it stands; the pieces are added
+    without rounding. Exact for numbers larger than 2^-12 of the bound; of a smaller one at most 2^-65 of the bound is
+    lost.
 
     Args:
         bound: no number is larger in size, but for rounding; the same on all processes.
     """
 
-    LIMBS, BITS = 3, 26
+    BITS = 33
 
     def __init__(self, bound: float):
         self.valid = math.isfinite(bound)
         self.exponent = (math.frexp(bound)[1] + 1 if bound else 0) if self.valid else 0
-        self.limbs = [0] * self.LIMBS
 
-    def add(self, numbers: np.ndarray) -> None:
-        """Add the numbers, at most 2^26 of them at a time: their pieces' sum is exact in float64."""
+    def pieces(self, numbers: np.ndarray) -> tuple[int, int]:
+        """The sums of the numbers' high and low pieces, which may be added to those of others.
+
+        At most 2^19 numbers, so that each sum is exact in float64; 2^29 in all, for int64.
+        """
         if not self.valid:
-            return
-        rest = np.ldexp(numbers, self.BITS - self.exponent)
-        for limb in range(self.LIMBS):
-            piece = np.rint(rest)
-            self.limbs[limb] += int(piece.sum())
-            rest -= piece
-            rest *= 2.0**self.BITS
+            return 0, 0
+        scaled = numbers * 2.0 ** (self.BITS - self.exponent)
+        high = np.rint(scaled)
+        low = np.rint((scaled - high) * 2.0**self.BITS)
+        return int(high.sum()), int(low.sum())
 
-    def value(self, limbs) -> float:
-        """The sum whose limbs, over all processes, are given; rounded once."""
+    def value(self, pieces) -> float:
+        """The sum whose pieces, over all processes, are given; rounded once."""
         if not self.valid:
             return math.nan
-        total = 0
-        for limb in limbs:
-            total = (total << self.BITS) + int(limb)
-        return math.ldexp(float(total), self.exponent - self.BITS * self.LIMBS)
+        high, low = map(int, pieces)
+        return math.ldexp(float((high << self.BITS) + low), self.exponent - 2 * self.BITS)

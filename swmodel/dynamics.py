@@ -9,8 +9,6 @@ from __future__ import annotations
 from functools import partial
 from typing import Any, NamedTuple
 
-import jax
-
 from .friction import biharmonic, drag_speed_u, drag_speed_v, laplacian_u, laplacian_v
 from .operators import Patch, dx_c, dx_f, dy_c, dy_f, mx_c, mx_f, my_c, my_f
 from .scheme import Scheme
@@ -51,12 +49,6 @@ def potential_vorticity(h: Patch, u: Patch, v: Patch, grid) -> Patch:
     return (grid.f + relative_vorticity(u, v, grid)) / corner_thickness(h, grid)
 
 
-def once(*patches: Patch) -> list[Patch]:
-    """The patches, computed once each: XLA would repeat them in every stencil that reads them, a tenth slower."""
-    values = jax.lax.optimization_barrier(tuple(patch.values for patch in patches))
-    return [Patch(value, patch.start) for value, patch in zip(values, patches, strict=True)]
-
-
 def tendency(padded: State, grid, params: Params, scheme: Scheme) -> State:
     """dh/dt, du/dt and dv/dt of a block from its state with `scheme.width` rows of neighbours on each side.
 
@@ -75,7 +67,6 @@ def tendency(padded: State, grid, params: Params, scheme: Scheme) -> State:
     U, V = hu * u, hv * v
     P = params.gravity * (h - grid.depth) + kinetic_energy(u, v)
     q = potential_vorticity(h, u, v, grid)
-    P, q = once(P, q)
     QV, QU = VORTICITY_FLUXES[scheme.vorticity_flux](q, U, V, grid)
 
     dh = -(dx_c(U) * grid.rdx + dy_c(V) * grid.rdy)

@@ -50,9 +50,9 @@ class World(NamedTuple):
 
 
 def world(environ: Mapping[str, str] = os.environ) -> World | None:
-    """The place of this process as its launcher describes it; None where it was started by itself."""
+    """The place of this process among others as their launcher describes it; None for a process alone."""
     for rank, size, local_size in LAUNCHERS:
-        if rank in environ and size in environ:
+        if rank in environ and int(environ.get(size, 1)) > 1:
             local = re.match(r"\d+", environ.get(local_size, "")) or re.match(r"\d+", environ[size])
             return World(int(environ[rank]), int(environ[size]), int(local[0]))
     return None
@@ -61,6 +61,12 @@ def world(environ: Mapping[str, str] = os.environ) -> World | None:
 def cores() -> int:
     """Cores that this process may run on."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def share_of_cores(place: World | None = None) -> int:
+    """Cores for this process where others run beside it."""
+    place = place or world() or World()
+    return max(1, cores() // place.local_size)
 
 
 def prepare(reproducible: bool = False, place: World | None = None):
@@ -75,7 +81,7 @@ def prepare(reproducible: bool = False, place: World | None = None):
     if not has_gpu():
         os.environ.setdefault("JAX_PLATFORMS", "cpu")
     if place is not None and place.size > 1:
-        os.environ.setdefault("NPROC", str(max(1, cores() // place.local_size)))
+        os.environ.setdefault("NPROC", str(share_of_cores(place)))
         os.environ.setdefault("JAX_CPU_ENABLE_ASYNC_DISPATCH", "false")
         os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")
         if place.local_size > (os.cpu_count() or 1):

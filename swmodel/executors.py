@@ -1,8 +1,7 @@
-"""Who computes a block: one class for each, with the same four methods, in the registry EXECUTORS.
+"""Who computes a block: one class for each, made from (config, transport, grid, params), in the registry EXECUTORS.
 
 start(state) -> carry         the carry before the first step, from a State of NumPy arrays
-compile(carry) -> seconds     prepare `advance`; how long that took
-advance(carry, n) -> carry    n steps; the carry given is used up
+advance(carry, n) -> carry    n steps; the carry given is used up. The first call, also of no steps, compiles
 """
 
 from __future__ import annotations
@@ -57,11 +56,23 @@ class Xla:
         self.step = make_step(scheme_of(config), self.method, transport)
         self.grid, self.params = jax.tree.map(jnp.asarray, (grid, params))
         self.dt = jnp.asarray(config.time.dt, config.run.dtype)
+        self._loop = jax.jit(self.loop, donate_argnums=0)
 
-        def loop(carry, grid, params, dt, n):
-            return jax.lax.fori_loop(0, n, lambda _, c: self.step(c, grid, params, dt), carry)
+    def loop(self, carry: Carry, grid: Grid, params: Params, dt, n) -> Carry:
+        """The carry n steps later.
 
-        self._loop = jax.jit(loop, donate_argnums=0)
+        A turn of the loop takes as many steps as the stepper's memory needs to come round to the same buffers, so that
+        XLA need not copy it: for ab2 at 3600 x 1800 45 ms a step instead of 57.
+        """
+        period = len(carry.memory) + 1
+
+        def turn(steps, carry):
+            for _ in range(steps):
+                carry = jax.lax.optimization_barrier(self.step(carry, grid, params, dt))
+            return carry
+
+        carry = jax.lax.fori_loop(0, n // period, lambda _, carry: turn(period, carry), carry)
+        return jax.lax.fori_loop(0, n % period, lambda _, carry: turn(1, carry), carry)
 
     def start(self, state: State) -> Carry:
         """The carry before the first step."""

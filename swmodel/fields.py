@@ -25,9 +25,9 @@ def given(config, name: str) -> bool:
 def evaluate(config, name: str, rows, columns) -> np.ndarray:
     """Values of a field in the given row and column numbers, wrapped round the rings; float64, SI units.
 
-    A value missing from a file on land becomes `physics.depth` for the depth and zero for all others; on water it stays
-    NaN, which the check of the configuration reports. Without a mask, cells where the file of depths has no value are
-    land.
+    A value missing from a file on land becomes `physics.depth` for the depth and zero for all others, and so does the
+    height of land in a file of depths; on water both stay, which the check of the configuration reports. Without a
+    mask, cells where the file of depths has no value are land.
 
     Args:
         name: one of `cases.FIELDS`.
@@ -59,8 +59,8 @@ def from_file(config, name: str, rows, columns) -> np.ndarray:
 
 
 def fill_land(config, name: str, values: np.ndarray, rows, columns) -> np.ndarray:
-    """The values with NaN on land, or on faces closed by it, replaced."""
-    missing = np.isnan(values)
+    """The values with NaN on land, or on faces closed by it, replaced, and depths there that are not positive."""
+    missing = ~(values > 0) if name == "depth" else np.isnan(values)
     if not missing.any():
         return values
     if name == "mask":

@@ -98,6 +98,10 @@ def state_facts(status: dict) -> Iterator[tuple[str, str]]:
         return
     code = status["exit_code"]
     yield "state", status["state"] + (f" (exit code {code})" if code else "")
+    if "message" in status:
+        yield "reason", status["message"]
+    if "steps" not in status:  # it failed before the first step
+        return
     yield "steps", f"{status['steps']:,}".replace(",", " ")
     yield "wall time", f"{duration(status['wall_seconds'])}, of which {duration(status['compile_seconds'])} compilation"
     yield "speed", f"{status['cell_updates_per_second'] / 1e6:.3g} million cell updates per second"

@@ -19,7 +19,7 @@ from pathlib import Path
 
 from . import environment, progress
 from .errors import INTERNAL, STOPPED, SetupError
-from .status import read_status, write_status
+from .status import finish, read_status
 
 #: What mpiexec itself prints after a rank has died; the launcher says it in one line instead.
 BANNER = re.compile(
@@ -117,10 +117,11 @@ class Ranks:
         """Pass SIGINT and SIGTERM on, as SIGINT, which mpiexec hands to the ranks; the second one kills everything."""
 
         def forward(number, frame):
-            if self.interrupted:
-                os.killpg(self.process.pid, signal.SIGKILL)
-            else:
-                self.process.send_signal(signal.SIGINT)
+            with contextlib.suppress(ProcessLookupError):  # it has just ended
+                if self.interrupted:
+                    os.killpg(self.process.pid, signal.SIGKILL)
+                else:
+                    self.process.send_signal(signal.SIGINT)
             self.interrupted = True
 
         before = {number: signal.signal(number, forward) for number in (signal.SIGINT, signal.SIGTERM)}
@@ -162,12 +163,13 @@ class Ranks:
 
 def judge(directory, ranks: Ranks) -> int:
     """The exit code of the run; writes the state `failed` (`stopped` after an interrupt) if the ranks wrote no end."""
-    status = read_status(directory)
-    if status.get("state") not in ("completed", "stopped", "failed"):
-        state, code = ("stopped", STOPPED) if ranks.interrupted else ("failed", INTERNAL)
-        message = ranks.culprit or f"mpiexec ended with exit code {ranks.process.returncode}"
-        status |= {"state": state, "exit_code": code, "message": message}
-        write_status(directory, **status)
-    if status["exit_code"] and ranks.culprit and not ranks.interrupted:
-        print(f"Error: {ranks.culprit}", file=sys.stderr)
+    state, code = ("stopped", STOPPED) if ranks.interrupted else ("failed", INTERNAL)
+    cause = ranks.culprit
+    if not read_status(directory):
+        cause = cause or f"mpiexec ended with exit code {ranks.process.returncode}"
+    status = finish(directory, state, code, cause)
+    if status["state"] == "stopped":
+        print("Stopped by the user.", file=sys.stderr)
+    elif status["exit_code"] and cause:
+        print(f"Error: {cause}", file=sys.stderr)
     return status["exit_code"]

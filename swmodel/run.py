@@ -5,8 +5,9 @@ from __future__ import annotations
 import time
 from pathlib import Path
 
+from . import run_folder
 from .config import to_toml
-from .errors import STOPPED, exit_code
+from .errors import STOPPED, FilesError, exit_code
 from .means import Means
 from .output import Diagnostics, Output
 from .schedule import Schedule
@@ -20,7 +21,7 @@ def run(simulation, directory, progress=None, command_line: str = "") -> None:
     """Run `simulation` from its present step to the end of its configuration; called by all processes together.
 
     Leaves in `directory` (made if need be): config.toml, output.nc, diagnostics.nc and, written last whatever happens,
-    status.json.
+    status.json. Those of an earlier run are replaced.
 
     Args:
         simulation: a Simulation.
@@ -33,21 +34,33 @@ def run(simulation, directory, progress=None, command_line: str = "") -> None:
         FilesError: a file could not be written.
     """
     directory = Path(directory)
-    if simulation.transport.rank == 0:
-        directory.mkdir(parents=True, exist_ok=True)
-        (directory / "config.toml").write_text(to_toml(simulation.config))
-    simulation.transport.barrier()
-    state, code = "failed", exit_code(RuntimeError())
+    problem = prepare(directory, simulation.config) if simulation.transport.rank == 0 else None
+    problem = simulation.transport.broadcast(problem)
+    if problem is not None:
+        raise problem
+    state, code, message = "completed", 0, ""
     try:
         _loop(simulation, directory, progress, command_line)
-        state, code = "completed", 0
     except BaseException as error:
-        code = exit_code(error)
+        code, message = exit_code(error), str(error)
         state = "stopped" if code == STOPPED else "failed"
         raise
     finally:
         if simulation.transport.rank == 0:
-            write_status(directory, **status(simulation, state, code, time.perf_counter() - simulation.begun))
+            numbers = status(simulation, time.perf_counter() - simulation.begun)
+            write_status(directory, state=state, exit_code=code, message=message, **numbers)
+
+
+def prepare(directory: Path, config) -> FilesError | None:
+    """Make the run folder, with config.toml and without the files of an earlier run; the error if it cannot be."""
+    try:
+        run_folder.prepare(directory)
+        (directory / run_folder.CONFIG).write_text(to_toml(config), encoding="utf-8")
+    except FilesError as error:
+        return error
+    except OSError as error:
+        return FilesError(f"{directory} cannot be written: {error.strerror}")
+    return None
 
 
 def _loop(simulation, directory: Path, progress, command_line: str) -> None:
@@ -110,12 +123,10 @@ def event(simulation, numbers: dict, wall_seconds: float) -> dict:
     }
 
 
-def status(simulation, state: str, code: int, wall_seconds: float) -> dict:
-    """The contents of status.json."""
+def status(simulation, wall_seconds: float) -> dict:
+    """What status.json says besides how the run ended."""
     run = simulation.config.run
     return {
-        "state": state,
-        "exit_code": code,
         "steps": simulation.step,
         "model_seconds": simulation.time,
         "wall_seconds": wall_seconds,

@@ -8,7 +8,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from .config import load, resolve
+from .config import for_processes, load, resolve
 from .decomposition import parse_layout
 from .diagnostics import DERIVED, diagnose
 from .environment import world
@@ -49,7 +49,7 @@ class Simulation:
         config = load(config) if isinstance(config, str) else config
         place = world()
         if place is not None and place.size > 1:
-            config = config.model_copy(update={"run": config.run.model_copy(update={"nproc": place.size})})
+            config = for_processes(config, place.size)
         self.config = config = resolve(config)
         if config.run.dtype == "float64":
             jax.config.update("jax_enable_x64", True)
@@ -66,6 +66,7 @@ class Simulation:
         self.carry = self._executor.start(build_state(config, self.block, dtype))
         self._pad = jax.jit(lambda state: pad(state, self.scheme.width, self.transport.shift))
         self._lowest = jax.jit(_lowest)
+        self._padded = None
         begin = time.perf_counter()
         self.carry = self._executor.advance(self.carry, 0)
         self.compile_seconds = time.perf_counter() - begin
@@ -86,6 +87,7 @@ class Simulation:
         self.carry = self._executor.advance(self.carry, steps)
         self.loop_seconds += time.perf_counter() - begin
         self.step += steps
+        self._padded = None
 
     def fields(self, names) -> dict[str, np.ndarray]:
         """The fields called `names` (h, u, v, eta, zeta, q, speed) on this process's block, NumPy arrays [y, x].
@@ -105,8 +107,10 @@ class Simulation:
 
     def padded(self) -> State:
         """The state with its halo, NumPy arrays in Patches."""
-        width = self.scheme.width
-        return State(*(Patch(np.asarray(field), (-width, -width)) for field in self._pad(self.carry.state)))
+        if self._padded is None:
+            start = (-self.scheme.width, -self.scheme.width)
+            self._padded = State(*(Patch(np.asarray(field), start) for field in self._pad(self.carry.state)))
+        return self._padded
 
     def means(self, names) -> Means:
         """Running means of the fields called `names`."""

@@ -24,6 +24,15 @@ def write_status(directory, **keys):
     temporary.replace(path)
 
 
+def finish(directory, state: str, code: int, message: str) -> dict:
+    """The status of the run in `directory` at its end: as it is if it says how the run ended, else as given here."""
+    status = read_status(directory)
+    if status.get("state") not in ("completed", "stopped", "failed"):
+        status |= {"state": state, "exit_code": code, "message": message}
+        write_status(directory, **status)
+    return status
+
+
 def read_status(directory) -> dict:
     """The status of the run in `directory`; empty where there is none."""
     try:

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Iterator
+
+import numpy as np
 
 from .config import Config, ConfigError, resolve
 from .decomposition import LayoutError, parse_layout
@@ -13,6 +16,9 @@ from .netcdf_input import InputError, opened
 from .scheme import scheme_of
 from .stability import dt_from_cfl, largest_dt, rates
 from .state import VARIABLES
+
+#: Fields that a process holds at the least: state, memory of the time stepper, their padded copies and tendencies.
+FIELDS = 12
 
 #: Steps are counted in 32 bits.
 MOST_STEPS = 2**31 - 1
@@ -25,9 +31,9 @@ def check(config: Config) -> Config:
         ConfigError: with everything that is wrong at once.
     """
     problems = [*check_processes(config), *check_physics(config), *check_length(config), *check_output(config)]
-    unreadable = list(check_files(config))
-    problems += unreadable
-    extremes = None if unreadable else survey(config)
+    obstacles = [*check_files(config), *check_memory(config)]
+    problems += obstacles
+    extremes = None if obstacles else survey(config)
     if extremes is not None:
         problems += extremes.problems.values() or check_dt(config, extremes)
     if problems:
@@ -48,6 +54,18 @@ def check_processes(config: Config) -> Iterator[str]:
         yield f"run.executor: the native step cannot be used: {native_missing()}; use xla"
     if run.nproc > 1 and run.transport == "serial":
         yield f"run.transport: serial connects one process, not {run.nproc}; use mpi"
+
+
+def check_memory(config: Config) -> Iterator[str]:
+    """Whether the fields of a process, if all are of one size, fit into the memory of a machine like this one."""
+    cells = config.grid.nx * config.grid.ny / config.run.nproc
+    wanted = cells * FIELDS * np.dtype(config.run.dtype).itemsize / 1e9
+    present = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 1e9
+    if wanted > present:
+        yield (
+            f"grid.nx, grid.ny: {cells:.3g} cells in a process need at least {wanted:.3g} GB; this machine has "
+            f"{present:.3g} GB; take fewer cells or more processes on more machines"
+        )
 
 
 def check_physics(config: Config) -> Iterator[str]:

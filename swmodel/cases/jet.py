@@ -20,6 +20,7 @@ import math
 
 import numpy as np
 
+from ..config.errors import ConfigError
 from ..config.model import CaseOptions, option
 from ..coordinates import points
 
@@ -49,7 +50,7 @@ def u(config, at):
 
 def jet(config, y):
     """u = speed exp(-(y - Ly/2)² / (width Lx)²)."""
-    Lx, Ly = (config.grid.nx - 1) * config.grid.dx, (config.grid.ny - 1) * config.grid.dy
+    Lx, Ly = lengths(config)
     return config.case.speed * np.exp(-(((y - Ly / 2) / (config.case.width * Lx)) ** 2))
 
 
@@ -64,5 +65,13 @@ def balance(config):
 
 def wave(config, at):
     """The wave that starts the instability: perturbation sin(10 pi x/Lx) cos(8 pi y/Ly)."""
-    Lx, Ly = (config.grid.nx - 1) * config.grid.dx, (config.grid.ny - 1) * config.grid.dy
+    Lx, Ly = lengths(config)
     return config.case.perturbation * np.sin(10 * np.pi * at.x / Lx) * np.cos(8 * np.pi * at.y / Ly)
+
+
+def lengths(config):
+    """Lx, Ly of the formulas: from the first to the last centre, m."""
+    grid = config.grid
+    if min(grid.nx, grid.ny) < 2:
+        raise ConfigError([f"grid: the jet needs at least 2 x 2 cells, not {grid.nx} x {grid.ny}"])
+    return (grid.nx - 1) * grid.dx, (grid.ny - 1) * grid.dy

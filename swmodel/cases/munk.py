@@ -7,7 +7,7 @@ linear, and gravity is small: the steady state does not depend on it, and the ti
 
 Reference: Munk, W. H. (1950), On the wind-driven ocean circulation, J. Meteorol. 7, 79-93.
 
-Cost: 140 000 steps of 10 000 cells: half a minute.
+Cost: 130 000 steps of 10 000 cells: half a minute.
 
 Command: swmodel run munk
 

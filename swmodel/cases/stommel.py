@@ -8,7 +8,7 @@ depend on it (as long as |eta| stays small against the depth), and the time step
 Reference: Stommel, H. (1948), The westward intensification of wind-driven ocean currents, Trans. Amer. Geophys. Union
 29, 202-206.
 
-Cost: 100 000 steps of 10 000 cells: ten seconds.
+Cost: 98 000 steps of 10 000 cells: a quarter of a minute.
 
 Command: swmodel run stommel
 

@@ -124,13 +124,10 @@ def compute(config, directory, quiet, command_line, place=None):
 
 def record(error, directory):
     """Write the end of a run that failed into its status.json, unless it is written already."""
-    from ..status import read_status, write_status
+    from ..status import finish
 
     code = exit_code(error)
-    status = read_status(directory)
-    if status.get("state") not in ("completed", "stopped", "failed"):
-        status |= {"state": "stopped" if code == STOPPED else "failed", "exit_code": code, "message": str(error)}
-        write_status(directory, **status)
+    finish(directory, "stopped" if code == STOPPED else "failed", code, str(error))
 
 
 def end_all(error, comm, directory) -> int:
@@ -152,7 +149,7 @@ def end_all(error, comm, directory) -> int:
     if code == INTERNAL:
         sys.stderr.write("".join(f"[rank {rank}] {line}" for line in traceback.format_exc().splitlines(True)))
         sys.stderr.flush()
-    else:
+    elif code != STOPPED or progress.LAUNCHER not in os.environ:  # the launcher says itself that it was stopped
         tell(error)
     comm.Abort(code)
     return code
@@ -171,6 +168,8 @@ def start_log(place):
 
 def announce(config, directory, quiet):
     """Say in a line what is going to be computed."""
+    from ..environment import cores
+
     if quiet:
         return
     run, grid = config.run, config.grid
@@ -179,3 +178,5 @@ def announce(config, directory, quiet):
         f"{config.case.name}: {grid.nx} x {grid.ny} cells, {run.steps} steps of {config.time.dt:.4g} s "
         f"({run.steps * config.time.dt / 86400:.4g} days), {processes}, into {directory}"
     )
+    if run.nproc > cores():
+        click.echo(f"{run.nproc} processes share the {cores()} cores of this machine: right, but slow", err=True)

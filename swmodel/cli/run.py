@@ -83,7 +83,7 @@ def configure(source, overrides, place=None):
         UsageError: the command line asks for another number of processes than there are.
     """
     import swmodel
-    from swmodel.config import ConfigError
+    from swmodel.config import ConfigError, for_processes
     from swmodel.errors import UsageError
     from swmodel.validate import check
 
@@ -93,7 +93,7 @@ def configure(source, overrides, place=None):
             asked = any(text.startswith("run.nproc=") for text in overrides)
             if asked and config.run.nproc != place.size:
                 raise UsageError(f"--nproc {config.run.nproc}, but {place.size} processes were started; leave it out")
-            config = config.model_copy(update={"run": config.run.model_copy(update={"nproc": place.size})})
+            config = for_processes(config, place.size)
         return check(config)
     except ConfigError as error:
         raise ConfigError(as_typed(problem) for problem in error.problems) from None

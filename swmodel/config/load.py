@@ -73,7 +73,10 @@ def read_source(source: str | os.PathLike) -> tuple[Layer, Given]:
     if str(source) in cases.names():
         return Layer({}, []), Given(str(source), str(source), Path())
     if path.is_file():
-        return read_file(path, SECTIONS), Given("jet", f"{path}: case.name", Path())
+        file = read_file(path, SECTIONS)
+        if not file.values and not file.problems:
+            raise ConfigError([f"{path}: is empty; `swmodel init CASE > {path}` writes a configuration to start from"])
+        return file, Given("jet", f"{path}: case.name", Path())
     if path.is_dir():
         raise ConfigError([f"{path}: is a folder, not a file"])
     if path.suffix == ".toml" or len(path.parts) > 1:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 from .errors import ConfigError
 from .model import Config, Time
 
@@ -45,6 +47,18 @@ def fastest_executor() -> str:
     from ..kernels import native_missing
 
     return "xla" if native_missing() else "native"
+
+
+def for_processes(config: Config, nproc: int) -> Config:
+    """The configuration for the number of processes that there are.
+
+    A layout that suits another number, as in the config.toml of a run, and the transport with it, are chosen anew.
+    """
+    run = config.run
+    changes = {"nproc": nproc}
+    if nproc != run.nproc and run.layout and math.prod(map(int, run.layout.split("x"))) == run.nproc:
+        changes |= {"layout": "", "transport": "auto"}
+    return config.model_copy(update={"run": run.model_copy(update=changes)})
 
 
 def initial_dt(config: Config) -> float:

@@ -127,18 +127,9 @@ class Mpi:
         jax.effects_barrier()
         HOST_COMM.Barrier()
 
-    def abort(self, code: int) -> None:
-        """End every rank at once."""
-        MPI.COMM_WORLD.Abort(code)
-
 
 def _overlap(block: Block, first: int, last: int) -> tuple[int, int]:
     return max(first, block.y.start), min(last, block.y.stop)
-
-
-def world_size() -> int:
-    """Number of processes in MPI's world."""
-    return HOST_COMM.Get_size()
 
 
 def world_rank() -> int:

@@ -40,7 +40,3 @@ class Serial:
 
     def barrier(self) -> None:
         """Wait for all ranks."""
-
-    def abort(self, code: int) -> None:
-        """End every rank at once."""
-        raise SystemExit(code)

@@ -10,6 +10,9 @@ import threading
 import pytest
 
 from swmodel import launch, progress
+from swmodel.cli.run import configure
+from swmodel.config import to_toml
+from swmodel.environment import World
 from swmodel.errors import FilesError, SetupError, UsageError
 from swmodel.run_folder import check, prepare
 from swmodel.status import read_status, write_status
@@ -90,8 +93,17 @@ def test_the_exit_code_is_that_of_the_status(tmp_path, status, mpiexec_code, cod
     assert play(tmp_path, f"sys.exit({mpiexec_code})") == code
 
 
-def test_without_a_status_the_run_has_failed(tmp_path):
+def test_the_configuration_of_a_run_serves_another_number_of_processes(tmp_path):
+    path = tmp_path / "config.toml"
+    path.write_text(to_toml(configure("jet", ["run.nproc=2"])))
+    for processes in (1, 3):
+        run = configure(path, [], World(0, processes, processes)).run
+        assert (run.nproc, run.layout) == (processes, f"1x{processes}")
+
+
+def test_without_a_status_the_run_has_failed(tmp_path, capfd):
     assert play(tmp_path, "pass") == 70
+    assert capfd.readouterr().err == "Error: mpiexec ended with exit code 0\n"
     assert read_status(tmp_path) == {"state": "failed", "exit_code": 70, "message": "mpiexec ended with exit code 0"}
 
 

@@ -7,7 +7,7 @@ import tomllib
 import pytest
 
 from swmodel import cases, load
-from swmodel.config import ConfigError, config_hash, resolve, to_toml
+from swmodel.config import ConfigError, config_hash, for_processes, resolve, to_toml
 from swmodel.config.model import Config
 from swmodel.config.resolve import fastest_executor
 
@@ -122,6 +122,15 @@ def test_another_number_of_processes_takes_back_the_layout_made_for_the_first(fi
     assert (run.layout, run.transport) == ("", "auto")
     assert load(source, ["run.nproc=3", "run.layout=3x1"], {}).run.layout == "3x1"
     assert load(file('[run]\nlayout = "2x2"\n'), ["run.nproc=4"], {}).run.layout == "2x2"
+
+
+def test_a_configuration_serves_the_processes_that_there_are():
+    """Under mpiexec; the config.toml of a run has the layout and the transport of that run."""
+    run = for_processes(resolve(load("jet", ["run.nproc=2"], {})), 3).run
+    assert (run.nproc, run.layout, run.transport) == (3, "", "auto")
+    run = for_processes(resolve(load("jet", ["run.nproc=4", "run.layout=4x1"], {})), 4).run
+    assert (run.nproc, run.layout, run.transport) == (4, "4x1", "mpi")
+    assert for_processes(load("jet", ["run.layout=3x1"], {}), 3).run.layout == "3x1"
 
 
 VARIANTS = [

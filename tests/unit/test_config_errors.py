@@ -169,6 +169,12 @@ def test_a_case_that_does_not_exist():
     assert found == [f"zzz: there is no case or file of this name; known are {', '.join(cases.names())}"]
 
 
+def test_an_empty_file_says_how_to_fill_it(tmp_path):
+    (tmp_path / "my.toml").write_text("")
+    with pytest.raises(ConfigError, match=r"my.toml: is empty; `swmodel init CASE"):
+        load(tmp_path / "my.toml", environ={})
+
+
 def test_one_mistake_in_a_section_name_is_one_line(tmp_path):
     path = tmp_path / "my.toml"
     path.write_text("[grdi]\nnx = 2\nny = 3\n")

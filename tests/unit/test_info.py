@@ -41,6 +41,14 @@ def test_a_run_folder_tells_case_grid_scheme_and_state(finished):
     assert shown["records"] == "3, model time 0.0 to 3.3 minutes"
 
 
+def test_a_run_that_failed_before_its_first_step_tells_why(finished):
+    (finished / "status.json").write_text('{"state": "failed", "exit_code": 70, "message": "rank 1 ended"}')
+    shown = lines(finished)
+    assert (shown["state"], shown["reason"]) == ("failed (exit code 70)", "rank 1 ended")
+    assert shown["case"] == "jet"
+    assert "steps" not in shown
+
+
 def test_conservation_is_the_change_between_the_first_and_the_last_record(finished):
     with open_data(finished / "diagnostics.nc") as data:
         first, last = data["energy"][0], data["energy"][-1]

@@ -200,6 +200,20 @@ def test_missing_values_on_land_are_filled_and_those_on_water_refused(ocean):
     assert len(caught.value.problems) == len(names) - 1
 
 
+def test_heights_of_land_in_a_file_of_depths_are_filled_and_those_on_water_refused(ocean):
+    """A land of -VALUES next to water of VALUES would make the thickness at the coast zero."""
+    mask = np.ones((NY, NX), dtype="i1")
+    mask[2, 3] = mask[3, 3] = 0
+    heights = np.where(mask == 0, [[-1.0], [0.0], [-50.0], [0.0], [-1.0]], VALUES)
+    path = ocean(mask=(mask, {"units": "1"}), depth=(heights, {"units": "m"}))
+    config = configuration(path, "mask", "depth")
+    depth = fields.evaluate(config, "depth", range(NY), range(NX))
+    np.testing.assert_array_equal(depth, np.where(mask == 0, config.physics.depth, VALUES))
+    check(config)
+    with pytest.raises(ValueError, match="must be above 0 m on water, but is -50 m at row 2, column 3"):
+        check(configuration(path, "depth"))
+
+
 def test_missing_values_of_the_mask_are_land(ocean):
     config = configuration(ocean(mask=(with_nan(np.ones((NY, NX)), (1, 1)), {"units": "1"})), "mask")
     wet = fields.wet(config, range(NY), range(NX))

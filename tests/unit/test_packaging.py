@@ -6,6 +6,7 @@ import ast
 import importlib
 import os
 import re
+import shutil
 import subprocess
 import sys
 import tomllib
@@ -127,7 +128,11 @@ def python_without_pip(tmp_path):
     ("mpi", "variables", "message"),
     [
         ("embedded", {"CC": "no-such-compiler"}, "mpi4jax needs a C and C++ compiler, not found"),
-        ("system", {"CC": "/bin/sh", "PATH": "/no-mpicc-here"}, "MPI=system needs mpicc on PATH, not found"),
+        (
+            "system",
+            {"CC": shutil.which(os.environ.get("CC", "cc")), "PATH": "/no-mpicc-here"},
+            "MPI=system needs mpicc on PATH, not found",
+        ),
         ("other", {}, "unknown MPI 'other': embedded or system"),
     ],
 )

@@ -26,7 +26,7 @@ def shortened(words):
         return words
     kept = iter(words)
     words = [word for word in kept if not (word in ("--nproc", "--days") and next(kept))]
-    return [word for word in words if not word.startswith("grid.") and word != "--force"] + SHORT
+    return [word for word in words if word != "--force"] + SHORT
 
 
 def test_commands_in_the_order_of_the_readme(tmp_path, monkeypatch):

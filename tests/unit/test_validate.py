@@ -123,6 +123,11 @@ def test_time_steps_are_rounded_down(value, text):
     assert floor(value) == text
 
 
+def test_a_grid_that_memory_cannot_hold_says_what_it_needs():
+    with pytest.raises(ConfigError, match=r"need at least 4.8e\+10 GB; this machine has"):
+        check(load("jet", {"grid.nx": 10**9, "grid.ny": 10**9}, {}))
+
+
 def test_published_jet_runs_with_its_time_step():
     assert check(load("jet", {"grid.nx": 3600, "grid.ny": 1800, "run.days": 0.1}, {})).run.steps == 433
 
