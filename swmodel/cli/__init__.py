@@ -13,6 +13,7 @@ from pathlib import Path
 import click
 
 from ..errors import exit_code
+from .bench import bench
 from .cases import cases, init
 from .inspect import doctor, info
 from .pictures import animate, plot
@@ -66,5 +67,5 @@ def main():
     """
 
 
-for command in (run, cases, init, plot, animate, info, doctor, worker):
+for command in (run, cases, init, plot, animate, info, doctor, bench, worker):
     main.add_command(command)

@@ -148,7 +148,19 @@ def test_exit_codes(error, code):
     assert exit_code(error) == code
 
 
-@pytest.mark.parametrize("line", ["--help", "--version", "run --help", "cases", "init jet", "run jet --nproc 0"])
+@pytest.mark.parametrize(
+    "line",
+    [
+        "--help",
+        "--version",
+        "run --help",
+        "bench table --help",
+        "bench tabel",
+        "cases",
+        "init jet",
+        "run jet --nproc 0",
+    ],
+)
 def test_what_computes_nothing_imports_neither_jax_nor_mpi(line):
     program = (
         "import sys\nfrom swmodel.cli import main\n"

@@ -27,6 +27,7 @@ LAYERS = (
     "simulation",
     "plotting launch",
     "info doctor",
+    "bench",
     "cli",
     "__main__",
 )
@@ -34,11 +35,14 @@ LAYER = {name: number for number, names in enumerate(LAYERS) for name in names.s
 
 #: The modules and packages that may import a library.
 DOORS = {
-    "jax": "executors kernels.native simulation means dynamics friction timestep transport doctor",
-    "mpi4jax": "transport.mpi doctor.exchange",
-    "mpi4py": "transport.mpi doctor.exchange cli.rank",
+    "jax": (
+        "executors kernels.native simulation means dynamics friction timestep transport doctor "
+        "bench.stepping bench.exchange bench.device"
+    ),
+    "mpi4jax": "transport.mpi doctor.exchange bench.traffic",
+    "mpi4py": "transport.mpi doctor.exchange cli.rank bench.device",
     "netCDF4": "netcdf_input output plotting info",
-    "matplotlib": "plotting",
+    "matplotlib": "plotting bench.plots bench.roofline",
     "cmocean": "plotting",
 }
 
@@ -125,6 +129,7 @@ def test_the_launcher_loads_neither_jax_nor_mpi_nor_netcdf():
     heavy = ["jax", "jaxlib", "mpi4py", "mpi4jax", "netCDF4", "matplotlib"]
     program = (
         "import sys, swmodel.cli, swmodel.launch, swmodel.validate, swmodel.doctor, swmodel.run_folder\n"
+        "import swmodel.bench.session\n"
         "swmodel.validate.check(swmodel.load('jet'))\n"
         f"print(*(name for name in {heavy} if name in sys.modules))"
     )

@@ -77,7 +77,10 @@ def test_one_version_everywhere():
     assert re.search(r"^## (\S+)", (ROOT / "CHANGELOG.md").read_text(), re.MULTILINE)[1] == version
 
 
-@pytest.mark.parametrize("script", [".ci/run", "tools/build-native", "tools/install-mpi", "examples/slurm.sh"])
+@pytest.mark.parametrize(
+    "script",
+    [".ci/run", "tools/build-native", "tools/install-mpi", "examples/slurm.sh", "benchmarks/slurm.sh"],
+)
 def test_scripts_are_executable_and_stop_at_errors(script):
     path = ROOT / script
     assert os.access(path, os.X_OK)

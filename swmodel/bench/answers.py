@@ -1,0 +1,77 @@
+"""Whether a row computes the right thing: its thickness and velocities after five steps against the reference.
+
+The difference, relative to the largest thickness and to the largest speed, may be TOLERANCE roundings of the precision:
+sums in another order differ by a few. Rows of the model meet this twice: at their own size and precision, where the
+answer of the reference lies in a file of which each rank reads its block; and on a small grid in double precision,
+where the tolerance is 1.4e-14 and even the friction, which changes the jet by 1e-5 in five steps, must be right to
+1e-9.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+
+from ..config import Config, load
+from ..reference import Reference
+from .rows import Row
+
+STEPS = 5
+TOLERANCE = 64
+#: The small grid of the check in double precision. Both numbers are products of small factors and more than one block.
+SMALL = (96, 48)
+
+
+def configuration(row: Row, **options) -> Config:
+    """The jet as the row runs it; environment variables have no say in a benchmark."""
+    given = {
+        "grid.nx": row.nx,
+        "grid.ny": row.ny,
+        "run.dtype": row.dtype,
+        "run.executor": row.executor,
+        "run.nproc": row.nproc,
+        "run.steps": 1,
+    }
+    return load("jet", given | {name.replace("__", "."): value for name, value in options.items()}, environ={})
+
+
+def answer(config: Config) -> np.ndarray:
+    """h, u, v of the reference after five steps, [3, ny, nx]."""
+    model = Reference(config)
+    return np.stack(model.advance(model.start(), STEPS, config.time.dt).state)
+
+
+def write_answer(row: Row, path: str) -> dict:
+    """Write the reference's answer for the row's grid and precision as a .npy file, whole or not at all."""
+    temporary = Path(path).with_suffix(".part.npy")
+    np.save(temporary, answer(configuration(row)))
+    temporary.replace(path)
+    return {"state": "ok"}
+
+
+def differences(state, expected: np.ndarray, reduce) -> dict[str, float]:
+    """Largest differences of h, u and v, in roundings of the precision of what they are relative to.
+
+    Args:
+        state: h, u, v of this process's block.
+        expected: the reference's [3, ny, nx] on that block.
+        reduce: function(values, "max") over all processes.
+    """
+    computed = np.stack([np.asarray(field) for field in state])
+    worst = np.abs(computed.astype(float) - expected).max(axis=(1, 2))
+    size = np.abs(expected).max(axis=(1, 2)).astype(float)
+    worst, size = reduce(np.where(np.isfinite(worst), worst, np.inf), "max"), reduce(size, "max")
+    scale = np.array([size[0], max(size[1:]), max(size[1:])]) * np.finfo(computed.dtype).eps
+    return dict(zip("huv", (worst / np.where(scale > 0, scale, 1)).tolist(), strict=True))
+
+
+def verdict(found: dict[str, float], where: str) -> str:
+    """What is wrong with an answer; empty where nothing is."""
+    name = max(found, key=found.get)
+    if found[name] <= TOLERANCE:
+        return ""
+    return (
+        f"wrong answer {where}: after {STEPS} steps {name} differs from the reference by {found[name]:.3g} roundings "
+        f"(at most {TOLERANCE} are right)"
+    )

@@ -1,0 +1,74 @@
+"""What this machine can hold and run: cores, memory, and what a row needs, known before it starts."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import numpy as np
+
+from ..environment import cores
+from ..errors import UsageError
+from .rows import Row
+
+#: Arrays of the whole grid that all processes hold at their peak, measured at 1800 x 900 with up to two ranks; of other
+#: executors, the most.
+ARRAYS = {"reference": 30, "xla": 45}
+#: Bytes that a process holds however small its grid: Python, JAX, the program.
+BASE = 400 * 2**20
+#: A part of the memory stays for the system.
+USABLE = 0.9
+
+
+def all_cores() -> int:
+    """Cores that rows may use: of this machine, or of all nodes of a Slurm allocation."""
+    tasks = int(os.environ.get("SLURM_NTASKS", 0)) * int(os.environ.get("SLURM_CPUS_PER_TASK", 1))
+    return max(cores(), tasks)
+
+
+def bytes_needed(row: Row) -> int:
+    """Estimate of the memory that all processes of a row need together, the check against the reference included."""
+    itemsize = np.dtype(row.dtype).itemsize
+    arrays = 6 if row.measure == "halo" else ARRAYS.get(row.executor, max(ARRAYS.values()))
+    check = 0 if row.measure in ("halo", "output") else ARRAYS["reference"]
+    grid = row.nx * row.ny * itemsize
+    return max(grid * arrays + row.nproc * BASE, grid * check + BASE)
+
+
+def bytes_free() -> int:
+    """Memory that can be had now; on several nodes, that of all of them, if they are alike."""
+    meminfo = Path("/proc/meminfo")
+    nodes = int(os.environ.get("SLURM_JOB_NUM_NODES", 1))
+    if meminfo.is_file():
+        lines = dict(line.split(":", 1) for line in meminfo.read_text().splitlines())
+        return int(lines["MemAvailable"].split()[0]) * 1024 * nodes
+    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") * nodes
+
+
+def shortage(row: Row, free: int) -> str | None:
+    """Why a row does not fit into `free` bytes; None where it does."""
+    needed = bytes_needed(row)
+    if needed <= USABLE * free:
+        return None
+    return f"{row.label}: needs about {gib(needed)} of memory; {gib(free)} are free"
+
+
+def gib(size: float) -> str:
+    """Bytes as "3.2 GiB"."""
+    return f"{size / 2**30:.3g} GiB"
+
+
+def fitting(rows: list[Row], free: int, strict: bool) -> tuple[list[Row], list[str]]:
+    """The rows that fit into memory, and why the others do not.
+
+    Args:
+        strict: the user named the size.
+
+    Raises:
+        UsageError: a row does not fit and `strict`, or none fits.
+    """
+    problems = {row: shortage(row, free) for row in rows}
+    reasons = [reason for reason in problems.values() if reason]
+    if reasons and (strict or len(reasons) == len(rows)):
+        raise UsageError("\n".join(reasons))
+    return [row for row in rows if not problems[row]], reasons

@@ -1,0 +1,158 @@
+"""From samples to the numbers of the tables. Medians of samples; nothing is extrapolated."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from statistics import median
+
+import numpy as np
+
+from .results import entries, row_of
+from .rows import Row
+from .sweeps import published_row
+
+#: Numbers that an AB2 step must move for each cell: h, u, v and their last tendencies, each read and written.
+FLOATS_PER_CELL = 12
+#: Steps of the published benchmark, which times are given for.
+STEPS = 500
+
+
+@dataclass(frozen=True)
+class Numbers:
+    """What the samples of a row say. None where a row has no such number.
+
+    Attributes:
+        seconds: of a step, each sample.
+        first_step: seconds from the start of the program to the end of the first step, each sample.
+        cores: that the row computes on.
+        speedup: over the reference in NumPy on the same grid.
+        efficiency: cell updates per second and core, as a part of those of the row with the fewest cores.
+        share: of the measured bandwidth that 12 numbers for each cell and step amount to.
+    """
+
+    row: Row
+    entry: dict
+    seconds: tuple[float, ...]
+    first_step: tuple[float, ...]
+    cores: int
+    speedup: float | None = None
+    efficiency: float | None = None
+    share: float | None = None
+
+    @property
+    def step(self) -> float:
+        """Median seconds of a step."""
+        return median(self.seconds)
+
+    @property
+    def spread(self) -> float:
+        """Largest less smallest sample, as a part of the median."""
+        return (max(self.seconds) - min(self.seconds)) / self.step
+
+    @property
+    def rate(self) -> float:
+        """Cell updates per second."""
+        return self.row.nx * self.row.ny / self.step
+
+    @property
+    def gigabytes_per_second(self) -> float:
+        """Effective bandwidth: what a step must move, over its time."""
+        return self.rate * bytes_per_cell(self.row.dtype) / 1e9
+
+    @property
+    def scaled(self) -> int | None:
+        """Steps that a sample timed, where fewer than the published number; None else."""
+        timed = self.entry["samples"][0].get("steps") if self.row.measure == "model" else None
+        return timed if timed and timed < STEPS else None
+
+    @property
+    def memory(self) -> float | None:
+        """Most memory of a rank, bytes."""
+        return max((sample.get("memory_bytes") or 0 for sample in self.entry["samples"]), default=0) or None
+
+    @property
+    def published(self) -> dict | None:
+        """The published row beside this one: the reference's, or that of as many processes with all their cores."""
+        if self.row.executor == "reference":
+            return published_row("numpy", 1)
+        return None if self.row.threads else published_row(self.row.platform, self.row.nproc)
+
+
+def bytes_per_cell(dtype: str) -> int:
+    """Bytes that an AB2 step must move for each cell: 48 in single precision."""
+    return FLOATS_PER_CELL * np.dtype(dtype).itemsize
+
+
+def bandwidth(record: dict, platform: str = "cpu") -> float | None:
+    """Median of the measured bandwidth, GB/s."""
+    if platform == "gpu":
+        return (record.get("gpu_bandwidth") or {}).get("gigabytes_per_second")
+    return median(one["gigabytes_per_second"] for one in record["bandwidth"]) if record["bandwidth"] else None
+
+
+def cores_of(entry: dict, row: Row, machine_cores: int) -> int:
+    """Cores that a row computes on; NumPy's arithmetic has one thread. For GPUs, their number."""
+    if row.executor == "reference":
+        return 1
+    if row.platform == "gpu":
+        return row.nproc
+    threads = row.threads or entry.get("launch", {}).get("threads_of_a_rank", 1)
+    return min(row.nproc * threads, machine_cores) if row.oversubscribed else row.nproc * threads
+
+
+def numbers(record: dict) -> list[Numbers]:
+    """The numbers of all finished rows of a record."""
+    found = [basic(entry, record) for entry in entries(record)]
+    return [compared(one, found, record) for one in found]
+
+
+def basic(entry: dict, record: dict) -> Numbers:
+    """What a row's own samples say."""
+    row, samples = row_of(entry), entry["samples"]
+    return Numbers(
+        row=row,
+        entry=entry,
+        seconds=tuple(sample["seconds"] / sample["steps"] for sample in samples if "seconds" in sample),
+        first_step=tuple(sample["first_step_seconds"] for sample in samples if sample.get("first_step_seconds")),
+        cores=cores_of(entry, row, record["machine"]["cores"]),
+    )
+
+
+def compared(one: Numbers, found: list[Numbers], record: dict) -> Numbers:
+    """The numbers with those that other rows and the bandwidth are needed for."""
+    if not one.seconds or one.row.measure != "model":
+        return one
+    reference = next((other for other in found if other.row.executor == "reference" and same_grid(one, other)), None)
+    limit = bandwidth(record, one.row.platform)
+    return Numbers(
+        one.row,
+        one.entry,
+        one.seconds,
+        one.first_step,
+        one.cores,
+        speedup=reference and reference.step / one.step,
+        efficiency=None if one.row.oversubscribed else efficiency(one, found, record["definition"]["weak"]),
+        share=limit and one.gigabytes_per_second / limit,
+    )
+
+
+def efficiency(one: Numbers, found: list[Numbers], weak: bool) -> float | None:
+    """Cell updates per second and core over those of the same executor on the fewest cores; None for that one alone.
+
+    On one grid this is T(1) / (p T(p)); where the grid grows with the cores, T(1) / T(p).
+    """
+    family = [other for other in found if comparable(one, other) and (weak or same_grid(one, other))]
+    base = min(family, key=lambda other: (other.cores, other.row.nproc))
+    return (one.rate / one.cores) / (base.rate / base.cores) if len(family) > 1 else None
+
+
+def comparable(one: Numbers, other: Numbers) -> bool:
+    """Whether two rows differ in processes and cores only."""
+    names = ("executor", "platform", "dtype", "measure", "writing")
+    same = all(getattr(one.row, name) == getattr(other.row, name) for name in names)
+    return same and bool(other.seconds) and not other.row.oversubscribed
+
+
+def same_grid(one: Numbers, other: Numbers) -> bool:
+    """Whether two rows have the same grid and precision."""
+    return (one.row.nx, one.row.ny, one.row.dtype) == (other.row.nx, other.row.ny, other.row.dtype)

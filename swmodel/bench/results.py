@@ -1,0 +1,101 @@
+"""The record of one run of a sweep: a JSON file with the machine, every sample of every row, and nothing derived."""
+
+from __future__ import annotations
+
+import json
+import os
+from datetime import UTC, datetime
+from pathlib import Path
+
+from ..errors import FilesError, UsageError
+from .rows import Row
+from .sweeps import Sweep
+
+FORMAT = 1
+NAME = "results.json"
+PENDING, OK, FAILED = "pending", "ok", "failed"
+
+
+def new(sweep: Sweep, rows: list[Row], skipped: list[str], machine: dict, command: str, **more) -> dict:
+    """The record of a run that begins."""
+    return {
+        "format": FORMAT,
+        "sweep": sweep.name,
+        "definition": plain(sweep._asdict()),
+        "created": datetime.now(UTC).isoformat(timespec="seconds"),
+        "command": command,
+        "machine": machine,
+        **more,
+        "skipped": skipped,
+        "bandwidth": [],
+        "peak": None,
+        "rows": [{"key": row.key, "row": row.as_json(), "state": PENDING, "samples": []} for row in rows],
+    }
+
+
+def plain(value):
+    """The value as JSON gives it back."""
+    return json.loads(json.dumps(value))
+
+
+def write(record: dict, folder):
+    """Write the record into its folder, whole or not at all."""
+    path = Path(folder) / NAME
+    temporary = path.with_suffix(f".{os.getpid()}")
+    temporary.write_text(json.dumps(record, indent=1) + "\n")
+    temporary.replace(path)
+
+
+def read(path) -> dict:
+    """The record in a file, or in a folder of a run.
+
+    Raises:
+        FilesError: there is none, or it is not of this program.
+    """
+    path = Path(path) / NAME if Path(path).is_dir() else Path(path)
+    try:
+        record = json.loads(path.read_text())
+    except OSError as error:
+        raise FilesError(f"{path} cannot be read: {error.strerror}") from error
+    except ValueError as error:
+        raise FilesError(f"{path}: not JSON: {error}") from None
+    if not isinstance(record, dict) or record.get("format") != FORMAT:
+        raise FilesError(f"{path}: not a result of `swmodel bench` (format {FORMAT})")
+    return record
+
+
+def resumed(folder, fresh: dict) -> dict:
+    """The record in the folder, to go on with: finished rows stay, failed rows are tried again.
+
+    Raises:
+        UsageError: it holds another sweep, other rows or another machine's numbers.
+        FilesError: it holds none.
+    """
+    record = read(folder)
+    differing = [
+        what
+        for what, here, there in (
+            ("sweep", fresh["definition"], record["definition"]),
+            ("rows", *([row["key"] for row in one["rows"]] for one in (fresh, record))),
+            ("processor", fresh["machine"]["cpu"], record["machine"]["cpu"]),
+            ("revision of the program", fresh["machine"]["revision"], record["machine"]["revision"]),
+        )
+        if here != there
+    ]
+    if differing:
+        raise UsageError(f"{folder}: cannot go on, another {', '.join(differing)}; start anew in another --output")
+    for entry in record["rows"]:
+        if entry["state"] == FAILED:
+            entry |= {"state": PENDING, "samples": []}
+            entry.pop("reason", None)
+    return record
+
+
+def entries(record: dict, *states: str) -> list[dict]:
+    """The rows of a record that are in one of the states; finished ones if none is named."""
+    return [entry for entry in record["rows"] if entry["state"] in (states or (OK,))]
+
+
+def row_of(entry: dict) -> Row:
+    """The Row of an entry."""
+    return Row(**entry["row"])

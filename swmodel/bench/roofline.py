@@ -1,0 +1,148 @@
+"""The roofline: what memory and arithmetic allow on this machine, and what the rows reach of it.
+
+A step does FLOPS_PER_CELL operations for each cell and must move 48 bytes (single precision): an intensity that the
+scheme sets. Rows stand on that line, as high as their speed; the roof is the measured bandwidth times the intensity.
+
+Reference: Williams, S., Waterman, A. and Patterson, D. (2009), Roofline, Commun. ACM 52, 65-76.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from matplotlib.figure import Figure
+from matplotlib.ticker import FuncFormatter
+
+from ..plotting.style import INK, QUIET
+from .numbers import Numbers, bandwidth, bytes_per_cell, numbers
+from .sweeps import published
+from .tables import digits, percent
+
+#: Additions, multiplications and divisions for each cell in an AB2 step of the jet, as the xla executor writes it.
+FLOPS_PER_CELL = 98
+#: The platforms have one colour each, as their roofs.
+COLORS = {"cpu": "#0072B2", "gpu": "#009E73"}
+SMALL = 7.5
+
+
+def roofline(records: list[dict]) -> Figure | None:
+    """One panel for each machine: roof, and the best row of each executor on CPU and GPU."""
+    figure = Figure(figsize=(4.8 * len(records), 3.8))
+    panels = []
+    for number, record in enumerate(records):
+        axes = figure.add_subplot(1, len(records), number + 1)
+        panels.append((axes, draw(axes, record)))
+        if len(records) > 1:
+            axes.set_title(record["label"], fontsize=8)
+    figure.tight_layout()
+    for axes, roofs in panels:  # the slope of a roof on paper is known once the panels have their places
+        for roof in roofs:
+            name_roof(axes, *roof, above=len(roofs) == 1)
+    return figure
+
+
+def draw(axes, record: dict) -> list[tuple]:
+    """Draw roofs, rows and published rows of one machine; (bandwidth, peak, name) of each roof."""
+    found = best([one for one in numbers(record) if one.seconds and not one.row.oversubscribed])
+    intensity = FLOPS_PER_CELL / bytes_per_cell(record["definition"]["dtype"])
+    x = np.geomspace(intensity / 8, intensity * 24, 200)
+    roofs = [(bandwidth(record), record["peak"]["gigaflops"], "")]
+    if bandwidth(record, "gpu"):
+        roofs.append((bandwidth(record, "gpu"), np.inf, "GPU "))
+    for limit, peak, name in roofs:
+        axes.plot(x, np.minimum(limit * x, peak), color=COLORS["gpu"] if name else INK, lw=1.2)
+    axes.axvline(intensity, color=QUIET, lw=0.6, ls=":", zorder=0)
+    points = [(one.rate * FLOPS_PER_CELL / 1e9, label(one), one.row.platform) for one in found]
+    for height, _, platform in points:
+        axes.plot(intensity, height, "o", ms=5, color=COLORS[platform])
+    names(axes, intensity, [point[:2] for point in points], 1.5, "left", INK)
+    there = published()
+    old = [(gigaflops(row), f"published,\n{counted(row)}") for row in there["row"] if shown(row, record)]
+    for height, _ in old:
+        axes.plot(intensity, height, "o", ms=5, mfc="white", mec="0.6", zorder=1)
+    names(axes, intensity, old, 1 / 1.5, "right", "0.5")
+    lowest = min([height for height, _, _ in points] + [height for height, _ in old])
+    highest = max(min(limit * x[-1], peak) for limit, peak, _ in roofs)
+    axes.set(xscale="log", yscale="log", xlabel="operations per byte moved", ylabel="Gflop/s")
+    axes.set(xlim=(x[0], x[-1]), ylim=(lowest / 2, 2.2 * highest))
+    for axis in (axes.xaxis, axes.yaxis):
+        axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.10g}".replace(",", " ")))
+    axes.spines[["top"]].set_visible(False)
+    cells = axes.secondary_yaxis(
+        "right", functions=(lambda g: g * 1e3 / FLOPS_PER_CELL, lambda m: m * FLOPS_PER_CELL / 1e3)
+    )
+    cells.set_ylabel("million cell updates per second")
+    cells.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.10g}".replace(",", " ")))
+    return roofs
+
+
+def best(found: list[Numbers]) -> list[Numbers]:
+    """The fastest row of each executor and platform."""
+    fastest: dict[tuple, Numbers] = {}
+    for one in sorted(found, key=lambda one: one.rate):
+        fastest[one.row.executor, one.row.platform] = one
+    return list(fastest.values())
+
+
+def gigaflops(row: dict) -> float:
+    """Speed of a published row, as if its steps did as many operations."""
+    there = published()
+    return there["nx"] * there["ny"] * there["steps"] / row["seconds"] * FLOPS_PER_CELL / 1e9
+
+
+def shown(row: dict, record: dict) -> bool:
+    """Whether a published row is drawn: the first and the last of the CPU, and those of the GPU beside a GPU."""
+    ends = {("cpu", 1), ("cpu", 16)} | ({("gpu", 2)} if bandwidth(record, "gpu") else set())
+    return (row["platform"], row["processes"]) in ends
+
+
+def counted(row: dict) -> str:
+    """Processes or devices of a published row."""
+    noun, n = {"cpu": ("process", "processes"), "gpu": ("GPU", "GPUs")}[row["platform"]], row["processes"]
+    return f"{n} {noun[n > 1]}"
+
+
+def name_roof(axes, limit: float, peak: float, name: str, above: bool):
+    """Write the bandwidth along the slope of a roof, and the peak at its flat part."""
+    left, right = axes.get_xlim()
+    at = left * 1.15
+    low, high = (axes.transData.transform((x, limit * x)) for x in (left, 2 * left))
+    angle = np.degrees(np.arctan2(high[1] - low[1], high[0] - low[0]))
+    style = {"rotation": angle, "rotation_mode": "anchor", "fontsize": SMALL, "color": COLORS["gpu"] if name else INK}
+    axes.annotate(f"{name}triad {digits(limit)} GB/s", (at, limit * at), (-3, 5), textcoords="offset points", **style)
+    if np.isfinite(peak):
+        text = f"matrix product {digits(peak)} Gflop/s"
+        axes.annotate(
+            text, (right, peak), (-3, 4 if above else -10), textcoords="offset points", fontsize=SMALL, ha="right"
+        )
+
+
+def label(one: Numbers) -> str:
+    """A point in words, in two lines."""
+    name = "NumPy" if one.row.executor == "reference" else one.row.executor
+    if one.row.platform == "gpu":
+        name += f", {one.row.nproc} GPU{'s' if one.row.nproc > 1 else ''}"
+    elif one.row.executor != "reference":
+        name += f", {one.row.nproc} process{'es' if one.row.nproc > 1 else ''}"
+    return name + (f"\n{percent(one.share)} of triad" if one.share else "")
+
+
+def names(axes, x: float, points: list[tuple[float, str]], aside: float, align: str, color: str):
+    """Write the name of each point beside it, with a hair line, so that names do not touch."""
+    line = {"arrowstyle": "-", "lw": 0.4, "color": QUIET, "shrinkA": 1, "shrinkB": 3}
+    style = {"va": "center", "ha": align, "fontsize": SMALL, "color": color, "linespacing": 1.0}
+    style["bbox"] = {"fc": "white", "ec": "none", "pad": 0.6, "alpha": 0.85}
+    for height, text, place in spaced(points):
+        axes.annotate(text, (x, height), (x * aside, place), arrowprops=line, **style)
+
+
+def spaced(points: list[tuple[float, str]], factor: float = 1.9) -> list[tuple[float, str, float]]:
+    """Heights and texts with places for the texts that do not touch: neighbours differ by `factor` at least."""
+    points = sorted(points)
+    places = [height for height, _ in points]
+    for _ in range(200):
+        for n in range(len(places) - 1):
+            gap = factor / (places[n + 1] / places[n])
+            if gap > 1:
+                places[n] /= gap**0.5
+                places[n + 1] *= gap**0.5
+    return [(height, text, place) for (height, text), place in zip(points, places, strict=True)]

@@ -1,0 +1,146 @@
+"""The rows of a sweep: each is one thing measured, on one grid, by one executor, on so many processes."""
+
+from __future__ import annotations
+
+import typing
+from dataclasses import asdict, dataclass
+
+from ..config import load, resolve
+from ..config.errors import suggest
+from ..config.model import Run
+from ..errors import UsageError
+from .sweeps import Sweep
+
+#: Executors that compute on the CPU alone; where no other is asked for, rows on GPUs are those of xla.
+CPU_ONLY = ("reference", "native")
+
+
+@dataclass(frozen=True)
+class Row:
+    """What a worker measures. All values are plain, so that a row travels as JSON.
+
+    Attributes:
+        measure: model, halo, output or start.
+        platform: cpu or gpu.
+        nproc, threads: processes, and threads of each (None: all cores for one process, its share for one of several).
+        nx, ny, dtype: the jet's grid and precision.
+        steps: steps of a sample, None for as many as fill `seconds`, the longest that a sample may take.
+        writing: for `output`: none, ends, or the number of steps between snapshots.
+        oversubscribed: there are more threads than cores.
+    """
+
+    measure: str
+    executor: str
+    nproc: int
+    nx: int
+    ny: int
+    platform: str = "cpu"
+    threads: int | None = None
+    dtype: str = "float32"
+    steps: int | None = None
+    seconds: float = 60.0
+    writing: str | int | None = None
+    oversubscribed: bool = False
+
+    @property
+    def key(self) -> str:
+        """The row's name within its sweep, the same in every run of it."""
+        parts = [self.executor, self.platform, f"n{self.nproc}", f"{self.nx}x{self.ny}", self.dtype]
+        parts += [f"t{self.threads}"] if self.threads else []
+        parts += [f"w{self.writing}"] if self.writing is not None else []
+        return "-".join(parts)
+
+    @property
+    def label(self) -> str:
+        """The row in words."""
+        processes = "1 process" if self.nproc == 1 else f"{self.nproc} processes"
+        cores = f", {'1 core' if self.threads == 1 else f'{self.threads} cores'} each" if self.threads else ""
+        place = " (GPU)" if self.platform == "gpu" else ""
+        writing = {None: "", "none": ", no files", "ends": ", first and last state"}.get(
+            self.writing, f", every {self.writing} steps"
+        )
+        return f"{self.executor}{place}, {processes}{cores}, {self.nx} x {self.ny}{writing}"
+
+    def as_json(self) -> dict:
+        """The row as a dict of JSON values."""
+        return asdict(self)
+
+
+def executors() -> tuple[str, ...]:
+    """The names of all executors, the reference among them; the configuration lists them."""
+    return tuple(name for name in typing.get_args(Run.model_fields["executor"].annotation) if name != "auto")
+
+
+def fastest() -> str:
+    """The executor that a run takes when none is named."""
+    return resolve(load("jet", {"run.steps": 1}, environ={})).run.executor
+
+
+def choose(names: tuple[str, ...]) -> tuple[str, ...]:
+    """The executors called `names`: all for "all", the fastest for none, without repetition.
+
+    Raises:
+        UsageError: there is no such executor.
+    """
+    known = executors()
+    for name in names:
+        if name not in (*known, "all", "auto"):
+            raise UsageError(f"--executor {name}: there is no such executor; {suggest(name, (*known, 'all'))}")
+    if "all" in names:
+        return known
+    return tuple(dict.fromkeys(fastest() if name == "auto" else name for name in names)) or (fastest(),)
+
+
+def make_rows(sweep: Sweep, cores: int, gpus: int = 0, oversubscribe: bool = False) -> tuple[list[Row], list[str]]:
+    """The rows of a sweep on a machine of so many cores and GPUs, and a line for each kind of row left out."""
+    rows, skipped = [], []
+    computing = [name for name in sweep.executors if name != "reference"]
+    reference = sweep.reference or "reference" in sweep.executors
+    several = [n for n in sweep.nproc if n * (sweep.threads or 1) > cores]
+    if several and not oversubscribe:
+        numbers = ", ".join(map(str, several))
+        skipped.append(
+            f"{numbers} processes: more than the {cores} cores here; --oversubscribe measures them all the same"
+        )
+    allowed = [n for n in sweep.nproc if oversubscribe or n not in several]
+    for nx, ny in sweep.sizes:
+        if reference:
+            rows.append(row(sweep, "reference", 1, nx, ny))
+        for executor in computing:
+            if sweep.one_core and cores > 1:
+                rows.append(row(sweep, executor, 1, nx, ny, threads=1))
+            for n in allowed:
+                size = grown(nx, ny, n) if sweep.weak else (nx, ny)
+                rows.append(row(sweep, executor, n, *size, oversubscribed=n in several))
+        for executor in [name for name in computing if name not in CPU_ONLY] or ["xla"] if sweep.gpu else []:
+            devices = [n for n in range(1, gpus + 1) if n in sweep.nproc]
+            rows += [row(sweep, executor, n, nx, ny, platform="gpu") for n in devices]
+    if sweep.gpu and not gpus:
+        skipped.append("GPU: JAX sees none here")
+    return [made for one in rows for made in with_writing(one, sweep)], skipped
+
+
+def row(sweep: Sweep, executor: str, nproc: int, nx: int, ny: int, **values) -> Row:
+    """A row of the sweep."""
+    if executor != "reference" and values.get("platform") != "gpu":
+        values.setdefault("threads", sweep.threads)
+    shared = {"dtype": sweep.dtype, "steps": sweep.steps, "seconds": sweep.seconds}
+    return Row(sweep.measure, executor, nproc, nx, ny, **shared, **values)
+
+
+def with_writing(one: Row, sweep: Sweep) -> list[Row]:
+    """The row once for each way of writing, if the sweep is about that."""
+    return [Row(**one.as_json() | {"writing": writing}) for writing in sweep.writing or (None,)]
+
+
+def grown(nx: int, ny: int, n: int) -> tuple[int, int]:
+    """A grid of n times the cells: factors of n go to y and x by turns, the largest first."""
+    factors, rest, divisor = [], n, 2
+    while rest > 1:
+        while rest % divisor == 0:
+            factors.append(divisor)
+            rest //= divisor
+        divisor += 1
+    for factor in reversed(factors):
+        nx, ny = (nx, ny * factor) if ny <= nx else (nx * factor, ny)
+    return nx, ny

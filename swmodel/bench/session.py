@@ -1,0 +1,150 @@
+"""A sweep from the command line to the table: checks, measures, writes results.json, table.md and figures."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import signal
+import sys
+from pathlib import Path
+
+import click
+
+from ..environment import cores, has_gpu, world
+from ..errors import FilesError, NumericalError, SetupError, UsageError
+from ..launch import find_mpiexec
+from . import campaign, machine, results, tables
+from .limits import all_cores, bytes_free, fitting
+from .rows import choose, make_rows
+from .sweeps import definition
+
+#: Load of the machine, in programs that run, above which times are called disturbed.
+BUSY = 0.5
+
+
+def run_sweep(name, *, quick, oversubscribe, output, resume, force, label, launcher, **chosen) -> int:
+    """Run the sweep called `name`; the exit code: 0, 4 if an answer was wrong, 3 if rows could not run.
+
+    Args:
+        chosen: executors, nproc, sizes, steps, rounds: in place of the definition's, where given.
+
+    Raises:
+        UsageError: no such executor, a grid that memory cannot hold, a folder that is not empty.
+        SetupError: MPI is missing.
+        FilesError: the folder cannot be written.
+    """
+    place = world()
+    if place is not None and place.size > 1:
+        raise UsageError("start swmodel bench alone: it starts the processes of its rows itself (--nproc, --launcher)")
+    executors = choose(chosen.pop("executors") or definition(name).executors)
+    sweep = definition(name, quick, executors=executors, **chosen)
+    folder = output or Path("outputs", f"bench-{name}{'-quick' if quick else ''}")
+    look(folder, resume, force)
+    probed = campaign.probe_gpus() if sweep.gpu and has_gpu() else {"gpus": [], "bandwidth": None}
+    rows, skipped = make_rows(sweep, all_cores(), len(probed["gpus"]), oversubscribe)
+    if not rows:
+        raise UsageError("\n".join([*skipped, "no row is left; give --nproc or --oversubscribe"]))
+    if not launcher and any(row.nproc > 1 for row in rows):
+        find_mpiexec()
+    rows, too_large = fitting(rows, bytes_free(), strict=bool(chosen["sizes"]))
+    described = machine.describe() | {"gpus": probed["gpus"]}
+    record = results.new(
+        sweep,
+        rows,
+        skipped + too_large,
+        described,
+        shlex.join(["swmodel", *sys.argv[1:]]),
+        quick=quick,
+        label=label or default_label(described),
+        busy=busy(),
+        gpu_bandwidth=probed["bandwidth"],
+    )
+    if resume:
+        record = results.resumed(folder, record)
+    announce(record, folder)
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # the end of a batch job keeps what is finished, too
+    try:
+        campaign.measure(record, folder, launcher, click.echo)
+    finally:
+        written = finish(record, folder)
+    click.echo("\n" + (Path(folder) / "table.md").read_text())
+    click.echo(f"Wrote {', '.join(map(str, [Path(folder) / results.NAME, *written]))}")
+    return exit_code(record)
+
+
+def look(folder: Path, resume: bool, force: bool):
+    """Whether a sweep may be written into the folder; makes it."""
+    there = (folder / results.NAME).exists()
+    if resume and not there:
+        raise UsageError(f"{folder}: there is nothing to resume; leave --resume out")
+    if there and not (resume or force):
+        raise UsageError(
+            f"{folder} holds results; give --resume to go on, --force to replace them, or another --output"
+        )
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise FilesError(f"{folder} cannot be written: {error.strerror}") from error
+    if not os.access(folder, os.W_OK | os.X_OK):
+        raise FilesError(f"{folder} cannot be written: no permission")
+
+
+def default_label(described: dict) -> str:
+    """The name of a machine: processor, cores, GPUs."""
+    cpu = described["cpu"].replace("(R)", "").replace("(TM)", "").replace(" Processor", "").strip()
+    gpus = f", {len(described['gpus'])} x {described['gpus'][0]}" if described["gpus"] else ""
+    return f"{cpu}, {described['cores']} cores{gpus}"
+
+
+def busy() -> float | None:
+    """The load of the machine, if other programs run; None else."""
+    load = os.getloadavg()[0]
+    return load if load > BUSY * max(1, cores()) / 2 else None
+
+
+def announce(record: dict, folder: Path):
+    """Say what is going to be measured, and what is not."""
+    rounds = record["definition"]["rounds"]
+    samples = "1 sample" if rounds == 1 else f"{rounds} samples"
+    click.echo(f"{record['definition']['title']}: {len(record['rows'])} rows, {samples} each, into {folder}")
+    for line in record["skipped"]:
+        click.echo(f"skipped: {line}")
+    if record["busy"]:
+        click.echo(f"Other programs are running (load {record['busy']:.1f}): times will be disturbed", err=True)
+
+
+def finish(record: dict, folder: Path) -> list[Path]:
+    """Write table.md and the figures of the rows that are finished; the files."""
+    from .plots import draw
+
+    table = Path(folder) / "table.md"
+    table.write_text(tables.report([record]))
+    return [table, *draw([record], folder)]
+
+
+def exit_code(record: dict) -> int:
+    """0 if every row has its number; else for what kept one from it."""
+    reasons = [entry["reason"] for entry in results.entries(record, results.FAILED)]
+    if any("wrong answer" in reason for reason in reasons):
+        return NumericalError.exit_code
+    return SetupError.exit_code if reasons else 0
+
+
+def write_report(files, output) -> tuple[str, list[Path]]:
+    """The tables of results in several files, and the files written: report.md and the figures.
+
+    Raises:
+        FilesError: a file is no result, or the folder cannot be written.
+    """
+    records = [results.read(path) for path in files]
+    text = tables.report(records)
+    if output is None:
+        return text, []
+    try:
+        output.mkdir(parents=True, exist_ok=True)
+        (output / "report.md").write_text(text)
+    except OSError as error:
+        raise FilesError(f"{output} cannot be written: {error.strerror}") from error
+    from .plots import draw
+
+    return text, [output / "report.md", *draw(records, output)]

@@ -1,0 +1,123 @@
+"""Starting a worker: the processes of one row, as `swmodel run` starts those of a run, and what they report."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import shlex
+import signal
+import subprocess
+import sys
+import time
+from collections import deque
+from collections.abc import Callable
+
+from .. import launch, progress
+from .rows import Row
+
+#: Lines of a worker that failed of which the last goes on record.
+KEPT = 40
+#: What a line of a failure begins with when it says nothing that helps.
+NOISE = (
+    "[mpiexec",
+    "[proxy",
+    "=",
+    "YOUR APPLICATION",
+    "This typically",
+    "Please see",
+    "Abort(",
+    "jax.errors",
+    "For simpl",
+)
+
+
+class WorkerError(Exception):
+    """A worker ended without a result; the message is the last line it printed."""
+
+
+def command(nproc: int, task: dict, launcher: str = "") -> list[str]:
+    """The line that starts a worker: Python itself for one process, mpiexec for several.
+
+    Raises:
+        SetupError: MPI is missing.
+    """
+    worker = [sys.executable, "-P", "-m", "swmodel.bench.worker", json.dumps(task)]
+    if nproc == 1:
+        return worker
+    mpiexec = shlex.split(launcher) or [launch.find_mpiexec()]
+    return [*mpiexec, "-n", str(nproc), *worker]
+
+
+def shown(nproc: int, launcher: str = "") -> str:
+    """The command as it goes on record, without the paths of a machine."""
+    worker = "python -P -m swmodel.bench.worker TASK"
+    return worker if nproc == 1 else f"{launcher or 'mpiexec'} -n {nproc} {worker}"
+
+
+def environment(row: Row) -> dict[str, str]:
+    """The environment of the processes of a row."""
+    environ = launch.rank_environment(row.nproc if row.oversubscribed else 1)
+    if row.platform == "cpu":
+        environ["JAX_PLATFORMS"] = "cpu"
+    else:
+        environ.pop("JAX_PLATFORMS", None)
+    if row.threads:
+        environ["NPROC"] = str(row.threads)
+    return environ
+
+
+def run(row: Row, task: dict, launcher: str = "") -> dict:
+    """Start the processes of a row on a task and wait; the result that rank 0 sends.
+
+    Raises:
+        WorkerError: they ended without a result.
+        SetupError: MPI is missing.
+        KeyboardInterrupt: the user stopped; the processes have been ended.
+    """
+    task = task | {"row": row.as_json(), "launched": time.time()}
+    process = subprocess.Popen(
+        command(row.nproc, task, launcher),
+        env=environment(row),
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        errors="replace",
+        start_new_session=True,
+    )
+    try:
+        result, lines = listen(process.stdout)
+        process.wait()
+    finally:
+        end(process)
+    if result is None:
+        raise WorkerError(cause(lines, process.returncode))
+    return result
+
+
+def listen(stream) -> tuple[dict | None, deque]:
+    """The message among the lines of a stream, and the last other lines."""
+    result, lines = None, deque(maxlen=KEPT)
+    for line in stream:
+        message = progress.receive(line)
+        if message is None:
+            lines.append(line.strip())
+        else:
+            result = message
+    return result, lines
+
+
+def end(process, kill: Callable = os.killpg):
+    """End a worker with all its processes, if it still runs."""
+    if process.poll() is None:
+        with contextlib.suppress(ProcessLookupError):
+            kill(process.pid, signal.SIGKILL)
+        process.wait()
+
+
+def cause(lines, returncode: int) -> str:
+    """The line that says best why a worker failed."""
+    telling = [line for line in lines if line and not line.startswith(NOISE)]
+    errors = [line for line in telling if "Error" in line]
+    return (errors or telling or [f"ended with exit code {returncode}"])[-1]

@@ -1,0 +1,110 @@
+"""A sample of the model: start, first step, check, warm-up, timed steps, in this order, each timed apart."""
+
+from __future__ import annotations
+
+import time
+
+import jax
+import numpy as np
+
+import swmodel
+
+from . import answers, traffic
+from .device import largest, launched, memory_bytes
+from .rows import Row
+
+#: Warm-up goes on until a call takes this long, s, so that the number of steps of a sample is well chosen.
+WARM = 0.1
+
+
+def measure(row: Row, task: dict) -> dict:
+    """Measure a row of the model; its sample, or why there is none.
+
+    Args:
+        task: `launched` (time when the processes were started, s since 1970), `answer` (file of the reference's
+            answer), `steps` (of a sample, as an earlier sample chose it, or None), `check` (whether to check in double
+            precision too).
+    """
+    arrived = time.time()
+    simulation = swmodel.Simulation(answers.configuration(row))
+    built = time.time()
+    advance(simulation, 1)
+    first = time.time()
+    advance(simulation, answers.STEPS - 1)
+    transport = simulation.transport
+    sample = {
+        "start_seconds": largest(arrived - task["launched"], transport),
+        "build_seconds": largest(built - arrived - simulation.compile_seconds, transport),
+        "compile_seconds": largest(simulation.compile_seconds, transport),
+        "first_step_seconds": largest(first - task["launched"], transport),
+    }
+    found = answers.differences(simulation.state, expected(simulation, task["answer"]), transport.reduce)
+    problem = answers.verdict(found, "at this size")
+    if not problem and row.measure == "model":
+        each, warm = warm_up(simulation, row)
+        n = task["steps"] or transport.broadcast(number_of_steps(row, each))
+        sample |= {"warm_up_steps": warm, "steps": n, "seconds": advance(simulation, n)}
+        simulation.check()
+    result = {"sample": sample, "differences": found, "launch": launched(transport)}
+    sample["memory_bytes"] = largest(memory_bytes(row), transport)
+    if not problem and task["check"]:
+        result["traffic"] = exchanged(simulation, row)
+        result["differences_small"] = small = check_small(row)
+        problem = answers.verdict(small, "in double precision")
+    return {"state": "failed", "reason": problem, **result} if problem else {"state": "ok", **result}
+
+
+def expected(simulation, path: str) -> np.ndarray:
+    """The reference's answer on this process's block; no more is read."""
+    block = simulation.block
+    return np.load(path, mmap_mode="r")[:, block.y.start : block.y.stop, block.x.start : block.x.stop]
+
+
+def advance(simulation, n: int) -> float:
+    """Compute n steps on all processes; the seconds of the slowest, from a common start to a common end."""
+    simulation.transport.barrier()
+    begin = time.perf_counter()
+    simulation.advance(n)
+    simulation.transport.barrier()
+    return largest(time.perf_counter() - begin, simulation.transport)
+
+
+def warm_up(simulation, row: Row) -> tuple[float, int]:
+    """Steps until a call takes long enough to be timed; seconds of a step, and how many steps were taken."""
+    n, total = 2, 0
+    while True:
+        elapsed = advance(simulation, n)
+        total += n
+        if elapsed >= min(WARM, row.seconds) or n >= (row.steps or n + 1):
+            return elapsed / n, total
+        n = min(4 * n, row.steps or 4 * n)
+
+
+def number_of_steps(row: Row, each: float) -> int:
+    """Steps of a sample: those asked for, fewer where they would take too long; at least two."""
+    fit = max(2, int(row.seconds / each))
+    return fit if row.steps is None else min(row.steps, fit)
+
+
+def exchanged(simulation, row: Row) -> dict | None:
+    """Messages and bytes that a process sends in a step, the most of all processes."""
+    transport = simulation.transport
+    if transport.size == 1:
+        return {"messages": 0.0, "bytes": 0.0}
+    counted = traffic.count(lambda n: advance(simulation, n), np.dtype(row.dtype).itemsize)
+    return counted and {name: largest(value, transport) for name, value in counted.items()}
+
+
+def check_small(row: Row) -> dict[str, float]:
+    """Differences from the reference on a small grid in double precision, by the same executor and transport."""
+    before = jax.config.jax_enable_x64
+    nx, ny = answers.SMALL
+    config = answers.configuration(row, grid__nx=nx, grid__ny=ny, run__dtype="float64")
+    try:
+        simulation = swmodel.Simulation(config)
+        simulation.advance(answers.STEPS)
+        block = simulation.block
+        whole = answers.answer(config)[:, block.y.start : block.y.stop, block.x.start : block.x.stop]
+        return answers.differences(simulation.state, whole, simulation.transport.reduce)
+    finally:
+        jax.config.update("jax_enable_x64", before)

@@ -1,0 +1,79 @@
+"""What is measured: the definitions of the sweeps and the published table, TOML files of the folder benchmarks/."""
+
+from __future__ import annotations
+
+import tomllib
+from functools import cache
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from ..config.errors import suggest
+from ..errors import FilesError, UsageError
+
+#: Where the files are: in a checkout, and in an installed package.
+FOLDERS = (Path(__file__).parents[2] / "benchmarks", Path(__file__).parents[1] / "benchmarks")
+
+#: The sweeps, in the order in which they are listed.
+NAMES = ("table", "strong", "weak", "sizes", "halo", "output", "start")
+
+
+class Sweep(NamedTuple):
+    """A definition with the values that the size (full or quick) and the command line have decided."""
+
+    name: str
+    title: str
+    measure: str  # model, halo, output or start: what a worker does for a row
+    sizes: tuple[tuple[int, int], ...]  # (nx, ny)
+    nproc: tuple[int, ...]
+    rounds: int
+    dtype: str = "float32"
+    executors: tuple[str, ...] = ()  # empty: the fastest
+    reference: bool = False
+    one_core: bool = False
+    gpu: bool = False
+    weak: bool = False
+    threads: int | None = None  # of each rank; None: the cores, shared
+    steps: int | None = None  # of a sample; None: as many as fill `seconds`
+    seconds: float = 60.0  # longest sample
+    writing: tuple = ()
+
+
+def folder() -> Path:
+    """The folder of the definitions.
+
+    Raises:
+        FilesError: the installation lacks it.
+    """
+    for path in FOLDERS:
+        if (path / "published.toml").is_file():
+            return path
+    raise FilesError("the benchmark definitions are missing from this installation (folder benchmarks)")
+
+
+@cache
+def published() -> dict[str, Any]:
+    """The published table: source, size, and `row`, a list of platform, processes, seconds and speedup."""
+    return tomllib.loads((folder() / "published.toml").read_text())
+
+
+def published_row(platform: str, processes: int) -> dict | None:
+    """The published numbers of `platform` (numpy, cpu or gpu) on so many processes; None where there are none."""
+    rows = published()["row"]
+    return next((row for row in rows if (row["platform"], row["processes"]) == (platform, processes)), None)
+
+
+def definition(name: str, quick: bool = False, **chosen) -> Sweep:
+    """The sweep called `name`; `chosen` replaces its values, except where None or empty.
+
+    Raises:
+        UsageError: there is no sweep of this name.
+    """
+    if name not in NAMES:
+        raise UsageError(f"{name}: there is no such sweep; {suggest(name, NAMES)}")
+    values = tomllib.loads((folder() / "sweeps" / f"{name}.toml").read_text())
+    full, small = values.pop("full"), values.pop("quick")
+    values |= small if quick else full
+    values |= {key: value for key, value in chosen.items() if value not in (None, ())}
+    values["sizes"] = tuple(tuple(size) for size in values["sizes"])
+    values |= {key: tuple(values[key]) for key in ("nproc", "executors", "writing") if key in values}
+    return Sweep(name=name, **values)

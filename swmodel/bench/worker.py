@@ -1,0 +1,62 @@
+"""One process of a row: measures what its task says and lets rank 0 send the result as a line.
+
+Started by `start.run`, alone or under mpiexec. A task is {"row": ..., "do": "measure" or "answer", ...}.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+
+from .. import environment, progress
+from .rows import Row
+
+#: Environment of mpiexec (MPICH, MVAPICH), mpirun (Open MPI) and srun: the number of a rank on its node.
+LOCAL_RANK = ("MPI_LOCALRANKID", "MV2_COMM_WORLD_LOCAL_RANK", "OMPI_COMM_WORLD_LOCAL_RANK", "SLURM_LOCALID")
+
+
+def main(text: str):
+    """Do the task given as JSON."""
+    task = json.loads(text)
+    row, place = Row(**task.pop("row")), environment.world()
+    if row.platform == "gpu" and place is not None:
+        choose_device(os.environ)
+    environment.prepare(place=place)
+    result = act(row, task)
+    if place is None or place.rank == 0:
+        progress.send(result)
+
+
+def choose_device(environ):
+    """Let a rank see one GPU of those the user lets it see: that of its number on its node."""
+    local = next((int(environ[name]) for name in LOCAL_RANK if name in environ), 0)
+    visible = [name for name in environ.get("CUDA_VISIBLE_DEVICES", "").split(",") if name]
+    environ["CUDA_VISIBLE_DEVICES"] = visible[local % len(visible)] if visible else str(local)
+
+
+def act(row: Row, task: dict) -> dict:
+    """The result of a task, JSON values; the same on all ranks."""
+    if task["do"] == "answer":
+        from .answers import write_answer
+
+        return write_answer(row, task["answer"])
+    if task["do"] == "devices":
+        from .device import describe_gpus
+
+        return describe_gpus()
+    if task["do"] == "triad":
+        from .device import bandwidth
+
+        return bandwidth(task["elements"], task["passes"])
+    if row.measure == "halo":
+        from .exchange import measure
+    elif row.measure == "output":
+        from .writing import measure
+    else:
+        from .stepping import measure
+    return measure(row, task)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])

@@ -1,0 +1,130 @@
+"""`swmodel bench`: a table of speeds like the published one, sweeps, reports and comparisons."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+SWEEPS = {
+    "table": "The published benchmark on this machine, beside the published numbers.",
+    "strong": "One grid on more and more processes.",
+    "weak": "As many cells for each process, on more and more processes.",
+    "sizes": "Speed against grid size, from the caches to memory.",
+    "halo": "The exchange of halos alone, by grid and number of processes.",
+    "output": "What writing costs.",
+    "start": "Time to the first step, and what it is spent on.",
+}
+
+
+class Words(click.ParamType):
+    """A list of positive whole numbers: 1,2,4."""
+
+    name = "N,N,..."
+
+    def convert(self, value, param, ctx):
+        if isinstance(value, tuple):
+            return value
+        numbers = tuple(int(word) if word.strip().isdigit() else 0 for word in value.split(","))
+        if not all(numbers):
+            self.fail(f"{value}: must be whole numbers above 0 with commas between, such as 1,2,4", param, ctx)
+        return tuple(dict.fromkeys(numbers))
+
+
+class Size(click.ParamType):
+    """A grid: 3600x1800."""
+
+    name = "NXxNY"
+
+    def convert(self, value, param, ctx):
+        if isinstance(value, tuple):
+            return value
+        words = value.lower().split("x")
+        if len(words) != 2 or not all(word.isdigit() and int(word) for word in words):
+            self.fail(f"{value}: must be columns x rows, such as 3600x1800", param, ctx)
+        return tuple(map(int, words))
+
+
+@click.group()
+def bench():
+    """Measure how fast the model is here.
+
+    \b
+    swmodel bench table                    the published table, on this machine
+    swmodel bench table --quick            the same in a minute, on a small grid
+    swmodel bench report DIR...            one table and figures of several machines
+    swmodel bench compare OLD NEW          what became faster or slower
+    """
+
+
+def sweep_options(command):
+    """The options that all sweeps have."""
+    options = (
+        click.option("--quick", is_flag=True, help="A small size, under a minute."),
+        click.option(
+            "--executor",
+            "executors",
+            metavar="NAME",
+            multiple=True,
+            help="Executor, or all; may be repeated.  [fastest]",
+        ),
+        click.option("--nproc", type=Words(), help="Numbers of processes."),
+        click.option(
+            "--size", "sizes", type=Size(), multiple=True, help="Grid, in place of the sweep's; may be repeated."
+        ),
+        click.option("--oversubscribe", is_flag=True, help="Also more processes than cores; these rows are marked."),
+        click.option("--steps", type=click.IntRange(min=2), metavar="N", help="Steps of a sample."),
+        click.option("--rounds", type=click.IntRange(min=1), metavar="N", help="Samples of each row."),
+        click.option("-o", "--output", type=click.Path(path_type=Path), metavar="DIR", help="Folder of the results."),
+        click.option("--resume", is_flag=True, help="Go on with an interrupted sweep: finished samples stay."),
+        click.option("--force", is_flag=True, help="Replace the results that are in the folder."),
+        click.option("--label", metavar="TEXT", help="Name of this machine in reports.  [its processor]"),
+        click.option(
+            "--launcher", metavar="COMMAND", default="", help='What starts processes in place of mpiexec, as "srun".'
+        ),
+    )
+    for option in reversed(options):
+        command = option(command)
+    return command
+
+
+def add_sweep(name: str, text: str):
+    """Add the command of a sweep."""
+
+    @sweep_options
+    def command(**options):
+        from ..bench.session import run_sweep
+
+        click.get_current_context().exit(run_sweep(name, **options))
+
+    bench.command(name, help=text)(command)
+
+
+for sweep, text in SWEEPS.items():
+    add_sweep(sweep, text)
+
+
+@bench.command()
+@click.argument("files", metavar="FILE|DIR...", nargs=-1, required=True, type=click.Path(path_type=Path))
+@click.option(
+    "-o", "--output", type=click.Path(path_type=Path), metavar="DIR", help="Folder for report.md and figures."
+)
+def report(files, output):
+    """Combine results, of several machines or sweeps, into one table and one set of figures."""
+    from ..bench.session import write_report
+
+    text, written = write_report(files, output)
+    click.echo(text)
+    for path in written:
+        click.echo(f"Wrote {path}")
+
+
+@bench.command()
+@click.argument("old", metavar="OLD", type=click.Path(path_type=Path))
+@click.argument("new", metavar="NEW", type=click.Path(path_type=Path))
+def compare(old, new):
+    """Medians and spread of two results, and which differences exceed the noise."""
+    from ..bench.compare import report as compared
+    from ..bench.results import read
+
+    click.echo(compared(read(old), read(new)))

@@ -1,0 +1,112 @@
+"""The quick size of every sweep, as users run it: rows measured on one and two processes, right, recorded, drawn."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+
+#: The figures of each sweep.
+FIGURES = {
+    "table": ("speedup", "roofline"),
+    "strong": ("strong",),
+    "weak": ("weak",),
+    "sizes": ("sizes",),
+    "halo": ("halo",),
+    "output": ("output",),
+    "start": ("start",),
+}
+
+
+def bench(folder, *words):
+    """Run `swmodel bench` in the folder."""
+    line = [sys.executable, str(ROOT / "cli.py"), "bench", *words]
+    return subprocess.run(
+        line, cwd=folder, env=os.environ | {"NPROC": "1"}, capture_output=True, text=True, timeout=300
+    )
+
+
+@pytest.mark.parametrize("name", FIGURES)
+def test_quick_sweeps(tmp_path, name):
+    done = bench(tmp_path, name, "--quick", "--oversubscribe", "--executor", "xla")
+    assert done.returncode == 0, done.stdout + done.stderr
+    folder = tmp_path / "outputs" / f"bench-{name}-quick"
+    files = {f"{figure}.{kind}" for figure in FIGURES[name] for kind in ("png", "pdf")}
+    assert {path.name for path in folder.iterdir()} == {"results.json", "table.md"} | files
+    text = (folder / "results.json").read_text()
+    record = json.loads(text)
+    assert str(Path.home()) not in text.replace(record["command"], "")
+    assert [entry["state"] for entry in record["rows"]] == ["ok"] * len(record["rows"])
+    assert record["bandwidth"][0]["gigabytes_per_second"] > 0
+    for entry in record["rows"]:
+        assert max(entry.get("differences", {"h": 0}).values()) <= 64
+        two = entry["row"]["nproc"] == 2
+        assert entry["launch"]["command"].startswith("mpiexec -n 2" if two else "python")
+        if entry["row"]["measure"] in ("model", "halo"):
+            layout = entry["launch"]["layout"]
+            side = entry["row"]["ny"] if layout == [1, 2] else entry["row"]["nx"]
+            assert entry["traffic"]["messages"] == (2 if two else 0)
+            corners = 2 if layout == [2, 1] else 0
+            assert entry["traffic"]["bytes"] == (2 * 3 * 4 * (side + corners) if two else 0)
+    assert (folder / "table.md").read_text() in done.stdout
+
+
+def test_a_finished_sweep_resumes_without_measuring(tmp_path):
+    words = ["halo", "--quick", "--oversubscribe", "--size", "90x45"]
+    assert bench(tmp_path, *words).returncode == 0
+    refused = bench(tmp_path, *words)
+    assert (refused.returncode, "give --resume to go on" in refused.stderr) == (2, True)
+    again = bench(tmp_path, *words, "--resume")
+    assert again.returncode == 0, again.stderr
+    assert "per step" not in again.stdout
+
+
+def test_a_row_whose_program_breaks_is_a_failed_row_with_its_reason(tmp_path):
+    done = bench(tmp_path, "halo", "--quick", "--oversubscribe", "--launcher", "false")
+    assert done.returncode == 3
+    assert "FAILED, did not run: ended with exit code 1" in done.stdout
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_an_interrupt_ends_the_ranks_and_keeps_the_samples(tmp_path, number):
+    line = [sys.executable, str(ROOT / "cli.py"), "bench", "halo", "--quick", "--oversubscribe", "--rounds", "50"]
+    sweep = subprocess.Popen(
+        line,
+        cwd=tmp_path,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
+    )
+    while not sweep.stdout.readline().startswith("[1/50] xla, 2 processes, 90"):
+        assert sweep.poll() is None
+    time.sleep(0.5)
+    sweep.send_signal(number)
+    _, errors = sweep.communicate(timeout=60)
+    assert (sweep.returncode, "Stopped by the user" in errors) == (75, True)
+    folder = tmp_path / "outputs/bench-halo-quick"
+    assert len(json.loads((folder / "results.json").read_text())["rows"][0]["samples"]) >= 1
+    until = time.monotonic() + 20
+    while time.monotonic() < until and (left := ranks_in(tmp_path)):
+        time.sleep(0.2)
+    assert not left
+
+
+def ranks_in(folder) -> list[str]:
+    """Processes that work in the folder."""
+    found = []
+    for process in Path("/proc").glob("[0-9]*"):
+        try:
+            if (process / "cwd").resolve() == folder.resolve():
+                found.append((process / "cmdline").read_text())
+        except OSError:
+            continue
+    return found

@@ -1,0 +1,53 @@
+"""A record of a sweep with times made up, for tests of what is made of samples."""
+
+from swmodel.bench import results
+from swmodel.bench.rows import make_rows
+from swmodel.bench.sweeps import definition
+
+MACHINE = {
+    "cpu": "Test",
+    "cores": 1,
+    "memory_bytes": 2**34,
+    "system": "Linux",
+    "python": "3.11",
+    "versions": {},
+    "revision": "abc",
+    "caches_bytes": {"L2": 2**21},
+    "gpus": [],
+}
+
+
+def make_record(sweep="table", cores=1, times=(), steps=(), wrong=(), size=(3600, 1800), bandwidth=50.0, noise=(1.0,)):
+    """A finished record of the xla executor.
+
+    Args:
+        times: seconds of a step, by "reference", "xla-t1" (one core) or number of processes; other rows are left out.
+        steps: steps timed where not 500, by the same keys.
+        wrong: keys of rows with a wrong answer.
+        noise: what the time of each sample is multiplied by.
+    """
+    chosen = definition(sweep, executors=("xla",), sizes=(size,), rounds=len(noise))
+    made, skipped = make_rows(chosen, cores, oversubscribe=False)
+    times, steps = dict(times), dict(steps)
+    kept = [row for row in made if key_of(row, sweep) in times]
+    more = {"quick": False, "label": "Test", "busy": None, "gpu_bandwidth": None}
+    record = results.new(chosen, kept, skipped, MACHINE | {"cores": cores}, "swmodel bench", **more)
+    record["bandwidth"] = [{"gigabytes_per_second": bandwidth, "by": "nothing"}]
+    record["peak"] = {"gigaflops": 200.0, "by": "nothing"}
+    for entry, row in zip(record["rows"], kept, strict=True):
+        key = key_of(row, sweep)
+        if key in wrong:
+            entry |= {"state": results.FAILED, "reason": "wrong answer at this size"}
+            continue
+        n = steps.get(key, 500)
+        sample = {"steps": n, "first_step_seconds": 2.0, "memory_bytes": 5e8, "load_before": 0.0}
+        entry["samples"] = [sample | {"seconds": times[key] * n * factor} for factor in noise]
+        entry |= {"state": results.OK, "launch": {"threads_of_a_rank": max(1, cores // row.nproc), "mpi": "MPI"}}
+    return record
+
+
+def key_of(row, sweep="table"):
+    """The key of a row in the arguments of `make_record`."""
+    if row.executor == "reference":
+        return "reference"
+    return "xla-t1" if row.threads == 1 and sweep != "weak" else row.nproc
