@@ -14,7 +14,7 @@ from ..scheme import scheme_of
 from ..transport import connect
 from . import traffic
 from .answers import configuration
-from .device import largest, launched, memory_bytes
+from .device import largest, launched
 from .rows import Row
 
 #: h, u, v travel together.
@@ -52,7 +52,7 @@ def measure(row: Row, task: dict) -> dict:
     while (elapsed := exchange(n)) < WARM:
         n *= 4
     n = task["steps"] or transport.broadcast(max(16, int(row.seconds * n / elapsed)))
-    sample = {"compile_seconds": first, "steps": n, "seconds": exchange(n), "memory_bytes": memory_bytes(row)}
+    sample = {"compile_seconds": first, "steps": n, "seconds": exchange(n)}
     sample["first_step_seconds"] = largest(arrived - task["launched"], transport) + first
     counted = traffic.count(exchange, dtype.itemsize) if task["check"] and transport.size > 1 else None
     result = {"sample": sample, "launch": launched(transport)}

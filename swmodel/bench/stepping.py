@@ -32,12 +32,8 @@ def measure(row: Row, task: dict) -> dict:
     first = time.time()
     advance(simulation, answers.STEPS - 1)
     transport = simulation.transport
-    sample = {
-        "start_seconds": largest(arrived - task["launched"], transport),
-        "build_seconds": largest(built - arrived - simulation.compile_seconds, transport),
-        "compile_seconds": largest(simulation.compile_seconds, transport),
-        "first_step_seconds": largest(first - task["launched"], transport),
-    }
+    sample = start_seconds(task["launched"], (arrived, built - simulation.compile_seconds, built, first), transport)
+    sample["memory_bytes"] = largest(memory_bytes(row), transport)  # before the check, which needs more than the steps
     found = answers.differences(simulation.state, expected(simulation, task["answer"]), transport.reduce)
     problem = answers.verdict(found, "at this size")
     if not problem and row.measure == "model":
@@ -46,12 +42,25 @@ def measure(row: Row, task: dict) -> dict:
         sample |= {"warm_up_steps": warm, "steps": n, "seconds": advance(simulation, n)}
         simulation.check()
     result = {"sample": sample, "differences": found, "launch": launched(transport)}
-    sample["memory_bytes"] = largest(memory_bytes(row), transport)
     if not problem and task["check"]:
         result["traffic"] = exchanged(simulation, row)
         result["differences_small"] = small = check_small(row)
         problem = answers.verdict(small, "in double precision")
     return {"state": "failed", "reason": problem, **result} if problem else {"state": "ok", **result}
+
+
+def start_seconds(launched: float, ends: tuple[float, ...], transport) -> dict[str, float]:
+    """The parts of the way to the first step, s, from the times when imports, fields, compilation and step ended.
+
+    Each part ends when the slowest process has ended it, so that the parts together are the whole.
+    """
+    start, build, compiled, first = (largest(end - launched, transport) for end in ends)
+    return {
+        "start_seconds": start,
+        "build_seconds": build - start,
+        "compile_seconds": compiled - build,
+        "first_step_seconds": first,
+    }
 
 
 def expected(simulation, path: str) -> np.ndarray:

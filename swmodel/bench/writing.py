@@ -11,7 +11,7 @@ import numpy as np
 import swmodel
 
 from . import answers
-from .device import largest, launched, memory_bytes
+from .device import largest, launched
 from .rows import Row
 from .stepping import advance, expected
 
@@ -49,7 +49,6 @@ def measure(row: Row, task: dict) -> dict:
         "seconds": seconds,
         "step_seconds": largest(simulation.loop_seconds, transport),
         "written_bytes": int(transport.reduce(np.asarray(written), "max")),
-        "memory_bytes": largest(memory_bytes(row), transport),
         "first_step_seconds": None,
     }
     return {"state": "ok", "sample": sample, "differences": found, "launch": launched(transport)}
