@@ -8,13 +8,13 @@ from process to process, such as where its pages lie. Each sample also times the
 
 from __future__ import annotations
 
-import os
 import shutil
 from collections.abc import Callable
 from pathlib import Path
 
+from ..environment import cores, has_gpu
 from ..errors import SetupError
-from . import results, start, triad
+from . import others, results, start, triad
 from .rows import Row
 
 #: Folder, beside the results, of the reference's answers while a sweep runs.
@@ -52,9 +52,9 @@ def measure(record: dict, folder: Path, launcher: str = "", say: Callable[[str],
 def add_sample(entry: dict, rounds: int, answers: Path, launcher: str):
     """Take one sample of a row; the row fails with its reason if there is none, or if the answer is wrong."""
     row = results.row_of(entry)
-    before = entry["samples"]
-    task = {"do": "measure", "check": not before, "steps": before[0].get("steps") if before else None}
-    load = os.getloadavg()[0]
+    samples = entry["samples"]
+    task = {"do": "measure", "check": not samples, "steps": samples[0].get("steps") if samples else None}
+    begin = others.read()
     try:
         if row.measure != "halo":
             task["answer"] = str(answer_of(row, answers))
@@ -63,14 +63,15 @@ def add_sample(entry: dict, rounds: int, answers: Path, launcher: str):
         found = {"state": results.FAILED, "reason": str(error)}
     except start.WorkerError as error:
         found = {"state": results.FAILED, "reason": f"did not run: {error}"}
+    taken = others.share(begin, others.read(), cores())
     sample, state = found.pop("sample", None), found.pop("state")
     entry |= {name: value for name, value in found.items() if value is not None}
     entry["launch"] = entry.get("launch", {}) | {"command": start.shown(row.nproc, launcher)}
     if state == results.FAILED:
         entry |= {"state": results.FAILED, "samples": []}  # a wrong answer has no time
         return
-    before.append(sample | {"load_before": load})
-    if len(before) == rounds:
+    samples.append(sample | {"others": taken})
+    if len(samples) == rounds:
         entry["state"] = results.OK
 
 
@@ -91,13 +92,14 @@ def progress(entry: dict) -> str:
     sample = entry["samples"][-1]
     if "seconds" not in sample:
         return f"{label}: first step after {sample['first_step_seconds']:.2f} s"
-    return f"{label}: {1e3 * sample['seconds'] / sample['steps']:.4g} ms per step ({sample['steps']} steps)"
+    each, steps = sample["seconds"] / sample["steps"], sample["steps"]
+    if entry["row"]["measure"] == "halo":
+        return f"{label}: {1e6 * each:.4g} µs per exchange ({steps} exchanges)"
+    return f"{label}: {1e3 * each:.4g} ms per step ({steps} steps)"
 
 
 def probe_gpus() -> dict:
     """The GPUs that JAX sees, {"gpus": [names], "bandwidth": ...}; none where it cannot be asked."""
-    from ..environment import has_gpu
-
     if not has_gpu():
         return {"gpus": [], "bandwidth": None}
     try:

@@ -10,8 +10,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from statistics import median
 
-from .numbers import numbers
-from .tables import markdown
+from .markdown import markdown, percent
+from .numbers import numbers, spread
 
 #: Samples below which nothing is said about noise.
 FEWEST = 3
@@ -43,12 +43,7 @@ class Change:
 def exceeds_noise(old: tuple[float, ...], new: tuple[float, ...]) -> bool:
     """Whether the samples are apart, and their medians by more than the larger spread."""
     apart = max(old) < min(new) or max(new) < min(old)
-    return apart and abs(median(new) - median(old)) > max(spread(old), spread(new))
-
-
-def spread(samples: tuple[float, ...]) -> float:
-    """Largest less smallest sample."""
-    return max(samples) - min(samples)
+    return apart and abs(median(new) - median(old)) > max(max(samples) - min(samples) for samples in (old, new))
 
 
 def times(record: dict) -> dict[str, tuple[str, tuple[float, ...]]]:
@@ -74,12 +69,14 @@ def report(old: dict, new: dict) -> str:
             f"{1e3 * median(change.old):.4g}",
             f"{1e3 * median(change.new):.4g}",
             f"{change.ratio:.3f}",
-            *(f"{100 * spread(samples) / median(samples):.1f} %" for samples in (change.old, change.new)),
+            *(percent(spread(samples)) for samples in (change.old, change.new)),
             change.verdict,
         ]
         for change in both
     ]
     text = markdown(heads, lines) if lines else "The two results have no finished row in common.\n"
+    if old["sweep"] != new["sweep"]:
+        text += f"\nOther sweeps: {old['sweep']} and {new['sweep']}."
     text += "".join(f"\nIn one of the two alone: {label}" for label in alone)
     if old["machine"]["cpu"] != new["machine"]["cpu"]:
         text += f"\nOther machines: {old['machine']['cpu']} and {new['machine']['cpu']}."

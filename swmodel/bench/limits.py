@@ -9,6 +9,7 @@ import numpy as np
 
 from ..environment import cores
 from ..errors import UsageError
+from .markdown import gib
 from .rows import Row
 
 #: Arrays of the whole grid that all processes hold at their peak, measured at 1800 x 900 with up to two ranks; of other
@@ -51,11 +52,6 @@ def shortage(row: Row, free: int) -> str | None:
     if needed <= USABLE * free:
         return None
     return f"{row.label}: needs about {gib(needed)} of memory; {gib(free)} are free"
-
-
-def gib(size: float) -> str:
-    """Bytes as "3.2 GiB"."""
-    return f"{size / 2**30:.3g} GiB"
 
 
 def fitting(rows: list[Row], free: int, strict: bool) -> tuple[list[Row], list[str]]:

@@ -9,7 +9,7 @@ import numpy as np
 
 from .results import entries, row_of
 from .rows import Row
-from .sweeps import published_row
+from .sweeps import published, published_row
 
 #: Numbers that an AB2 step must move for each cell: h, u, v and their last tendencies, each read and written.
 FLOATS_PER_CELL = 12
@@ -45,9 +45,9 @@ class Numbers:
         return median(self.seconds)
 
     @property
-    def spread(self) -> float:
-        """Largest less smallest sample, as a part of the median."""
-        return (max(self.seconds) - min(self.seconds)) / self.step
+    def spread(self) -> float | None:
+        """Spread of the seconds of a step."""
+        return spread(self.seconds)
 
     @property
     def rate(self) -> float:
@@ -71,11 +71,31 @@ class Numbers:
         return max((sample.get("memory_bytes") or 0 for sample in self.entry["samples"]), default=0) or None
 
     @property
+    def start_parts(self) -> tuple[float, ...]:
+        """Median seconds of the way to the first step's end: imports, MPI and fields, compilation, one step."""
+        samples = self.entry["samples"]
+        parts = [[sample[f"{name}_seconds"] for name in ("start", "build", "compile")] for sample in samples]
+        steps = [sample["first_step_seconds"] - sum(part) for sample, part in zip(samples, parts, strict=True)]
+        return (*map(median, zip(*parts, strict=True)), max(0.0, median(steps)))
+
+    @property
     def published(self) -> dict | None:
-        """The published row beside this one: the reference's, or that of as many processes with all their cores."""
+        """The published row beside this one: the reference's, or that of as many processes with all their cores.
+
+        Only the published problem, its grid and precision, has one.
+        """
+        there = published()
+        problem = ("model", there["nx"], there["ny"], there["dtype"])
+        if (self.row.measure, self.row.nx, self.row.ny, self.row.dtype) != problem:
+            return None
         if self.row.executor == "reference":
             return published_row("numpy", 1)
         return None if self.row.threads else published_row(self.row.platform, self.row.nproc)
+
+
+def spread(samples: tuple[float, ...]) -> float | None:
+    """Largest less smallest sample, as a part of the median; None for a single one."""
+    return (max(samples) - min(samples)) / median(samples) if len(samples) > 1 else None
 
 
 def bytes_per_cell(dtype: str) -> int:
@@ -83,10 +103,11 @@ def bytes_per_cell(dtype: str) -> int:
     return FLOATS_PER_CELL * np.dtype(dtype).itemsize
 
 
-def bandwidth(record: dict, platform: str = "cpu") -> float | None:
-    """Median of the measured bandwidth, GB/s."""
+def bandwidth(record: dict, platform: str = "cpu", devices: int = 1) -> float | None:
+    """Median of the measured bandwidth, GB/s: of all cores, or of so many GPUs, which are taken to be alike."""
     if platform == "gpu":
-        return (record.get("gpu_bandwidth") or {}).get("gigabytes_per_second")
+        measured = record.get("gpu_bandwidth")
+        return measured and devices * measured["gigabytes_per_second"]
     return median(one["gigabytes_per_second"] for one in record["bandwidth"]) if record["bandwidth"] else None
 
 
@@ -123,7 +144,7 @@ def compared(one: Numbers, found: list[Numbers], record: dict) -> Numbers:
     if not one.seconds or one.row.measure != "model":
         return one
     reference = next((other for other in found if other.row.executor == "reference" and same_grid(one, other)), None)
-    limit = bandwidth(record, one.row.platform)
+    limit = bandwidth(record, one.row.platform, one.row.nproc)
     return Numbers(
         one.row,
         one.entry,

@@ -65,17 +65,19 @@ def read(path) -> dict:
 
 
 def resumed(folder, fresh: dict) -> dict:
-    """The record in the folder, to go on with: finished rows stay, failed rows are tried again.
+    """The record in the folder, to go on with: samples stay, failed rows are tried again, more rounds may be wanted.
 
     Raises:
         UsageError: it holds another sweep, other rows or another machine's numbers.
         FilesError: it holds none.
     """
     record = read(folder)
+    wanted, had = fresh["definition"], record["definition"]
     differing = [
         what
         for what, here, there in (
-            ("sweep", fresh["definition"], record["definition"]),
+            ("sweep", wanted["name"], had["name"]),
+            *((name, wanted[name], had.get(name)) for name in wanted if name not in ("name", "rounds", "title")),
             ("rows", *([row["key"] for row in one["rows"]] for one in (fresh, record))),
             ("processor", fresh["machine"]["cpu"], record["machine"]["cpu"]),
             ("revision of the program", fresh["machine"]["revision"], record["machine"]["revision"]),
@@ -84,10 +86,12 @@ def resumed(folder, fresh: dict) -> dict:
     ]
     if differing:
         raise UsageError(f"{folder}: cannot go on, another {', '.join(differing)}; start anew in another --output")
+    had["rounds"] = max(wanted["rounds"], had["rounds"])
     for entry in record["rows"]:
         if entry["state"] == FAILED:
-            entry |= {"state": PENDING, "samples": []}
+            entry["samples"] = []
             entry.pop("reason", None)
+        entry["state"] = OK if len(entry["samples"]) == had["rounds"] else PENDING
     return record
 
 

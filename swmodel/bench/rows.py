@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import typing
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 
 from ..config import load, resolve
 from ..config.errors import suggest
@@ -13,6 +13,8 @@ from .sweeps import Sweep
 
 #: Executors that compute on the CPU alone; where no other is asked for, rows on GPUs are those of xla.
 CPU_ONLY = ("reference", "native")
+#: Ways of writing in words; a number is the steps between snapshots.
+WRITING = {"none": ", no files", "ends": ", first and last state"}
 
 
 @dataclass(frozen=True)
@@ -56,10 +58,12 @@ class Row:
         processes = "1 process" if self.nproc == 1 else f"{self.nproc} processes"
         cores = f", {'1 core' if self.threads == 1 else f'{self.threads} cores'} each" if self.threads else ""
         place = " (GPU)" if self.platform == "gpu" else ""
-        writing = {None: "", "none": ", no files", "ends": ", first and last state"}.get(
-            self.writing, f", every {self.writing} steps"
-        )
+        writing = "" if self.writing is None else WRITING.get(self.writing, f", every {self.writing} steps")
         return f"{self.executor}{place}, {processes}{cores}, {self.nx} x {self.ny}{writing}"
+
+    def writes(self, writing) -> Row:
+        """The row with another way of writing."""
+        return replace(self, writing=writing)
 
     def as_json(self) -> dict:
         """The row as a dict of JSON values."""
@@ -95,7 +99,7 @@ def make_rows(sweep: Sweep, cores: int, gpus: int = 0, oversubscribe: bool = Fal
     """The rows of a sweep on a machine of so many cores and GPUs, and a line for each kind of row left out."""
     rows, skipped = [], []
     computing = [name for name in sweep.executors if name != "reference"]
-    reference = sweep.reference or "reference" in sweep.executors
+    reference = sweep.measure != "halo" and (sweep.reference or "reference" in sweep.executors)
     several = [n for n in sweep.nproc if n * (sweep.threads or 1) > cores]
     if several and not oversubscribe:
         numbers = ", ".join(map(str, several))
@@ -103,6 +107,9 @@ def make_rows(sweep: Sweep, cores: int, gpus: int = 0, oversubscribe: bool = Fal
             f"{numbers} processes: more than the {cores} cores here; --oversubscribe measures them all the same"
         )
     allowed = [n for n in sweep.nproc if oversubscribe or n not in several]
+    if sweep.measure == "halo" and 1 in allowed:
+        skipped.append("1 process: exchanges nothing")
+        allowed.remove(1)
     for nx, ny in sweep.sizes:
         if reference:
             rows.append(row(sweep, "reference", 1, nx, ny))
@@ -130,7 +137,7 @@ def row(sweep: Sweep, executor: str, nproc: int, nx: int, ny: int, **values) -> 
 
 def with_writing(one: Row, sweep: Sweep) -> list[Row]:
     """The row once for each way of writing, if the sweep is about that."""
-    return [Row(**one.as_json() | {"writing": writing}) for writing in sweep.writing or (None,)]
+    return [one.writes(writing) for writing in sweep.writing or (None,)]
 
 
 def grown(nx: int, ny: int, n: int) -> tuple[int, int]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shlex
+import shutil
 import signal
 import sys
 from pathlib import Path
@@ -13,13 +14,11 @@ import click
 from ..environment import cores, has_gpu, world
 from ..errors import FilesError, NumericalError, SetupError, UsageError
 from ..launch import find_mpiexec
-from . import campaign, machine, results, tables
+from . import campaign, machine, others, results, tables
 from .limits import all_cores, bytes_free, fitting
+from .markdown import percent
 from .rows import choose, make_rows
 from .sweeps import definition
-
-#: Load of the machine, in programs that run, above which times are called disturbed.
-BUSY = 0.5
 
 
 def run_sweep(name, *, quick, oversubscribe, output, resume, force, label, launcher, **chosen) -> int:
@@ -44,8 +43,8 @@ def run_sweep(name, *, quick, oversubscribe, output, resume, force, label, launc
     rows, skipped = make_rows(sweep, all_cores(), len(probed["gpus"]), oversubscribe)
     if not rows:
         raise UsageError("\n".join([*skipped, "no row is left; give --nproc or --oversubscribe"]))
-    if not launcher and any(row.nproc > 1 for row in rows):
-        find_mpiexec()
+    if any(row.nproc > 1 for row in rows):
+        look_for(launcher)
     rows, too_large = fitting(rows, bytes_free(), strict=bool(chosen["sizes"]))
     described = machine.describe() | {"gpus": probed["gpus"]}
     record = results.new(
@@ -56,7 +55,6 @@ def run_sweep(name, *, quick, oversubscribe, output, resume, force, label, launc
         shlex.join(["swmodel", *sys.argv[1:]]),
         quick=quick,
         label=label or default_label(described),
-        busy=busy(),
         gpu_bandwidth=probed["bandwidth"],
     )
     if resume:
@@ -89,17 +87,29 @@ def look(folder: Path, resume: bool, force: bool):
         raise FilesError(f"{folder} cannot be written: no permission")
 
 
+def look_for(launcher: str):
+    """Whether there is what starts several processes.
+
+    Raises:
+        UsageError: `launcher` is no command, or there is no such program.
+        SetupError: MPI is missing.
+    """
+    if not launcher:
+        find_mpiexec()
+        return
+    try:
+        words = shlex.split(launcher)
+    except ValueError as error:
+        raise UsageError(f"--launcher {launcher}: {error}") from None
+    if not words or shutil.which(words[0]) is None:
+        raise UsageError(f"--launcher {launcher}: there is no such program")
+
+
 def default_label(described: dict) -> str:
     """The name of a machine: processor, cores, GPUs."""
     cpu = described["cpu"].replace("(R)", "").replace("(TM)", "").replace(" Processor", "").strip()
     gpus = f", {len(described['gpus'])} x {described['gpus'][0]}" if described["gpus"] else ""
     return f"{cpu}, {described['cores']} cores{gpus}"
-
-
-def busy() -> float | None:
-    """The load of the machine, if other programs run; None else."""
-    load = os.getloadavg()[0]
-    return load if load > BUSY * max(1, cores()) / 2 else None
 
 
 def announce(record: dict, folder: Path):
@@ -109,13 +119,14 @@ def announce(record: dict, folder: Path):
     click.echo(f"{record['definition']['title']}: {len(record['rows'])} rows, {samples} each, into {folder}")
     for line in record["skipped"]:
         click.echo(f"skipped: {line}")
-    if record["busy"]:
-        click.echo(f"Other programs are running (load {record['busy']:.1f}): times will be disturbed", err=True)
+    taken = others.now(cores())
+    if taken is not None and taken > others.DISTURBED:
+        click.echo(f"Other programs take {percent(taken)} of the cores: times will be disturbed", err=True)
 
 
 def finish(record: dict, folder: Path) -> list[Path]:
     """Write table.md and the figures of the rows that are finished; the files."""
-    from .plots import draw
+    from .figures import draw
 
     table = Path(folder) / "table.md"
     table.write_text(tables.report([record]))
@@ -136,7 +147,8 @@ def write_report(files, output) -> tuple[str, list[Path]]:
     Raises:
         FilesError: a file is no result, or the folder cannot be written.
     """
-    records = [results.read(path) for path in files]
+    named = {Path(path, results.NAME if Path(path).is_dir() else "").resolve(): path for path in files}
+    records = [results.read(path) for path in named.values()]
     text = tables.report(records)
     if output is None:
         return text, []
@@ -145,6 +157,6 @@ def write_report(files, output) -> tuple[str, list[Path]]:
         (output / "report.md").write_text(text)
     except OSError as error:
         raise FilesError(f"{output} cannot be written: {error.strerror}") from error
-    from .plots import draw
+    from .figures import draw
 
     return text, [output / "report.md", *draw(records, output)]

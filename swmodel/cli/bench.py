@@ -7,11 +7,11 @@ from pathlib import Path
 import click
 
 SWEEPS = {
-    "table": "The published benchmark on this machine, beside the published numbers.",
+    "table": "The published benchmark, beside the published numbers.",
     "strong": "One grid on more and more processes.",
     "weak": "As many cells for each process, on more and more processes.",
-    "sizes": "Speed against grid size, from the caches to memory.",
-    "halo": "The exchange of halos alone, by grid and number of processes.",
+    "sizes": "Speed against grid size, caches to memory.",
+    "halo": "The exchange of halos alone.",
     "output": "What writing costs.",
     "start": "Time to the first step, and what it is spent on.",
 }
@@ -70,7 +70,12 @@ def sweep_options(command):
         ),
         click.option("--nproc", type=Words(), help="Numbers of processes."),
         click.option(
-            "--size", "sizes", type=Size(), multiple=True, help="Grid, in place of the sweep's; may be repeated."
+            "--size",
+            "sizes",
+            type=Size(),
+            metavar="NXxNY",
+            multiple=True,
+            help="Grid in place of the sweep's; repeatable.",
         ),
         click.option("--oversubscribe", is_flag=True, help="Also more processes than cores; these rows are marked."),
         click.option("--steps", type=click.IntRange(min=2), metavar="N", help="Steps of a sample."),
@@ -110,7 +115,10 @@ for sweep, text in SWEEPS.items():
     "-o", "--output", type=click.Path(path_type=Path), metavar="DIR", help="Folder for report.md and figures."
 )
 def report(files, output):
-    """Combine results, of several machines or sweeps, into one table and one set of figures."""
+    """One table and figures of several results.
+
+    They may be of several machines and of several sweeps.
+    """
     from ..bench.session import write_report
 
     text, written = write_report(files, output)
@@ -123,7 +131,10 @@ def report(files, output):
 @click.argument("old", metavar="OLD", type=click.Path(path_type=Path))
 @click.argument("new", metavar="NEW", type=click.Path(path_type=Path))
 def compare(old, new):
-    """Medians and spread of two results, and which differences exceed the noise."""
+    """What became faster or slower.
+
+    Medians and spread of two results, and which differences exceed the noise.
+    """
     from ..bench.compare import report as compared
     from ..bench.results import read
 

@@ -30,7 +30,7 @@ def make_record(sweep="table", cores=1, times=(), steps=(), wrong=(), size=(3600
     made, skipped = make_rows(chosen, cores, oversubscribe=False)
     times, steps = dict(times), dict(steps)
     kept = [row for row in made if key_of(row, sweep) in times]
-    more = {"quick": False, "label": "Test", "busy": None, "gpu_bandwidth": None}
+    more = {"quick": False, "label": "Test", "gpu_bandwidth": None}
     record = results.new(chosen, kept, skipped, MACHINE | {"cores": cores}, "swmodel bench", **more)
     record["bandwidth"] = [{"gigabytes_per_second": bandwidth, "by": "nothing"}]
     record["peak"] = {"gigaflops": 200.0, "by": "nothing"}
@@ -40,7 +40,7 @@ def make_record(sweep="table", cores=1, times=(), steps=(), wrong=(), size=(3600
             entry |= {"state": results.FAILED, "reason": "wrong answer at this size"}
             continue
         n = steps.get(key, 500)
-        sample = {"steps": n, "first_step_seconds": 2.0, "memory_bytes": 5e8, "load_before": 0.0}
+        sample = {"steps": n, "first_step_seconds": 2.0, "memory_bytes": 5e8, "others": 0.0}
         entry["samples"] = [sample | {"seconds": times[key] * n * factor} for factor in noise]
         entry |= {"state": results.OK, "launch": {"threads_of_a_rank": max(1, cores // row.nproc), "mpi": "MPI"}}
     return record

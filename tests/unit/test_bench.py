@@ -8,9 +8,9 @@ from support.bench_record import make_record
 
 from swmodel.bench import limits, rows, sweeps
 from swmodel.bench.answers import TOLERANCE, differences, verdict
+from swmodel.bench.figures.roofline import FLOPS_PER_CELL
 from swmodel.bench.numbers import bytes_per_cell, numbers
 from swmodel.bench.results import row_of
-from swmodel.bench.roofline import FLOPS_PER_CELL
 from swmodel.bench.rows import Row, grown, make_rows
 from swmodel.bench.sweeps import definition, published, published_row
 from swmodel.bench.tables import report
@@ -89,6 +89,12 @@ def test_a_weak_sweep_grows_by_the_number_of_processes(n):
     assert max(nx, ny) <= 3 * min(nx, ny)
 
 
+def test_the_exchange_needs_two_processes():
+    made, skipped = make_rows(definition("halo", executors=("reference", "xla"), nproc=(1, 2)), 2)
+    assert {(row.executor, row.nproc) for row in made} == {("xla", 2)}
+    assert skipped == ["1 process: exchanges nothing"]
+
+
 @pytest.mark.parametrize(
     ("words", "message"),
     [
@@ -98,11 +104,15 @@ def test_a_weak_sweep_grows_by_the_number_of_processes(n):
         (["table", "--nproc", "0"], "0: must be whole numbers above 0"),
         (["table", "--size", "3600"], "3600: must be columns x rows, such as 3600x1800"),
         (["table", "--size", "900000x900000"], "900000 x 900000: needs about"),
+        (["table", "--quick", "--launcher", "no-such-program"], "no-such-program: there is no such program"),
+        (["table", "--quick", "--launcher", "'"], "--launcher ': No closing quotation"),
+        (["halo", "--nproc", "1"], "1 process: exchanges nothing"),
         (["table", "--resume"], "there is nothing to resume"),
         (["table", "--steps", "0"], "--steps"),
     ],
 )
-def test_wrong_input_is_named_and_nothing_is_measured(swmodel, tmp_path, words, message):
+def test_wrong_input_is_named_and_nothing_is_measured(swmodel, tmp_path, monkeypatch, words, message):
+    monkeypatch.setattr("swmodel.bench.session.all_cores", lambda: 2)
     result = swmodel("bench", *words)
     assert (result.exit_code, "Traceback" in result.stderr) == (2, False)
     assert message in result.stderr
@@ -165,14 +175,28 @@ def test_rates_and_bandwidth_follow_from_the_time_of_a_step():
     assert one.share == pytest.approx(one.gigabytes_per_second / 10)
 
 
+def test_the_share_of_several_gpus_is_that_of_all_their_bandwidth():
+    record = make_record(cores=2, times={1: 0.1, 2: 0.05}) | {"gpu_bandwidth": {"gigabytes_per_second": 100.0}}
+    for entry in record["rows"]:
+        entry["row"]["platform"] = "gpu"
+    one, two = numbers(record)
+    assert two.share == pytest.approx(one.share) == pytest.approx(one.gigabytes_per_second / 100)
+
+
+def test_a_single_sample_has_no_spread():
+    assert [one.spread for one in numbers(make_record(times={1: 0.1}))] == [None]
+    assert numbers(make_record(times={1: 0.1}, noise=(0.9, 1.0, 1.2)))[0].spread == pytest.approx(0.3)
+
+
 def test_published_numbers_stand_beside_rows_of_the_published_problem_only():
     text = report([make_record(cores=2, times={"reference": 0.276, "xla-t1": 0.1, 1: 0.057, 2: 0.06})])
-    lines = [[cell.strip() for cell in line.split("|")[1:-1]] for line in text.splitlines() if line.startswith("|")]
+    first = text.split("\n\n")[1]
+    lines = [[cell.strip() for cell in line.split("|")[1:-1]] for line in first.splitlines()]
     seconds, ours = lines[0].index("published s"), lines[0].index("s for 500 steps")
     assert [line[seconds] for line in lines[2:]] == ["770", "", "112", "90"]
     assert [line[ours] for line in lines[2:]] == ["138", "50", "28.5", "30"]
     small = make_record(cores=2, times={"reference": 1.0, 1: 0.1}, size=(360, 180))
-    assert "| published" not in report([small])
+    assert "published" not in report([small]).partition("\n")[2]
     assert published_row("cpu", 3) is None
 
 

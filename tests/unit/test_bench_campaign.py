@@ -23,10 +23,10 @@ def record(monkeypatch):
     return begin()
 
 
-def begin(**machine):
-    sweep = definition("table", quick=True, executors=("xla",), rounds=2, nproc=(1, 2))
+def begin(rounds=2, **machine):
+    sweep = definition("table", quick=True, executors=("xla",), rounds=rounds, nproc=(1, 2))
     rows, skipped = make_rows(sweep._replace(one_core=False), 2)
-    more = {"quick": True, "label": "Test", "busy": None, "gpu_bandwidth": None}
+    more = {"quick": True, "label": "Test", "gpu_bandwidth": None}
     return results.new(sweep, rows, skipped, MACHINE | {"cores": 2} | machine, "swmodel bench table", **more)
 
 
@@ -101,6 +101,23 @@ def test_resume_tries_failed_rows_again(record, tmp_path, monkeypatch):
     assert workers.asked == [ALL[2]] * 2
 
 
+def test_resume_goes_on_to_more_rounds_and_keeps_what_there_is(record, tmp_path, monkeypatch):
+    Workers(monkeypatch)
+    campaign.measure(record, tmp_path, say=lambda line: None)
+    workers = Workers(monkeypatch)
+    again = results.resumed(tmp_path, begin(rounds=3))
+    campaign.measure(again, tmp_path, say=lambda line: None)
+    assert workers.asked == ALL
+    assert [(entry["state"], len(entry["samples"])) for entry in again["rows"]] == [("ok", 3)] * 3
+    assert results.resumed(tmp_path, begin(rounds=2))["definition"]["rounds"] == 3
+
+
+def test_resume_says_what_of_the_sweep_differs(record, tmp_path):
+    results.write(record, tmp_path)
+    with pytest.raises(UsageError, match="cannot go on, another steps; start anew"):
+        results.resumed(tmp_path, begin() | {"definition": record["definition"] | {"steps": 7}})
+
+
 @pytest.mark.parametrize("machine", [{"cpu": "Other"}, {"revision": "def"}])
 def test_resume_refuses_another_machine_or_revision(record, tmp_path, machine):
     results.write(record, tmp_path)
@@ -124,6 +141,20 @@ def task(tmp_path, **more):
     path = tmp_path / "answer.npy"
     answers.write_answer(ROW, path)
     return {"launched": 0.0, "answer": path, "steps": None, "check": True} | more
+
+
+def test_the_parts_of_the_start_are_the_whole_for_the_slowest_process(tmp_path):
+    """Each part ends when the last process has ended it; none is negative, whoever is last."""
+
+    class Two:
+        def __init__(self, other):
+            self.other = iter(other)
+
+        def reduce(self, value, operation):
+            return max(float(value), next(self.other))
+
+    found = stepping.start_seconds(10.0, (11.0, 15.0, 16.0, 16.5), Two((2.0, 3.0, 5.5, 7.0)))
+    assert found == {"start_seconds": 2, "build_seconds": 3, "compile_seconds": 1, "first_step_seconds": 7}
 
 
 def test_a_right_answer_is_timed(tmp_path):

@@ -11,8 +11,8 @@ from support.bench_record import make_record
 
 from swmodel.bench import results
 from swmodel.bench.compare import Change, changes, exceeds_noise, report
-from swmodel.bench.plots import draw
-from swmodel.bench.roofline import spaced
+from swmodel.bench.figures import draw
+from swmodel.bench.figures.roofline import spaced
 from swmodel.cli import main
 
 NOISE = (0.98, 1.0, 1.03)
@@ -64,6 +64,11 @@ def test_rows_are_matched_and_those_of_one_result_alone_are_named():
     assert "In one of the two alone: xla, 2 processes" in report(old, new)
 
 
+def test_a_comparison_of_different_sweeps_says_so():
+    old, new = make_record(cores=2, times={1: 0.1}), make_record("strong", cores=2, times={1: 0.1})
+    assert "Other sweeps: table and strong." in report(old, new)
+
+
 def test_report_and_compare_from_the_command_line(tmp_path):
     for name, seconds in (("old", 0.1), ("new", 0.05)):
         (tmp_path / name).mkdir()
@@ -80,7 +85,9 @@ def test_report_and_compare_from_the_command_line(tmp_path):
         "report.md", "speedup.png", "speedup.pdf", "roofline.png", "roofline.pdf",
     }  # fmt: skip
     text = (out / "report.md").read_text()
-    assert text.count("| Machine old") == text.count("| Machine new") == 4
+    assert text.count("| Machine old") == text.count("| Machine new") == 2 * 4
+    twice = run(main, ["bench", "report", str(tmp_path / "old"), str(tmp_path / "old" / "results.json")])
+    assert "Machine old" not in twice.stdout
     missing = run(main, ["bench", "report", str(tmp_path / "nowhere.json")])
     assert (missing.exit_code, "nowhere.json cannot be read" in missing.stderr) == (5, True)
 
@@ -90,5 +97,5 @@ def test_rows_without_numbers_draw_nothing(tmp_path):
 
 
 def test_names_in_a_figure_do_not_touch():
-    places = [place for *_, place in spaced([(1.0, "a"), (1.01, "b"), (1.02, "c"), (9.0, "d")], factor=1.5)]
+    places = spaced([1.0, 1.01, 1.02, 9.0], factor=1.5)
     assert all(high / low > 1.49 for low, high in zip(places, places[1:], strict=False))

@@ -42,7 +42,7 @@ DOORS = {
     "mpi4jax": "transport.mpi doctor.exchange bench.traffic",
     "mpi4py": "transport.mpi doctor.exchange cli.rank bench.device",
     "netCDF4": "netcdf_input output plotting info",
-    "matplotlib": "plotting bench.plots bench.roofline",
+    "matplotlib": "plotting bench.figures",
     "cmocean": "plotting",
 }
 

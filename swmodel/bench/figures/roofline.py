@@ -8,20 +8,31 @@ Reference: Williams, S., Waterman, A. and Patterson, D. (2009), Roofline, Commun
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 from matplotlib.figure import Figure
-from matplotlib.ticker import FuncFormatter
 
-from ..plotting.style import INK, QUIET
-from .numbers import Numbers, bandwidth, bytes_per_cell, numbers
-from .sweeps import published
-from .tables import digits, percent
+from ...plotting.style import INK, QUIET
+from ..markdown import digits, percent
+from ..numbers import Numbers, bandwidth, bytes_per_cell, numbers
+from ..sweeps import published
+from .panels import PUBLISHED, plain
 
 #: Additions, multiplications and divisions for each cell in an AB2 step of the jet, as the xla executor writes it.
 FLOPS_PER_CELL = 98
 #: The platforms have one colour each, as their roofs.
 COLORS = {"cpu": "#0072B2", "gpu": "#009E73"}
 SMALL = 7.5
+
+
+class Point(NamedTuple):
+    """A point of the figure: height (Gflop/s), its name, platform, and the colour of the name or the rim."""
+
+    height: float
+    text: str
+    platform: str
+    color: str
 
 
 def roofline(records: list[dict]) -> Figure | None:
@@ -44,34 +55,37 @@ def draw(axes, record: dict) -> list[tuple]:
     """Draw roofs, rows and published rows of one machine; (bandwidth, peak, name) of each roof."""
     found = best([one for one in numbers(record) if one.seconds and not one.row.oversubscribed])
     intensity = FLOPS_PER_CELL / bytes_per_cell(record["definition"]["dtype"])
-    x = np.geomspace(intensity / 8, intensity * 24, 200)
+    x = np.geomspace(intensity / 8, intensity * 40, 200)
     roofs = [(bandwidth(record), record["peak"]["gigaflops"], "")]
-    if bandwidth(record, "gpu"):
-        roofs.append((bandwidth(record, "gpu"), np.inf, "GPU "))
+    devices = max((one.row.nproc for one in found if one.row.platform == "gpu"), default=0)
+    if devices and bandwidth(record, "gpu"):
+        roofs.append((bandwidth(record, "gpu", devices), np.inf, "GPU " if devices == 1 else f"{devices} GPUs "))
     for limit, peak, name in roofs:
         axes.plot(x, np.minimum(limit * x, peak), color=COLORS["gpu"] if name else INK, lw=1.2)
     axes.axvline(intensity, color=QUIET, lw=0.6, ls=":", zorder=0)
-    points = [(one.rate * FLOPS_PER_CELL / 1e9, label(one), one.row.platform) for one in found]
-    for height, _, platform in points:
-        axes.plot(intensity, height, "o", ms=5, color=COLORS[platform])
-    names(axes, intensity, [point[:2] for point in points], 1.5, "left", INK)
-    there = published()
-    old = [(gigaflops(row), f"published,\n{counted(row)}") for row in there["row"] if shown(row, record)]
-    for height, _ in old:
-        axes.plot(intensity, height, "o", ms=5, mfc="white", mec="0.6", zorder=1)
-    names(axes, intensity, old, 1 / 1.5, "right", "0.5")
-    lowest = min([height for height, _, _ in points] + [height for height, _ in old])
+    points = [Point(one.rate * FLOPS_PER_CELL / 1e9, label(one), one.row.platform, INK) for one in found]
+    points += [
+        Point(gigaflops(row), f"published, {counted(row)}", row["platform"], PUBLISHED["color"])
+        for row in published()["row"]
+        if shown(row, record)
+    ]
+    for point in points:
+        fill = "white" if point.color != INK else COLORS[point.platform]
+        edge = point.color if point.color != INK else fill
+        axes.plot(intensity, point.height, "s" if point.platform == "gpu" else "o", ms=5, mfc=fill, mec=edge)
+    names(axes, intensity, points)
+    lowest = min(point.height for point in points)
     highest = max(min(limit * x[-1], peak) for limit, peak, _ in roofs)
     axes.set(xscale="log", yscale="log", xlabel="operations per byte moved", ylabel="Gflop/s")
     axes.set(xlim=(x[0], x[-1]), ylim=(lowest / 2, 2.2 * highest))
-    for axis in (axes.xaxis, axes.yaxis):
-        axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.10g}".replace(",", " ")))
+    axes.xaxis.set_major_formatter(plain())
+    axes.yaxis.set_major_formatter(plain())
     axes.spines[["top"]].set_visible(False)
     cells = axes.secondary_yaxis(
         "right", functions=(lambda g: g * 1e3 / FLOPS_PER_CELL, lambda m: m * FLOPS_PER_CELL / 1e3)
     )
     cells.set_ylabel("million cell updates per second")
-    cells.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.10g}".replace(",", " ")))
+    cells.yaxis.set_major_formatter(plain())
     return roofs
 
 
@@ -117,32 +131,32 @@ def name_roof(axes, limit: float, peak: float, name: str, above: bool):
 
 
 def label(one: Numbers) -> str:
-    """A point in words, in two lines."""
+    """A point in words."""
     name = "NumPy" if one.row.executor == "reference" else one.row.executor
     if one.row.platform == "gpu":
         name += f", {one.row.nproc} GPU{'s' if one.row.nproc > 1 else ''}"
     elif one.row.executor != "reference":
         name += f", {one.row.nproc} process{'es' if one.row.nproc > 1 else ''}"
-    return name + (f"\n{percent(one.share)} of triad" if one.share else "")
+    return name + (f": {percent(one.share)} of triad" if one.share else "")
 
 
-def names(axes, x: float, points: list[tuple[float, str]], aside: float, align: str, color: str):
-    """Write the name of each point beside it, with a hair line, so that names do not touch."""
+def names(axes, x: float, points: list[Point]):
+    """Write the name of each point to its right, with a hair line, so that names do not touch."""
     line = {"arrowstyle": "-", "lw": 0.4, "color": QUIET, "shrinkA": 1, "shrinkB": 3}
-    style = {"va": "center", "ha": align, "fontsize": SMALL, "color": color, "linespacing": 1.0}
-    style["bbox"] = {"fc": "white", "ec": "none", "pad": 0.6, "alpha": 0.85}
-    for height, text, place in spaced(points):
-        axes.annotate(text, (x, height), (x * aside, place), arrowprops=line, **style)
-
-
-def spaced(points: list[tuple[float, str]], factor: float = 1.9) -> list[tuple[float, str, float]]:
-    """Heights and texts with places for the texts that do not touch: neighbours differ by `factor` at least."""
     points = sorted(points)
-    places = [height for height, _ in points]
+    for point, place in zip(points, spaced([point.height for point in points]), strict=True):
+        color = INK if point.color == INK else QUIET
+        style = {"va": "center", "ha": "left", "fontsize": SMALL, "color": color, "arrowprops": line}
+        axes.annotate(point.text, (x, point.height), (1.5 * x, place), **style)
+
+
+def spaced(heights: list[float], factor: float = 1.35) -> list[float]:
+    """Places for texts beside points at these heights, which rise: neighbours differ by `factor` at least."""
+    places = list(heights)
     for _ in range(200):
         for n in range(len(places) - 1):
             gap = factor / (places[n + 1] / places[n])
             if gap > 1:
                 places[n] /= gap**0.5
                 places[n + 1] *= gap**0.5
-    return [(height, text, place) for (height, text), place in zip(points, places, strict=True)]
+    return places

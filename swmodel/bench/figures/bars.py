@@ -1,0 +1,48 @@
+"""Figures with bars: what a run that writes and the time to the first step are spent on."""
+
+from __future__ import annotations
+
+from statistics import median
+
+from matplotlib.figure import Figure
+
+from ..numbers import Numbers, numbers
+from .panels import legend, panel
+
+#: From dark to light, so that parts are told apart in greyscale.
+SHADES = ("#08519C", "#6BAED6", "#C6DBEF", "#FFFFFF")
+RUN = ("time steps", "writing")
+PARTS = ("start and imports", "MPI and fields", "compilation", "one step")
+
+
+def output(records: list[dict]) -> Figure:
+    """Length of a run with and without files."""
+
+    def parts(one: Numbers) -> tuple[float, float]:
+        steps = median(sample["step_seconds"] for sample in one.entry["samples"])
+        return steps, max(0.0, one.step * one.row.steps - steps)
+
+    return stacked(records, parts, RUN, "seconds of the run")
+
+
+def start(records: list[dict]) -> Figure:
+    """What the time to the first step is spent on."""
+    return stacked(records, lambda one: one.start_parts, PARTS, "seconds to the end of the first step")
+
+
+def stacked(records: list[dict], parts, names: tuple[str, ...], x: str) -> Figure:
+    """A horizontal bar for each row, the first one on top, of the parts that the function `parts` gives."""
+    found = [(record, one) for record in records for one in numbers(record)]
+    labels = [one.row.label + (f"\n{record['label']}" if len(records) > 1 else "") for record, one in found]
+    figure, axes = panel(x, "")
+    figure.set_size_inches(6.4, 1.5 + (0.42 if len(records) > 1 else 0.28) * len(labels))
+    for place, (_, one) in enumerate(found):
+        left = 0.0
+        for length, color, name in zip(parts(one), SHADES, names, strict=False):
+            axes.barh(place, length, left=left, color=color, ec="0.15", lw=0.5, label="" if place else name)
+            left += length
+    axes.set_yticks(range(len(labels)), labels)
+    axes.invert_yaxis()
+    axes.grid(visible=False, axis="y")
+    legend(axes)
+    return figure
