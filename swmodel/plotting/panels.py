@@ -33,12 +33,12 @@ class Frame:
     width: float
     height: float
     right: float
-    left: ClassVar = 0.64
+    left: ClassVar = 0.68
     bottom: ClassVar = 0.46
     top: ClassVar = 0.28
     between: ClassVar = 0.16
     bar: ClassVar = 0.11
-    label: ClassVar = 0.55
+    label: ClassVar = 0.64
 
     @property
     def size(self) -> tuple[float, float]:
@@ -88,7 +88,7 @@ def frame_for(panels: list[Map]) -> Frame:
     if len(panels) == 1 and aspect >= 0.7:
         width = min(4.4, 5.2 / aspect)
     height = width * aspect
-    return Frame(math.ceil(len(panels) / columns), columns, width, height, right=1.05 if height < LOW else 0.9)
+    return Frame(math.ceil(len(panels) / columns), columns, width, height, right=1.14 if height < LOW else 0.99)
 
 
 def draw_image(axes, panel: Map, panel_look: style.Look):
@@ -148,7 +148,7 @@ def draw_lines(panels: list[Map], looks: list[style.Look]) -> tuple[Figure, list
         low, high = panel_look.limits
         axes.set_ylim(low - 0.05 * (high - low), high + 0.05 * (high - low))
         axes.set_ylabel(panel_look.label)
-        axes.yaxis.set_label_coords(-0.48 / frame.width, 0.5)
+        axes.yaxis.set_label_coords(-0.52 / frame.width, 0.5)
         axes.yaxis.set_major_locator(MaxNLocator(5))
         axes.margins(x=0)
         axes.tick_params(labelbottom=number == len(panels) - 1)
