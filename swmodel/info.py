@@ -159,7 +159,7 @@ def difference_facts(config: dict) -> Iterator[tuple[str, str]]:
             default = defaults.get(section, {}).get(key)
             if default in (None, "", "auto", "none") or as_text(value) == as_text(default):
                 continue
-            yield heading, f"{section}.{key} = {as_text(value)} (the case has {as_text(default)})"
+            yield heading, f"{section}.{key} = {as_text(value)} (the case has {as_text(default) or 'none'})"
             heading = ""
 
 

@@ -62,6 +62,10 @@ def test_options_that_differ_from_the_case_are_listed(finished):
     assert "gravity" not in text
 
 
+def test_an_option_that_the_case_has_empty_is_called_none(finished):
+    assert "output.means = eta (the case has none)" in describe(finished)
+
+
 def test_fields_are_listed_with_units(finished):
     shown = lines(finished)
     assert shown["eta"].split("  ")[0] == "m"
