@@ -8,12 +8,10 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from .config import Config, ConfigError, resolve
-from .decomposition import LayoutError, parse_layout
+from .config import Config, ConfigError, layout_of, resolve
 from .extremes import Extremes, survey
 from .kernels import native_missing
 from .netcdf_input import InputError, opened
-from .scheme import scheme_of
 from .stability import dt_from_cfl, largest_dt, rates
 from .state import VARIABLES
 
@@ -43,11 +41,11 @@ def check(config: Config) -> Config:
 
 def check_processes(config: Config) -> Iterator[str]:
     """Whether the processes fit onto the grid, and the executor and the transport serve so many."""
-    run, grid = config.run, config.grid
+    run = config.run
     try:
-        parse_layout(run.layout, run.nproc, grid.ny, grid.nx, scheme_of(config).width)
-    except LayoutError as error:
-        yield f"{'run.layout' if run.layout else 'run.nproc'}: {error}"
+        layout_of(config)
+    except ConfigError as error:
+        yield from error.problems
     if run.nproc > 1 and run.executor == "reference":
         yield f"run.executor: the reference runs on one process, not on {run.nproc}; use xla"
     if run.executor == "native" and native_missing():

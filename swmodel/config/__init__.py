@@ -3,7 +3,7 @@
 from .errors import ConfigError
 from .load import load
 from .model import Config
-from .resolve import for_processes, resolve
+from .resolve import for_processes, layout_of, resolve
 from .toml import config_hash, to_toml
 
-__all__ = ["Config", "ConfigError", "config_hash", "for_processes", "load", "resolve", "to_toml"]
+__all__ = ["Config", "ConfigError", "config_hash", "for_processes", "layout_of", "load", "resolve", "to_toml"]

@@ -13,7 +13,7 @@ from pydantic import ValidationError
 from .. import cases
 from .errors import ConfigError, suggest
 from .messages import describe, kind, show
-from .model import ALTERNATIVES, DEPEND_ON_NPROC, CaseOptions, Config, Section
+from .model import ALTERNATIVES, DEPEND_ON_NPROC, CaseOptions, Config, Run, Section, made_for
 from .sources import Given, Layer, from_environment, from_mapping, from_overrides, read_file, read_text
 
 #: Names of the sections, in the order in which they are written.
@@ -110,12 +110,19 @@ def add_layer(merged: dict, layer: Layer, classes: dict[str, type[Section]], cas
         if both:
             merged.pop((section, first), None)
             merged.pop((section, second), None)
-    nproc = [layer["run", "nproc"].value for layer in (merged, accepted) if ("run", "nproc") in layer]
-    if len(nproc) == 2 and nproc[0] != nproc[1]:
-        for name in DEPEND_ON_NPROC:
-            merged.pop(name, None)
+    take_back_layout(merged, accepted)
     merged.update(accepted)
     return problems
+
+
+def take_back_layout(merged: dict, accepted: Mapping[tuple[str, str], Given]):
+    """Remove a layout made for another number of processes than the one that is accepted, and what goes with it."""
+    if ("run", "nproc") not in accepted or ("run", "layout") not in merged:
+        return
+    before = merged["run", "nproc"].value if ("run", "nproc") in merged else Run.model_fields["nproc"].default
+    if accepted["run", "nproc"].value != before and made_for(str(merged["run", "layout"].value), before):
+        for key in DEPEND_ON_NPROC:
+            merged.pop(("run", key), None)
 
 
 def convert(given: Given, section: str, field) -> Any:

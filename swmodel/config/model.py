@@ -7,6 +7,8 @@ with each option; inside the model everything is SI.
 
 from __future__ import annotations
 
+import math
+import re
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, SerializeAsAny
@@ -159,5 +161,10 @@ class Config(Section):
 #: Keys of which only one may be given; a later source (file, command line) replaces an earlier one.
 ALTERNATIVES = (("run", "steps", "days"), ("time", "dt", "cfl"), ("output", "every", "every_steps"))
 
-#: Keys that depend on run.nproc: a later source that changes the number of processes takes them back to their defaults.
-DEPEND_ON_NPROC = (("run", "layout"), ("run", "transport"))
+#: Keys that go back to their defaults where the number of processes changes from the one that the layout is made for.
+DEPEND_ON_NPROC = ("layout", "transport")
+
+
+def made_for(layout: str, nproc: int) -> bool:
+    """Whether the layout "PYxPX" has so many blocks."""
+    return bool(re.fullmatch(r"\d+x\d+", layout)) and math.prod(map(int, layout.split("x"))) == nproc

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import math
-
 from .errors import ConfigError
-from .model import Config, Time
+from .model import DEPEND_ON_NPROC, Config, Time, made_for
 
 SECONDS_PER_DAY = 86400.0
 
@@ -19,27 +17,36 @@ def resolve(config: Config) -> Config:
         ConfigError: the processes do not fit onto the grid, or the initial state, which a time step is wanted for,
             cannot be used.
     """
-    from ..decomposition import LayoutError, parse_layout
-    from ..scheme import scheme_of
-
-    time, run, grid = config.time, config.run, config.grid
+    time, run = config.time, config.run
     if time.dt is None:
         time = time.model_copy(update={"dt": initial_dt(config), "cfl": Time().cfl})
     steps = run.steps
     if run.days is not None:
         steps = max(1 if run.days > 0 else 0, round(run.days * SECONDS_PER_DAY / time.dt))
-    try:
-        layout = parse_layout(run.layout, run.nproc, grid.ny, grid.nx, scheme_of(config).width)
-    except LayoutError as error:
-        raise ConfigError([f"{'run.layout' if run.layout else 'run.nproc'}: {error}"]) from None
     chosen = {
         "steps": steps,
         "days": None,
-        "layout": f"{layout[0]}x{layout[1]}",
+        "layout": "x".join(map(str, layout_of(config))),
         "executor": fastest_executor() if run.executor == "auto" else run.executor,
         "transport": ("mpi" if run.nproc > 1 else "serial") if run.transport == "auto" else run.transport,
     }
     return config.model_copy(update={"time": time, "run": run.model_copy(update=chosen)})
+
+
+def layout_of(config: Config) -> tuple[int, int]:
+    """The layout (py, px) that is asked for, or the best one.
+
+    Raises:
+        ConfigError: the processes do not fit onto the grid.
+    """
+    from ..decomposition import LayoutError, parse_layout
+    from ..scheme import scheme_of
+
+    run, grid = config.run, config.grid
+    try:
+        return parse_layout(run.layout, run.nproc, grid.ny, grid.nx, scheme_of(config).width)
+    except LayoutError as error:
+        raise ConfigError([f"{'run.layout' if run.layout else 'run.nproc'}: {error}"]) from None
 
 
 def fastest_executor() -> str:
@@ -52,12 +59,12 @@ def fastest_executor() -> str:
 def for_processes(config: Config, nproc: int) -> Config:
     """The configuration for the number of processes that there are.
 
-    A layout that suits another number, as in the config.toml of a run, and the transport with it, are chosen anew.
+    A layout made for another number, as in the config.toml of a run, and the transport with it, are chosen anew.
     """
     run = config.run
     changes = {"nproc": nproc}
-    if nproc != run.nproc and run.layout and math.prod(map(int, run.layout.split("x"))) == run.nproc:
-        changes |= {"layout": "", "transport": "auto"}
+    if nproc != run.nproc and made_for(run.layout, run.nproc):
+        changes |= {key: type(run).model_fields[key].default for key in DEPEND_ON_NPROC}
     return config.model_copy(update={"run": run.model_copy(update=changes)})
 
 

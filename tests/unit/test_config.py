@@ -124,6 +124,16 @@ def test_another_number_of_processes_takes_back_the_layout_made_for_the_first(fi
     assert load(file('[run]\nlayout = "2x2"\n'), ["run.nproc=4"], {}).run.layout == "2x2"
 
 
+@pytest.mark.parametrize("layout", ["1x1", "2x1", "1x2", "3x1", ""])
+@pytest.mark.parametrize("before", [1, 2])
+@pytest.mark.parametrize("now", [1, 2, 3])
+def test_processes_that_are_asked_for_and_those_that_are_there_decide_alike_on_the_layout(file, layout, before, now):
+    source = file(f'[run]\nnproc = {before}\nlayout = "{layout}"\n')
+    asked = load(source, [f"run.nproc={now}"], {})
+    there = for_processes(load(source, environ={}), now)
+    assert asked.run == there.run
+
+
 def test_a_configuration_serves_the_processes_that_there_are():
     """Under mpiexec; the config.toml of a run has the layout and the transport of that run."""
     run = for_processes(resolve(load("jet", ["run.nproc=2"], {})), 3).run
