@@ -14,7 +14,6 @@ Its known answers are plain functions in the same file; a test compares the mode
 
 from __future__ import annotations
 
-import difflib
 import functools
 import importlib
 import pkgutil
@@ -34,11 +33,8 @@ def get(name: str) -> ModuleType:
     """The module of a case.
 
     Raises:
-        KeyError: there is no such case; the message suggests a similar one.
+        KeyError: there is no such case.
     """
     if name not in names():
-        close = difflib.get_close_matches(name, names(), 1)
-        raise KeyError(
-            f'no case "{name}"' + (f'; did you mean "{close[0]}"?' if close else f"; there are {', '.join(names())}")
-        )
+        raise KeyError(f'no case "{name}"')
     return importlib.import_module(f"{__name__}.{name}")
