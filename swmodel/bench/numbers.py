@@ -104,11 +104,11 @@ def bytes_per_cell(dtype: str) -> int:
 
 
 def bandwidth(record: dict, platform: str = "cpu", devices: int = 1) -> float | None:
-    """Median of the measured bandwidth, GB/s: of all cores, or of so many GPUs, which are taken to be alike."""
+    """Best of the measured bandwidth, GB/s: of all cores, or of so many GPUs, which are taken to be alike."""
     if platform == "gpu":
         measured = record.get("gpu_bandwidth")
         return measured and devices * measured["gigabytes_per_second"]
-    return median(one["gigabytes_per_second"] for one in record["bandwidth"]) if record["bandwidth"] else None
+    return max((one["gigabytes_per_second"] for one in record["bandwidth"]), default=None)
 
 
 def cores_of(entry: dict, row: Row, machine_cores: int) -> int:

@@ -48,7 +48,7 @@ def act(row: Row, task: dict) -> dict:
     if task["do"] == "triad":
         from .device import bandwidth
 
-        return bandwidth(task["elements"], task["passes"])
+        return bandwidth(task["elements"], task["trials"])
     if row.measure == "halo":
         from .exchange import measure
     elif row.measure == "output":

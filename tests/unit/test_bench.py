@@ -9,7 +9,7 @@ from support.bench_record import make_record
 from swmodel.bench import limits, rows, sweeps
 from swmodel.bench.answers import TOLERANCE, differences, verdict
 from swmodel.bench.figures.roofline import FLOPS_PER_CELL
-from swmodel.bench.numbers import bytes_per_cell, numbers
+from swmodel.bench.numbers import bandwidth, bytes_per_cell, numbers
 from swmodel.bench.results import row_of
 from swmodel.bench.rows import Row, grown, make_rows
 from swmodel.bench.sweeps import definition, published, published_row
@@ -181,6 +181,13 @@ def test_the_share_of_several_gpus_is_that_of_all_their_bandwidth():
         entry["row"]["platform"] = "gpu"
     one, two = numbers(record)
     assert two.share == pytest.approx(one.share) == pytest.approx(one.gigabytes_per_second / 100)
+
+
+def test_the_limit_is_the_best_of_the_rounds():
+    record = make_record(cores=1, times={1: 0.1})
+    record["bandwidth"] = [{"gigabytes_per_second": value} for value in (40.0, 44.0, 12.0)]
+    assert bandwidth(record) == 44.0
+    assert bandwidth(record | {"bandwidth": []}) is None
 
 
 def test_a_single_sample_has_no_spread():

@@ -42,8 +42,20 @@ def speedup(records: list[dict]) -> Figure | None:
         axes.plot(1, found[0].speedup, **look | {"marker": "_", "ms": 11, "mew": 1.6, "ls": ""})
     if alone:
         axes.plot([], [], "_", color=INK, ms=11, mew=1.6, label="1 process on 1 core")
+    mark_oversubscribed(axes, records)
+    axes.margins(y=0.09)
     logarithmic(axes, {n for n, _ in everywhere})
     return figure
+
+
+def mark_oversubscribed(axes, records: list[dict]):
+    """Make the points of rows with more ranks than cores hollow."""
+    crowded = list(families(records, lambda one: one.row.oversubscribed and bool(one.speedup)))
+    for _, found, look in crowded:
+        points = [(one.row.nproc, one.speedup) for one in found]
+        axes.plot(*zip(*points, strict=True), color=look["color"], marker="o", mfc="white", ms=6, ls="")
+    if crowded:
+        axes.plot([], [], "o", color=INK, mfc="white", ms=6, label="more ranks than cores")
 
 
 def scaling(records: list[dict]) -> Figure | None:

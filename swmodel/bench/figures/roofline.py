@@ -47,7 +47,7 @@ def roofline(records: list[dict]) -> Figure | None:
     figure.tight_layout()
     for axes, roofs in panels:  # the slope of a roof on paper is known once the panels have their places
         for roof in roofs:
-            name_roof(axes, *roof, above=len(roofs) == 1)
+            name_roof(axes, *roof)
     return figure
 
 
@@ -55,7 +55,7 @@ def draw(axes, record: dict) -> list[tuple]:
     """Draw roofs, rows and published rows of one machine; (bandwidth, peak, name) of each roof."""
     found = best([one for one in numbers(record) if one.seconds and not one.row.oversubscribed])
     intensity = FLOPS_PER_CELL / bytes_per_cell(record["definition"]["dtype"])
-    x = np.geomspace(intensity / 8, intensity * 40, 200)
+    x = np.geomspace(intensity / 8, intensity * 64, 200)
     roofs = [(bandwidth(record), record["peak"]["gigaflops"], "")]
     devices = max((one.row.nproc for one in found if one.row.platform == "gpu"), default=0)
     if devices and bandwidth(record, "gpu"):
@@ -115,7 +115,7 @@ def counted(row: dict) -> str:
     return f"{n} {noun[n > 1]}"
 
 
-def name_roof(axes, limit: float, peak: float, name: str, above: bool):
+def name_roof(axes, limit: float, peak: float, name: str):
     """Write the bandwidth along the slope of a roof, and the peak at its flat part."""
     left, right = axes.get_xlim()
     at = left * 1.15
@@ -124,10 +124,8 @@ def name_roof(axes, limit: float, peak: float, name: str, above: bool):
     style = {"rotation": angle, "rotation_mode": "anchor", "fontsize": SMALL, "color": COLORS["gpu"] if name else INK}
     axes.annotate(f"{name}triad {digits(limit)} GB/s", (at, limit * at), (-3, 5), textcoords="offset points", **style)
     if np.isfinite(peak):
-        text = f"matrix product {digits(peak)} Gflop/s"
-        axes.annotate(
-            text, (right, peak), (-3, 4 if above else -10), textcoords="offset points", fontsize=SMALL, ha="right"
-        )
+        text, place = f"peak {digits(peak)} Gflop/s", (right, peak)
+        axes.annotate(text, place, (-3, 4), textcoords="offset points", fontsize=SMALL, ha="right")
 
 
 def label(one: Numbers) -> str:
