@@ -30,6 +30,8 @@ from ..timestep import Leapfrog, Multistep, RungeKutta
 TARGET = "swmodel_step"
 FLUXES = ("energy", "enstrophy", "arakawa_lamb")
 TERMS = ("wind", "linear_drag", "quadratic_drag", "viscosity", "biharmonic_viscosity", "sponge")
+#: Columns as in sweep.h.
+PADDING = 16
 STEPPERS = (Multistep, Leapfrog, RungeKutta)
 
 
@@ -77,7 +79,7 @@ def static_fields(grid, params) -> Static:
     around = np.rint(np.divide(4, grid.share, out=np.zeros_like(grid.share), where=grid.share > 0))
     masks = grid.wet + 2 * grid.open_u + 4 * grid.open_v + 8 * around
     unused = np.zeros((1, 1), dtype)
-    return Static(
+    fields = Static(
         constants=np.array([*(np.ravel(x)[0] for x in (*scalars, params.quadratic_drag)), boundary], dtype),
         masks=masks.astype(np.uint8),
         f=grid.f,
@@ -87,6 +89,12 @@ def static_fields(grid, params) -> Static:
         wind_y=params.wind_y,
         **{name: unused if (x := getattr(grid, name)) is None else x for name in ("sponge_c", "sponge_u", "sponge_v")},
     )
+    return fields._replace(**{name: padded(field) for name, field in fields._asdict().items() if name != "constants"})
+
+
+def padded(field):
+    """A static field with columns on both sides that loops over whole lines of the cache may read."""
+    return np.pad(field, ((0, 0), (PADDING, PADDING)), mode="edge") if field.shape[1] > 1 else field
 
 
 def edges_of(fields, halo: int) -> Edges:

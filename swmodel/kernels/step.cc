@@ -60,7 +60,7 @@ class Arguments {
   std::size_t number_ = 0;
 };
 
-constexpr Index CACHE = 1 << 20;  // bytes
+constexpr Index CACHE = 1 << 19;  // bytes
 
 struct Options {
   std::int32_t flux, stepper, terms, width, levels, margin, past, groups_in, groups_out, tile, threads;
@@ -100,8 +100,7 @@ ffi::Error step(ffi::ThreadPool pool, ffi::RemainingArgs arrays, ffi::RemainingR
   for (auto* edge : {&job.edge_west, &job.edge_east, &job.edge_south, &job.edge_north}) *edge = out();
 
   // Rows as long as the second-level cache of a core allows: longer runs through memory beat smaller rings.
-  const Index ring_row = Level<T>::rows_needed(job) * job.levels * sizeof(T);
-  job.tile = o.tile ? o.tile : std::max<Index>(1024, CACHE / ring_row);
+  job.tile = o.tile ? o.tile : std::max<Index>(512, CACHE / (Level<T>::ROWS_IN_USE * job.levels * sizeof(T)));
   const Index threads = o.threads ? o.threads : std::max<Index>(1, pool.num_threads());
   const Index blocks = std::clamp<Index>(job.ny / std::max<Index>(8 * job.halo, 8), 1, threads);
   std::vector<Sweep<T>> sweeps;

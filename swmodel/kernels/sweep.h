@@ -1,11 +1,10 @@
 // The sweep: rows come in from the south, and the new rows go out where the old ones were.
 //
-// A block of rows is swept in tiles of columns, so that the few rows that a step needs at a time stay in the cache. A Level
-// takes one time step: it keeps the last rows of the state and of what is computed from them in rings, and when it has taken
-// row r it gives the new row r - width. Several Levels in a chain take several steps in one pass over memory.
+// A block of rows is swept in tiles of columns. A Level takes one time step: it keeps the last rows of the state and of
+// what is derived from them in rings, and with row r it computes the new row r - width. Several Levels in a chain take
+// several steps in one pass over memory.
 #pragma once
 
-#include <algorithm>
 #include <array>
 #include <cstring>
 #include <vector>
@@ -16,6 +15,8 @@ namespace swmodel {
 
 constexpr int FIELDS = 3;  // h, u, v
 constexpr int MOST_GROUPS = 5;  // the state, and what the time stepper remembers
+template <class Pointer>
+using Fields = std::array<Pointer, FIELDS * MOST_GROUPS>;
 
 enum class Flux { energy, enstrophy, arakawa_lamb };
 enum class Stepper { multistep, leapfrog, runge_kutta };
@@ -23,24 +24,19 @@ enum class Stepper { multistep, leapfrog, runge_kutta };
 struct Terms {
   Flux flux;
   bool wind, linear_drag, quadratic_drag, viscosity, biharmonic_viscosity, sponge;
+  bool stress() const { return wind || linear_drag || quadratic_drag; }
+  bool forcing() const { return stress() || biharmonic_viscosity || sponge; }
 };
 
-// A static field with `margin` rows and columns around the block; an axis of length one holds one value for all.
+// A static field with `margin` rows and columns around the block, and columns beyond them that loops over whole lines may
+// read; an axis of length one holds one value for all.
 template <class T>
 struct Static {
+  static constexpr Index PADDING = 16;
   const T* data;
   Index rows, columns, margin;
   bool varies() const { return columns > 1; }
-  const T* row(Index r) const { return data + (rows > 1 ? (r + margin) * columns : 0) + (varies() ? margin : 0); }
-  // use(row r, row r + 1), with Uniforms where the values do not vary along the row.
-  template <class Use>
-  void visit(Index r, Use use) const {
-    if (varies()) {
-      use(row(r), row(r + 1));
-    } else {
-      use(Uniform<T>{*row(r)}, Uniform<T>{*row(r + 1)});
-    }
-  }
+  const T* row(Index r) const { return data + (rows > 1 ? (r + margin) * columns : 0) + (varies() ? margin + PADDING : 0); }
 };
 
 // What one call computes. `halo` = width times levels; fields [ny, nx]; strips as in native.py.
@@ -54,23 +50,29 @@ struct Job {
   const T* weights;
   Index weights_per_level;
   Index groups_in, groups_out;
-  std::array<const T*, FIELDS * MOST_GROUPS> in;
-  std::array<T*, FIELDS * MOST_GROUPS> out;
+  Fields<const T*> in;
+  Fields<T*> out;
   const T *west, *east, *south, *north;
   T *edge_west, *edge_east, *edge_south, *edge_north;
   Static<T> f, depth, linear_drag, wind_x, wind_y, sponge_c, sponge_u, sponge_v;
   Static<std::uint8_t> masks;
 };
 
-// Memory of one thread, handed out in aligned rows that are indexed by the column.
+// use(std::true_type) or use(std::false_type): a choice that is made before a loop rather than in it.
+template <class Use>
+auto choose(bool condition, Use use) {
+  return condition ? use(std::true_type{}) : use(std::false_type{});
+}
+
+// Memory of one thread, handed out in rows of whole lines that are indexed by the column; `aligned` begins a line.
 template <class T>
 class Workspace {
  public:
-  static constexpr Index LINE = 64 / sizeof(T);
-  // Rows of `columns`, of which `aligned` begins a line of the cache.
-  Workspace(Columns columns, Index aligned, Index rows)
-      : first_(aligned - (aligned - columns.first + LINE - 1) / LINE * LINE) {
-    stride_ = (columns.last - first_ + LINE) / LINE * LINE + LINE;
+  static constexpr Index LINE = Lines<T>::LENGTH;
+  Workspace(Columns columns, Index aligned, Index rows) : aligned_(aligned) {
+    const Lines<T> all = lines(columns);
+    first_ = all.first - LINE;
+    stride_ = (all.number + 3) * LINE;
     memory_.resize(std::max<std::size_t>(memory_.size(), rows * stride_ + LINE));
     next_ = reinterpret_cast<T*>((reinterpret_cast<std::uintptr_t>(memory_.data()) + 63) / 64 * 64);
   }
@@ -79,221 +81,268 @@ class Workspace {
     next_ += n * stride_;
     return start - first_;
   }
+  T* row_of(T value) {
+    T* row = rows(1);
+    std::fill(row + first_, row + first_ + stride_, value);
+    return row;
+  }
   Index stride() const { return stride_; }
+  // The lines that hold the columns.
+  Lines<T> lines(Columns columns) const {
+    const Index before = (aligned_ - columns.first + LINE - 1) / LINE, first = aligned_ - before * LINE;
+    return {first, (columns.last - first + LINE - 1) / LINE};
+  }
 
  private:
   static inline thread_local std::vector<T> memory_;
-  Index first_, stride_;
+  Index aligned_, first_, stride_;
   T* next_;
 };
 
-// The last `depth` rows of one quantity.
+// The last rows of one quantity; `depth`, a power of two, is at least how many.
 template <class T>
 class Ring {
  public:
   Ring() = default;
   Ring(Workspace<T>& space, Index depth) : rows_(space.rows(depth)), stride_(space.stride()), depth_(depth) {}
-  T* operator()(Index r) const { return rows_ + (r + 64 * depth_) % depth_ * stride_; }
-  Around<const T*> around(Index r) const { return {(*this)(r - 1), (*this)(r), (*this)(r + 1)}; }
+  T* operator()(Index r) const { return rows_ + (r & (depth_ - 1)) * stride_; }
+  Around<T> around(Index r) const { return {(*this)(r - 1), (*this)(r), (*this)(r + 1)}; }
 
  private:
   T* rows_ = nullptr;
   Index stride_ = 0, depth_ = 1;
 };
 
+// Rows of a static field. Where it does not vary along the row, rows of its value are made.
+template <class T>
+class Spread {
+ public:
+  Spread() = default;
+  Spread(Workspace<T>& space, const Static<T>& field, Columns columns) : field_(field), columns_(columns) {
+    if (!field.varies()) made_ = Ring<T>(space, field.rows > 1 ? 4 : 1);
+    if (!field.varies() && field.rows == 1) fill(0);
+  }
+  void make(Index r) const {
+    if (!field_.varies() && field_.rows > 1) fill(r);
+  }
+  const T* operator()(Index r) const { return field_.varies() ? field_.row(r) : made_(r); }
+  Around<T> around(Index r) const { return {nullptr, (*this)(r), (*this)(r + 1)}; }
+
+ private:
+  void fill(Index r) const { std::fill(made_(r) + columns_.first, made_(r) + columns_.last, *field_.row(r)); }
+  Static<T> field_{};
+  Columns columns_{};
+  Ring<T> made_;
+};
+
 // One time step of the rows that come in, from `first` on, in the given columns.
 template <class T>
 class Level {
  public:
-  static Index rows_needed(const Job<T>& job) {
-    const Index w = job.width, masks = job.masks.varies() ? 6 : 0, laplacians = job.terms.biharmonic_viscosity ? 6 : 0;
-    return (2 * w + 1) * (FIELDS + masks) + (w + 1) * (4 + job.travelling - FIELDS) + laplacians + FIELDS;
-  }
+  static constexpr Index LINE = Lines<T>::LENGTH;
+  // Columns that are worked at in turn, each with the functions that its land asks for.
+  static constexpr Index BLOCK = 32 * LINE;
+
+  static constexpr Index ROWS_IN_USE = 24;  // at a time, about
+
+  static Index rows_needed(const Job<T>& job) { return job.width * (4 * (FIELDS + 6 + job.travelling - FIELDS) + 8) + 48; }
 
   Level(const Job<T>& job, Workspace<T>& space, Index number, Index first, Columns columns)
-      : job_(job), weights_(job.weights + number * job.weights_per_level), first_(first), columns_(columns) {
+      : job_(job), weights_(job.weights + number * job.weights_per_level), first_(first), columns_(columns),
+        inner_{columns.first + job.width, columns.last - job.width}, lines_(space.lines(columns)) {
     const Index w = job.width;
-    for (auto& ring : state_) ring = Ring<T>(space, 2 * w + 1);
-    for (auto* ring : {&U_, &V_, &P_, &q_}) *ring = Ring<T>(space, w + 1);
-    for (Index f = FIELDS; f < job.travelling; ++f) memory_[f - FIELDS] = Ring<T>(space, w + 1);
-    for (T** row : {&d_.h, &d_.u, &d_.v}) *row = space.rows(1);
-    if (job.terms.biharmonic_viscosity) {
-      Lu_ = Ring<T>(space, 3);
-      Lv_ = Ring<T>(space, 3);
+    for (auto& ring : state_) ring = Ring<T>(space, 4 * w);
+    for (auto* ring : {&U_, &V_, &P_, &q_}) *ring = Ring<T>(space, 2 * w);
+    for (Index f = FIELDS; f < job.travelling; ++f) memory_[f - FIELDS] = Ring<T>(space, 4 * w);
+    for (T*& row : scratch_) row = space.rows(1);
+    depth_ = {space, job.depth, columns};
+    const Terms& terms = job.terms;
+    if (terms.wind) wind_x_ = {space, job.wind_x, columns}, wind_y_ = {space, job.wind_y, columns};
+    if (terms.linear_drag) drag_ = {space, job.linear_drag, columns};
+    if (terms.sponge) {
+      sponge_c_ = {space, job.sponge_c, columns};
+      sponge_u_ = {space, job.sponge_u, columns};
+      sponge_v_ = {space, job.sponge_v, columns};
     }
-    if (job.masks.varies()) {
-      for (auto& ring : masks_) ring = Ring<T>(space, 2 * w + 1);
+    if (terms.forcing()) forcing_ = {space.row_of(0), space.row_of(0), space.row_of(0)};
+    if (terms.biharmonic_viscosity) Lu_ = {space, 4}, Lv_ = {space, 4};
+    for (int m = 0; m < 6; ++m) {
+      masks_[m] = Ring<T>(space, 4 * w);
+      for (Index r = 0; r < 4 * w; ++r) std::fill_n(masks_[m](r) + lines_.first - LINE, space.stride(), T(m < 5 ? 1 : 0));
     }
+    for (auto& row : land_) row.resize(lines_.number * LINE / BLOCK + 3);
   }
 
   // Where the incoming row r of a field is to be put.
   T* slot(Index field, Index r) const { return field < FIELDS ? state_[field](r) : memory_[field - FIELDS](r); }
 
-  // Compute what row r, which is in its slots now, allows.
-  void take(Index r) {
-    const auto &[h, u, v] = state_;
-    if (job_.masks.varies()) unpack(varying_masks(r), job_.masks.row(r), job_.k.slip, columns_);
-    with_masks(r, [&](auto, auto m, auto) {
-      if constexpr (!std::is_same_v<decltype(m), Masks<Ones<T>>>) close_faces(u(r), v(r), m, columns_);
-    });
-    thickness_flux_u(U_(r), h(r), u(r), within(0, 1));
-    if (r == first_) return;
-    job_.depth.visit(r, [&](auto depth, auto) {
-      bernoulli(P_(r), h(r), depth, u(r), v(r), v(r - 1), job_.k.gravity, within(1, 0));
-    });
-    const Index s = r - 1;
-    thickness_flux_v(V_(s), h(s), h(r), v(s), columns_);
-    with_masks(s, [&](auto, auto m, auto m_n) {
-      job_.f.visit(s, [&](auto f, auto) {
-        potential_vorticity(q_(s), h(s), h(r), u(s), u(r), v(s), f, m, m_n.wet, job_.k, within(0, 1));
-      });
-    });
-    if (job_.terms.biharmonic_viscosity && r >= first_ + 2) {
-      with_masks(s, [&](auto m_s, auto m, auto) {
-        laplacian(Lu_(s), Lv_(s), u.around(s), v.around(s), m, m_s.slip, job_.k, within(1, 1));
-      });
-    }
-  }
-
-  // Whether taking row r completes what the new row r - width needs.
+  // Whether row r completes what the new row r - width needs.
   bool completes(Index r) const { return r >= first_ + 2 * job_.width; }
 
-  // Compute the new row j: its fields into `out`, from those of the stepper's memory in `in` (rows, group by group).
-  void give(Index j, T* const* out, const T* const* in) {
-    const Columns columns = within(job_.width, job_.width);
-    tendency(j, columns);
-    with_masks(j, [&](auto, auto m, auto) {
-      update(0, j, d_.h, m.wet, out, in, columns);
-      update(1, j, d_.u, m.open_u, out, in, columns);
-      update(2, j, d_.v, m.open_v, out, in, columns);
-    });
+  // Compute what row r, which is in its slots now, allows: also the new row r - width if it `completes` it, into `out`,
+  // from the rows of the stepper's memory in `in`. Meanwhile the columns `copied` of other rows are copied.
+  void take(Index r, const Fields<const T*>& in, const Fields<T*>& out, const Copy<T>& copy, Columns copied) {
+    take_masks(r);
+    for (const auto* field : {&depth_, &wind_x_, &wind_y_, &drag_, &sponge_c_, &sponge_u_, &sponge_v_}) field->make(r);
+    const Index s = r - 1, j = r - job_.width;
+    const bool gives = completes(r);
+    const Place<T> at_s = place(s), at_j = place(j);
+    if (job_.terms.biharmonic_viscosity && r >= first_ + 2) {
+      laplacian(Lu_(s), Lv_(s), at_s.u, at_s.v, at_s.masks, at_s.slip_s, job_.k, lines_);
+    }
+    Field<T> fields[FIELDS];
+    if (gives) gather(fields, j, in, out);
+    const Derived<T> derived{U_(r), V_(s), P_(r), q_(s)};
+    // Lines that are copied as a whole; the other columns are copied one by one.
+    const Index cut = (copied.first - lines_.first + LINE - 1) / LINE * LINE;
+    const Lines<T> whole{lines_.first + cut, std::max<Index>((copied.last - copied.first) / LINE - 1, 0)};
+    for (Index i = lines_.first, next, done = inner_.first; i < lines_.end(); i = next) {
+      const bool copies = i >= whole.first && i < whole.end();
+      next = std::min(i + BLOCK, i < whole.first ? whole.first : copies ? whole.end() : lines_.end());
+      const Index block = (i - lines_.first) / BLOCK;
+      if (r > first_) {
+        deriving_[water(s, block)][copies](at_s, derived, depth_(r), job_.f.row(s), copy, job_.k, {i, (next - i) / LINE});
+      } else if (copies) {
+        FOR_COLUMNS(c, (Columns{i, next})) copy(c);
+      }
+      const Columns ready{done, next < lines_.end() ? next - LINE : inner_.last};
+      if (!gives || ready.first >= ready.last) continue;
+      if (job_.terms.forcing()) force(at_j, j, {done, (ready.last - done + LINE - 1) / LINE});
+      advancing_[water(j, block)](at_j, forcing_, fields, weights_, job_.k, ready);
+      done = ready.last;
+    }
+    for (Index i = copied.first; i < std::min(whole.first, copied.last); ++i) copy(i);
+    for (Index i = std::max(whole.end(), copied.first); i < copied.last; ++i) copy(i);
   }
 
  private:
-  // The columns of a quantity that needs `west` and `east` neighbours.
-  Columns within(Index west, Index east) const { return {columns_.first + west, columns_.last - east}; }
+  using Deriving = decltype(&derive<Uniform<T>, Ones<T>, false, T>);
+  using Advancing = decltype(&advance<Energy, false, false, Multistep<1, T>, Ones<T>, T>);
 
-  void tendency(Index j, Columns columns) {
-    const auto h = state_[0].around(j), u = state_[1].around(j), v = state_[2].around(j);
-    const auto U = U_.around(j), V = V_.around(j), P = P_.around(j), q = q_.around(j);
-    const auto& k = job_.k;
-    const auto& terms = job_.terms;
-    with_masks(j, [&](auto m_s, auto m, auto) {
-      const Friction<T, decltype(m.slip)> harmonic{u, v, m, m_s.slip, k.viscosity, k};
-      const auto with_flux = [&](auto flux) {
-        using F = decltype(flux);
-        if (terms.viscosity) {
-          motion<F>(d_, U, V, P, q, harmonic, k, columns);
-        } else {
-          motion<F>(d_, U, V, P, q, Frictionless{}, k, columns);
-        }
-      };
-      switch (terms.flux) {
-        case Flux::energy: with_flux(Energy{}); break;
-        case Flux::enstrophy: with_flux(Enstrophy{}); break;
-        case Flux::arakawa_lamb: with_flux(ArakawaLamb{}); break;
-      }
-      if (terms.biharmonic_viscosity) {
-        using Biharmonic = Friction<T, decltype(m.slip)>;
-        add(d_, Biharmonic{Lu_.around(j), Lv_.around(j), m, m_s.slip, -k.biharmonic_viscosity, k}, columns);
-      }
-    });
-    if (terms.wind) {
-      job_.wind_x.visit(j, [&](auto x, auto) {
-        job_.wind_y.visit(j, [&](auto y, auto y_n) { wind(d_, x, y, y_n, h, k.density, columns); });
-      });
-    }
-    if (terms.linear_drag) {
-      job_.linear_drag.visit(j, [&](auto r, auto r_n) { linear_drag(d_, r, r_n, u.c, v.c, columns); });
-    }
-    if (terms.quadratic_drag) quadratic_drag(d_, h, u, v, k.quadratic_drag, columns);
-    if (terms.sponge) {
-      job_.sponge_c.visit(j, [&](auto rate, auto) {
-        job_.depth.visit(j, [&](auto depth, auto) { relax_thickness(d_.h, rate, h.c, depth, columns); });
-      });
-      job_.sponge_u.visit(j, [&](auto rate, auto) { relax(d_.u, rate, u.c, columns); });
-      job_.sponge_v.visit(j, [&](auto rate, auto) { relax(d_.v, rate, v.c, columns); });
-    }
-  }
-
-  template <class M>
-  void update(Index field, Index j, const T* d, M mask, T* const* out, const T* const* in, Columns columns) {
-    const T* y = state_[field](j);
-    std::array<const T*, MOST_GROUPS> past{};
-    std::array<T*, MOST_GROUPS> kept{};
-    for (Index g = 1; g < job_.groups_in; ++g) past[g - 1] = in[FIELDS * g + field];
-    for (Index g = 1; g < job_.groups_out; ++g) kept[g - 1] = out[FIELDS * g + field];
-    T* y_out = out[field];
-    switch (job_.stepper) {
-      case Stepper::multistep:
-        if (job_.past == 1) {
-          multistep<1>(y_out, kept.data(), y, d, mask, past.data(), weights_, columns);
-        } else {
-          multistep<2>(y_out, kept.data(), y, d, mask, past.data(), weights_, columns);
-        }
-        break;
-      case Stepper::leapfrog: leapfrog(y_out, kept[0], y, d, mask, past[0], weights_, columns); break;
-      case Stepper::runge_kutta: {
-        const T* x = job_.groups_in > 1 ? past[0] : y;
-        const T* const* F = past.data() + 1;
-        switch (job_.past) {
-          case 0: stage<0>(y_out, kept[0], x, d, mask, F, columns); break;
-          case 1: stage<1>(y_out, kept[0], x, d, mask, F, columns); break;
-          case 2: stage<2>(y_out, kept[0], x, d, mask, F, columns); break;
-          default: stage<3>(y_out, kept[0], x, d, mask, F, columns);
-        }
-      }
-    }
-  }
-
-  template <int Past, class M>
-  void stage(T* y_out, T* F_out, const T* x, const T* d, M mask, const T* const* F, Columns columns) {
-    if (F_out) {
-      runge_kutta<Past, true>(y_out, F_out, x, d, mask, F, weights_, columns);
-    } else {
-      runge_kutta<Past, false>(y_out, F_out, x, d, mask, F, weights_, columns);
-    }
-  }
-
-  Masks<T*> varying_masks(Index r) const {
+  Place<T> place(Index r) const {
     const auto& m = masks_;
-    return {m[0](r), m[1](r), m[2](r), m[3](r), m[4](r), m[5](r)};
+    return {state_[0].around(r), state_[1].around(r), state_[2].around(r), U_.around(r), V_.around(r), P_.around(r),
+            q_.around(r), {m[0](r), m[1](r), m[2](r), m[3](r), m[4](r), m[5](r)}, m[3](r - 1), m[0](r + 1)};
   }
 
-  // use(masks of row r - 1, of row r, of row r + 1).
-  template <class Use>
-  void with_masks(Index r, Use use) const {
-    if (job_.masks.varies()) {
-      const auto row = [&](Index s) {
-        const auto m = varying_masks(s);
-        return Masks<const T*>{m.wet, m.open_u, m.open_v, m.slip, m.share, m.dry};
-      };
-      use(row(r - 1), row(r), row(r + 1));
-    } else {
-      const auto code = [&](Index s) { return *job_.masks.row(s); };
-      if (code(r - 1) == ALL_WATER && code(r) == ALL_WATER && code(r + 1) == ALL_WATER) {
-        const Masks<Ones<T>> ones{};
-        return use(ones, ones, ones);
-      }
-      const auto row = [&](Index s) {
-        const Unpacked<T> m(code(s), job_.k.slip);
-        return Masks<Uniform<T>>{{m.wet}, {m.open_u}, {m.open_v}, {m.slip}, {m.share}, {m.dry}};
-      };
-      use(row(r - 1), row(r), row(r + 1));
+  void gather(Field<T>* fields, Index j, const Fields<const T*>& in, const Fields<T*>& out) const {
+    for (Index f = 0; f < FIELDS; ++f) {
+      fields[f] = {out[f], {state_[f](j)}, {scratch_[f]}};
+      for (Index g = 1; g < job_.groups_in; ++g) fields[f].in[g - 1] = in[FIELDS * g + f];
+      for (Index g = 1; g < job_.groups_out; ++g) fields[f].out[g - 1] = out[FIELDS * g + f];
     }
+  }
+
+  void force(const Place<T>& at, Index j, Lines<T> lines) {
+    const Terms& terms = job_.terms;
+    stress_(forcing_, at, {wind_x_.around(j), wind_y_.around(j), drag_.around(j)}, job_.k, lines);
+    if (terms.biharmonic_viscosity) {
+      biharmonic(forcing_, Lu_.around(j), Lv_.around(j), at.masks, at.slip_s, job_.k, lines);
+    }
+    if (terms.sponge) {
+      sponge(forcing_, sponge_c_(j), sponge_u_(j), sponge_v_(j), depth_(j), at.h.c, at.u.c, at.v.c, lines);
+    }
+  }
+
+  // Unpack the masks of row r and close its faces in the blocks where there is land; elsewhere the masks stay those of water.
+  void take_masks(Index r) {
+    const std::uint8_t* code = job_.masks.row(r);
+    std::vector<std::uint8_t>& land = land_[slot_of(r)];
+    const Masks<T*> rows{masks_[0](r), masks_[1](r), masks_[2](r), masks_[3](r), masks_[4](r), masks_[5](r)};
+    if (!job_.masks.varies() && *code == ALL_WATER && !land.front()) return;
+    for (Index first = columns_.first, block = 1; first < columns_.last; ++block) {
+      const Columns part{first, std::min(lines_.first + block * BLOCK, columns_.last)};
+      const std::uint8_t before = land[block];
+      if (job_.masks.varies()) {
+        std::uint8_t different = 0;
+        FOR_COLUMNS(i, part) different |= code[i] ^ ALL_WATER;
+        land[block] = different;
+        if (land[block] || before) unpack(rows, code, job_.k.slip, part);
+      } else {
+        land[block] = land.front() = *code ^ ALL_WATER;
+        unpack(rows, Uniform<std::uint8_t>{*code}, job_.k.slip, part);
+      }
+      if (land[block]) close_faces(state_[1](r), state_[2](r), rows, part);
+      first = part.last;
+    }
+  }
+
+  // Of masks, which are remembered row by row.
+  Index slot_of(Index r) const { return r & (4 * job_.width - 1); }
+
+  // Whether there is nothing but water in a block of row r and around it.
+  bool water(Index r, Index block) const {
+    std::uint8_t land = 0;
+    for (Index s = r - 1; s <= r + 1; ++s) {
+      for (Index b = block; b < block + 3; ++b) land |= land_[slot_of(s)][b];
+    }
+    return land == 0;
   }
 
   const Job<T>& job_;
   const T* weights_;
   Index first_;
-  Columns columns_;
+  Columns columns_, inner_;
+  Lines<T> lines_;
   std::array<Ring<T>, FIELDS> state_;
   std::array<Ring<T>, FIELDS*(MOST_GROUPS - 1)> memory_;
   std::array<Ring<T>, 6> masks_;
+  std::array<std::vector<std::uint8_t>, 8> land_;  // of the last rows, block by block, with one more on each side
   Ring<T> U_, V_, P_, q_, Lu_, Lv_;
-  Tendency<T> d_;
-};
+  Spread<T> depth_, wind_x_, wind_y_, drag_, sponge_c_, sponge_u_, sponge_v_;
+  std::array<T*, FIELDS> scratch_;
+  Tendency<T> forcing_{};
+  // The functions of rows.h for what this run computes: [is all water][copies], [is all water].
+  std::array<std::array<Deriving, 2>, 2> deriving_ = choose(job_.f.varies(), [](auto varies) {
+    using F = std::conditional_t<varies.value, const T*, Uniform<T>>;
+    return std::array<std::array<Deriving, 2>, 2>{{{derive<F, const T*, false, T>, derive<F, const T*, true, T>},
+                                                   {derive<F, Ones<T>, false, T>, derive<F, Ones<T>, true, T>}}};
+  });
+  std::array<Advancing, 2> advancing_ = advancing_for(job_);
+  decltype(&stress<true, true, true, T>) stress_ = stress_for(job_.terms);
 
+  static auto stress_for(const Terms& terms) {
+    return choose(terms.wind, [&](auto wind) {
+      return choose(terms.linear_drag, [&](auto linear) {
+        return choose(terms.quadratic_drag,
+                      [&](auto quadratic) { return &stress<wind.value, linear.value, quadratic.value, T>; });
+      });
+    });
+  }
+
+  static std::array<Advancing, 2> advancing_for(const Job<T>& job) {
+    switch (job.terms.flux) {
+      case Flux::energy: return with_flux<Energy>(job);
+      case Flux::enstrophy: return with_flux<Enstrophy>(job);
+      default: return with_flux<ArakawaLamb>(job);
+    }
+  }
+
+  template <class F>
+  static std::array<Advancing, 2> with_flux(const Job<T>& job) {
+    switch (job.stepper) {
+      case Stepper::multistep: return job.past == 1 ? with_step<F, Multistep<1, T>>(job) : with_step<F, Multistep<2, T>>(job);
+      case Stepper::leapfrog: return with_step<F, Leapfrog<T>>(job);
+      default:
+        switch (job.past) {
+          case 0: return with_step<F, RungeKutta<0, T>>(job);
+          case 1: return with_step<F, RungeKutta<1, T>>(job);
+          case 2: return with_step<F, RungeKutta<2, T>>(job);
+          default: return with_step<F, RungeKutta<3, T>>(job);
+        }
+    }
+  }
+
+  template <class F, class Step>
+  static std::array<Advancing, 2> with_step(const Job<T>& job) {
+    return choose(job.terms.viscosity, [&](auto viscous) {
+      return choose(job.terms.forcing(), [&](auto forced) {
+        return std::array<Advancing, 2>{&advance<F, viscous.value, forced.value, Step, const T*, T>,
+                                        &advance<F, viscous.value, forced.value, Step, Ones<T>, T>};
+      });
+    });
+  }
+};
 // Old rows that lie outside a block of rows: those of the neighbours in the halo, and of other threads, saved before any
 // thread begins. Each is padded with the halo's columns and indexed by the column.
 template <class T>
@@ -354,11 +403,15 @@ class Sweep {
       const Index reach = e - s * w;
       level.emplace_back(job_, space, s, j0_ - reach, Columns{tile.first - reach, tile.last + reach});
     }
+    Copy<T> copy{};
+    Columns copied = load(level[0], copy, j0_ - e, tile, number);
+    FOR_COLUMNS(i, copied) copy(i);
     for (Index r = j0_ - e; r < j1_ + e; ++r) {
+      copied = r + 1 < j1_ + e ? load(level[0], copy, r + 1, tile, number) : Columns{};
       Index row = r;
       for (Index s = 0; s < levels; ++s, row -= w) {
-        std::array<T*, FIELDS * MOST_GROUPS> out{};
-        std::array<const T*, FIELDS * MOST_GROUPS> in{};
+        Fields<T*> out;
+        Fields<const T*> in;
         const bool gives = level[s].completes(row), last = s == levels - 1;
         if (gives) {
           for (Index field = FIELDS; field < FIELDS * job_.groups_in; ++field) {
@@ -368,34 +421,43 @@ class Sweep {
             out[field] = last ? job_.out[field] + (row - w) * job_.nx : level[s + 1].slot(field, row - w);
           }
         }
-        for (Index field = 0; s == 0 && field < job_.travelling; ++field) {
-          load(level[0].slot(field, r), field, r, tile, number);
-        }
-        level[s].take(row);
+        level[s].take(row, in, out, copy, s == 0 ? copied : Columns{});
         if (!gives) break;
-        level[s].give(row - w, out.data(), in.data());
         if (last) copy_edges(row - w, tile);
       }
     }
   }
 
-  // Put row r of a field, halo included, where the first level wants it. The tile to the west has overwritten the last
-  // columns before this one, and left the old values behind; so does this tile.
-  void load(T* to, Index field, Index r, Columns tile, Index number) {
+  // Bring row r in, where the first level wants it: the halo, and what the stepper remembers if it travels, at once; the
+  // rest of the state by `copy` in the columns that are returned. The tile to the west has overwritten the last columns
+  // before this one, and left the old values behind; so does this tile.
+  Columns load(const Level<T>& level, Copy<T>& copy, Index r, Columns tile, Index number) {
     const Index e = job_.halo, nx = job_.nx;
-    const auto copy = [to](const T* from, Index first, Index last) {
-      std::copy(from + first, from + last, to + first);
-    };
-    if (r < j0_ || r >= j1_) return copy(outside_.row(field, r), tile.first - e, tile.last + e);
-    const T* here = job_.in[field] + r * nx;
-    const Index strip = (field * job_.ny + r) * e, passed = (field * (j1_ - j0_) + r - j0_) * e;
-    const T* west = tile.first > 0 ? passed_[number % 2].data() + passed : job_.west + strip;
-    copy(west - (tile.first - e), tile.first - e, tile.first);
-    copy(here, tile.first, std::min(tile.last + e, nx));
-    if (tile.last + e > nx) copy(job_.east + strip - nx, nx, tile.last + e);
-    if (tile.last < nx) {
-      std::copy(here + tile.last - e, here + tile.last, passed_[(number + 1) % 2].data() + passed);
+    Columns columns{tile.first - e, tile.last + e};
+    for (Index field = 0; field < job_.travelling; ++field) {
+      T* to = level.slot(field, r);
+      const T* from;
+      if (r < j0_ || r >= j1_) {
+        from = outside_.row(field, r);
+      } else {
+        from = job_.in[field] + r * nx;
+        columns = {tile.first, std::min(tile.last + e, nx)};
+        const Index strip = (field * job_.ny + r) * e, passed = (field * (j1_ - j0_) + r - j0_) * e;
+        const T* west = tile.first > 0 ? passed_[number % 2].data() + passed : job_.west + strip;
+        for (Index i = 0; i < e; ++i) to[tile.first - e + i] = west[i];
+        for (Index i = std::max(tile.last, nx); i < tile.last + e; ++i) to[i] = job_.east[strip + i - nx];
+        if (tile.last < nx) {
+          std::copy(from + tile.last - e, from + tile.last, passed_[(number + 1) % 2].data() + passed);
+        }
+      }
+      if (field < FIELDS) {
+        copy.from[field] = from;
+        copy.to[field] = to;
+      } else {
+        std::copy(from + columns.first, from + columns.last, to + columns.first);
+      }
     }
+    return columns;
   }
 
   void copy_edges(Index j, Columns tile) {
