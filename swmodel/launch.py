@@ -64,7 +64,7 @@ def command(nproc: int, directory) -> list[str]:
 
 def rank_environment(nproc: int) -> dict[str, str]:
     """Environment of the ranks; each adds what it needs for JAX itself (`environment.prepare`)."""
-    environ = dict(os.environ) | {progress.LAUNCHER: "1"}
+    environ = dict(os.environ) | {progress.LAUNCHER: "1", environment.STARTED: str(environment.started())}
     root = Path(__file__).parents[1]
     if root.name not in ("site-packages", "dist-packages"):
         environ["PYTHONPATH"] = os.pathsep.join(filter(None, (str(root), environ.get("PYTHONPATH"))))

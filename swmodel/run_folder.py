@@ -12,6 +12,7 @@ from .status import read_status
 CONFIG = "config.toml"
 OUTPUT = "output.nc"
 DIAGNOSTICS = "diagnostics.nc"
+RESTARTS = "restart"
 FILES = (CONFIG, OUTPUT, DIAGNOSTICS, STATUS)
 
 

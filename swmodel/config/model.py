@@ -109,6 +109,15 @@ class Run(Section):
         "", "", "blocks in y and x, as 2x3; empty chooses the shortest halos", pattern=r"^([1-9]\d*x[1-9]\d*)?$"
     )
     reproducible: bool = option(False, "", "the same bits for every layout, some percent slower")
+    walltime: Duration | None = option(
+        None, "s", 'wall-clock time after which the run stops with a restart, as seconds or "2 h"'
+    )
+    check_every_steps: int | None = option(
+        None, "steps", "most steps between two looks at the state's health; without it, those of half a second", ge=1
+    )
+    watchdog: Annotated[float, BeforeValidator(parse_duration)] = option(
+        600.0, "s", 'wall-clock time without progress after which a stuck run is ended, or "10 min"; 0: never', ge=0
+    )
 
 
 class Input(Section):

@@ -16,13 +16,14 @@ ROOT = Path(__file__).parents[2]
 LAYERS = (
     "errors environment decomposition progress schedule status state coordinates operators netcdf_input",
     "config.duration config.errors config.messages config.model config.sources",
-    "cases run_folder stability friction vorticity_flux timestep means transport",
+    "cases run_folder stop stability friction vorticity_flux timestep means transport",
     "fields",
     "extremes scheme reference",
     "dynamics kernels",
     "grid diagnostics",
     "config executors",
     "validate output",
+    "health",
     "run",
     "simulation",
     "plotting launch",
@@ -36,7 +37,7 @@ LAYER = {name: number for number, names in enumerate(LAYERS) for name in names.s
 #: The modules and packages that may import a library.
 DOORS = {
     "jax": (
-        "executors kernels.native simulation means dynamics friction timestep transport doctor "
+        "executors kernels.native health simulation means dynamics friction timestep transport doctor "
         "bench.stepping bench.exchange bench.device"
     ),
     "mpi4jax": "transport.mpi doctor.exchange bench.traffic",
