@@ -48,7 +48,7 @@ class BackgroundFile:
         self.path, self.transport = Path(path), transport
         self._opened, self._journal, self._error, self._told = None, None, None, False
         self._pending, self._waiting, self._begun, self._done = deque(), 0, 0, 0
-        self._partial, self._committed = False, 0.0
+        self._ready, self._partial, self._committed = False, False, 0.0
         self.put(partial(self._continue, resume) if resume else partial(self._create, define))
         self._finish()
         try:
@@ -109,12 +109,17 @@ class BackgroundFile:
         with netCDF4.Dataset(self.path, "w", format="NETCDF4") as dataset:
             define(dataset)
         self._open()
+        self._ready = True
 
     def _continue(self, resume, _) -> None:
         if not self.path.is_file():
             raise FilesError(f"{self.path} cannot be continued: there is no such file")
-        self._open()
-        resume(self._opened)
+        try:
+            self._open()
+            resume(self._opened)
+        except OSError as error:
+            raise FilesError(f"{self.path} cannot be continued: {error.strerror or error}") from None
+        self._ready = True
         self._commit(self._opened)
 
     def _open(self) -> None:
@@ -159,11 +164,11 @@ class BackgroundFile:
         if self._journal is None:
             return
         try:
-            if self._opened and self._partial:
-                abandon(self._opened)
-            if self._opened:
+            if self._ready:
+                if self._partial:
+                    abandon(self._opened)
                 self._opened.close()
-            self._journal.commit()
+                self._journal.commit()
         except Exception as error:
             self._fail(error)
         finally:
