@@ -1,7 +1,6 @@
 """The NetCDF files of a run: fields in output.nc, time series in diagnostics.nc."""
 
-from .journal import recover
 from .series import Diagnostics
 from .snapshots import Output
 
-__all__ = ["Diagnostics", "Output", "recover"]
+__all__ = ["Diagnostics", "Output"]

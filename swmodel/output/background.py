@@ -16,7 +16,7 @@ from functools import partial
 from pathlib import Path
 
 from ..errors import FilesError
-from .journal import JournaledFile, remove
+from ..journal import JournaledFile, remove
 from .records import RECORD_METADATA_BYTES, abandon, begin, complete
 
 #: Bytes of arrays that may wait to be written to one file; whoever has more waits.

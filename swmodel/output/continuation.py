@@ -3,16 +3,11 @@
 from __future__ import annotations
 
 import io
-import tomllib
 
-from ..config import config_hash, to_toml
+from ..config import config_hash, decisive, to_toml
 from ..errors import FilesError
 from .metadata import history_line
 from .records import select
-
-#: Options that a file may not differ in: whole sections, and single ones of the others.
-SECTIONS = ("case", "grid", "physics", "sponge", "scheme", "time", "input")
-OPTIONS = ("run.dtype", "output.fields", "output.means")
 
 
 def require_same(path, differences: list[str]) -> None:
@@ -36,25 +31,9 @@ def resume(file, keep, config, command_line: str) -> None:
 
 def differences(file, config, define) -> list[str]:
     """What keeps a file made by `define` with another configuration from being continued with `config`, in words."""
-    return configuration_differences(file, config) or layout_differences(file, define)
-
-
-def configuration_differences(file, config) -> list[str]:
-    """Options that differ between the configuration in the file and `config`, in words."""
     if "configuration" not in file.attrs:
         return ["it holds no configuration of swmodel"]
-    old, new = (relevant(tomllib.loads(text)) for text in (text_of(file, "configuration"), to_toml(config)))
-    return [
-        f"{name} is {old.get(name, 'not set')} in the file and {new.get(name, 'not set')} now"
-        for name in sorted({*old, *new})
-        if old.get(name) != new.get(name)
-    ]
-
-
-def relevant(sections: dict) -> dict:
-    """Options that what the file holds depends on, as {section.key: value}."""
-    flat = {f"{name}.{key}": value for name, options in sections.items() for key, value in options.items()}
-    return {name: value for name, value in flat.items() if name.partition(".")[0] in SECTIONS or name in OPTIONS}
+    return decisive.differences(text_of(file, "configuration"), to_toml(config)) or layout_differences(file, define)
 
 
 def layout_differences(file, define) -> list[str]:

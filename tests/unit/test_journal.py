@@ -2,6 +2,7 @@
 
 import errno
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -14,11 +15,13 @@ import netCDF4
 import numpy as np
 import pytest
 
+from swmodel import journal
 from swmodel.config import load, resolve
 from swmodel.decomposition import block
 from swmodel.diagnostics import QUANTITIES
 from swmodel.errors import FilesError
-from swmodel.output import Diagnostics, Output, journal, recover
+from swmodel.journal import recover
+from swmodel.output import Diagnostics, Output
 
 NY, NX = 6, 8
 KINDS = ("output", "diagnostics")
@@ -197,10 +200,13 @@ def test_a_disk_that_is_full_at_any_moment_costs_no_earlier_record(tmp_path, mon
             message = failure(kind, path, state)
         if count[0] <= last:
             break
+        found = reopened(kind, path)
+        assert found in STATES[state[0] : state[0] + 2], last
+        if not message:  # the journal could not be removed, of which nobody has to know
+            assert found == STATES[-1]
+            continue
         failures += 1
-        assert message.startswith(f"{path} cannot be written: No space left on device; ")
-        assert reopened(kind, path) in STATES[state[0] : state[0] + 2], last
-        shutil.rmtree(folder)
+        assert re.match(rf"{path} cannot be (written|continued): No space left on device(; \d+ bytes free)?$", message)
     assert failures > 50
 
 

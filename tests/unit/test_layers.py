@@ -14,7 +14,7 @@ ROOT = Path(__file__).parents[2]
 
 #: From the lowest layer up. A name stands for a module or for a package with all that is in it.
 LAYERS = (
-    "errors environment decomposition progress schedule status state coordinates operators netcdf_input",
+    "errors environment decomposition journal progress schedule status state coordinates operators netcdf_input",
     "config.duration config.errors config.messages config.model config.sources",
     "cases run_folder stop stability friction vorticity_flux timestep means transport",
     "fields",

@@ -120,9 +120,9 @@ def test_the_history_has_a_line_for_each_run_and_the_configuration_is_the_latest
 @pytest.mark.parametrize(
     ("more", "named"),
     [
-        ({"physics__gravity": 9.0}, "physics.gravity is 9.81 in the file and 9.0 now"),
-        ({"grid__dx": 1.0, "run__dtype": "float64"}, "grid.dx is 4000.0 in the file and 1.0 now; run.dtype is float32"),
-        ({"output__means": ("eta",)}, "output.means is ['eta', 'u'] in the file and ['eta'] now"),
+        ({"physics__gravity": 9.0}, "physics.gravity: 9.81 before, 9.0 now"),
+        ({"grid__dx": 1.0, "run__dtype": "float64"}, "grid.dx: 4000.0 before, 1.0 now; run.dtype: float32 before, "),
+        ({"output__means": ("eta",)}, "output.means: ['eta', 'u'] before, ['eta'] now"),
     ],
 )
 def test_a_file_of_another_configuration_is_refused_and_left_as_it_is(tmp_path, kind, more, named):
