@@ -1,4 +1,4 @@
-"""The run as configured: steps, and between them output, diagnostics, restarts, health and progress, into a run folder."""
+"""The run as configured: steps, and between them output, diagnostics, restarts, health, progress, into a run folder."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 
 from . import run_folder
 from .config import to_toml
-from .errors import STOPPED, FilesError, exit_code
+from .errors import STOPPED, FilesError, UsageError, exit_code
 from .health import Health
 from .means import Means
 from .output import Diagnostics, Output
@@ -35,11 +35,14 @@ def run(simulation, directory, progress=None, command_line: str = "", resume: bo
         resume: the simulation comes from a restart file of the run in `directory`, and goes on with the files there.
 
     Raises:
+        UsageError: the simulation is beyond that end already.
         NumericalError: the solution blew up.
         FilesError: a file could not be written.
         Stopped: a signal or the wall-clock limit has ended the run, which can be resumed.
     """
     directory = Path(directory)
+    if simulation.step > simulation.config.run.steps:
+        raise UsageError(f"step {simulation.step} is beyond the {simulation.config.run.steps} steps of the run")
     problem = prepare(directory, simulation, resume) if simulation.transport.rank == 0 else None
     problem = simulation.transport.broadcast(problem)
     if problem is not None:
@@ -90,8 +93,8 @@ def keepers(simulation) -> list:
     Those before its first step; and that of the first step itself unless it was only there because a run ended.
     """
     first = simulation.step
-    before = schedules(simulation.restart.config)
-    return [lambda step, s=schedule: step < first or (step == first and s.regular(step)) for schedule in before]
+    before, over = schedules(simulation.restart.config), first == simulation.config.run.steps
+    return [lambda step, s=s: step < first or (step == first and (over or s.regular(step))) for s in before]
 
 
 def _loop(simulation, directory: Path, progress, command_line: str, resume: bool, stop: Stop) -> str | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 from pathlib import Path
 
 from .errors import FilesError, UsageError
@@ -54,5 +55,31 @@ def prepare(directory):
         directory.mkdir(parents=True, exist_ok=True)
         for name in FILES:
             (directory / name).unlink(missing_ok=True)
+        if (directory / RESTARTS).is_dir():
+            shutil.rmtree(directory / RESTARTS)
     except OSError as error:
         raise FilesError(f"{directory} cannot be written: {error.strerror}") from error
+
+
+def reopen(directory):
+    """Take away how the run in the folder ended: it goes on.
+
+    Raises:
+        FilesError: the folder cannot be written.
+    """
+    try:
+        (Path(directory) / STATUS).unlink(missing_ok=True)
+    except OSError as error:
+        raise FilesError(f"{directory} cannot be written: {error.strerror}") from error
+
+
+def write_config(directory, text: str):
+    """Write config.toml: the old one stays, or the new one is there whole.
+
+    Raises:
+        OSError: it cannot be written.
+    """
+    path = Path(directory) / CONFIG
+    temporary = path.with_suffix(".writing")
+    temporary.write_text(text, encoding="utf-8")
+    temporary.replace(path)

@@ -151,6 +151,16 @@ class Output(Section):
     institution: str = option("", "", "who made the run, recorded in its files")
 
 
+class Restart(Section):
+    """When restart files are written, from which `swmodel resume` goes on. The end of a run always leaves one."""
+
+    every: Duration | None = option(None, "s", 'model time between them, as seconds or "1 day" (or give every_steps)')
+    every_steps: int | None = option(None, "steps", "steps between them (or give every)", ge=1)
+    every_wall: Duration | None = option(
+        1200.0, "s", 'wall-clock time between them, besides those of every or every_steps; "none": no more than those'
+    )
+
+
 class Config(Section):
     """A complete run. `case` is the options class of the named case."""
 
@@ -163,10 +173,16 @@ class Config(Section):
     run: Run = option(Run, "", "")
     input: Input = option(Input, "", "")
     output: Output = option(Output, "", "")
+    restart: Restart = option(Restart, "", "")
 
 
 #: Keys of which only one may be given; a later source (file, command line) replaces an earlier one.
-ALTERNATIVES = (("run", "steps", "days"), ("time", "dt", "cfl"), ("output", "every", "every_steps"))
+ALTERNATIVES = (
+    ("run", "steps", "days"),
+    ("time", "dt", "cfl"),
+    ("output", "every", "every_steps"),
+    ("restart", "every", "every_steps"),
+)
 
 #: Keys that depend on run.nproc: a later source that changes the number of processes takes them back to their defaults.
 DEPEND_ON_NPROC = (("run", "layout"), ("run", "transport"))
