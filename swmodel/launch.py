@@ -52,13 +52,14 @@ def find_mpiexec() -> str:
     return found
 
 
-def command(nproc: int, directory) -> list[str]:
-    """The mpiexec line that runs the configuration in `directory` on `nproc` processes.
+def command(nproc: int, directory, *options: str) -> list[str]:
+    """The mpiexec line that runs the configuration in `directory` on `nproc` processes; `options` are of `worker`.
 
     Ranks are not bound to cores: it gains nothing measurable on an idle machine (89 million cell updates per second
     either way, 360 x 180 cells, two ranks on two cores), while two bound runs at a time would share the same cores.
     """
     worker = [sys.executable, "-P", "-m", "swmodel", "worker", str(directory), shlex.join(["swmodel", *sys.argv[1:]])]
+    worker += options
     return [find_mpiexec(), "-n", str(nproc), *worker]
 
 

@@ -14,19 +14,22 @@ from pathlib import Path
 import click
 
 from ..errors import INTERNAL, STOPPED, NumericalError, SetupError, exit_code
+from .job import Job
 
 
 @click.command(hidden=True)
 @click.argument("directory", type=click.Path(path_type=Path))
 @click.argument("command_line")
-def worker(directory, command_line):
+@click.option("--restart", metavar="FILE", help="Go on from this restart file.")
+def worker(directory, command_line, restart):
     """Compute the run that `swmodel run` has prepared in DIRECTORY, as one rank. COMMAND_LINE goes on record."""
     from ..config import load
     from ..environment import world
+    from ..restart.folder import Restart
     from ..run_folder import CONFIG
 
     def request(place):
-        return load(directory / CONFIG, environ={}), directory
+        return Job(load(directory / CONFIG, environ={}), directory, restart and Restart(Path(restart)))
 
     place = world()
     if place is None:
@@ -42,10 +45,10 @@ def run_as_rank(place, request, quiet, command_line) -> int:
 
     Args:
         place: this process's place as mpiexec describes it.
-        request: function of `place` that returns (config, directory), or raises.
+        request: function of `place` that returns a Job, or raises.
         command_line: what the user typed, for the history of the files.
     """
-    from .. import progress, run_folder
+    from .. import progress
     from .tell import tell, words
 
     try:
@@ -56,10 +59,10 @@ def run_as_rank(place, request, quiet, command_line) -> int:
         return exit_code(error)
     problem = None
     try:
-        config, directory = request(place)
+        job = request(place)
         if place.rank == 0 and progress.LAUNCHER not in os.environ:
-            run_folder.prepare(directory)
-            announce(config, directory, quiet)
+            job.prepare()
+            announce(job, quiet)
     except Exception as error:
         problem = words(error), exit_code(error)
     problems = [problem for problem in comm.allgather(problem) if problem is not None]
@@ -69,13 +72,13 @@ def run_as_rank(place, request, quiet, command_line) -> int:
             print(message, file=sys.stderr, flush=True)
         return code
     try:
-        compute(config, directory, quiet or place.rank > 0, command_line, place)
+        compute(job, quiet or place.rank > 0, command_line, place)
     except (Exception, KeyboardInterrupt) as error:
-        return end_all(error, comm, directory)
+        return end_all(error, comm, job.directory)
     if place.rank == 0 and not quiet:
         from ..status import read_status
 
-        click.echo(progress.summary(read_status(directory), directory))
+        click.echo(progress.summary(read_status(job.directory), job.directory))
     return 0
 
 
@@ -104,10 +107,11 @@ def connect(place):
     return comm
 
 
-def compute(config, directory, quiet, command_line, place=None):
-    """Run the model as configured into `directory`, in this process; a failure is recorded in status.json."""
+def compute(job, quiet, command_line, place=None):
+    """Run the model in this process; a failure is recorded in status.json."""
     from .. import environment, progress
 
+    config, directory, restart = job
     environment.prepare(config.run.reproducible, place)
     start_log(place)
     signal.signal(signal.SIGTERM, signal.default_int_handler)
@@ -115,7 +119,8 @@ def compute(config, directory, quiet, command_line, place=None):
         import swmodel
 
         with progress.reporter(quiet) as report:
-            swmodel.Simulation(config).run(directory, report, command_line)
+            simulation = swmodel.Simulation(config, restart and restart.path)
+            simulation.run(directory, report, command_line, resume=restart is not None)
     except (Exception, KeyboardInterrupt) as error:
         if place is None or place.rank == 0:
             record(error, directory)
@@ -166,16 +171,18 @@ def start_log(place):
     log.setLevel(logging.WARNING if rank else logging.INFO)
 
 
-def announce(config, directory, quiet):
+def announce(job, quiet):
     """Say in a line what is going to be computed."""
     from ..environment import cores
 
     if quiet:
         return
+    config, directory, restart = job
     run, grid = config.run, config.grid
+    first = f"from step {restart.step} on, " if restart else ""
     processes = "1 process" if run.nproc == 1 else f"{run.nproc} processes ({run.layout} blocks)"
     click.echo(
-        f"{config.case.name}: {grid.nx} x {grid.ny} cells, {run.steps} steps of {config.time.dt:.4g} s "
+        f"{config.case.name}: {grid.nx} x {grid.ny} cells, {first}{run.steps} steps of {config.time.dt:.4g} s "
         f"({run.steps * config.time.dt / 86400:.4g} days), {processes}, into {directory}"
     )
     if run.nproc > cores():

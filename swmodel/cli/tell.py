@@ -13,6 +13,8 @@ def words(error: BaseException) -> str:
     """What went wrong, one line for each problem."""
     if isinstance(error, KeyboardInterrupt):
         return "Stopped by the user."
+    if exit_code(error) == 0:
+        return str(error)
     if exit_code(error) == INTERNAL:
         return f"Internal error: {type(error).__name__}: {error} (swmodel --debug ... shows where)"
     return "\n".join(f"Error: {line}" for line in str(error).splitlines())

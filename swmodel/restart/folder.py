@@ -24,12 +24,11 @@ EXAMINE_SECONDS, SLOWEST_BYTES_PER_SECOND = 60.0, 5e6
 
 
 class Restart(NamedTuple):
-    """An intact restart file: steps done, model time in s, and the configuration (TOML) of the run that wrote it."""
+    """An intact restart file: steps done, and the configuration (TOML) of the run that wrote it."""
 
     path: Path
-    step: int
-    seconds: float
-    configuration: str
+    step: int = 0
+    configuration: str = ""
 
 
 def path_of(directory, step: int) -> Path:
@@ -90,7 +89,7 @@ def choose(directory, asked: str | None = None) -> tuple[Restart, list[str]]:
     for path in paths:
         found = facts(path)
         if "problem" not in found:
-            restart = Restart(path, found["step"], found["seconds"], found["configuration"])
+            restart = Restart(path, found["step"], found["configuration"])
             return restart, [f"{problem}; going on from {path.name}" for problem in problems]
         problems.append(f"{path}: {found['problem']}")
     if asked is not None or not paths:
