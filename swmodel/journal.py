@@ -74,7 +74,7 @@ class JournaledFile(io.RawIOBase):
         """Make what was written so far the state of the file, which then outlives the process and the power.
 
         Raises:
-            OSError: the previous state remains.
+            OSError: the previous state remains, or if only 3 failed, this one.
         """
         self.check()
         if not self._pages and self._size == self._committed:
@@ -235,14 +235,10 @@ def settle(path: Path, file: int) -> None:
 
 
 def write_journal(journal: int, size: int, runs: list[tuple[int, bytes]]) -> None:
-    """Write and sync what a commit overwrites; if that fails, the journal holds nothing."""
+    """Write and sync what a commit overwrites, and the size of the file after it."""
     pages = b"".join(RUN.pack(place, len(data)) + data for place, data in runs)
-    try:
-        write_at(journal, 0, HEADER.pack(MARK, len(pages), size, digest(len(pages), size, pages)) + pages)
-        os.fsync(journal)
-    except OSError:
-        os.ftruncate(journal, 0)
-        raise
+    write_at(journal, 0, HEADER.pack(MARK, len(pages), size, digest(len(pages), size, pages)) + pages)
+    os.fsync(journal)
 
 
 def apply(journal: int, file: int) -> bool:

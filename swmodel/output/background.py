@@ -17,13 +17,13 @@ from pathlib import Path
 
 from ..errors import FilesError
 from ..journal import JournaledFile, remove
-from .records import RECORD_METADATA_BYTES, abandon, begin, complete
+from .records import RECORD_METADATA_BYTES, begin, complete, set_length
 
 #: Bytes of arrays that may wait to be written to one file; whoever has more waits.
 BUDGET = 64 << 20
 
 #: A record is committed at once unless the next one is waiting already; but never later than after so many seconds.
-COMMIT_SECONDS = 1.0
+COMMIT_SECONDS = 0.2
 
 _THREAD = ThreadPoolExecutor(max_workers=1, thread_name_prefix="netcdf")
 
@@ -48,7 +48,8 @@ class BackgroundFile:
         self.path, self.transport = Path(path), transport
         self._opened, self._journal, self._error, self._told = None, None, None, False
         self._pending, self._waiting, self._begun, self._done = deque(), 0, 0, 0
-        self._ready, self._partial, self._committed = False, False, 0.0
+        self._ready, self._committed = False, 0.0
+        self._whole = None  # number of records, while one more is begun
         self.put(partial(self._continue, resume) if resume else partial(self._create, define))
         self._finish()
         try:
@@ -117,8 +118,8 @@ class BackgroundFile:
         try:
             self._open()
             resume(self._opened)
-        except OSError as error:
-            raise FilesError(f"{self.path} cannot be continued: {error.strerror or error}") from None
+        except (OSError, RuntimeError, KeyError) as error:
+            raise FilesError(f"{self.path} cannot be continued: {getattr(error, 'strerror', None) or error}") from None
         self._ready = True
         self._commit(self._opened)
 
@@ -136,12 +137,12 @@ class BackgroundFile:
         if nbytes > free:
             self._commit(file)
             raise FilesError(f"{self.path}: disk full, {free} bytes free of the {nbytes} that the next record may need")
-        self._partial = True
+        self._whole = len(file["time"])
         begin(file)
 
     def _complete(self, file, step: int, seconds: float) -> None:
         complete(file, step, seconds)
-        self._partial, self._done = False, self._done + 1
+        self._whole, self._done = None, self._done + 1
         if self._begun == self._done or time.monotonic() > self._committed + COMMIT_SECONDS:
             self._commit(file)
 
@@ -165,8 +166,8 @@ class BackgroundFile:
             return
         try:
             if self._ready:
-                if self._partial:
-                    abandon(self._opened)
+                if self._whole is not None:
+                    set_length(self._opened, self._whole)
                 self._opened.close()
                 self._journal.commit()
         except Exception as error:

@@ -9,6 +9,9 @@ from ..errors import FilesError
 from .metadata import history_line
 from .records import select
 
+#: Lines of the history that are kept besides the first: HDF5 has room for 64 KiB.
+HISTORY_LINES = 100
+
 
 def require_same(path, differences: list[str]) -> None:
     """Do nothing if there are no differences.
@@ -23,7 +26,8 @@ def require_same(path, differences: list[str]) -> None:
 def resume(file, keep, config, command_line: str) -> None:
     """Leave the records for whose step `keep` is true, and record the configuration and the command line."""
     select(file, keep)
-    set_text(file, "history", f"{text_of(file, 'history')}\n{history_line(command_line)}")
+    lines = text_of(file, "history").splitlines()
+    set_text(file, "history", "\n".join([lines[0], *lines[1:][-HISTORY_LINES:], history_line(command_line)]))
     if text_of(file, "configuration_sha256") != config_hash(config):
         set_text(file, "configuration", to_toml(config))
         set_text(file, "configuration_sha256", config_hash(config))

@@ -17,11 +17,6 @@ def begin(file) -> None:
     set_length(file, len(file["time"]) + 1)
 
 
-def abandon(file) -> None:
-    """Take the last record away."""
-    set_length(file, len(file["time"]) - 1)
-
-
 def complete(file, step: int, seconds: float) -> None:
     """Write step and time of the last record, and with means the time that they cover: since the record before."""
     last = len(file["time"]) - 1

@@ -11,9 +11,11 @@ from support.ranks import run_ranks
 
 from swmodel import cases
 from swmodel.config import config_hash, resolve, to_toml
+from swmodel.decomposition import block
 from swmodel.diagnostics import QUANTITIES
 from swmodel.errors import FilesError
 from swmodel.output import Diagnostics, Output
+from swmodel.transport.serial import Serial
 
 NY, NX = 11, 13
 UNDISTURBED = (0, 7, 14, 21, 28)
@@ -94,6 +96,19 @@ def test_records_between_those_to_keep_are_dropped_too(tmp_path, kind):
     write(resumed, kind, config, (0, 3, 7, 10, 14, 16))
     write(resumed, kind, config, (21, 28), keep=lambda step: step % 7 == 0)
     assert everything(resumed) == everything(whole)
+
+
+def test_a_file_can_be_continued_any_number_of_times(tmp_path):
+    """The history would outgrow an attribute of HDF5; its first line and the latest stay."""
+    path = tmp_path / "file.nc"
+    for step in range(120):
+        with Diagnostics(
+            path, config_of(), Serial(block(0, (1, 1), NY, NX)), "x" * 500, (lambda step: True) if step else None
+        ) as series:
+            series.write(step, 20.0 * step, dict.fromkeys(QUANTITIES, 1.0))
+    with netCDF4.Dataset(path) as data:
+        assert data["step"][:].tolist() == list(range(120))
+        assert len(data.history.splitlines()) == 102
 
 
 def test_many_records_dropped_and_written_again_take_no_more_room(tmp_path):
