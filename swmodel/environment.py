@@ -117,3 +117,10 @@ def has_gpu() -> bool:
     plugins = ("jax_cuda12_plugin", "jax_cuda13_plugin", "jax_rocm60_plugin", "jax_rocm7_plugin")
     devices = Path("/dev/nvidiactl"), Path("/dev/kfd")
     return any(device.exists() for device in devices) and any(map(importlib.util.find_spec, plugins))
+
+
+def mpi_libraries() -> list[str]:
+    """The MPI libraries that this process has loaded; none where the system does not tell."""
+    maps = Path("/proc/self/maps")
+    paths = {line.split(maxsplit=5)[-1] for line in maps.read_text().splitlines()} if maps.exists() else set()
+    return sorted(path for path in paths if Path(path).name.startswith("libmpi") and ".so" in Path(path).name)

@@ -6,6 +6,7 @@ import os
 import shutil
 from pathlib import Path
 
+from . import lock
 from .errors import FilesError, UsageError
 from .status import NAME as STATUS
 from .status import read_status
@@ -22,7 +23,7 @@ def check(directory, force: bool = False):
 
     Raises:
         UsageError: it is not empty and `force` is not given.
-        FilesError: it cannot be written.
+        FilesError: it cannot be written, or a run is at work in it.
     """
     directory = Path(directory)
     try:
@@ -35,7 +36,8 @@ def refuse(directory: Path, force: bool):
     """See `check`; also raises OSError where a folder above cannot be looked into."""
     if directory.exists() and not directory.is_dir():
         raise FilesError(f"{directory} is a file, not a folder; give another with --output")
-    if directory.is_dir() and any(directory.iterdir()) and not force:
+    lock.check(directory)
+    if directory.is_dir() and any(path.name != lock.NAME for path in directory.iterdir()) and not force:
         state = read_status(directory).get("state")
         what = f"holds a run ({state})" if state else "exists and is not empty"
         raise UsageError(f"{directory} {what}; give --force to replace it or another folder with --output")

@@ -24,10 +24,15 @@ def write_status(directory, **keys):
     temporary.replace(path)
 
 
+def ended(directory) -> bool:
+    """Whether the status of the run in `directory` says how it ended."""
+    return read_status(directory).get("state") in ("completed", "stopped", "failed")
+
+
 def finish(directory, state: str, code: int, message: str) -> dict:
     """The status of the run in `directory` at its end: as it is if it says how the run ended, else as given here."""
     status = read_status(directory)
-    if status.get("state") not in ("completed", "stopped", "failed"):
+    if not ended(directory):
         status |= {"state": state, "exit_code": code, "message": message}
         write_status(directory, **status)
     return status

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import shlex
 import sys
 from pathlib import Path
@@ -131,11 +132,12 @@ def as_typed(problem: str) -> str:
 
 def run_here(job, quiet) -> int:
     """Run in this process; 0, the exit code. Needs no MPI."""
-    from .rank import announce, compute
+    from ..stop import Stop
+    from .rank import compute, occupy
 
-    job.prepare()
-    announce(job, quiet)
-    compute(job, quiet, typed())
+    with Stop(), contextlib.ExitStack() as stack:
+        occupy(stack, job, quiet)
+        compute(job, quiet, typed())
     return 0
 
 
@@ -143,12 +145,12 @@ def run_on_many(job, quiet) -> int:
     """Start `run.nproc` processes and wait for them; the exit code."""
     from .. import launch, progress, run_folder
     from ..config import to_toml
-    from .rank import announce
+    from .rank import occupy
 
     nproc, directory = job.config.run.nproc, job.directory
     line = launch.command(nproc, directory, *(["--restart", str(job.restart.path)] if job.restart else []))
-    job.prepare()
-    run_folder.write_config(directory, to_toml(job.config))
-    announce(job, quiet)
-    with progress.reporter(quiet) as report:
-        return launch.run(line, nproc, directory, report)
+    with contextlib.ExitStack() as stack:
+        lock = occupy(stack, job, quiet)
+        run_folder.write_config(directory, to_toml(job.config))
+        with progress.reporter(quiet) as report:
+            return launch.run(line, nproc, directory, report, lock)

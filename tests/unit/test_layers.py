@@ -15,7 +15,7 @@ ROOT = Path(__file__).parents[2]
 #: From the lowest layer up. A name stands for a module or for a package with all that is in it.
 LAYERS = (
     "errors environment decomposition journal progress schedule status state coordinates operators netcdf_input",
-    "config.decisive config.duration config.errors config.messages config.model config.sources",
+    "config.decisive config.duration config.errors config.messages config.model config.sources lock watchdog",
     "cases run_folder stop stability friction vorticity_flux timestep means transport",
     "fields",
     "extremes scheme reference",
@@ -41,8 +41,8 @@ DOORS = {
         "executors kernels.native health simulation means dynamics friction timestep transport doctor "
         "bench.stepping bench.exchange bench.device"
     ),
-    "mpi4jax": "transport.mpi doctor.exchange bench.traffic",
-    "mpi4py": "transport.mpi doctor.exchange cli.rank bench.device",
+    "mpi4jax": "transport.mpi doctor.exchange bench.traffic cli.ranks",
+    "mpi4py": "transport.mpi doctor.exchange cli.ranks bench.device",
     "netCDF4": "netcdf_input output restart plotting info",
     "matplotlib": "plotting bench.plots bench.roofline",
     "cmocean": "plotting",
