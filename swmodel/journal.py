@@ -81,7 +81,7 @@ class JournaledFile(io.RawIOBase):
             return
         try:
             reserve(self._file, self._committed, self._size)
-            os.fsync(self._file)
+            sync(self._file)
             write_journal(self._journal, self._size, self._runs())
             apply(self._journal, self._file)
         except OSError as error:
@@ -230,7 +230,7 @@ def open_journal(path: Path, new: bool = False) -> int:
 
 def settle(path: Path, file: int) -> None:
     """Remove the journal, once the file is on the disk."""
-    os.fsync(file)
+    sync(file)
     journal_of(path).unlink(missing_ok=True)
 
 
@@ -238,7 +238,7 @@ def write_journal(journal: int, size: int, runs: list[tuple[int, bytes]]) -> Non
     """Write and sync what a commit overwrites, and the size of the file after it."""
     pages = b"".join(RUN.pack(place, len(data)) + data for place, data in runs)
     write_at(journal, 0, HEADER.pack(MARK, len(pages), size, digest(len(pages), size, pages)) + pages)
-    os.fsync(journal)
+    sync(journal)
 
 
 def apply(journal: int, file: int) -> bool:
@@ -283,6 +283,11 @@ def write_at(file: int, place: int, data) -> None:
     while view:
         written = os.pwrite(file, view, place)
         view, place = view[written:], place + written
+
+
+def sync(file: int) -> None:
+    """Have what was written on the disk; without the times of a file, which would cost another write."""
+    getattr(os, "fdatasync", os.fsync)(file)
 
 
 def sync_folder(path: Path) -> None:

@@ -95,7 +95,7 @@ def story(kind, path, after):
 class Disk:
     """The module os as the journal sees it, with something happening before each call that changes the disk."""
 
-    CHANGES = ("pwrite", "ftruncate", "posix_fallocate", "fsync")
+    CHANGES = ("pwrite", "ftruncate", "posix_fallocate", "fdatasync", "fsync")
 
     def __init__(self, before):
         self.before = before
