@@ -1,12 +1,12 @@
-"""The equations are dimensionally consistent: a run in other units of length, height, time and mass has the same bits.
+"""The equations are dimensionally consistent: a run in other units of length, height and time has the same bits.
 
 Every field and parameter is multiplied by the powers of L (horizontal length), H (height), T (time) and R (density)
-that its dimension has, stepped, and divided again. With powers of two no rounding changes, so that one term with a wrong
-dimension, or one number that has a dimension and should not be in the code, changes the answer.
+that its dimension has, stepped, and divided again. With powers of two no rounding changes, so that one term with a
+wrong dimension, or one number in the code that should have had a dimension, changes the answer.
 
-Lengths in the horizontal and in the vertical are of different kinds in shallow water: u ~ L/T, h ~ H, f ~ 1/T. The
-pressure gradient g dh/dx ~ L/T2 makes gravity L2/(H T2); the quadratic drag C |u| u / h ~ L/T2 gives C, which is a
-number only where both are measured in metres, the dimension H/L; wind stress / (rho h) ~ L/T2 makes the stress R L H/T2.
+Horizontal lengths and heights are of different kinds in shallow water: u ~ L/T, h ~ H, f ~ 1/T. The pressure gradient
+g dh/dx ~ L/T2 gives gravity L2/(H T2); quadratic drag C |u| u / h ~ L/T2 gives C, which is a number only where both are
+measured in metres, H/L; wind stress / (rho h) ~ L/T2 gives the stress R L H/T2.
 """
 
 import re
