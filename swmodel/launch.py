@@ -200,7 +200,7 @@ def judge(directory, ranks: Ranks) -> int:
     if ranks.failure:
         cause, code = ranks.failure["failed"].removeprefix("Error: "), ranks.failure["exit_code"]
     elif ranks.signal and not ended(directory):
-        cause, state, code = f"ended at once by {ranks.signal}", "stopped", STOPPED
+        cause, state, code = f"ended at once by a second {ranks.signal}", "stopped", STOPPED
     elif not ended(directory) and not cause:
         cause = f"mpiexec ended with exit code {ranks.process.returncode}"
     status = finish(directory, state, code, cause)

@@ -39,8 +39,10 @@ def held(directory):
         file.truncate(0)
         file.write(f"process {os.getpid()} on {socket.gethostname()}")
         file.flush()
-        yield file
-        path.unlink(missing_ok=True)
+        try:
+            yield file
+        finally:
+            path.unlink(missing_ok=True)
 
 
 def check(directory):

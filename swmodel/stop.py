@@ -21,8 +21,10 @@ LATE = 1
 #: Signals so soon after the first, in seconds, are the same request: a terminal sends SIGINT to mpiexec and to the
 #: ranks, and mpiexec hands its own on.
 SAME_REQUEST = 1.0
-#: What is kept free before the wall-clock limit until a restart has been timed: part of the limit, and at most, s.
-RESERVE, MOST_RESERVE = 0.05, 30.0
+#: What is kept free before the wall-clock limit to write a restart, until one has been timed, and to close the files
+#: and leave: part of the limit, and at most, s.
+RESTART, MOST_RESTART = 0.05, 30.0
+LEAVE, MOST_LEAVE = 0.1, 10.0
 
 
 class Stop:
@@ -39,7 +41,7 @@ class Stop:
 
     def __init__(self, walltime_seconds: float | None = None):
         self.walltime = walltime_seconds
-        self.reserve = min(MOST_RESERVE, RESERVE * (walltime_seconds or 0))
+        self.reserve = min(MOST_RESTART, RESTART * (walltime_seconds or 0))
         self.received, self._first = 0, 0.0
         self._last_asked, self._longest = None, 0.0
 
@@ -79,7 +81,8 @@ class Stop:
         if self._last_asked is not None:
             self._longest = max(self._longest, now - self._last_asked)
         self._last_asked = now
-        return now + self._longest + 2 * self.reserve > started() + self.walltime
+        ahead = self._longest + 2 * self.reserve + min(MOST_LEAVE, LEAVE * self.walltime)
+        return now + ahead > started() + self.walltime
 
 
 def stopped(reason: str, simulation, directory) -> Stopped:

@@ -13,8 +13,8 @@ import contextlib
 import faulthandler
 import os
 import shutil
-import signal
 import socket
+import subprocess
 import sys
 import threading
 import time
@@ -124,12 +124,15 @@ class Watchdog:
         return f"no step for {self.waited:.0f} s (step {self.seen}): {where}; stacks in {self.folder}"
 
     def _kill(self, ranks: list[int]):
-        """Kill the processes of these ranks that are on this machine; a frozen one takes no other signal."""
-        for rank in ranks:
-            host, pid = self.processes[rank]
-            if host == socket.gethostname():
-                with contextlib.suppress(ProcessLookupError):
-                    os.kill(pid, signal.SIGKILL)
+        """Have the processes of these ranks that are on this machine killed, soon, unless mpiexec does it.
+
+        A frozen one takes no other signal. Not at once, since mpiexec's exit code is that of the first that ends.
+        """
+        here = socket.gethostname()
+        pids = [str(pid) for host, pid in map(self.processes.__getitem__, ranks) if host == here]
+        if pids:
+            quiet = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.DEVNULL)
+            subprocess.Popen(["sh", "-c", f"sleep 1; kill -9 {' '.join(pids)}"], start_new_session=True, **quiet)
 
 
 def place(thread: int) -> str:
