@@ -132,7 +132,8 @@ class Watchdog:
         pids = [str(pid) for host, pid in map(self.processes.__getitem__, ranks) if host == here]
         if pids:
             quiet = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.DEVNULL)
-            subprocess.Popen(["sh", "-c", f"sleep 1; kill -9 {' '.join(pids)}"], start_new_session=True, **quiet)
+            line = ["sh", "-c", f"sleep 1; kill -9 {' '.join(pids)}"]
+            subprocess.Popen(line, env={"PATH": os.defpath}, start_new_session=True, **quiet)
 
 
 def place(thread: int) -> str:

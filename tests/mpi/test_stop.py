@@ -69,11 +69,10 @@ def test_a_signal_to_one_rank_stops_all(tmp_path):
 
 
 def test_a_run_stops_before_its_wall_clock_limit(tmp_path):
-    begin = time.monotonic()
+    begin = time.time()
     with LongRun(tmp_path, "--nproc", 2, "--walltime", "10 s") as run:
-        code, err = run.end(within=30)
-        assert time.monotonic() - begin < 10
-        assert_stopped(run, code, err, "the wall-clock limit of 10 s")
+        assert_stopped(run, *run.end(within=30), "the wall-clock limit of 10 s")
+        assert 5 < (run.folder / "status.json").stat().st_mtime - begin < 10
 
 
 @pytest.mark.parametrize(("arguments", "mpiexec", "rank"), [(["--nproc", 2], 0, 1), ([], 2, 0)])
@@ -83,7 +82,7 @@ def test_a_frozen_rank_is_named_and_everything_ends(tmp_path, arguments, mpiexec
         os.kill(ranks[rank], signal.SIGSTOP)
         code, err = run.end(within=30)
         assert code == 70
-        expected = rf"Error: no step for 4 s \(step \d+\): rank {rank} did not answer; rank {1 - rank} is in [^\n]*; stacks in run/stuck"
+        expected = rf"Error: no step for 4 s \(step \d+\): rank {rank} did not answer; rank {1 - rank} is in .*"
         assert len(re.findall(expected, err)) == err.count("Error") == 1, err
         stacks = (run.folder / "stuck" / f"rank-{1 - rank}.txt").read_text()
         assert "most recent call first" in stacks
