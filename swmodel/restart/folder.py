@@ -12,12 +12,13 @@ from typing import NamedTuple
 from ..config import ConfigError, to_toml
 from ..config.decisive import differences
 from ..errors import FilesError
-from ..run_folder import RESTARTS
+from ..run_folder import CONFIG, RESTARTS
 
 NAME = re.compile(r"step-(\d+)\.nc")
 
 #: What is left of files that are not in use: of a run that died while writing, and set aside by a resumed run.
 TEMPORARY, UNUSED = ".writing", ".unused"
+LEFT_OVER = re.compile(rf"{NAME.pattern}({TEMPORARY}(\.journal)?|{UNUSED})?")
 
 #: Least time that the check of a file may take, and the slowest disk that it is given time for.
 EXAMINE_SECONDS, SLOWEST_BYTES_PER_SECOND = 60.0, 5e6
@@ -95,8 +96,9 @@ def choose(directory, asked: str | None = None) -> tuple[Restart, list[str]]:
     if asked is not None or not paths:
         others = [path for path in candidates(directory) if path not in paths]
         listed = f"restart files in {directory} are: {', '.join(path.name for path in others) or 'none'}"
-        what = problems[0] if problems else f"{directory} holds no restart file to go on from"
-        raise FilesError(f"{what}; {listed}" if asked is not None else what)
+        anew = f"`swmodel run {Path(directory) / CONFIG} --output {directory} --force` starts the run anew"
+        nothing = f"{directory} holds no restart file to go on from; {anew}"
+        raise FilesError(f"{problems[0]}; {listed}" if problems else nothing)
     raise FilesError("\n".join([f"no restart file in {directory} is intact", *problems]))
 
 
@@ -122,6 +124,5 @@ def tidy(directory, step: int) -> None:
     """Keep the restart file of `step` and the one before; remove all others and what is left of unfinished ones."""
     ours = [path for path in candidates(directory) if step_of(path) <= step][:2]
     for path in (Path(directory) / RESTARTS).iterdir():
-        stem = path.name.removesuffix(TEMPORARY).removesuffix(UNUSED)
-        if NAME.fullmatch(stem) and path not in ours:
+        if LEFT_OVER.fullmatch(path.name) and path not in ours:
             path.unlink(missing_ok=True)

@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ..errors import FilesError
-from ..journal import JournaledFile
+from ..journal import JournaledFile, remove
 from ..output.continuation import set_text
 from ..output.metadata import DIMENSIONS, attributes, define_grid, describe
 from ..state import VARIABLES, Carry
@@ -121,6 +121,7 @@ class _Writer:
         needed = cells * np.dtype(config.run.dtype).itemsize * len(contents.fields) + METADATA_BYTES
         if needed > free(self.path):
             raise OSError(f"disk full, it takes {needed} bytes")
+        remove(self.temporary)  # with a journal, which a killed writer may have left
         self.temporary.write_bytes(image(contents, *self.define))
         self.journal = JournaledFile(self.temporary)
         self.file = h5py.File(self.journal, "r+")

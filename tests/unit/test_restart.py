@@ -4,6 +4,8 @@ import os
 import resource
 import shutil
 import signal
+import subprocess
+import sys
 
 import h5py
 import jax
@@ -12,6 +14,7 @@ import numpy as np
 import pytest
 import xarray
 from click.testing import CliRunner
+from conftest import ROOT
 from support.ranks import run_ranks
 
 import swmodel
@@ -292,8 +295,10 @@ def test_a_missing_file_is_an_error_with_those_that_there_are(run_folder):
         f"restart files in {run_folder} are: step-0000000007.nc, step-0000000005.nc"
     )
     shutil.rmtree(run_folder / "restart")
-    with pytest.raises(FilesError, match=f"{run_folder} holds no restart file to go on from$"):
+    with pytest.raises(FilesError) as error:
         folder.choose(run_folder)
+    anew = f"swmodel run {run_folder}/config.toml --output {run_folder} --force"
+    assert str(error.value) == f"{run_folder} holds no restart file to go on from; `{anew}` starts the run anew"
 
 
 def test_what_determines_the_answer_must_be_the_same(run_folder):
@@ -395,8 +400,25 @@ def test_a_disk_too_full_is_noticed_before(run_folder, monkeypatch):
         model.write_restart(run_folder / "restart" / "other.nc")
 
 
+def test_a_journal_of_a_killed_writer_does_not_enter_the_next_file(halfway, tmp_path):
+    path = tmp_path / "restart.nc"
+    model = simulation(folder.path_of(halfway, 7))
+    program = (
+        "import os, swmodel.restart.write as write, swmodel\n"
+        "write.JournaledFile.close = lambda self: os._exit(9)\n"
+        f"swmodel.Simulation.from_restart({str(folder.path_of(halfway, 5))!r}).write_restart({str(path)!r})"
+    )
+    killed = subprocess.run([sys.executable, "-c", program], cwd=ROOT, timeout=60)
+    assert killed.returncode == 9
+    assert sorted(each.name for each in tmp_path.iterdir()) == ["restart.nc.writing", "restart.nc.writing.journal"]
+    model.write_restart(path)
+    assert list(tmp_path.iterdir()) == [path]
+    assert folder.facts(path)["step"] == 7
+
+
 def test_what_a_killed_writer_left_is_removed_with_the_next_file(run_folder):
-    (run_folder / "restart" / "step-0000000009.nc.writing").write_text("half")
+    for name in ("step-0000000009.nc.writing", "step-0000000009.nc.writing.journal", "step-0000000008.nc.unused"):
+        (run_folder / "restart" / name).write_text("half")
     (run_folder / "restart" / "mine.nc").write_text("not ours")
     resumed(run_folder)
     left = sorted(path.name for path in (run_folder / "restart").iterdir())
