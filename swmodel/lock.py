@@ -53,24 +53,24 @@ def check(directory):
     """
     path = Path(directory) / NAME
     with contextlib.suppress(FileNotFoundError, PermissionError), path.open() as file:
-        lock(file, path)
+        lock(file, path, fcntl.LOCK_SH)  # of a file open for reading, network file systems give no other
 
 
 def take(path: Path):
     """The lock file, open and locked."""
     file = path.open("a+")
     try:
-        lock(file, path)
+        lock(file, path, fcntl.LOCK_EX)
     except BaseException:
         file.close()
         raise
     return file
 
 
-def lock(file, path: Path):
-    """Lock an open file, at once or not at all; closing it, or the end of the process, frees it."""
+def lock(file, path: Path, kind: int):
+    """Lock an open file, LOCK_EX or LOCK_SH, at once or not at all; closing it, or the end of the process, frees it."""
     try:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        fcntl.flock(file, kind | fcntl.LOCK_NB)
     except BlockingIOError:
         file.seek(0)
         holder = file.read() or "another process"
