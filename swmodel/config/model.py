@@ -9,9 +9,15 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, SerializeAsAny
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, SerializeAsAny, field_validator
 
 from .duration import parse_duration
+
+#: Sizes of numbers that are not zero: their fourth powers, and products of several, stay within double precision.
+LEAST, MOST = 1e-30, 1e30
+
+#: Whole numbers that are exact in double precision.
+MOST_WHOLE = 2**53
 
 #: Along one axis; the numbers of cells and their products stay exact in 64 bits.
 MOST_CELLS = 10**9
@@ -31,6 +37,16 @@ class Section(BaseModel):
     """A table of the configuration: frozen, and strict about unknown keys."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True, allow_inf_nan=False, validate_default=True)
+
+    @field_validator("*")
+    @classmethod
+    def moderate(cls, value):
+        """The value, unless it is a number of a size with which arithmetic fails."""
+        if isinstance(value, float) and value != 0 and not LEAST <= abs(value) <= MOST:
+            raise ValueError(f"must be 0 or between {LEAST:g} and {MOST:g} in size, not {value:g}")
+        if isinstance(value, int) and abs(value) > MOST_WHOLE:
+            raise ValueError(f"must be at most {MOST_WHOLE} in size")
+        return value
 
 
 class CaseOptions(Section):
