@@ -119,7 +119,7 @@ class Ranks:
     Attributes:
         ranks: {(process id, machine): rank} of those that have said so.
         culprit: which rank ended first, and how; empty if none did.
-        failure: what the ranks agreed to end with, a dict of `failed` (words for the user) and `exit_code`.
+        failure: why a rank says that all end, a dict of `failed` (words for the user) and `exit_code`.
         signal: the name of the signal that the user sent; empty if there was none.
     """
 
@@ -170,7 +170,7 @@ class Ranks:
             elif "pid" in message:
                 self.ranks[str(message["pid"]), message["host"]] = message["rank"]
             elif "failed" in message:
-                self.failure = message
+                self.failure = self.failure or message
             elif "exit_code" in message:
                 self.blame(f"rank {message['rank']}", f"exit code {message['exit_code']}")
             else:

@@ -53,11 +53,14 @@ def run_as_rank(place, request, quiet, command_line) -> int:
     from .. import environment, progress, status
     from ..stop import Stop
     from ..watchdog import Watchdog
-    from .ranks import Refused, check_same, connect, together, try_message
+    from .ranks import Refused, check_mpi4jax, check_same, connect, together, try_message
 
     with Stop(), contextlib.ExitStack() as stack:
         try:
             comm = connect(place)
+        except Refused as error:
+            return leave(place, error)
+        try:
             job = together(comm, lambda: request(place))
             run, directory = job.config.run, job.directory
             check_same(comm, job.config)
@@ -67,6 +70,7 @@ def run_as_rank(place, request, quiet, command_line) -> int:
             fail = partial(give_up, directory)
             watchdog = stack.enter_context(Watchdog(place.rank, processes, directory, run.watchdog, fail))
             environment.prepare(run.reproducible, place)
+            together(comm, check_mpi4jax)
             together(comm, lambda: try_message(place))
         except Refused as error:
             if place.rank == 0:
@@ -79,6 +83,17 @@ def run_as_rank(place, request, quiet, command_line) -> int:
         if place.rank == 0 and not quiet:
             click.echo(progress.summary(status.read_status(directory), directory))
         return 0
+
+
+def leave(place, error) -> int:
+    """Say why this rank cannot join the others, and end those, which would wait for it for ever; the exit code."""
+    if place.rank > 0:
+        time.sleep(2.0)  # rank 0 has most likely met the same error, and ends us
+    say(str(error), error.exit_code)
+    if "PMI_FD" in os.environ:  # MPICH's mpiexec: it waits after an exit before MPI_Init; others end all ranks then
+        with contextlib.suppress(OSError):
+            os.write(int(os.environ["PMI_FD"]), f"cmd=abort exitcode={error.exit_code}\n".encode())
+    return error.exit_code
 
 
 def occupy(stack, job, quiet):

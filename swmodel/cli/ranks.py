@@ -103,27 +103,37 @@ def version(package: str) -> str:
         return "missing"
 
 
+REPAIR = "compile mpi4jax anew for this JAX and this MPI: docs/install.md"
+
+
+def check_mpi4jax() -> None:
+    """Make sure that mpi4jax is there and belongs to mpi4py's MPI. Sends nothing.
+
+    Raises:
+        SetupError: it is not.
+    """
+    own = environment.mpi_libraries()
+    try:
+        import mpi4jax  # noqa: F401  to see which library it loads
+    except (ImportError, RuntimeError) as error:
+        raise SetupError(f"mpi4jax cannot be used ({error}); {REPAIR}") from error
+    others = [path for path in environment.mpi_libraries() if path not in own]
+    if own and others:
+        raise SetupError(f"mpi4jax uses another MPI ({', '.join(others)}) than mpi4py ({', '.join(own)}); {REPAIR}")
+
+
 def try_message(place) -> None:
     """Send a number round the ring of all ranks as the model sends its halos.
 
     Raises:
-        SetupError: mpi4jax is missing, belongs to another MPI than mpi4py, or does not work with this JAX.
+        SetupError: mpi4jax does not work with this JAX.
     """
-    own = environment.mpi_libraries()
-    repair = "compile mpi4jax anew for this JAX and this MPI: docs/install.md"
-    try:
-        import mpi4jax  # noqa: F401  to see which library it loads
-    except (ImportError, RuntimeError) as error:
-        raise SetupError(f"mpi4jax cannot be used ({error}); {repair}") from error
-    others = [path for path in environment.mpi_libraries() if path not in own]
-    if own and others:
-        raise SetupError(f"mpi4jax uses another MPI ({', '.join(others)}) than mpi4py ({', '.join(own)}); {repair}")
     from ..transport import ring
 
     try:
         right = ring(place.rank, place.size)
     except Exception as error:
         jax = f"JAX {version('jax')} and mpi4jax {version('mpi4jax')}"
-        raise SetupError(f"{jax} do not work together ({str(error).splitlines()[0]}); {repair}") from error
+        raise SetupError(f"{jax} do not work together ({str(error).splitlines()[0]}); {REPAIR}") from error
     if not right:
-        raise SetupError(f"a message between the processes came wrong; {repair}")
+        raise SetupError(f"a message between the processes came wrong; {REPAIR}")

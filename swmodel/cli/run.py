@@ -46,6 +46,9 @@ def run(source, settings, output, force, quiet, **options):
     swmodel run jet -s grid.nx=90 -s grid.ny=45 --days 3 --output outputs/small
     swmodel run my.toml --force
     mpiexec -n 4 swmodel run jet
+
+    Exit codes: 0 done, 2 usage or configuration, 3 environment, 4 the solution blew up, 5 files, 70 internal, 75 stopped
+    and resumable; docs/exit-codes.md has the messages.
     """
     overrides = overrides_of(settings, options)
 

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from swmodel import launch
+from swmodel.progress import LAUNCHER
 from swmodel.run_folder import FILES, RESTARTS
 from swmodel.status import read_status
 
@@ -135,3 +136,39 @@ def test_without_mpiexec_two_processes_are_refused_and_one_runs(tmp_path):
     assert "several processes need mpiexec, not found" in refused.stderr
     assert not (tmp_path / "outputs").exists()
     assert run("1").returncode == 0
+
+
+@pytest.mark.parametrize(
+    ("fault", "message"),
+    [
+        (
+            "version",
+            r"the processes differ: jax is \S+ on rank 0 \(.*\), 0\.1 on rank 1 \(.*\); they need one installation",
+        ),
+        ("configuration", r"the processes differ: the configuration \(SHA-256\) is \w{12} on rank 0"),
+        ("no mpi4jax", r"mpi4jax cannot be used \(.*\); compile mpi4jax anew"),
+        ("too new", r"JAX \S+ and mpi4jax \S+ do not work together \(.*API version \(0\.4\)\); compile mpi4jax anew"),
+        ("two MPIs", r"mpi4jax uses another MPI \(/opt/b/libmpi.so.40\) than mpi4py \(/opt/a/libmpi.so.12\); compile"),
+    ],
+)
+def test_ranks_that_cannot_compute_together_are_refused(tmp_path, capfd, fault, message):
+    line = [*mpiexec(2), sys.executable, str(FAULTY.with_name("unlike.py")), fault, str(tmp_path)]
+    assert launch.run(line, 2, tmp_path, lambda event: None) == 3
+    out, err = capfd.readouterr()
+    assert out == ""
+    assert re.fullmatch(rf"Error: {message}.*\n", err), err
+    status = read_status(tmp_path)
+    assert (status["state"], status["exit_code"]) == ("failed", 3)
+
+
+def test_a_rank_without_mpi4py_does_not_leave_the_other_waiting(tmp_path, capfd):
+    line = [*mpiexec(2), sys.executable, str(FAULTY.with_name("unlike.py")), "no mpi4py", str(tmp_path)]
+    begin = time.monotonic()
+    assert launch.run(line, 2, tmp_path, lambda event: None) == 3
+    assert time.monotonic() - begin < 30
+    assert capfd.readouterr().err.startswith("Error: mpi4py cannot be used (")
+    environ = launch.rank_environment(2)
+    del environ[LAUNCHER]
+    done = subprocess.run(line, env=environ, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 3
+    assert done.stderr.count("Error: mpi4py cannot be used (") == 1
