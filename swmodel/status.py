@@ -6,6 +6,8 @@ import json
 import os
 from pathlib import Path
 
+from .errors import FilesError
+
 NAME = "status.json"
 
 
@@ -39,8 +41,18 @@ def finish(directory, state: str, code: int, message: str) -> dict:
 
 
 def read_status(directory) -> dict:
-    """The status of the run in `directory`; empty where there is none."""
+    """The status of the run in `directory`; empty where there is none.
+
+    Raises:
+        FilesError: the file holds something else.
+    """
+    path = Path(directory) / NAME
     try:
-        return json.loads((Path(directory) / NAME).read_text())
+        status = json.loads(path.read_text())
     except FileNotFoundError:
         return {}
+    except ValueError:
+        status = None
+    if not isinstance(status, dict):
+        raise FilesError(f"{path}: is not the status of a run: it was changed or damaged")
+    return status
