@@ -14,8 +14,8 @@ ROOT = Path(__file__).parents[2]
 
 #: From the lowest layer up. A name stands for a module or for a package with all that is in it.
 LAYERS = (
-    "errors environment decomposition journal progress schedule status state coordinates operators netcdf_input",
-    "config.decisive config.duration config.errors config.messages config.model config.sources lock watchdog",
+    "errors environment decomposition journal progress schedule state coordinates operators netcdf_input",
+    "config.decisive config.duration config.errors config.messages config.model config.sources lock status watchdog",
     "cases run_folder stop stability friction vorticity_flux timestep means transport",
     "fields",
     "extremes scheme reference",
