@@ -47,8 +47,8 @@ def run(source, settings, output, force, quiet, **options):
     swmodel run my.toml --force
     mpiexec -n 4 swmodel run jet
 
-    Exit codes: 0 done, 2 usage or configuration, 3 environment, 4 the solution blew up, 5 files, 70 internal, 75 stopped
-    and resumable; docs/exit-codes.md has the messages.
+    Exit codes: 0 done, 2 usage or configuration, 3 environment, 4 the solution blew up, 5 files, 70 internal, 75
+    stopped and resumable; docs/exit-codes.md has the messages.
     """
     overrides = overrides_of(settings, options)
 
