@@ -148,8 +148,10 @@ class Bounds(NamedTuple):
         """Upper bounds of a cell's contribution to the sums of thickness, energy and potential enstrophy."""
         zeta = 2 * (2 * self.v / dx + 2 * self.u / dy)
         least = self.least_h if self.least_h > 0 else math.nan
-        energy = 0.5 * (self.h * (self.u**2 + self.v**2) + g * (self.h + self.depth) ** 2)
-        return self.h, energy, 0.5 * (self.f + zeta) ** 2 / least
+        thickness, absolute = self.h + self.depth, self.f + zeta
+        # Products, as they overflow to infinity; powers raise OverflowError.
+        energy = 0.5 * (self.h * (self.u * self.u + self.v * self.v) + g * thickness * thickness)
+        return self.h, energy, 0.5 * absolute * absolute / least
 
 
 def bounds_of(strips, transport) -> Bounds:
@@ -215,17 +217,18 @@ class FixedPoint:
 
     Each number is split into two pieces of BITS bits, rounded the same way wherever it stands; the pieces are added
     without rounding. Exact for numbers larger than 2^-12 of the bound; of a smaller one at most 2^-65 of the bound is
-    lost.
+    lost, or 2^-1027 with a bound below 2^-962. A sum too large for a float is infinite.
 
     Args:
         bound: no number is larger in size, but for rounding; the same on all processes.
     """
 
     BITS = 33
+    LEAST_EXPONENT = -960  # of the power of two; with less, scaling would overflow
 
     def __init__(self, bound: float):
         self.valid = math.isfinite(bound)
-        self.exponent = (math.frexp(bound)[1] + 1 if bound else 0) if self.valid else 0
+        self.exponent = max(math.frexp(bound)[1] + 1, self.LEAST_EXPONENT) if self.valid and bound else 0
 
     def pieces(self, numbers: np.ndarray) -> tuple[int, int]:
         """The sums of the numbers' high and low pieces, which may be added to those of others.
@@ -244,4 +247,8 @@ class FixedPoint:
         if not self.valid:
             return math.nan
         high, low = map(int, pieces)
-        return math.ldexp(float((high << self.BITS) + low), self.exponent - 2 * self.BITS)
+        total = float((high << self.BITS) + low)
+        try:
+            return math.ldexp(total, self.exponent - 2 * self.BITS)
+        except OverflowError:
+            return math.copysign(math.inf, total)

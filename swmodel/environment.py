@@ -18,6 +18,7 @@ from __future__ import annotations
 import importlib.util
 import os
 import re
+import time
 from collections.abc import Mapping
 from pathlib import Path
 from typing import NamedTuple
@@ -41,6 +42,11 @@ OVERSUBSCRIBED = {
 }
 
 
+#: When this program began, s since 1970; the launcher tells its ranks when it did.
+STARTED = "SWMODEL_STARTED"
+_IMPORTED = time.time()
+
+
 class World(NamedTuple):
     """A process's place among those that mpiexec or srun started."""
 
@@ -56,6 +62,11 @@ def world(environ: Mapping[str, str] = os.environ) -> World | None:
             local = re.match(r"\d+", environ.get(local_size, "")) or re.match(r"\d+", environ[size])
             return World(int(environ[rank]), int(environ[size]), int(local[0]))
     return None
+
+
+def started() -> float:
+    """When the program began, s since 1970: the launcher that started this process, or this process itself."""
+    return float(os.environ.get(STARTED, _IMPORTED))
 
 
 def cores() -> int:
@@ -106,3 +117,10 @@ def has_gpu() -> bool:
     plugins = ("jax_cuda12_plugin", "jax_cuda13_plugin", "jax_rocm60_plugin", "jax_rocm7_plugin")
     devices = Path("/dev/nvidiactl"), Path("/dev/kfd")
     return any(device.exists() for device in devices) and any(map(importlib.util.find_spec, plugins))
+
+
+def mpi_libraries() -> list[str]:
+    """The MPI libraries that this process has loaded; none where the system does not tell."""
+    maps = Path("/proc/self/maps")
+    paths = {line.split(maxsplit=5)[-1] for line in maps.read_text().splitlines()} if maps.exists() else set()
+    return sorted(path for path in paths if Path(path).name.startswith("libmpi") and ".so" in Path(path).name)

@@ -33,6 +33,15 @@ class FilesError(Exception):
     exit_code = 5
 
 
+class Stopped(Exception):
+    """The run was asked to end early and has written a restart. Raised on all processes together.
+
+    The message says by what, when, and how to go on (`stop.stopped`).
+    """
+
+    exit_code = STOPPED
+
+
 def exit_code(error: BaseException) -> int:
     """The exit code for an exception.
 

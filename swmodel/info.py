@@ -15,6 +15,8 @@ from rich.table import Table
 from .config import ConfigError, load
 from .plotting.dataset import PlotError, data_file, field_names, open_data, seconds
 from .plotting.style import clock, length_unit
+from .restart.folder import candidates
+from .restart.folder import facts as facts_of_restart
 from .run_folder import CONFIG, DIAGNOSTICS, OUTPUT
 from .status import read_status
 
@@ -70,6 +72,8 @@ def facts(path: Path) -> Iterator[tuple[str, str]]:
     if (path / DIAGNOSTICS).is_file():
         with open_data(path / DIAGNOSTICS) as data:
             yield from conservation_facts(data)
+    if path.is_dir():
+        yield from restart_facts(path)
     if config:
         yield from difference_facts(config)
 
@@ -98,7 +102,7 @@ def state_facts(status: dict) -> Iterator[tuple[str, str]]:
         return
     code = status["exit_code"]
     yield "state", status["state"] + (f" (exit code {code})" if code else "")
-    if "message" in status:
+    if status.get("message"):
         yield "reason", status["message"]
     if "steps" not in status:  # it failed before the first step
         return
@@ -145,6 +149,18 @@ def conservation_facts(data: netCDF4.Dataset) -> Iterator[tuple[str, str]]:
 def change(values: np.ndarray) -> float:
     """(last - first)/|first|."""
     return (values[-1] - values[0]) / abs(values[0])
+
+
+def restart_facts(path: Path) -> Iterator[tuple[str, str]]:
+    """The restart files, the newest first, read through and compared with their checksums."""
+    heading = "restarts"
+    for restart in candidates(path):
+        found, size = facts_of_restart(restart), restart.stat().st_size
+        when = ""
+        if "step" in found:
+            when = f"step {found['step']}, day {found['seconds'] / 86400:.4g}, written {found['written']}, "
+        yield heading, f"{restart.name}: {when}{size / 1e6:.3g} MB, {found.get('problem', 'intact')}"
+        heading = ""
 
 
 def difference_facts(config: dict) -> Iterator[tuple[str, str]]:

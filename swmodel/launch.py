@@ -12,6 +12,7 @@ import re
 import shlex
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import threading
@@ -19,7 +20,8 @@ from pathlib import Path
 
 from . import environment, progress
 from .errors import INTERNAL, STOPPED, SetupError
-from .status import finish, read_status
+from .restart.folder import candidates
+from .status import ended, finish
 
 #: What mpiexec itself prints after a rank has died; the launcher says it in one line instead.
 BANNER = re.compile(
@@ -46,25 +48,26 @@ def find_mpiexec() -> str:
         missing.insert(0, "mpiexec")
     if missing:
         raise SetupError(
-            f"several processes need {', '.join(missing)}, not found; install an MPI (system package, or "
-            'pip install mpich) and then pip install "swmodel[mpi]", or run with --nproc 1'
+            f"several processes need {', '.join(missing)}, not found; "
+            "install MPI as docs/install.md says, or run with --nproc 1"
         )
     return found
 
 
-def command(nproc: int, directory) -> list[str]:
-    """The mpiexec line that runs the configuration in `directory` on `nproc` processes.
+def command(nproc: int, directory, *options: str) -> list[str]:
+    """The mpiexec line that runs the configuration in `directory` on `nproc` processes; `options` are of `worker`.
 
     Ranks are not bound to cores: it gains nothing measurable on an idle machine (89 million cell updates per second
     either way, 360 x 180 cells, two ranks on two cores), while two bound runs at a time would share the same cores.
     """
     worker = [sys.executable, "-P", "-m", "swmodel", "worker", str(directory), shlex.join(["swmodel", *sys.argv[1:]])]
+    worker += options
     return [find_mpiexec(), "-n", str(nproc), *worker]
 
 
 def rank_environment(nproc: int) -> dict[str, str]:
     """Environment of the ranks; each adds what it needs for JAX itself (`environment.prepare`)."""
-    environ = dict(os.environ) | {progress.LAUNCHER: "1"}
+    environ = dict(os.environ) | {progress.LAUNCHER: "1", environment.STARTED: str(environment.started())}
     root = Path(__file__).parents[1]
     if root.name not in ("site-packages", "dist-packages"):
         environ["PYTHONPATH"] = os.pathsep.join(filter(None, (str(root), environ.get("PYTHONPATH"))))
@@ -73,17 +76,34 @@ def rank_environment(nproc: int) -> dict[str, str]:
     return environ
 
 
-def run(line: list[str], nproc: int, directory, report) -> int:
+def start(line: list[str], nproc: int, stderr=subprocess.STDOUT, **options) -> subprocess.Popen:
+    """Start `line` in a session of its own, in the environment for `nproc` ranks; stdout, and with it stderr, a pipe.
+
+    Args:
+        stderr, options: as for subprocess.Popen.
+    """
+    settings = {"env": rank_environment(nproc), "text": True, "errors": "replace", "start_new_session": True} | options
+    return subprocess.Popen(line, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=stderr, **settings)
+
+
+def kill(process: subprocess.Popen):
+    """Kill what `start` has started, and all processes of its session."""
+    with contextlib.suppress(ProcessLookupError):  # it has just ended
+        os.killpg(process.pid, signal.SIGKILL)
+
+
+def run(line: list[str], nproc: int, directory, report, lock=None) -> int:
     """Run an mpiexec line (`command`) on `nproc` processes.
 
     Args:
         directory: the run folder, where the ranks write status.json.
         report: called with the events of rank 0.
+        lock: the folder's open lock file; mpiexec holds it too, should this process be killed.
 
     Returns:
         The exit code that status.json gives (mpiexec may return 0 after a rank failed); 70 if the ranks left none.
     """
-    ranks = Ranks(line, nproc)
+    ranks = Ranks(line, nproc, lock)
     with ranks.forward_signals():
         errors = threading.Thread(target=ranks.pass_on, args=(ranks.process.stderr, sys.stderr, report), daemon=True)
         errors.start()
@@ -94,35 +114,33 @@ def run(line: list[str], nproc: int, directory, report) -> int:
 
 
 class Ranks:
-    """The processes of a run under mpiexec, and what is known of the one that ended it."""
+    """The processes of a run under mpiexec, and what is known of the one that ended it.
 
-    def __init__(self, line, nproc):
-        self.process = subprocess.Popen(
-            line,
-            env=rank_environment(nproc),
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-            errors="replace",
-            start_new_session=True,
-        )
+    Attributes:
+        ranks: {(process id, machine): rank} of those that have said so.
+        culprit: which rank ended first, and how; empty if none did.
+        failure: why a rank says that all end, a dict of `failed` (words for the user) and `exit_code`.
+        signal: the name of the signal that the user sent; empty if there was none.
+    """
+
+    def __init__(self, line, nproc, lock=None):
+        self.process = start(line, nproc, subprocess.PIPE, pass_fds=[lock.fileno()] if lock else [])
         self.ranks = {}
         self.dead = "a rank"
-        self.culprit = ""
-        self.interrupted = False
+        self.culprit = self.signal = ""
+        self.failure = {}
 
     @contextlib.contextmanager
     def forward_signals(self):
-        """Pass SIGINT and SIGTERM on, as SIGINT, which mpiexec hands to the ranks; the second one kills everything."""
+        """Pass SIGINT and SIGTERM on to the ranks; the second one kills everything."""
 
         def forward(number, frame):
-            with contextlib.suppress(ProcessLookupError):  # it has just ended
-                if self.interrupted:
-                    os.killpg(self.process.pid, signal.SIGKILL)
-                else:
-                    self.process.send_signal(signal.SIGINT)
-            self.interrupted = True
+            if self.signal:
+                self.send(signal.SIGKILL)
+                kill(self.process)
+            else:
+                self.signal = signal.Signals(number).name
+                self.send(number)
 
         before = {number: signal.signal(number, forward) for number in (signal.SIGINT, signal.SIGTERM)}
         try:
@@ -130,6 +148,16 @@ class Ranks:
         finally:
             for number, handler in before.items():
                 signal.signal(number, handler)
+
+    def send(self, number):
+        """Send a signal to the ranks: straight to those on this machine, since mpiexec may end them instead."""
+        here = socket.gethostname()
+        if not self.ranks or any(host != here for _, host in self.ranks):
+            self.process.send_signal(number)
+        for pid, host in list(self.ranks):
+            if host == here:
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(int(pid), number)
 
     def pass_on(self, source, target, report):
         """Hand events of the ranks to `report`, keep what names a culprit, write every other line to `target`."""
@@ -141,6 +169,8 @@ class Ranks:
                     print(line, end="", file=target, flush=True)
             elif "pid" in message:
                 self.ranks[str(message["pid"]), message["host"]] = message["rank"]
+            elif "failed" in message:
+                self.failure = self.failure or message
             elif "exit_code" in message:
                 self.blame(f"rank {message['rank']}", f"exit code {message['exit_code']}")
             else:
@@ -162,14 +192,24 @@ class Ranks:
 
 
 def judge(directory, ranks: Ranks) -> int:
-    """The exit code of the run; writes the state `failed` (`stopped` after an interrupt) if the ranks wrote no end."""
-    state, code = ("stopped", STOPPED) if ranks.interrupted else ("failed", INTERNAL)
-    cause = ranks.culprit
-    if not read_status(directory):
-        cause = cause or f"mpiexec ended with exit code {ranks.process.returncode}"
+    """The exit code of the run; says why if the ranks have not. Writes the end into status.json if they did not.
+
+    After a signal that they did not live to follow the state is `stopped`.
+    """
+    cause, state, code = ranks.culprit, "failed", INTERNAL
+    if ranks.failure:
+        cause, code = ranks.failure["failed"].removeprefix("Error: "), ranks.failure["exit_code"]
+    elif ranks.signal and not ended(directory):
+        cause, state, code = f"ended at once by a second {ranks.signal}", "stopped", STOPPED
+    elif not ended(directory) and not cause:
+        cause = f"mpiexec ended with exit code {ranks.process.returncode}"
     status = finish(directory, state, code, cause)
-    if status["state"] == "stopped":
-        print("Stopped by the user.", file=sys.stderr)
-    elif status["exit_code"] and cause:
-        print(f"Error: {cause}", file=sys.stderr)
+    if status["exit_code"] and cause:
+        print(f"Error: {cause}{last_restart(directory)}", file=sys.stderr)
     return status["exit_code"]
+
+
+def last_restart(directory) -> str:
+    """How to go on from the newest restart file in the folder, in words; empty if there is none."""
+    found = candidates(directory)
+    return f"; last restart: {found[0]}, continue with `swmodel resume {directory}`" if found else ""

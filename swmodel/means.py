@@ -34,7 +34,15 @@ class Means:
         self._count += 1
         self._means = self._update(self._means, jnp.asarray(self._count), state, self._grid)
 
-    def take(self) -> dict[str, np.ndarray] | None:
-        """The means since the last call, None where there was no step; starts anew."""
-        means, self._means, self._count = self._means, None, 0
-        return None if means is None else {name: np.asarray(mean) for name, mean in means.items()}
+    @property
+    def count(self) -> int:
+        """Number of steps that the means are of."""
+        return self._count
+
+    def values(self) -> dict[str, np.ndarray] | None:
+        """The means so far; None where there was no step."""
+        return None if self._means is None else {name: np.asarray(mean) for name, mean in self._means.items()}
+
+    def reset(self, means: dict[str, np.ndarray] | None = None, count: int = 0) -> None:
+        """Start anew, or from what `values` and `count` have given."""
+        self._means, self._count = jax.tree.map(jnp.asarray, means) if count else None, count

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import os
 from contextlib import contextmanager
-from pathlib import Path
 
 import numpy as np
 
@@ -67,7 +67,7 @@ def opened(source: str, variable, shape: tuple[int, int]):
     import netCDF4
 
     path, name = split_source(source)
-    if not Path(path).is_file():
+    if not os.path.isfile(path):  # Path.is_file raises where a name is too long
         raise InputError(f"input.{variable.name}: there is no file {path}")
     try:
         dataset = netCDF4.Dataset(path)
@@ -82,7 +82,7 @@ def opened(source: str, variable, shape: tuple[int, int]):
 def split_source(source: str) -> tuple[str, str]:
     """("FILE", "NAME") of "FILE:NAME" or "FILE"."""
     path, colon, name = source.rpartition(":")
-    return (path, name) if colon and not Path(source).is_file() else (source, "")
+    return (path, name) if colon and not os.path.isfile(source) else (source, "")
 
 
 def find(dataset, path: str, name: str, variable):

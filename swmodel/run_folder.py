@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import shutil
 from pathlib import Path
 
+from . import lock
 from .errors import FilesError, UsageError
 from .status import NAME as STATUS
 from .status import read_status
@@ -12,6 +14,7 @@ from .status import read_status
 CONFIG = "config.toml"
 OUTPUT = "output.nc"
 DIAGNOSTICS = "diagnostics.nc"
+RESTARTS = "restart"
 FILES = (CONFIG, OUTPUT, DIAGNOSTICS, STATUS)
 
 
@@ -20,7 +23,7 @@ def check(directory, force: bool = False):
 
     Raises:
         UsageError: it is not empty and `force` is not given.
-        FilesError: it cannot be written.
+        FilesError: it cannot be written, or a run is at work in it.
     """
     directory = Path(directory)
     try:
@@ -33,7 +36,8 @@ def refuse(directory: Path, force: bool):
     """See `check`; also raises OSError where a folder above cannot be looked into."""
     if directory.exists() and not directory.is_dir():
         raise FilesError(f"{directory} is a file, not a folder; give another with --output")
-    if directory.is_dir() and any(directory.iterdir()) and not force:
+    lock.check(directory)
+    if directory.is_dir() and any(path.name != lock.NAME for path in directory.iterdir()) and not force:
         state = read_status(directory).get("state")
         what = f"holds a run ({state})" if state else "exists and is not empty"
         raise UsageError(f"{directory} {what}; give --force to replace it or another folder with --output")
@@ -53,5 +57,31 @@ def prepare(directory):
         directory.mkdir(parents=True, exist_ok=True)
         for name in FILES:
             (directory / name).unlink(missing_ok=True)
+        if (directory / RESTARTS).is_dir():
+            shutil.rmtree(directory / RESTARTS)
     except OSError as error:
         raise FilesError(f"{directory} cannot be written: {error.strerror}") from error
+
+
+def reopen(directory):
+    """Take away how the run in the folder ended: it goes on.
+
+    Raises:
+        FilesError: the folder cannot be written.
+    """
+    try:
+        (Path(directory) / STATUS).unlink(missing_ok=True)
+    except OSError as error:
+        raise FilesError(f"{directory} cannot be written: {error.strerror}") from error
+
+
+def write_config(directory, text: str):
+    """Write config.toml: the old one stays, or the new one is there whole.
+
+    Raises:
+        OSError: it cannot be written.
+    """
+    path = Path(directory) / CONFIG
+    temporary = path.with_suffix(".writing")
+    temporary.write_text(text, encoding="utf-8")
+    temporary.replace(path)

@@ -18,6 +18,10 @@ class Schedule(NamedTuple):
         """Whether the event is due after `step` steps."""
         return step == self.last or step == self.next(step - 1) or step == 0
 
+    def regular(self, step: int) -> bool:
+        """Whether the event is due after `step` steps wherever the run ends: at the first step, or by the interval."""
+        return step == 0 or self._replace(last=step + 1).next(step - 1) == step
+
     def next(self, step: int) -> int:
         """The first step after `step` at which the event is due; not beyond the last."""
         if step < 0:

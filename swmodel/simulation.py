@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 import time
+from pathlib import Path
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
-from .config import for_processes, load, resolve
+from .config import for_processes, from_toml, load, resolve
 from .decomposition import parse_layout
 from .diagnostics import DERIVED, diagnose
 from .environment import world
-from .errors import NumericalError
 from .executors import EXECUTORS
 from .grid import as_patches, build_grid, build_params, build_state
 from .means import Means
 from .operators import Patch
+from .restart.folder import choose
+from .restart.read import read
+from .restart.restarts import write_restart
 from .run import run
 from .scheme import scheme_of
 from .state import State
@@ -29,22 +32,24 @@ class Simulation:
 
     Args:
         config: a Config (`swmodel.load`), or the name of a case or file.
+        restart: a restart file, of the same grid, precision and time stepping, to go on from; None: the initial state.
 
     Attributes:
         config: the resolved configuration.
         grid, params: static fields and coefficients of the block, NumPy arrays.
         transport, block: how this process reaches the others, and its part of the grid.
         carry: state, memory of the time stepper and step number, as the executor keeps them.
-        step: steps taken.
+        step: steps taken; `first_step` of them before this object was made.
         dt: time step, s.
         begun: when the construction began, on the clock time.perf_counter.
         compile_seconds, loop_seconds: time spent on compilation and on steps.
 
     Raises:
         ConfigError: the configuration contradicts itself.
+        FilesError: the restart file is damaged or does not fit.
     """
 
-    def __init__(self, config):
+    def __init__(self, config, restart=None):
         self.begun = time.perf_counter()
         config = load(config) if isinstance(config, str) else config
         place = world()
@@ -58,18 +63,44 @@ class Simulation:
         layout = parse_layout(config.run.layout, config.run.nproc, *shape, self.scheme.width)
         self.transport = connect(config.run.transport, layout, *shape)
         self.block = self.transport.block
-        self.step, self.dt = 0, config.time.dt
+        self.dt = config.time.dt
         self.loop_seconds = 0.0
         self.grid, self.params = build_grid(config, self.block, dtype), build_params(config, self.block, dtype)
         self._patches = as_patches(self.grid, self.scheme.width)
         self._executor = EXECUTORS[config.run.executor](config, self.transport, self.grid, self.params)
-        self.carry = self._executor.start(build_state(config, self.block, dtype))
+        self.restart = None if restart is None else read(restart, config, self.transport)
+        if restart is None:
+            self.carry = self._executor.start(build_state(config, self.block, dtype))
+        else:
+            self.carry = self._executor.start(self.restart.carry.state)
+            self.carry = jax.tree.map(_like, self.carry, self.restart.carry)
+        self.step = self.first_step = int(self.carry.step)
         self._pad = jax.jit(lambda state: pad(state, self.scheme.width, self.transport.shift))
-        self._lowest = jax.jit(_lowest)
         self._padded = None
         begin = time.perf_counter()
         self.carry = self._executor.advance(self.carry, 0)
         self.compile_seconds = time.perf_counter() - begin
+
+    @classmethod
+    def from_restart(cls, source) -> Simulation:
+        """The simulation in a restart file, or in the newest intact one of a run folder, as the run was configured.
+
+        Raises:
+            FilesError: there is no such file, or none that is intact.
+        """
+        source = Path(source)
+        restart, _ = choose(source) if source.is_dir() else choose(source.parent, source)
+        place = world()
+        config = for_processes(from_toml(restart.configuration), place.size if place else 1)
+        return cls(config, restart=restart.path)
+
+    def write_restart(self, path) -> None:
+        """Write a restart file; called by all processes together.
+
+        Raises:
+            FilesError: it could not be written, on all processes.
+        """
+        write_restart(path, self)
 
     @property
     def time(self) -> float:
@@ -122,33 +153,13 @@ class Simulation:
 
         return Means(evaluate, self.grid)
 
-    def run(self, directory, progress=None, command_line: str = "") -> None:
+    def run(self, directory, progress=None, command_line: str = "", resume: bool = False) -> None:
         """Run to the configured end, writing into the run folder `directory` (see `run.run`)."""
-        run(self, directory, progress, command_line)
-
-    def check(self) -> None:
-        """Make sure, on all processes together, that the state is finite and thickness positive.
-
-        Raises:
-            NumericalError: it is not; the message says where, when, and what to change.
-        """
-        lowest, place = self._lowest(self.carry.state)
-        if not self.transport.any(not lowest > 0):
-            return
-        row, column = divmod(int(place), self.block.shape[1])
-        here = (self.block.y.start + row) * self.config.grid.nx + self.block.x.start + column
-        everywhere = self.config.grid.nx * self.config.grid.ny
-        first = int(self.transport.reduce(np.asarray(everywhere if lowest > 0 else here), "min"))
-        row, column = divmod(first, self.config.grid.nx)
-        raise NumericalError(
-            f"the solution blew up before step {self.step} (day {self.time / 86400:.3f}): thickness or velocity is not "
-            f"finite or thickness not positive at row {row}, column {column}; "
-            f"try a smaller time step (time.dt = {self.dt / 2:.4g} s) or more friction"
-        )
+        run(self, directory, progress, command_line, resume)
 
 
-def _lowest(state: State):
-    """Least thickness, minus infinity where anything is not finite, and the place of that cell in the block."""
-    finite = jnp.isfinite(state.h) & jnp.isfinite(state.u) & jnp.isfinite(state.v)
-    lowest = jnp.where(finite, state.h, -jnp.inf)
-    return lowest.min(), lowest.argmin()
+def _like(leaf, value):
+    """The value of a leaf of the carry as its executor keeps it: an array of its own in JAX, or as it is."""
+    if isinstance(leaf, jax.Array):
+        return jnp.array(value, leaf.dtype)
+    return value if np.ndim(value) else int(value)

@@ -6,6 +6,8 @@ import json
 import os
 from pathlib import Path
 
+from .errors import FilesError
+
 NAME = "status.json"
 
 
@@ -24,18 +26,33 @@ def write_status(directory, **keys):
     temporary.replace(path)
 
 
+def ended(directory) -> bool:
+    """Whether the status of the run in `directory` says how it ended."""
+    return read_status(directory).get("state") in ("completed", "stopped", "failed")
+
+
 def finish(directory, state: str, code: int, message: str) -> dict:
     """The status of the run in `directory` at its end: as it is if it says how the run ended, else as given here."""
     status = read_status(directory)
-    if status.get("state") not in ("completed", "stopped", "failed"):
+    if not ended(directory):
         status |= {"state": state, "exit_code": code, "message": message}
         write_status(directory, **status)
     return status
 
 
 def read_status(directory) -> dict:
-    """The status of the run in `directory`; empty where there is none."""
+    """The status of the run in `directory`; empty where there is none.
+
+    Raises:
+        FilesError: the file holds something else.
+    """
+    path = Path(directory) / NAME
     try:
-        return json.loads((Path(directory) / NAME).read_text())
+        status = json.loads(path.read_text())
     except FileNotFoundError:
         return {}
+    except ValueError:
+        status = None
+    if not isinstance(status, dict):
+        raise FilesError(f"{path}: is not the status of a run: it was changed or damaged")
+    return status

@@ -81,6 +81,8 @@ def check_length(config: Config) -> Iterator[str]:
     """Whether the run has a length."""
     if config.run.steps is None and config.run.days is None:
         yield "run.days: the run has no length; give run.steps or run.days"
+    if config.run.steps is not None and config.run.steps > MOST_STEPS:
+        yield f"run.steps: must be at most {MOST_STEPS} steps, not {config.run.steps}"
 
 
 def check_output(config: Config) -> Iterator[str]:

@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
-import os
 import shlex
-import signal
-import subprocess
 import sys
 import time
 from collections import deque
-from collections.abc import Callable
 
 from .. import launch, progress
 from .rows import Row
@@ -76,21 +71,14 @@ def run(row: Row, task: dict, launcher: str = "") -> dict:
         KeyboardInterrupt: the user stopped; the processes have been ended.
     """
     task = task | {"row": row.as_json(), "launched": time.time()}
-    process = subprocess.Popen(
-        command(row.nproc, task, launcher),
-        env=environment(row),
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        errors="replace",
-        start_new_session=True,
-    )
+    process = launch.start(command(row.nproc, task, launcher), row.nproc, env=environment(row))
     try:
         result, lines = listen(process.stdout)
         process.wait()
     finally:
-        end(process)
+        if process.poll() is None:
+            launch.kill(process)
+            process.wait()
     if result is None:
         raise WorkerError(cause(lines, process.returncode))
     return result
@@ -106,14 +94,6 @@ def listen(stream) -> tuple[dict | None, deque]:
         else:
             result = message
     return result, lines
-
-
-def end(process, kill: Callable = os.killpg):
-    """End a worker with all its processes, if it still runs."""
-    if process.poll() is None:
-        with contextlib.suppress(ProcessLookupError):
-            kill(process.pid, signal.SIGKILL)
-        process.wait()
 
 
 def cause(lines, returncode: int) -> str:

@@ -9,6 +9,7 @@ import numpy as np
 
 import swmodel
 
+from ..health import Health
 from . import answers, traffic
 from .device import largest, launched, memory_bytes
 from .rows import Row
@@ -40,7 +41,7 @@ def measure(row: Row, task: dict) -> dict:
         each, warm = warm_up(simulation, row)
         n = task["steps"] or transport.broadcast(number_of_steps(row, each))
         sample |= {"warm_up_steps": warm, "steps": n, "seconds": advance(simulation, n)}
-        simulation.check()
+        Health(simulation).check()
     result = {"sample": sample, "differences": found, "launch": launched(transport)}
     if not problem and task["check"]:
         result["traffic"] = exchanged(simulation, row)

@@ -18,6 +18,7 @@ from .cases import cases, init
 from .inspect import doctor, info
 from .pictures import animate, plot
 from .rank import worker
+from .resume import resume
 from .run import run
 from .tell import tell
 
@@ -67,5 +68,5 @@ def main():
     """
 
 
-for command in (run, cases, init, plot, animate, info, doctor, bench, worker):
+for command in (run, resume, cases, init, plot, animate, info, doctor, bench, worker):
     main.add_command(command)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import os
 import signal
@@ -9,24 +10,28 @@ import socket
 import sys
 import time
 import traceback
+from functools import partial
 from pathlib import Path
 
 import click
 
-from ..errors import INTERNAL, STOPPED, NumericalError, SetupError, exit_code
+from ..errors import INTERNAL, STOPPED, NumericalError, SetupError, Stopped, exit_code
+from .job import Job
 
 
 @click.command(hidden=True)
 @click.argument("directory", type=click.Path(path_type=Path))
 @click.argument("command_line")
-def worker(directory, command_line):
+@click.option("--restart", metavar="FILE", help="Go on from this restart file.")
+def worker(directory, command_line, restart):
     """Compute the run that `swmodel run` has prepared in DIRECTORY, as one rank. COMMAND_LINE goes on record."""
     from ..config import load
     from ..environment import world
+    from ..restart.folder import Restart
     from ..run_folder import CONFIG
 
     def request(place):
-        return load(directory / CONFIG, environ={}), directory
+        return Job(load(directory / CONFIG, environ={}), directory, restart and Restart(Path(restart)))
 
     place = world()
     if place is None:
@@ -42,80 +47,98 @@ def run_as_rank(place, request, quiet, command_line) -> int:
 
     Args:
         place: this process's place as mpiexec describes it.
-        request: function of `place` that returns (config, directory), or raises.
+        request: function of `place` that returns a Job, or raises.
         command_line: what the user typed, for the history of the files.
     """
-    from .. import progress, run_folder
-    from .tell import tell, words
+    from .. import environment, progress, status
+    from ..stop import Stop
+    from ..watchdog import Watchdog
+    from .ranks import Refused, check_mpi4jax, check_same, connect, together, try_message
 
-    try:
-        comm = connect(place)
-    except SetupError as error:
-        if place.rank == 0:
-            tell(error)
-        return exit_code(error)
-    problem = None
-    try:
-        config, directory = request(place)
-        if place.rank == 0 and progress.LAUNCHER not in os.environ:
-            run_folder.prepare(directory)
-            announce(config, directory, quiet)
-    except Exception as error:
-        problem = words(error), exit_code(error)
-    problems = [problem for problem in comm.allgather(problem) if problem is not None]
-    if problems:
-        message, code = problems[0]
-        if place.rank == 0:
-            print(message, file=sys.stderr, flush=True)
-        return code
-    try:
-        compute(config, directory, quiet or place.rank > 0, command_line, place)
-    except (Exception, KeyboardInterrupt) as error:
-        return end_all(error, comm, directory)
-    if place.rank == 0 and not quiet:
-        from ..status import read_status
+    with Stop(), contextlib.ExitStack() as stack:
+        try:
+            comm = connect(place)
+        except Refused as error:
+            return leave(place, error)
+        try:
+            job = together(comm, lambda: request(place))
+            run, directory = job.config.run, job.directory
+            check_same(comm, job.config)
+            if progress.LAUNCHER not in os.environ:
+                together(comm, lambda: occupy(stack, job, quiet) if place.rank == 0 else None)
+            processes = comm.allgather((socket.gethostname(), os.getpid()))
+            fail = partial(give_up, directory)
+            watchdog = stack.enter_context(Watchdog(place.rank, processes, directory, run.watchdog, fail))
+            environment.prepare(run.reproducible, place)
+            together(comm, check_mpi4jax)
+            together(comm, lambda: try_message(place))
+        except Refused as error:
+            if place.rank == 0:
+                say(str(error), error.exit_code)
+            return error.exit_code
+        try:
+            compute(job, quiet or place.rank > 0, command_line, place, watchdog)
+        except (Exception, KeyboardInterrupt) as error:
+            return end_all(error, comm, directory)
+        if place.rank == 0 and not quiet:
+            click.echo(progress.summary(status.read_status(directory), directory))
+        return 0
 
-        click.echo(progress.summary(read_status(directory), directory))
-    return 0
+
+def leave(place, error) -> int:
+    """Say why this rank cannot join the others, and end those, which would wait for it for ever; the exit code."""
+    if place.rank > 0:
+        time.sleep(2.0)  # rank 0 has most likely met the same error, and ends us
+    say(str(error), error.exit_code)
+    if "PMI_FD" in os.environ:  # MPICH's mpiexec: it waits after an exit before MPI_Init; others end all ranks then
+        with contextlib.suppress(OSError):
+            os.write(int(os.environ["PMI_FD"]), f"cmd=abort exitcode={error.exit_code}\n".encode())
+    return error.exit_code
 
 
-def connect(place):
-    """MPI's communicator of all ranks, from mpi4py.
+def occupy(stack, job, quiet):
+    """Take the run folder until the end of the context `stack`, say what is going to be computed; the lock file."""
+    from .. import lock
 
-    Raises:
-        SetupError: mpi4py is missing, or its MPI is not the one that started the processes.
-    """
-    from .. import environment, progress
+    file = stack.enter_context(lock.held(job.directory))
+    job.prepare()
+    announce(job, quiet)
+    return file
 
-    environment.prepare(place=place)
-    try:
-        from mpi4py import MPI
-    except (ImportError, RuntimeError) as error:
-        raise SetupError(f'mpi4py cannot be used ({error}); pip install "swmodel[mpi]"') from error
-    comm = MPI.COMM_WORLD
-    if comm.Get_size() != place.size:
-        library = MPI.Get_library_version().strip().splitlines()[0]
-        raise SetupError(
-            f"{place.size} processes were started, but MPI here knows of {comm.Get_size()}: mpiexec is not that of the "
-            f"MPI that mpi4py uses ({library}); start with `swmodel run --nproc {place.size}` or the other mpiexec"
-        )
+
+def say(message: str, code: int):
+    """Tell the user why the run ends with exit code `code`; the launcher, if there is one, does it."""
+    from .. import progress
+
     if progress.LAUNCHER in os.environ:
-        progress.send({"rank": place.rank, "pid": os.getpid(), "host": socket.gethostname()})
-    return comm
+        progress.send({"failed": message, "exit_code": code})
+    else:
+        print(message, file=sys.stderr, flush=True)
 
 
-def compute(config, directory, quiet, command_line, place=None):
-    """Run the model as configured into `directory`, in this process; a failure is recorded in status.json."""
+def give_up(directory, message: str):
+    """Record and say that the run is stuck; the watchdog ends it."""
+    from ..status import finish
+
+    finish(directory, "failed", INTERNAL, message)
+    say(f"Error: {message}", INTERNAL)
+
+
+def compute(job, quiet, command_line, place=None, watchdog=None):
+    """Run the model in this process; a failure is recorded in status.json."""
     from .. import environment, progress
 
+    config, directory, restart = job
     environment.prepare(config.run.reproducible, place)
     start_log(place)
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         import swmodel
 
         with progress.reporter(quiet) as report:
-            swmodel.Simulation(config).run(directory, report, command_line)
+            simulation = swmodel.Simulation(config, restart and restart.path)
+            if watchdog is not None:
+                watchdog.watch(lambda: simulation.step)
+            simulation.run(directory, report, command_line, resume=restart is not None)
     except (Exception, KeyboardInterrupt) as error:
         if place is None or place.rank == 0:
             record(error, directory)
@@ -137,7 +160,7 @@ def end_all(error, comm, directory) -> int:
 
     signal.signal(signal.SIGTERM, signal.SIG_DFL)  # from another rank that ends all of us
     code, rank = exit_code(error), comm.Get_rank()
-    if isinstance(error, NumericalError):
+    if isinstance(error, NumericalError | Stopped):
         if rank == 0:
             tell(error)
         return code
@@ -149,7 +172,7 @@ def end_all(error, comm, directory) -> int:
     if code == INTERNAL:
         sys.stderr.write("".join(f"[rank {rank}] {line}" for line in traceback.format_exc().splitlines(True)))
         sys.stderr.flush()
-    elif code != STOPPED or progress.LAUNCHER not in os.environ:  # the launcher says itself that it was stopped
+    else:
         tell(error)
     comm.Abort(code)
     return code
@@ -166,16 +189,18 @@ def start_log(place):
     log.setLevel(logging.WARNING if rank else logging.INFO)
 
 
-def announce(config, directory, quiet):
+def announce(job, quiet):
     """Say in a line what is going to be computed."""
     from ..environment import cores
 
     if quiet:
         return
+    config, directory, restart = job
     run, grid = config.run, config.grid
+    first = f"from step {restart.step} on, " if restart else ""
     processes = "1 process" if run.nproc == 1 else f"{run.nproc} processes ({run.layout} blocks)"
     click.echo(
-        f"{config.case.name}: {grid.nx} x {grid.ny} cells, {run.steps} steps of {config.time.dt:.4g} s "
+        f"{config.case.name}: {grid.nx} x {grid.ny} cells, {first}{run.steps} steps of {config.time.dt:.4g} s "
         f"({run.steps * config.time.dt / 86400:.4g} days), {processes}, into {directory}"
     )
     if run.nproc > cores():

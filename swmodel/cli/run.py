@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import shlex
 import sys
 from pathlib import Path
 
 import click
+
+from .job import Job
 
 #: Options that stand for a configuration key.
 OPTIONS = {
@@ -17,6 +20,7 @@ OPTIONS = {
     "dtype": "run.dtype",
     "executor": "run.executor",
     "reproducible": "run.reproducible",
+    "walltime": "run.walltime",
 }
 
 
@@ -32,6 +36,7 @@ OPTIONS = {
 @click.option("--executor", metavar="NAME", help="Who computes a block: auto, native, xla or reference.")
 @click.option("--dtype", metavar="NAME", help="float32 or float64.")
 @click.option("--reproducible", is_flag=True, help="The same bits for every number of processes; somewhat slower.")
+@click.option("--walltime", metavar="TIME", help='Stop in time, resumable: "2 h", "90 min", or seconds.')
 @click.option("--quiet", is_flag=True, help="No progress and no summary.")
 def run(source, settings, output, force, quiet, **options):
     """Run a case, or the configuration in a TOML file.
@@ -41,35 +46,52 @@ def run(source, settings, output, force, quiet, **options):
     swmodel run jet -s grid.nx=90 -s grid.ny=45 --days 3 --output outputs/small
     swmodel run my.toml --force
     mpiexec -n 4 swmodel run jet
-    """
-    from ..environment import world
 
-    overrides = [*settings]
-    overrides += [f"{OPTIONS[name]}={value}" for name, value in options.items() if value not in (None, False)]
+    Exit codes: 0 done, 2 usage or configuration, 3 environment, 4 the solution blew up, 5 files, 70 internal, 75
+    stopped and resumable; docs/exit-codes.md has the messages.
+    """
+    overrides = overrides_of(settings, options)
 
     def request(place=None):
-        """The configuration, complete and checked, and the folder for its run. Rank 0 looks at the folder."""
+        """The configuration, complete and checked, with the folder for its run. Rank 0 looks at the folder."""
         from .. import run_folder
 
         config = configure(source, overrides, place)
         directory = output or Path("outputs", config.case.name)
         if place is None or place.rank == 0:
             run_folder.check(directory, force)
-        return config, directory
+        return Job(config, directory)
+
+    start(request, quiet)
+
+
+def start(request, quiet):
+    """Run a job as one rank, or here, or on processes of its own; leaves with the exit code.
+
+    Args:
+        request: function of the place of this process among others, None if it is alone, that returns a Job, or raises.
+    """
+    from ..environment import world
 
     place = world()
     if place is not None:
         from .rank import run_as_rank
 
         click.get_current_context().exit(run_as_rank(place, request, quiet, typed()))
-    config, directory = request()
-    code = run_here(config, directory, quiet) if config.run.nproc == 1 else run_on_many(config, directory, quiet)
+    job = request()
+    code = run_here(job, quiet) if job.config.run.nproc == 1 else run_on_many(job, quiet)
     if not quiet and code == 0:
         from ..progress import summary
         from ..status import read_status
 
-        click.echo(summary(read_status(directory), directory))
+        click.echo(summary(read_status(job.directory), job.directory))
     click.get_current_context().exit(code)
+
+
+def overrides_of(settings, options) -> list[str]:
+    """The overrides (`section.key=value`) that -s and the OPTIONS of the command line stand for."""
+    given = [f"{OPTIONS[name]}={value}" for name, value in options.items() if value not in (None, False)]
+    return [*settings, *given]
 
 
 def configure(source, overrides, place=None):
@@ -111,26 +133,27 @@ def as_typed(problem: str) -> str:
     return problem
 
 
-def run_here(config, directory, quiet) -> int:
+def run_here(job, quiet) -> int:
     """Run in this process; 0, the exit code. Needs no MPI."""
-    from .. import run_folder
-    from .rank import announce, compute
+    from ..stop import Stop
+    from .rank import compute, occupy
 
-    run_folder.prepare(directory)
-    announce(config, directory, quiet)
-    compute(config, directory, quiet, typed())
+    with Stop(), contextlib.ExitStack() as stack:
+        occupy(stack, job, quiet)
+        compute(job, quiet, typed())
     return 0
 
 
-def run_on_many(config, directory, quiet) -> int:
+def run_on_many(job, quiet) -> int:
     """Start `run.nproc` processes and wait for them; the exit code."""
     from .. import launch, progress, run_folder
     from ..config import to_toml
-    from .rank import announce
+    from .rank import occupy
 
-    line = launch.command(config.run.nproc, directory)
-    run_folder.prepare(directory)
-    (Path(directory) / run_folder.CONFIG).write_text(to_toml(config))
-    announce(config, directory, quiet)
-    with progress.reporter(quiet) as report:
-        return launch.run(line, config.run.nproc, directory, report)
+    nproc, directory = job.config.run.nproc, job.directory
+    line = launch.command(nproc, directory, *(["--restart", str(job.restart.path)] if job.restart else []))
+    with contextlib.ExitStack() as stack:
+        lock = occupy(stack, job, quiet)
+        run_folder.write_config(directory, to_toml(job.config))
+        with progress.reporter(quiet) as report:
+            return launch.run(line, nproc, directory, report, lock)

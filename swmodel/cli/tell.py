@@ -6,13 +6,15 @@ import os
 import sys
 import traceback
 
-from ..errors import INTERNAL, exit_code
+from ..errors import INTERNAL, STOPPED, exit_code
 
 
 def words(error: BaseException) -> str:
     """What went wrong, one line for each problem."""
     if isinstance(error, KeyboardInterrupt):
         return "Stopped by the user."
+    if exit_code(error) in (0, STOPPED):  # no error: nothing to do, or stopped as asked
+        return str(error)
     if exit_code(error) == INTERNAL:
         return f"Internal error: {type(error).__name__}: {error} (swmodel --debug ... shows where)"
     return "\n".join(f"Error: {line}" for line in str(error).splitlines())

@@ -1,9 +1,19 @@
 """The configuration of a run: its options, where they come from, and what they become."""
 
 from .errors import ConfigError
-from .load import load
+from .load import from_toml, load
 from .model import Config
 from .resolve import for_processes, layout_of, resolve
 from .toml import config_hash, to_toml
 
-__all__ = ["Config", "ConfigError", "config_hash", "for_processes", "layout_of", "load", "resolve", "to_toml"]
+__all__ = [
+    "Config",
+    "ConfigError",
+    "config_hash",
+    "for_processes",
+    "from_toml",
+    "layout_of",
+    "load",
+    "resolve",
+    "to_toml",
+]

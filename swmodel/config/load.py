@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import tomllib
 import types
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -65,6 +66,17 @@ def load(
     if problems:
         raise ConfigError(dict.fromkeys(problems))
     return Config(**sections)
+
+
+def from_toml(text: str) -> Config:
+    """The configuration that `to_toml` has written; no environment, no file.
+
+    Raises:
+        ConfigError: another version of the program has written it, with options that are not known here.
+    """
+    tables = tomllib.loads(text)
+    values = {f"{section}.{key}": value for section, options in tables.items() for key, value in options.items()}
+    return load(tables["case"]["name"], values, environ={})
 
 
 def read_source(source: str | os.PathLike) -> tuple[Layer, Given]:

@@ -11,9 +11,15 @@ import math
 import re
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, SerializeAsAny
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, SerializeAsAny, field_validator
 
 from .duration import parse_duration
+
+#: Sizes of numbers that are not zero: their fourth powers, and products of several, stay within double precision.
+LEAST, MOST = 1e-30, 1e30
+
+#: Whole numbers that are exact in double precision.
+MOST_WHOLE = 2**53
 
 #: Along one axis; the numbers of cells and their products stay exact in 64 bits.
 MOST_CELLS = 10**9
@@ -33,6 +39,16 @@ class Section(BaseModel):
     """A table of the configuration: frozen, and strict about unknown keys."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True, allow_inf_nan=False, validate_default=True)
+
+    @field_validator("*")
+    @classmethod
+    def moderate(cls, value):
+        """The value, unless it is a number of a size with which arithmetic fails."""
+        if isinstance(value, float) and value != 0 and not LEAST <= abs(value) <= MOST:
+            raise ValueError(f"must be 0 or between {LEAST:g} and {MOST:g} in size, not {value:g}")
+        if isinstance(value, int) and abs(value) > MOST_WHOLE:
+            raise ValueError(f"must be at most {MOST_WHOLE} in size")
+        return value
 
 
 class CaseOptions(Section):
@@ -111,6 +127,15 @@ class Run(Section):
         "", "", "blocks in y and x, as 2x3; empty chooses the shortest halos", pattern=r"^([1-9]\d*x[1-9]\d*)?$"
     )
     reproducible: bool = option(False, "", "the same bits for every layout, some percent slower")
+    walltime: Duration | None = option(
+        None, "s", 'wall-clock time after which the run stops with a restart, as seconds or "2 h"'
+    )
+    check_every_steps: int | None = option(
+        None, "steps", "most steps between two looks at the state's health; without it, those of half a second", ge=1
+    )
+    watchdog: Annotated[float, BeforeValidator(parse_duration)] = option(
+        600.0, "s", 'wall-clock time without progress after which a stuck run is ended, or "10 min"; 0: never', ge=0
+    )
 
 
 class Input(Section):
@@ -144,6 +169,16 @@ class Output(Section):
     institution: str = option("", "", "who made the run, recorded in its files")
 
 
+class Restart(Section):
+    """When restart files are written, from which `swmodel resume` goes on. The end of a run always leaves one."""
+
+    every: Duration | None = option(None, "s", 'model time between them, as seconds or "1 day" (or give every_steps)')
+    every_steps: int | None = option(None, "steps", "steps between them (or give every)", ge=1)
+    every_wall: Duration | None = option(
+        1200.0, "s", 'wall-clock time between them, besides those of every or every_steps; "none": no more than those'
+    )
+
+
 class Config(Section):
     """A complete run. `case` is the options class of the named case."""
 
@@ -156,10 +191,16 @@ class Config(Section):
     run: Run = option(Run, "", "")
     input: Input = option(Input, "", "")
     output: Output = option(Output, "", "")
+    restart: Restart = option(Restart, "", "")
 
 
 #: Keys of which only one may be given; a later source (file, command line) replaces an earlier one.
-ALTERNATIVES = (("run", "steps", "days"), ("time", "dt", "cfl"), ("output", "every", "every_steps"))
+ALTERNATIVES = (
+    ("run", "steps", "days"),
+    ("time", "dt", "cfl"),
+    ("output", "every", "every_steps"),
+    ("restart", "every", "every_steps"),
+)
 
 #: Keys that go back to their defaults where the number of processes changes from the one that the layout is made for.
 DEPEND_ON_NPROC = ("layout", "transport")

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
-import os
-import signal
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -41,21 +38,11 @@ def several_processes() -> Iterator[Finding]:
 
 def exchange(command: list[str], timeout: float = TIMEOUT) -> tuple[dict, str]:
     """Facts that the processes of `command` report, and the last other line they print; killed after `timeout` s."""
-    process = subprocess.Popen(
-        command,
-        env=launch.rank_environment(2),
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        errors="replace",
-        start_new_session=True,
-    )
+    process = launch.start(command, 2)
     try:
         output, _ = process.communicate(timeout=timeout)
     except subprocess.TimeoutExpired:
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(process.pid, signal.SIGKILL)
+        launch.kill(process)
         output = f"{process.communicate()[0]}no answer after {timeout:g} s\n"
     return decode(output)
 

@@ -1,46 +1,79 @@
 """NetCDF files that rank 0 writes while the model computes on.
 
 One thread writes all files, one call after the other: netCDF4 must not be used by two threads at once. A file is made
-with netCDF4; its records are added through h5py, which can store chunks that were compressed elsewhere and leave the
-file unlocked, so that other programs can read it during the run.
+with netCDF4; its records are added through h5py, which can store chunks that were compressed elsewhere, leave the file
+unlocked, so that other programs can read it during the run, and write through a JournaledFile, which keeps it whole.
 """
 
 from __future__ import annotations
 
 import os
 import shutil
+import time
 from collections import deque
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
 
 from ..errors import FilesError
+from ..journal import JournaledFile, remove
+from .records import RECORD_METADATA_BYTES, begin, complete, set_length
 
 #: Bytes of arrays that may wait to be written to one file; whoever has more waits.
 BUDGET = 64 << 20
+
+#: A record is committed at once unless the next one is waiting already; but never later than after so many seconds.
+COMMIT_SECONDS = 0.2
 
 _THREAD = ThreadPoolExecutor(max_workers=1, thread_name_prefix="netcdf")
 
 
 class BackgroundFile:
-    """A new NetCDF file. Made, used and closed by all ranks together; only rank 0 has a file.
+    """A NetCDF file with records. Made, used and closed by all ranks together; only rank 0 has a file.
 
-    After a failure nothing more is written to the file, and all ranks raise the error the next time they `agree`.
+    After a failure nothing more is written to the file, and all ranks raise the error the next time they `agree`. The
+    file holds the records that were complete before.
 
     Args:
-        path: of the file, replaced if it exists.
+        path: of the file; an existing one is replaced, unless there is `resume`.
         transport: how the ranks agree.
-        define: function of a netCDF4.Dataset that defines everything.
+        define: function of a netCDF4.Dataset that defines everything in a new file.
+        resume: function of the h5py.File that prepares an existing file for more records.
 
     Raises:
         FilesError: the file cannot be written.
     """
 
-    def __init__(self, path, transport, define):
+    def __init__(self, path, transport, define, resume=None):
         self.path, self.transport = Path(path), transport
-        self._opened, self._error, self._told = None, None, False
-        self._pending, self._waiting = deque(), 0
-        self.put(partial(self._create, define))
+        self._opened, self._journal, self._error, self._told = None, None, None, False
+        self._pending, self._waiting, self._begun, self._done = deque(), 0, 0, 0
+        self._ready, self._committed = False, 0.0
+        self._whole = None  # number of records, while one more is begun
+        self.put(partial(self._continue, resume) if resume else partial(self._create, define))
+        self._finish()
+        try:
+            self.agree()
+        except FilesError:
+            self.close(agree=False)
+            raise
+
+    def begin(self, nbytes: int = 0) -> None:
+        """Begin a record that takes up to `nbytes` besides metadata."""
+        self._begun += 1
+        self.put(self._begin, nbytes + RECORD_METADATA_BYTES)
+
+    def complete(self, step: int, seconds: float) -> None:
+        """End the record, of this number of steps and this time, s."""
+        self.put(self._complete, step, seconds)
+
+    def flush(self) -> None:
+        """Wait until what was put is in the file to stay.
+
+        Raises:
+            FilesError: something put so far could not be written.
+        """
+        self.put(self._commit)
         self._finish()
         self.agree()
 
@@ -62,44 +95,97 @@ class BackgroundFile:
 
     def close(self, agree: bool = True) -> None:
         """Write what is waiting and close the file; without agreeing where the ranks may no longer do the same."""
-        self.put(lambda file: file.close())
+        if self.transport.rank == 0:
+            self._pending.append((_THREAD.submit(self._close), 0))
         self._finish()
         if agree:
             self.agree()
 
-    def require(self, file, nbytes: int) -> None:
-        """Make sure, before a record of up to `nbytes` is begun, that the disk has room for all of it.
-
-        A NetCDF file whose metadata found no room may be unreadable, earlier records included.
-
-        Raises:
-            FilesError: it has not.
-        """
-        free = self._free()
-        if nbytes > free:
-            raise FilesError(f"{self.path}: disk full, {free} bytes free of the {nbytes} that the next record may need")
-
     def _create(self, define, _) -> None:
-        import h5py
         import netCDF4
 
         if not self.path.parent.is_dir():  # of which netCDF would say "permission denied"
             raise FileNotFoundError(f"there is no folder {self.path.parent}")
+        remove(self.path)
         with netCDF4.Dataset(self.path, "w", format="NETCDF4") as dataset:
             define(dataset)
-        self._opened = h5py.File(self.path, "r+", locking=False)
+        self._open()
+        self._ready = True
+
+    def _continue(self, resume, _) -> None:
+        if not self.path.is_file():
+            raise FilesError(f"{self.path} cannot be continued: there is no such file")
+        try:
+            self._open()
+            resume(self._opened)
+        except (OSError, RuntimeError, KeyError) as error:
+            raise FilesError(f"{self.path} cannot be continued: {getattr(error, 'strerror', None) or error}") from None
+        self._ready = True
+        self._commit(self._opened)
+
+    def _open(self) -> None:
+        import h5py
+
+        try:
+            self._journal = JournaledFile(self.path)
+        except BlockingIOError:
+            raise FilesError(f"{self.path} is being written by another process") from None
+        self._opened = h5py.File(self._journal, "r+")
+
+    def _begin(self, file, nbytes: int) -> None:
+        free = self._free()
+        if nbytes > free:
+            self._commit(file)
+            raise FilesError(f"{self.path}: disk full, {free} bytes free of the {nbytes} that the next record may need")
+        self._whole = len(file["time"])
+        begin(file)
+
+    def _complete(self, file, step: int, seconds: float) -> None:
+        complete(file, step, seconds)
+        self._whole, self._done = None, self._done + 1
+        if self._begun == self._done or time.monotonic() > self._committed + COMMIT_SECONDS:
+            self._commit(file)
+
+    def _commit(self, file) -> None:
+        file.flush()
+        self._journal.commit()
+        self._committed = time.monotonic()
 
     def _call(self, function, arguments) -> None:
-        if self._error is not None:
+        try:
+            if self._error is None:
+                function(self._opened, *arguments)
+                if self._journal is not None:
+                    self._journal.check()
+        except Exception as error:
+            self._fail(error)
+
+    def _close(self) -> None:
+        """Close the file with its complete records, even after an error."""
+        if self._journal is None:
             return
         try:
-            function(self._opened, *arguments)
-        except (OSError, RuntimeError) as error:  # HDF5 raises either where writing fails
+            if self._ready:
+                if self._whole is not None:
+                    set_length(self._opened, self._whole)
+                self._opened.close()
+                self._journal.commit()
+        except Exception as error:
+            self._fail(error)
+        finally:
+            if self._opened:
+                self._opened.close()
+            self._journal.close()
+
+    def _fail(self, error: Exception) -> None:
+        """Keep the first error, in words if it is one of HDF5 or the system."""
+        if self._error is not None:
+            return
+        if isinstance(error, (OSError, RuntimeError)):  # HDF5 raises either where writing fails
             number = getattr(error, "errno", None) or 0
             reason = os.strerror(number) if number > 0 else error
-            self._error = FilesError(f"{self.path} cannot be written: {reason}; {self._free()} bytes free")
-        except Exception as error:
-            self._error = error
+            error = FilesError(f"{self.path} cannot be written: {reason}; {self._free()} bytes free")
+        self._error = error
 
     def _free(self) -> int:
         folder = self.path.parent

@@ -43,7 +43,6 @@ PACKAGES = ("swmodel", "numpy", "jax", "mpi4jax", "netCDF4")
 
 def describe(dataset, config, transport, command_line: str) -> None:
     """Set the global attributes: what the file is, and how it came about."""
-    now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
     title, references = of_case(config)
     packages = versions()
     dataset.setncatts(
@@ -54,7 +53,7 @@ def describe(dataset, config, transport, command_line: str) -> None:
             "source": " ".join(["swmodel", *packages.get("swmodel", "").split()])
             + ", shallow-water equations on an Arakawa C-grid",
             "references": references,
-            "history": f"{now}: {command_line or 'swmodel.Simulation'}",
+            "history": history_line(command_line),
             "configuration": to_toml(config),
             "configuration_sha256": config_hash(config),
             "versions": ", ".join(f"{name} {number}" for name, number in packages.items()),
@@ -63,6 +62,11 @@ def describe(dataset, config, transport, command_line: str) -> None:
             "executor": config.run.executor,
         }
     )
+
+
+def history_line(command_line: str) -> str:
+    """When (UTC) and by what command line a file was made or continued."""
+    return f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}: {command_line or 'swmodel.Simulation'}"
 
 
 def of_case(config) -> tuple[str, str]:

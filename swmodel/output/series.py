@@ -5,9 +5,9 @@ from __future__ import annotations
 from functools import partial
 
 from ..diagnostics import QUANTITIES
+from . import continuation
 from .background import BackgroundFile
 from .metadata import define_time, describe
-from .records import RECORD_METADATA_BYTES, begin, complete
 
 
 class Diagnostics:
@@ -18,14 +18,21 @@ class Diagnostics:
         config: resolved configuration.
         transport: of the run.
         command_line: recorded in the file's history.
+        keep: continue an existing file behind the records for whose number of steps this function is true; the others
+            are dropped. None: a new file.
 
     Raises:
-        FilesError: the file cannot be written.
+        FilesError: the file cannot be written, or is that of another run.
     """
 
-    def __init__(self, path, config, transport, command_line: str = ""):
-        self._records = 0
-        self._file = BackgroundFile(path, transport, partial(_define, config, transport, command_line))
+    def __init__(self, path, config, transport, command_line: str = "", keep=None):
+        define = partial(_define, config, transport, command_line)
+
+        def resume(file):
+            continuation.require_same(path, continuation.differences(file, config, define))
+            continuation.resume(file, keep, config, command_line)
+
+        self._file = BackgroundFile(path, transport, define, resume if keep else None)
 
     def write(self, step: int, seconds: float, numbers: dict[str, float]) -> None:
         """Append the numbers of one time.
@@ -33,12 +40,18 @@ class Diagnostics:
         Raises:
             FilesError: this record or one before could not be written, on all ranks.
         """
-        self._file.put(self._file.require, RECORD_METADATA_BYTES)
-        self._file.put(begin, self._records)
-        self._file.put(_store, self._records, numbers)
-        self._file.put(complete, self._records, step, seconds, seconds)
-        self._records += 1
+        self._file.begin()
+        self._file.put(_store, numbers)
+        self._file.complete(step, seconds)
         self._file.agree()
+
+    def flush(self) -> None:
+        """Make all records so far durable: they outlive the process and the power.
+
+        Raises:
+            FilesError: a record could not be written, on all ranks.
+        """
+        self._file.flush()
 
     def close(self) -> None:
         """Finish writing and close the file.
@@ -63,6 +76,6 @@ def _define(config, transport, command_line: str, dataset) -> None:
         variable.setncatts({"long_name": quantity.long_name, "units": quantity.units})
 
 
-def _store(file, record: int, numbers: dict[str, float]) -> None:
+def _store(file, numbers: dict[str, float]) -> None:
     for name in QUANTITIES:
-        file[name][record] = numbers[name]
+        file[name][-1] = numbers[name]

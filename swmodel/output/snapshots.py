@@ -8,11 +8,11 @@ from functools import partial
 import numpy as np
 
 from ..state import VARIABLES
+from . import continuation
 from .background import BackgroundFile
 from .deflate import deflate
 from .metadata import DIMENSIONS, attributes, define_grid, define_time, describe
-from .records import RECORD_METADATA_BYTES, begin, complete
-from .static import FILL, define_static, land, on_water, write_static
+from .static import FILL, define_static, land, on_water, static_differences, write_static
 
 #: Uncompressed size aimed at for a chunk of a field, and for the rows gathered at a time.
 CHUNK_BYTES = 1 << 20
@@ -29,27 +29,37 @@ class Output:
         config: resolved configuration; `output.fields` and `output.means` say what is written.
         transport: of the run.
         command_line: recorded in the file's history.
+        keep: continue an existing file behind the records for whose number of steps this function is true; the others
+            are dropped. None: a new file.
 
     Raises:
-        FilesError: the file cannot be written.
+        FilesError: the file cannot be written, or is that of another run.
     """
 
-    def __init__(self, path, config, transport, command_line: str = ""):
+    def __init__(self, path, config, transport, command_line: str = "", keep=None):
         self.names, self.means = config.output.fields, config.output.means
         self.transport, self.dtype = transport, np.dtype(config.run.dtype)
         self.shape = config.grid.ny, config.grid.nx
         block = transport.block
         rows, columns = np.arange(block.y.start, block.y.stop), np.arange(block.x.start, block.x.stop)
         self._land = land(config, rows, columns)
-        self._records, self._previous = 0, 0.0
         self._chunk_rows = rows_in(CHUNK_BYTES, self.shape, self.dtype)
         gathered = max(1, GATHER_BYTES // CHUNK_BYTES) * self._chunk_rows
         self._row_blocks = [
             (first, min(first + gathered, self.shape[0])) for first in range(0, self.shape[0], gathered)
         ]
-        self._file = BackgroundFile(path, transport, partial(self._define, config, command_line))
-        for first, last in self._row_blocks:
-            self._file.put(write_static, config, first, last)
+        define = partial(self._define, config, command_line)
+
+        def resume(file):
+            differences = continuation.differences(file, config, define)
+            differences = differences or static_differences(file, config, self._row_blocks)
+            continuation.require_same(path, differences)
+            continuation.resume(file, keep, config, command_line)
+
+        self._file = BackgroundFile(path, transport, define, resume if keep else None)
+        if keep is None:
+            for first, last in self._row_blocks:
+                self._file.put(write_static, config, first, last)
 
     def write(self, step: int, seconds: float, fields: dict, means: dict | None = None) -> None:
         """Append a record.
@@ -66,13 +76,19 @@ class Output:
         named = {name: fields[name] for name in self.names}
         named |= {mean_name(name): means[name] for name in self.means} if means else {}
         nbytes = len(named) * self.shape[0] * self.shape[1] * self.dtype.itemsize
-        self._file.put(self._file.require, nbytes + nbytes // 100 + RECORD_METADATA_BYTES)
-        self._file.put(begin, self._records)
+        self._file.begin(nbytes + nbytes // 100)
         for name, local in named.items():
             self._gather(name, np.asarray(local))
-        self._file.put(complete, self._records, step, seconds, self._previous)
-        self._records, self._previous = self._records + 1, seconds
+        self._file.complete(step, seconds)
         self._file.agree()
+
+    def flush(self) -> None:
+        """Make all records so far durable: they outlive the process and the power.
+
+        Raises:
+            FilesError: a record could not be written, on all ranks.
+        """
+        self._file.flush()
 
     def close(self) -> None:
         """Finish writing and close the file.
@@ -95,7 +111,7 @@ class Output:
             rows = self.transport.gather_rows(local, first, last)
             if rows is not None:
                 rows = np.array(rows, self.dtype)  # a copy: the model may use the memory again
-                self._file.put(store, name, self._records, first, rows, nbytes=rows.nbytes)
+                self._file.put(store, name, first, rows, nbytes=rows.nbytes)
 
     def _define(self, config, command_line: str, dataset) -> None:
         describe(dataset, config, self.transport, command_line)
@@ -129,10 +145,10 @@ def rows_in(nbytes: int, shape: tuple[int, int], dtype: np.dtype) -> int:
     return math.ceil(rows / min(parts, rows))
 
 
-def store(file, name: str, record: int, first: int, rows: np.ndarray) -> None:
-    """Compress and write rows of a field from row `first` on: whole chunks, or up to the last row of the field."""
+def store(file, name: str, first: int, rows: np.ndarray) -> None:
+    """Compress and write rows of the last record from row `first` on: whole chunks, or up to the last of the field."""
     variable = file[name]
-    height = variable.chunks[1]
+    record, height = len(variable) - 1, variable.chunks[1]
     for start in range(0, len(rows), height):
         chunk = rows[start : start + height]
         if len(chunk) < height:

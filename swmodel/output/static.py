@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 
 from .. import fields
@@ -59,12 +61,29 @@ def define_static(dataset, config, storage) -> None:
 
 def write_static(file, config, first: int, last: int) -> None:
     """Write the fields that do not change in rows first to last."""
+    for name, values in static_rows(config, first, last):
+        file[name][first:last] = values
+
+
+def static_differences(file, config, row_blocks) -> list[str]:
+    """Which fields that do not change are others in the file, in words; read in blocks of rows (first, last)."""
+    others = {
+        name
+        for first, last in row_blocks
+        for name, values in static_rows(config, first, last)
+        if not np.array_equal(file[name][first:last], values)
+    }
+    return [f"{name} has other values in the file" for name in static_fields(config) if name in others]
+
+
+def static_rows(config, first: int, last: int) -> Iterator[tuple[str, np.ndarray]]:
+    """The fields that do not change in rows first to last, as they are in the file."""
     rows, columns = np.arange(first, last), np.arange(config.grid.nx)
     dry = land(config, rows, columns)["centre"]
     for name in static_fields(config):
         values = evaluate(config, name, rows, columns)
         values = on_water(values, dry) if name in ON_WATER else values
-        file[name][first:last] = np.broadcast_to(values, (len(rows), len(columns)))
+        yield name, np.broadcast_to(values, (len(rows), len(columns)))
 
 
 #: Fields without value on land.

@@ -9,6 +9,7 @@ import netCDF4
 import numpy as np
 
 from ..config.errors import suggest
+from ..journal import recover
 from ..run_folder import OUTPUT
 
 #: Locations of SGRID: 1 where the points lie half a cell east, north of the centres.
@@ -82,11 +83,12 @@ def data_file(path, name: str = OUTPUT) -> Path:
 
 
 def open_data(path: Path) -> netCDF4.Dataset:
-    """The open file, to be used in a `with`.
+    """The open file, to be used in a `with`; repaired first if its writer was killed.
 
     Raises:
         PlotError: it is not a NetCDF file.
     """
+    recover(path)
     try:
         return netCDF4.Dataset(path)
     except OSError as error:

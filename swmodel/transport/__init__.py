@@ -22,3 +22,18 @@ def connect(name: str, layout: tuple[int, int], ny: int, nx: int):
     from .mpi import Mpi, world_rank
 
     return Mpi(block(world_rank(), layout, ny, nx))
+
+
+def ring(rank: int, size: int) -> bool:
+    """Whether each of `size` processes gets its neighbour's number by a shift on the mpi transport.
+
+    Raises:
+        ImportError: mpi4jax or mpi4py is not installed.
+        Exception: whatever mpi4jax and JAX raise where they do not fit together.
+    """
+    import jax
+    import numpy as np
+
+    transport = connect("mpi", (1, size), 1, size)
+    received = jax.jit(lambda slab: transport.shift(slab, 1, +1))(np.full((1, 1), rank, dtype=np.float32))
+    return not transport.any(float(received[0, 0]) != (rank - 1) % size)

@@ -3,7 +3,6 @@
 import json
 import os
 import re
-import signal
 import subprocess
 import sys
 import time
@@ -12,7 +11,8 @@ from pathlib import Path
 import pytest
 
 from swmodel import launch
-from swmodel.run_folder import FILES
+from swmodel.progress import LAUNCHER
+from swmodel.run_folder import FILES, RESTARTS
 from swmodel.status import read_status
 
 ROOT = Path(__file__).parents[2]
@@ -38,7 +38,7 @@ def test_two_processes_leave_a_complete_run(tmp_path, own_mpiexec):
     done = swmodel(tmp_path, "run", "jet", *SMALL, "--steps", 4, *arguments, before=before)
     assert done.returncode == 0, done.stderr
     folder = tmp_path / "outputs/jet"
-    assert {path.name for path in folder.iterdir()} == set(FILES)
+    assert {path.name for path in folder.iterdir()} == {*FILES, RESTARTS}
     status = read_status(folder)
     assert (status["state"], status["exit_code"], status["steps"]) == ("completed", 0, 4)
     assert (status["nproc"], status["layout"], status["transport"]) == (2, [1, 2], "mpi")
@@ -119,23 +119,6 @@ def test_a_failing_rank_ends_all_of_them(tmp_path, capfd, fault, code, message):
     assert (status["state"], status["exit_code"]) == ("failed", code)
 
 
-@pytest.mark.parametrize("nproc", [1, 2])
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_an_interrupted_run_stops(tmp_path, nproc, number):
-    line = [*PROGRAM, "run", "jet", *SMALL, "--days", "10000", "--nproc", str(nproc)]
-    process = subprocess.Popen(line, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    for text in process.stdout:
-        if text.startswith("step "):
-            break
-    process.send_signal(number)
-    _, err = process.communicate(timeout=60)
-    assert process.returncode == 75
-    assert err.splitlines()[-1] == "Stopped by the user."
-    assert "Traceback" not in err
-    status = read_status(tmp_path / "outputs/jet")
-    assert (status["state"], status["exit_code"]) == ("stopped", 75)
-
-
 def test_without_mpiexec_two_processes_are_refused_and_one_runs(tmp_path):
     """A Python in a folder without mpiexec, and an empty PATH."""
     python = tmp_path / "bin" / "python"
@@ -153,3 +136,39 @@ def test_without_mpiexec_two_processes_are_refused_and_one_runs(tmp_path):
     assert "several processes need mpiexec, not found" in refused.stderr
     assert not (tmp_path / "outputs").exists()
     assert run("1").returncode == 0
+
+
+@pytest.mark.parametrize(
+    ("fault", "message"),
+    [
+        (
+            "version",
+            r"the processes differ: jax is \S+ on rank 0 \(.*\), 0\.1 on rank 1 \(.*\); they need one installation",
+        ),
+        ("configuration", r"the processes differ: the configuration \(SHA-256\) is \w{12} on rank 0"),
+        ("no mpi4jax", r"mpi4jax cannot be used \(.*\); compile mpi4jax anew"),
+        ("too new", r"JAX \S+ and mpi4jax \S+ do not work together \(.*API version \(0\.4\)\); compile mpi4jax anew"),
+        ("two MPIs", r"mpi4jax uses another MPI \(/opt/b/libmpi.so.40\) than mpi4py \(/opt/a/libmpi.so.12\); compile"),
+    ],
+)
+def test_ranks_that_cannot_compute_together_are_refused(tmp_path, capfd, fault, message):
+    line = [*mpiexec(2), sys.executable, str(FAULTY.with_name("unlike.py")), fault, str(tmp_path)]
+    assert launch.run(line, 2, tmp_path, lambda event: None) == 3
+    out, err = capfd.readouterr()
+    assert out == ""
+    assert re.fullmatch(rf"Error: {message}.*\n", err), err
+    status = read_status(tmp_path)
+    assert (status["state"], status["exit_code"]) == ("failed", 3)
+
+
+def test_a_rank_without_mpi4py_does_not_leave_the_other_waiting(tmp_path, capfd):
+    line = [*mpiexec(2), sys.executable, str(FAULTY.with_name("unlike.py")), "no mpi4py", str(tmp_path)]
+    begin = time.monotonic()
+    assert launch.run(line, 2, tmp_path, lambda event: None) == 3
+    assert time.monotonic() - begin < 30
+    assert capfd.readouterr().err.startswith("Error: mpi4py cannot be used (")
+    environ = launch.rank_environment(2)
+    del environ[LAUNCHER]
+    done = subprocess.run(line, env=environ, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 3
+    assert done.stderr.count("Error: mpi4py cannot be used (") == 1

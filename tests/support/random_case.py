@@ -20,10 +20,15 @@ def install(ny, nx, seed=0, land=0.1, amplitude=1.0):
         "u": amplitude * rng.standard_normal((ny, nx)),
         "v": amplitude * rng.standard_normal((ny, nx)),
     }
-    formulas = {name: lambda config, at, field=field: field[at.j % ny, at.i % nx] for name, field in values.items()}
+    put(values)
+    return values
+
+
+def put(values):
+    """Put a case with these fields, arrays [ny, nx] by name, in place of all others."""
+    formulas = {name: lambda config, at, field=field: field[at.j, at.i] for name, field in values.items()}
     module = types.SimpleNamespace(DEFAULTS={}, **formulas)
     cases.get = lambda name: module
-    return values
 
 
 def configuration(ny, nx, **overrides):

@@ -88,7 +88,7 @@ def test_processes_that_hang_are_ended():
 
 
 def test_no_mpi_library_is_loaded_in_a_process_without_mpi():
-    program = "from swmodel.doctor.exchange import libraries; print(libraries())"
+    program = "from swmodel.environment import mpi_libraries; print(mpi_libraries())"
     done = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=True)
     assert done.stdout == "[]\n"
 

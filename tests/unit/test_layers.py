@@ -14,15 +14,17 @@ ROOT = Path(__file__).parents[2]
 
 #: From the lowest layer up. A name stands for a module or for a package with all that is in it.
 LAYERS = (
-    "errors environment decomposition progress schedule status state coordinates operators netcdf_input",
-    "config.duration config.errors config.messages config.model config.sources",
-    "cases run_folder stability friction vorticity_flux timestep means transport",
+    "errors environment decomposition journal progress schedule state coordinates operators netcdf_input",
+    "config.decisive config.duration config.errors config.messages config.model config.sources lock status watchdog",
+    "cases run_folder stop stability friction vorticity_flux timestep means transport",
     "fields",
     "extremes scheme reference",
     "dynamics kernels",
     "grid diagnostics",
     "config executors",
     "validate output",
+    "restart",
+    "health",
     "run",
     "simulation",
     "plotting launch",
@@ -36,12 +38,12 @@ LAYER = {name: number for number, names in enumerate(LAYERS) for name in names.s
 #: The modules and packages that may import a library.
 DOORS = {
     "jax": (
-        "executors kernels.native simulation means dynamics friction timestep transport doctor "
+        "executors kernels.native health simulation means dynamics friction timestep transport doctor "
         "bench.stepping bench.exchange bench.device"
     ),
-    "mpi4jax": "transport.mpi doctor.exchange bench.traffic",
-    "mpi4py": "transport.mpi doctor.exchange cli.rank bench.device",
-    "netCDF4": "netcdf_input output plotting info",
+    "mpi4jax": "transport.mpi doctor.exchange bench.traffic cli.ranks",
+    "mpi4py": "transport.mpi doctor.exchange cli.ranks bench.device",
+    "netCDF4": "netcdf_input output restart plotting info",
     "matplotlib": "plotting bench.figures",
     "cmocean": "plotting",
 }

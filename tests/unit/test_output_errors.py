@@ -79,16 +79,17 @@ def test_a_full_disk_is_one_message_on_all_ranks_and_leaves_whole_records(small_
 LIMITED = """
 import resource, signal, sys
 sys.path[:0] = sys.argv[2:]
-from test_output_errors import write_until_it_fails, NY, NX
+from test_output_errors import background, write_until_it_fails, NY, NX
 from swmodel.decomposition import block
 from swmodel.transport.serial import Serial
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+background.COMMIT_SECONDS = 0.0
 resource.setrlimit(resource.RLIMIT_FSIZE, (200_000, 200_000))
 print(*write_until_it_fails(sys.argv[1], Serial(block(0, (1, 1), NY, NX))), sep="\\n")
 """
 
 
-def test_a_write_that_fails_is_reported_once(tmp_path):
+def test_a_write_that_fails_is_reported_once_and_the_file_can_be_continued(tmp_path):
     """A limit on the size of files, of which the free space on the disk tells nothing."""
     path = tmp_path / "output.nc"
     line = [sys.executable, "-c", LIMITED, str(path), str(Path(__file__).parent), *sys.path]
@@ -97,6 +98,13 @@ def test_a_write_that_fails_is_reported_once(tmp_path):
     (message,) = done.stdout.splitlines()
     assert message.startswith(f"{path} cannot be written: ")
     assert message.endswith("bytes free")
+    with Output(path, config(), Serial(block(0, (1, 1), NY, NX)), keep=lambda step: True) as output:
+        output.write(1000, 1000.0, {"h": noise(1000)})
+    with netCDF4.Dataset(path) as data:
+        steps = data["step"][:].tolist()
+        assert len(steps) > 4
+        assert steps == [*range(len(steps) - 1), 1000]
+        assert all((data["h"][record] == noise(step)).all() for record, step in enumerate(steps))
 
 
 @pytest.mark.parametrize("kind", [Output, Diagnostics])

@@ -21,9 +21,11 @@ def commands():
 
 
 def shortened(words):
-    """A run of two steps on one process instead of the one in the README; the same for a benchmark."""
+    """A run of two steps on one process instead of the one in the README; the same for a benchmark. Resumed: four."""
     if words[0] == "bench":
         return [*words, "--nproc", "1", "--steps", "2"]
+    if words[0] == "resume":
+        return [*words[:2], "--steps", "4", "--nproc", "1"]
     if words[0] != "run":
         return words
     kept = iter(words)

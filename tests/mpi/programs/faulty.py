@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 
 import swmodel
+from swmodel.cli.job import Job
 from swmodel.cli.rank import run_as_rank
 from swmodel.config import load
 from swmodel.environment import world
@@ -18,10 +19,12 @@ PLACE = world()
 class Faulty:
     """Stands for the simulation: all ranks wait for each other, but rank 1 does not come."""
 
-    def __init__(self, config):
+    step = 0
+
+    def __init__(self, config, restart):
         pass
 
-    def run(self, directory, progress, command_line):
+    def run(self, directory, progress, command_line, resume):
         from mpi4py import MPI
 
         if FAULT == "blow-up":
@@ -39,4 +42,4 @@ class Faulty:
 
 
 swmodel.Simulation = Faulty
-sys.exit(run_as_rank(PLACE, lambda place: (load("jet", environ={}), FOLDER), True, ""))
+sys.exit(run_as_rank(PLACE, lambda place: Job(load("jet", environ={}), FOLDER), True, ""))

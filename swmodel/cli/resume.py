@@ -1,0 +1,65 @@
+"""`swmodel resume`: go on with a run that was stopped or has ended."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from .job import Job
+from .run import configure, overrides_of, start
+
+
+class NothingToDo(Exception):
+    """The run has reached its end already."""
+
+    exit_code = 0
+
+
+@click.command()
+@click.argument("directory", metavar="DIR", type=click.Path(path_type=Path))
+@click.option("--steps", metavar="N", help="Prolong the run to N time steps in all.")
+@click.option("--days", metavar="D", help="Prolong the run to model day D.")
+@click.option("--nproc", metavar="N", help="Number of processes; without it, as before.")
+@click.option("--layout", metavar="PYxPX", help="Blocks in y and x.")
+@click.option("--executor", metavar="NAME", help="Who computes a block: auto, native, xla or reference.")
+@click.option("--walltime", metavar="TIME", help='Stop in time, resumable: "2 h", "90 min", or seconds.')
+@click.option("--from", "asked", metavar="FILE", help="Restart file to go on from.  [the newest intact one]")
+@click.option("-s", "--set", "settings", metavar="SECTION.KEY=VALUE", multiple=True, help="Set a configuration key.")
+@click.option("--quiet", is_flag=True, help="No progress and no summary.")
+def resume(directory, asked, settings, quiet, **options):
+    """Go on with the run in DIR as if it had never stopped.
+
+    Records are added to the files of the run; later ones than the restart file are dropped first. What determines the
+    answer must be as before; processes, executor and how often is written may change.
+
+    \b
+    swmodel resume outputs/jet
+    swmodel resume outputs/jet --days 20 --nproc 4
+    mpiexec -n 4 swmodel resume outputs/jet
+    """
+    overrides = overrides_of(settings, options)
+
+    def request(place=None):
+        """The job, complete and checked. Rank 0 looks at the restart files."""
+        from .. import run_folder
+        from ..errors import FilesError
+        from ..restart.folder import Restart, choose, compare
+
+        path = directory / run_folder.CONFIG
+        if not path.is_file():
+            raise FilesError(f"{directory} is not the folder of a run: it holds no {run_folder.CONFIG}")
+        config = configure(path, overrides, place)
+        if place is not None and place.rank:
+            return Job(config, directory, Restart(Path()))
+        run_folder.check(directory, force=True)
+        restart, remarks = choose(directory, asked)
+        compare(config, restart)
+        if config.run.steps <= restart.step:
+            where = f"step {restart.step} (day {restart.step * config.time.dt / 86400:.4g})"
+            raise NothingToDo(f"{directory}: {where} is reached already; --days or --steps prolongs the run")
+        for remark in remarks:
+            click.echo(remark, err=True)
+        return Job(config, directory, restart)
+
+    start(request, quiet)

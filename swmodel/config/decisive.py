@@ -1,0 +1,30 @@
+"""What of a configuration determines the answer and what is in the files: a run may not go on with another."""
+
+from __future__ import annotations
+
+import tomllib
+from pathlib import Path
+
+SECTIONS = ("case", "grid", "physics", "sponge", "scheme", "time", "input")
+OPTIONS = ("run.dtype", "output.fields", "output.means")
+
+
+def decisive(text: str) -> dict:
+    """{section.key: value} of a resolved configuration in TOML; of an input file its name, wherever it lies."""
+    found = {}
+    for section, options in tomllib.loads(text).items():
+        for key, value in options.items():
+            name = f"{section}.{key}"
+            if section in SECTIONS or name in OPTIONS:
+                found[name] = Path(value).name if section == "input" and value else value
+    return found
+
+
+def differences(before: str, now: str) -> list[str]:
+    """What is decisive and differs between two resolved configurations (TOML), one line for each key, in words."""
+    old, new = decisive(before), decisive(now)
+    return [
+        f"{name}: {old.get(name, 'not set')} before, {new.get(name, 'not set')} now"
+        for name in dict.fromkeys([*new, *old])
+        if old.get(name) != new.get(name)
+    ]

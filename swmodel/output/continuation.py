@@ -1,0 +1,77 @@
+"""Whether an existing file is that of the run which would write on in it."""
+
+from __future__ import annotations
+
+import io
+
+from ..config import config_hash, decisive, to_toml
+from ..errors import FilesError
+from .metadata import history_line
+from .records import select
+
+#: Lines of the history that are kept besides the first: HDF5 has room for 64 KiB.
+HISTORY_LINES = 100
+
+
+def require_same(path, differences: list[str]) -> None:
+    """Do nothing if there are no differences.
+
+    Raises:
+        FilesError: otherwise, with all of them.
+    """
+    if differences:
+        raise FilesError(f"{path} cannot be continued: " + "; ".join(differences))
+
+
+def resume(file, keep, config, command_line: str) -> None:
+    """Leave the records for whose step `keep` is true, and record the configuration and the command line."""
+    select(file, keep)
+    lines = text_of(file, "history").splitlines()
+    set_text(file, "history", "\n".join([lines[0], *lines[1:][-HISTORY_LINES:], history_line(command_line)]))
+    if text_of(file, "configuration_sha256") != config_hash(config):
+        set_text(file, "configuration", to_toml(config))
+        set_text(file, "configuration_sha256", config_hash(config))
+
+
+def differences(file, config, define) -> list[str]:
+    """What keeps a file made by `define` with another configuration from being continued with `config`, in words."""
+    if "configuration" not in file.attrs:
+        return ["it holds no configuration of swmodel"]
+    return decisive.differences(text_of(file, "configuration"), to_toml(config)) or layout_differences(file, define)
+
+
+def layout_differences(file, define) -> list[str]:
+    """Variables whose type, shape or storage is not what `define` makes of a new netCDF4.Dataset, in words."""
+    import h5py
+    import netCDF4
+
+    dataset = netCDF4.Dataset("new.nc", "w", format="NETCDF4", memory=1 << 16)
+    define(dataset)
+    with h5py.File(io.BytesIO(dataset.close()), "r") as new:
+        found, wanted = ({name: storage(variable) for name, variable in each.items()} for each in (file, new))
+    return [
+        f"{name} is {found.get(name, 'missing')}, not {wanted.get(name, 'in files of this version')}"
+        for name in sorted({*found, *wanted})
+        if found.get(name) != wanted.get(name)
+    ]
+
+
+def storage(variable) -> str:
+    """Type, shape and chunks of a variable in words."""
+    sizes = [str(size or "time") for size in variable.maxshape]
+    return f"{variable.dtype} [{', '.join(sizes)}] in chunks of {variable.chunks}"
+
+
+def text_of(file, name: str) -> str:
+    """A global attribute as text."""
+    value = file.attrs[name]
+    return value.decode() if isinstance(value, bytes) else str(value)
+
+
+def set_text(file, name: str, text: str) -> None:
+    """Set a global attribute as netCDF does, with a fixed length."""
+    import h5py
+    import numpy as np
+
+    encoded = text.encode()
+    file.attrs.create(name, np.bytes_(encoded), dtype=h5py.string_dtype("utf-8", len(encoded)))

@@ -1,0 +1,77 @@
+"""Reading a restart file: rank 0 makes sure that it is intact, then each rank reads its block."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from ..config import Config, from_toml
+from ..errors import FilesError
+from ..state import PROGNOSTIC, Carry, State
+from .examine import examine
+from .write import MEAN, MEMORY
+
+
+class Loaded(NamedTuple):
+    """What a restart file holds for one block.
+
+    Attributes:
+        carry: NumPy arrays [y, x].
+        means: running means by the name of the field, taken over `mean_steps` steps.
+        path, step: of the file.
+        config: of the run that wrote it.
+    """
+
+    carry: Carry
+    means: dict[str, np.ndarray]
+    mean_steps: int
+    path: str
+    step: int
+    config: Config
+
+
+def read(path, config, transport) -> Loaded:
+    """The block of this rank; called by all ranks together.
+
+    Args:
+        path: of a file that `folder.choose` has found, so that HDF5 can open it; only rank 0's counts.
+        config: resolved configuration, of the same cells, precision and time stepping.
+        transport: of the run.
+
+    Raises:
+        FilesError: the file is damaged, or is of other cells, precision or time stepping, on all ranks.
+    """
+    found, problem = transport.broadcast(_examined(path, config) if transport.rank == 0 else None)
+    if problem is not None:
+        raise FilesError(problem)
+    import h5py
+
+    block = transport.block
+    with h5py.File(found["path"], "r", locking=False) as file:
+        fields = {
+            name: file[name][block.y.start : block.y.stop, block.x.start : block.x.stop] for name in found["fields"]
+        }
+    kept = sum(name.startswith(f"{PROGNOSTIC[0]}{MEMORY}") for name in fields)
+    suffixes = ["", *(f"{MEMORY}{k}" for k in range(1, kept + 1))]
+    states = [State(*(fields[name + suffix] for name in PROGNOSTIC)) for suffix in suffixes]
+    means = {name.removesuffix(MEAN): field for name, field in fields.items() if name.endswith(MEAN)}
+    carry = Carry(states[0], tuple(states[1:]), np.int32(found["step"]))
+    return Loaded(carry, means, found["mean_steps"], found["path"], found["step"], from_toml(found["configuration"]))
+
+
+def _examined(path, config) -> tuple[dict | None, str | None]:
+    """The facts about the file, and why it cannot be used."""
+    try:
+        found = examine(path)
+        before = from_toml(found["configuration"])
+    except Exception as error:
+        return None, f"{path} cannot be read: {error}"
+    if found["damaged"]:
+        return None, f"{path} is damaged: {', '.join(found['damaged'])}"
+    there, here = (
+        {"cells": (each.grid.ny, each.grid.nx), "dtype": each.run.dtype, **each.time.model_dump()}
+        for each in (before, config)
+    )
+    other = [f"{name} is {there[name]}, not {value}" for name, value in here.items() if there[name] != value]
+    return found | {"path": str(path)}, f"{path} does not fit: {'; '.join(other)}" if other else None

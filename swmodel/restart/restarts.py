@@ -1,0 +1,73 @@
+"""The restart files of a run: when one is due, and the two that are kept."""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from pathlib import Path
+
+from ..schedule import Schedule
+from . import folder
+from .write import contents_of, write
+
+
+class Restarts:
+    """Writes restart/ in a run folder. `write` is called by all ranks together.
+
+    Args:
+        simulation: a Simulation; its `config.restart` says how often.
+        directory: the run folder.
+        command_line: recorded in the files' history.
+        written: step of the newest file that is in the folder already; -1: none.
+    """
+
+    def __init__(self, simulation, directory, command_line: str = "", written: int = -1):
+        self.simulation, self.directory = simulation, Path(directory)
+        self.command_line, self.written = command_line, written
+        self.options = simulation.config.restart
+        self._schedule = Schedule(
+            simulation.dt, simulation.config.run.steps, self.options.every_steps, self.options.every
+        )
+        self._begun = time.monotonic()
+
+    def due(self, step: int) -> bool:
+        """Whether one is due after `step` steps: by their interval, or as the last."""
+        return step == self._schedule.last or (step > 0 and self._schedule.regular(step))
+
+    def next(self, step: int) -> int:
+        """The first step after `step` at which one is due."""
+        return self._schedule.next(step)
+
+    def overdue(self) -> bool:
+        """Whether one is due by the clock of this rank."""
+        every = self.options.every_wall
+        return every is not None and time.monotonic() - self._begun >= every
+
+    def write(self, means=None) -> float:
+        """Write the file of the present step, unless it is there; wall-clock seconds that it took.
+
+        Args:
+            means: Means in progress.
+
+        Raises:
+            FilesError: it could not be written, on all ranks. Those that were there before are as they were.
+        """
+        begin, step = time.monotonic(), self.simulation.step
+        if step != self.written:
+            write_restart(folder.path_of(self.directory, step), self.simulation, means, self.command_line)
+            if self.simulation.transport.rank == 0:
+                with contextlib.suppress(OSError):  # what is left over does no harm
+                    folder.tidy(self.directory, step)
+        self.written, self._begun = step, time.monotonic()
+        return self._begun - begin
+
+
+def write_restart(path, simulation, means=None, command_line: str = "") -> None:
+    """Write a simulation, and Means in progress, as a restart file; called by all ranks together.
+
+    Raises:
+        FilesError: it could not be written, on all ranks.
+    """
+    values, count = (means.values(), means.count) if means and means.count else ({}, 0)
+    contents = contents_of(simulation.carry, simulation.step, simulation.time, values, count)
+    write(path, contents, simulation.config, simulation.transport, command_line)

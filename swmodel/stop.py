@@ -1,0 +1,101 @@
+"""Stopping early: signals and the wall-clock limit become one answer that all ranks agree on between chunks of steps.
+
+A rank that stopped by itself would leave the others waiting. So a signal only sets a flag, and `Stop.asked`, which all
+ranks call together, says whether any of them has one.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+
+import numpy as np
+
+from .environment import started
+from .errors import STOPPED, Stopped
+
+#: The signals that ask a run to stop. The larger number wins where ranks have got different ones; LATE stands for none.
+SIGNALS = (signal.SIGINT, signal.SIGTERM)
+LATE = 1
+#: Signals so soon after the first, in seconds, are the same request: a terminal sends SIGINT to mpiexec and to the
+#: ranks, and mpiexec hands its own on.
+SAME_REQUEST = 1.0
+#: What is kept free before the wall-clock limit to write a restart, until one has been timed, and to close the files
+#: and leave: part of the limit, and at most, s.
+RESTART, MOST_RESTART = 0.05, 30.0
+LEAVE, MOST_LEAVE = 0.1, 10.0
+
+
+class Stop:
+    """Collects requests to stop while it is entered as a context; a second signal ends the process at once.
+
+    One within another takes over what the outer has received. Only in the main thread.
+
+    Args:
+        walltime_seconds: wall-clock limit counted from the start of the program, s; None: no limit.
+
+    Attributes:
+        reserve: wall-clock seconds that writing a restart takes; whoever writes one sets it to what was measured.
+    """
+
+    def __init__(self, walltime_seconds: float | None = None):
+        self.walltime = walltime_seconds
+        self.reserve = min(MOST_RESTART, RESTART * (walltime_seconds or 0))
+        self.received, self._first = 0, 0.0
+        self._last_asked, self._longest = None, 0.0
+
+    def __enter__(self):
+        self._before = {number: signal.signal(number, self._receive) for number in SIGNALS}
+        for handler in self._before.values():
+            outer = getattr(handler, "__self__", None)
+            if isinstance(outer, Stop):
+                self.received, self._first = outer.received, outer._first
+        return self
+
+    def __exit__(self, *error):
+        for number, handler in self._before.items():
+            signal.signal(number, handler)
+
+    def asked(self, transport) -> str | None:
+        """Why to stop, as words that follow "stopped by"; None to go on. Called by all ranks, the same on all."""
+        late = transport.rank == 0 and self._late()
+        number = int(transport.reduce(np.asarray(self.received or late * LATE, np.int64), "max"))
+        if number == LATE:
+            return f"the wall-clock limit of {duration(self.walltime)}"
+        return signal.Signals(number).name if number else None
+
+    def _receive(self, number, frame):
+        now = time.monotonic()
+        if self.received and now - self._first > SAME_REQUEST:
+            os.write(2, f"ended at once by a second {signal.Signals(number).name}\n".encode())
+            os._exit(STOPPED)
+        if not self.received:
+            self.received, self._first = number, now
+
+    def _late(self) -> bool:
+        """Whether a chunk as long as the longest so far and a restart might not end before the limit. On rank 0."""
+        if self.walltime is None:
+            return False
+        now = time.time()
+        if self._last_asked is not None:
+            self._longest = max(self._longest, now - self._last_asked)
+        self._last_asked = now
+        ahead = self._longest + 2 * self.reserve + min(MOST_LEAVE, LEAVE * self.walltime)
+        return now + ahead > started() + self.walltime
+
+
+def stopped(reason: str, simulation, directory) -> Stopped:
+    """The exception that ends a run early, with the one message that the user reads."""
+    return Stopped(
+        f"stopped by {reason} at step {simulation.step} (day {simulation.time / 86400:.3f}); "
+        f"continue with `swmodel resume {directory}`"
+    )
+
+
+def duration(seconds: float) -> str:
+    """A length of time in the largest unit that leaves a number of at least one."""
+    for unit, size in (("d", 86400), ("h", 3600), ("min", 60)):
+        if seconds >= size:
+            return f"{seconds / size:g} {unit}"
+    return f"{seconds:g} s"

@@ -1,0 +1,86 @@
+"""A run stopped on two processes and continued on one, three or four leaves the files of one that was never stopped."""
+
+import os
+import shutil
+import subprocess
+import sys
+
+import netCDF4
+import numpy as np
+import pytest
+from conftest import ROOT
+
+from swmodel.launch import find_mpiexec
+from swmodel.restart import folder
+from swmodel.status import read_status
+
+CASE = ["jet", "-s", "grid.nx=24", "-s", "grid.ny=17", "-s", "time.stepper=ab3", "--executor", "native", "--quiet"]
+RECORDS = ["-s", "output.every_steps=6", "-s", "output.means=eta", "-s", "output.diagnostics_every_steps=5"]
+
+
+def swmodel(*arguments, under=(), code=0):
+    """Run the program; what it wrote on stderr."""
+    environment = os.environ | {"PYTHONPATH": str(ROOT), "MPIEXEC_TIMEOUT": "100"}
+    line = [*under, sys.executable, "-m", "swmodel", *map(str, arguments)]
+    done = subprocess.run(line, env=environment, capture_output=True, text=True, timeout=120)
+    assert done.returncode == code, done.stderr
+    return done.stderr
+
+
+def assert_same_data(path, other):
+    with netCDF4.Dataset(path) as ours, netCDF4.Dataset(other) as theirs:
+        assert ours.variables.keys() == theirs.variables.keys()
+        for name in theirs.variables:
+            mine, truth = (np.ma.getdata(file[name][...]) for file in (ours, theirs))
+            assert mine.tobytes() == truth.tobytes(), name
+
+
+@pytest.fixture(scope="module")
+def undisturbed(tmp_path_factory):
+    directory = tmp_path_factory.mktemp("runs") / "undisturbed"
+    swmodel("run", *CASE, *RECORDS, "--steps", 20, "-o", directory)
+    return directory
+
+
+@pytest.fixture(scope="module")
+def stopped(tmp_path_factory):
+    """Ended at step 9, on no interval, with restart files at 8 and 9."""
+    directory = tmp_path_factory.mktemp("runs") / "stopped"
+    swmodel("run", *CASE, *RECORDS, "-s", "restart.every_steps=8", "--steps", 9, "--nproc", 2, "-o", directory)
+    return directory
+
+
+@pytest.mark.parametrize("nproc", [1, 3])
+def test_another_number_of_processes_goes_on(undisturbed, stopped, tmp_path, nproc):
+    directory = shutil.copytree(stopped, tmp_path / "run")
+    swmodel("resume", directory, "--steps", 20, "--nproc", nproc, "--quiet")
+    for name in ("output.nc", "diagnostics.nc", "restart/step-0000000020.nc"):
+        assert_same_data(directory / name, undisturbed / name)
+    status = read_status(directory)
+    assert (status["state"], status["nproc"], status["steps"]) == ("completed", nproc, 20)
+
+
+def test_mpiexec_goes_on_from_the_older_file_where_the_newest_is_damaged(undisturbed, stopped, tmp_path):
+    directory = shutil.copytree(stopped, tmp_path / "run")
+    newest = folder.path_of(directory, 9)
+    os.truncate(newest, newest.stat().st_size - 5000)
+    errors = swmodel("resume", directory, "--steps", 20, "--quiet", under=(find_mpiexec(), "-n", "4"))
+    assert f"{newest}: cannot be read: " in errors
+    assert errors.count("going on from step-0000000008.nc") == 1
+    for name in ("output.nc", "diagnostics.nc", "restart/step-0000000020.nc"):
+        assert_same_data(directory / name, undisturbed / name)
+    assert read_status(directory)["layout"] == [1, 4]
+
+
+def test_what_is_wrong_is_said_once_by_all_processes_together(stopped, tmp_path):
+    directory = shutil.copytree(stopped, tmp_path / "run")
+    two = (find_mpiexec(), "-n", "2")
+    assert "step 9 (day" in swmodel("resume", directory, under=two)
+    assert swmodel("resume", directory, "--steps", 20, "-s", "grid.nx=30", under=two, code=2).splitlines() == [
+        f"Error: {folder.path_of(directory, 9)} is of another run:",
+        "Error: grid.nx: 24 before, 30 now",
+    ]
+    shutil.rmtree(directory / "restart")
+    errors = swmodel("resume", directory, "--steps", 20, under=two, code=5).splitlines()
+    assert len(errors) == 1
+    assert errors[0].startswith(f"Error: {directory} holds no restart file to go on from; ")

@@ -1,0 +1,72 @@
+"""A run that would take hours, started from the command line as a user would, to be disturbed."""
+
+import contextlib
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+from swmodel.launch import find_mpiexec
+from swmodel.restart.folder import candidates
+
+ROOT = Path(__file__).parents[2]
+PROGRAM = [sys.executable, str(ROOT / "cli.py")]
+SMALL = ["-s", "grid.nx=23", "-s", "grid.ny=11"]
+#: Text of an environment that marks the processes of a test, to find them by.
+TAG = "SWMODEL_TEST_RUN"
+
+
+class LongRun:
+    """A run of the case jet for 10000 days into `folder`/run, past its first restart file; all of it gone in the end.
+
+    Chunks of 500 steps, about 20 ms, so that a busy machine does not look like a stuck run.
+
+    Args:
+        arguments: of `swmodel run`, besides the case and its size.
+        mpiexec: start this many ranks with mpiexec itself; 0: let the launcher do it.
+    """
+
+    def __init__(self, folder, *arguments, mpiexec=0):
+        self.folder = Path(folder) / "run"
+        self.out, self.err = Path(folder) / "out.txt", Path(folder) / "err.txt"
+        often = ["-s", "restart.every_steps=2000", "-s", "run.check_every_steps=500"]
+        line = [*PROGRAM, "run", "jet", *SMALL, *often, "--days", "10000", "--output", "run", *map(str, arguments)]
+        if mpiexec:
+            line = [find_mpiexec(), "-n", str(mpiexec), *line]
+        environ = os.environ | {TAG: str(folder), "MPIEXEC_TIMEOUT": "100"}
+        with self.out.open("w") as out, self.err.open("w") as err:
+            self.process = subprocess.Popen(line, cwd=folder, env=environ, stdout=out, stderr=err, process_group=0)
+
+    def __enter__(self):
+        deadline = time.monotonic() + 60
+        while not candidates(self.folder):
+            assert self.process.poll() is None, self.err.read_text()
+            assert time.monotonic() < deadline, "the run has not come to its first restart file"
+            time.sleep(0.05)
+        return self
+
+    def __exit__(self, *error):
+        for pid in (self.process.pid, *self.ranks().values()):
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+        self.process.wait()
+
+    def ranks(self) -> dict[int, int]:
+        """The process id of each rank that is alive."""
+        found = {}
+        for path in Path("/proc").glob("[0-9]*/environ"):
+            with contextlib.suppress(OSError):
+                environ = dict(pair.partition(b"=")[::2] for pair in path.read_bytes().split(b"\0"))
+                if environ.get(TAG.encode()) == os.fsencode(self.folder.parent) and b"PMI_RANK" in environ:
+                    found[int(environ[b"PMI_RANK"])] = int(path.parent.name)
+        return found
+
+    def end(self, within: float) -> tuple[int, str]:
+        """The exit code and what was said on stderr, once the run has ended by itself; fails after `within` s."""
+        try:
+            code = self.process.wait(within)
+        except subprocess.TimeoutExpired:
+            raise AssertionError(f"still there after {within} s\n{self.err.read_text()}") from None
+        return code, self.err.read_text()

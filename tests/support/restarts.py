@@ -1,0 +1,70 @@
+"""Short runs with restart files, and what tests of them compare."""
+
+import h5py
+import netCDF4
+import numpy as np
+
+import swmodel
+from swmodel.restart import folder
+
+SMALL = {"grid.nx": 14, "grid.ny": 9, "run.executor": "reference", "run.steps": 11}
+RECORDS = {
+    "output.every_steps": 4,
+    "output.diagnostics_every_steps": 3,
+    "output.means": ["eta", "speed"],
+    "output.fields": ["h", "u", "v", "zeta"],
+}
+FILES = ("output.nc", "diagnostics.nc")
+
+
+def config(**options):
+    options = {name.replace("__", "."): value for name, value in options.items()}
+    return swmodel.resolve(swmodel.load("jet", SMALL | RECORDS | options, environ={}))
+
+
+def simulation(restart=None, **options):
+    return swmodel.Simulation(config(**options), restart)
+
+
+def data(path):
+    """The values of all variables."""
+    with netCDF4.Dataset(path) as file:
+        file.set_auto_mask(False)
+        return {name: np.array(variable[...]) for name, variable in file.variables.items()}
+
+
+def assert_same_data(path, other):
+    ours, theirs = data(path), data(other)
+    assert ours.keys() == theirs.keys()
+    for name, value in theirs.items():
+        assert value.tobytes() == ours[name].tobytes(), name
+
+
+def assert_same_run(ours, theirs, steps=11):
+    """Records and the final restart of two run folders are the same to the last bit."""
+    for name in (*FILES, f"restart/step-{steps:010d}.nc"):
+        assert_same_data(ours / name, theirs / name)
+
+
+def flip(path, name):
+    """Change one bit in the middle of a variable, on the disk."""
+    with h5py.File(path, "r") as file:
+        place = file[name].id.get_offset() + file[name].id.get_storage_size() // 2
+    with open(path, "r+b") as file:
+        file.seek(place)
+        byte = file.read(1)[0]
+        file.seek(place)
+        file.write(bytes([byte ^ 1]))
+
+
+def resumed(directory, steps=11, path=None, **options):
+    """Go on with the run in a folder, as `swmodel resume` does."""
+    restart, _ = folder.choose(directory, path)
+    simulation(restart.path, run__steps=steps, **options).run(directory, resume=True)
+    return directory
+
+
+def make_halfway(directory):
+    """A run of 7 steps with restart files at 5 and 7."""
+    simulation(run__steps=7, restart__every_steps=5).run(directory)
+    return directory

@@ -1,0 +1,61 @@
+"""Executors made from a configuration on one process, and the fields they leave after some steps."""
+
+import itertools
+
+import jax
+import numpy as np
+
+from swmodel.decomposition import block
+from swmodel.executors import EXECUTORS
+from swmodel.grid import build_grid, build_params, build_state
+from swmodel.transport.serial import Serial
+
+FLUXES = ("energy", "enstrophy", "arakawa_lamb")
+STEPPERS = ("ab2", "ab3", "rk3", "rk4", "leapfrog")
+DTYPES = ("float32", "float64")
+
+#: (executor, vorticity flux, stepper, dtype): every flux with every stepper, the precisions by turns; for xla, which
+#: takes seconds to compile each, every flux and every stepper.
+EVERY_SCHEME = [
+    *(("reference", *scheme) for scheme in itertools.product(FLUXES, STEPPERS, DTYPES)),
+    *(("native", FLUXES[i], STEPPERS[j], DTYPES[(i + j) % 2]) for i in range(3) for j in range(5)),
+    *(("xla", FLUXES[j % 3], STEPPERS[j], DTYPES[j % 2]) for j in range(5)),
+]
+
+
+def build(name, config, **options):
+    """The executor called `name` on the whole domain, with options of its own, and its first carry."""
+    here = Serial(block(0, (1, 1), config.grid.ny, config.grid.nx))
+    dtype = np.dtype(config.run.dtype)
+    static = build_grid(config, here.block, dtype), build_params(config, here.block, dtype)
+    model = EXECUTORS[name](config, here, *static, **options)
+    return model, model.start(build_state(config, here.block, dtype))
+
+
+def fields_of(carry):
+    """State and memory of a carry, NumPy arrays in one list."""
+    return [np.array(field) for field in jax.tree.leaves((carry.state, carry.memory))]
+
+
+def after(name, config, *chunks, **options):
+    """State and memory after the given numbers of steps, one call each."""
+    model, carry = build(name, config, **options)
+    for steps in chunks:
+        carry = model.advance(carry, steps)
+    return fields_of(carry)
+
+
+def step_by_step(name, config, steps):
+    """State and memory after so many steps; for xla, of which one step is compiled: in a third of the time."""
+    if name != "xla":
+        return after(name, config, steps)
+    model, carry = build(name, config)
+    step = jax.jit(model.step)
+    for _ in range(steps):
+        carry = step(carry, model.grid, model.params, model.dt)
+    return fields_of(carry)
+
+
+def same_bits(ours, theirs):
+    """Whether two lists of arrays hold the same numbers, signs of zeros included."""
+    return all(a.dtype == b.dtype and a.tobytes() == b.tobytes() for a, b in zip(ours, theirs, strict=True))

@@ -1,0 +1,255 @@
+"""A restart file is whole or not there; one that is damaged or of another run is found out."""
+
+import os
+import resource
+import shutil
+import subprocess
+import sys
+
+import h5py
+import pytest
+from conftest import ROOT
+from support.ranks import run_ranks
+from support.restarts import assert_same_data, config, flip, make_halfway, resumed, simulation
+
+from swmodel.config import ConfigError
+from swmodel.errors import FilesError
+from swmodel.restart import folder, write
+from swmodel.restart.read import read
+
+
+@pytest.fixture(scope="module")
+def halfway(tmp_path_factory):
+    """A run of 7 steps with restart files at 5 and 7."""
+    return make_halfway(tmp_path_factory.mktemp("runs") / "halfway")
+
+
+@pytest.fixture
+def run_folder(halfway, tmp_path):
+    """A copy of it."""
+    return shutil.copytree(halfway, tmp_path / "run")
+
+
+@pytest.mark.parametrize("name", ["h", "v", "u_memory1", "eta_mean"])
+def test_one_wrong_bit_is_found_and_named(run_folder, name):
+    newest = folder.path_of(run_folder, 7)
+    flip(newest, name)
+    assert folder.facts(newest)["problem"] == f"damaged: variable {name}"
+    restart, remarks = folder.choose(run_folder)
+    assert restart.step == 5
+    assert remarks == [f"{newest}: damaged: variable {name}; going on from step-0000000005.nc"]
+    with pytest.raises(FilesError, match=f"is damaged: {name}"):
+        simulation(newest)
+
+
+@pytest.mark.parametrize("change", [{"step": 6}, {"mean_steps": 1}, {"configuration": "[case]"}, {"seconds": 1.0}])
+def test_a_wrong_header_is_found(run_folder, change):
+    newest = folder.path_of(run_folder, 7)
+    with h5py.File(newest, "r+") as file:
+        file.attrs.update(change)
+    assert folder.facts(newest)["problem"] == "damaged: header"
+    assert folder.choose(run_folder)[0].step == 5
+
+
+@pytest.mark.parametrize("length", [0, 100, 20000, -1])
+def test_a_truncated_file_is_passed_over(run_folder, length):
+    newest = folder.path_of(run_folder, 7)
+    os.truncate(newest, length if length >= 0 else newest.stat().st_size + length)
+    assert folder.facts(newest)["problem"].startswith("cannot be read: ")
+    assert folder.choose(run_folder)[0].step == 5
+
+
+@pytest.mark.parametrize(
+    ("program", "words"),
+    [
+        ("import os; os.kill(os.getpid(), 11)", "cannot be read: HDF5 crashed on it (exit code -11)"),
+        ("import time; time.sleep(60)", "cannot be read within 1 s"),
+    ],
+)
+def test_a_file_that_crashes_or_hangs_hdf5_is_passed_over(run_folder, tmp_path, monkeypatch, program, words):
+    (tmp_path / "examine.py").write_text(program)
+    monkeypatch.setattr(folder, "__file__", str(tmp_path / "folder.py"))
+    monkeypatch.setattr(folder, "EXAMINE_SECONDS", 1.0)
+    assert folder.facts(folder.path_of(run_folder, 7)) == {"problem": words}
+
+
+def test_without_an_intact_file_all_are_listed(run_folder):
+    for step in (5, 7):
+        flip(folder.path_of(run_folder, step), "u")
+    with pytest.raises(FilesError) as error:
+        folder.choose(run_folder)
+    assert str(error.value).splitlines() == [
+        f"no restart file in {run_folder} is intact",
+        f"{run_folder}/restart/step-0000000007.nc: damaged: variable u",
+        f"{run_folder}/restart/step-0000000005.nc: damaged: variable u",
+    ]
+
+
+def test_a_missing_file_is_an_error_with_those_that_there_are(run_folder):
+    with pytest.raises(FilesError) as error:
+        folder.choose(run_folder, "step-0000000006.nc")
+    assert str(error.value) == (
+        "step-0000000006.nc: there is no such file; "
+        f"restart files in {run_folder} are: step-0000000007.nc, step-0000000005.nc"
+    )
+    shutil.rmtree(run_folder / "restart")
+    with pytest.raises(FilesError) as error:
+        folder.choose(run_folder)
+    anew = f"swmodel run {run_folder}/config.toml --output {run_folder} --force"
+    assert str(error.value) == f"{run_folder} holds no restart file to go on from; `{anew}` starts the run anew"
+
+
+def test_what_determines_the_answer_must_be_the_same(run_folder):
+    restart, _ = folder.choose(run_folder)
+    folder.compare(config(run__steps=99, output__every_steps=1, run__reproducible=True), restart)
+    with pytest.raises(ConfigError) as error:
+        folder.compare(config(grid__nx=15, physics__viscosity=7.0, run__dtype="float64", time__dt=12.0), restart)
+    assert [line.split(":")[0] for line in error.value.problems[1:]] == [
+        *("grid.nx", "physics.viscosity", "time.dt", "run.dtype"),
+    ]
+    assert error.value.problems[1] == "grid.nx: 14 before, 15 now"
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"grid__nx": 15}, r"cells is \(9, 14\), not \(9, 15\)"),
+        ({"run__dtype": "float64"}, "dtype is float32, not float64"),
+        ({"time__stepper": "leapfrog"}, "stepper is ab2, not leapfrog"),
+    ],
+)
+def test_a_file_that_does_not_fit_is_refused_by_the_simulation(halfway, options, words):
+    with pytest.raises(FilesError, match=words):
+        simulation(folder.path_of(halfway, 7), **options)
+
+
+class Refusing:
+    """Lets files of this process grow up to a number of bytes only: the system refuses more."""
+
+    def __init__(self, nbytes):
+        self.nbytes = nbytes
+
+    def __enter__(self):
+        self.before = resource.getrlimit(resource.RLIMIT_FSIZE)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (self.nbytes, self.before[1]))
+
+    def __exit__(self, *error):
+        resource.setrlimit(resource.RLIMIT_FSIZE, self.before)
+
+
+def fail(*arguments):
+    raise OSError(28, "No space left on device")
+
+
+@pytest.mark.parametrize("nbytes", [1000, 50_000, 90_000])
+def test_a_file_system_that_refuses_leaves_what_was_there(tmp_path, nbytes):
+    path = tmp_path / "restart.nc"
+    model = simulation(grid__nx=60, grid__ny=40)
+    model.write_restart(path)
+    before = path.read_bytes()
+    assert len(before) > 90_000
+    model.advance(1)
+    with (
+        Refusing(nbytes),
+        pytest.raises(FilesError, match=f"restart file {path} cannot be written: .*; \\d+ bytes free"),
+    ):
+        model.write_restart(path)
+    assert path.read_bytes() == before
+    assert list(tmp_path.iterdir()) == [path]
+    model.write_restart(path)
+    assert folder.facts(path)["step"] == 1
+
+
+@pytest.mark.parametrize(
+    ("owner", "name", "words"),
+    [
+        (write.Path, "replace", "No space left on device"),
+        (write.JournaledFile, "commit", "No space left on device"),
+        (write, "image", "No space left on device"),
+    ],
+)
+def test_a_failure_at_any_moment_leaves_what_was_there(run_folder, monkeypatch, owner, name, words):
+    path = folder.path_of(run_folder, 7)
+    before = {each: each.read_bytes() for each in (run_folder / "restart").iterdir()}
+    model = simulation(path)
+    with monkeypatch.context() as broken:
+        broken.setattr(owner, name, fail)
+        with pytest.raises(FilesError, match=f"{path} cannot be written: {words}"):
+            model.write_restart(path)
+    assert {each: each.read_bytes() for each in (run_folder / "restart").iterdir()} == before
+
+
+def test_a_file_that_reads_back_otherwise_is_not_put_in_place(run_folder, monkeypatch):
+    path = folder.path_of(run_folder, 7)
+    before = path.read_bytes()
+    model = simulation(path)
+    truth = write.examine
+    monkeypatch.setattr(write, "examine", lambda path: flip(path, "h") or truth(path))
+    with pytest.raises(FilesError, match="what was read back is not what was written"):
+        model.write_restart(path)
+    assert path.read_bytes() == before
+    assert len(list(path.parent.iterdir())) == 2
+
+
+def test_a_disk_too_full_is_noticed_before(run_folder, monkeypatch):
+    model = simulation(folder.path_of(run_folder, 7))
+    monkeypatch.setattr(write, "free", lambda path: 1000)
+    with pytest.raises(FilesError, match=r"cannot be written: disk full, it takes \d+ bytes; 1000 bytes free"):
+        model.write_restart(run_folder / "restart" / "other.nc")
+
+
+def test_a_journal_of_a_killed_writer_does_not_enter_the_next_file(halfway, tmp_path):
+    path = tmp_path / "restart.nc"
+    model = simulation(folder.path_of(halfway, 7))
+    program = (
+        "import os, swmodel.restart.write as write, swmodel\n"
+        "write.JournaledFile.close = lambda self: os._exit(9)\n"
+        f"swmodel.Simulation.from_restart({str(folder.path_of(halfway, 5))!r}).write_restart({str(path)!r})"
+    )
+    killed = subprocess.run([sys.executable, "-c", program], cwd=ROOT, timeout=60)
+    assert killed.returncode == 9
+    assert sorted(each.name for each in tmp_path.iterdir()) == ["restart.nc.writing", "restart.nc.writing.journal"]
+    model.write_restart(path)
+    assert list(tmp_path.iterdir()) == [path]
+    assert folder.facts(path)["step"] == 7
+
+
+def test_what_a_killed_writer_left_is_removed_with_the_next_file(run_folder):
+    for name in ("step-0000000009.nc.writing", "step-0000000009.nc.writing.journal", "step-0000000008.nc.unused"):
+        (run_folder / "restart" / name).write_text("half")
+    (run_folder / "restart" / "mine.nc").write_text("not ours")
+    resumed(run_folder)
+    left = sorted(path.name for path in (run_folder / "restart").iterdir())
+    assert left == ["mine.nc", "step-0000000007.nc", "step-0000000011.nc"]
+
+
+@pytest.mark.parametrize("layout", [(2, 1), (1, 3), (2, 2)])
+def test_files_are_the_same_from_any_layout_and_read_by_any(halfway, tmp_path, layout):
+    path, made = folder.path_of(halfway, 7), tmp_path / "made.nc"
+    settings = config()
+
+    def work(transport):
+        loaded = read(path, settings, transport)
+        contents = write.contents_of(loaded.carry, loaded.step, 139.0, loaded.means, loaded.mean_steps)
+        write.write(made, contents, settings, transport)
+        return loaded
+
+    run_ranks(work, layout, 9, 14)
+    assert "problem" not in folder.facts(made)
+    assert_same_data(made, path)
+
+
+def test_a_failure_on_rank_0_is_one_on_all_ranks(halfway, tmp_path, monkeypatch):
+    path, settings = folder.path_of(halfway, 7), config()
+    monkeypatch.setattr(write, "image", fail)
+
+    def work(transport):
+        loaded = read(path, settings, transport)
+        contents = write.contents_of(loaded.carry, loaded.step, 139.0, {}, 0)
+        with pytest.raises(FilesError) as error:
+            write.write(tmp_path / "made.nc", contents, settings, transport)
+        return str(error.value)
+
+    words = run_ranks(work, (2, 2), 9, 14)
+    assert len(set(words)) == 1
+    assert list(tmp_path.iterdir()) == []

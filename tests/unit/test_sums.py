@@ -1,0 +1,106 @@
+"""Global sums have the same bits however the domain is cut up: numbers of any size and sign, in any order."""
+
+import itertools
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from support.small_run import SMALL
+
+import swmodel
+from swmodel.diagnostics import Bounds, FixedPoint
+from swmodel.transport.serial import Serial
+
+QUICK = settings(max_examples=150, derandomize=True, deadline=None, database=None)
+ANY = st.floats(allow_nan=False, allow_infinity=False)
+#: Of one size, so that many have bits beyond the last one kept.
+ALIKE = st.floats(-8, 8, allow_subnormal=True)
+ARRAYS = st.one_of(st.lists(ANY, max_size=40), st.lists(ALIKE, max_size=40)).map(np.array)
+
+
+def total(parts, bound):
+    """The sum over processes that hold the parts, each of which makes a FixedPoint of its own."""
+    pieces = [FixedPoint(bound).pieces(part) for part in parts]
+    return FixedPoint(bound).value(np.sum(pieces, axis=0, dtype=np.int64))
+
+
+def bits(number):
+    """The bits of a float, signs of zeros included."""
+    return np.float64(number).tobytes()
+
+
+@QUICK
+@given(ARRAYS, st.data())
+def test_any_order_and_any_splitting_gives_the_same_bits(numbers, data):
+    bound = float(np.abs(numbers).max(initial=0.0))
+    order = data.draw(st.permutations(range(len(numbers))))
+    cuts = sorted(data.draw(st.lists(st.integers(0, len(numbers)), max_size=6)))
+    parts = np.split(numbers[order] if len(numbers) else numbers, cuts)
+    assert bits(total(parts, bound)) == bits(total([numbers], bound))
+    assert bits(total(itertools.chain(parts, [np.array([])]), bound)) == bits(total([numbers], bound))
+
+
+def exact_sum(numbers):
+    """The sum as a fraction: what math.fsum rounds."""
+    return sum(map(Fraction, map(float, numbers)), Fraction(0))
+
+
+@QUICK
+@given(ARRAYS, st.floats(1, 1e6))
+def test_the_sum_is_that_of_fsum_to_the_stated_precision(numbers, slack):
+    """2^-65 of the bound is lost of each number (2^-1027 where that is less), and the sum is rounded once."""
+    bound = float(np.abs(numbers).max(initial=0.0)) * slack
+    if not math.isfinite(bound):
+        assert math.isnan(total([numbers], bound))
+        return
+    ours, exact = total([numbers], bound), exact_sum(numbers)
+    lost = len(numbers) * max(Fraction(bound) / 2**65, Fraction(1, 2**1027))
+    if math.isinf(ours):
+        assert exact * (1 if ours > 0 else -1) + lost >= 2**1024 - 2**970  # where rounding goes to infinity
+        return
+    assert abs(Fraction(ours) - exact) <= lost + Fraction(math.ulp(ours)) / 2
+
+
+@QUICK
+@given(st.lists(st.integers(-(2**52), 2**52), min_size=1, max_size=40), st.integers(-900, 900))
+def test_numbers_within_4096_of_the_bound_are_summed_exactly(integers, exponent):
+    """All multiples of 2^-64 of the bound: the result is that of math.fsum, to the bit."""
+    numbers = np.array([math.ldexp(n, exponent) for n in integers])
+    assert total([numbers], math.ldexp(1.0, exponent + 64)) == math.fsum(numbers)
+
+
+@pytest.mark.parametrize("bound", [math.inf, math.nan])
+def test_without_a_bound_there_is_no_sum(bound):
+    assert math.isnan(total([np.array([1.0])], bound))
+
+
+def test_the_largest_strip_of_the_largest_numbers_does_not_overflow():
+    cells = 2**19
+    strip = np.full(cells, 1.75)
+    pieces = np.array(FixedPoint(1.75).pieces(strip))
+    assert np.array_equal(pieces, [1.75 * 2**31 * cells, 0])
+    assert FixedPoint(1.75).value(1024 * pieces) == 1.75 * cells * 1024
+
+
+@pytest.mark.parametrize("current", [1e155, 1e200])
+def test_currents_whose_energy_no_number_holds_give_no_sum(current):
+    """Infinite bounds, not an exception: the diagnostics of a run that blows up are written."""
+    largest = Bounds(h=100.0, u=current, v=0.0, depth=100.0, f=1e-4, least_h=1.0).largest(9.81, 5e3, 5e3)
+    assert largest[0] == 100.0
+    assert largest[1] == math.inf
+    assert math.isnan(FixedPoint(largest[1]).value((0, 0)))
+
+
+def test_every_sum_over_processes_in_the_diagnostics_is_one_of_integers(monkeypatch):
+    sums = []
+
+    def reduce(self, values, operation):
+        sums.extend([np.asarray(values).dtype] * (operation == "sum"))
+        return values
+
+    monkeypatch.setattr(Serial, "reduce", reduce)
+    swmodel.Simulation(swmodel.load("jet", SMALL, environ={})).diagnostics()
+    assert sums == [np.int64]
