@@ -17,6 +17,7 @@ import click
 
 from ..errors import INTERNAL, STOPPED, NumericalError, SetupError, Stopped, exit_code
 from .job import Job
+from .tell import words
 
 
 @click.command(hidden=True)
@@ -35,7 +36,9 @@ def worker(directory, command_line, restart):
 
     place = world()
     if place is None:
-        raise SetupError("this command is for the processes that `swmodel run` starts")
+        error = SetupError("mpiexec does not tell its processes that they belong together: is it that of mpi4py's MPI?")
+        say(words(error), exit_code(error))
+        raise click.exceptions.Exit(exit_code(error))
     click.get_current_context().exit(run_as_rank(place, request, True, command_line))
 
 
@@ -53,7 +56,7 @@ def run_as_rank(place, request, quiet, command_line) -> int:
     from .. import environment, progress, status
     from ..stop import Stop
     from ..watchdog import Watchdog
-    from .ranks import Refused, check_mpi4jax, check_same, connect, together, try_message
+    from .ranks import Refused, check_device, check_mpi4jax, check_same, connect, together, try_message
 
     with Stop(), contextlib.ExitStack() as stack:
         try:
@@ -70,6 +73,7 @@ def run_as_rank(place, request, quiet, command_line) -> int:
             fail = partial(give_up, directory)
             watchdog = stack.enter_context(Watchdog(place.rank, processes, directory, run.watchdog, fail))
             environment.prepare(run.reproducible, place)
+            together(comm, check_device)
             together(comm, check_mpi4jax)
             together(comm, lambda: try_message(place))
         except Refused as error:
@@ -127,6 +131,7 @@ def give_up(directory, message: str):
 def compute(job, quiet, command_line, place=None, watchdog=None):
     """Run the model in this process; a failure is recorded in status.json."""
     from .. import environment, progress
+    from .ranks import check_device
 
     config, directory, restart = job
     environment.prepare(config.run.reproducible, place)
@@ -134,6 +139,8 @@ def compute(job, quiet, command_line, place=None, watchdog=None):
     try:
         import swmodel
 
+        if place is None:
+            check_device()
         with progress.reporter(quiet) as report:
             simulation = swmodel.Simulation(config, restart and restart.path)
             if watchdog is not None:

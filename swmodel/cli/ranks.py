@@ -106,6 +106,22 @@ def version(package: str) -> str:
 REPAIR = "compile mpi4jax anew for this JAX and this MPI: docs/install.md"
 
 
+def check_device() -> None:
+    """Make sure that JAX finds a device to compute on.
+
+    Raises:
+        SetupError: it does not, as where JAX_PLATFORMS asks for a GPU that is not there.
+    """
+    import jax
+
+    try:
+        jax.devices()
+    except Exception as error:  # jax 0.10 fails an assertion where the plugin for the platform is missing
+        asked = f" (JAX_PLATFORMS={os.environ['JAX_PLATFORMS']})" if os.environ.get("JAX_PLATFORMS") else ""
+        why = (str(error) or type(error).__name__).splitlines()[0]
+        raise SetupError(f"JAX finds no device{asked}: {why}; JAX_PLATFORMS=cpu computes without a GPU") from error
+
+
 def check_mpi4jax() -> None:
     """Make sure that mpi4jax is there and belongs to mpi4py's MPI. Sends nothing.
 

@@ -96,6 +96,14 @@ def test_processes_that_do_not_know_each_other_are_refused(tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
+def test_an_mpiexec_that_only_starts_processes_is_refused(tmp_path, capfd):
+    worker = f"{sys.executable} -m swmodel worker {tmp_path} run"
+    assert launch.run(["sh", "-c", f"{worker} & {worker}; wait"], 2, tmp_path, lambda event: None) == 3
+    words = "Error: mpiexec does not tell its processes that they belong together: is it that of mpi4py's MPI?\n"
+    assert capfd.readouterr() == ("", words)
+    assert read_status(tmp_path)["exit_code"] == 3
+
+
 @pytest.mark.parametrize(
     ("fault", "code", "message"),
     [

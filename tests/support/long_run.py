@@ -26,9 +26,10 @@ class LongRun:
     Args:
         arguments: of `swmodel run`, besides the case and its size.
         mpiexec: start this many ranks with mpiexec itself; 0: let the launcher do it.
+        preexec_fn: called in the new process before the program starts.
     """
 
-    def __init__(self, folder, *arguments, mpiexec=0):
+    def __init__(self, folder, *arguments, mpiexec=0, preexec_fn=None):
         self.folder = Path(folder) / "run"
         self.out, self.err = Path(folder) / "out.txt", Path(folder) / "err.txt"
         often = ["-s", "restart.every_steps=2000", "-s", "run.check_every_steps=500"]
@@ -37,7 +38,9 @@ class LongRun:
             line = [find_mpiexec(), "-n", str(mpiexec), *line]
         environ = os.environ | {TAG: str(folder), "MPIEXEC_TIMEOUT": "100"}
         with self.out.open("w") as out, self.err.open("w") as err:
-            self.process = subprocess.Popen(line, cwd=folder, env=environ, stdout=out, stderr=err, process_group=0)
+            self.process = subprocess.Popen(
+                line, cwd=folder, env=environ, stdout=out, stderr=err, process_group=0, preexec_fn=preexec_fn
+            )
 
     def __enter__(self):
         deadline = time.monotonic() + 60

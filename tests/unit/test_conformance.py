@@ -3,13 +3,13 @@
 import numpy as np
 import pytest
 from support.random_case import configuration, install
+from support.stepping import STEPPERS, after
 
 from swmodel import cases
-from swmodel.decomposition import block
 from swmodel.executors import EXECUTORS
-from swmodel.grid import build_grid, build_params, build_state
 from swmodel.reference import Reference
-from swmodel.transport.serial import Serial
+
+EVERY_EXECUTOR = pytest.mark.parametrize("executor", EXECUTORS)
 
 OPTIONS = {
     "energy": {},
@@ -32,33 +32,32 @@ def random_case(monkeypatch):
 
 def largest_difference(config, executor, steps=3):
     """Largest difference from the reference after `steps` steps, relative to the largest value of each field."""
-    transport = Serial(block(0, (1, 1), config.grid.ny, config.grid.nx))
-    state = build_state(config, transport.block, np.float64)
-    fields = build_grid(config, transport.block, np.float64), build_params(config, transport.block, np.float64)
-    model = EXECUTORS[executor](config, transport, *fields)
-    ours = model.advance(model.start(state), steps).state
+    ours = after(executor, config, steps)[:3]
     reference = Reference(config)
     truth = reference.advance(reference.start(), steps, config.time.dt).state
-    return max(np.abs(np.asarray(a) - b).max() / np.abs(b).max() for a, b in zip(ours, truth, strict=True))
+    return max(np.abs(a - b).max() / np.abs(b).max() for a, b in zip(ours, truth, strict=True))
 
 
+@EVERY_EXECUTOR
 @pytest.mark.parametrize("option", OPTIONS)
 @pytest.mark.parametrize("periodic", [(True, True), (True, False), (False, True), (False, False)], ids=str)
-def test_every_term_and_boundary_agrees(option, periodic):
+def test_every_term_and_boundary_agrees(executor, option, periodic):
     if option == "beta plane" and periodic[1]:
         periodic = (periodic[0], False)
     config = configuration(7, 11, grid__periodic_x=periodic[0], grid__periodic_y=periodic[1], **OPTIONS[option])
-    assert largest_difference(config, "xla") < 1e-12
+    assert largest_difference(config, executor) < 1e-12
 
 
-@pytest.mark.parametrize("stepper", ["ab2", "ab3", "rk3", "rk4", "leapfrog"])
-def test_every_stepper_agrees(stepper):
+@EVERY_EXECUTOR
+@pytest.mark.parametrize("stepper", STEPPERS)
+def test_every_stepper_agrees(executor, stepper):
     config = configuration(7, 11, time__stepper=stepper, grid__periodic_x=False)
-    assert largest_difference(config, "xla", steps=5) < 1e-12
+    assert largest_difference(config, executor, steps=5) < 1e-12
 
 
+@EVERY_EXECUTOR
 @pytest.mark.parametrize("size", [(1, 5), (5, 1), (2, 3), (3, 2)])
-def test_thin_domains_agree(size):
+def test_thin_domains_agree(executor, size):
     install(*size, land=0.0)
     config = configuration(*size, grid__periodic_y=True)
-    assert largest_difference(config, "xla") < 1e-12
+    assert largest_difference(config, executor) < 1e-12

@@ -1,0 +1,104 @@
+"""Every layout of up to four ranks, in one start of four: compare each answer with the reference, print its bits.
+
+bits.py EXECUTOR (native or xla). Each phase splits the world into groups of ranks; a group computes one layout.
+"""
+
+import hashlib
+import sys
+
+import jax
+import numpy as np
+from mpi4py import MPI
+from support.random_case import configuration, install
+
+from swmodel.decomposition import block
+from swmodel.executors import EXECUTORS
+from swmodel.grid import build_grid, build_params, build_state
+from swmodel.reference import Reference
+from swmodel.transport import mpi
+
+jax.config.update("jax_enable_x64", True)
+EXECUTOR = sys.argv[1]
+NY, NX, STEPS = 13, 17, 5
+VARIANTS = {
+    "channel": {},
+    "closed basin, Arakawa-Lamb, no slip, rk3": {
+        "grid__periodic_x": False,
+        "scheme__vorticity_flux": "arakawa_lamb",
+        "physics__slip": "no",
+        "time__stepper": "rk3",
+    },
+    "doubly periodic, biharmonic, leapfrog": {
+        "grid__periodic_y": True,
+        "physics__biharmonic_viscosity": 1e8,
+        "time__stepper": "leapfrog",
+    },
+    "x walls, enstrophy, rk4": {
+        "grid__periodic_x": False,
+        "grid__periodic_y": True,
+        "scheme__vorticity_flux": "enstrophy",
+        "time__stepper": "rk4",
+    },
+    "beta plane, sponge, ab3": {
+        "physics__beta": 2e-10,
+        "sponge__rate": 1e-4,
+        "sponge__width": 2e4,
+        "sponge__sides": ("west", "north"),
+        "time__stepper": "ab3",
+    },
+}
+#: Layouts computed at the same time, side by side from rank 0 on.
+PHASES = (((1, 1), (3, 1)), ((1, 2), (2, 1)), ((1, 3),), ((2, 2),))
+#: Numbers of the layouts, so that each precision meets blocks split in x and blocks split in y.
+NUMBER = {(1, 2): 0, (2, 1): 1, (3, 1): 0, (1, 3): 1, (2, 2): 0}
+
+
+def dtypes(variant, layout):
+    """Both precisions; for xla, which compiles a second each, by turns, and both on one process."""
+    if EXECUTOR == "native" or layout == (1, 1):
+        return ("float64", "float32")
+    return (("float64", "float32")[(variant + NUMBER[layout]) % 2],)
+
+
+def compute(config, layout, comm, chunks):
+    """The state after the given numbers of steps, one call each: whole fields on the group's first rank."""
+    dtype = np.dtype(config.run.dtype)
+    here = block(comm.Get_rank(), layout, NY, NX)
+    transport = mpi.Mpi(here, rank=comm.Get_rank(), size=comm.Get_size())
+    static = build_grid(config, here, dtype), build_params(config, here, dtype)
+    model = EXECUTORS[EXECUTOR](config, transport, *static)
+    found = []
+    for steps in chunks:
+        carry = model.start(build_state(config, here, dtype))
+        for n in steps:
+            carry = model.advance(carry, n)
+        found.append([transport.gather_rows(np.asarray(field), 0, NY) for field in carry.state])
+    return found
+
+
+def judge(name, dtype, layout, found, config):
+    """Print the bits, of all cuts into calls the same; compare with the reference."""
+    digests = {hashlib.sha256(b"".join(field.tobytes() for field in state)).hexdigest()[:16] for state in found}
+    print("bits", name, dtype, f"{layout[0]}x{layout[1]}", *sorted(digests), sep="|", flush=True)
+    model = Reference(config)
+    truth = model.advance(model.start(), STEPS, config.time.dt).state
+    worst = max(np.abs(a - b).max() / np.abs(b).max() for a, b in zip(found[0], truth, strict=True))
+    assert worst < {"float64": 1e-12, "float32": 1e-5}[dtype], (name, layout, worst)
+
+
+install(NY, NX)
+rank = MPI.COMM_WORLD.Get_rank()
+for phase in PHASES:
+    owners = [number for number, (py, px) in enumerate(phase) for _ in range(py * px)]
+    mine = owners[rank] if rank < len(owners) else len(phase)
+    group = MPI.COMM_WORLD.Split(mine, rank)
+    if mine < len(phase):
+        layout = phase[mine]
+        mpi.DEVICE_COMM, mpi.HOST_COMM = group, group.Clone()
+        for number, (name, options) in enumerate(VARIANTS.items()):
+            for dtype in dtypes(number, layout):
+                config = configuration(NY, NX, run__dtype=dtype, run__nproc=layout[0] * layout[1], **options)
+                found = compute(config, layout, group, [(STEPS,), (2, 3), (1,) * STEPS])
+                if group.Get_rank() == 0:
+                    judge(name, dtype, layout, found, config)
+    MPI.COMM_WORLD.Barrier()

@@ -1,0 +1,40 @@
+"""Any number of ranks in any layout, and any cut into calls, has the same bits; each agrees with the reference.
+
+The native step always; xla with `--reproducible`, which is this choice of instructions.
+"""
+
+LAYOUTS = {"1x1", "1x2", "2x1", "2x2", "3x1", "1x3"}
+VARIANTS = 5
+
+
+def bits(mpiexec, executor):
+    """{(variant, dtype): {layout: bits of each cut into calls}}."""
+    found = {}
+    for line in mpiexec("bits.py", 4, executor, timeout=240).stdout.splitlines():
+        if line.startswith("bits|"):
+            _, variant, dtype, layout, *digests = line.split("|")
+            found.setdefault((variant, dtype), {})[layout] = digests
+    assert len(found) == 2 * VARIANTS
+    return found
+
+
+def assert_one_answer(layouts):
+    """All layouts and all cuts into calls have the bits of one process and one call."""
+    assert all(digests == layouts["1x1"] for digests in layouts.values()), layouts
+    assert len(layouts["1x1"]) == 1
+
+
+def test_the_native_step_has_the_same_bits_in_every_layout_without_being_asked(mpiexec):
+    for layouts in bits(mpiexec, "native").values():
+        assert layouts.keys() == LAYOUTS
+        assert_one_answer(layouts)
+
+
+def test_xla_has_the_same_bits_in_every_layout_with_reproducible_instructions(mpiexec, monkeypatch):
+    """Each boundary, flux and stepper in every layout, in one precision or the other; both split in x and in y."""
+    monkeypatch.setenv("XLA_FLAGS", "--xla_cpu_max_isa=AVX")
+    found = bits(mpiexec, "xla")
+    for layouts in found.values():
+        assert_one_answer(layouts)
+    for variant in {variant for variant, _ in found}:
+        assert found[variant, "float32"].keys() | found[variant, "float64"].keys() == LAYOUTS

@@ -1,0 +1,65 @@
+"""Real faults for real runs: a disk that fills up, permissions that even root has not, packages that are missing."""
+
+import ctypes
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+from swmodel import lock
+from swmodel.errors import FilesError
+
+ROOT = Path(__file__).parents[2]
+PROGRAM = [sys.executable, str(ROOT / "cli.py")]
+SMALL = ["-s", "grid.nx=23", "-s", "grid.ny=11"]
+
+PR_CAPBSET_DROP = 24
+CAP_DAC_OVERRIDE, CAP_DAC_READ_SEARCH = 1, 2
+
+
+def swmodel(folder, *arguments, before=(), environ=None, **options):
+    """Run the program in `folder`, after the words `before`; the completed process."""
+    line = [*before, *PROGRAM, *map(str, arguments)]
+    return run(folder, line, environ, **options)
+
+
+def run(folder, line, environ=None, **options):
+    """Run a command line in `folder` with additions to the environment; the completed process, within 100 s."""
+    environ = os.environ | {"MPIEXEC_TIMEOUT": "90"} | (environ or {})
+    return subprocess.run(line, cwd=folder, env=environ, capture_output=True, text=True, timeout=100, **options)
+
+
+def obey_permissions():
+    """Let permissions hold for this process and its children even if it is root's: to call between fork and exec."""
+    libc = ctypes.CDLL(None)
+    for capability in (CAP_DAC_OVERRIDE, CAP_DAC_READ_SEARCH):
+        libc.prctl(PR_CAPBSET_DROP, capability, 0, 0, 0)
+
+
+def packages_without(folder, *missing):
+    """A folder of links to all installed packages but those whose names begin with one of `missing`."""
+    folder.mkdir()
+    for path in (Path(path) for path in sys.path if path.endswith(("site-packages", "dist-packages"))):
+        for package in path.iterdir():
+            link = folder / package.name
+            if not package.name.lower().startswith(missing) and not link.is_symlink():
+                link.symlink_to(package)
+    return folder
+
+
+def wait_until_free(folder, within=10.0):
+    """Wait until no process holds the run folder: one that was killed is gone after a moment."""
+    deadline = time.monotonic() + within
+    while True:
+        try:
+            return lock.check(folder)
+        except FilesError:
+            if time.monotonic() > deadline:
+                raise
+            time.sleep(0.02)
+
+
+def messages(done):
+    """What the program has said on stderr, line by line, without what mpiexec itself says."""
+    return [line for line in done.stderr.splitlines() if line.startswith(("Error: ", "WARNING: ", "[rank "))]
