@@ -13,6 +13,7 @@ import numpy as np
 from .dynamics import Params, tendency
 from .grid import Grid, as_patches, build_grid, build_params
 from .kernels import native
+from .kernels.derivative import differentiate_as
 from .operators import Patch
 from .reference import Reference
 from .scheme import Scheme, scheme_of
@@ -44,6 +45,24 @@ def make_step(scheme: Scheme, method, transport):
         return method.step(lambda state: block_tendency(state, grid, params), carry, dt)
 
     return step
+
+
+def make_native_step(scheme: Scheme, method, transport):
+    """The step of `make_step` computed by the native step, to be jitted or differentiated: one step a call.
+
+    Its derivatives are those of `make_step`, whose equations are the same: `make_step` is computed beside it then.
+
+    Raises:
+        ImportError: the native step was not compiled, or for another processor.
+    """
+    native.register()
+    kernel = native.Kernel(scheme, method, scheme.width + 1)
+
+    def step(carry: Carry, grid: Grid, params: Params, dt) -> Carry:
+        edges = native.edges_of(kernel.travelling(carry), kernel.halo)
+        return kernel.step(carry, edges, native.static_fields(grid, params, jnp), dt, transport.shift)[0]
+
+    return differentiate_as(make_step(scheme, method, transport), step)
 
 
 class Xla:
@@ -102,7 +121,9 @@ class Native:
         native.register()
         scheme, dtype = scheme_of(config), np.dtype(config.run.dtype)
         self.method = method_of(config.time.stepper, config.time.ab2_epsilon, config.time.robert_asselin)
-        self.levels = native.choose_levels(transport.block, scheme, self.method) if levels is None else levels
+        if levels is None:
+            levels = native.choose_levels(transport.block, scheme.width, self.method, dtype.itemsize)
+        self.levels = levels
         margin = scheme.width * self.levels + 1
         if self.levels > 1:
             grid, params = (build(config, transport.block, dtype, margin) for build in (build_grid, build_params))

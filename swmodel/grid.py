@@ -58,7 +58,9 @@ def build_grid(config, block, dtype, margin: int | None = None) -> Grid:
     wet_cells = 4 * my_f(mx_f(wet)).values
     interior = (wet_cells == 4).astype(float)
     corner = points(grid, "corner", rows, columns)
-    sponge = {name: sponge_rate(config, points(grid, where, rows, columns)) for name, where in SPONGE_LOCATIONS.items()}
+    # Across a ring the sponge is that of the other side; f is not, for the corners along a wall, a cell beyond it.
+    ring = rows % grid.ny, columns % grid.nx
+    sponge = {name: sponge_rate(config, points(grid, where, *ring)) for name, where in SPONGE_LOCATIONS.items()}
     static = Grid(
         rdx=np.asarray(1 / grid.dx),
         rdy=np.asarray(1 / grid.dy),

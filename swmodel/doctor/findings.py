@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from .. import environment
-from ..kernels import native_missing
+from ..kernels import REMEDY, native_missing
 
 #: JAX versions that the model and mpi4jax are tested with: from the first to below the second (as in pyproject.toml).
 TESTED_JAX = ("0.10", "0.12")
@@ -134,7 +134,5 @@ def native_step() -> Finding:
         except ImportError as error:
             missing = str(error)
     if missing:
-        return Finding(
-            "native step", f"not used: {missing}", "tools/build-native, or pip install . with a C++ compiler"
-        )
+        return Finding("native step", f"not used: {missing}", REMEDY)
     return Finding("native step", f"float32 and float64, {_step.instructions}, by compiler {_step.compiler}")

@@ -6,6 +6,9 @@ from importlib.util import find_spec
 
 from .. import environment
 
+#: What builds the native step.
+REMEDY = "tools/build-native, or pip install . with a C++ compiler"
+
 
 def native_missing() -> str:
     """What keeps the native step from being used here; empty where nothing does."""

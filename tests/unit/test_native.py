@@ -10,10 +10,12 @@ import pytest
 from support.random_case import configuration, install
 
 from swmodel import cases
-from swmodel.decomposition import block
+from swmodel.decomposition import block, blocks
 from swmodel.executors import Native
 from swmodel.grid import build_grid, build_params, build_state
+from swmodel.kernels.native import choose_levels
 from swmodel.reference import Reference
+from swmodel.timestep import method_of
 from swmodel.transport.serial import Serial
 
 ALL_TERMS = {"sponge__rate": 1e-4, "sponge__width": 2e4, "physics__biharmonic_viscosity": 1e8, "physics__slip": "no"}
@@ -108,10 +110,12 @@ def test_threads_tiles_and_calls_do_not_change_a_bit(flux, stepper, land, dtype)
         assert all(a.tobytes() == b.tobytes() for a, b in zip(once, other, strict=True))
 
 
-@pytest.mark.parametrize("stepper", STEPPERS)
-def test_no_full_array_is_copied(stepper):
+@pytest.mark.parametrize(
+    ("stepper", "levels"), [*itertools.product(STEPPERS, [1]), *itertools.product(["ab2", "ab3", "leapfrog"], [4])]
+)
+def test_no_full_array_is_copied(stepper, levels):
     install(64, 96)
-    model, carry = build(configuration(64, 96, time__stepper=stepper))
+    model, carry = build(configuration(64, 96, time__stepper=stepper), levels=levels)
     program = model._loop.lower(carry, model.static, model.dt, jnp.int32(1)).compile().as_text()
     copies = re.findall(r"= f64\[64,96\]\S* copy(?:-start)?\(", program)
     assert not copies
@@ -120,7 +124,7 @@ def test_no_full_array_is_copied(stepper):
 
 @pytest.mark.parametrize("stepper", ["ab2", "ab3", "leapfrog"])
 @pytest.mark.parametrize("options", [{}, ALL_TERMS], ids=["harmonic", "all terms"])
-@pytest.mark.parametrize("levels", [2, 3])
+@pytest.mark.parametrize("levels", [2, 3, 4])
 def test_several_steps_in_one_sweep_give_the_same_state_bit_for_bit(stepper, options, levels):
     """The memory has the same values; the zero tendency of a closed face may have either sign."""
     install(37, 23)
@@ -129,3 +133,27 @@ def test_several_steps_in_one_sweep_give_the_same_state_bit_for_bit(stepper, opt
     for other in (after(config, 10, levels=levels), after(config, 10, levels=levels, threads=2, tile=7)):
         assert all(a.tobytes() == b.tobytes() for a, b in zip(single[:3], other[:3], strict=True))
         assert all(np.array_equal(a, b) for a, b in zip(single[3:], other[3:], strict=True))
+
+
+@pytest.mark.parametrize(
+    ("ny", "nx", "layout", "stepper", "width", "itemsize", "levels"),
+    [
+        (1800, 3600, (1, 1), "ab2", 1, 4, 4),
+        (1800, 3600, (2, 1), "ab2", 2, 8, 4),
+        (1800, 3600, (4, 2), "ab2", 1, 4, 1),  # 19 MB a block
+        (900, 1800, (1, 1), "ab2", 1, 4, 4),
+        (900, 1800, (2, 1), "ab2", 1, 4, 1),
+        (900, 1800, (2, 1), "ab3", 1, 8, 4),
+        (360, 720, (1, 1), "ab2", 1, 8, 1),
+        (1800, 3600, (1, 1), "leapfrog", 1, 4, 4),
+        (1800, 3600, (1, 1), "rk3", 1, 4, 1),
+        (1800, 3600, (1, 1), "rk4", 1, 8, 1),
+        (7, 10**6, (1, 1), "ab2", 2, 8, 3),  # as far as the halo fits into the block
+        (7, 10**6, (2, 1), "ab2", 2, 8, 1),
+        (7, 10**7, (7, 1), "ab2", 1, 8, 1),
+        (10**7, 11, (1, 3), "ab3", 1, 8, 3),
+    ],
+)
+def test_steps_in_a_sweep_follow_from_the_smallest_block(ny, nx, layout, stepper, width, itemsize, levels):
+    method = method_of(stepper)
+    assert {choose_levels(b, width, method, itemsize) for b in blocks(layout, ny, nx)} == {levels}

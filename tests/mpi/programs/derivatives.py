@@ -1,4 +1,4 @@
-"""Derivatives of a few steps over MPI, as numbers that do not depend on the layout: derivatives.py PYxPX."""
+"""Derivatives of a few steps over MPI, as numbers that do not depend on the layout: derivatives.py PYxPX EXECUTOR."""
 
 import json
 import sys
@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 from support.random_case import configuration, install
 
-from swmodel.executors import make_step
+from swmodel.executors import make_native_step, make_step
 from swmodel.grid import build_grid, build_params, build_state
 from swmodel.scheme import scheme_of
 from swmodel.state import Carry, State
@@ -23,7 +23,8 @@ config = configuration(NY, NX, grid__periodic_x=False, physics__slip="no")
 transport = connect("mpi", layout, NY, NX)
 block, method = transport.block, method_of("ab2")
 grid, params = (jax.tree.map(jnp.asarray, build(config, block, np.float64)) for build in (build_grid, build_params))
-step = make_step(scheme_of(config), method, transport)
+make = {"xla": make_step, "native": make_native_step}[sys.argv[2]]
+step = make(scheme_of(config), method, transport)
 state = jax.tree.map(jnp.asarray, build_state(config, block, np.float64))
 
 

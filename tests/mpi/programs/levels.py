@@ -1,0 +1,58 @@
+"""Print a checksum of the bits that the native step gives with 1 to 4 steps in a sweep: levels.py PYxPX."""
+
+import hashlib
+import sys
+
+import jax
+import numpy as np
+from support.random_case import configuration, install
+
+from swmodel.executors import Native
+from swmodel.grid import build_grid, build_params, build_state
+from swmodel.transport import connect
+
+jax.config.update("jax_enable_x64", True)
+NY, NX, STEPS = 34, 35, 10
+VARIANTS = {
+    "channel, ab2": {"run__dtype": "float32"},
+    "closed basin, no slip, ab3": {
+        "grid__periodic_x": False,
+        "physics__slip": "no",
+        "time__stepper": "ab3",
+    },
+    "doubly periodic, Arakawa-Lamb, leapfrog": {
+        "grid__periodic_y": True,
+        "scheme__vorticity_flux": "arakawa_lamb",
+        "time__stepper": "leapfrog",
+    },
+    "x walls, biharmonic, sponge, ab2": {
+        "grid__periodic_x": False,
+        "grid__periodic_y": True,
+        "physics__biharmonic_viscosity": 1e8,
+        "sponge__rate": 1e-4,
+        "sponge__width": 2e4,
+        "run__dtype": "float32",
+    },
+}
+
+
+def bits(config, layout, levels):
+    """A checksum of the state after `STEPS` steps, the same on all ranks."""
+    transport = connect("mpi", layout, NY, NX)
+    dtype = np.dtype(config.run.dtype)
+    fields = (build(config, transport.block, dtype) for build in (build_grid, build_params))
+    model = Native(config, transport, *fields, levels=levels)
+    final = model.advance(model.start(build_state(config, transport.block, dtype)), STEPS).state
+    whole = [transport.gather_rows(np.asarray(field), 0, NY) for field in final]
+    if transport.rank == 0:
+        return hashlib.sha256(b"".join(field.tobytes() for field in whole)).hexdigest()[:16]
+
+
+layout = tuple(map(int, sys.argv[1].split("x")))
+install(NY, NX)
+for name, options in VARIANTS.items():
+    config = configuration(NY, NX, run__nproc=layout[0] * layout[1], **options)
+    for levels in (1, 2, 3, 4):
+        checksum = bits(config, layout, levels)
+        if checksum:
+            print("bits", name, levels, checksum)
