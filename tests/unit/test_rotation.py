@@ -3,10 +3,9 @@
 Turned clockwise, x' = y and y' = -x: u' = v and v' = -u. East faces become south faces, which the grid counts as north
 faces of the cell below, hence the shift by one; nx and ny, dx and dy, walls and sponges change places.
 
-The native step and `xla` sum in the order of dynamics.py. Turned, every term adds the same two numbers (a + b is b + a,
-and a - b is -(b - a), to the last bit), with three exceptions, where four are added, first along x: the mean thickness
-at a corner, the cross velocity of quadratic drag, and the sums of the flux `arakawa_lamb`. So a step without these two
-options from thicknesses whose sums are exact has the same bits. All else agrees to round-off: BOUNDS.
+Every term adds and multiplies the same numbers, but not in the same order: means of four are added first along x, and a
+product is contracted with a sum along x or along y, whichever comes first in the formula (native writes these
+contractions out, xla leaves them to the compiler). So the answers agree to round-off: BOUNDS.
 
 Not turned here: a sponge at one side only of a ring. The face where the ring closes counts as its east or north end.
 """
@@ -21,9 +20,8 @@ from swmodel import cases
 NY, NX = 7, 10
 
 #: Largest difference after four steps in units in the last place of each field's largest value. Measured, over all
-#: steppers, for the fluxes energy, enstrophy, arakawa_lamb: native 0.5, 0.25, 0.5; reference 3.9, 1.0, 2.0; xla, which
-#: contracts products and sums where the processor can, 2.0, 8.3, 2.0.
-BOUNDS = {"native": 1.0, "reference": 4.0, "xla": 16.0}
+#: fluxes and steppers: native 9.0, reference 3.9, xla 8.3.
+BOUNDS = {"native": 16.0, "reference": 4.0, "xla": 16.0}
 
 #: Where each side of the domain goes.
 TURNED_SIDES = {"west": "north", "north": "east", "east": "south", "south": "west"}
@@ -94,19 +92,6 @@ def test_a_turned_domain_gives_the_turned_answer_to_round_off(executor, flux, st
     ours, expected = turned_and_stepped(executor, options, 4, install(NY, NX, land=0.15))
     assert difference(ours, expected) <= BOUNDS[executor]
     assert all(np.abs(field).max() > 0 for field in expected)
-
-
-@pytest.mark.parametrize("ring", [(True, True), (True, False), (False, True), (False, False)], ids=str)
-@pytest.mark.parametrize("flux", ["energy", "enstrophy"])
-@pytest.mark.parametrize("dtype", ["float32", "float64"])
-def test_where_no_sum_of_four_rounds_the_bits_are_the_same(ring, flux, dtype):
-    """Thickness in eighths of a metre; every other field random; with friction, drag, wind, sponge and coasts."""
-    fields = install(NY, NX, land=0.15)
-    fields |= {name: np.round(8 * fields[name]) / 8 for name in ("depth", "eta")}
-    options = TERMS | {"grid__periodic_x": ring[0], "grid__periodic_y": ring[1], "physics__quadratic_drag": 0.0}
-    options |= {"scheme__vorticity_flux": flux, "run__dtype": dtype, "sponge__sides": tuple(TURNED_SIDES)}
-    ours, expected = turned_and_stepped("native", options, 1, fields)
-    assert all(np.array_equal(a, b) for a, b in zip(ours, expected, strict=True))
 
 
 @pytest.mark.parametrize(
