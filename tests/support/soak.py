@@ -24,7 +24,7 @@ from .restarts import assert_same_run
 
 RESTART_STEPS = 200
 CASE = ["run", "jet", *SMALL, "-s", "time.stepper=ab3", "-s", f"restart.every_steps={RESTART_STEPS}"]
-RECORDS = ["-s", "output.every_steps=331", "-s", "output.means=eta", "-s", "output.diagnostics_every_steps=97"]
+RECORDS = ["-s", "output.every_steps=300", "-s", "output.means=eta", "-s", "output.diagnostics_every_steps=80"]
 TWO = ["--nproc", "2", "--quiet", "-o", "run"]
 
 #: Share of the cycles that strike at any moment since the start, and how late, s; how late after a restart file, s.
