@@ -6,6 +6,7 @@ The faults and all tests of them are listed in docs/trust.md.
 import os
 import re
 import resource
+import shlex
 import shutil
 import subprocess
 import sys
@@ -264,3 +265,47 @@ def test_a_gpu_that_is_not_there_is_said_once(tmp_path, nproc):
         rf"Error: JAX finds no device \(JAX_PLATFORMS={absent}\): .*; JAX_PLATFORMS=cpu .*\n", done.stderr
     )
     assert_failed(tmp_path / "run", 3, "JAX finds no device")
+
+
+#: A function that says to XLA that it was compiled for version 0.0 of its interface.
+HANDLER = """
+#include "xla/ffi/api/c_api.h"
+XLA_FFI_Error* handler(XLA_FFI_CallFrame* frame) {
+  if (frame->extension_start && frame->extension_start->type == XLA_FFI_Extension_Metadata)
+    ((XLA_FFI_Metadata_Extension*)frame->extension_start)->metadata->api_version.minor_version = 0;
+  return 0;
+}
+"""
+OLD_MPI4JAX = """
+import ctypes, importlib, sys, jax
+capsule = ctypes.pythonapi.PyCapsule_New
+capsule.restype, capsule.argtypes = ctypes.py_object, [ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p]
+address = ctypes.cast(ctypes.CDLL({library!r}).handler, ctypes.c_void_p)
+register = jax.ffi.register_ffi_target
+jax.ffi.register_ffi_target = lambda name, fn, **options: register(name, capsule(address, None, None), **options)
+sys.path.remove({folder!r})
+del sys.modules["mpi4jax"]
+sys.modules["mpi4jax"] = importlib.import_module("mpi4jax")
+"""
+
+
+def test_a_jax_too_new_for_mpi4jax_is_refused(tmp_path):
+    """An mpi4jax whose compiled part is of a version that this JAX supports no more: JAX itself refuses it."""
+    import jax
+
+    source, library, packages = tmp_path / "handler.c", tmp_path / "handler.so", tmp_path / "packages"
+    source.write_text(HANDLER)
+    compiler = shlex.split(os.environ.get("CC", "cc"))
+    line = [*compiler, "-shared", "-fPIC", "-I", jax.ffi.include_dir(), str(source), "-o", str(library)]
+    subprocess.run(line, check=True, timeout=60)
+    (packages / "mpi4jax").mkdir(parents=True)
+    (packages / "mpi4jax" / "__init__.py").write_text(OLD_MPI4JAX.format(library=str(library), folder=str(packages)))
+    environ = {"PYTHONPATH": str(packages)}
+    done = swmodel(tmp_path, "run", "jet", *SMALL, "--steps", 1, "--nproc", 2, "-o", "run", "--quiet", environ=environ)
+    assert done.returncode == 3
+    assert re.fullmatch(
+        r"Error: mpi4jax cannot be used \(.*API version \(0\.0\) is incompatible with the framework.*\); "
+        r"compile mpi4jax anew for this JAX and this MPI: docs/install\.md\n",
+        done.stderr,
+    )
+    assert_failed(tmp_path / "run", 3, "mpi4jax cannot be used")

@@ -18,6 +18,23 @@ SMALL = ["-s", "grid.nx=23", "-s", "grid.ny=11"]
 TAG = "SWMODEL_TEST_RUN"
 
 
+def processes_of(folder) -> dict[int, dict[bytes, bytes]]:
+    """{process id: environment} of the processes that are alive and have `folder` as their TAG."""
+    found = {}
+    for path in Path("/proc").glob("[0-9]*/environ"):
+        with contextlib.suppress(OSError):
+            environ = dict(pair.partition(b"=")[::2] for pair in path.read_bytes().split(b"\0"))
+            if environ.get(TAG.encode()) == os.fsencode(folder):
+                found[int(path.parent.name)] = environ
+    return found
+
+
+def ranks_of(folder) -> dict[int, int]:
+    """{rank: process id} of the ranks among them."""
+    found = processes_of(folder).items()
+    return {int(environ[b"PMI_RANK"]): pid for pid, environ in found if b"PMI_RANK" in environ}
+
+
 class LongRun:
     """A run of the case jet for 10000 days into `folder`/run, past its first restart file; all of it gone in the end.
 
@@ -58,13 +75,7 @@ class LongRun:
 
     def ranks(self) -> dict[int, int]:
         """The process id of each rank that is alive."""
-        found = {}
-        for path in Path("/proc").glob("[0-9]*/environ"):
-            with contextlib.suppress(OSError):
-                environ = dict(pair.partition(b"=")[::2] for pair in path.read_bytes().split(b"\0"))
-                if environ.get(TAG.encode()) == os.fsencode(self.folder.parent) and b"PMI_RANK" in environ:
-                    found[int(environ[b"PMI_RANK"])] = int(path.parent.name)
-        return found
+        return ranks_of(self.folder.parent)
 
     def end(self, within: float) -> tuple[int, str]:
         """The exit code and what was said on stderr, once the run has ended by itself; fails after `within` s."""

@@ -79,7 +79,14 @@ def test_one_version_everywhere():
 
 @pytest.mark.parametrize(
     "script",
-    [".ci/run", "tools/build-native", "tools/install-mpi", "examples/slurm.sh", "benchmarks/slurm.sh"],
+    [
+        ".ci/run",
+        "tools/build-native",
+        "tools/install-mpi",
+        "examples/slurm.sh",
+        "examples/slurm-resume.sh",
+        "benchmarks/slurm.sh",
+    ],
 )
 def test_scripts_are_executable_and_stop_at_errors(script):
     path = ROOT / script

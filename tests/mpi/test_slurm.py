@@ -1,0 +1,111 @@
+"""The batch script for long runs, with signals as Slurm sends them and stand-ins for Slurm's commands."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from support.faults import PROGRAM, SMALL
+from support.long_run import TAG, ranks_of
+
+from swmodel.launch import find_mpiexec
+from swmodel.restart.folder import candidates, step_of
+from swmodel.status import read_status
+
+ROOT = Path(__file__).parents[2]
+CASE = "CASE=(jet {} -s restart.every_steps=200 --days 10000)".format(" ".join(SMALL))
+
+#: srun starts the ranks; at SIGTERM it kills them. scancel signals the ranks. scontrol is to leave a note.
+SRUN = """#!/bin/bash
+test "$1" = --kill-on-bad-exit=1 && shift
+trap 'kill -KILL $(jobs -p); exit 143' TERM
+{mpiexec} -n 2 "$@" &
+wait $!
+"""
+SCANCEL = """#!{python}
+import os, signal, sys
+sys.path[:0] = [{tests!r}, {root!r}]
+from support.long_run import TAG, ranks_of
+assert sys.argv[1:] == ["--signal=TERM", "7"]
+for pid in ranks_of(os.environ[TAG]).values():
+    os.kill(pid, signal.SIGTERM)
+"""
+SCONTROL = """#!/bin/sh
+echo "$@" >> scontrol.txt
+"""
+
+
+def install(path, text):
+    path.write_text(text)
+    path.chmod(0o755)
+
+
+@pytest.fixture
+def cluster(tmp_path):
+    """A folder with a small run in the batch script, and Slurm's commands in bin/."""
+    (tmp_path / "bin").mkdir()
+    (tmp_path / ".venv/bin").mkdir(parents=True)
+    (tmp_path / ".venv/bin/activate").write_text('export PATH="$PWD/bin:$PATH"\n')
+    lines = (ROOT / "examples" / "slurm-resume.sh").read_text().splitlines()
+    assert sum(line.startswith("CASE=(") for line in lines) == 1
+    install(tmp_path / "job.sh", "\n".join(CASE if line.startswith("CASE=(") else line for line in lines))
+    install(tmp_path / "bin/srun", SRUN.format(mpiexec=find_mpiexec()))
+    install(
+        tmp_path / "bin/scancel",
+        SCANCEL.format(python=sys.executable, tests=str(ROOT / "tests"), root=str(ROOT)),
+    )
+    install(tmp_path / "bin/scontrol", SCONTROL)
+    install(tmp_path / "bin/swmodel", '#!/bin/sh\nexec {} {} "$@"\n'.format(*PROGRAM))
+    return tmp_path
+
+
+def start(cluster, **environ):
+    """Begin job 7, as Slurm does each time."""
+    slurm = {"SLURM_JOB_ID": "7", "SLURM_SUBMIT_DIR": str(cluster), "SLURM_CPUS_PER_TASK": "1", TAG: str(cluster)}
+    with (cluster / "log.txt").open("a") as log:
+        return subprocess.Popen(
+            ["bash", "job.sh"], cwd=cluster, env=os.environ | slurm | environ, stdout=log, stderr=log
+        )
+
+
+def requeued(cluster):
+    """How often the job was put back into the queue."""
+    notes = cluster / "scontrol.txt"
+    lines = notes.read_text().splitlines() if notes.exists() else []
+    assert set(lines) <= {"requeue 7"}
+    return len(lines)
+
+
+def test_a_job_is_stopped_in_time_put_back_and_goes_on_to_its_end(cluster):
+    run = cluster / "outputs/jet-7"
+    try:
+        job, deadline = start(cluster), time.monotonic() + 60
+        while not candidates(run):
+            assert job.poll() is None, (cluster / "log.txt").read_text()
+            assert time.monotonic() < deadline
+            time.sleep(0.05)
+        job.send_signal(signal.SIGTERM)  # to the shell and nobody else, as with B:
+        assert job.wait(30) == 0
+        assert requeued(cluster) == 1
+        status, reached = read_status(run), step_of(candidates(run)[0])
+        assert (status["state"], status["exit_code"], status["steps"]) == ("stopped", 75, reached)
+        assert status["message"].startswith("stopped by SIGTERM at step ")
+        assert start(cluster, SWMODEL_RUN_STEPS=str(reached + 10)).wait(60) == 0
+        status = read_status(run)
+        assert (status["state"], status["steps"], requeued(cluster)) == ("completed", reached + 10, 1)
+    finally:
+        for pid in ranks_of(cluster).values():
+            os.kill(pid, signal.SIGKILL)
+
+
+@pytest.mark.parametrize(("code", "job_code", "times"), [(0, 0, 0), (75, 0, 1), (4, 4, 0), (143, 143, 0)])
+def test_only_a_run_that_can_be_resumed_is_put_back(cluster, code, job_code, times):
+    install(cluster / "bin/srun", f"#!/bin/sh\necho $* > srun.txt\nexit {code}\n")
+    assert start(cluster).wait(20) == job_code
+    assert requeued(cluster) == times
+    words = (cluster / "srun.txt").read_text().split()
+    assert words[:4] == ["--kill-on-bad-exit=1", "swmodel", "run", "jet"]
+    assert "--force" in words

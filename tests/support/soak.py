@@ -1,0 +1,143 @@
+"""A run on two processes, killed and resumed again and again at random moments, has the bits of an undisturbed one.
+
+Each cycle resumes the run and ends it by force or by request. Most wait for a new restart file first and then for a
+random time, so that every cycle makes progress; a few strike at any moment since the start of the program. In the end
+the run is resumed once more, to a step that it has not reached, and output.nc, diagnostics.nc and the last restart file
+are compared bit for bit with those of a run of that length that nothing has disturbed.
+"""
+
+import argparse
+import contextlib
+import os
+import random
+import signal
+import subprocess
+import tempfile
+import time
+from pathlib import Path
+
+from swmodel.restart.folder import candidates, step_of
+
+from .faults import PROGRAM, SMALL, swmodel, wait_until_free
+from .long_run import TAG, processes_of, ranks_of
+from .restarts import assert_same_run
+
+RESTART_STEPS = 200
+CASE = ["run", "jet", *SMALL, "-s", "time.stepper=ab3", "-s", f"restart.every_steps={RESTART_STEPS}"]
+RECORDS = ["-s", "output.every_steps=300", "-s", "output.means=eta", "-s", "output.diagnostics_every_steps=80"]
+TWO = ["--nproc", "2", "--quiet", "-o", "run"]
+
+#: Share of the cycles that strike at any moment since the start, and how late, s; how late after a restart file, s.
+ANY_MOMENT, LATEST, AFTER = 0.15, 4.0, 0.6
+
+
+def strike_rank(process, folder, number):
+    """Kill one rank."""
+    _send(ranks_of(folder).get(number), signal.SIGKILL)
+
+
+def strike_all(process, folder):
+    """Kill all processes of the run, as a crash of the machine does."""
+    for pid in processes_of(folder):
+        _send(pid, signal.SIGKILL)
+
+
+def strike_launcher(process, folder, number=signal.SIGKILL):
+    """Send a signal to the program that the user has started."""
+    _send(process.pid, number)
+
+
+#: name: (what is done, exit codes of the program that may follow)
+STRIKES = {
+    "SIGKILL of rank 0": (lambda *run: strike_rank(*run, 0), {70}),
+    "SIGKILL of rank 1": (lambda *run: strike_rank(*run, 1), {70}),
+    "SIGKILL of all": (strike_all, {-signal.SIGKILL}),
+    "SIGKILL of the launcher": (strike_launcher, {-signal.SIGKILL}),
+    "SIGTERM": (lambda *run: strike_launcher(*run, signal.SIGTERM), {75}),
+    "SIGINT": (lambda *run: strike_launcher(*run, signal.SIGINT), {75}),
+}
+
+
+def _send(pid, number):
+    with contextlib.suppress(ProcessLookupError):
+        if pid is not None:
+            os.kill(pid, number)
+
+
+def reached(run) -> int:
+    """The step of the newest restart file; 0 if there is none."""
+    return max(map(step_of, candidates(run)), default=0)
+
+
+def cycle(folder, chance: random.Random) -> str:
+    """Resume the run in `folder`/run, or begin it anew, and end it; a line that says how.
+
+    Raises:
+        AssertionError: it did not end, left processes behind, or ended in another way than it should.
+    """
+    run = folder / "run"
+    begin = reached(run)
+    line = ["resume", "run", *TWO[:-2]] if begin else [*CASE, *RECORDS, *TWO, "--days", "10000", "--force"]
+    name, early = chance.choice(list(STRIKES)), chance.random() < ANY_MOMENT
+    strike, codes = STRIKES[name]
+    environ = os.environ | {TAG: str(folder)}
+    with (folder / "err.txt").open("w+") as err:
+        process = subprocess.Popen([*PROGRAM, *line], cwd=folder, env=environ, stderr=err, stdout=err)
+        deadline = time.monotonic() + 90
+        while not early and reached(run) <= begin:
+            assert process.poll() is None, f"ended by itself: {_text(err)}"
+            assert time.monotonic() < deadline, "no progress"
+            time.sleep(0.02)
+        time.sleep(chance.uniform(0, LATEST if early else AFTER))
+        strike(process, folder)
+        if early:  # the rank to be killed may not have been there yet
+            time.sleep(0.5)
+            strike_launcher(process, folder, signal.SIGTERM)
+        code = process.wait(60)
+        while processes_of(folder):
+            assert time.monotonic() < deadline, f"left behind: {processes_of(folder).keys()}"
+            time.sleep(0.02)
+        wait_until_free(run)
+        assert early or code in codes, f"{name}: exit code {code}: {_text(err)}"
+        assert early or "Traceback" not in _text(err), f"{name}: {_text(err)}"
+    when = "at any moment" if early else "after a restart"
+    return f"{name} {when}: exit code {code}, from step {begin} to {reached(run)}"
+
+
+def _text(file):
+    file.seek(0)
+    return file.read()
+
+
+def soak(folder, cycles: int, seed: int, say=print) -> int:
+    """Disturb a run in `folder` by so many cycles, then compare it with an undisturbed one; its number of steps.
+
+    Raises:
+        AssertionError: something differs, or a cycle did not end as it should.
+    """
+    chance = random.Random(seed)
+    for number in range(1, cycles + 1):
+        say(f"{number}/{cycles} {cycle(folder, chance)}")
+    steps = reached(folder / "run") + RESTART_STEPS // 2 + 1
+    for line in (["resume", "run", *TWO[:-2]], [*CASE, *RECORDS, *TWO[:-1], "undisturbed"]):
+        done = swmodel(folder, *line, "--steps", steps)
+        assert done.returncode == 0, done.stderr
+    assert_same_run(folder / "run", folder / "undisturbed", steps)
+    return steps
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--cycles", type=int, default=100)
+    parser.add_argument("--seed", type=int, default=random.randrange(10**6))
+    arguments = parser.parse_args()
+    begin = time.monotonic()
+    print(f"seed {arguments.seed}")
+    with tempfile.TemporaryDirectory(prefix="swmodel-soak-") as folder:
+        steps = soak(Path(folder), arguments.cycles, arguments.seed, lambda text: print(text, flush=True))
+    minutes = (time.monotonic() - begin) / 60
+    print(f"The same bits after {steps} steps and {arguments.cycles} cycles; {minutes:.1f} minutes")
+
+
+if __name__ == "__main__":
+    main()
