@@ -11,11 +11,12 @@ BIN = $(VENV)/bin
 READY = $(VENV)/.ready-$(MPI)
 
 .DEFAULT_GOAL = help
-.PHONY: help run test lint format setup clean distclean
+.PHONY: help run test sanitize lint format setup clean distclean
 
 help:
 	@echo "make run        set up, run the jet for ten days on two processes, plot it; results in $(RUN)"
 	@echo "make test       set up and run all tests"
+	@echo "make sanitize   test the native step with a build that stops at accesses beyond arrays and undefined behaviour"
 	@echo "make setup      create $(VENV) with everything in it"
 	@echo "make lint       check style;   make format   apply it"
 	@echo "make clean      remove caches; make distclean   remove $(VENV) too"
@@ -27,6 +28,9 @@ run: $(READY)
 
 test: $(READY)
 	$(BIN)/python -m pytest $(PYTEST_ARGS)
+
+sanitize: $(READY)
+	tools/test-sanitized $(BIN)/python $(PYTEST_ARGS)
 
 lint: $(READY)
 	$(BIN)/ruff check .

@@ -5,8 +5,11 @@ from __future__ import annotations
 import time
 from pathlib import Path
 
+import numpy as np
+
 from . import run_folder
 from .config import to_toml
+from .environment import peak_memory
 from .errors import STOPPED, FilesError, exit_code
 from .means import Means
 from .output import Diagnostics, Output
@@ -38,9 +41,10 @@ def run(simulation, directory, progress=None, command_line: str = "") -> None:
     problem = simulation.transport.broadcast(problem)
     if problem is not None:
         raise problem
-    state, code, message = "completed", 0, ""
+    state, code, message, peak = "completed", 0, "", None
     try:
         _loop(simulation, directory, progress, command_line)
+        peak = int(simulation.transport.reduce(np.asarray(peak_memory()), "max"))
     except BaseException as error:
         code, message = exit_code(error), str(error)
         state = "stopped" if code == STOPPED else "failed"
@@ -48,6 +52,7 @@ def run(simulation, directory, progress=None, command_line: str = "") -> None:
     finally:
         if simulation.transport.rank == 0:
             numbers = status(simulation, time.perf_counter() - simulation.begun)
+            numbers["peak_memory_bytes"] = peak or peak_memory()  # of the largest rank; of this one if the run failed
             write_status(directory, state=state, exit_code=code, message=message, **numbers)
 
 
