@@ -133,10 +133,12 @@ def test_threads_tiles_and_calls_do_not_change_a_bit(flux, stepper, land, dtype)
 def test_no_full_array_is_copied(stepper, levels):
     install(64, 96)
     model, carry = build(configuration(64, 96, time__stepper=stepper), levels=levels)
-    program = model._loop.lower(carry, model.static, model.dt, jnp.int32(1)).compile().as_text()
+    compiled = model._loop.lower(carry, model.static, model.dt, jnp.int32(1)).compile()
+    program = compiled.as_text()
     copies = re.findall(r"= f64\[64,96\]\S* copy(?:-start)?\(", program)
     assert not copies
     assert "custom-call" in program
+    assert compiled.memory_analysis().alias_size_in_bytes == sum(x.nbytes for x in jax.tree.leaves(carry))
 
 
 @pytest.mark.parametrize("stepper", ["ab2", "ab3", "leapfrog"])
