@@ -11,13 +11,14 @@ BIN = $(VENV)/bin
 READY = $(VENV)/.ready-$(MPI)
 
 .DEFAULT_GOAL = help
-.PHONY: help run test fuzz soak lint format setup clean distclean
+.PHONY: help run test fuzz soak sanitize lint format setup clean distclean
 
 help:
 	@echo "make run        set up, run the jet for ten days on two processes, plot it; results in $(RUN)"
 	@echo "make test       set up and run all tests"
 	@echo "make fuzz       try thousands of random configurations and command lines"
 	@echo "make soak       kill and resume a run one hundred times: the same bits as undisturbed (ten minutes)"
+	@echo "make sanitize   test the native step with a build that stops at accesses beyond arrays and undefined behaviour"
 	@echo "make setup      create $(VENV) with everything in it"
 	@echo "make lint       check style;   make format   apply it"
 	@echo "make clean      remove caches; make distclean   remove $(VENV) too"
@@ -35,6 +36,9 @@ fuzz: $(READY)
 
 soak: $(READY)
 	PYTHONPATH=.:tests $(BIN)/python -m support.soak $(SOAK_ARGS)
+
+sanitize: $(READY)
+	tools/test-sanitized $(BIN)/python $(PYTEST_ARGS)
 
 lint: $(READY)
 	$(BIN)/ruff check .

@@ -41,6 +41,11 @@ class Block:
         """(rows, columns) of the block."""
         return self.y.length, self.x.length
 
+    @property
+    def smallest(self) -> tuple[int, int]:
+        """The fewest (rows, columns) that a block of the layout has."""
+        return self.y.size // self.layout[0], self.x.size // self.layout[1]
+
     def neighbour(self, axis: int, step: int) -> int:
         """Rank of the block `step` places to the north (axis 0) or east (axis 1) on the ring."""
         place = list(divmod(self.rank, self.layout[1]))

@@ -18,6 +18,8 @@ from __future__ import annotations
 import importlib.util
 import os
 import re
+import resource
+import sys
 import time
 from collections.abc import Mapping
 from pathlib import Path
@@ -110,6 +112,12 @@ def share_cores(environ):
     """Add the variables that several ranks on one core need."""
     for name, value in OVERSUBSCRIBED.items():
         environ.setdefault(name, value)
+
+
+def peak_memory() -> int:
+    """Most memory that this process has held at a time, bytes."""
+    unit = 1 if sys.platform == "darwin" else 1024
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit
 
 
 def has_gpu() -> bool:

@@ -51,6 +51,8 @@ def make_native_step(scheme: Scheme, method, transport):
     """The step of `make_step` computed by the native step, to be jitted or differentiated: one step a call.
 
     Its derivatives are those of `make_step`, whose equations are the same: `make_step` is computed beside it then.
+    Velocities on closed faces, which are zero in every state of a run, become zero if they are not; `make_step` leaves
+    them as they are.
 
     Raises:
         ImportError: the native step was not compiled, or for another processor.
@@ -113,6 +115,7 @@ class Native:
 
     Raises:
         ImportError: it was not compiled, or for another processor.
+        ValueError: `levels` steps reach beyond the neighbouring block.
     """
 
     name = "native"
@@ -124,6 +127,8 @@ class Native:
         if levels is None:
             levels = native.choose_levels(transport.block, scheme.width, self.method, dtype.itemsize)
         self.levels = levels
+        if scheme.width * levels > min(transport.block.smallest):
+            raise ValueError(f"{levels} steps in a sweep need {scheme.width * levels} rows and columns in every block")
         margin = scheme.width * self.levels + 1
         if self.levels > 1:
             grid, params = (build(config, transport.block, dtype, margin) for build in (build_grid, build_params))

@@ -5,8 +5,11 @@ from __future__ import annotations
 import time
 from pathlib import Path
 
+import numpy as np
+
 from . import run_folder
 from .config import to_toml
+from .environment import peak_memory
 from .errors import STOPPED, FilesError, UsageError, exit_code
 from .health import Health
 from .means import Means
@@ -47,10 +50,11 @@ def run(simulation, directory, progress=None, command_line: str = "", resume: bo
     problem = simulation.transport.broadcast(problem)
     if problem is not None:
         raise problem
-    state, code, message = "completed", 0, ""
+    state, code, message, peak = "completed", 0, "", None
     try:
         with Stop(simulation.config.run.walltime) as stop:
             reason = _loop(simulation, directory, progress, command_line, resume, stop)
+        peak = int(simulation.transport.reduce(np.asarray(peak_memory()), "max"))
         if reason:
             raise stopped(reason, simulation, directory)
     except BaseException as error:
@@ -60,6 +64,7 @@ def run(simulation, directory, progress=None, command_line: str = "", resume: bo
     finally:
         if simulation.transport.rank == 0:
             numbers = status(simulation, time.perf_counter() - simulation.begun)
+            numbers["peak_memory_bytes"] = peak or peak_memory()  # of the largest rank; of this one if the run failed
             write_status(directory, state=state, exit_code=code, message=message, **numbers)
 
 

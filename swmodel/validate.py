@@ -10,7 +10,7 @@ import numpy as np
 
 from .config import Config, ConfigError, layout_of, resolve
 from .extremes import Extremes, survey
-from .kernels import native_missing
+from .kernels import REMEDY, native_missing
 from .netcdf_input import InputError, opened
 from .stability import dt_from_cfl, largest_dt, rates
 from .state import VARIABLES
@@ -49,7 +49,7 @@ def check_processes(config: Config) -> Iterator[str]:
     if run.nproc > 1 and run.executor == "reference":
         yield f"run.executor: the reference runs on one process, not on {run.nproc}; use xla"
     if run.executor == "native" and native_missing():
-        yield f"run.executor: the native step cannot be used: {native_missing()}; use xla"
+        yield f"run.executor: the native step cannot be used: {native_missing()}; use xla, or build it: {REMEDY}"
     if run.nproc > 1 and run.transport == "serial":
         yield f"run.transport: serial connects one process, not {run.nproc}; use mpi"
 

@@ -13,6 +13,11 @@ import pytest
 ROOT = Path(__file__).resolve().parents[1]
 PROGRAMS = Path(__file__).parent / "mpi" / "programs"
 
+if "SWMODEL_TEST_KERNELS" in os.environ:  # a folder with another build of the native step (tools/test-sanitized)
+    import swmodel.kernels
+
+    swmodel.kernels.__path__.insert(0, os.environ["SWMODEL_TEST_KERNELS"])
+
 jax.config.update("jax_enable_x64", True)
 jax.config.update("jax_numpy_dtype_promotion", "strict")
 jax.config.update("jax_numpy_rank_promotion", "raise")

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import logging
+from functools import cache
+
 from .errors import ConfigError
 from .model import DEPEND_ON_NPROC, Config, Time, made_for
 
 SECONDS_PER_DAY = 86400.0
+
+log = logging.getLogger(__name__)
 
 
 def resolve(config: Config) -> Config:
@@ -51,9 +56,25 @@ def layout_of(config: Config) -> tuple[int, int]:
 
 def fastest_executor() -> str:
     """The native step where it can be used, JAX alone elsewhere."""
+    from ..environment import has_gpu
     from ..kernels import native_missing
 
-    return "xla" if native_missing() else "native"
+    missing = native_missing()
+    if missing and not has_gpu():
+        say_missing(missing)
+    return "xla" if missing else "native"
+
+
+@cache
+def say_missing(what: str) -> None:
+    """Log, once and on rank 0 only, why a run is going to be slower than it could be."""
+    from ..environment import World, world
+    from ..kernels import REMEDY
+
+    if (world() or World()).rank == 0:
+        log.warning(
+            "computing with JAX alone, several times slower than the native step: %s; build it: %s", what, REMEDY
+        )
 
 
 def for_processes(config: Config, nproc: int) -> Config:

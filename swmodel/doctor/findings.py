@@ -128,11 +128,11 @@ def one_process() -> Iterator[Finding]:
 def native_step() -> Finding:
     """Whether the native step was built, and for what."""
     missing = native_missing()
-    if not missing:
-        try:
-            from ..kernels import _step
-        except ImportError as error:
-            missing = str(error)
     if missing:
         return Finding("native step", f"not used: {missing}", REMEDY)
-    return Finding("native step", f"float32 and float64, {_step.instructions}, by compiler {_step.compiler}")
+    from ..kernels import _step
+
+    found = f"float32 and float64, {_step.instructions}, by compiler {_step.compiler}"
+    if numbers(_step.jaxlib)[:2] != numbers(installed("jaxlib") or "")[:2]:
+        return Finding("native step", f"{found}, built for jaxlib {_step.jaxlib}", f"build it anew: {REMEDY}")
+    return Finding("native step", found)

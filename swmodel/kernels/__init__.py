@@ -14,6 +14,10 @@ def native_missing() -> str:
     """What keeps the native step from being used here; empty where nothing does."""
     if find_spec(f"{__name__}._step") is None:
         return "it was not compiled when swmodel was installed"
+    try:
+        from . import _step  # noqa: F401
+    except ImportError as error:  # built for another processor or Python
+        return str(error)
     if environment.has_gpu():
         return "JAX computes on a GPU here"
     return ""

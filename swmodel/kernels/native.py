@@ -146,7 +146,7 @@ def choose_levels(block, width: int, method, itemsize: int) -> int:
     """
     if isinstance(method, RungeKutta):
         return 1
-    ny, nx = block.y.size // block.layout[0], block.x.size // block.layout[1]
+    ny, nx = block.smallest
     groups = 2 if isinstance(method, Leapfrog) else len(method.weights)
     if 3 * groups * ny * nx * itemsize <= BEYOND_CACHE:
         return 1

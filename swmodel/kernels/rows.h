@@ -1,9 +1,9 @@
 // The equations, one row of cells at a time: the terms of dynamics.py, friction.py, vorticity_flux.py and timestep.py.
 //
 // A row is a pointer indexed by the column. Suffixes n, s, e, w: the value one place to the north, south, east, west.
-// Every cell is computed by the same expression wherever it lies, and products are never contracted with sums
-// (-ffp-contract=off), so vectorised and remaining columns, threads and layouts, and machines with and without wide
-// vectors all give the same bits.
+// Every cell is computed by the same expression wherever it lies. The compiler does not contract products with sums
+// (-ffp-contract=off); where they are to be fused, `fma` says so. So vectorised and remaining columns, threads and
+// layouts, and machines with vectors of any width that have fused multiply-adds, all give the same bits.
 #pragma once
 
 #include <algorithm>
@@ -67,8 +67,8 @@ struct Constants {
   T rdx, rdy, gravity, density, viscosity, biharmonic_viscosity, quadratic_drag, slip;
 };
 
-// Means of two and of four values. Halving is exact: a half may be taken before or after a product or a sum, with the same
-// bits, and is taken where there are fewest.
+// Means of two and of four values. Halving is exact: a half may be taken before or after a product or a sum, with the
+// same bits, and is taken where there are fewest.
 template <class T>
 inline T mean(T a, T b) {
   return T(0.5) * (a + b);
@@ -79,8 +79,8 @@ inline T mean(T a, T b, T c, T d) {
   return T(0.25) * ((a + b) + (c + d));
 }
 
-// a b + c rounded once, where the processor can. It is always written out: left to the compiler, the variants of a loop
-// could differ in the last bit.
+// a b + c, rounded once where the processor can. It is written out: left to the compiler, the variants of a loop could
+// differ in the last bit.
 template <class T>
 inline T fma(T a, T b, T c) {
 #if defined(__FMA__) || defined(__aarch64__)
@@ -90,7 +90,7 @@ inline T fma(T a, T b, T c) {
 #endif
 }
 
-// ---- masks -----------------------------------------------------------------------------------------------------------
+// ---- masks ----------------------------------------------------------------------------------------------------------
 
 // Masks and boundary conditions of a row, as in grid.py. M is const T* or Ones<T>.
 template <class M>
@@ -140,13 +140,14 @@ auto masks_of(const Place<T>& at) {
   }
 }
 
-// ---- fluxes of thickness, Bernoulli function, potential vorticity ------------------------------------------------------
+// ---- fluxes of thickness, Bernoulli function, potential vorticity ---------------------------------------------------
 
-// Of two neighbouring rows of the state, c and n, with powers of two taken out, which saves products and changes no bit:
+// Of two neighbouring rows of the state, c and n, with powers of two taken out, which saves products, changes no bit:
 //   U = 2 h^x u on east faces of n, m2 s-1
 //   V = 2 h^y v on north faces of c, m2 s-1
 //   P = 4 (g (h - H) + K) with K = ((u²)^x + (v²)^y) / 2, at centres of n, m2 s-2
-//   q = (f + zeta) / (8 h_q) at corners of c, m-1 s-1: zeta = s (d_x v - d_y u), h_q the mean of h over the wet cells around.
+//   q = (f + zeta) / (8 h_q) at corners of c, m-1 s-1: zeta = s (d_x v - d_y u), h_q the mean of h over the wet cells
+//       around; where there is none, q is finite and meets no flux
 template <class T>
 struct Derived {
   T *U, *V, *P, *q;
@@ -163,8 +164,8 @@ struct Copy {
 };
 
 template <class F, class M, bool Copies, class T>
-void derive(const Place<T>& at, Derived<T> out, const T* depth_n, const T* f_row, const Copy<T>& copy, const Constants<T>& k,
-            Lines<T> lines) {
+void derive(const Place<T>& at, Derived<T> out, const T* depth_n, const T* f_row, const Copy<T>& copy,
+            const Constants<T>& k, Lines<T> lines) {
   const auto [h, u, v] = std::tuple(at.h, at.u, at.v);
   const auto [m, slip_s, wet_n] = masks_of<M>(at);
   const F f = row_as<F>(f_row);
@@ -186,7 +187,7 @@ void derive(const Place<T>& at, Derived<T> out, const T* depth_n, const T* f_row
   }
 }
 
-// ---- flux of potential vorticity: QV on u faces, QU on v faces, m s-2 --------------------------------------------------
+// ---- flux of potential vorticity: QV on u faces, QU on v faces, m s-2 -----------------------------------------------
 
 // (q V^x)^y and (q U^y)^x. Reference: Sadourny (1975).
 struct Energy {
@@ -250,9 +251,10 @@ struct ArakawaLamb {
   }
 };
 
-// ---- friction -----------------------------------------------------------------------------------------------------------
+// ---- friction -------------------------------------------------------------------------------------------------------
 
-// L(u) = d_x d_x u + d_y (s d_y u) and L(v) = d_x (s d_x v) + d_y d_y v, added to d with the weights x = a / dx², y = a / dy².
+// L(u) = d_x d_x u + d_y (s d_y u) and L(v) = d_x (s d_x v) + d_y d_y v, added to d with the weights x = a / dx² and
+// y = a / dy².
 template <class T, class M>
 inline T add_laplacian_u(T d, Index i, Around<T> u, const Masks<M>& m, M slip_s, T x, T y) {
   d = fma(x, fma(T(-2), u.c[i], u.c[i + 1] + u.c[i - 1]), d);
@@ -275,7 +277,7 @@ void laplacian(T* Lu, T* Lv, Around<T> u, Around<T> v, Masks<M> m, M slip_s, con
   }
 }
 
-// ---- forcing ------------------------------------------------------------------------------------------------------------
+// ---- forcing --------------------------------------------------------------------------------------------------------
 
 // The tendencies of a row: m s-1, m s-2, m s-2.
 template <class T>
@@ -283,8 +285,8 @@ struct Tendency {
   T *h, *u, *v;
 };
 
-// Wind, bottom drag: du = (wind_x^x / rho - C |u| u) / h^x - r^x u, dv likewise, |u| with the other component averaged to
-// the face. Rows of what is not switched on are not read.
+// Wind, bottom drag: du = (wind_x^x / rho - C |u| u) / h^x - r^x u, dv likewise, |u| with the other component averaged
+// to the face. Rows of what is not switched on are not read.
 template <class T>
 struct Stresses {
   Around<T> wind_x, wind_y, linear_drag;
@@ -324,7 +326,8 @@ void stress(Tendency<T> d, const Place<T>& at, Stresses<T> rows, const Constants
 
 // Biharmonic friction: du -= nu4 L(L(u)), dv likewise.
 template <class T, class M>
-void biharmonic(Tendency<T> d, Around<T> Lu, Around<T> Lv, Masks<M> m, M slip_s, const Constants<T>& k, Lines<T> lines) {
+void biharmonic(Tendency<T> d, Around<T> Lu, Around<T> Lv, Masks<M> m, M slip_s, const Constants<T>& k,
+                Lines<T> lines) {
   const T x = -k.biharmonic_viscosity * k.rdx * k.rdx, y = -k.biharmonic_viscosity * k.rdy * k.rdy;
   FOR_COLUMNS(i, lines) {
     d.u[i] = add_laplacian_u(d.u[i], i, Lu, m, slip_s, x, y);
@@ -343,7 +346,7 @@ void sponge(Tendency<T> d, const T* rate_c, const T* rate_u, const T* rate_v, co
   }
 }
 
-// ---- time steppers: of one field, y its present value, F the tendency ----------------------------------------------------
+// ---- time steppers: of one field, y its present value, F the tendency -----------------------------------------------
 
 template <class T>
 struct Field {
@@ -417,20 +420,22 @@ struct RungeKutta {
   }
 };
 
-// ---- the step -------------------------------------------------------------------------------------------------------------
+// ---- the step -------------------------------------------------------------------------------------------------------
 
-// F_h = - d_x U - d_y V,  F_u = + QV - d_x P + nu L(u),  F_v = - QU - d_y P + nu L(v), each with the forcing; then step on.
+// F_h = - d_x U - d_y V,  F_u = + QV - d_x P + nu L(u),  F_v = - QU - d_y P + nu L(v), each with the forcing, on open
+// faces; then a step on. U and V come doubled, P fourfold, QV and QU right, from U, V and q as `derive` leaves them.
 template <class Flux, bool Viscous, bool Forced, class Step, class M, class T>
 void advance(const Place<T>& at, Tendency<T> forcing, const Field<T>* fields, const T* weights, const Constants<T>& k,
              Columns columns) {
-  const T half_rdx = T(0.5) * k.rdx, half_rdy = T(0.5) * k.rdy, quarter_rdx = T(0.25) * k.rdx, quarter_rdy = T(0.25) * k.rdy;
+  const T half_rdx = T(0.5) * k.rdx, half_rdy = T(0.5) * k.rdy;
+  const T quarter_rdx = T(0.25) * k.rdx, quarter_rdy = T(0.25) * k.rdy;
   const T nu_x = k.viscosity * k.rdx * k.rdx, nu_y = k.viscosity * k.rdy * k.rdy;
   const Constants<T> constants = k;
   const auto [h, u, v, U, V, P, q, masks, s, n] = at;
   const auto [m, slip_s, wet_n] = masks_of<M>(at);
   const Field<T> h_field = fields[0], u_field = fields[1], v_field = fields[2];
   const Step step(weights);
-  // What is going to be written is called for a few lines ahead: 6.6 ms a step instead of 7.2 at 3600 x 1800 in float32.
+  // What is going to be written is called for a few lines ahead: 6.6 ms a step, not 7.2, at 3600 x 1800 in float32.
   constexpr Index PART = 4 * Lines<T>::LENGTH;
   for (Columns part{columns.first, columns.first}; part.last < columns.last; part.first = part.last) {
     part.last = std::min(part.first + PART, columns.last);
@@ -448,7 +453,7 @@ void advance(const Place<T>& at, Tendency<T> forcing, const Field<T>* fields, co
         du += forcing.u[i];
         dv += forcing.v[i];
       }
-      // All is read before anything is written: arrays that lie a whole number of pages apart would wait for each other.
+      // All is read before anything is written: arrays a whole number of pages apart would wait for each other.
       const auto h_new = step(h_field, i, h.c[i], m.wet[i] * dh);
       const auto u_new = step(u_field, i, u.c[i], m.open_u[i] * du);
       const auto v_new = step(v_field, i, v.c[i], m.open_v[i] * dv);

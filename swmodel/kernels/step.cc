@@ -17,8 +17,8 @@ namespace swmodel {
 
 namespace ffi = xla::ffi;
 
-// Calls task(0) ... task(n - 1), each once, on the threads of the pool and on this one. This thread takes what the others
-// have not begun, so nothing waits for a pool that is busy with something else.
+// Calls task(0) ... task(n - 1), each once, on the threads of the pool and on this one. This thread takes what the
+// others have not begun, so nothing waits for a pool that is busy with something else.
 template <class Task>
 void in_parallel(ffi::ThreadPool& pool, Index n, const Task& task) {
   struct Progress {
@@ -175,5 +175,6 @@ PyMODINIT_FUNC PyInit__step() {
   if (step == nullptr || PyModule_AddObject(made, "step", step) < 0) return nullptr;
   if (PyModule_AddStringConstant(made, "instructions", INSTRUCTIONS) < 0) return nullptr;
   if (PyModule_AddStringConstant(made, "compiler", __VERSION__) < 0) return nullptr;
+  if (PyModule_AddStringConstant(made, "jaxlib", SWMODEL_JAXLIB) < 0) return nullptr;
   return made;
 }

@@ -28,15 +28,17 @@ struct Terms {
   bool forcing() const { return stress() || biharmonic_viscosity || sponge; }
 };
 
-// A static field with `margin` rows and columns around the block, and columns beyond them that loops over whole lines may
-// read; an axis of length one holds one value for all.
+// A static field with `margin` rows and columns around the block, and columns beyond them that loops over whole lines
+// may read; an axis of length one holds one value for all.
 template <class T>
 struct Static {
   static constexpr Index PADDING = 16;
   const T* data;
   Index rows, columns, margin;
   bool varies() const { return columns > 1; }
-  const T* row(Index r) const { return data + (rows > 1 ? (r + margin) * columns : 0) + (varies() ? margin + PADDING : 0); }
+  const T* row(Index r) const {
+    return data + (rows > 1 ? (r + margin) * columns : 0) + (varies() ? margin + PADDING : 0);
+  }
 };
 
 // What one call computes. `halo` = width times levels; fields [ny, nx]; strips as in native.py.
@@ -145,7 +147,8 @@ class Level {
 
   static constexpr Index ROWS_IN_USE = 24;  // at a time, about
 
-  static Index rows_needed(const Job<T>& job) { return job.width * (4 * (FIELDS + 6 + job.travelling - FIELDS) + 8) + 48; }
+  // At most: rings of 4 widths of what travels and of six masks, of 2 widths of U, V, P, q, and single rows.
+  static Index rows_needed(const Job<T>& job) { return job.width * (4 * (job.travelling + 6) + 8) + 48; }
 
   Level(const Job<T>& job, Workspace<T>& space, Index number, Index first, Columns columns)
       : job_(job), weights_(job.weights + number * job.weights_per_level), first_(first), columns_(columns),
@@ -168,7 +171,8 @@ class Level {
     if (terms.biharmonic_viscosity) Lu_ = {space, 4}, Lv_ = {space, 4};
     for (int m = 0; m < 6; ++m) {
       masks_[m] = Ring<T>(space, 4 * w);
-      for (Index r = 0; r < 4 * w; ++r) std::fill_n(masks_[m](r) + lines_.first - LINE, space.stride(), T(m < 5 ? 1 : 0));
+      const T of_water = m < 5 ? 1 : 0;
+      for (Index r = 0; r < 4 * w; ++r) std::fill_n(masks_[m](r) + lines_.first - LINE, space.stride(), of_water);
     }
     for (auto& row : land_) row.resize(lines_.number * LINE / BLOCK + 3);
   }
@@ -201,7 +205,8 @@ class Level {
       next = std::min(i + BLOCK, i < whole.first ? whole.first : copies ? whole.end() : lines_.end());
       const Index block = (i - lines_.first) / BLOCK;
       if (r > first_) {
-        deriving_[water(s, block)][copies](at_s, derived, depth_(r), job_.f.row(s), copy, job_.k, {i, (next - i) / LINE});
+        const Lines<T> lines{i, (next - i) / LINE};
+        deriving_[water(s, block)][copies](at_s, derived, depth_(r), job_.f.row(s), copy, job_.k, lines);
       } else if (copies) {
         FOR_COLUMNS(c, (Columns{i, next})) copy(c);
       }
@@ -244,7 +249,8 @@ class Level {
     }
   }
 
-  // Unpack the masks of row r and close its faces in the blocks where there is land; elsewhere the masks stay those of water.
+  // Unpack the masks of row r and close its faces in the blocks where there is land; elsewhere the masks stay those of
+  // water.
   void take_masks(Index r) {
     const std::uint8_t* code = job_.masks.row(r);
     std::vector<std::uint8_t>& land = land_[slot_of(r)];
@@ -321,7 +327,8 @@ class Level {
   template <class F>
   static std::array<Advancing, 2> with_flux(const Job<T>& job) {
     switch (job.stepper) {
-      case Stepper::multistep: return job.past == 1 ? with_step<F, Multistep<1, T>>(job) : with_step<F, Multistep<2, T>>(job);
+      case Stepper::multistep:
+        return job.past == 1 ? with_step<F, Multistep<1, T>>(job) : with_step<F, Multistep<2, T>>(job);
       case Stepper::leapfrog: return with_step<F, Leapfrog<T>>(job);
       default:
         switch (job.past) {
@@ -343,12 +350,15 @@ class Level {
     });
   }
 };
-// Old rows that lie outside a block of rows: those of the neighbours in the halo, and of other threads, saved before any
-// thread begins. Each is padded with the halo's columns and indexed by the column.
+
+// Old rows that lie outside a block of rows: those of the neighbours in the halo, and of other threads, saved before
+// any thread begins. Each is padded with the halo's columns and indexed by the column.
 template <class T>
 class Outside {
  public:
   Outside(const Job<T>& job, Index j0, Index j1) : job_(job), j0_(j0), j1_(j1), columns_(job.nx + 2 * job.halo) {
+    const Index first = std::max<Index>(j0 - job.halo, 0), last = std::min(j1 + job.halo, job.ny);
+    saved_.reserve((j0 - first + last - j1) * job.travelling * columns_);
     for (Index r = j0 - job.halo; r < j0; ++r) save(r);
     for (Index r = j1; r < j1 + job.halo; ++r) save(r);
   }
@@ -428,9 +438,9 @@ class Sweep {
     }
   }
 
-  // Bring row r in, where the first level wants it: the halo, and what the stepper remembers if it travels, at once; the
-  // rest of the state by `copy` in the columns that are returned. The tile to the west has overwritten the last columns
-  // before this one, and left the old values behind; so does this tile.
+  // Bring row r in, where the first level wants it: the halo, and what the stepper remembers if it travels, at once;
+  // the rest of the state by `copy` in the columns that are returned. The tile to the west has overwritten the last
+  // columns before this one, and left the old values behind; so does this tile.
   Columns load(const Level<T>& level, Copy<T>& copy, Index r, Columns tile, Index number) {
     const Index e = job_.halo, nx = job_.nx;
     Columns columns{tile.first - e, tile.last + e};

@@ -79,6 +79,23 @@ def test_thin_and_odd_domains_agree_with_the_reference(size):
     assert difference(configuration(*size, grid__periodic_y=True)) < 1e-12
 
 
+@pytest.mark.parametrize(
+    ("size", "levels"),
+    [((1, 41), 1), ((41, 1), 1), ((2, 37), 2), ((37, 3), 3), ((5, 53), 4), ((53, 5), 4), ((19, 17), 4)],
+)
+@pytest.mark.parametrize("tile", [1, 3, 0])
+def test_thin_and_odd_domains_are_the_same_in_any_tiles_and_sweeps(size, levels, tile):
+    install(*size)
+    config = configuration(*size, grid__periodic_y=True, physics__slip="no")
+    once, other = after(config, 7, threads=1, tile=10**6, levels=1), after(config, 7, tile=tile, levels=levels)
+    assert all(a.tobytes() == b.tobytes() for a, b in zip(once[:3], other[:3], strict=True))
+
+
+def test_sweeps_that_reach_beyond_the_next_block_are_refused():
+    with pytest.raises(ValueError, match="4 steps in a sweep need 8 rows and columns"):
+        build(configuration(7, 11, physics__biharmonic_viscosity=1e8), levels=4)
+
+
 @pytest.mark.parametrize("beta", [0.0, 2e-11])
 def test_fields_that_do_not_vary_along_rows_agree_with_the_reference(beta):
     for name in ("depth", "mask", "wind_x", "wind_y", "linear_drag"):
@@ -116,10 +133,12 @@ def test_threads_tiles_and_calls_do_not_change_a_bit(flux, stepper, land, dtype)
 def test_no_full_array_is_copied(stepper, levels):
     install(64, 96)
     model, carry = build(configuration(64, 96, time__stepper=stepper), levels=levels)
-    program = model._loop.lower(carry, model.static, model.dt, jnp.int32(1)).compile().as_text()
+    compiled = model._loop.lower(carry, model.static, model.dt, jnp.int32(1)).compile()
+    program = compiled.as_text()
     copies = re.findall(r"= f64\[64,96\]\S* copy(?:-start)?\(", program)
     assert not copies
     assert "custom-call" in program
+    assert compiled.memory_analysis().alias_size_in_bytes == sum(x.nbytes for x in jax.tree.leaves(carry))
 
 
 @pytest.mark.parametrize("stepper", ["ab2", "ab3", "leapfrog"])
