@@ -24,12 +24,12 @@ from .extremes import Extremes
 from .grid import as_patches
 from .output import Output
 from .restart.folder import candidates
+from .run_folder import BLOWUP
 from .stability import largest_dt
 from .state import PROGNOSTIC, VARIABLES, State
 
 log = logging.getLogger(__name__)
 
-BLOWUP = "blowup.nc"
 #: Growth of energy that is left to discretisation and round-off. An instability is past it within tens of steps.
 RUNAWAY = 10.0
 #: Sea level over depth whose energy counts as none: round-off of a state of rest is far below.

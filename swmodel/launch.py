@@ -120,14 +120,15 @@ class Ranks:
         ranks: {(process id, machine): rank} of those that have said so.
         culprit: which rank ended first, and how; empty if none did.
         failure: why a rank says that all end, a dict of `failed` (words for the user) and `exit_code`.
-        signal: the name of the signal that the user sent; empty if there was none.
+        signal: the last signal that the user sent; None if there was none.
     """
 
     def __init__(self, line, nproc, lock=None):
         self.process = start(line, nproc, subprocess.PIPE, pass_fds=[lock.fileno()] if lock else [])
+        self.nproc = nproc
         self.ranks = {}
         self.dead = "a rank"
-        self.culprit = self.signal = ""
+        self.culprit, self.signal = "", None
         self.failure = {}
 
     @contextlib.contextmanager
@@ -135,12 +136,12 @@ class Ranks:
         """Pass SIGINT and SIGTERM on to the ranks; the second one kills everything."""
 
         def forward(number, frame):
-            if self.signal:
+            first, self.signal = self.signal is None, signal.Signals(number)
+            if first:
+                self.send_if_ready()
+            else:
                 self.send(signal.SIGKILL)
                 kill(self.process)
-            else:
-                self.signal = signal.Signals(number).name
-                self.send(number)
 
         before = {number: signal.signal(number, forward) for number in (signal.SIGINT, signal.SIGTERM)}
         try:
@@ -149,10 +150,15 @@ class Ranks:
             for number, handler in before.items():
                 signal.signal(number, handler)
 
+    def send_if_ready(self):
+        """Send on what the user has sent once all ranks have said that they are there: before, it would be lost."""
+        if self.signal is not None and len(self.ranks) == self.nproc:
+            self.send(self.signal)
+
     def send(self, number):
         """Send a signal to the ranks: straight to those on this machine, since mpiexec may end them instead."""
         here = socket.gethostname()
-        if not self.ranks or any(host != here for _, host in self.ranks):
+        if any(host != here for _, host in list(self.ranks)):
             self.process.send_signal(number)
         for pid, host in list(self.ranks):
             if host == here:
@@ -169,6 +175,7 @@ class Ranks:
                     print(line, end="", file=target, flush=True)
             elif "pid" in message:
                 self.ranks[str(message["pid"]), message["host"]] = message["rank"]
+                self.send_if_ready()
             elif "failed" in message:
                 self.failure = self.failure or message
             elif "exit_code" in message:
@@ -200,7 +207,7 @@ def judge(directory, ranks: Ranks) -> int:
     if ranks.failure:
         cause, code = ranks.failure["failed"].removeprefix("Error: "), ranks.failure["exit_code"]
     elif ranks.signal and not ended(directory):
-        cause, state, code = f"ended at once by a second {ranks.signal}", "stopped", STOPPED
+        cause, state, code = f"ended at once by a second {ranks.signal.name}", "stopped", STOPPED
     elif not ended(directory) and not cause:
         cause = f"mpiexec ended with exit code {ranks.process.returncode}"
     status = finish(directory, state, code, cause)

@@ -15,6 +15,7 @@ CONFIG = "config.toml"
 OUTPUT = "output.nc"
 DIAGNOSTICS = "diagnostics.nc"
 RESTARTS = "restart"
+BLOWUP = "blowup.nc"
 FILES = (CONFIG, OUTPUT, DIAGNOSTICS, STATUS)
 
 
@@ -40,7 +41,8 @@ def refuse(directory: Path, force: bool):
     if directory.is_dir() and any(path.name != lock.NAME for path in directory.iterdir()) and not force:
         state = read_status(directory).get("state")
         what = f"holds a run ({state})" if state else "exists and is not empty"
-        raise UsageError(f"{directory} {what}; give --force to replace it or another folder with --output")
+        go_on = f", or go on with it by `swmodel resume {directory}`" if (directory / CONFIG).is_file() else ""
+        raise UsageError(f"{directory} {what}; give --force to replace it or another folder with --output{go_on}")
     parent = next(path for path in (directory, *directory.absolute().parents) if path.exists())
     if not parent.is_dir() or not os.access(parent, os.W_OK | os.X_OK):
         raise FilesError(f"{directory} cannot be written: no permission in {parent}")
@@ -55,7 +57,7 @@ def prepare(directory):
     directory = Path(directory)
     try:
         directory.mkdir(parents=True, exist_ok=True)
-        for name in FILES:
+        for name in (*FILES, BLOWUP):
             (directory / name).unlink(missing_ok=True)
         if (directory / RESTARTS).is_dir():
             shutil.rmtree(directory / RESTARTS)
@@ -64,13 +66,14 @@ def prepare(directory):
 
 
 def reopen(directory):
-    """Take away how the run in the folder ended: it goes on.
+    """Take away how the run in the folder ended, also the state of a blow-up: it goes on.
 
     Raises:
         FilesError: the folder cannot be written.
     """
     try:
-        (Path(directory) / STATUS).unlink(missing_ok=True)
+        for name in (STATUS, BLOWUP):
+            (Path(directory) / name).unlink(missing_ok=True)
     except OSError as error:
         raise FilesError(f"{directory} cannot be written: {error.strerror}") from error
 

@@ -4,6 +4,7 @@ import io
 import json
 import os
 import signal
+import socket
 import sys
 import threading
 
@@ -148,6 +149,11 @@ def test_a_signal_is_passed_on(tmp_path, number):
         "import signal",
         f"signal.signal({int(number)}, lambda *_: (open(folder + '/heard', 'w').close(), sys.exit()))",
         f"print({sent({'step': 1})!r}, flush=True)",
+        "time.sleep(0.5)",  # the signal comes before the ranks have said that they are there, and waits for that
+        *(
+            f"print({sent({'rank': rank, 'pid': 'PID', 'host': host})!r}.replace('PID', str(os.getpid())), flush=True)"
+            for rank, host in enumerate((socket.gethostname(), "elsewhere"))
+        ),
         "time.sleep(60)",
         report=lambda event: signal.raise_signal(number),
     )
