@@ -39,7 +39,7 @@ LAYER = {name: number for number, names in enumerate(LAYERS) for name in names.s
 DOORS = {
     "jax": (
         "executors kernels.native kernels.derivative health simulation means dynamics friction timestep transport "
-        "doctor bench.stepping bench.exchange bench.device"
+        "doctor cli.ranks bench.stepping bench.exchange bench.device"
     ),
     "mpi4jax": "transport.mpi doctor.exchange bench.traffic cli.ranks",
     "mpi4py": "transport.mpi doctor.exchange cli.ranks bench.device",
