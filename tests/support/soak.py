@@ -90,12 +90,12 @@ def cycle(folder, chance: random.Random) -> str:
     run = folder / "run"
     begin = reached(run)
     line = ["resume", "run", *TWO[:-2]] if begin else [*CASE, *RECORDS, *RESTARTS, *TWO, "--days", "10000", "--force"]
-    name, early = chance.choice(list(STRIKES)), chance.random() < ANY_MOMENT
+    name, early = chance.choice(list(STRIKES)), chance.random() < ANY_MOMENT and begin > 0
     strike, codes = STRIKES[name]
     environ = os.environ | {TAG: str(folder)}
     with ending(folder), (folder / "err.txt").open("w+") as err:
         process = subprocess.Popen([*PROGRAM, *line], cwd=folder, env=environ, stderr=err, stdout=err)
-        deadline = time.monotonic() + 90
+        deadline = time.monotonic() + 300
         while not early and reached(run) <= begin:
             assert process.poll() is None, f"ended by itself: {_text(err)}"
             assert time.monotonic() < deadline, "no progress"
