@@ -3,13 +3,15 @@
 Each cycle resumes the run and ends it by force or by request. Most wait for a new restart file first and then for a
 random time, so that every cycle makes progress; a few strike at any moment since the start of the program. In the end
 the run is resumed once more, to a step that it has not reached, and output.nc, diagnostics.nc and the last restart file
-are compared bit for bit with those of a run of that length that nothing has disturbed.
+are compared bit for bit with those of a run of that length that nothing has disturbed, and that writes a restart at its
+end only.
 """
 
 import argparse
 import contextlib
 import os
 import random
+import shutil
 import signal
 import subprocess
 import tempfile
@@ -23,7 +25,8 @@ from .long_run import TAG, processes_of, ranks_of
 from .restarts import assert_same_run
 
 RESTART_STEPS = 200
-CASE = ["run", "jet", *SMALL, "-s", "time.stepper=ab3", "-s", f"restart.every_steps={RESTART_STEPS}"]
+CASE = ["run", "jet", *SMALL, "-s", "time.stepper=ab3"]
+RESTARTS = ["-s", f"restart.every_steps={RESTART_STEPS}"]
 RECORDS = ["-s", "output.every_steps=300", "-s", "output.means=eta", "-s", "output.diagnostics_every_steps=80"]
 TWO = ["--nproc", "2", "--quiet", "-o", "run"]
 
@@ -64,6 +67,15 @@ def _send(pid, number):
             os.kill(pid, number)
 
 
+@contextlib.contextmanager
+def ending(folder):
+    """Leave no process of the run behind, whatever ends this one."""
+    try:
+        yield
+    finally:
+        strike_all(None, folder)
+
+
 def reached(run) -> int:
     """The step of the newest restart file; 0 if there is none."""
     return max(map(step_of, candidates(run)), default=0)
@@ -77,13 +89,13 @@ def cycle(folder, chance: random.Random) -> str:
     """
     run = folder / "run"
     begin = reached(run)
-    line = ["resume", "run", *TWO[:-2]] if begin else [*CASE, *RECORDS, *TWO, "--days", "10000", "--force"]
-    name, early = chance.choice(list(STRIKES)), chance.random() < ANY_MOMENT
+    line = ["resume", "run", *TWO[:-2]] if begin else [*CASE, *RECORDS, *RESTARTS, *TWO, "--days", "10000", "--force"]
+    name, early = chance.choice(list(STRIKES)), chance.random() < ANY_MOMENT and begin > 0
     strike, codes = STRIKES[name]
     environ = os.environ | {TAG: str(folder)}
-    with (folder / "err.txt").open("w+") as err:
+    with ending(folder), (folder / "err.txt").open("w+") as err:
         process = subprocess.Popen([*PROGRAM, *line], cwd=folder, env=environ, stderr=err, stdout=err)
-        deadline = time.monotonic() + 90
+        deadline = time.monotonic() + 300
         while not early and reached(run) <= begin:
             assert process.poll() is None, f"ended by itself: {_text(err)}"
             assert time.monotonic() < deadline, "no progress"
@@ -132,9 +144,10 @@ def main():
     parser.add_argument("--seed", type=int, default=random.randrange(10**6))
     arguments = parser.parse_args()
     begin = time.monotonic()
-    print(f"seed {arguments.seed}")
-    with tempfile.TemporaryDirectory(prefix="swmodel-soak-") as folder:
-        steps = soak(Path(folder), arguments.cycles, arguments.seed, lambda text: print(text, flush=True))
+    folder = Path(tempfile.mkdtemp(prefix="swmodel-soak-"))
+    print(f"seed {arguments.seed}, in {folder}, which stays if something is wrong", flush=True)
+    steps = soak(folder, arguments.cycles, arguments.seed, lambda text: print(text, flush=True))
+    shutil.rmtree(folder)
     minutes = (time.monotonic() - begin) / 60
     print(f"The same bits after {steps} steps and {arguments.cycles} cycles; {minutes:.1f} minutes")
 
