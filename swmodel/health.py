@@ -176,7 +176,7 @@ class Health:
             f"the solution blew up by step {simulation.step} (day {simulation.time / 86400:.3f}): "
             f"{why}{name} is {value:.6g} {VARIABLES[name].units} at row {row}, column {column}; "
             f"CFL {self.cfl():.3g} at step {self.step}; "
-            f"try a smaller time step (time.dt = {suggested:.4g} s) or more friction{self.remains()}"
+            f"start anew with a smaller time step (time.dt = {suggested:.4g} s) or more friction{self.remains()}"
         )
 
     def remains(self) -> str:
