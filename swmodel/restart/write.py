@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shutil
 from collections.abc import Iterator
@@ -90,12 +91,13 @@ class _Writer:
         self.digests = {name: digest() for name in contents.fields}
 
     def attempt(self, action, *arguments) -> Exception | None:
-        """Do it; the error, after which nothing is left of the file, if it cannot be done."""
+        """Do it; the error, after which nothing is left of the file if that is allowed, if it cannot be done."""
         try:
             action(*arguments)
         except Exception as error:
-            self.close()
-            self.temporary.unlink(missing_ok=True)
+            with contextlib.suppress(OSError):  # what has been refused once may be refused again
+                self.close()
+                self.temporary.unlink(missing_ok=True)
             if not isinstance(error, (OSError, RuntimeError)):
                 return error
             reason = getattr(error, "strerror", None) or error

@@ -1,6 +1,5 @@
 """A restart is invisible: in the state, in the files of the run, on the command line."""
 
-import shutil
 import signal
 
 import jax
@@ -9,7 +8,7 @@ import numpy as np
 import pytest
 import xarray
 from click.testing import CliRunner
-from support.restarts import assert_same_run, config, data, flip, make_halfway, resumed, simulation
+from support.restarts import assert_same_run, config, data, flip, resumed, simulation
 
 import swmodel
 from swmodel.cli import main
@@ -25,18 +24,6 @@ def undisturbed(tmp_path_factory):
     directory = tmp_path_factory.mktemp("runs") / "undisturbed"
     simulation().run(directory)
     return directory
-
-
-@pytest.fixture(scope="module")
-def halfway(tmp_path_factory):
-    """A run of 7 steps with restart files at 5 and 7."""
-    return make_halfway(tmp_path_factory.mktemp("runs") / "halfway")
-
-
-@pytest.fixture
-def run_folder(halfway, tmp_path):
-    """A copy of it."""
-    return shutil.copytree(halfway, tmp_path / "run")
 
 
 @pytest.mark.parametrize("executor", ["native", "xla", "reference"])

@@ -5,29 +5,18 @@ import resource
 import shutil
 import subprocess
 import sys
+from pathlib import Path
 
 import h5py
 import pytest
 from conftest import ROOT
 from support.ranks import run_ranks
-from support.restarts import assert_same_data, config, flip, make_halfway, resumed, simulation
+from support.restarts import assert_same_data, config, flip, resumed, simulation
 
 from swmodel.config import ConfigError
 from swmodel.errors import FilesError
 from swmodel.restart import folder, write
 from swmodel.restart.read import read
-
-
-@pytest.fixture(scope="module")
-def halfway(tmp_path_factory):
-    """A run of 7 steps with restart files at 5 and 7."""
-    return make_halfway(tmp_path_factory.mktemp("runs") / "halfway")
-
-
-@pytest.fixture
-def run_folder(halfway, tmp_path):
-    """A copy of it."""
-    return shutil.copytree(halfway, tmp_path / "run")
 
 
 @pytest.mark.parametrize("name", ["h", "v", "u_memory1", "eta_mean"])
@@ -253,3 +242,14 @@ def test_a_failure_on_rank_0_is_one_on_all_ranks(halfway, tmp_path, monkeypatch)
     words = run_ranks(work, (2, 2), 9, 14)
     assert len(set(words)) == 1
     assert list(tmp_path.iterdir()) == []
+
+
+def test_what_cannot_even_be_cleared_away_is_refused_with_its_first_cause(monkeypatch, tmp_path):
+    def refuse(*arguments, **options):
+        raise PermissionError(13, "Permission denied")
+
+    model = simulation()
+    monkeypatch.setattr(write, "image", refuse)
+    monkeypatch.setattr(Path, "unlink", refuse)
+    with pytest.raises(FilesError, match=r"restart file \S+ cannot be written: Permission denied; \d+ bytes free"):
+        model.write_restart(tmp_path / "restart.nc")
