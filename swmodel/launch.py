@@ -19,7 +19,7 @@ import threading
 from pathlib import Path
 
 from . import environment, progress
-from .errors import INTERNAL, STOPPED, SetupError
+from .errors import INTERNAL, STOPPED, NumericalError, SetupError
 from .restart.folder import candidates
 from .status import ended, finish
 
@@ -201,7 +201,8 @@ class Ranks:
 def judge(directory, ranks: Ranks) -> int:
     """The exit code of the run; says why if the ranks have not. Writes the end into status.json if they did not.
 
-    After a signal that they did not live to follow the state is `stopped`.
+    After a signal that they did not live to follow the state is `stopped`. Ranks say themselves that the solution blew
+    up and that they stopped early; a bug of theirs is in the traceback, and only the rank is named here.
     """
     cause, state, code = ranks.culprit, "failed", INTERNAL
     if ranks.failure:
@@ -211,6 +212,8 @@ def judge(directory, ranks: Ranks) -> int:
     elif not ended(directory) and not cause:
         cause = f"mpiexec ended with exit code {ranks.process.returncode}"
     status = finish(directory, state, code, cause)
+    if status["exit_code"] not in (0, INTERNAL, STOPPED, NumericalError.exit_code):
+        cause = status["message"]
     if status["exit_code"] and cause:
         print(f"Error: {cause}{last_restart(directory)}", file=sys.stderr)
     return status["exit_code"]

@@ -161,7 +161,10 @@ def record(error, directory):
 
 
 def end_all(error, comm, directory) -> int:
-    """Say what went wrong on this rank and end all ranks; the exit code, for an error that all ranks have together."""
+    """End all ranks for what went wrong on this one; the exit code, for an error that all ranks have together.
+
+    The launcher says what status.json gives as the reason: a last line of a rank that ends all may be lost on its way.
+    """
     from .. import progress
     from .tell import tell
 
@@ -179,7 +182,7 @@ def end_all(error, comm, directory) -> int:
     if code == INTERNAL:
         sys.stderr.write("".join(f"[rank {rank}] {line}" for line in traceback.format_exc().splitlines(True)))
         sys.stderr.flush()
-    else:
+    elif progress.LAUNCHER not in os.environ:
         tell(error)
     comm.Abort(code)
     return code
