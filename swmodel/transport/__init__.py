@@ -1,7 +1,8 @@
 """How blocks talk to each other: the only door to other processes.
 
-A transport has `block`, `rank`, `size`, `name`; `shift` for the halos inside jitted programs; and for use between them,
-by all ranks in the same order from the main thread, `gather_rows`, `reduce`, `broadcast`, `any`, `barrier`.
+A transport has `block`, `rank`, `size`, `name`; `shift`, for halos, and `sum` for use inside jitted programs, linear to
+all of JAX's transformations; and for use between them, by all ranks in the same order from the main thread,
+`gather_rows`, `reduce`, `broadcast`, `any`, `barrier`.
 """
 
 from __future__ import annotations

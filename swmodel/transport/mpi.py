@@ -1,64 +1,20 @@
-"""Blocks on MPI processes: halos by token-ordered mpi4jax sendrecv inside jitted programs, the rest by mpi4py.
-
-mpi4jax's own sendrecv has no forward-mode derivative and cannot be checkpointed. The shift of a slab round a ring is
-linear, so it is a primitive of its own here, with every rule that JAX's transformations ask for: its derivative is the
-shift of the tangent, its transpose the shift the other way.
-"""
+"""Blocks on MPI processes: halos by token-ordered mpi4jax sendrecv inside jitted programs, the rest by mpi4py."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from functools import partial
 
 import jax
-import mpi4jax
 import numpy as np
-from jax.extend.core import Primitive
-from jax.interpreters import ad, batching, mlir, xla
-from mpi4jax._src.utils import ordered_effect
 from mpi4py import MPI
 
 from ..decomposition import Block
+from .messages import sendrecv_p, sum_p
 
-#: One communicator for mpi4jax inside jitted programs, another for mpi4py between them.
-DEVICE_COMM = MPI.COMM_WORLD.Clone()
+#: For mpi4py between jitted programs; those have a communicator of their own.
 HOST_COMM = MPI.COMM_WORLD.Clone()
 
 OPERATIONS = {"sum": MPI.SUM, "max": MPI.MAX, "min": MPI.MIN}
-TAG = 7
-
-sendrecv_p = Primitive("halo_sendrecv")
-
-
-def _sendrecv(slab, *, source: int, dest: int):
-    return mpi4jax.sendrecv(slab, slab, source=source, dest=dest, sendtag=TAG, recvtag=TAG, comm=DEVICE_COMM)
-
-
-def _abstract(slab, *, source, dest):
-    return slab, {ordered_effect}
-
-
-def _jvp(primals, tangents, *, source, dest):
-    (slab,), (tangent,) = primals, tangents
-    out = sendrecv_p.bind(slab, source=source, dest=dest)
-    return out, sendrecv_p.bind(ad.instantiate_zeros(tangent), source=source, dest=dest)
-
-
-def _transpose(cotangent, slab, *, source, dest):
-    # Zeros are sent too: the neighbour waits for this message whether or not its contents matter here.
-    return [sendrecv_p.bind(ad.instantiate_zeros(cotangent), source=dest, dest=source)]
-
-
-def _batch(slabs, axes, *, source, dest):
-    return sendrecv_p.bind(slabs[0], source=source, dest=dest), axes[0]
-
-
-sendrecv_p.def_impl(partial(xla.apply_primitive, sendrecv_p))
-sendrecv_p.def_effectful_abstract_eval(_abstract)
-mlir.register_lowering(sendrecv_p, mlir.lower_fun(_sendrecv, multiple_results=False))
-ad.primitive_jvps[sendrecv_p] = _jvp
-ad.primitive_transposes[sendrecv_p] = _transpose
-batching.primitive_batchers[sendrecv_p] = _batch
 
 
 @dataclass(frozen=True)
@@ -79,6 +35,10 @@ class Mpi:
             return slab
         source, dest = self.block.neighbour(axis, -step), self.block.neighbour(axis, step)
         return sendrecv_p.bind(slab, source=source, dest=dest)
+
+    def sum(self, array):
+        """The array summed over all blocks, inside jitted programs; the same on all of them."""
+        return array if self.size == 1 else sum_p.bind(array)
 
     def gather_rows(self, local: np.ndarray, first: int, last: int) -> np.ndarray | None:
         """Rows first to last of the whole field on rank 0, None elsewhere. `local` holds this rank's block."""

@@ -41,8 +41,8 @@ DOORS = {
         "executors kernels.native kernels.derivative health simulation means dynamics friction timestep transport "
         "doctor cli.ranks bench.stepping bench.exchange bench.device"
     ),
-    "mpi4jax": "transport.mpi doctor.exchange bench.traffic cli.ranks",
-    "mpi4py": "transport.mpi doctor.exchange cli.ranks bench.device",
+    "mpi4jax": "transport.messages doctor.exchange bench.traffic cli.ranks",
+    "mpi4py": "transport.mpi transport.messages doctor.exchange cli.ranks bench.device",
     "netCDF4": "netcdf_input output restart plotting info",
     "matplotlib": "plotting bench.figures",
     "cmocean": "plotting",

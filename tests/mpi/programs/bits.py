@@ -15,7 +15,7 @@ from swmodel.decomposition import block
 from swmodel.executors import EXECUTORS
 from swmodel.grid import build_grid, build_params, build_state
 from swmodel.reference import Reference
-from swmodel.transport import mpi
+from swmodel.transport import messages, mpi
 
 jax.config.update("jax_enable_x64", True)
 EXECUTOR = sys.argv[1]
@@ -94,7 +94,7 @@ for phase in PHASES:
     group = MPI.COMM_WORLD.Split(mine, rank)
     if mine < len(phase):
         layout = phase[mine]
-        mpi.DEVICE_COMM, mpi.HOST_COMM = group, group.Clone()
+        messages.DEVICE_COMM, mpi.HOST_COMM = group, group.Clone()
         for number, (name, options) in enumerate(VARIANTS.items()):
             for dtype in dtypes(number, layout):
                 config = configuration(NY, NX, run__dtype=dtype, run__nproc=layout[0] * layout[1], **options)

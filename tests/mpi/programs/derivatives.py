@@ -46,6 +46,17 @@ def local_loss(state):
     return sum(jnp.vdot(w, x * x) for w, x in zip(weights(1), final(state), strict=True))
 
 
+def square_of_sum(state):
+    """A number that all processes have and that is no sum over blocks; its gradient is for the one of rank 0."""
+    total = transport.sum(jnp.stack([jnp.vdot(w, x) for w, x in zip(weights(3), final(state), strict=True)]))
+    return jnp.vdot(total, total)
+
+
+def gradient_of_square(state):
+    """The gradient of `square_of_sum`."""
+    return jax.vjp(square_of_sum, state)[1](jnp.asarray(transport.rank == 0, float))[0]
+
+
 def numbers(fields):
     """Projections of fields on random weights, summed over blocks."""
     return [float(transport.reduce(np.asarray(jnp.vdot(w, x)), "sum")) for w, x in zip(weights(2), fields, strict=True)]
@@ -60,6 +71,12 @@ results = {
     "grad": numbers(jax.jit(gradient)(state)),
     "jvp": numbers(jax.jit(lambda x, d: jax.jvp(final, (x,), (d,))[1])(state, direction)),
     "hessian-vector": numbers(jax.jit(lambda x, d: jax.jvp(gradient, (x,), (d,))[1])(state, direction)),
+    "sum": float(jax.jit(square_of_sum)(state)),
+    "grad of sum": numbers(jax.jit(gradient_of_square)(state)),
+    "jvp of sum": float(jax.jit(lambda x, d: jax.jvp(square_of_sum, (x,), (d,))[1])(state, direction)),
+    "hessian-vector of sum": numbers(
+        jax.jit(lambda x, d: jax.jvp(gradient_of_square, (x,), (d,))[1])(state, direction)
+    ),
     "vmap": numbers(jax.tree.map(lambda x: x[1], jax.jit(jax.vmap(final))(many))),
     "vmap of grad": numbers(jax.tree.map(lambda x: x[1], jax.jit(jax.vmap(gradient))(many))),
 }
