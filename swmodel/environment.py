@@ -120,6 +120,21 @@ def peak_memory() -> int:
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit
 
 
+def resident_memory() -> int:
+    """Memory that this process holds now, bytes; where the system does not tell, the most it has held."""
+    pages = Path("/proc/self/statm")
+    return int(pages.read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE") if pages.exists() else peak_memory()
+
+
+def free_memory() -> int:
+    """Memory of this machine that can be had now, bytes; where the system does not tell, all of it."""
+    meminfo = Path("/proc/meminfo")
+    if meminfo.is_file():
+        lines = dict(line.split(":", 1) for line in meminfo.read_text().splitlines())
+        return int(lines["MemAvailable"].split()[0]) * 1024
+    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+
+
 def has_gpu() -> bool:
     """Whether there is a GPU and a JAX that could use it."""
     plugins = ("jax_cuda12_plugin", "jax_cuda13_plugin", "jax_rocm60_plugin", "jax_rocm7_plugin")

@@ -16,6 +16,10 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
+import numpy as np
+
+from .neighbours import difference, mean
+
 
 @dataclass(frozen=True)
 class Patch:
@@ -123,23 +127,21 @@ def south(a: Patch) -> Patch:
     return a.moved(1, 0)
 
 
-def _mean(a: Patch, neighbour) -> Patch:
-    return 0.5 * (a + neighbour(a))
+def _land(a: Patch, operation, axis: int, side: int) -> Patch:
+    """`operation` of neighbours along an axis, assigned to the first (side 0) or the second (side 1) of them."""
+    values, start = a.values, list(a.start)
+    if values.shape[axis - 2] == 1:
+        both = (2, 1) if axis == 0 else (1, 2)
+        return Patch(operation(values * np.ones(both, values.dtype), axis - 2), a.start)
+    start[axis] += side
+    return Patch(operation(values, axis - 2), tuple(start))
 
 
-def _difference_forward(a: Patch, neighbour) -> Patch:
-    return neighbour(a) - a
-
-
-def _difference_backward(a: Patch, neighbour) -> Patch:
-    return a - neighbour(a)
-
-
-mx_f = partial(_mean, neighbour=east)
-mx_c = partial(_mean, neighbour=west)
-my_f = partial(_mean, neighbour=north)
-my_c = partial(_mean, neighbour=south)
-dx_f = partial(_difference_forward, neighbour=east)
-dx_c = partial(_difference_backward, neighbour=west)
-dy_f = partial(_difference_forward, neighbour=north)
-dy_c = partial(_difference_backward, neighbour=south)
+mx_f = partial(_land, operation=mean, axis=1, side=0)
+mx_c = partial(_land, operation=mean, axis=1, side=1)
+my_f = partial(_land, operation=mean, axis=0, side=0)
+my_c = partial(_land, operation=mean, axis=0, side=1)
+dx_f = partial(_land, operation=difference, axis=1, side=0)
+dx_c = partial(_land, operation=difference, axis=1, side=1)
+dy_f = partial(_land, operation=difference, axis=0, side=0)
+dy_c = partial(_land, operation=difference, axis=0, side=1)

@@ -9,21 +9,19 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from .config import for_processes, from_toml, load, resolve
-from .decomposition import parse_layout
+from .config import for_processes, from_toml
 from .diagnostics import DERIVED, diagnose
+from .domain import domain
 from .environment import world
 from .executors import EXECUTORS
-from .grid import as_patches, build_grid, build_params, build_state
+from .grid import as_patches, build_state
 from .means import Means
 from .operators import Patch
 from .restart.folder import choose
 from .restart.read import read
 from .restart.restarts import write_restart
 from .run import run
-from .scheme import scheme_of
 from .state import State
-from .transport import connect
 from .transport.halo import pad
 
 
@@ -51,21 +49,11 @@ class Simulation:
 
     def __init__(self, config, restart=None):
         self.begun = time.perf_counter()
-        config = load(config) if isinstance(config, str) else config
-        place = world()
-        if place is not None and place.size > 1:
-            config = for_processes(config, place.size)
-        self.config = config = resolve(config)
-        if config.run.dtype == "float64":
-            jax.config.update("jax_enable_x64", True)
-        self.scheme = scheme_of(config)
-        shape, dtype = (config.grid.ny, config.grid.nx), np.dtype(config.run.dtype)
-        layout = parse_layout(config.run.layout, config.run.nproc, *shape, self.scheme.width)
-        self.transport = connect(config.run.transport, layout, *shape)
+        self.config, self.scheme, self.transport, self.grid, self.params = domain(config)
+        config, dtype = self.config, np.dtype(self.config.run.dtype)
         self.block = self.transport.block
         self.dt = config.time.dt
         self.loop_seconds = 0.0
-        self.grid, self.params = build_grid(config, self.block, dtype), build_params(config, self.block, dtype)
         self._patches = as_patches(self.grid, self.scheme.width)
         self._executor = EXECUTORS[config.run.executor](config, self.transport, self.grid, self.params)
         self.restart = None if restart is None else read(restart, config, self.transport)

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import os
-from pathlib import Path
 
 import numpy as np
 
-from ..environment import cores
+from ..environment import cores, free_memory
 from ..errors import UsageError
 from .markdown import gib
 from .rows import Row
@@ -38,12 +37,7 @@ def bytes_needed(row: Row) -> int:
 
 def bytes_free() -> int:
     """Memory that can be had now; on several nodes, that of all of them, if they are alike."""
-    meminfo = Path("/proc/meminfo")
-    nodes = int(os.environ.get("SLURM_JOB_NUM_NODES", 1))
-    if meminfo.is_file():
-        lines = dict(line.split(":", 1) for line in meminfo.read_text().splitlines())
-        return int(lines["MemAvailable"].split()[0]) * 1024 * nodes
-    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") * nodes
+    return free_memory() * int(os.environ.get("SLURM_JOB_NUM_NODES", 1))
 
 
 def shortage(row: Row, free: int) -> str | None:

@@ -30,3 +30,25 @@ def pad(state: State, width: int, shift) -> State:
     padded = [jnp.concatenate(parts, axis=0) for parts in zip(south, wide, north, strict=True)]
     # Written out once: without the barrier XLA repeats the concatenation in every stencil that reads it, 2 x slower.
     return State(*jax.lax.optimization_barrier(tuple(padded)))
+
+
+def surround(field, margin: int, shift):
+    """A field with `margin` rows and columns of the cells around the block, however small the blocks are.
+
+    Four messages for each row of the margin.
+
+    Args:
+        field: [ny, nx] of this block.
+        shift: a transport's shift.
+
+    Returns:
+        Field [ny + 2 margin, nx + 2 margin].
+    """
+    ny, nx = field.shape
+    for reach in range(margin):  # what is sent lies in the sender's block, or in the halo that it has by now
+        west, east = shift(field[:, nx - 1 : nx], 1, +1), shift(field[:, 2 * reach : 2 * reach + 1], 1, -1)
+        field = jnp.concatenate([west, field, east], axis=1)
+    for reach in range(margin):
+        south, north = shift(field[ny - 1 : ny], 0, +1), shift(field[2 * reach : 2 * reach + 1], 0, -1)
+        field = jnp.concatenate([south, field, north], axis=0)
+    return field

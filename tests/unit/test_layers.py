@@ -14,19 +14,20 @@ ROOT = Path(__file__).parents[2]
 
 #: From the lowest layer up. A name stands for a module or for a package with all that is in it.
 LAYERS = (
-    "errors environment decomposition journal progress schedule state coordinates operators netcdf_input",
-    "config.decisive config.duration config.errors config.messages config.model config.sources lock status watchdog",
+    "errors environment decomposition journal progress schedule state coordinates linear netcdf_input",
+    "neighbours config.decisive config.duration config.errors config.messages config.model config.sources lock status",
+    "operators watchdog",
     "cases run_folder stop stability friction vorticity_flux timestep means transport",
     "fields",
     "extremes scheme reference",
     "dynamics kernels",
     "grid diagnostics",
     "config executors",
-    "validate output",
+    "domain validate output",
     "restart",
     "health",
     "run",
-    "simulation",
+    "simulation gradients",
     "plotting launch",
     "info doctor",
     "bench",
@@ -38,8 +39,8 @@ LAYER = {name: number for number, names in enumerate(LAYERS) for name in names.s
 #: The modules and packages that may import a library.
 DOORS = {
     "jax": (
-        "executors kernels.native kernels.derivative health simulation means dynamics friction timestep transport "
-        "doctor cli.ranks bench.stepping bench.exchange bench.device"
+        "executors domain linear neighbours gradients kernels.native kernels.derivative health simulation means "
+        "dynamics friction timestep transport doctor cli.ranks bench.stepping bench.exchange bench.device"
     ),
     "mpi4jax": "transport.messages doctor.exchange bench.traffic cli.ranks",
     "mpi4py": "transport.mpi transport.messages doctor.exchange cli.ranks bench.device",

@@ -1,0 +1,56 @@
+"""What a run is made of before it has a state: scheme, transport, and the static fields of this process's block."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import jax
+import numpy as np
+
+from .config import for_processes, load, resolve
+from .decomposition import parse_layout
+from .dynamics import Params
+from .environment import world
+from .grid import Grid, build_grid, build_params
+from .scheme import Scheme, scheme_of
+from .transport import connect
+
+
+class Domain(NamedTuple):
+    """A resolved configuration with this process's part of the grid.
+
+    Attributes:
+        scheme: the terms of the tendency.
+        transport: how this process reaches the others; `transport.block` is its part.
+        grid, params: static fields and coefficients of the block, NumPy arrays.
+    """
+
+    config: Any
+    scheme: Scheme
+    transport: Any
+    grid: Grid
+    params: Params
+
+
+def domain(config, scheme=scheme_of) -> Domain:
+    """The Domain of a configuration, or of the name of a case or file; called by all processes together.
+
+    Args:
+        scheme: function of the resolved configuration.
+
+    Raises:
+        ConfigError: the configuration contradicts itself.
+    """
+    config = load(config) if isinstance(config, str) else config
+    place = world()
+    if place is not None and place.size > 1:
+        config = for_processes(config, place.size)
+    config = resolve(config)
+    if config.run.dtype == "float64":
+        jax.config.update("jax_enable_x64", True)
+    terms = scheme(config)
+    shape, dtype = (config.grid.ny, config.grid.nx), np.dtype(config.run.dtype)
+    layout = parse_layout(config.run.layout, config.run.nproc, *shape, terms.width)
+    transport = connect(config.run.transport, layout, *shape)
+    grid, params = (build(config, transport.block, dtype, terms.width + 1) for build in (build_grid, build_params))
+    return Domain(config, terms, transport, grid, params)

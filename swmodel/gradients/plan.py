@@ -1,0 +1,58 @@
+"""How a trajectory is kept for its backward sweep: as much of it as fits into memory, the rest computed again.
+
+Steps are grouped into segments of equal length, the last as long as is left. The backward sweep needs the carry before
+each step of a segment: all are kept while the sweep is in it. Of other segments, the carries at the starts of some are
+kept, checkpoints from which the rest is computed again; the schedule is the one with the fewest steps for so many.
+
+Reference: Griewank, A., and A. Walther (2000), Algorithm 799: revolve, ACM Trans. Math. Softw. 26(1), 19-45.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from checkpoint_schedules import Forward, MultistageCheckpointSchedule
+
+from ..errors import UsageError
+
+
+class Plan(NamedTuple):
+    """How many carries are kept.
+
+    Attributes:
+        steps: of the trajectory.
+        length: steps of a segment.
+        checkpoints: carries kept besides those of a segment.
+    """
+
+    steps: int
+    length: int
+    checkpoints: int
+
+    @property
+    def segments(self) -> int:
+        """Number of segments."""
+        return max(1, -(-self.steps // self.length))
+
+    def actions(self) -> Iterator:
+        """The schedule's actions on segments: Forward, Copy, Move, Reverse, EndForward, EndReverse."""
+        return iter(MultistageCheckpointSchedule(self.segments, min(self.checkpoints, self.segments - 1), 0))
+
+    def runs(self) -> float:
+        """Steps forward in a backward sweep, the first ones included, over the number of steps."""
+        return sum(a.n1 - a.n0 for a in self.actions() if isinstance(a, Forward)) / self.segments
+
+
+def plan(steps: int, room: int) -> Plan:
+    """The Plan with the fewest runs for a trajectory of `steps` where `room` carries may be kept.
+
+    Raises:
+        UsageError: there is no room for a checkpoint and a step.
+    """
+    if room >= max(1, steps):
+        return Plan(steps, max(1, steps), 0)
+    if room < 2:
+        raise UsageError("no room")
+    shares = {max(1, min(room - 1, room * eighths // 8)) for eighths in range(1, 8)}
+    return min((Plan(steps, length, room - length) for length in shares), key=lambda p: (p.runs(), p.length))

@@ -1,0 +1,121 @@
+"""Derivatives of what is observed on a run: tangent linear, adjoint, gradient and Hessian-vector product."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from ..domain import domain
+from ..errors import UsageError
+from ..grid import build_state
+from ..timestep import method_of
+from .controls import CONTROLS, first_guess, scheme_for
+from .memory import fit
+from .reverse import pull_back, series_of
+from .sweeps import Sweeps
+from .trajectory import Fixed, tangent, trajectory_of
+
+
+class Problem:
+    """The map from controls x to what is observed on the run that they define, with exact derivatives.
+
+    Under mpiexec all processes make the same Problem and call its methods together. A field among the controls is this
+    process's block [ny, nx]; a number is the same on all. Inner products of controls are sums over all blocks, numbers
+    counted once. The steps forward are the executor's; derivatives are those of the step in JAX.
+
+    Args:
+        config: a Config, or the name of a case or file; it says how many steps there are.
+        controls: names of CONTROLS. Terms of the equations that they act through are switched on.
+        observe: observe(view, k) -> pytree of arrays, in jax.numpy: what is seen of sample k in a `trajectory.View`.
+            Arrays are this process's share.
+        every: steps between samples, from the first state on; None: the first and the last state.
+        memory: most memory that this process may hold during a derivative, bytes; None: half of what is free now,
+            shared by the processes of this machine. Less memory takes more steps.
+
+    Attributes:
+        domain, transport, block: the resolved configuration, and this process's part of the grid.
+        steps, every, samples: number of steps, steps between samples, number of samples.
+
+    Raises:
+        UsageError: no such control.
+        ConfigError: the configuration contradicts itself.
+    """
+
+    def __init__(self, config, controls, observe: Callable, every: int | None = None, memory: int | None = None):
+        unknown = [name for name in controls if name not in CONTROLS]
+        if unknown:
+            raise UsageError(f"no control {', '.join(unknown)}; there are {', '.join(CONTROLS)}")
+        self.names, self.memory = tuple(controls), memory
+        self.domain = domain(config, scheme_for(controls))
+        self.config, self.transport = self.domain.config, self.domain.transport
+        self.block = self.transport.block
+        time, run = self.config.time, self.config.run
+        self.steps, self.every = run.steps, every or max(1, run.steps)
+        method = method_of(time.stepper, time.ab2_epsilon, time.robert_asselin)
+        trajectory = trajectory_of(self.domain, method, observe)
+        self._sweeps = Sweeps(trajectory, self.steps, self.every)
+        self._tangent = Sweeps(tangent(trajectory), self.steps, self.every)
+        self.samples = self._sweeps.samples
+        state = build_state(self.config, self.block, np.dtype(run.dtype))
+        fixed = Fixed(state, self.domain.grid, self.domain.params, np.asarray(time.dt, run.dtype))
+        self._fixed = jax.tree.map(jnp.asarray, fixed)
+        self._seed = jnp.asarray(self.transport.rank == 0, run.dtype)
+        self._total = jax.jit(self._sum_numbers)
+        self._respond = jax.jit(self._value_and_cotangents, static_argnums=0)
+        self._respond_tangent = jax.jit(self._slope_and_cotangents, static_argnums=0)
+        self._plans = {}
+
+    def first_guess(self) -> dict:
+        """The controls as the configuration has them, by name."""
+        return first_guess(self.domain, self.names)
+
+    def series(self, x: dict):
+        """What is observed, stacked: a pytree of arrays [samples, ...]."""
+        return series_of(self._sweeps, x, self._fixed)
+
+    def tangent(self, x: dict, dx: dict):
+        """The series and its derivative along dx: M'(x) dx."""
+        return series_of(self._tangent, (x, dx), self._fixed)
+
+    def adjoint(self, x: dict, series_bar) -> dict:
+        """M'(x)ᵀ series_bar: <series_bar, M'(x) dx> = <adjoint, dx> for all dx, both sides summed over processes."""
+        return self._pull_back(self._sweeps, x, lambda series: (None, series_bar))[1]
+
+    def value_and_gradient(self, x: dict, value: Callable):
+        """J = value(series) and dJ/dx.
+
+        Args:
+            value: function of the series, in jax.numpy, to a number that is the same on all processes: made of sums
+                over them, `transport.sum`.
+        """
+        return self._pull_back(self._sweeps, x, lambda series: self._respond(value, series, self._seed))
+
+    def hessian_vector(self, x: dict, dx: dict, value: Callable) -> dict:
+        """d²J/dx² dx: the gradient of J's slope along dx."""
+        pair = self._pull_back(self._tangent, (x, dx), lambda both: self._respond_tangent(value, both, self._seed))[1]
+        return pair[0]
+
+    def dot(self, x: dict, y: dict) -> float:
+        """<x, y>: the sum over all blocks, in double precision, numbers counted once."""
+        share = {name: np.vdot(np.float64(x[name]), np.float64(y[name])) for name in x}
+        fields = float(self.transport.reduce(np.asarray(sum(share[name] for name in x if np.ndim(x[name]))), "sum"))
+        return fields + sum(float(share[name]) for name in x if not np.ndim(x[name]))
+
+    def _pull_back(self, sweeps, x, respond):
+        if sweeps not in self._plans:
+            self._plans[sweeps] = fit(sweeps, x, self._fixed, self.memory, self.transport)
+        answer, cotangents = pull_back(sweeps, self._plans[sweeps], x, self._fixed, respond)
+        return answer, self._total(cotangents)
+
+    def _sum_numbers(self, cotangents):
+        return jax.tree.map(lambda bar: self.transport.sum(bar) if bar.ndim == 0 else bar, cotangents)
+
+    def _value_and_cotangents(self, value, series, seed):
+        answer, back = jax.vjp(value, series)
+        return answer, back(seed)[0]
+
+    def _slope_and_cotangents(self, value, pair, seed):
+        return self._value_and_cotangents(lambda pair: jax.jvp(value, pair[:1], pair[1:])[1], pair, seed)

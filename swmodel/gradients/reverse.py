@@ -1,0 +1,55 @@
+"""A trajectory swept forward, and back as its Plan says."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import jax.numpy as jnp
+from checkpoint_schedules import Copy, Forward, Move, Reverse
+
+from .plan import Plan
+from .sweeps import Sweeps
+
+
+def series_of(sweeps: Sweeps, x, fixed):
+    """What is observed on the trajectory from the controls x, a pytree [samples, ...]."""
+    carry, active = sweeps.start(x, fixed)
+    series = sweeps.blank(carry, active, fixed)
+    carry, series = sweeps.forward(carry, active, series, jnp.int32(0), jnp.int32(sweeps.steps), fixed)
+    return sweeps.observe_last(carry, active, series, fixed)
+
+
+def pull_back(sweeps: Sweeps, plan: Plan, x, fixed, respond: Callable):
+    """What `respond` says of the series, and the cotangents of the controls x.
+
+    Args:
+        respond: function of the series that gives (an answer, the cotangents of the series).
+    """
+    carry, active = sweeps.start(x, fixed)
+    series = sweeps.blank(carry, active, fixed)
+    kept, stack, cotangents, answer = {}, None, None, None
+
+    def bounds(first: int, last: int):
+        return tuple(jnp.int32(min(n * plan.length, plan.steps)) for n in (first, last))
+
+    for action in plan.actions():
+        if isinstance(action, Forward):
+            span, fresh = bounds(action.n0, action.n1), cotangents is None
+            if action.write_ics:
+                kept[action.n0] = carry
+            if action.write_adj_deps:
+                stack, carry, series = sweeps.record(carry, active, series, *span, fresh, fixed, plan.length)
+            elif fresh:
+                carry, series = sweeps.forward(carry, active, series, *span, fixed)
+            else:
+                carry = sweeps.advance(carry, active, *span, fixed)
+        elif isinstance(action, Copy | Move):
+            carry = kept[action.n] if isinstance(action, Copy) else kept.pop(action.n)
+        elif isinstance(action, Reverse):
+            if cotangents is None:
+                series = sweeps.observe_last(carry, active, series, fixed)
+                answer, series_bar = respond(series)
+                cotangents = sweeps.seed(carry, active, series_bar, fixed)
+            cotangents = sweeps.pull(stack, active, cotangents, series_bar, *bounds(action.n0, action.n1), fixed)
+            stack = None
+    return answer, sweeps.finish(x, cotangents, fixed)

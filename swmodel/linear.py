@@ -1,0 +1,44 @@
+"""Linear maps of one array as primitives of JAX, with every rule that its transformations ask for."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import jax
+import jax.numpy as jnp
+from jax.extend.core import Primitive
+from jax.interpreters import ad, batching, mlir, xla
+
+
+def linear(name: str, compute, transpose, effects=frozenset()) -> Primitive:
+    """The primitive of a linear map, its own derivative, of arrays [..., y, x] with any axes before these.
+
+    Args:
+        compute: function of the array and the primitive's parameters.
+        transpose: function of a cotangent of the result and the parameters: the transposed map.
+        effects: JAX effects of `compute`.
+    """
+    primitive = Primitive(name)
+
+    def abstract(array, **parameters):
+        shape = jax.eval_shape(partial(compute, **parameters), array) if not effects else array
+        return jax.core.ShapedArray(shape.shape, shape.dtype), set(effects)
+
+    def jvp(primals, tangents, **parameters):
+        out = primitive.bind(*primals, **parameters)
+        return out, primitive.bind(ad.instantiate_zeros(tangents[0]), **parameters)
+
+    def transposed(cotangent, array, **parameters):
+        # Zeros are mapped too: where a message is sent, others wait for it whether or not its contents matter here.
+        return [transpose(ad.instantiate_zeros(cotangent), **parameters)]
+
+    def batch(arrays, axes, **parameters):
+        return primitive.bind(jnp.moveaxis(arrays[0], axes[0], 0), **parameters), 0
+
+    primitive.def_impl(partial(xla.apply_primitive, primitive))
+    primitive.def_effectful_abstract_eval(abstract)
+    mlir.register_lowering(primitive, mlir.lower_fun(compute, multiple_results=False))
+    ad.primitive_jvps[primitive] = jvp
+    ad.primitive_transposes[primitive] = transposed
+    batching.primitive_batchers[primitive] = batch
+    return primitive
