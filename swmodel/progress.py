@@ -1,8 +1,8 @@
 """Telling the user how a run goes: a bar on a terminal, a line every ten seconds elsewhere.
 
 Rank 0 calls the reporter with events, dicts of step, steps, model_seconds, cell_updates_per_second, cfl, energy,
-wall_seconds and eta_seconds. Under mpiexec a rank's stdout is a pipe, where no bar can be drawn; so ranks started by
-`swmodel.launch` print each event as a line that the launcher reads, and the launcher shows it.
+wall_seconds and eta_seconds; or of step, steps and words. Under mpiexec a rank's stdout is a pipe, where no bar can be
+drawn; so ranks that `swmodel.launch` has started print each event as a line, which the launcher reads and shows.
 """
 
 from __future__ import annotations
@@ -47,7 +47,12 @@ def receive(line: str) -> dict | None:
 
 
 def describe(event: dict) -> tuple[str, str]:
-    """An event in two lines: step, model time, remaining time; speed, CFL number, energy. As far as they are known."""
+    """An event in two lines: step, model time, remaining time; speed, CFL number, energy. As far as they are known.
+
+    An event with `words` says them.
+    """
+    if "words" in event:
+        return f"{event['step']}/{event['steps']}", event["words"]
     how_far = [f"step {event['step']}/{event['steps']}", f"day {event['model_seconds'] / 86400:.2f}"]
     if event["eta_seconds"] is not None:
         how_far.append(f"{datetime.timedelta(seconds=round(event['eta_seconds']))} left")
@@ -85,14 +90,14 @@ class Relay(Silent):
 
 
 class Heartbeat(Silent):
-    """Prints the first event, the last one, and one every ten seconds in between."""
+    """Prints the first event, the last one, those in words, and of others one every ten seconds in between."""
 
     def __init__(self, stream, clock=time.monotonic):
         self.stream, self.clock = stream, clock
         self.next = -1.0
 
     def __call__(self, event: dict):
-        if self.clock() >= self.next or event["step"] == event["steps"]:
+        if self.clock() >= self.next or event["step"] == event["steps"] or "words" in event:
             self.next = self.clock() + HEARTBEAT_SECONDS
             print("  ".join(describe(event)).rstrip(), file=self.stream, flush=True)
 

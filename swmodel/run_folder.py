@@ -17,6 +17,8 @@ DIAGNOSTICS = "diagnostics.nc"
 RESTARTS = "restart"
 BLOWUP = "blowup.nc"
 FILES = (CONFIG, OUTPUT, DIAGNOSTICS, STATUS)
+#: What other tasks than a run leave.
+RESULTS = ("check.json", "sensitivity.nc", "sensitivity.png")
 
 
 def check(directory, force: bool = False):
@@ -57,7 +59,7 @@ def prepare(directory):
     directory = Path(directory)
     try:
         directory.mkdir(parents=True, exist_ok=True)
-        for name in (*FILES, BLOWUP):
+        for name in (*FILES, *RESULTS, BLOWUP):
             (directory / name).unlink(missing_ok=True)
         if (directory / RESTARTS).is_dir():
             shutil.rmtree(directory / RESTARTS)

@@ -2,22 +2,40 @@
 
 from __future__ import annotations
 
+import importlib
 from pathlib import Path
 from typing import Any, NamedTuple
 
+#: What can be computed, and the module that does it, on all processes of a job together:
+#:
+#: compute(config, directory, options, report, command_line, watch)
+#:     leaves its results in the folder. `report` takes progress events on rank 0; `watch` takes, once, a function whose
+#:     value changes as long as there is progress
+#: summary(directory)     the results in words, read from the folder
+TASKS = {
+    "run": "swmodel.cli.simulate",
+    "check-gradient": "swmodel.gradients.check",
+    "sensitivity": "swmodel.gradients.sensitivity",
+    "assimilate": "swmodel.assimilation.assimilate",
+}
+
 
 class Job(NamedTuple):
-    """A run to start, or to go on with from a restart file.
+    """A task to start, or a run to go on with from a restart file.
 
     Attributes:
         config: complete and checked.
         directory: the run folder.
         restart: a `restart.folder.Restart`, of which only rank 0's counts; None: from the start.
+        task: one of TASKS.
+        options: for the task, JSON values by name.
     """
 
     config: Any
     directory: Path
     restart: Any = None
+    task: str = "run"
+    options: dict = {}  # noqa: RUF012  nobody changes it
 
     def prepare(self):
         """Make the run folder ready.
@@ -28,3 +46,7 @@ class Job(NamedTuple):
         from .. import run_folder
 
         (run_folder.prepare if self.restart is None else run_folder.reopen)(self.directory)
+
+    def work(self):
+        """The module of the task."""
+        return importlib.import_module(TASKS[self.task])

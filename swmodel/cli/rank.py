@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import logging
 import os
 import signal
@@ -24,15 +25,18 @@ from .tell import words
 @click.argument("directory", type=click.Path(path_type=Path))
 @click.argument("command_line")
 @click.option("--restart", metavar="FILE", help="Go on from this restart file.")
-def worker(directory, command_line, restart):
-    """Compute the run that `swmodel run` has prepared in DIRECTORY, as one rank. COMMAND_LINE goes on record."""
+@click.option("--task", default="run", help="What to compute.")
+@click.option("--options", default="{}", metavar="JSON", help="Options of the task.")
+def worker(directory, command_line, restart, task, options):
+    """Compute what the launcher has prepared in DIRECTORY, as one rank. COMMAND_LINE goes on record."""
     from ..config import load
     from ..environment import world
     from ..restart.folder import Restart
     from ..run_folder import CONFIG
 
     def request(place):
-        return Job(load(directory / CONFIG, environ={}), directory, restart and Restart(Path(restart)))
+        start = restart and Restart(Path(restart))
+        return Job(load(directory / CONFIG, environ={}), directory, start, task, json.loads(options))
 
     place = world()
     if place is None:
@@ -53,7 +57,7 @@ def run_as_rank(place, request, quiet, command_line) -> int:
         request: function of `place` that returns a Job, or raises.
         command_line: what the user typed, for the history of the files.
     """
-    from .. import environment, progress, status
+    from .. import environment, progress
     from ..stop import Stop
     from ..watchdog import Watchdog
     from .ranks import Refused, check_device, check_mpi4jax, check_same, connect, together, try_message
@@ -85,7 +89,7 @@ def run_as_rank(place, request, quiet, command_line) -> int:
         except (Exception, KeyboardInterrupt) as error:
             return end_all(error, comm, directory)
         if place.rank == 0 and not quiet:
-            click.echo(progress.summary(status.read_status(directory), directory))
+            click.echo(job.work().summary(directory))
         return 0
 
 
@@ -129,23 +133,23 @@ def give_up(directory, message: str):
 
 
 def compute(job, quiet, command_line, place=None, watchdog=None):
-    """Run the model in this process; a failure is recorded in status.json."""
+    """Compute the job in this process; how it ends is recorded in status.json."""
     from .. import environment, progress
+    from ..status import finish
     from .ranks import check_device
 
-    config, directory, restart = job
+    config, directory = job.config, job.directory
+    options = job.options | ({"restart": job.restart.path} if job.restart else {})
+    watch = (lambda function: None) if watchdog is None else watchdog.watch
     environment.prepare(config.run.reproducible, place)
     start_log(place)
     try:
-        import swmodel
-
         if place is None:
             check_device()
         with progress.reporter(quiet) as report:
-            simulation = swmodel.Simulation(config, restart and restart.path)
-            if watchdog is not None:
-                watchdog.watch(lambda: simulation.step)
-            simulation.run(directory, report, command_line, resume=restart is not None)
+            job.work().compute(config, directory, options, report, command_line, watch)
+        if place is None or place.rank == 0:
+            finish(directory, "completed", 0, "")
     except (Exception, KeyboardInterrupt) as error:
         if place is None or place.rank == 0:
             record(error, directory)
@@ -205,12 +209,13 @@ def announce(job, quiet):
 
     if quiet:
         return
-    config, directory, restart = job
+    config, directory = job.config, job.directory
     run, grid = config.run, config.grid
-    first = f"from step {restart.step} on, " if restart else ""
+    first = f"from step {job.restart.step} on, " if job.restart else ""
+    task = "" if job.task == "run" else f"{job.task}: "
     processes = "1 process" if run.nproc == 1 else f"{run.nproc} processes ({run.layout} blocks)"
     click.echo(
-        f"{config.case.name}: {grid.nx} x {grid.ny} cells, {first}{run.steps} steps of {config.time.dt:.4g} s "
+        f"{task}{config.case.name}: {grid.nx} x {grid.ny} cells, {first}{run.steps} steps of {config.time.dt:.4g} s "
         f"({run.steps * config.time.dt / 86400:.4g} days), {processes}, into {directory}"
     )
     if run.nproc > cores():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import shlex
 import sys
 from pathlib import Path
@@ -24,20 +25,35 @@ OPTIONS = {
 }
 
 
+#: The options that say what is computed, where and on what, for every command that does.
+COMMON = (
+    click.argument("source", metavar="CASE|FILE.toml"),
+    click.option("--nproc", metavar="N", help="Number of processes; more than one needs MPI."),
+    click.option("--layout", metavar="PYxPX", help="Blocks in y and x; without it, the shortest halos."),
+    click.option(
+        "-s", "--set", "settings", metavar="SECTION.KEY=VALUE", multiple=True, help="Set a configuration key."
+    ),
+    click.option("--steps", metavar="N", help="Length of the run in time steps."),
+    click.option("--days", metavar="D", help="Length of the run in model days."),
+    click.option("-o", "--output", type=click.Path(path_type=Path), metavar="DIR", help="Run folder.  [below outputs]"),
+    click.option("--force", is_flag=True, help="Replace what is already in the folder."),
+    click.option("--executor", metavar="NAME", help="Who computes a block: auto, native, xla or reference."),
+    click.option("--dtype", metavar="NAME", help="float32 or float64."),
+    click.option("--quiet", is_flag=True, help="No progress and no summary."),
+)
+
+
+def common(command):
+    """Give a command the COMMON options, in this order."""
+    for option in reversed(COMMON):
+        command = option(command)
+    return command
+
+
 @click.command()
-@click.argument("source", metavar="CASE|FILE.toml")
-@click.option("--nproc", metavar="N", help="Number of processes; more than one needs MPI.")
-@click.option("--layout", metavar="PYxPX", help="Blocks in y and x; without it, the shortest halos.")
-@click.option("-s", "--set", "settings", metavar="SECTION.KEY=VALUE", multiple=True, help="Set a configuration key.")
-@click.option("--steps", metavar="N", help="Length of the run in time steps.")
-@click.option("--days", metavar="D", help="Length of the run in model days.")
-@click.option("-o", "--output", type=click.Path(path_type=Path), metavar="DIR", help="Run folder.  [outputs/CASE]")
-@click.option("--force", is_flag=True, help="Replace a run that is already in the folder.")
-@click.option("--executor", metavar="NAME", help="Who computes a block: auto, native, xla or reference.")
-@click.option("--dtype", metavar="NAME", help="float32 or float64.")
+@common
 @click.option("--reproducible", is_flag=True, help="The same bits for every number of processes; somewhat slower.")
 @click.option("--walltime", metavar="TIME", help='Stop in time, resumable: "2 h", "90 min", or seconds.')
-@click.option("--quiet", is_flag=True, help="No progress and no summary.")
 def run(source, settings, output, force, quiet, **options):
     """Run a case, or the configuration in a TOML file.
 
@@ -50,17 +66,26 @@ def run(source, settings, output, force, quiet, **options):
     Exit codes: 0 done, 2 usage or configuration, 3 environment, 4 the solution blew up, 5 files, 70 internal, 75
     stopped and resumable; docs/exit-codes.md has the messages.
     """
-    overrides = overrides_of(settings, options)
+    begin(source, overrides_of(settings, options), output, force, quiet)
+
+
+def begin(source, overrides, output, force, quiet, task="run", options=lambda config: {}):
+    """Start a task in a folder of its own; leaves with the exit code.
+
+    Args:
+        options: function of the configuration that gives the options of the task, or raises; called before anything
+            starts.
+    """
 
     def request(place=None):
-        """The configuration, complete and checked, with the folder for its run. Rank 0 looks at the folder."""
+        """The configuration, complete and checked, with the folder for its results. Rank 0 looks at the folder."""
         from .. import run_folder
 
         config = configure(source, overrides, place)
-        directory = output or Path("outputs", config.case.name)
+        directory = output or Path("outputs", config.case.name if task == "run" else f"{config.case.name}-{task}")
         if place is None or place.rank == 0:
             run_folder.check(directory, force)
-        return Job(config, directory)
+        return Job(config, directory, None, task, options(config))
 
     start(request, quiet)
 
@@ -81,10 +106,7 @@ def start(request, quiet):
     job = request()
     code = run_here(job, quiet) if job.config.run.nproc == 1 else run_on_many(job, quiet)
     if not quiet and code == 0:
-        from ..progress import summary
-        from ..status import read_status
-
-        click.echo(summary(read_status(job.directory), job.directory))
+        click.echo(job.work().summary(job.directory))
     click.get_current_context().exit(code)
 
 
@@ -151,7 +173,9 @@ def run_on_many(job, quiet) -> int:
     from .rank import occupy
 
     nproc, directory = job.config.run.nproc, job.directory
-    line = launch.command(nproc, directory, *(["--restart", str(job.restart.path)] if job.restart else []))
+    options = ["--restart", str(job.restart.path)] if job.restart else []
+    options += [] if job.task == "run" else ["--task", job.task, "--options", json.dumps(job.options)]
+    line = launch.command(nproc, directory, *options)
     with contextlib.ExitStack() as stack:
         lock = occupy(stack, job, quiet)
         run_folder.write_config(directory, to_toml(job.config))
