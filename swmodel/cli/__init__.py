@@ -15,6 +15,7 @@ import click
 from ..errors import exit_code
 from .bench import bench
 from .cases import cases, init
+from .check_gradient import check_gradient
 from .inspect import doctor, info
 from .pictures import animate, plot
 from .rank import worker
@@ -68,5 +69,5 @@ def main():
     """
 
 
-for command in (run, resume, cases, init, plot, animate, info, doctor, bench, worker):
+for command in (run, resume, check_gradient, cases, init, plot, animate, info, doctor, bench, worker):
     main.add_command(command)

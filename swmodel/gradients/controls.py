@@ -15,7 +15,7 @@ from ..dynamics import Params
 from ..grid import Grid
 from ..scheme import Scheme, scheme_of
 from ..state import VARIABLES, State
-from ..transport.halo import surround
+from ..transport.halo import surround_far
 
 
 class Control(NamedTuple):
@@ -94,7 +94,7 @@ def place(controls: dict, state: State, grid: Grid, params: Params, width: int, 
     active = {}
     for name in [name for name in controls if name not in ("eta", "u", "v")]:
         value = controls[name]
-        active[name] = jnp.reshape(value, (1, 1)) if value.ndim == 0 else surround(value, margin, transport.shift)
+        active[name] = jnp.reshape(value, (1, 1)) if value.ndim == 0 else surround_far(value, margin, transport.shift)
     h, u, v = state
     if "eta" in controls or "depth" in controls:
         eta = controls.get("eta", h - block(grid.depth))

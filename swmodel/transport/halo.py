@@ -32,7 +32,7 @@ def pad(state: State, width: int, shift) -> State:
     return State(*jax.lax.optimization_barrier(tuple(padded)))
 
 
-def surround(field, margin: int, shift):
+def surround_far(field, margin: int, shift):
     """A field with `margin` rows and columns of the cells around the block, however small the blocks are.
 
     Four messages for each row of the margin.

@@ -1,0 +1,215 @@
+"""The task `check-gradient`: are the derivatives of a configuration exact, and what do they cost?
+
+Derivatives of J = sum over cells of (a h² + b u² + c v²) at the end of the run, a, b, c independent random numbers,
+with respect to the initial state and to all else that has an influence, along random directions d, e:
+
+    taylor_slope         slope of log |J(x + s d) - J(x) - s <J', d>| over log s; 2 for an exact gradient
+    dot_product_error    |<M d, y> - <d, Mᵀ y>| / |<M d, y>|, with M the derivative of the last state; round-off
+    hessian_symmetry     |<e, J'' d> - <d, J'' e>| / |<e, J'' d>|; round-off
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import time
+from pathlib import Path
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from ..environment import peak_memory
+from ..errors import NumericalError, Stopped
+from ..fields import given
+from ..noise import white_noise, white_number
+from ..state import State
+from ..stop import Stop
+from .controls import CONTROLS
+from .problem import Problem
+
+NAME = "check.json"
+#: The results that `--json` writes.
+KEYS = ("taylor_slope", "dot_product_error", "hessian_symmetry", "nproc", "adjoint_over_forward", "peak_bytes_per_rank")
+#: Largest errors of the first three, by precision.
+BOUNDS = {"float64": (0.02, 1e-12, 1e-10), "float32": (0.2, 1e-4, 1e-3)}
+#: Lengths of steps along the direction: 1, 1/4, ...
+STEPS = tuple(0.25**k for k in range(7))
+#: Size of the direction over that of the field, and of fields that are zero.
+RELATIVE = 1e-3
+SMALL = {"eta": 1e-3, "u": 1e-3, "v": 1e-3, "depth": 1.0, "wind_x": 1e-2, "wind_y": 1e-2, "linear_drag": 1e-6}
+
+
+def loss_of(weights: State, transport):
+    """J of the last state, a function of the series."""
+
+    def loss(series):
+        return transport.sum(sum(jnp.sum(w * x[-1] ** 2) for w, x in zip(weights, series, strict=True)))
+
+    return loss
+
+
+def compute(config, directory, options, report, command_line, watch):
+    """Check the derivatives of `config`; see `cli.job.TASKS`.
+
+    Options: `memory`, bytes that a process may hold; `json`, a file for the results called KEYS.
+
+    Raises:
+        NumericalError: a derivative is not exact; the results are written nevertheless.
+    """
+    done = []
+    watch(lambda: len(done))
+    with Stop() as stop:
+        problem = Problem(config, controls_of(config), lambda view, k: view.state, memory=options.get("memory"))
+        checks = Checks(problem)
+
+        def piece(words, function):
+            if reason := stop.asked(problem.transport):
+                raise Stopped(f"stopped by {reason}; a check cannot be resumed")
+            value = function()
+            done.append(words)
+            if problem.transport.rank == 0:
+                report({"step": len(done), "steps": 5, "words": words})
+            return value
+
+        results = {
+            "taylor_slope": piece("Taylor remainders", checks.taylor_slope),
+            "dot_product_error": piece("tangent and adjoint", checks.dot_product_error),
+            "hessian_symmetry": piece("Hessian-vector products", checks.hessian_symmetry),
+            "nproc": problem.transport.size,
+            "adjoint_over_forward": piece("times", checks.adjoint_over_forward),
+        }
+        peak = problem.transport.reduce(np.asarray(peak_memory(), np.int64), "max")
+        results |= {"peak_bytes_per_rank": int(peak), "value": checks.value, "dtype": config.run.dtype}
+        results |= {"controls": list(problem.names), "steps": problem.steps, "slope_along_direction": checks.slope}
+        if problem.transport.rank == 0:
+            (Path(directory) / NAME).write_text(json.dumps(results, indent=2) + "\n")
+            if options.get("json"):
+                Path(options["json"]).write_text(json.dumps({key: results[key] for key in KEYS}, indent=2) + "\n")
+    if wrong := failures(results):
+        raise NumericalError(f"the derivatives are not exact: {'; '.join(wrong)}")
+
+
+def controls_of(config) -> list[str]:
+    """Everything that the run depends on: fields and numbers without influence are left out."""
+    physics, winds = config.physics, given(config, "wind_x") or given(config, "wind_y")
+    used = {
+        "wind_x": winds,
+        "wind_y": winds,
+        "linear_drag": physics.linear_drag > 0 or given(config, "linear_drag"),
+        **{name: getattr(physics, name) > 0 for name in CONTROLS if not CONTROLS[name].location},
+    }
+    return [name for name in CONTROLS if used.get(name, True)]
+
+
+def failures(results) -> list[str]:
+    """What is not as it must be, in words."""
+    slope, dot, symmetry = BOUNDS[results["dtype"]]
+    checks = {
+        f"taylor_slope is {results['taylor_slope']:.3f}, not 2": abs(results["taylor_slope"] - 2) <= slope,
+        f"dot_product_error is {results['dot_product_error']:.1e}": results["dot_product_error"] <= dot,
+        f"hessian_symmetry is {results['hessian_symmetry']:.1e}": results["hessian_symmetry"] <= symmetry,
+    }
+    return [words for words, right in checks.items() if not right]
+
+
+class Checks:
+    """The numbers of a Problem whose observer gives the state. Random numbers belong to cells, whatever the layout."""
+
+    def __init__(self, problem: Problem):
+        self.problem, self.x = problem, problem.first_guess()
+        self.loss = loss_of(self.random_state("weights"), problem.transport)
+        value, self.gradient = problem.value_and_gradient(self.x, self.loss)
+        self.value, self.d, self.e = float(value), self.direction("d"), self.direction("e")
+        self.slope = problem.dot(self.gradient, self.d)
+
+    def noise(self, name, shape=None):
+        """Standard normal numbers on this process's block, or one number."""
+        dtype = self.problem.config.run.dtype
+        if shape == ():
+            return jnp.asarray(white_number(0, name, 0), dtype)
+        return jnp.asarray(white_noise(0, name, 0, self.problem.block), dtype)
+
+    def random_state(self, name) -> State:
+        """A State of random numbers."""
+        return State(*(self.noise(f"{name} {field}") for field in State._fields))
+
+    def direction(self, name) -> dict:
+        """A random direction in the space of the controls, of small fields of their own size each."""
+
+        def one(control, value):
+            count = self.problem.config.grid.nx * self.problem.config.grid.ny if value.ndim else 1
+            size = math.sqrt(self.problem.dot({control: value}, {control: value}) / count)
+            size = RELATIVE * size or RELATIVE * SMALL.get(control, 1.0)
+            return jnp.asarray(size, value.dtype) * self.noise(f"{name} {control}", value.shape)
+
+        return {control: one(control, value) for control, value in self.x.items()}
+
+    def taylor_slope(self) -> float:
+        """The slope of the Taylor remainder between the two shortest steps at which it is far above round-off."""
+        loss, remainders = jax.jit(self.loss), []
+        for s in STEPS:
+            moved = jax.tree.map(lambda x, d, s=s: x + jnp.asarray(s, x.dtype) * d, self.x, self.d)
+            remainders.append(abs(float(loss(self.problem.series(moved))) - self.value - s * self.slope))
+        floor = 1e4 * np.finfo(self.problem.config.run.dtype).eps * abs(self.value)
+        usable = max(2, sum(1 for remainder in remainders if remainder > floor))
+        last, before = remainders[usable - 1], remainders[usable - 2]
+        return math.log(before / last) / math.log(STEPS[usable - 2] / STEPS[usable - 1]) if last else math.inf
+
+    def dot_product_error(self) -> float:
+        """The relative difference of <M d, y> and <d, Mᵀ y>, for random y at the last state."""
+        y = self.random_state("y")
+        series, tangent = self.problem.tangent(self.x, self.d)
+        series_bar = State(*(jnp.zeros_like(s).at[-1].set(w) for s, w in zip(series, y, strict=True)))
+        adjoint = self.problem.adjoint(self.x, series_bar)
+        left = self.problem.dot(tangent._asdict(), series_bar._asdict())
+        return abs(left - self.problem.dot(self.d, adjoint)) / abs(left)
+
+    def hessian_symmetry(self) -> float:
+        """The relative difference of <e, J'' d> and <d, J'' e>."""
+        forth = self.problem.dot(self.e, self.problem.hessian_vector(self.x, self.d, self.loss))
+        back = self.problem.dot(self.d, self.problem.hessian_vector(self.x, self.e, self.loss))
+        return abs(forth - back) / abs(forth)
+
+    def adjoint_over_forward(self) -> float:
+        """Time of value and gradient over that of the run forward by the executor xla; medians of three in turns."""
+        problem = self.problem
+        run = problem.config.run.model_copy(update={"executor": "xla"})
+        forward = Problem(problem.config.model_copy(update={"run": run}), problem.names, lambda view, k: view.state)
+        both = (
+            lambda: forward.series(self.x),
+            lambda: problem.value_and_gradient(self.x, self.loss),
+        )
+        jax.block_until_ready(both[0]())
+        times = [[seconds(function) for function in both] for _ in range(3)]
+        shortest = np.median(times, axis=0)
+        most = problem.transport.reduce(shortest, "max")
+        return float(most[1] / most[0])
+
+
+def seconds(function) -> float:
+    """Wall-clock time of a call and of what it starts."""
+    begin = time.perf_counter()
+    jax.block_until_ready(function())
+    return time.perf_counter() - begin
+
+
+def summary(directory) -> str:
+    """The results as a table."""
+    from rich.console import Console
+    from rich.table import Table
+
+    results = json.loads((Path(directory) / NAME).read_text())
+    slope, dot, symmetry = BOUNDS[results["dtype"]]
+    table = Table("check", "result", "exact", title=f"{results['steps']} steps in {results['dtype']}")
+    table.add_row("Taylor slope", f"{results['taylor_slope']:.4f}", f"2 ± {slope}")
+    table.add_row("<M d, y> = <d, Mᵀ y>, relative error", f"{results['dot_product_error']:.1e}", f"≤ {dot}")
+    table.add_row("Hessian's symmetry, relative error", f"{results['hessian_symmetry']:.1e}", f"≤ {symmetry}")
+    table.add_row("gradient over run forward, time", f"{results['adjoint_over_forward']:.2f}", "")
+    table.add_row("memory of a process, at most", f"{results['peak_bytes_per_rank'] / 1e6:.0f} MB", "")
+    table.add_row("processes", str(results["nproc"]), "")
+    console = Console(width=100)
+    with console.capture() as text:
+        console.print(table)
+        console.print(f"with respect to {', '.join(results['controls'])}", highlight=False)
+    return text.get().rstrip()
