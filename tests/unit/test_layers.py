@@ -27,6 +27,7 @@ LAYERS = (
     "health",
     "run",
     "simulation",
+    "assimilation",
     "plotting launch",
     "info doctor",
     "bench",
@@ -39,11 +40,11 @@ LAYER = {name: number for number, names in enumerate(LAYERS) for name in names.s
 DOORS = {
     "jax": (
         "executors kernels.native kernels.derivative health simulation means dynamics friction timestep transport "
-        "doctor cli.ranks bench.stepping bench.exchange bench.device"
+        "doctor cli.ranks bench.stepping bench.exchange bench.device assimilation.interpolation"
     ),
     "mpi4jax": "transport.messages doctor.exchange bench.traffic cli.ranks",
     "mpi4py": "transport.mpi transport.messages doctor.exchange cli.ranks bench.device",
-    "netCDF4": "netcdf_input output restart plotting info",
+    "netCDF4": "netcdf_input output restart plotting info assimilation.observation_file assimilation.known",
     "matplotlib": "plotting bench.figures",
     "cmocean": "plotting",
 }
