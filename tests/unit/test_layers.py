@@ -28,6 +28,7 @@ LAYERS = (
     "health",
     "run",
     "simulation gradients",
+    "assimilation",
     "plotting launch",
     "info doctor",
     "bench",
@@ -39,12 +40,12 @@ LAYER = {name: number for number, names in enumerate(LAYERS) for name in names.s
 #: The modules and packages that may import a library.
 DOORS = {
     "jax": (
-        "executors domain linear neighbours gradients kernels.native kernels.derivative health simulation means "
-        "dynamics friction timestep transport doctor cli.ranks bench.stepping bench.exchange bench.device"
+        "executors domain linear neighbours gradients assimilation kernels.native kernels.derivative health simulation "
+        "means dynamics friction timestep transport doctor cli.ranks bench.stepping bench.exchange bench.device"
     ),
     "mpi4jax": "transport.messages doctor.exchange bench.traffic cli.ranks",
     "mpi4py": "transport.mpi transport.messages doctor.exchange cli.ranks bench.device",
-    "netCDF4": "netcdf_input output restart plotting info",
+    "netCDF4": "netcdf_input output restart plotting info assimilation.observation_file assimilation.known",
     "matplotlib": "plotting bench.figures",
     "cmocean": "plotting",
 }

@@ -1,0 +1,87 @@
+"""What can be wrong with the numbers of an observation file, counted, with the first that is."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from ..coordinates import origin
+from ..state import VARIABLES
+from .observation_file import START
+from .stencils import QUANTITIES, stencils
+
+#: By how much of a time step times may lie outside the run, so that rounding in their units does not matter.
+TOLERANCE = 1e-3
+
+AROUND = {"eta": "no wet cell", "u": "no open east face", "v": "no open north face"}
+
+
+def faults(columns: dict, used: np.ndarray, config) -> Iterator[str]:
+    """What is wrong with the numbers, one line for each kind of fault. Rows where nothing is observed do not count."""
+    rows = used.any(axis=1)
+    values = {name: np.ma.filled(column, np.nan) for name, column in columns.items()}
+    if "time" in values:
+        yield from time_faults(values["time"], rows, config)
+    if {"x", "y"} <= values.keys():
+        yield from place_faults(values["x"], values["y"], used, config)
+    for number, name in enumerate(QUANTITIES):
+        if name in values:
+            yield from value_faults(name, values[name], values.get(f"{name}_error"), used[:, number])
+
+
+def value_faults(name: str, value: np.ndarray, error: np.ndarray | None, some: np.ndarray) -> Iterator[str]:
+    """Values that are not finite, and errors that are missing or not positive, where there is some value."""
+    units = VARIABLES[name].units
+    yield from told(f"{name}: {{}} values are not finite", some & ~np.isfinite(value), some, lambda i: f"{value[i]}")
+    if error is not None:
+        bad = some & ~((error > 0) & np.isfinite(error))
+        what = f"{name}_error: {{}} errors are missing or not above 0 {units}"
+        yield from told(what, bad, some, lambda i: "missing" if np.isnan(error[i]) else f"{error[i]:g} {units}")
+
+
+def time_faults(time: np.ndarray, rows: np.ndarray, config) -> Iterator[str]:
+    """Times that are missing or outside the run."""
+    dt = config.time.dt
+    last, missing = config.run.steps * dt, ~np.isfinite(time)
+    yield from told("time: {} are missing or not finite", rows & missing, rows)
+    early_or_late = (time < -TOLERANCE * dt) | (time > last + TOLERANCE * dt)
+    what = f"time: {{}} are outside the run, 0 to {last:.10g} s after {START}"
+    yield from told(what, rows & ~missing & early_or_late, rows, lambda i: f"{time[i]:.10g} s")
+
+
+def place_faults(x: np.ndarray, y: np.ndarray, used: np.ndarray, config) -> Iterator[str]:
+    """Positions that are missing, outside the domain, or without a point of the model around them."""
+    rows, (west, east, south, north) = used.any(axis=1), domain(config.grid)
+
+    def place(i):
+        return f"x = {x[i]:.10g} m, y = {y[i]:.10g} m"
+
+    missing = ~(np.isfinite(x) & np.isfinite(y))
+    yield from told("x, y: {} positions are missing or not finite", rows & missing, rows)
+    outside = ~missing & ((x < west) | (x > east) | (y < south) | (y > north))
+    what = (
+        f"x, y: {{}} positions are outside the domain, x {west:.10g} to {east:.10g} m, y {south:.10g} to {north:.10g} m"
+    )
+    yield from told(what, rows & outside, rows, place)
+    inside, quantity = np.nonzero(used & ~(missing | outside)[:, None])
+    dry = np.zeros_like(used)
+    dry[inside, quantity] = ~stencils(config, quantity, x[inside], y[inside]).reached
+    for number, name in enumerate(QUANTITIES):
+        what = f"x, y: {{}} positions of {name} are on land, with {AROUND[name]} around them"
+        yield from told(what, dry[:, number], used[:, number], place)
+
+
+def told(what: str, bad: np.ndarray, among: np.ndarray, show=None) -> Iterator[str]:
+    """A line that says how many of how many are bad and which is the first, if any is."""
+    if bad.any():
+        first = int(np.argmax(bad))
+        how = f": {show(first)}" if show else ""
+        yield f"{what.format(f'{bad.sum()} of {among.sum()}')}; the first is observation {first} (from 0){how}"
+
+
+def domain(grid) -> tuple[float, float, float, float]:
+    """West, east, south and north edge of the domain, m."""
+    x0, y0 = origin(grid)
+    west, south = x0 - 0.5 * grid.dx, y0 - 0.5 * grid.dy
+    return west, west + grid.nx * grid.dx, south, south + grid.ny * grid.dy

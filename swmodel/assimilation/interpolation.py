@@ -1,0 +1,85 @@
+"""The observation operator H: what is observed of the model's states, each process its own share, without messages."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import jax.numpy as jnp
+import numpy as np
+
+from .stencils import stencils
+
+
+@dataclass(frozen=True, eq=False)
+class Operator:
+    """H for one block: bilinear in space, the nearest sample in time.
+
+    H is a sum over the four points around a position, of which a process knows those in its block. So `observe` gives
+    the four products apart, zero for points of other blocks: a sum over processes adds nothing but zeros to each, and
+    the observed values have the same bits on every layout.
+
+    Attributes:
+        every: steps between samples; sample k is the state after k every steps.
+        index: [K, M, 4] where the points lie in the block's fields eta, u, v, one after the other.
+        weight: [K, M, 4], zero for points of other blocks and where a sample has fewer than M data.
+        sample, place: [n] where in K and M the n observations lie.
+    """
+
+    every: int
+    index: np.ndarray
+    weight: np.ndarray
+    sample: np.ndarray
+    place: np.ndarray
+
+    def observe(self, view, k):
+        """This process's share of sample k, [M, 4]; to be traced.
+
+        Args:
+            view: anything with the `state` and the resting `depth` of the block, [ny, nx].
+            k: number of the sample.
+        """
+        h, u, v = view.state
+        values = jnp.stack([h - view.depth, u, v]).reshape(-1)  # never written out: XLA reads the points only
+        points = values.at[jnp.asarray(self.index)[k]].get(mode="promise_in_bounds")
+        return points * jnp.asarray(self.weight, values.dtype)[k]
+
+    def collect(self, series):
+        """The observed quantities in the order of the observations, [n], of shares [K, M, 4] summed over processes."""
+        parts = series[self.sample, self.place]
+        return (parts[:, 0] + parts[:, 1]) + (parts[:, 2] + parts[:, 3])
+
+
+def operator(observations, config, block, every: int) -> Operator:
+    """The observation operator of a block.
+
+    Args:
+        observations: Observations, all of the run's, on every process.
+        config: resolved configuration; the samples are those of steps 0, every, 2 every, ... up to its last.
+        block: of this process.
+        every: steps between samples. An observation is compared with the sample nearest in time, which is at most half
+            of `every` steps away if `every` divides the number of steps.
+
+    Raises:
+        InputError: the file of the mask cannot be read.
+    """
+    samples = config.run.steps // every + 1
+    sample = np.floor(observations.time / (every * config.time.dt) + 0.5).astype(np.int64)
+    sample = np.clip(sample, 0, samples - 1)
+    place, most = places(sample, samples)
+    found = stencils(config, observations.quantity, observations.x, observations.y)
+    j, i = found.rows - block.y.start, found.columns - block.x.start
+    (ny, nx), number = block.shape, observations.quantity.astype(np.int64)[:, None]
+    ours = (j >= 0) & (j < ny) & (i >= 0) & (i < nx)
+    index, weight = np.zeros((samples, most, 4), np.int32), np.zeros((samples, most, 4), config.run.dtype)
+    index[sample, place] = np.where(ours, (number * ny + j) * nx + i, 0)
+    weight[sample, place] = np.where(ours, found.weights, 0.0)
+    return Operator(every, index, weight, sample, place)
+
+
+def places(sample: np.ndarray, samples: int) -> tuple[np.ndarray, int]:
+    """The number of each observation among those of its sample, in order; the most that a sample has, at least 1."""
+    counts = np.bincount(sample, minlength=samples)
+    order = np.argsort(sample, kind="stable")
+    place = np.empty_like(sample)
+    place[order] = np.arange(len(sample)) - np.repeat(np.cumsum(counts) - counts, counts)
+    return place, max(1, int(counts.max()))

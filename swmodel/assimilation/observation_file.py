@@ -1,0 +1,191 @@
+"""The observation file: CF-1.12 discrete sampling geometry "point", and how its variables are read and written."""
+
+from __future__ import annotations
+
+import os
+import re
+from datetime import datetime
+
+import numpy as np
+
+from ..errors import FilesError
+from ..netcdf_input import SYNONYMS
+from ..output.metadata import TIME
+from ..output.static import FILL
+from ..state import VARIABLES
+from .stencils import QUANTITIES
+
+#: The instant at which runs start.
+START = datetime(2000, 1, 1)
+
+#: Seconds of the units of time that are of fixed length, in the singular.
+SECONDS = {
+    **{"microsecond": 1e-6, "microsec": 1e-6, "millisecond": 1e-3, "millisec": 1e-3, "msec": 1e-3, "ms": 1e-3},
+    **{"second": 1.0, "sec": 1.0, "s": 1.0, "minute": 60.0, "min": 60.0},
+    **{"hour": 3600.0, "hr": 3600.0, "h": 3600.0, "day": 86400.0, "d": 86400.0},
+}
+CALENDARS = ("standard", "gregorian", "proleptic_gregorian")
+
+KILOMETRES = ("km", "kilometer", "kilometers", "kilometre", "kilometres")
+LENGTHS = dict.fromkeys(SYNONYMS["m"], 1.0) | dict.fromkeys(KILOMETRES, 1e3)
+
+COORDINATES = {
+    "time": {name: TIME[name] for name in ("standard_name", "units", "calendar")} | {"long_name": "time", "axis": "T"},
+    **{
+        axis: {
+            "standard_name": f"projection_{axis}_coordinate",
+            "long_name": f"position in {axis}",
+            "units": "m",
+            "axis": axis.upper(),
+        }
+        for axis in ("x", "y")
+    },
+}
+
+
+class Unfit(ValueError):
+    """A variable that is not as it has to be; the message says what is wrong with it."""
+
+
+def load(path) -> tuple[dict[str, np.ma.MaskedArray], np.ndarray | None, list[str]]:
+    """The variables of an observation file in SI units, and what is wrong with its form.
+
+    Returns:
+        {name: float64 values [obs], masked where missing} of those of time (s since START), x, y, eta, eta_error, ...
+        that can be used; the platforms as text [obs], None without; one line for each problem.
+    """
+    import netCDF4
+
+    if not os.path.isfile(path):
+        return {}, None, [f"{path}: there is no such file"]
+    try:
+        dataset = netCDF4.Dataset(path)
+    except OSError as error:
+        return {}, None, [f"{path}: cannot be read as NetCDF ({error.strerror})"]
+    with dataset:
+        feature = str(getattr(dataset, "featureType", "point"))
+        problems = [] if feature.lower() == "point" else [f'{path}: its featureType is "{feature}"; it needs "point"']
+        columns = {}
+        for name in wanted(dataset):
+            try:
+                columns[name] = read_column(dataset, name)
+            except Unfit as error:
+                problems.append(f"{path}: {error}")
+        if not any(name in dataset.variables for name in QUANTITIES):
+            problems.append(f"{path}: observes nothing; it needs eta, u or v with eta_error, u_error or v_error")
+        return columns, None if problems else read_platform(dataset), problems
+
+
+def wanted(dataset) -> list[str]:
+    """The variables that the file has to have."""
+    return ["time", "x", "y", *(f"{q}{end}" for q in QUANTITIES if q in dataset.variables for end in ("", "_error"))]
+
+
+def read_column(dataset, name: str) -> np.ma.MaskedArray:
+    """The values of a variable in SI units, float64 [obs].
+
+    Raises:
+        Unfit: it is missing, has another shape than time, does not hold numbers, or has other units.
+    """
+    units = "any time since a date" if name == "time" else "m" if name in "xy" else VARIABLES[name.split("_")[0]].units
+    if name not in dataset.variables:
+        what = f"standard deviation of the error of {name.split('_')[0]}" if "_error" in name else "coordinate"
+        raise Unfit(f"has no variable {name}, the {what}, in {units}")
+    variable = dataset.variables[name]
+    dimensions = next(dataset[other].dimensions for other in wanted(dataset) if other in dataset.variables)
+    if variable.ndim != 1 or variable.dimensions != dimensions:
+        have = ", ".join(variable.dimensions)
+        raise Unfit(f"{name} has the dimensions ({have}); all variables need one, the same, which counts observations")
+    if getattr(variable.dtype, "kind", "") not in ("i", "u", "f"):
+        raise Unfit(f"{name} does not hold numbers")
+    if name == "time":
+        return seconds_since_start(variable)
+    factors = LENGTHS if name in "xy" else dict.fromkeys(SYNONYMS[units], 1.0)
+    return np.ma.masked_array(variable[:], dtype=np.float64) * factor(name, variable, factors, units)
+
+
+def factor(name: str, variable, factors: dict[str, float], units: str) -> float:
+    """What one unit of the variable is in SI units."""
+    given = getattr(variable, "units", None)
+    if given is None:
+        raise Unfit(f'{name} has no units; it needs "{units}"')
+    if given not in factors:
+        raise Unfit(f'{name} is in "{given}"; convert it to "{units}"')
+    return factors[given]
+
+
+def seconds_since_start(variable) -> np.ma.MaskedArray:
+    """The times in s since START, from any units and date that CF knows in the calendar of the real world."""
+    import netCDF4
+
+    units, calendar = getattr(variable, "units", None), str(getattr(variable, "calendar", "standard")).lower()
+    if units is None:
+        raise Unfit(f'time has no units; it needs such as "{TIME["units"]}"')
+    unit = re.match(r"\s*(\w+)\s+since\s", str(units), re.IGNORECASE)
+    word = unit[1].lower() if unit else ""
+    seconds = SECONDS.get(word, SECONDS.get(word.removesuffix("s")))
+    if seconds is None:
+        raise Unfit(f'time is in "{units}"; it needs seconds, minutes, hours or days since a date: "{TIME["units"]}"')
+    if calendar not in CALENDARS:
+        raise Unfit(f'time has the calendar "{calendar}"; it needs {" or ".join(CALENDARS)}')
+    try:
+        start = netCDF4.date2num(START, units, calendar)
+    except (ValueError, OverflowError) as error:
+        raise Unfit(f'time is in "{units}", which is no date: {error}') from None
+    return (np.ma.masked_array(variable[:], dtype=np.float64) - float(start)) * seconds
+
+
+def read_platform(dataset) -> np.ndarray | None:
+    """What each observation was made by, as text [obs]; None if the file does not say."""
+    import netCDF4
+
+    if "platform" not in dataset.variables:
+        return None
+    values = dataset.variables["platform"][:]
+    if values.ndim == 2 and values.dtype.kind == "S":
+        values = netCDF4.chartostring(np.ma.filled(values, b""))
+    if values.ndim != 1:
+        return None
+    return np.ma.filled(values.astype(object), "").astype(str)
+
+
+def save(path, columns: dict[str, np.ndarray], platform: np.ndarray | None, attributes: dict[str, str]) -> None:
+    """Write an observation file, which appears when it is whole; NaN becomes _FillValue.
+
+    Raises:
+        FilesError: it cannot be written.
+    """
+    import netCDF4
+
+    part = f"{path}.part"
+    try:
+        with netCDF4.Dataset(part, "w") as dataset:
+            dataset.setncatts({"Conventions": "CF-1.12", "featureType": "point", **attributes})
+            dataset.createDimension("obs", len(columns["time"]))
+            for name, values in columns.items():
+                fill = False if name in COORDINATES else FILL
+                variable = dataset.createVariable(name, "f8", ("obs",), fill_value=fill)
+                variable.setncatts(COORDINATES.get(name) or describe(name))
+                variable[:] = values if name in COORDINATES else np.where(np.isnan(values), FILL, values)
+            if platform is not None:
+                variable = dataset.createVariable("platform", str, ("obs",))
+                variable.setncatts({"long_name": "what the observation was made by", "coordinates": "time x y"})
+                variable[:] = platform.astype(object)
+        os.replace(part, path)
+    except (OSError, RuntimeError) as error:
+        if os.path.exists(part):
+            os.remove(part)
+        raise FilesError(f"{path} cannot be written: {getattr(error, 'strerror', None) or error}") from error
+
+
+def describe(name: str) -> dict[str, str]:
+    """Attributes of an observed quantity or of its error."""
+    quantity, _, error = name.partition("_")
+    entry = VARIABLES[quantity]
+    found = {
+        "standard_name": entry.standard_name + (" standard_error" if error else ""),
+        "long_name": f"standard deviation of the error of {quantity}" if error else f"observed {entry.long_name}",
+        "units": entry.units,
+        "coordinates": "time x y",
+    }
+    return found if error else found | {"ancillary_variables": f"{quantity}_error"}

@@ -1,0 +1,147 @@
+"""Synthetic observations: where and when an altimeter and moorings look, and what they see of known fields."""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from ..coordinates import origin
+from .checks import domain
+from .known import by_quantity, in_output
+from .observations import Observations
+from .stencils import QUANTITIES, neighbourhoods, stencils
+
+
+class Altimeter(NamedTuple):
+    """A satellite that measures sea level along its ground tracks."""
+
+    repeat: float  # s, after which it is over the same place again
+    separation: float  # m, distance in x of neighbouring parallel tracks
+    spacing: float  # m, distance along the track of neighbouring observations
+    error: float  # m, standard deviation
+    angle: float = 25.0  # degrees, between the tracks and the y axis; above 0, below 90
+    speed: float = 5800.0  # m s-1, over ground
+
+
+def tracks(config, altimeter: Altimeter, seed: int = 0) -> Observations:
+    """Sea level along the ground tracks of an altimeter, still without values.
+
+    Ascending tracks are straight lines that lean by the angle to the east of north; descending ones go south and lean
+    as much to the east. On a ring their separation is the nearest that divides its length. Within each repeat period
+    all are flown over once, in an order and with shifts in time and place that the seed decides; the same in the next.
+
+    Returns:
+        Observations over water within the run, in the order of time; the platforms are "ascending-1", ...
+    """
+    rng, end = np.random.default_rng(seed), config.run.steps * config.time.dt
+    lean, (west, east, south, north) = math.radians(altimeter.angle), domain(config.grid)
+    lines = ground_tracks(config.grid, altimeter.separation, lean, rng.random(2))
+    order, phase = rng.permutation(len(lines)), rng.random()
+    along = np.arange(0.5, (north - south) / (altimeter.spacing * math.cos(lean))) * altimeter.spacing
+    passes = []
+    for cycle in range(max(1, math.ceil(end / altimeter.repeat))):
+        for place, number in enumerate(order):
+            name, x_start, direction = lines[number]
+            begin = (cycle + (place + phase) / len(lines)) * altimeter.repeat
+            y = (south if direction > 0 else north) + direction * along * math.cos(lean)
+            x = x_start + along * math.sin(lean)
+            passes.append((begin + along / altimeter.speed, x, y, np.full(len(along), name)))
+    time, x, y, platform = (np.concatenate(parts) for parts in zip(*passes, strict=True))
+    x = west + (x - west) % (east - west) if config.grid.periodic_x else x
+    inside = np.flatnonzero((x >= west) & (x <= east) & (time <= end))
+    chosen = inside[over_water(config, x[inside], y[inside])]
+    chosen = chosen[np.argsort(time[chosen], kind="stable")]
+    quantity, error = np.zeros(len(chosen), np.int8), np.full(len(chosen), float(altimeter.error))
+    return Observations(
+        quantity, time[chosen], x[chosen], y[chosen], np.full(len(chosen), np.nan), error, platform[chosen]
+    )
+
+
+def ground_tracks(grid, separation: float, lean: float, shifts) -> list[tuple[str, float, int]]:
+    """(name, x where it enters the domain, +1 northward or -1 southward) of all tracks that cross the domain."""
+    west, east, south, north = domain(grid)
+    length, reach = east - west, (north - south) * math.tan(lean)
+    if grid.periodic_x:
+        count = max(1, round(length / separation))
+        separation = length / count
+    else:
+        count = max(1, math.ceil((length + reach) / separation))
+        west -= reach
+    return [
+        (f"{name}-{k + 1}", west + (k + shift) * separation, direction)
+        for name, direction, shift in (("ascending", +1, shifts[0]), ("descending", -1, shifts[1]))
+        for k in range(count)
+    ]
+
+
+def moorings(config, nx: int, ny: int, every: float, errors: dict[str, float]) -> Observations:
+    """Moorings in the middle of the cells of a coarse grid of ny x nx over the domain, still without values.
+
+    Args:
+        config: resolved configuration.
+        nx, ny: numbers of moorings in x and y. Those on land, or without an open face around, are left out.
+        every: time between observations, s; the first is at the start.
+        errors: {quantity: standard deviation of its error, m or m s-1} of those of eta, u and v that are observed.
+
+    Returns:
+        Observations in the order of time, mooring and quantity; the platforms are "mooring-1", ...
+    """
+    west, east, south, north = domain(config.grid)
+    y, x = np.meshgrid(
+        south + (np.arange(ny) + 0.5) * (north - south) / ny,
+        west + (np.arange(nx) + 0.5) * (east - west) / nx,
+        indexing="ij",
+    )
+    x, y, numbers = x.ravel(), y.ravel(), np.array(sorted(QUANTITIES.index(name) for name in errors))
+    wet = over_water(config, x, y)
+    for number in numbers:
+        wet &= stencils(config, np.full(x.shape, number), x, y).reached
+    names = np.array([f"mooring-{k + 1}" for k in range(wet.sum())])
+    end = config.run.steps * config.time.dt
+    times = np.arange(math.floor(end / every * (1 + 1e-12)) + 1) * every
+    t, m, q = (axis.ravel() for axis in np.meshgrid(times, np.arange(len(names)), numbers, indexing="ij"))
+    sigma = np.array([errors.get(name, np.nan) for name in QUANTITIES])[q]
+    return Observations(q.astype(np.int8), t, x[wet][m], y[wet][m], np.full(q.shape, np.nan), sigma, names[m])
+
+
+def over_water(config, x: np.ndarray, y: np.ndarray) -> np.ndarray:
+    """Whether positions within the domain lie in wet cells."""
+    grid, (x0, y0) = config.grid, origin(config.grid)
+    rows = np.clip(np.floor((y - y0) / grid.dy + 0.5), 0, grid.ny - 1).astype(np.int64)
+    columns = np.clip(np.floor((x - x0) / grid.dx + 0.5), 0, grid.nx - 1).astype(np.int64)
+    return neighbourhoods(config, rows, columns)[:, 0, 0] > 0
+
+
+def together(*parts: Observations) -> Observations:
+    """Several sets of observations as one, in the order of time."""
+    whole = Observations(*(np.concatenate(fields) for fields in zip(*parts, strict=True)))
+    return whole.where(np.argsort(whole.time, kind="stable"))
+
+
+def observe_run(observations: Observations, samples, config, seed: int = 0) -> Observations:
+    """The observations with the values that they have in known fields, and noise of the stated errors.
+
+    Every process that has all observations gets the same numbers.
+
+    Args:
+        observations: with errors; values are replaced.
+        samples: the true values [n], as `Operator.collect` gives them; or a function of (quantity, time in s, x, y in
+            m) for the name of a quantity and arrays; or the path of a run's output.nc, of which the records nearest in
+            time are taken.
+        config: resolved configuration of the run.
+        seed: of the noise.
+
+    Raises:
+        UsageError: the output lacks a quantity, or is of another grid or of too short a run.
+        FilesError: it cannot be read.
+    """
+    if callable(samples):
+        true = by_quantity(observations, lambda name, at: samples(name, at.time, at.x, at.y))
+    elif isinstance(samples, (str, bytes)) or hasattr(samples, "__fspath__"):
+        true = in_output(observations, samples, config)
+    else:
+        true = np.asarray(samples, dtype=np.float64)
+    noise = np.random.default_rng(seed).standard_normal(observations.size)
+    return observations._replace(value=true + observations.error * noise)

@@ -1,0 +1,300 @@
+"""The observation file: what is written is read again, other tools read it, and what cannot be used is said at once."""
+
+import re
+from pathlib import Path
+
+import netCDF4
+import numpy as np
+import pytest
+import xarray as xr
+from support.random_case import configuration, put
+
+from swmodel import cases
+from swmodel.assimilation.observations import Observations, read, write
+from swmodel.config import ConfigError
+from swmodel.errors import FilesError
+
+NY, NX = 9, 11
+DT, STEPS = 20.0, 180
+N = 10
+KM = 1e3
+
+
+@pytest.fixture(autouse=True)
+def config(monkeypatch):
+    """A basin of 44 km x 45 km whose south-western quarter is land, for an hour."""
+    monkeypatch.setattr(cases, "get", cases.get)
+    mask = np.ones((NY, NX))
+    mask[:5, :5] = 0
+    put({"mask": mask})
+    return configuration(NY, NX, grid__periodic_y=False, grid__periodic_x=False, time__dt=DT, run__steps=STEPS)
+
+
+def some(n=60, seed=0):
+    """Random observations over the open water: of the same time and place in the order eta, u, v."""
+    rng = np.random.default_rng(seed)
+    rows = np.sort(rng.integers(0, n // 2, n))
+    quantity = rng.integers(0, 3, n)
+    _, first = np.unique(rows * 3 + quantity, return_index=True)
+    rows, quantity = rows[first], quantity[first]
+    time, x, y = rng.uniform(0, STEPS * DT, n), rng.uniform(26e3, 40e3, n), rng.uniform(5e3, 40e3, n)
+    platform = np.array([["", "mooring-1", "sentinel"][k % 3] for k in range(n)])
+    value, error = rng.standard_normal(len(rows)), rng.uniform(0.01, 0.1, len(rows))
+    return Observations(quantity.astype(np.int8), time[rows], x[rows], y[rows], value, error, platform[rows])
+
+
+def equal(a, b):
+    for name, one, other in zip(Observations._fields, a, b, strict=True):
+        np.testing.assert_array_equal(one, other, err_msg=name)
+
+
+#: Variables of a correct file: values and attributes. Observation 4 is of nothing.
+TIMES = np.linspace(0, STEPS * DT, N)
+HOLES = np.where(np.arange(N) == 4, np.nan, 1.0)
+GOOD = {
+    "time": (TIMES, {"units": "seconds since 2000-01-01 00:00:00"}),
+    "x": (np.linspace(26.0, 43.0, N), {"units": "km"}),
+    "y": (np.linspace(1e3, 44e3, N), {"units": "m"}),
+    "eta": (0.1 * HOLES, {"units": "m"}),
+    "eta_error": (0.02 * HOLES, {"units": "m"}),
+}
+
+
+def save(path, variables, fill=-999.0, feature="point", dimension="obs"):
+    """A file with the variables {name: (values, attributes)}; NaN becomes _FillValue, None takes a variable away."""
+    with netCDF4.Dataset(path, "w") as dataset:
+        dataset.setncatts({"featureType": feature} if feature else {})
+        for name, entry in variables.items():
+            if entry is None:
+                continue
+            values, attributes = np.asarray(entry[0]), entry[1]
+            axes = [f"{dimension}{k or ''}" for k in range(values.ndim)]
+            for axis, size in zip(axes, values.shape, strict=True):
+                if axis not in dataset.dimensions:
+                    dataset.createDimension(axis, size)
+            is_float = values.dtype.kind == "f"
+            variable = dataset.createVariable(name, values.dtype, axes, fill_value=fill if is_float else None)
+            variable.setncatts(attributes)
+            variable[:] = np.where(np.isnan(values), fill, values) if is_float else values
+    return path
+
+
+def messages(path, config):
+    """What is wrong with a file, without its path."""
+    with pytest.raises(ConfigError) as caught:
+        read(path, config)
+    assert all(problem.startswith(f"{path}: ") for problem in caught.value.problems)
+    return [problem.removeprefix(f"{path}: ") for problem in caught.value.problems]
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_what_is_written_is_read_again_bit_by_bit(tmp_path, config, seed):
+    observations = some(seed=seed)
+    write(tmp_path / "obs.nc", observations, config)
+    equal(read(tmp_path / "obs.nc", config), observations)
+    assert [path.name for path in tmp_path.iterdir()] == ["obs.nc"]
+
+
+def test_data_in_any_order_keep_it(tmp_path, config):
+    observations = some()
+    observations = observations.where(np.random.default_rng(1).permutation(observations.size))
+    write(tmp_path / "obs.nc", observations, config)
+    equal(read(tmp_path / "obs.nc", config), observations)
+
+
+def test_xarray_decodes_times_and_missing_values(tmp_path, config):
+    observations = some()._replace(time=np.full(some().size, 1800.0))
+    write(tmp_path / "obs.nc", observations, config)
+    with xr.open_dataset(tmp_path / "obs.nc") as dataset:
+        assert dataset.attrs["featureType"] == "point"
+        assert (dataset.time == np.datetime64("2000-01-01T00:30:00")).all()
+        assert set(dataset.coords) == {"time", "x", "y"}
+        assert dataset.u.dims == ("obs",)
+        assert int(dataset.u.count()) == (observations.quantity == 1).sum()
+        assert dataset.u_error.attrs["standard_name"] == "sea_water_x_velocity standard_error"
+
+
+def test_the_file_satisfies_the_cf_checker(tmp_path, config):
+    from compliance_checker.runner import CheckSuite, ComplianceChecker
+
+    write(tmp_path / "obs.nc", some(), config)
+    CheckSuite.load_all_available_checkers()
+    report = tmp_path / "report.txt"
+    ComplianceChecker.run_checker(
+        str(tmp_path / "obs.nc"), ["cf:1.11"], 0, "normal", output_filename=str(report), output_format="text"
+    )
+    text = report.read_text()
+    assert "cf:1.11" in text
+    assert [line for line in text.partition("Errors")[2].partition("Warnings")[0].splitlines() if line[:1] == "*"] == []
+
+
+def test_a_file_that_cannot_be_written_is_one_error_and_leaves_nothing(tmp_path, config):
+    with pytest.raises(FilesError, match="cannot be written"):
+        write(tmp_path / "none" / "obs.nc", some(), config)
+    (tmp_path / "folder").mkdir()
+    with pytest.raises(FilesError, match="folder cannot be written"):
+        write(tmp_path / "folder", some(), config)
+    assert [path.name for path in tmp_path.iterdir()] == ["folder"]
+    with pytest.raises(ValueError, match="without values"):
+        write(tmp_path / "obs.nc", some()._replace(value=np.full(some().size, np.nan)), config)
+
+
+def test_rows_without_a_value_are_left_out_and_kilometres_are_metres(tmp_path, config):
+    found = read(save(tmp_path / "obs.nc", GOOD), config)
+    rows = [0, 1, 2, 3, 5, 6, 7, 8, 9]
+    np.testing.assert_array_equal(found.time, TIMES[rows])
+    np.testing.assert_array_equal(found.x, GOOD["x"][0][rows] * KM)
+    np.testing.assert_array_equal(found.value, np.full(9, 0.1))
+    assert set(found.platform) == {""}
+
+
+@pytest.mark.parametrize(
+    ("units", "values"),
+    [
+        ("s since 2000-01-01", TIMES),
+        ("minutes since 2000-01-01T00:00:00Z", TIMES / 60),
+        ("hours since 1999-12-31 00:00:00", TIMES / 3600 + 24),
+        ("Hours since 2000-01-01 02:00 +02:00", TIMES / 3600),
+        ("days since 1950-01-01", TIMES / 86400 + 18262),
+        ("milliseconds since 2000-01-01", np.rint(TIMES * 1e3).astype("i8")),
+    ],
+)
+@pytest.mark.parametrize("calendar", ["standard", "gregorian", "proleptic_gregorian"])
+def test_times_in_any_units_are_seconds_since_the_start_within_the_run(tmp_path, config, units, values, calendar):
+    variables = GOOD | {"time": (values, {"units": units, "calendar": calendar})}
+    found = read(save(tmp_path / "obs.nc", variables), config)
+    np.testing.assert_allclose(found.time, TIMES[[0, 1, 2, 3, 5, 6, 7, 8, 9]], rtol=0, atol=1e-3)
+    assert found.time.min() >= 0
+    assert found.time.max() <= STEPS * DT
+
+
+@pytest.mark.parametrize(
+    "platform",
+    [np.arange(N), netCDF4.stringtochar(np.array([str(k) for k in range(N)], "S2"))],
+    ids=["numbers", "characters"],
+)
+def test_platforms_become_text(tmp_path, config, platform):
+    found = read(save(tmp_path / "obs.nc", GOOD | {"platform": (platform, {})}), config)
+    assert list(found.platform) == ["0", "1", "2", "3", "5", "6", "7", "8", "9"]
+
+
+def changed(name, *places, **attributes):
+    """A variable of GOOD with other values at (index, value), or with other attributes."""
+    values = GOOD[name][0].copy()
+    for index, value in places:
+        values[index] = value
+    return {name: (values, attributes or GOOD[name][1])}
+
+
+INFINITE = float("inf")
+DATE = '"seconds since 2000-01-01 00:00:00"'
+
+
+@pytest.mark.parametrize(
+    ("change", "expected"),
+    [
+        (
+            changed("x", (2, 44.1), (3, -1.0)),
+            "x, y: 2 of 9 positions are outside the domain, x 0 to 44000 m, y 0 to 45000 m; the first is observation 2 "
+            "(from 0): x = 44100 m, y = 10555.55556 m",
+        ),
+        (
+            changed("x", (0, 7.0)),
+            "x, y: 1 of 9 positions of eta are on land, with no wet cell around them; the first is observation 0 "
+            "(from 0): x = 7000 m, y = 1000 m",
+        ),
+        (
+            changed("y", (5, np.nan)),
+            "x, y: 1 of 9 positions are missing or not finite; the first is observation 5 (from 0)",
+        ),
+        (
+            changed("time", (1, -1.0), (9, 3601.0)),
+            "time: 2 of 9 are outside the run, 0 to 3600 s after 2000-01-01 00:00:00; the first is observation 1 "
+            "(from 0): -1 s",
+        ),
+        (changed("time", (3, np.nan)), "time: 1 of 9 are missing or not finite; the first is observation 3 (from 0)"),
+        (
+            changed("eta_error", (2, 0.0), (3, np.nan), (5, -1.0)),
+            "eta_error: 3 of 9 errors are missing or not above 0 m; the first is observation 2 (from 0): 0 m",
+        ),
+        (
+            changed("eta", (6, INFINITE)),
+            "eta: 1 of 9 values are not finite; the first is observation 6 (from 0): inf",
+        ),
+        (changed("eta", (slice(None), np.nan)), "holds no observations"),
+        (changed("eta", a=1), 'eta has no units; it needs "m"'),
+        (changed("eta", units="cm"), 'eta is in "cm"; convert it to "m"'),
+        (changed("eta_error", units="1"), 'eta_error is in "1"; convert it to "m"'),
+        (changed("x", units="degrees_east"), 'x is in "degrees_east"; convert it to "m"'),
+        (changed("time", a=1), f"time has no units; it needs such as {DATE}"),
+        (
+            changed("time", units="months since 2000-01-01"),
+            f'time is in "months since 2000-01-01"; it needs seconds, minutes, hours or days since a date: {DATE}',
+        ),
+        (
+            changed("time", units="days since 2000-01-01", calendar="noleap"),
+            'time has the calendar "noleap"; it needs standard or gregorian or proleptic_gregorian',
+        ),
+        ({"y": None}, "has no variable y, the coordinate, in m"),
+        ({"time": None}, "has no variable time, the coordinate, in any time since a date"),
+        ({"eta_error": None}, "has no variable eta_error, the standard deviation of the error of eta, in m"),
+        (
+            {"eta": None},
+            "observes nothing; it needs eta, u or v with eta_error, u_error or v_error",
+        ),
+        (
+            {"eta": (np.zeros((N, 3)), {"units": "m"})},
+            "eta has the dimensions (obs, obs1); all variables need one, the same, which counts observations",
+        ),
+        ({"eta": (np.full(N, "a", "S1"), {"units": "m"})}, "eta does not hold numbers"),
+    ],
+)
+def test_what_is_wrong_is_said_with_counts_and_the_first(tmp_path, config, change, expected):
+    assert messages(save(tmp_path / "obs.nc", GOOD | change), config) == [expected]
+
+
+def test_a_date_that_is_none_is_named(tmp_path, config):
+    path = save(tmp_path / "obs.nc", GOOD | changed("time", units="days since yesterday"))
+    (problem,) = messages(path, config)
+    assert problem.startswith('time is in "days since yesterday", which is no date: ')
+
+
+def test_velocities_without_an_open_face_around_are_on_land(tmp_path, config):
+    """Sea level is seen half a cell off the coast; the flow through it is not."""
+    at_coast = (np.full(N, 5 * 4e3), {"units": "m"}), (np.full(N, 2.5 * 5e3), {"units": "m"})
+    variables = GOOD | {"x": at_coast[0], "y": at_coast[1]}
+    assert read(save(tmp_path / "obs.nc", variables), config).size == 9
+    variables |= {"u": (np.zeros(N), {"units": "m/s"}), "u_error": (np.ones(N), {"units": "m s-1"})}
+    assert messages(save(tmp_path / "u.nc", variables), config) == [
+        "x, y: 10 of 10 positions of u are on land, with no open east face around them; the first is observation 0 "
+        "(from 0): x = 20000 m, y = 12500 m"
+    ]
+
+
+def test_everything_that_is_wrong_is_said_at_once(tmp_path, config):
+    change = changed("x", (2, 50.0)) | changed("time", (1, -1.0)) | changed("eta", units="cm")
+    change |= {"u": (np.full(N, INFINITE), {"units": "m s-1"}), "u_error": (np.zeros(N), {"units": "m s-1"})}
+    found = messages(save(tmp_path / "obs.nc", GOOD | change), config)
+    assert [line.split(":")[0].split(" ")[0] for line in found] == ["eta", "time", "x,", "u", "u_error"]
+
+
+def test_files_that_are_no_observation_files(tmp_path, config):
+    (tmp_path / "text.nc").write_text("not NetCDF")
+    assert messages(tmp_path / "none.nc", config) == ["there is no such file"]
+    assert messages(tmp_path / "text.nc", config) == ["cannot be read as NetCDF (NetCDF: Unknown file format)"]
+    save(tmp_path / "empty.nc", {name: (values[:0], attributes) for name, (values, attributes) in GOOD.items()})
+    assert messages(tmp_path / "empty.nc", config) == ["holds no observations"]
+    save(tmp_path / "trajectory.nc", GOOD, feature="trajectory")
+    assert messages(tmp_path / "trajectory.nc", config) == ['its featureType is "trajectory"; it needs "point"']
+    assert read(save(tmp_path / "plain.nc", GOOD, feature="", dimension="number"), config).size == 9
+
+
+def test_the_example_of_the_page_is_an_observation_file(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    page = (Path(__file__).parents[2] / "docs" / "assimilation.md").read_text()
+    exec(re.search(r"```python\n(.*?)```", page, re.DOTALL)[1], {})
+    put({})
+    wide = configuration(180, 360, grid__dx=5e3, grid__dy=5e3, grid__periodic_y=False, run__steps=STEPS)
+    found = read("observations.nc", wide)
+    assert found.size == 50
+    assert (found.quantity == 0).all()
