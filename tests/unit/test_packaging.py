@@ -18,7 +18,12 @@ ROOT = Path(__file__).parents[2]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 
 #: Packages whose import name is not that of the distribution.
-IMPORT_NAMES = {"imageio-ffmpeg": "imageio_ffmpeg", "compliance-checker": "compliance_checker", "pillow": "PIL"}
+IMPORT_NAMES = {
+    "checkpoint-schedules": "checkpoint_schedules",
+    "imageio-ffmpeg": "imageio_ffmpeg",
+    "compliance-checker": "compliance_checker",
+    "pillow": "PIL",
+}
 #: Used as programs or with JAX and NetCDF files rather than imported by name.
 PROGRAMS = {"ruff"}
 
