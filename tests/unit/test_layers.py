@@ -27,6 +27,7 @@ LAYERS = (
     "health",
     "run",
     "simulation",
+    "assimilation",
     "plotting launch",
     "info doctor",
     "bench",
@@ -39,7 +40,7 @@ LAYER = {name: number for number, names in enumerate(LAYERS) for name in names.s
 DOORS = {
     "jax": (
         "executors kernels.native kernels.derivative health simulation means dynamics friction timestep transport "
-        "doctor cli.ranks bench.stepping bench.exchange bench.device"
+        "doctor cli.ranks bench.stepping bench.exchange bench.device assimilation"
     ),
     "mpi4jax": "transport.messages doctor.exchange bench.traffic cli.ranks",
     "mpi4py": "transport.mpi transport.messages doctor.exchange cli.ranks bench.device",

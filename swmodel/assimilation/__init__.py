@@ -1,0 +1,1 @@
+"""Estimating initial states, fields and coefficients from observations."""

@@ -1,0 +1,46 @@
+"""White noise that belongs to the cells of the grid, so that it does not depend on how the grid is cut up.
+
+The number of a cell is a function of (seed, name, member, row, column) alone. Each row of the whole grid has a stream
+of its own from a counter-based generator: the first three choose the key, the row chooses the counter. A process
+computes the rows of its block, each as far as the block's last column; any layout has the same bits.
+
+Reference: Salmon et al. (2011), Parallel random numbers: as easy as 1, 2, 3 (the Philox generator).
+"""
+
+from __future__ import annotations
+
+from hashlib import sha256
+
+import numpy as np
+
+
+def white_noise(seed: int, name: str, member: int, block) -> np.ndarray:
+    """Independent standard normal numbers on the cells of a block.
+
+    Args:
+        seed: of the experiment.
+        name: of the field; fields of different names are independent.
+        member: of the ensemble; members are independent.
+        block: this process's part of the grid.
+
+    Returns:
+        Array [ny, nx], float64.
+    """
+    key, columns = _key(seed, name, member), slice(block.x.start, block.x.stop)
+    rows = range(block.y.start, block.y.stop)
+    return np.stack([_stream(key, row).standard_normal(block.x.stop)[columns] for row in rows])
+
+
+def white_number(seed: int, name: str, member: int) -> float:
+    """A standard normal number, for a coefficient that is no field; the same on all processes."""
+    return float(_stream(_key(seed, name, member), 0).standard_normal())
+
+
+def _key(seed: int, name: str, member: int) -> np.ndarray:
+    """128 bits, different for every seed, name and member."""
+    return np.frombuffer(sha256(f"{seed} {member} {name}".encode()).digest()[:16], "<u8")
+
+
+def _stream(key: np.ndarray, row: int) -> np.random.Generator:
+    """The generator of a row; no row uses as many numbers as lie between two counters, 2^192."""
+    return np.random.Generator(np.random.Philox(key=key, counter=(0, 0, 0, row)))
