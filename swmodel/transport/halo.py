@@ -8,28 +8,33 @@ import jax.numpy as jnp
 from ..state import State
 
 
-def pad(state: State, width: int, shift) -> State:
-    """The state with `width` rows and columns of the neighbours on each side, corners included.
+def surround(fields, width: int, shift) -> tuple:
+    """The fields with `width` rows and columns of the neighbours on each side, corners included.
 
     All fields travel in one slab per direction: first to the east and to the west, then, with the corners that came
     with those, to the north and to the south.
 
     Args:
-        state: fields [ny, nx] of this block.
+        fields: arrays [..., ny, nx] of one shape, of this block.
         width: rows of neighbours.
         shift: a transport's shift.
 
     Returns:
-        State of fields [ny + 2 width, nx + 2 width].
+        Tuple of arrays [..., ny + 2 width, nx + 2 width].
     """
-    edges = [jnp.stack([f[:, part] for f in state]) for part in (slice(-width, None), slice(width))]
+    edges = [jnp.stack([f[..., part] for f in fields]) for part in (slice(-width, None), slice(width))]
     west, east = shift(edges[0], 1, +1), shift(edges[1], 1, -1)
-    wide = [jnp.concatenate(parts, axis=1) for parts in zip(west, state, east, strict=True)]
-    edges = [jnp.stack([f[part] for f in wide]) for part in (slice(-width, None), slice(width))]
+    wide = [jnp.concatenate(parts, axis=-1) for parts in zip(west, fields, east, strict=True)]
+    edges = [jnp.stack([f[..., part, :] for f in wide]) for part in (slice(-width, None), slice(width))]
     south, north = shift(edges[0], 0, +1), shift(edges[1], 0, -1)
-    padded = [jnp.concatenate(parts, axis=0) for parts in zip(south, wide, north, strict=True)]
+    padded = [jnp.concatenate(parts, axis=-2) for parts in zip(south, wide, north, strict=True)]
     # Written out once: without the barrier XLA repeats the concatenation in every stencil that reads it, 2 x slower.
-    return State(*jax.lax.optimization_barrier(tuple(padded)))
+    return jax.lax.optimization_barrier(tuple(padded))
+
+
+def pad(state: State, width: int, shift) -> State:
+    """The State with `width` rows and columns of the neighbours on each side of its fields [ny, nx]."""
+    return State(*surround(state, width, shift))
 
 
 def surround_far(field, margin: int, shift):

@@ -1,0 +1,156 @@
+"""Errors of a first guess: the change of variables x = x_b + L w, with w of independent standard normal numbers.
+
+    eta, u, v            L = [1 0; K 1] diag(sigma) C^(1/2)    K: geostrophic balance, or 0
+    depth, wind, drag    L = sigma C^(1/2)
+    a number             L = sigma
+
+so that the covariance of the errors is B = L Lᵀ, and <w, w> = (x - x_b)ᵀ B^-1 (x - x_b). C^(1/2) = N F is the
+normalised smoothing of `diffusion.py`. With balance, the sigma of u and v is that of the unbalanced currents.
+"""
+
+from __future__ import annotations
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from ..grid import as_patches
+from ..scheme import scheme_of
+from .balance import build_balance, geostrophic
+from .diffusion import MASKS, Links, links_of, series, smooth, stack_series
+from ..noise import white_noise, white_number
+from .variance import variances
+
+#: Location of the controls that are fields.
+LOCATIONS = {
+    "eta": "centre",
+    "u": "u",
+    "v": "v",
+    "depth": "centre",
+    "wind_x": "centre",
+    "wind_y": "centre",
+    "linear_drag": "centre",
+}
+
+#: Order p of the correlations: nearly Gaussian.
+ORDER = 10
+
+#: Of the smoothing, in the operator norm.
+TOLERANCE = 1e-5
+
+#: Fields of white noise for the normalisation near land.
+SAMPLES = 256
+
+
+class Background:
+    """Errors of a first guess, on this process's block. All processes make it together, and call it together.
+
+    A pytree: given as an argument to a jitted function its arrays are arguments too; used from outside of it they
+    become constants of the program.
+
+    Args:
+        config: resolved configuration.
+        transport: how blocks talk.
+        grid: Grid of NumPy arrays (`grid.build_grid`) of the block.
+        controls: name -> (sigma, length): standard deviation in the unit of the control, a number or an array [ny, nx];
+            and length of its correlation (Daley), m, None where the control is a number.
+        balanced: whether currents in balance with eta are added to u and v.
+        order, tolerance, samples: see ORDER, TOLERANCE, SAMPLES.
+
+    Raises:
+        ValueError: a field has no length, a number has one, or balance lacks eta, u or v.
+    """
+
+    def __init__(
+        self, config, transport, grid, controls, balanced=False, *, order=ORDER, tolerance=TOLERANCE, samples=SAMPLES
+    ):
+        check(controls, balanced)
+        self.transport, self.dtype = transport, config.run.dtype
+        self.names = tuple(controls)
+        self.fields = tuple(name for name in controls if name in LOCATIONS)
+        block, patches = transport.block, as_patches(grid, scheme_of(config).width)
+        self.numbers = {
+            name: jnp.asarray(sigma, self.dtype) for name, (sigma, _) in controls.items() if name not in LOCATIONS
+        }
+        self.balance = jax.tree.map(jnp.asarray, build_balance(config, transport, patches)) if balanced else None
+        self.coefficients = self.links = self.scale = None
+        if not self.fields:
+            return
+        keys = {name: (LOCATIONS[name], controls[name][1]) for name in self.fields}
+        masks = {key: getattr(patches, MASKS[key[0]]).map(np.float64) for key in keys.values()}
+        every = {key: series(key[1], config, order, tolerance) for key in masks}
+        variance = variances(config, transport, masks, every, samples)
+        links = {key: links_of(mask, config, block.shape, self.dtype) for key, mask in masks.items()}
+        scale = [controls[name][0] * masks[key].on(block.shape) / np.sqrt(variance[key]) for name, key in keys.items()]
+        self.coefficients = jnp.asarray(stack_series([every[key] for key in keys.values()]), self.dtype)
+        self.links = Links(*(jnp.concatenate(p) for p in zip(*(links[key] for key in keys.values()), strict=True)))
+        self.scale = jnp.asarray(np.stack(scale), self.dtype)
+
+    def apply(self, w: dict) -> dict:
+        """L w: linear; fields [ny, nx] of this block, numbers (). Zero on land and closed faces."""
+        dx = {name: sigma * w[name] for name, sigma in self.numbers.items()}
+        if self.fields:
+            stacked = jnp.stack([w[name] for name in self.fields])
+            smoothed = self.scale * smooth(stacked, self.coefficients, self.links, self.transport.shift)
+            dx |= dict(zip(self.fields, smoothed, strict=True))
+        if self.balance is not None:
+            u, v = geostrophic(dx["eta"], self.balance, self.transport.shift)
+            dx |= {"u": dx["u"] + u, "v": dx["v"] + v}
+        return {name: dx[name] for name in self.names}
+
+    def transpose(self, x: dict) -> dict:
+        """Lᵀ x, from the derivative of a scalar by x to that by w.
+
+        F is its own transpose, which is made use of: the derivative of `apply` by JAX takes 3 times as long.
+        """
+        if self.balance is not None:
+            transposed = jax.linear_transpose(
+                lambda eta: geostrophic(eta, self.balance, self.transport.shift), x["eta"]
+            )
+            x = x | {"eta": x["eta"] + transposed((x["u"], x["v"]))[0]}
+        w = {name: sigma * x[name] for name, sigma in self.numbers.items()}
+        if self.fields:
+            stacked = self.scale * jnp.stack([x[name] for name in self.fields])
+            smoothed = smooth(stacked, self.coefficients, self.links, self.transport.shift)
+            w |= dict(zip(self.fields, smoothed, strict=True))
+        return {name: w[name] for name in self.names}
+
+    def noise(self, seed: int, member: int) -> dict:
+        """w of standard normal numbers, the same on any layout."""
+        fields = {name: white_noise(seed, name, member, self.transport.block) for name in self.fields}
+        numbers = {name: white_number(seed, name, member) for name in self.numbers}
+        return {name: jnp.asarray((fields | numbers)[name], self.dtype) for name in self.names}
+
+    def draw(self, seed: int, member: int) -> dict:
+        """L w for the noise of an ensemble's member: an error of the first guess."""
+        return _apply(self, self.noise(seed, member))
+
+
+def check(controls, balanced: bool) -> None:
+    """Raise ValueError where the controls contradict themselves."""
+    for name, (_, length) in controls.items():
+        if name in LOCATIONS and not (length and length > 0):
+            raise ValueError(f"errors of {name}, a field, need a length of correlation in m")
+        if name not in LOCATIONS and length is not None:
+            raise ValueError(f"errors of {name}, a number, have no length of correlation")
+    if balanced and not {"eta", "u", "v"} <= set(controls):
+        raise ValueError("balance needs eta, u and v among the controls")
+
+
+ARRAYS = ("numbers", "balance", "coefficients", "links", "scale")
+STATIC = ("transport", "dtype", "names", "fields")
+
+
+def _flatten(background):
+    return [getattr(background, name) for name in ARRAYS], tuple(getattr(background, name) for name in STATIC)
+
+
+def _unflatten(static, arrays):
+    background = object.__new__(Background)
+    for name, value in [*zip(STATIC, static, strict=True), *zip(ARRAYS, arrays, strict=True)]:
+        setattr(background, name, value)
+    return background
+
+
+jax.tree_util.register_pytree_node(Background, _flatten, _unflatten)
+_apply = jax.jit(Background.apply)

@@ -1,0 +1,151 @@
+"""The minimum of J(w) = <w, w>/2 + |R^(-1/2) (d - G(w))|²/2 by Gauss-Newton: incremental 4D-Var.
+
+Each outer iteration takes the gradient at the nonlinear trajectory of w, solves
+
+    (1 + Lᵀ Mᵀ R^-1 M L) dw = -grad J
+
+by conjugate gradients with the tangent M and its adjoint along that trajectory, and goes to w + dw, or half, a quarter,
+... of the way, where J is less than before. What is kept is always the best w there was.
+
+Reference: Courtier, Thépaut and Hollingsworth (1994), Q. J. R. Meteorol. Soc. 120, 1367-1387 (incremental 4D-Var);
+Gratton, Lawless and Nichols (2007), SIAM J. Optim. 18, 106-132 (it is Gauss-Newton).
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+from .conjugate_gradient import Solution, add, conjugate_gradients
+
+
+class Cost(NamedTuple):
+    """The cost at one w, the same numbers on all processes."""
+
+    background: float  # <w, w>/2
+    observations: float  # |R^(-1/2) (d - G(w))|²/2
+    number: int = 0  # of observations
+
+    @property
+    def total(self) -> float:
+        """J."""
+        return self.background + self.observations
+
+    @property
+    def misfit(self) -> float:
+        """Root mean square of the departures over their errors: about 1 where the errors are as assumed."""
+        return math.sqrt(2 * self.observations / self.number) if self.number else math.nan
+
+
+class Limits(NamedTuple):
+    """When to stop."""
+
+    gradient: float = 1e-3  # norm of the gradient over that at the start
+    outer: int = 10  # outer iterations
+    inner: int = 50  # iterations of conjugate gradients in each
+    residual: float = 1e-2  # norm of the inner residual over that of the gradient
+    halvings: int = 5  # of a step that does not decrease J
+    precision: float = 1e-6  # of J, relative: what cannot decrease by more is at the minimum
+
+
+class Progress(NamedTuple):
+    """What a minimisation goes on from: a small pytree, the same arrays that the next outer iteration starts with."""
+
+    w: Any  # the best so far, pytree
+    iteration: int = 0  # outer iterations done
+    first_norm: float = math.nan  # norm of the gradient at the start; not a number: not known yet
+
+
+class Event(NamedTuple):
+    """The state after an outer iteration, and how it came about."""
+
+    iteration: int
+    cost: Cost
+    gradient_norm: float
+    ratio: float  # of the gradient's norm to that at the start
+    part: float  # of the step that was taken: 1, 1/2, ..., 0 where none decreased J; not a number at the start
+    solution: Solution | None  # of the inner iterations, None at the start
+
+
+class Result(NamedTuple):
+    """The best w, its cost, and why the minimisation ended."""
+
+    progress: Progress
+    cost: Cost
+    outcome: str
+
+
+#: Why a minimisation ended.
+OUTCOMES = {
+    "converged": "the gradient is as small as asked for",
+    "precision": "the cost cannot be decreased by more than its round-off",
+    "iterations": "the gradient is larger than asked for after the most outer iterations",
+    "stalled": "no step along the descent direction decreases the cost: is the gradient its derivative?",
+    "indefinite": "the Hessian is not positive or not finite along the first direction",
+    "not finite": "the cost or its gradient is not finite at the start",
+}
+
+
+def minimise(cost_and_gradient, hessian, dot, start: Progress, limits: Limits, *, report=None, save=None) -> Result:
+    """Minimise J from `start.w` on. All processes call it together and take the same decisions.
+
+    Args:
+        cost_and_gradient: w -> (Cost, gradient), the gradient being that of the total cost.
+        hessian: (w, dw) -> the product of the Gauss-Newton Hessian of the total cost at w with dw.
+        dot: inner product over processes (`conjugate_gradient.make_dot`).
+        start: Progress(w), or that of an earlier call, whose next iterations are the same as if it had gone on.
+        limits: when to stop.
+        report: called with an Event at the start and after each outer iteration.
+        save: called with the Progress after each outer iteration that has changed w, to go on from later.
+
+    Returns:
+        Result; its outcome is a key of OUTCOMES.
+    """
+    report, save = report or (lambda event: None), save or (lambda progress: None)
+    progress, (cost, gradient) = start, cost_and_gradient(start.w)
+    norm = math.sqrt(dot(gradient, gradient))
+    if not (math.isfinite(cost.total) and math.isfinite(norm)):
+        return Result(progress, cost, "not finite")
+    if not math.isfinite(progress.first_norm):
+        progress = progress._replace(first_norm=norm)
+    report(Event(progress.iteration, cost, norm, ratio(norm, progress), math.nan, None))
+    while norm > limits.gradient * progress.first_norm:
+        if progress.iteration >= limits.outer:
+            return Result(progress, cost, "iterations")
+        solution = conjugate_gradients(
+            lambda dw, w=progress.w: hessian(w, dw),
+            gradient,
+            dot,
+            tolerance=limits.residual,
+            iterations=limits.inner,
+        )
+        if solution.iterations == 0:
+            return Result(progress, cost, "indefinite")
+        found = descend(cost_and_gradient, dot, progress.w, solution.step, cost, limits.halvings)
+        iteration = progress.iteration + 1
+        if found is None:
+            report(Event(iteration, cost, norm, ratio(norm, progress), 0.0, solution))
+            exhausted = solution.decrease <= limits.precision * cost.total
+            return Result(progress, cost, "precision" if exhausted else "stalled")
+        w, cost, gradient, norm, part = found
+        progress = progress._replace(w=w, iteration=iteration)
+        save(progress)
+        report(Event(iteration, cost, norm, ratio(norm, progress), part, solution))
+    return Result(progress, cost, "converged")
+
+
+def ratio(norm: float, progress: Progress) -> float:
+    """The gradient's norm over that at the start."""
+    return norm / progress.first_norm if progress.first_norm else 0.0
+
+
+def descend(cost_and_gradient, dot, w, step, cost: Cost, halvings: int):
+    """The first of w + step, w + step/2, ... that has a lower cost: (w, cost, gradient, its norm, part) or None."""
+    for halving in range(halvings + 1):
+        part = 0.5**halving
+        trial = add(w, part, step)
+        trial_cost, gradient = cost_and_gradient(trial)
+        norm = math.sqrt(max(dot(gradient, gradient), 0.0)) if math.isfinite(trial_cost.total) else math.inf
+        if trial_cost.total < cost.total and math.isfinite(norm):
+            return trial, trial_cost, gradient, norm, part
+    return None

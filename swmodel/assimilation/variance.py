@@ -1,0 +1,101 @@
+"""The variance of smoothed white noise, by which correlations are normalised.
+
+Without land, in a basin, a channel or on a ring, it is exact: A is the sum of a matrix in x and one in y, whose
+eigenvectors are cosines. With land, the same white noise is smoothed with and without the land, and the exact variance
+without land is multiplied by the ratio of the two mean squares. Further from the coast than a few lengths the two are
+the same, and the variance is exact; at the coast the error of the standard deviation is that of the ratio, at most
+about 1 / sqrt(2 samples) rms: measured 2 %, and 10 % at worst, with 256 samples.
+
+Reference: Weaver and Courtier (2001), Q. J. R. Meteorol. Soc. 127, 1815-1846, for normalisation by randomisation.
+"""
+
+from __future__ import annotations
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from numpy.polynomial.chebyshev import chebval
+
+from ..operators import Patch
+from .diffusion import Links, links_of, smooth, stack_series, weights
+from ..noise import white_noise
+
+#: Rows of the spectrum that are worked on at a time, so that no process holds all of it.
+STRIP = 64
+
+
+def box_axis(config, location: str, axis: int) -> tuple[int, bool]:
+    """Number of cells along an axis on which a field lives where there is no land, and whether they form a ring."""
+    ring = (config.grid.periodic_y, config.grid.periodic_x)[axis]
+    length = (config.grid.ny, config.grid.nx)[axis]
+    return length - (location == "vu"[axis] and not ring), ring
+
+
+def box_mask(config, location: str, block, margin: int) -> Patch:
+    """1 where a field lives if there is no land, on a block with `margin` cells around it."""
+    lines = []
+    for axis, span in enumerate((block.y, block.x)):
+        count, ring = box_axis(config, location, axis)
+        index = np.arange(span.start - margin, span.stop + margin)
+        lines.append((ring | ((index >= 0) & (index < count))).astype(float))
+    return Patch(lines[0][:, None] * lines[1][None, :], (-margin, -margin))
+
+
+def modes(count: int, ring: bool, cells) -> tuple[np.ndarray, np.ndarray]:
+    """Eigenvalues [count] of the second difference on a line, and squares [count, cells] of its eigenvectors."""
+    number = np.arange(count)
+    if ring:
+        return 2 - 2 * np.cos(2 * np.pi * number / count), np.full((count, len(cells)), 1 / count)
+    scale = np.where(number == 0, 1.0, 2.0) / count
+    squares = scale[:, None] * np.cos(np.pi * number[:, None] * (np.asarray(cells)[None, :] + 0.5) / count) ** 2
+    return 2 - 2 * np.cos(np.pi * number / count), squares
+
+
+def box_variance(config, location: str, block, coefficients: np.ndarray) -> np.ndarray:
+    """diag(F²) on a block where there is no land, [ny, nx]; of no meaning on closed faces."""
+    (values_y, squares_y), (values_x, squares_x) = (
+        modes(*box_axis(config, location, axis), np.arange(span.start, span.stop))
+        for axis, span in enumerate((block.y, block.x))
+    )
+    weight_x, weight_y = weights(config)
+    variance = np.zeros(block.shape)
+    for first in range(0, len(values_y), STRIP):
+        rows = slice(first, first + STRIP)
+        spectrum = chebval(2 * (weight_y * values_y[rows, None] + weight_x * values_x) - 1, coefficients) ** 2
+        variance += squares_y[rows].T @ (spectrum @ squares_x)
+    return variance
+
+
+def variances(config, transport, masks: dict, all_series: dict, samples: int, seed: int = 0) -> dict:
+    """diag(F²) of fields on this process's block; called by all processes together.
+
+    Args:
+        masks: (location, length) -> Patch of NumPy arrays, 1 where the field lives.
+        all_series: (location, length) -> coefficients of F.
+        samples: number of fields of white noise, where there is land.
+        seed: of that noise.
+
+    Returns:
+        (location, length) -> array [ny, nx], float64; positive, and of no meaning where the mask is 0.
+    """
+    block = transport.block
+    exact = {key: np.maximum(box_variance(config, key[0], block, c), 1e-300) for key, c in all_series.items()}
+    boxes = {key: box_mask(config, key[0], block, 1) for key in masks}
+    land = [np.any(masks[key].on(block.shape) != boxes[key].on(block.shape)) for key in masks]
+    if not transport.any(any(land)):
+        return exact
+    dtype, keys = np.dtype(config.run.dtype), list(masks)
+    links = [links_of(patches[key], config, block.shape, dtype) for patches in (masks, boxes) for key in keys]
+    links = Links(*(jnp.concatenate(parts) for parts in zip(*links, strict=True)))
+    coefficients = jnp.asarray(stack_series([all_series[key] for key in keys] * 2), dtype)
+
+    @jax.jit
+    def add(total, noise, coefficients, links):
+        return total + smooth(jnp.concatenate([noise, noise]), coefficients, links, transport.shift) ** 2
+
+    total = jnp.zeros((2 * len(keys), *block.shape), dtype)
+    for sample in range(samples):
+        noise = [white_noise(seed, f"normalisation {key[0]}", sample, block) for key in keys]
+        total = add(total, jnp.asarray(np.stack(noise), dtype), coefficients, links)
+    with_land, without = np.split(np.asarray(total, dtype=np.float64), 2)
+    return {key: exact[key] * with_land[n] / without[n] for n, key in enumerate(keys)}

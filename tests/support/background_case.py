@@ -1,0 +1,41 @@
+"""A background of every kind of control on a small grid with islands, the same on every layout."""
+
+import numpy as np
+
+from support.random_case import configuration, put
+from swmodel.assimilation.background import Background
+from swmodel.grid import build_grid
+from swmodel.transport import connect
+
+DX, DY = 4e3, 5e3
+
+#: name -> (sigma, length in m): several lengths, and two numbers.
+CONTROLS = {
+    "eta": (0.3, 3.2 * DX),
+    "u": (0.1, 3.2 * DX),
+    "v": (0.2, 2.5 * DX),
+    "wind_x": (0.05, 5.1 * DX),
+    "gravity": (0.02, None),
+}
+
+
+def island_mask(ny, nx):
+    """Land: a block, a single cell, and one in a corner of the ring."""
+    mask = np.ones((ny, nx))
+    mask[ny // 3 : ny // 3 + 2, nx // 2 : nx // 2 + 3] = 0
+    mask[-2 % ny, 1 % nx] = mask[0, 0] = 0
+    return mask
+
+
+def background_case(layout, ny, nx, *, land=True, name=None, controls=CONTROLS, balanced=True, samples=16, **rest):
+    """(background, config, transport, grid) of this process's block, on a beta plane.
+
+    `land` is a mask, or whether there are islands; `rest` are overrides of the configuration, section__key, and options
+    of the background.
+    """
+    put({"mask": island_mask(ny, nx) if land is True else land} if land is not False else {})
+    config = configuration(ny, nx, **{"physics__beta": 2e-11} | {k: v for k, v in rest.items() if "__" in k})
+    transport = connect(name or ("serial" if layout == (1, 1) else "mpi"), layout, ny, nx)
+    grid = build_grid(config, transport.block, np.dtype(config.run.dtype))
+    options = {"samples": samples} | {k: v for k, v in rest.items() if "__" not in k}
+    return Background(config, transport, grid, controls, balanced, **options), config, transport, grid

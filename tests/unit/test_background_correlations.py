@@ -1,0 +1,142 @@
+"""Correlations by diffusion: self-adjoint, of variance 1, of the length asked for, of the analytic form."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from scipy.special import gamma, kv
+from support.background_case import DX, DY, background_case
+from support.small_domain import RINGS
+
+from swmodel.assimilation.diffusion import series, smooth
+
+ONE = {"eta": (1.0, 3 * DX), "u": (1.0, 3 * DX), "v": (1.0, 3 * DX)}
+SIZES = [(11, 13), (1, 12), (9, 1), (2, 5)]
+
+
+def case(ny, nx, ring=None, controls=ONE, **options):
+    ring = {f"grid__{name}": value for name, value in (ring or {}).items()}
+    return background_case((1, 1), ny, nx, controls=controls, **{"balanced": False} | ring | options)[0]
+
+
+def operator(background):
+    """F as a function of [fields, ny, nx]."""
+    return lambda x: smooth(x, background.coefficients, background.links, background.transport.shift)
+
+
+def random(seed, shape):
+    return jnp.asarray(np.random.default_rng(seed).standard_normal(shape))
+
+
+@pytest.mark.parametrize("ring", RINGS, ids=str)
+@pytest.mark.parametrize("size", SIZES, ids=str)
+def test_smoothing_is_self_adjoint(size, ring):
+    background = case(*size, ring, samples=2)
+    F = jax.jit(operator(background))
+    a, b = random(1, (3, *size)), random(2, (3, *size))
+    ours, theirs = np.vdot(a, F(b)), np.vdot(F(a), b)
+    assert abs(ours - theirs) < 1e-12 * np.linalg.norm(a) * np.linalg.norm(F(b))
+    transposed = jax.linear_transpose(F, a)(a)[0]
+    np.testing.assert_allclose(transposed, F(a), atol=1e-13)
+
+
+@pytest.mark.parametrize("ring", RINGS, ids=str)
+def test_constants_and_sums_are_kept_before_normalisation(ring):
+    background = case(9, 11, ring)
+    F = jax.jit(operator(background))
+    np.testing.assert_allclose(F(jnp.ones((3, 9, 11))), 1, atol=1e-13)
+    x = random(1, (3, 9, 11))
+    np.testing.assert_allclose(F(x).sum((1, 2)), x.sum((1, 2)), rtol=1e-12)
+
+
+def test_nothing_passes_through_land():
+    """A wall of land between two basins."""
+    mask = np.ones((9, 12))
+    mask[:, 6] = 0
+    background = case(9, 12, land=mask, samples=2, grid__periodic_x=False)
+    w = {name: jnp.zeros((9, 12)).at[:, :6].set(random(4, (9, 6))) for name in ONE}
+    for name, field in background.apply(w).items():
+        assert np.any(field[:, :5]), name
+        assert not np.any(field[:, 6:]), name
+    assert not np.any(background.apply(w)["u"][:, 5])
+
+
+@pytest.mark.parametrize("order", [4, 6, 10])
+@pytest.mark.parametrize("cells", [5, 8])
+def test_far_from_coasts_correlations_are_the_matern_function(order, cells):
+    """To 0.2 (dx/l)², twice as fine a grid four times as well; and the length is l to the same precision."""
+    n, middle = 91, 45
+    controls = {"eta": (1.0, cells * DX)}
+    background = case(n, n, controls=controls, land=False, order=order, tolerance=1e-8, grid__dy=DX)
+    delta = jnp.zeros((n, n)).at[middle, middle].set(1)
+    correlation = np.asarray(background.apply(background.transpose({"eta": delta}))["eta"])
+    y, x = np.mgrid[:n, :n] - middle
+    scaled = np.hypot(x, y) / cells * np.sqrt(2 * order - 4)
+    scaled[middle, middle] = 1
+    matern = scaled ** (order - 1) * kv(order - 1, scaled) / 2 ** (order - 2) / gamma(order - 1)
+    matern[middle, middle] = 1
+    near = np.hypot(x, y) < 20
+    assert np.abs(correlation - matern)[near].max() < 0.2 / cells**2
+    length = (2 - correlation[middle, middle + 1] - correlation[middle, middle - 1]) ** -0.5
+    assert abs(length / cells - 1) < 0.45 / cells**2
+
+
+@pytest.mark.parametrize("cells", [2, 5, 20, 100])
+@pytest.mark.parametrize("tolerance", [1e-3, 1e-5, 1e-10])
+def test_the_series_is_as_exact_as_asked_for(cells, tolerance):
+    config = background_case((1, 1), 7, 9, controls={"gravity": (1.0, None)}, balanced=False)[1]
+    coefficients = series(cells * DX, config, 10, tolerance)
+    place = np.linspace(-1, 1, 20001)
+    steepness = (cells * DX) ** 2 / 16 * 4 * (DX**-2 + DY**-2)
+    exact = (1 + steepness * (place + 1) / 2) ** -5.0
+    error = np.abs(np.polynomial.chebyshev.chebval(place, coefficients) - exact).max()
+    assert tolerance / 1000 < error < 2 * tolerance
+
+
+def standard_deviations(background, size):
+    """Square roots of diag(L Lᵀ) by field, on open faces and water, from L of every unit vector."""
+    unit = jnp.eye(np.prod(size)).reshape(-1, *size)
+    images = jax.jit(jax.vmap(lambda w: background.apply(dict.fromkeys(background.fields, w))))(unit)
+    deviations = {name: np.sqrt(np.sum(np.square(image), axis=0)) for name, image in images.items()}
+    return {name: field[field > 0] for name, field in deviations.items()}
+
+
+@pytest.mark.parametrize("ring", RINGS, ids=str)
+@pytest.mark.parametrize("size", SIZES, ids=str)
+def test_without_land_the_variance_is_exactly_one(size, ring):
+    background = case(*size, ring, land=False)
+    for name, deviation in standard_deviations(background, size).items():
+        closed = (name == "u" and not background.links.x[1].any()) or (name == "v" and not background.links.y[2].any())
+        assert len(deviation) or closed or 1 in size
+        np.testing.assert_allclose(deviation, 1, rtol=1e-12, err_msg=name)
+
+
+def test_with_land_the_variance_is_one_to_the_error_of_the_randomisation():
+    background = case(31, 33, samples=256)
+    for name, deviation in standard_deviations(background, (31, 33)).items():
+        assert np.sqrt(np.mean((deviation - 1) ** 2)) < 0.03, name
+        assert np.abs(deviation - 1).max() < 0.15, name
+
+
+def test_far_from_land_the_variance_is_exact_whatever_the_samples():
+    mask_far = np.s_[22:26, 26:30]  # seven lengths and more from the island, none of whose noise arrives there
+    controls = {"eta": (1.0, 1.5 * DX)}
+    few, many = (case(31, 33, controls=controls, samples=samples) for samples in (2, 4))
+    np.testing.assert_allclose(few.scale[0][mask_far], many.scale[0][mask_far], rtol=1e-5)
+
+
+def test_sigma_may_vary_from_cell_to_cell():
+    sigma = np.random.default_rng(2).random((7, 9))
+    varying = case(7, 9, controls={"eta": (sigma, 3 * DX)})
+    constant = case(7, 9, controls={"eta": (1.0, 3 * DX)})
+    w = {"eta": random(1, (7, 9))}
+    np.testing.assert_allclose(varying.apply(w)["eta"], sigma * constant.apply(w)["eta"], rtol=1e-14)
+
+
+def test_fields_of_different_lengths_are_smoothed_together_as_they_are_alone():
+    controls = {"eta": (1.0, 2 * DX), "depth": (3.0, 6 * DX), "u": (0.5, 3 * DX)}
+    together = case(9, 11, controls=controls)
+    w = {name: random(n, (9, 11)) for n, name in enumerate(controls)}
+    for name, control in controls.items():
+        alone = case(9, 11, controls={name: control})
+        np.testing.assert_allclose(together.apply(w)[name], alone.apply({name: w[name]})[name], rtol=1e-12, atol=1e-14)
