@@ -15,10 +15,10 @@ import jax.numpy as jnp
 import numpy as np
 
 from ..grid import as_patches
+from ..noise import white_noise, white_number
 from ..scheme import scheme_of
 from .balance import build_balance, geostrophic
 from .diffusion import MASKS, Links, links_of, series, smooth, stack_series
-from ..noise import white_noise, white_number
 from .variance import variances
 
 #: Location of the controls that are fields.

@@ -16,9 +16,9 @@ import jax.numpy as jnp
 import numpy as np
 from numpy.polynomial.chebyshev import chebval
 
+from ..noise import white_noise
 from ..operators import Patch
 from .diffusion import Links, links_of, smooth, stack_series, weights
-from ..noise import white_noise
 
 #: Rows of the spectrum that are worked on at a time, so that no process holds all of it.
 STRIP = 64
