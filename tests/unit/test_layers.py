@@ -43,7 +43,7 @@ DOORS = {
     ),
     "mpi4jax": "transport.mpi doctor.exchange bench.traffic cli.ranks",
     "mpi4py": "transport.mpi doctor.exchange cli.ranks bench.device",
-    "netCDF4": "netcdf_input output restart plotting info",
+    "netCDF4": "netcdf_input output restart plotting info bench.forcing",
     "matplotlib": "plotting bench.figures",
     "cmocean": "plotting",
 }
