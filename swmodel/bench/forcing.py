@@ -22,7 +22,7 @@ def path_of(folder, nx: int, ny: int) -> Path:
 
 
 def inputs(folder, nx: int, ny: int) -> dict[str, str]:
-    """The settings of the configuration that read the file; and a slower jet, for the fast one leaves hardly any water on its left."""
+    """The settings of the configuration that read the file; the jet is slow: a fast one has thin water beside it."""
     return {f"input.{name}": f"{path_of(folder, nx, ny)}:{name}" for name in NAMES} | {"case.speed": 4.0}
 
 

@@ -82,11 +82,11 @@ class Numbers:
     def published(self) -> dict | None:
         """The published row beside this one: the reference's, or that of as many processes with all their cores.
 
-        Only the published problem, its grid and precision, has one.
+        Only the published problem, its grid, precision and physics, has one.
         """
         there = published()
         problem = ("model", there["nx"], there["ny"], there["dtype"])
-        if (self.row.measure, self.row.nx, self.row.ny, self.row.dtype) != problem:
+        if (self.row.measure, self.row.nx, self.row.ny, self.row.dtype) != problem or self.row.physics:
             return None
         if self.row.executor == "reference":
             return published_row("numpy", 1)

@@ -48,6 +48,7 @@ def test_only_the_jet_is_compared_with_numpy_and_variants_are_not_compared_with_
     for one in found:
         jet = one.row.dtype == "float32" and not one.row.physics
         assert (one.speedup is not None) == jet
+        assert (one.published is not None) == (jet and (one.row.nx, one.row.ny) == LARGE)
         assert one.row.executor == "reference" or one.efficiency == pytest.approx(1)
 
 
