@@ -31,6 +31,7 @@ class Simulation:
     Args:
         config: a Config (`swmodel.load`), or the name of a case or file.
         restart: a restart file, of the same grid, precision and time stepping, to go on from; None: the initial state.
+        options: of the executor, as `levels` of the native step (`executors.py`); no result depends on them.
 
     Attributes:
         config: the resolved configuration.
@@ -47,7 +48,7 @@ class Simulation:
         FilesError: the restart file is damaged or does not fit.
     """
 
-    def __init__(self, config, restart=None):
+    def __init__(self, config, restart=None, **options):
         self.begun = time.perf_counter()
         self.config, self.scheme, self.transport, self.grid, self.params = domain(config)
         config, dtype = self.config, np.dtype(self.config.run.dtype)
@@ -55,7 +56,7 @@ class Simulation:
         self.dt = config.time.dt
         self.loop_seconds = 0.0
         self._patches = as_patches(self.grid, self.scheme.width)
-        self._executor = EXECUTORS[config.run.executor](config, self.transport, self.grid, self.params)
+        self._executor = EXECUTORS[config.run.executor](config, self.transport, self.grid, self.params, **options)
         self.restart = None if restart is None else read(restart, config, self.transport)
         if restart is None:
             self.carry = self._executor.start(build_state(config, self.block, dtype))

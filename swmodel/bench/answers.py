@@ -15,6 +15,7 @@ import numpy as np
 
 from ..config import Config, load
 from ..reference import Reference
+from . import forcing
 from .rows import Row
 
 STEPS = 5
@@ -23,8 +24,14 @@ TOLERANCE = 64
 SMALL = (96, 48)
 
 
-def configuration(row: Row, **options) -> Config:
-    """The jet as the row runs it; environment variables have no say in a benchmark."""
+def configuration(row: Row, folder=None, **options) -> Config:
+    """The jet as the row runs it; environment variables have no say in a benchmark.
+
+    Args:
+        folder: of the answers, where the files of a row's fields are.
+        options: other values than the row's, as grid__nx.
+    """
+    options = {name.replace("__", "."): value for name, value in options.items()}
     given = {
         "grid.nx": row.nx,
         "grid.ny": row.ny,
@@ -33,7 +40,11 @@ def configuration(row: Row, **options) -> Config:
         "run.nproc": row.nproc,
         "run.steps": 1,
     }
-    return load("jet", given | {name.replace("__", "."): value for name, value in options.items()}, environ={})
+    given |= options
+    if row.fields:
+        given |= forcing.inputs(folder, given["grid.nx"], given["grid.ny"])
+    given = [f"{name}={value}" for name, value in given.items()]
+    return load("jet", [*given, *row.settings], environ={})
 
 
 def answer(config: Config) -> np.ndarray:
@@ -43,9 +54,12 @@ def answer(config: Config) -> np.ndarray:
 
 
 def write_answer(row: Row, path: str) -> dict:
-    """Write the reference's answer for the row's grid and precision as a .npy file, whole or not at all."""
+    """Write the reference's answer for the row's problem as a .npy file, whole or not at all, and the row's fields."""
+    folder = Path(path).parent
+    for size in ((row.nx, row.ny), SMALL) if row.fields else ():
+        forcing.write(folder, *size)
     temporary = Path(path).with_suffix(".part.npy")
-    np.save(temporary, answer(configuration(row)))
+    np.save(temporary, answer(configuration(row, folder)))
     temporary.replace(path)
     return {"state": "ok"}
 

@@ -76,10 +76,10 @@ def add_sample(entry: dict, rounds: int, answers: Path, launcher: str):
 
 
 def answer_of(row: Row, answers: Path) -> Path:
-    """The file of the reference's answer for the row's grid and precision, made if need be."""
-    path = answers.absolute() / f"{row.nx}x{row.ny}-{row.dtype}.npy"
+    """The file of the reference's answer for the row's grid, precision and physics, made if need be."""
+    judge = Row("model", "reference", 1, row.nx, row.ny, dtype=row.dtype, settings=row.settings, fields=row.fields)
+    path = answers.absolute() / f"{judge.key}.npy"
     if not path.exists():
-        judge = Row("model", "reference", 1, row.nx, row.ny, dtype=row.dtype)
         start.run(judge, {"do": "answer", "answer": str(path)})
     return path
 

@@ -82,11 +82,11 @@ class Numbers:
     def published(self) -> dict | None:
         """The published row beside this one: the reference's, or that of as many processes with all their cores.
 
-        Only the published problem, its grid and precision, has one.
+        Only the published problem, its grid, precision and physics, has one.
         """
         there = published()
         problem = ("model", there["nx"], there["ny"], there["dtype"])
-        if (self.row.measure, self.row.nx, self.row.ny, self.row.dtype) != problem:
+        if (self.row.measure, self.row.nx, self.row.ny, self.row.dtype) != problem or self.row.physics:
             return None
         if self.row.executor == "reference":
             return published_row("numpy", 1)
@@ -143,7 +143,7 @@ def compared(one: Numbers, found: list[Numbers], record: dict) -> Numbers:
     """The numbers with those that other rows and the bandwidth are needed for."""
     if not one.seconds or one.row.measure != "model":
         return one
-    reference = next((other for other in found if other.row.executor == "reference" and same_grid(one, other)), None)
+    reference = next((other for other in found if other.row.executor == "reference" and same_problem(one, other)), None)
     limit = bandwidth(record, one.row.platform, one.row.nproc)
     return Numbers(
         one.row,
@@ -162,18 +162,19 @@ def efficiency(one: Numbers, found: list[Numbers], weak: bool) -> float | None:
 
     On one grid this is T(1) / (p T(p)); where the grid grows with the cores, T(1) / T(p).
     """
-    family = [other for other in found if comparable(one, other) and (weak or same_grid(one, other))]
+    family = [other for other in found if comparable(one, other) and (weak or same_problem(one, other))]
     base = min(family, key=lambda other: (other.cores, other.row.nproc))
     return (one.rate / one.cores) / (base.rate / base.cores) if len(family) > 1 else None
 
 
 def comparable(one: Numbers, other: Numbers) -> bool:
     """Whether two rows differ in processes and cores only."""
-    names = ("executor", "platform", "dtype", "measure", "writing")
+    names = ("executor", "platform", "dtype", "measure", "writing", "levels", "settings", "fields")
     same = all(getattr(one.row, name) == getattr(other.row, name) for name in names)
     return same and bool(other.seconds) and not other.row.oversubscribed
 
 
-def same_grid(one: Numbers, other: Numbers) -> bool:
-    """Whether two rows have the same grid and precision."""
-    return (one.row.nx, one.row.ny, one.row.dtype) == (other.row.nx, other.row.ny, other.row.dtype)
+def same_problem(one: Numbers, other: Numbers) -> bool:
+    """Whether two rows have the same grid, precision and physics."""
+    names = ("nx", "ny", "dtype", "settings", "fields")
+    return all(getattr(one.row, name) == getattr(other.row, name) for name in names)

@@ -29,6 +29,9 @@ class Row:
         steps: steps of a sample, None for as many as fill `seconds`, the longest that a sample may take.
         writing: for `output`: none, ends, or the number of steps between snapshots.
         oversubscribed: there are more threads than cores.
+        levels: steps in a sweep of the native step; None: as many as a run takes.
+        settings: of the configuration, as "physics.linear_drag=1e-6".
+        fields: whether bathymetry, land and wind come from a file (`forcing`).
     """
 
     measure: str
@@ -43,6 +46,18 @@ class Row:
     seconds: float = 60.0
     writing: str | int | None = None
     oversubscribed: bool = False
+    levels: int | None = None
+    settings: tuple[str, ...] = ()
+    fields: bool = False
+
+    def __post_init__(self):
+        object.__setattr__(self, "settings", tuple(self.settings))  # a list, where the row comes from JSON
+
+    @property
+    def physics(self) -> str:
+        """What differs from the jet, in words; empty for the jet itself."""
+        switched = [text.partition("=")[0].rpartition(".")[2].replace("_", " ") for text in self.settings]
+        return ", ".join((["bathymetry", "land", "wind"] if self.fields else []) + switched)
 
     @property
     def key(self) -> str:
@@ -50,7 +65,9 @@ class Row:
         parts = [self.executor, self.platform, f"n{self.nproc}", f"{self.nx}x{self.ny}", self.dtype]
         parts += [f"t{self.threads}"] if self.threads else []
         parts += [f"w{self.writing}"] if self.writing is not None else []
-        return "-".join(parts)
+        parts += [f"l{self.levels}"] if self.levels else []
+        parts += ["fields"] if self.fields else []
+        return "-".join([*parts, *self.settings])
 
     @property
     def label(self) -> str:
@@ -59,7 +76,14 @@ class Row:
         cores = f", {'1 core' if self.threads == 1 else f'{self.threads} cores'} each" if self.threads else ""
         place = " (GPU)" if self.platform == "gpu" else ""
         writing = "" if self.writing is None else WRITING.get(self.writing, f", every {self.writing} steps")
-        return f"{self.executor}{place}, {processes}{cores}, {self.nx} x {self.ny}{writing}"
+        text = f"{self.executor}{place}, {processes}{cores}, {self.nx} x {self.ny}{writing}"
+        return text + "".join(f", {mark}" for mark in self.marks)
+
+    @property
+    def marks(self) -> list[str]:
+        """Precision, steps in a sweep and physics, where they are not the usual ones."""
+        sweep = [f"{self.levels} step{'s' if self.levels > 1 else ''} a sweep"] if self.levels else []
+        return ([self.dtype] if self.dtype != "float32" else []) + sweep + ([self.physics] if self.physics else [])
 
     def writes(self, writing) -> Row:
         """The row with another way of writing."""
@@ -124,7 +148,7 @@ def make_rows(sweep: Sweep, cores: int, gpus: int = 0, oversubscribe: bool = Fal
             rows += [row(sweep, executor, n, nx, ny, platform="gpu") for n in devices]
     if sweep.gpu and not gpus:
         skipped.append("GPU: JAX sees none here")
-    return [made for one in rows for made in with_writing(one, sweep)], skipped
+    return [made for one in rows for made in varied(one, sweep)], skipped
 
 
 def row(sweep: Sweep, executor: str, nproc: int, nx: int, ny: int, **values) -> Row:
@@ -135,9 +159,10 @@ def row(sweep: Sweep, executor: str, nproc: int, nx: int, ny: int, **values) -> 
     return Row(sweep.measure, executor, nproc, nx, ny, **shared, **values)
 
 
-def with_writing(one: Row, sweep: Sweep) -> list[Row]:
-    """The row once for each way of writing, if the sweep is about that."""
-    return [one.writes(writing) for writing in sweep.writing or (None,)]
+def varied(one: Row, sweep: Sweep) -> list[Row]:
+    """The row once for each way of writing, if the sweep is about that, and once for each variant of the model."""
+    variants = () if one.executor == "reference" else sweep.variants
+    return [replace(one, writing=w, **variant) for w in sweep.writing or (None,) for variant in variants or ({},)]
 
 
 def grown(nx: int, ny: int, n: int) -> tuple[int, int]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from pathlib import Path
 
 import jax
 import numpy as np
@@ -27,7 +28,8 @@ def measure(row: Row, task: dict) -> dict:
             precision too).
     """
     arrived = time.time()
-    simulation = swmodel.Simulation(answers.configuration(row))
+    folder = Path(task["answer"]).parent
+    simulation = swmodel.Simulation(answers.configuration(row, folder), **options(row))
     built = time.time()
     advance(simulation, 1)
     first = time.time()
@@ -45,7 +47,7 @@ def measure(row: Row, task: dict) -> dict:
     result = {"sample": sample, "differences": found, "launch": launched(transport)}
     if not problem and task["check"]:
         result["traffic"] = exchanged(simulation, row)
-        result["differences_small"] = small = check_small(row)
+        result["differences_small"] = small = check_small(row, folder)
         problem = answers.verdict(small, "in double precision")
     return {"state": "failed", "reason": problem, **result} if problem else {"state": "ok", **result}
 
@@ -105,13 +107,18 @@ def exchanged(simulation, row: Row) -> dict | None:
     return counted and {name: largest(value, transport) for name, value in counted.items()}
 
 
-def check_small(row: Row) -> dict[str, float]:
+def options(row: Row) -> dict:
+    """The options of the executor that the row sets."""
+    return {"levels": row.levels} if row.levels else {}
+
+
+def check_small(row: Row, folder: Path) -> dict[str, float]:
     """Differences from the reference on a small grid in double precision, by the same executor and transport."""
     before = jax.config.jax_enable_x64
     nx, ny = answers.SMALL
-    config = answers.configuration(row, grid__nx=nx, grid__ny=ny, run__dtype="float64")
+    config = answers.configuration(row, folder, grid__nx=nx, grid__ny=ny, run__dtype="float64")
     try:
-        simulation = swmodel.Simulation(config)
+        simulation = swmodel.Simulation(config, **options(row))
         simulation.advance(answers.STEPS)
         block = simulation.block
         whole = answers.answer(config)[:, block.y.start : block.y.stop, block.x.start : block.x.stop]

@@ -14,7 +14,7 @@ from ..errors import FilesError, UsageError
 FOLDERS = (Path(__file__).parents[2] / "benchmarks", Path(__file__).parents[1] / "benchmarks")
 
 #: The sweeps, in the order in which they are listed.
-NAMES = ("table", "strong", "weak", "sizes", "halo", "output", "start")
+NAMES = ("table", "strong", "weak", "sizes", "halo", "output", "start", "native")
 
 
 class Sweep(NamedTuple):
@@ -36,6 +36,7 @@ class Sweep(NamedTuple):
     steps: int | None = None  # of a sample; None: as many as fill `seconds`
     seconds: float = 60.0  # longest sample
     writing: tuple = ()
+    variants: tuple = ()  # of each row but the reference: {attribute: value} of a Row
 
 
 def folder() -> Path:
@@ -75,5 +76,5 @@ def definition(name: str, quick: bool = False, **chosen) -> Sweep:
     values |= small if quick else full
     values |= {key: value for key, value in chosen.items() if value not in (None, ())}
     values["sizes"] = tuple(tuple(size) for size in values["sizes"])
-    values |= {key: tuple(values[key]) for key in ("nproc", "executors", "writing") if key in values}
+    values |= {key: tuple(values[key]) for key in ("nproc", "executors", "writing", "variants") if key in values}
     return Sweep(name=name, **values)

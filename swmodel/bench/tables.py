@@ -8,6 +8,7 @@ from statistics import median
 from .markdown import MISSING, amount, digits, markdown, number, percent
 from .notes import notes
 from .numbers import STEPS, Numbers, numbers, spread
+from .promises import promised
 from .rows import WRITING
 
 #: Head of a column, and what stands in it for a row; the other rows of the result are at hand.
@@ -26,6 +27,8 @@ def section(records: list[dict]) -> str:
     grids = {grid(one, []) for _, one, _ in found}
     title = records[0]["definition"]["title"] + (f", {grids.pop()} cells" if len(grids) == 1 else "")
     tables = [table(columns, found, len(records) > 1, grids) for columns in TABLES[records[0]["definition"]["measure"]]]
+    if records[0]["sweep"] == "native":
+        tables += [text for record in records if (text := promised(record, len(records) > 1))]
     text = "\n".join(tables) if found else "No row is finished.\n"
     return f"## {title}\n\n{text}\n" + "".join(f"* {note}\n" for note in notes(records))
 
@@ -44,7 +47,8 @@ def table(columns: tuple[Column, ...], found: list[tuple], machines: bool, grids
 def what(one: Numbers, others) -> str:
     """The executor, and what is special about the row."""
     name = "NumPy reference" if one.row.executor == "reference" else one.row.executor
-    marks = [f"{one.row.threads} thread{'s' if one.row.threads > 1 else ''} each"] if one.row.threads else []
+    marks = one.row.marks
+    marks += [f"{one.row.threads} thread{'s' if one.row.threads > 1 else ''} each"] if one.row.threads else []
     marks += ["more ranks than cores"] if one.row.oversubscribed else []
     return name + (f" ({', '.join(marks)})" if marks else "")
 

@@ -14,6 +14,7 @@ SWEEPS = {
     "halo": "The exchange of halos alone.",
     "output": "What writing costs.",
     "start": "Time to the first step, and what it is spent on.",
+    "native": "The native step beside what it promises.",
 }
 
 

@@ -53,6 +53,6 @@ def plan(steps: int, room: int) -> Plan:
     if room >= max(1, steps):
         return Plan(steps, max(1, steps), 0)
     if room < 2:
-        raise UsageError("no room")
+        raise UsageError("there is no room for a checkpoint and a step")
     shares = {max(1, min(room - 1, room * eighths // 8)) for eighths in range(1, 8)}
     return min((Plan(steps, length, room - length) for length in shares), key=lambda p: (p.runs(), p.length))

@@ -40,17 +40,29 @@ class Sweeps:
         self.record = jax.jit(self._record, static_argnames="length")
         self.observe_last = jax.jit(self._observe_last, donate_argnames="series")
         self.seed = jax.jit(self._seed)
-        self.pull = jax.jit(self._pull, donate_argnames="cotangents")
+        self._pulls = {}
         self.finish = jax.jit(self._finish)
 
-    def workspace(self, x, fixed, length: int) -> int:
-        """Bytes that going back through a segment of `length` steps takes besides what it is given and gives."""
-        carry, active = jax.eval_shape(self.start, x, fixed)
-        series = jax.eval_shape(self.blank, carry, active, fixed)
-        step = jnp.int32(0)
-        stack = jax.eval_shape(partial(self.record, length=length), carry, active, series, step, step, True, fixed)[0]
-        compiled = self.pull.lower(stack, active, Cotangents(carry, active), series, step, step, fixed).compile()
-        return compiled.memory_analysis().temp_size_in_bytes
+    def pull(self, stack, active, cotangents, series_bar, first, last, fixed):
+        """The Cotangents at step `first` from those at `last`, of the trajectory recorded in `stack`; uses them up."""
+        length = jax.tree.leaves(stack)[0].shape[0]
+        if length not in self._pulls:
+            arguments = (stack, active, cotangents, series_bar, first, last, fixed)
+            self._pulls[length] = jax.jit(self._pull, donate_argnums=2).lower(*arguments).compile()
+        return self._pulls[length](stack, active, cotangents, series_bar, first, last, fixed)
+
+    def prepare(self, x, fixed, length: int) -> int:
+        """Compile everything, for segments of `length` steps; the bytes that going back takes for itself."""
+        none = jnp.int32(0)
+        carry, active = self.start(x, fixed)
+        series = self.blank(carry, active, fixed)
+        carry, series = self.forward(carry, active, series, none, none, fixed)
+        carry = self.advance(carry, active, none, none, fixed)
+        stack, carry, series = self.record(carry, active, series, none, none, True, fixed, length)
+        series = self.observe_last(carry, active, series, fixed)
+        cotangents = self.seed(carry, active, series, fixed)
+        self.finish(x, self.pull(stack, active, cotangents, series, none, none, fixed), fixed)
+        return self._pulls[length].memory_analysis().temp_size_in_bytes
 
     def _blank(self, carry, active, fixed):
         """Room for all samples, zero."""
@@ -118,8 +130,6 @@ class Sweeps:
         return jax.lax.cond(n % self.every == 0, pull, lambda cotangents: cotangents, cotangents)
 
     def _pull(self, stack, active, cotangents, series_bar, first, last, fixed):
-        """The Cotangents at step `first` from those at `last`, of the trajectory recorded in `stack`."""
-
         def turn(i, cotangents):
             n = last - 1 - i
             carry = jax.tree.map(lambda all_: all_[n - first], stack)

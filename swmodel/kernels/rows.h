@@ -50,12 +50,6 @@ R row_as(const T* row) {
   }
 }
 
-// A row of ones, which the compiler removes: the masks where everything is water.
-template <class T>
-struct Ones {
-  constexpr T operator[](Index) const { return T(1); }
-};
-
 // Rows of one quantity: the one being computed (c) and its neighbours.
 template <class T>
 struct Around {
@@ -92,33 +86,44 @@ inline T fma(T a, T b, T c) {
 
 // ---- masks ----------------------------------------------------------------------------------------------------------
 
-// Masks and boundary conditions of a row, as in grid.py. M is const T* or Ones<T>.
-template <class M>
-struct Masks {
-  M wet, open_u, open_v, slip, share, dry;
-};
-
 // One byte a cell: wet, open_u and open_v in the bits 0 to 2, the number of wet cells around the corner above them.
 constexpr std::uint8_t ALL_WATER = 1 + 2 + 4 + 8 * 4;
 
-template <class T, class Code>
-void unpack(const Masks<T*>& m, Code code, T boundary_slip, Columns columns) {
-  FOR_COLUMNS(i, columns) {
-    const std::uint8_t cell = code[i], around = cell >> 3;
-    m.wet[i] = T(cell & 1);
-    m.open_u[i] = T(cell >> 1 & 1);
-    m.open_v[i] = T(cell >> 2 & 1);
-    m.slip[i] = around == 4 ? T(1) : boundary_slip;
-    m.share[i] = around == 4 ? T(1) : around == 3 ? T(4.0 / 3) : around == 2 ? T(2) : around == 1 ? T(4) : T(0);
-    m.dry[i] = around == 0 ? T(1) : T(0);
+// The byte of a cell as an integer as wide as T, so that loops over both have vectors of one length.
+template <class T>
+using Cell = std::conditional_t<sizeof(T) == 4, std::int32_t, std::int64_t>;
+
+// Masks and boundary conditions of a row, as in grid.py, made where they are needed from the bytes of its cells.
+template <class T>
+struct Coast {
+  const Cell<T>* cells;
+  T boundary_slip;
+  T wet(Index i) const { return T(cells[i] & 1); }
+  T open_u(Index i) const { return T(cells[i] >> 1 & 1); }
+  T open_v(Index i) const { return T(cells[i] >> 2 & 1); }
+  T slip(Index i) const { return cells[i] >> 3 == 4 ? T(1) : boundary_slip; }
+  T share(Index i) const {
+    // One of four is not zero: written as a chain of choices this would become a table, and the loop slow.
+    const Cell<T> n = cells[i] >> 3;
+    return (n == 4 ? T(1) : T(0)) + (n == 3 ? T(4.0 / 3) : T(0)) + (n == 2 ? T(2) : T(0)) + (n == 1 ? T(4) : T(0));
   }
-}
+  T dry(Index i) const { return cells[i] >> 3 == 0 ? T(1) : T(0); }
+};
+
+// The same where everything is water; the compiler removes it.
+template <class T>
+struct Water {
+  constexpr T wet(Index) const { return T(1); }
+  constexpr T open_u(Index) const { return T(1); }
+  constexpr T open_v(Index) const { return T(1); }
+  constexpr T slip(Index) const { return T(1); }
+};
 
 template <class T>
-void close_faces(T* u, T* v, const Masks<T*>& m, Columns columns) {
+void close_faces(T* u, T* v, Coast<T> coast, Columns columns) {
   FOR_COLUMNS(i, columns) {
-    u[i] = m.open_u[i] * u[i];
-    v[i] = m.open_v[i] * v[i];
+    u[i] = coast.open_u(i) * u[i];
+    v[i] = coast.open_v(i) * v[i];
   }
 }
 
@@ -126,17 +131,16 @@ void close_faces(T* u, T* v, const Masks<T*>& m, Columns columns) {
 template <class T>
 struct Place {
   Around<T> h, u, v, U, V, P, q;
-  Masks<const T*> masks;
-  const T *slip_s, *wet_n;
+  Coast<T> coast_s, coast, coast_n;
 };
 
-// The masks of a place as they are, or as what they are where everything is water.
+// The masks of a row and of its neighbours to the south and north.
 template <class M, class T>
-auto masks_of(const Place<T>& at) {
-  if constexpr (std::is_same_v<M, Ones<T>>) {
-    return std::tuple(Masks<M>{}, M{}, M{});
+std::tuple<M, M, M> masks_of(const Place<T>& at) {
+  if constexpr (std::is_same_v<M, Water<T>>) {
+    return {};
   } else {
-    return std::tuple(at.masks, at.slip_s, at.wet_n);
+    return {at.coast, at.coast_s, at.coast_n};
   }
 }
 
@@ -167,7 +171,7 @@ template <class F, class M, bool Copies, class T>
 void derive(const Place<T>& at, Derived<T> out, const T* depth_n, const T* f_row, const Copy<T>& copy,
             const Constants<T>& k, Lines<T> lines) {
   const auto [h, u, v] = std::tuple(at.h, at.u, at.v);
-  const auto [m, slip_s, wet_n] = masks_of<M>(at);
+  const auto [m, m_s, m_n] = masks_of<M>(at);
   const F f = row_as<F>(f_row);
   const T gravity4 = 4 * k.gravity, half_rdx = T(0.5) * k.rdx, half_rdy = T(0.5) * k.rdy;
   FOR_COLUMNS(i, lines) {
@@ -176,12 +180,12 @@ void derive(const Place<T>& at, Derived<T> out, const T* depth_n, const T* f_row
     const T K4 = fma(u.n[i - 1], u.n[i - 1], u.n[i] * u.n[i]) + fma(v.c[i], v.c[i], v.n[i] * v.n[i]);
     out.P[i] = fma(gravity4, h.n[i] - depth_n[i], K4);
     const T half_zeta = fma(v.c[i + 1] - v.c[i], half_rdx, (u.c[i] - u.n[i]) * half_rdy);
-    const T half_vorticity = fma(T(0.5), f[i], m.slip[i] * half_zeta);
-    const T h_wet = (m.wet[i] * h.c[i] + m.wet[i + 1] * h.c[i + 1]) + (wet_n[i] * h.n[i] + wet_n[i + 1] * h.n[i + 1]);
-    if constexpr (std::is_same_v<M, Ones<T>>) {
+    const T half_vorticity = fma(T(0.5), f[i], m.slip(i) * half_zeta);
+    const T h_wet = (m.wet(i) * h.c[i] + m.wet(i + 1) * h.c[i + 1]) + (m_n.wet(i) * h.n[i] + m_n.wet(i + 1) * h.n[i + 1]);
+    if constexpr (std::is_same_v<M, Water<T>>) {
       out.q[i] = half_vorticity / h_wet;
     } else {
-      out.q[i] = half_vorticity / (m.share[i] * h_wet + m.dry[i]);
+      out.q[i] = half_vorticity / (m.share(i) * h_wet + m.dry(i));
     }
     if constexpr (Copies) copy(i);
   }
@@ -256,24 +260,25 @@ struct ArakawaLamb {
 // L(u) = d_x d_x u + d_y (s d_y u) and L(v) = d_x (s d_x v) + d_y d_y v, added to d with the weights x = a / dx² and
 // y = a / dy².
 template <class T, class M>
-inline T add_laplacian_u(T d, Index i, Around<T> u, const Masks<M>& m, M slip_s, T x, T y) {
+inline T add_laplacian_u(T d, Index i, Around<T> u, M m, M m_s, T x, T y) {
   d = fma(x, fma(T(-2), u.c[i], u.c[i + 1] + u.c[i - 1]), d);
-  return fma(y, fma(-(m.slip[i] + slip_s[i]), u.c[i], m.slip[i] * u.n[i] + slip_s[i] * u.s[i]), d);
+  return fma(y, fma(-(m.slip(i) + m_s.slip(i)), u.c[i], m.slip(i) * u.n[i] + m_s.slip(i) * u.s[i]), d);
 }
 
 template <class T, class M>
-inline T add_laplacian_v(T d, Index i, Around<T> v, const Masks<M>& m, T x, T y) {
-  d = fma(x, fma(-(m.slip[i] + m.slip[i - 1]), v.c[i], m.slip[i] * v.c[i + 1] + m.slip[i - 1] * v.c[i - 1]), d);
+inline T add_laplacian_v(T d, Index i, Around<T> v, M m, T x, T y) {
+  d = fma(x, fma(-(m.slip(i) + m.slip(i - 1)), v.c[i], m.slip(i) * v.c[i + 1] + m.slip(i - 1) * v.c[i - 1]), d);
   return fma(y, fma(T(-2), v.c[i], v.n[i] + v.s[i]), d);
 }
 
 // L(u) and L(v) on open faces, m-1 s-1.
-template <class T, class M>
-void laplacian(T* Lu, T* Lv, Around<T> u, Around<T> v, Masks<M> m, M slip_s, const Constants<T>& k, Lines<T> lines) {
+template <class T>
+void laplacian(T* Lu, T* Lv, const Place<T>& at, const Constants<T>& k, Lines<T> lines) {
+  const auto [u, v, m, m_s] = std::tuple(at.u, at.v, at.coast, at.coast_s);
   const T x = k.rdx * k.rdx, y = k.rdy * k.rdy;
   FOR_COLUMNS(i, lines) {
-    Lu[i] = m.open_u[i] * add_laplacian_u(T(0), i, u, m, slip_s, x, y);
-    Lv[i] = m.open_v[i] * add_laplacian_v(T(0), i, v, m, x, y);
+    Lu[i] = m.open_u(i) * add_laplacian_u(T(0), i, u, m, m_s, x, y);
+    Lv[i] = m.open_v(i) * add_laplacian_v(T(0), i, v, m, x, y);
   }
 }
 
@@ -325,12 +330,12 @@ void stress(Tendency<T> d, const Place<T>& at, Stresses<T> rows, const Constants
 }
 
 // Biharmonic friction: du -= nu4 L(L(u)), dv likewise.
-template <class T, class M>
-void biharmonic(Tendency<T> d, Around<T> Lu, Around<T> Lv, Masks<M> m, M slip_s, const Constants<T>& k,
-                Lines<T> lines) {
+template <class T>
+void biharmonic(Tendency<T> d, Around<T> Lu, Around<T> Lv, const Place<T>& at, const Constants<T>& k, Lines<T> lines) {
+  const auto [m, m_s] = std::tuple(at.coast, at.coast_s);
   const T x = -k.biharmonic_viscosity * k.rdx * k.rdx, y = -k.biharmonic_viscosity * k.rdy * k.rdy;
   FOR_COLUMNS(i, lines) {
-    d.u[i] = add_laplacian_u(d.u[i], i, Lu, m, slip_s, x, y);
+    d.u[i] = add_laplacian_u(d.u[i], i, Lu, m, m_s, x, y);
     d.v[i] = add_laplacian_v(d.v[i], i, Lv, m, x, y);
   }
 }
@@ -431,8 +436,8 @@ void advance(const Place<T>& at, Tendency<T> forcing, const Field<T>* fields, co
   const T quarter_rdx = T(0.25) * k.rdx, quarter_rdy = T(0.25) * k.rdy;
   const T nu_x = k.viscosity * k.rdx * k.rdx, nu_y = k.viscosity * k.rdy * k.rdy;
   const Constants<T> constants = k;
-  const auto [h, u, v, U, V, P, q, masks, s, n] = at;
-  const auto [m, slip_s, wet_n] = masks_of<M>(at);
+  const auto [h, u, v, U, V, P, q, coast_s, coast, coast_n] = at;
+  const auto [m, m_s, m_n] = masks_of<M>(at);
   const Field<T> h_field = fields[0], u_field = fields[1], v_field = fields[2];
   const Step step(weights);
   // What is going to be written is called for a few lines ahead: 6.6 ms a step, not 7.2, at 3600 x 1800 in float32.
@@ -445,7 +450,7 @@ void advance(const Place<T>& at, Tendency<T> forcing, const Field<T>* fields, co
       T du = fma(P.c[i] - P.c[i + 1], quarter_rdx, Flux::QV(i, q, U, V, constants));
       T dv = fma(P.c[i] - P.n[i], quarter_rdy, -Flux::QU(i, q, U, V, constants));
       if constexpr (Viscous) {
-        du = add_laplacian_u(du, i, u, m, slip_s, nu_x, nu_y);
+        du = add_laplacian_u(du, i, u, m, m_s, nu_x, nu_y);
         dv = add_laplacian_v(dv, i, v, m, nu_x, nu_y);
       }
       if constexpr (Forced) {
@@ -454,9 +459,9 @@ void advance(const Place<T>& at, Tendency<T> forcing, const Field<T>* fields, co
         dv += forcing.v[i];
       }
       // All is read before anything is written: arrays a whole number of pages apart would wait for each other.
-      const auto h_new = step(h_field, i, h.c[i], m.wet[i] * dh);
-      const auto u_new = step(u_field, i, u.c[i], m.open_u[i] * du);
-      const auto v_new = step(v_field, i, v.c[i], m.open_v[i] * dv);
+      const auto h_new = step(h_field, i, h.c[i], m.wet(i) * dh);
+      const auto u_new = step(u_field, i, u.c[i], m.open_u(i) * du);
+      const auto v_new = step(v_field, i, v.c[i], m.open_v(i) * dv);
       h_new.write(h_field, i);
       u_new.write(u_field, i);
       v_new.write(v_field, i);

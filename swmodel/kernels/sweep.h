@@ -147,12 +147,13 @@ class Level {
 
   static constexpr Index ROWS_IN_USE = 24;  // at a time, about
 
-  // At most: rings of 4 widths of what travels and of six masks, of 2 widths of U, V, P, q, and single rows.
-  static Index rows_needed(const Job<T>& job) { return job.width * (4 * (job.travelling + 6) + 8) + 48; }
+  // At most: rings of 4 widths of what travels, of 2 widths of U, V, P, q, and single rows.
+  static Index rows_needed(const Job<T>& job) { return job.width * (4 * job.travelling + 8) + 48; }
 
   Level(const Job<T>& job, Workspace<T>& space, Index number, Index first, Columns columns)
       : job_(job), weights_(job.weights + number * job.weights_per_level), first_(first), columns_(columns),
-        inner_{columns.first + job.width, columns.last - job.width}, lines_(space.lines(columns)) {
+        inner_{columns.first + job.width, columns.last - job.width}, lines_(space.lines(columns)),
+        stride_(space.stride()) {
     const Index w = job.width;
     for (auto& ring : state_) ring = Ring<T>(space, 4 * w);
     for (auto* ring : {&U_, &V_, &P_, &q_}) *ring = Ring<T>(space, 2 * w);
@@ -167,14 +168,10 @@ class Level {
       sponge_u_ = {space, job.sponge_u, columns};
       sponge_v_ = {space, job.sponge_v, columns};
     }
-    if (terms.forcing()) forcing_ = {space.row_of(0), space.row_of(0), space.row_of(0)};
     if (terms.biharmonic_viscosity) Lu_ = {space, 4}, Lv_ = {space, 4};
-    for (int m = 0; m < 6; ++m) {
-      masks_[m] = Ring<T>(space, 4 * w);
-      const T of_water = m < 5 ? 1 : 0;
-      for (Index r = 0; r < 4 * w; ++r) std::fill_n(masks_[m](r) + lines_.first - LINE, space.stride(), of_water);
-    }
-    for (auto& row : land_) row.resize(lines_.number * LINE / BLOCK + 3);
+    if (terms.forcing()) forcing_ = {space.row_of(0), space.row_of(0), space.row_of(0)};
+    for (auto& row : land_) row.resize(lines_.number + 1);
+    cells_.resize(4 * w * stride_, ALL_WATER);
   }
 
   // Where the incoming row r of a field is to be put.
@@ -192,7 +189,7 @@ class Level {
     const bool gives = completes(r);
     const Place<T> at_s = place(s), at_j = place(j);
     if (job_.terms.biharmonic_viscosity && r >= first_ + 2) {
-      laplacian(Lu_(s), Lv_(s), at_s.u, at_s.v, at_s.masks, at_s.slip_s, job_.k, lines_);
+      laplacian(Lu_(s), Lv_(s), at_s, job_.k, lines_);
     }
     Field<T> fields[FIELDS];
     if (gives) gather(fields, j, in, out);
@@ -203,17 +200,16 @@ class Level {
     for (Index i = lines_.first, next, done = inner_.first; i < lines_.end(); i = next) {
       const bool copies = i >= whole.first && i < whole.end();
       next = std::min(i + BLOCK, i < whole.first ? whole.first : copies ? whole.end() : lines_.end());
-      const Index block = (i - lines_.first) / BLOCK;
       if (r > first_) {
         const Lines<T> lines{i, (next - i) / LINE};
-        deriving_[water(s, block)][copies](at_s, derived, depth_(r), job_.f.row(s), copy, job_.k, lines);
+        deriving_[water(s, {i, next})][copies](at_s, derived, depth_(r), job_.f.row(s), copy, job_.k, lines);
       } else if (copies) {
         FOR_COLUMNS(c, (Columns{i, next})) copy(c);
       }
       const Columns ready{done, next < lines_.end() ? next - LINE : inner_.last};
       if (!gives || ready.first >= ready.last) continue;
       if (job_.terms.forcing()) force(at_j, j, {done, (ready.last - done + LINE - 1) / LINE});
-      advancing_[water(j, block)](at_j, forcing_, fields, weights_, job_.k, ready);
+      advancing_[water(j, ready)](at_j, forcing_, fields, weights_, job_.k, ready);
       done = ready.last;
     }
     for (Index i = copied.first; i < std::min(whole.first, copied.last); ++i) copy(i);
@@ -221,14 +217,15 @@ class Level {
   }
 
  private:
-  using Deriving = decltype(&derive<Uniform<T>, Ones<T>, false, T>);
-  using Advancing = decltype(&advance<Energy, false, false, Multistep<1, T>, Ones<T>, T>);
+  using Deriving = decltype(&derive<Uniform<T>, Water<T>, false, T>);
+  using Advancing = decltype(&advance<Energy, false, false, Multistep<1, T>, Water<T>, T>);
 
   Place<T> place(Index r) const {
-    const auto& m = masks_;
     return {state_[0].around(r), state_[1].around(r), state_[2].around(r), U_.around(r), V_.around(r), P_.around(r),
-            q_.around(r), {m[0](r), m[1](r), m[2](r), m[3](r), m[4](r), m[5](r)}, m[3](r - 1), m[0](r + 1)};
+            q_.around(r), coast(r - 1), coast(r), coast(r + 1)};
   }
+
+  Coast<T> coast(Index r) const { return {cells_.data() + slot_of(r) * stride_ + LINE - lines_.first, job_.k.slip}; }
 
   void gather(Field<T>* fields, Index j, const Fields<const T*>& in, const Fields<T*>& out) const {
     for (Index f = 0; f < FIELDS; ++f) {
@@ -242,47 +239,49 @@ class Level {
     const Terms& terms = job_.terms;
     stress_(forcing_, at, {wind_x_.around(j), wind_y_.around(j), drag_.around(j)}, job_.k, lines);
     if (terms.biharmonic_viscosity) {
-      biharmonic(forcing_, Lu_.around(j), Lv_.around(j), at.masks, at.slip_s, job_.k, lines);
+      biharmonic(forcing_, Lu_.around(j), Lv_.around(j), at, job_.k, lines);
     }
     if (terms.sponge) {
       sponge(forcing_, sponge_c_(j), sponge_u_(j), sponge_v_(j), depth_(j), at.h.c, at.u.c, at.v.c, lines);
     }
   }
 
-  // Unpack the masks of row r and close its faces in the blocks where there is land; elsewhere the masks stay those of
-  // water.
+  // Bring in the masks of row r, line by line of the cache, and close its faces, where there is land or was in the row
+  // before it in the ring; elsewhere the masks stay those of water.
   void take_masks(Index r) {
-    const std::uint8_t* code = job_.masks.row(r);
-    std::vector<std::uint8_t>& land = land_[slot_of(r)];
-    const Masks<T*> rows{masks_[0](r), masks_[1](r), masks_[2](r), masks_[3](r), masks_[4](r), masks_[5](r)};
-    if (!job_.masks.varies() && *code == ALL_WATER && !land.front()) return;
-    for (Index first = columns_.first, block = 1; first < columns_.last; ++block) {
-      const Columns part{first, std::min(lines_.first + block * BLOCK, columns_.last)};
-      const std::uint8_t before = land[block];
-      if (job_.masks.varies()) {
-        std::uint8_t different = 0;
-        FOR_COLUMNS(i, part) different |= code[i] ^ ALL_WATER;
-        land[block] = different;
-        if (land[block] || before) unpack(rows, code, job_.k.slip, part);
-      } else {
-        land[block] = land.front() = *code ^ ALL_WATER;
-        unpack(rows, Uniform<std::uint8_t>{*code}, job_.k.slip, part);
-      }
-      if (land[block]) close_faces(state_[1](r), state_[2](r), rows, part);
-      first = part.last;
+    const std::uint8_t* bytes = job_.masks.row(r);
+    std::vector<std::int32_t>& land = land_[slot_of(r)];
+    Cell<T>* cells = cells_.data() + slot_of(r) * stride_ + LINE - lines_.first;
+    if (!job_.masks.varies() && *bytes == ALL_WATER && !land.back()) return;
+    for (Index line = 0, before = 0; line < lines_.number; ++line) {
+      const Columns part{lines_.first + line * LINE, lines_.first + (line + 1) * LINE};
+      const bool had = land[line + 1] > before;
+      before = land[line + 1];
+      const bool has = job_.masks.varies() ? !all_water(bytes + part.first) : *bytes != ALL_WATER;
+      land[line + 1] = land[line] + has;
+      if (!has && !had) continue;
+      FOR_COLUMNS(i, part) cells[i] = job_.masks.varies() ? bytes[i] : *bytes;
+      if (has) close_faces(state_[1](r), state_[2](r), coast(r), part);
     }
+  }
+
+  // Whether a line has no land.
+  static bool all_water(const std::uint8_t* bytes) {
+    std::uint8_t water[LINE];
+    std::memset(water, ALL_WATER, LINE);
+    return std::memcmp(bytes, water, LINE) == 0;
   }
 
   // Of masks, which are remembered row by row.
   Index slot_of(Index r) const { return r & (4 * job_.width - 1); }
 
-  // Whether there is nothing but water in a block of row r and around it.
-  bool water(Index r, Index block) const {
-    std::uint8_t land = 0;
-    for (Index s = r - 1; s <= r + 1; ++s) {
-      for (Index b = block; b < block + 3; ++b) land |= land_[slot_of(s)][b];
-    }
-    return land == 0;
+  // Whether there is nothing but water in columns of row r and in the lines around them.
+  bool water(Index r, Columns columns) const {
+    const Index first = std::max<Index>((columns.first - lines_.first) / LINE - 1, 0);
+    const Index last = std::min((columns.last - 1 - lines_.first) / LINE + 2, lines_.number);
+    bool land = false;
+    for (Index s = r - 1; s <= r + 1; ++s) land |= land_[slot_of(s)][first] != land_[slot_of(s)][last];
+    return !land;
   }
 
   const Job<T>& job_;
@@ -290,10 +289,12 @@ class Level {
   Index first_;
   Columns columns_, inner_;
   Lines<T> lines_;
+  Index stride_;
   std::array<Ring<T>, FIELDS> state_;
   std::array<Ring<T>, FIELDS*(MOST_GROUPS - 1)> memory_;
-  std::array<Ring<T>, 6> masks_;
-  std::array<std::vector<std::uint8_t>, 8> land_;  // of the last rows, block by block, with one more on each side
+  // Of the last rows: how many lines with land there are before each line; the masks.
+  std::array<std::vector<std::int32_t>, 8> land_;
+  std::vector<Cell<T>> cells_;
   Ring<T> U_, V_, P_, q_, Lu_, Lv_;
   Spread<T> depth_, wind_x_, wind_y_, drag_, sponge_c_, sponge_u_, sponge_v_;
   std::array<T*, FIELDS> scratch_;
@@ -301,8 +302,8 @@ class Level {
   // The functions of rows.h for what this run computes: [is all water][copies], [is all water].
   std::array<std::array<Deriving, 2>, 2> deriving_ = choose(job_.f.varies(), [](auto varies) {
     using F = std::conditional_t<varies.value, const T*, Uniform<T>>;
-    return std::array<std::array<Deriving, 2>, 2>{{{derive<F, const T*, false, T>, derive<F, const T*, true, T>},
-                                                   {derive<F, Ones<T>, false, T>, derive<F, Ones<T>, true, T>}}};
+    return std::array<std::array<Deriving, 2>, 2>{{{derive<F, Coast<T>, false, T>, derive<F, Coast<T>, true, T>},
+                                                   {derive<F, Water<T>, false, T>, derive<F, Water<T>, true, T>}}};
   });
   std::array<Advancing, 2> advancing_ = advancing_for(job_);
   decltype(&stress<true, true, true, T>) stress_ = stress_for(job_.terms);
@@ -344,8 +345,8 @@ class Level {
   static std::array<Advancing, 2> with_step(const Job<T>& job) {
     return choose(job.terms.viscosity, [&](auto viscous) {
       return choose(job.terms.forcing(), [&](auto forced) {
-        return std::array<Advancing, 2>{&advance<F, viscous.value, forced.value, Step, const T*, T>,
-                                        &advance<F, viscous.value, forced.value, Step, Ones<T>, T>};
+        return std::array<Advancing, 2>{&advance<F, viscous.value, forced.value, Step, Coast<T>, T>,
+                                        &advance<F, viscous.value, forced.value, Step, Water<T>, T>};
       });
     });
   }

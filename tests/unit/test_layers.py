@@ -45,7 +45,9 @@ DOORS = {
     ),
     "mpi4jax": "transport.messages doctor.exchange bench.traffic cli.ranks",
     "mpi4py": "transport.mpi transport.messages doctor.exchange cli.ranks bench.device",
-    "netCDF4": "netcdf_input output restart plotting info assimilation.observation_file assimilation.known",
+    "netCDF4": (
+        "netcdf_input output restart plotting info bench.forcing assimilation.observation_file assimilation.known"
+    ),
     "matplotlib": "plotting bench.figures",
     "cmocean": "plotting",
 }

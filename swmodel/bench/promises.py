@@ -1,0 +1,86 @@
+"""What the native step promises of its speed, beside what a result of the sweep `native` has measured."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+from .markdown import digits, markdown, percent
+from .numbers import Numbers, numbers
+
+LARGE, SMALL = (3600, 1800), (360, 180)
+ONE_STEP = {"levels": 1}
+#: Everything switched on, and quadratic drag too.
+ON = {"fields": True, "settings": ("physics.linear_drag=1e-6",)}
+MORE = {"fields": True, "settings": (*ON["settings"], "physics.quadratic_drag=1e-3")}
+
+
+class Promise(NamedTuple):
+    """A number that is promised, at least or at most, and how it follows from the rows.
+
+    `measured(rows)` takes what `pick` needs; it raises LookupError where a row is missing.
+    """
+
+    text: str
+    limit: float
+    least: bool
+    measured: Callable[[list[Numbers]], float]
+    shown: Callable[[float], str] = digits
+
+    def kept(self, value: float) -> bool:
+        """Whether the measured value is as good as promised."""
+        return value >= self.limit if self.least else value <= self.limit
+
+
+def pick(rows: list[Numbers], size=LARGE, nproc=1, levels=None, dtype="float32", settings=(), fields=False) -> Numbers:
+    """The native row that is so.
+
+    Raises:
+        LookupError: there is none.
+    """
+    wanted = ("native", *size, nproc, levels, dtype, settings, fields)
+    names = ("executor", "nx", "ny", "nproc", "levels", "dtype", "settings", "fields")
+    for one in rows:
+        if tuple(getattr(one.row, name) for name in names) == wanted:
+            return one
+    raise LookupError(wanted)
+
+
+def over(first: dict, second: dict) -> Callable[[list[Numbers]], float]:
+    """Time of a step in one row over that in another."""
+    return lambda rows: pick(rows, **first).step / pick(rows, **second).step
+
+
+def fastest_speedup(rows: list[Numbers]) -> float:
+    """Of one process and two, with as many steps in a sweep as a run takes, the speed-up of the faster."""
+    return max(pick(rows, nproc=n).speedup or 0 for n in (1, 2))
+
+
+PROMISES = (
+    Promise("3600 x 1800, 1 step a sweep: speed-up over NumPy", 33, True, lambda r: pick(r, **ONE_STEP).speedup or 0),
+    Promise("the same: of triad", 0.6, True, lambda r: pick(r, **ONE_STEP).share or 0, percent),
+    Promise("several steps a sweep, faster of 1 and 2 processes: speed-up over NumPy", 48, True, fastest_speedup),
+    Promise("360 x 180: Mcells/s", 1000, True, lambda r: pick(r, SMALL).rate / 1e6),
+    Promise("2 processes over 1, 1 step a sweep: time", 1.1, False, over({"nproc": 2} | ONE_STEP, ONE_STEP)),
+    Promise("2 processes over 1, several steps a sweep: time", 1.1, False, over({"nproc": 2}, {})),
+    Promise("float64 over float32: time", 2.1, False, over({"dtype": "float64"}, {})),
+    Promise("bathymetry, land, wind, linear drag over jet: time", 1.35, False, over(ON, {})),
+    Promise("the same and quadratic drag over jet: time", 1.35, False, over(MORE, {})),
+)
+
+
+def promised(record: dict, named: bool = False) -> str:
+    """The promises of which the record holds the rows, as a table; headed by the record's machine if `named`."""
+    rows, lines = numbers(record), []
+    for promise in PROMISES:
+        try:
+            value = promise.measured(rows)
+        except LookupError:
+            continue
+        wanted = f"{'at least' if promise.least else 'at most'} {promise.shown(promise.limit)}"
+        lines.append([promise.text, wanted, promise.shown(value), "yes" if promise.kept(value) else "no"])
+    if not lines:
+        return ""
+    head = "promise" + (f", {record['label']}" if named else "")
+    heads = [head, "promised", "measured", "kept"]
+    return markdown(heads, lines, left=frozenset({head}))
