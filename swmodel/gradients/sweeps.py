@@ -45,11 +45,16 @@ class Sweeps:
 
     def pull(self, stack, active, cotangents, series_bar, first, last, fixed):
         """The Cotangents at step `first` from those at `last`, of the trajectory recorded in `stack`; uses them up."""
-        length = jax.tree.leaves(stack)[0].shape[0]
-        if length not in self._pulls:
-            arguments = (stack, active, cotangents, series_bar, first, last, fixed)
-            self._pulls[length] = jax.jit(self._pull, donate_argnums=2).lower(*arguments).compile()
-        return self._pulls[length](stack, active, cotangents, series_bar, first, last, fixed)
+        return self._compiled(stack, active, cotangents, series_bar, first, last, fixed)(
+            stack, active, cotangents, series_bar, first, last, fixed
+        )
+
+    def _compiled(self, *arguments):
+        """The program of `pull` for these arguments, which can tell how much memory it takes."""
+        shapes = tuple(leaf.shape for leaf in jax.tree.leaves(arguments))
+        if shapes not in self._pulls:
+            self._pulls[shapes] = jax.jit(self._pull, donate_argnums=2).lower(*arguments).compile()
+        return self._pulls[shapes]
 
     def prepare(self, x, fixed, length: int) -> int:
         """Compile everything, for segments of `length` steps; the bytes that going back takes for itself."""
@@ -61,8 +66,9 @@ class Sweeps:
         stack, carry, series = self.record(carry, active, series, none, none, True, fixed, length)
         series = self.observe_last(carry, active, series, fixed)
         cotangents = self.seed(carry, active, series, fixed)
-        self.finish(x, self.pull(stack, active, cotangents, series, none, none, fixed), fixed)
-        return self._pulls[length].memory_analysis().temp_size_in_bytes
+        program = self._compiled(stack, active, cotangents, series, none, none, fixed)
+        self.finish(x, program(stack, active, cotangents, series, none, none, fixed), fixed)
+        return program.memory_analysis().temp_size_in_bytes
 
     def _blank(self, carry, active, fixed):
         """Room for all samples, zero."""

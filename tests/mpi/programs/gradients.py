@@ -1,0 +1,40 @@
+"""Derivatives of a run over MPI, as numbers that do not depend on the layout: gradients.py PYxPX EXECUTOR."""
+
+import json
+import sys
+
+import numpy as np
+from support.random_case import configuration, install
+
+from swmodel.gradients import Problem
+from swmodel.gradients.check import Checks, controls_of
+from swmodel.noise import white_noise, white_number
+
+NY, NX = 7, 10
+layout, executor = sys.argv[1:]
+nproc = int(np.prod([int(n) for n in layout.split("x")]))
+install(NY, NX, seed=3, land=0.15, amplitude=0.3)
+run = {"run__steps": 6, "run__executor": executor, "run__layout": layout, "run__nproc": nproc}
+config = configuration(NY, NX, grid__periodic_x=False, physics__slip="no", **run)
+problem = Problem(config, controls_of(config), lambda view, k: view.state, every=3)
+checks = Checks(problem)
+
+
+def numbers(x):
+    """A projection of each control on random numbers."""
+    block = problem.block
+    noise = {n: white_noise(7, n, 0, block) if np.ndim(a) else np.asarray(white_number(7, n, 0)) for n, a in x.items()}
+    return {name: problem.dot({name: x[name]}, {name: noise[name]}) for name in x}
+
+
+results = {
+    "taylor_slope": checks.taylor_slope(),
+    "dot_product_error": checks.dot_product_error(),
+    "hessian_symmetry": checks.hessian_symmetry(),
+    "dtype": "float64",
+    "value": checks.value,
+    "gradient": numbers(checks.gradient),
+    "hessian-vector": numbers(problem.hessian_vector(checks.x, checks.d, checks.loss)),
+}
+if problem.transport.rank == 0:
+    print(json.dumps(results))
