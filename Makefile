@@ -29,7 +29,7 @@ run: $(READY)
 	$(BIN)/swmodel plot $(RUN)
 
 test: $(READY)
-	$(BIN)/python -m pytest $(PYTEST_ARGS)
+	$(BIN)/python -m pytest -n auto --dist loadfile $(PYTEST_ARGS)
 
 fuzz: $(READY)
 	SWMODEL_FUZZ=20 $(BIN)/python -m pytest tests/unit/test_fuzz.py $(PYTEST_ARGS)

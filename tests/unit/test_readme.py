@@ -26,7 +26,7 @@ def shortened(words):
         return [*words, "--nproc", "1", "--steps", "2"]
     if words[0] == "resume":
         return [*words[:2], "--steps", "4", "--nproc", "1"]
-    if words[0] != "run":
+    if words[0] not in ("run", "check-gradient"):
         return words
     kept = iter(words)
     words = [word for word in kept if not (word in ("--nproc", "--days") and next(kept))]
