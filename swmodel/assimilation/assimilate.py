@@ -171,8 +171,9 @@ def summary(directory) -> str:
     results = json.loads((Path(directory) / NAME).read_text())
     first, last = results["iterations"][0], results["iterations"][-1]
     misfit, rows = results["misfit"], []
+    ended = {"iterations": "ended"}.get(results["outcome"], results["outcome"])
     rows.append(
-        f"{results['outcome']} after {last['iteration']} outer iterations: cost {first['cost']:.5g} -> "
+        f"{ended} after {last['iteration']} outer iterations: cost {first['cost']:.5g} -> "
         f"{min(row['cost'] for row in results['iterations']):.5g}, misfit of {results['observations']} observations "
         f"{misfit['background']:.2f} -> {misfit['analysis']:.2f} (1: as their errors say)"
     )
@@ -196,10 +197,12 @@ def twin_summary(found) -> list[str]:
             for where in forecast[name]["background"]:
                 both = (forecast[name][who][where][number] for who in ("background", "analysis"))
                 lines.append(line(f"{name} on day {forecast['days'][number]:.4g} {where}", *both))
-    return lines
+    return [words for words in lines if words]
 
 
 def line(words: str, before: float, after: float) -> str:
-    """One error, before and after."""
-    part = f"{after / before:8.2f} of it" if before > 0 else ""
+    """One error, before and after; nothing where there is neither."""
+    if not before > 0:
+        return ""
+    part = f"{after / before:8.2f} of it"
     return f"  {words:34} {before:10.4g} -> {after:10.4g} {part}"

@@ -14,8 +14,8 @@ from . import twin
 from .checks import domain
 from .experiment import depth_of
 
-#: Places count as seen up to this distance from an observation, as a part of the length of correlation.
-SEEN = 0.5
+#: Places count as seen up to this distance from an observation: in lengths of correlation, and in cells, at most.
+SEEN, SEEN_CELLS = 0.5, 2.5
 
 
 def distance_to(observations, config, block) -> np.ndarray:
@@ -46,7 +46,8 @@ class Places:
         block, self.transport = transport.block, transport
         rows, columns = (np.arange(axis.start, axis.stop) for axis in (block.y, block.x))
         wet = np.broadcast_to(fields.wet(config, rows, columns) > 0, block.shape)
-        self.far = SEEN * config.assimilation.length or 2 * max(config.grid.dx, config.grid.dy)
+        cell = max(config.grid.dx, config.grid.dy)
+        self.far = min(SEEN * config.assimilation.length or math.inf, SEEN_CELLS * cell)
         distant = wet & (distance_to(observations, config, block) > self.far)
         self.sets = {"everywhere": wet, "unobserved": distant}
         self.counts = {name: int(total(transport, mask.sum())) for name, mask in self.sets.items()}

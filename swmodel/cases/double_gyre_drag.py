@@ -10,7 +10,7 @@ periodic tidal data, J. Geophys. Res. 96 (C8), 15187-15196.
 
 Cost: 120 000 steps of 5 000 cells before the window, about ten seconds, and 1 600 steps within it.
 
-Command: swmodel run double_gyre_drag
+Command: swmodel assimilate double_gyre_drag
 
 Known answer: the truth, `linear_drag`. In the patch the drag that is found is off by at most a third of what the first
 guess is, where nothing was seen too.
@@ -38,8 +38,8 @@ DEFAULTS = double_gyre_twin.DEFAULTS | {
         "every_steps": 20,
         "length": 200e3,
         "sigma_linear_drag": 5e-7,
-        "outer": 6,
-        "inner": 20,
+        "outer": 4,
+        "inner": 12,
     },
 }
 

@@ -11,7 +11,7 @@ meteorological observations: theoretical aspects, Tellus 38A, 97-110.
 
 Cost: 120 000 steps of 5 000 cells before the window, about ten seconds, and 1 200 steps within it.
 
-Command: swmodel run double_gyre_twin
+Command: swmodel assimilate double_gyre_twin
 
 Known answer: the truth. Sea level and currents at the end of the assimilation are off by at most a quarter of what the
 first guess is, where nothing was seen too, and stay nearer to the truth afterwards.
@@ -48,8 +48,8 @@ DEFAULTS = {
         "length": 100e3,
         "balanced": True,
         "sigma_eta": 50.0,
-        "sigma_velocity": 0.1,
-        "outer": 4,
-        "inner": 40,
+        "sigma_velocity": 0.03,
+        "outer": 5,
+        "inner": 30,
     },
 }

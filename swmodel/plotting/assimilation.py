@@ -116,7 +116,8 @@ def draw_maps(figure, rows: list[Map], data: netCDF4.Dataset) -> None:
         label=style.label(words, rows[0].units, exponent),
         extend="both" if signed else "max",
         pad=0.01,
-        aspect=30,
+        aspect=24,
+        shrink=0.8,
     )
 
 

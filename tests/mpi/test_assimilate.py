@@ -28,7 +28,7 @@ def test_stopped_on_two_processes_and_gone_on_with_by_one_the_analysis_is_that_o
     assert "--resume" in assimilate(two, 2, "--walltime", "0.1", code=75)
     assimilate(two, 2, "--resume", "-s", "assimilation.outer=1")
     text = assimilate(two, 1, "--resume")
-    assert "iterations after 2 outer iterations" in text
+    assert "ended after 2 outer iterations" in text
     with netCDF4.Dataset(one / "analysis.nc") as ours, netCDF4.Dataset(two / "analysis.nc") as theirs:
         for name in ("eta", "u", "v"):
             truth, base, analysis = (ours[f"{name}_{of}"][:] for of in ("truth", "background", "analysis"))
