@@ -18,7 +18,17 @@ RESTARTS = "restart"
 BLOWUP = "blowup.nc"
 FILES = (CONFIG, OUTPUT, DIAGNOSTICS, STATUS)
 #: What other tasks than a run leave.
-RESULTS = ("check.json", "sensitivity.nc", "sensitivity.png")
+RESULTS = (
+    "check.json",
+    "sensitivity.nc",
+    "sensitivity.png",
+    "assimilation.json",
+    "assimilation.png",
+    "analysis.nc",
+    "minimisation.h5",
+    "twin.h5",
+    "twin_observations.nc",
+)
 
 
 def check(directory, force: bool = False):

@@ -13,6 +13,7 @@ from pathlib import Path
 import click
 
 from ..errors import exit_code
+from .assimilate import assimilate
 from .bench import bench
 from .cases import cases, init
 from .check_gradient import check_gradient
@@ -69,5 +70,5 @@ def main():
     """
 
 
-for command in (run, resume, check_gradient, cases, init, plot, animate, info, doctor, bench, worker):
+for command in (run, resume, check_gradient, assimilate, cases, init, plot, animate, info, doctor, bench, worker):
     main.add_command(command)

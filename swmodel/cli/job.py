@@ -45,7 +45,8 @@ class Job(NamedTuple):
         """
         from .. import run_folder
 
-        (run_folder.prepare if self.restart is None else run_folder.reopen)(self.directory)
+        fresh = self.restart is None and not self.options.get("resume")
+        (run_folder.prepare if fresh else run_folder.reopen)(self.directory)
 
     def work(self):
         """The module of the task."""

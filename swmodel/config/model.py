@@ -179,6 +179,43 @@ class Restart(Section):
     )
 
 
+ControlName = Literal[
+    "eta",
+    "u",
+    "v",
+    "depth",
+    "wind_x",
+    "wind_y",
+    "linear_drag",
+    "viscosity",
+    "biharmonic_viscosity",
+    "quadratic_drag",
+    "gravity",
+]
+
+
+class Assimilation(Section):
+    """What `swmodel assimilate` finds from observations, the errors of the first guess, the minimisation."""
+
+    observations: str = option("", "", "NetCDF file of observations; a twin experiment without one makes its own")
+    controls: tuple[ControlName, ...] = option(("eta", "u", "v"), "", "what is found: initial fields, coefficients")
+    every_steps: int = option(1, "steps", "steps between the states that observations are compared with", ge=1)
+    length: float = option(0.0, "m", "length of correlation of the first guess's errors, for fields", ge=0)
+    balanced: bool = option(False, "", "errors of eta bring currents in geostrophic balance with them")
+    sigma_eta: float = option(0.0, "m", "standard deviation of the first guess's errors of eta", ge=0)
+    sigma_velocity: float = option(0.0, "m s-1", "of u and v; if balanced, of their unbalanced part", ge=0)
+    sigma_depth: float = option(0.0, "m", "of depth", ge=0)
+    sigma_wind: float = option(0.0, "Pa", "of wind_x and wind_y", ge=0)
+    sigma_linear_drag: float = option(0.0, "s-1", "of linear_drag", ge=0)
+    sigma_viscosity: float = option(0.0, "m2 s-1", "of viscosity", ge=0)
+    sigma_biharmonic_viscosity: float = option(0.0, "m4 s-1", "of biharmonic_viscosity", ge=0)
+    sigma_quadratic_drag: float = option(0.0, "1", "of quadratic_drag", ge=0)
+    sigma_gravity: float = option(0.0, "m s-2", "of gravity", ge=0)
+    outer: int = option(10, "iterations", "most outer iterations, each with the run and its derivative anew", ge=1)
+    inner: int = option(50, "iterations", "most iterations of conjugate gradients in each", ge=1)
+    gradient: float = option(1e-3, "1", "norm of the gradient, over that at the start, at which to stop", gt=0, lt=1)
+
+
 class Config(Section):
     """A complete run. `case` is the options class of the named case."""
 
@@ -192,6 +229,7 @@ class Config(Section):
     input: Input = option(Input, "", "")
     output: Output = option(Output, "", "")
     restart: Restart = option(Restart, "", "")
+    assimilation: Assimilation = option(Assimilation, "", "")
 
 
 #: Keys of which only one may be given; a later source (file, command line) replaces an earlier one.

@@ -30,7 +30,7 @@ LAYERS = (
     "simulation gradients",
     "assimilation",
     "plotting launch",
-    "info doctor",
+    "info doctor assimilation.assimilate",
     "bench",
     "cli",
     "__main__",
@@ -46,7 +46,8 @@ DOORS = {
     "mpi4jax": "transport.messages doctor.exchange bench.traffic cli.ranks",
     "mpi4py": "transport.mpi transport.messages doctor.exchange cli.ranks bench.device",
     "netCDF4": (
-        "netcdf_input output restart plotting info bench.forcing assimilation.observation_file assimilation.known"
+        "netcdf_input output restart plotting info bench.forcing assimilation.observation_file assimilation.known "
+        "assimilation.analysis_file"
     ),
     "matplotlib": "plotting bench.figures",
     "cmocean": "plotting",

@@ -1,0 +1,208 @@
+"""The task `assimilate`: strong-constraint 4D-Var, from first guess and observations to an analysis."""
+
+from __future__ import annotations
+
+import json
+import logging
+import math
+import time
+from pathlib import Path
+
+import numpy as np
+
+from ..environment import peak_memory
+from ..errors import NumericalError, Stopped
+from ..stop import Stop
+from . import checkpoint
+from .analysis_file import write_analysis
+from .cost import CostFunction
+from .errors import Places, control_errors, forecast_errors
+from .experiment import prepare
+from .gauss_newton import OUTCOMES, Event, Limits, Progress, minimise
+
+NAME, ANALYSIS, FIGURE = "assimilation.json", "analysis.nc", "assimilation.png"
+
+log = logging.getLogger(__name__)
+
+
+def compute(config, directory, options, report, command_line, watch):
+    """Assimilate observations; see `cli.job.TASKS`.
+
+    Options: `memory`, bytes that a process may hold; `resume`, go on from the iterations in the folder.
+
+    Raises:
+        NumericalError: the cost could not be decreased at all; the results are written nevertheless.
+        Stopped: a signal or the wall-clock limit; the iterations done are in the folder.
+    """
+    directory, begin, sweeps = Path(directory), time.perf_counter(), []
+    watch(lambda: len(sweeps))
+    with Stop(config.run.walltime) as stop:
+        experiment = prepare(config, directory, options.get("memory"), command_line)
+        transport = experiment.problem.transport
+
+        def tick():
+            sweeps.append(time.perf_counter())
+            if reason := stop.asked(transport):
+                raise Stopped(
+                    f"stopped by {reason} after {teller.iteration} outer iterations; continue with the same command "
+                    f"and `--output {directory} --resume`"
+                )
+
+        parts = experiment.problem, experiment.background, experiment.base, experiment.observations
+        function = CostFunction(*parts, experiment.operator, tick)
+        teller = Teller(function, config, directory, report)
+        start = Progress(function.start())
+        if options.get("resume") and (before := checkpoint.load(directory, config, parts[3], transport)):
+            start, teller.history = before
+            teller.iteration = start.iteration
+        limits = Limits(
+            gradient=config.assimilation.gradient, outer=config.assimilation.outer, inner=config.assimilation.inner
+        )
+        result = minimise(
+            function.cost_and_gradient,
+            teller.hessian,
+            function.dot,
+            start,
+            limits,
+            report=teller.event,
+            save=teller.save,
+        )
+        results = finish(experiment, function, result, teller.history, directory, command_line, options)
+    results |= {"wall_seconds": time.perf_counter() - begin, "sweeps": len(sweeps), "nproc": transport.size}
+    results["peak_bytes_per_rank"] = int(transport.reduce(np.asarray(peak_memory(), np.int64), "max"))
+    if transport.rank == 0:
+        (directory / NAME).write_text(json.dumps(results, indent=2) + "\n")
+        draw(directory)
+    if result.outcome in ("stalled", "indefinite", "not finite"):
+        words = f"the minimisation ended early ({result.outcome}): {OUTCOMES[result.outcome]}"
+        if result.progress.iteration == 0:
+            raise NumericalError(f"{words}; the cost was not decreased at all")
+        if transport.rank == 0:
+            log.warning("%s; the results are those of the least cost found", words)
+
+
+class Teller:
+    """Reports the minimisation and writes its Progress, on all processes together."""
+
+    def __init__(self, function: CostFunction, config, directory, report):
+        self.function, self.config, self.directory, self._report = function, config, directory, report
+        self.history, self.iteration, self._inner, self._progress = [], 0, 0, None
+
+    def hessian(self, w, dw):
+        """The Hessian's product, reported."""
+        image = self.function.hessian(w, dw)
+        self._inner += 1
+        self._say(f"inner iteration {self._inner}")
+        return image
+
+    def save(self, progress: Progress):
+        """Called before the event of its iteration, which belongs into the file."""
+        self._progress, self.iteration = progress, progress.iteration
+
+    def event(self, event: Event):
+        """Take note of an outer iteration, write the file, and report it."""
+        cost, solution = event.cost, event.solution
+        row = {"iteration": event.iteration, "cost": cost.total, "background": cost.background}
+        row |= {"observations": cost.observations, "misfit": cost.misfit, "gradient_norm": event.gradient_norm}
+        row |= {"inner": solution.iterations if solution else 0, "part": event.part if solution else 1.0}
+        if not self.history or self.history[-1] != row and solution:
+            self.history.append(row)
+        if self._progress is not None:
+            function, transport = self.function, self.function.problem.transport
+            checkpoint.save(self.directory, self._progress, self.history, self.config, function.observations, transport)
+            self._progress = None
+        self._inner = 0
+        self._say(
+            f"J {cost.total:.5g} = first guess {cost.background:.5g} + observations {cost.observations:.5g}  "
+            f"misfit {cost.misfit:.3f}  gradient {event.gradient_norm:.3g} ({event.ratio:.1e})"
+        )
+
+    def _say(self, words: str):
+        if self.function.problem.transport.rank == 0:
+            self._report({"step": self.iteration, "steps": self.config.assimilation.outer, "words": words})
+
+
+def finish(experiment, function, result, history, directory, command_line, options) -> dict:
+    """Write analysis.nc; the numbers for assimilation.json. Called by all processes together."""
+    analysis = function.at(result.progress.w)
+    observations = experiment.observations
+    departures = {
+        "background": observations.value - function.observed(experiment.base),
+        "analysis": observations.value - function.observed(analysis),
+    }
+    results = {
+        "outcome": result.outcome,
+        "meaning": OUTCOMES[result.outcome],
+        "controls": list(experiment.background.names),
+        "observations": observations.size,
+        "iterations": history,
+        "misfit": {who: rms(values / observations.error) for who, values in departures.items()},
+    }
+    if experiment.truth is not None and all(math.isfinite(value) for value in results["misfit"].values()):
+        places = Places(experiment.true_config, observations, experiment.problem.transport)
+        results["twin"] = {
+            "unobserved_metres": places.far,
+            "unobserved_part": places.counts["unobserved"] / max(1, places.counts["everywhere"]),
+            "controls": control_errors(experiment, analysis, places),
+            "forecast": forecast_errors(experiment, analysis, places, options.get("memory")),
+        }
+    write_analysis(directory / ANALYSIS, experiment, analysis, departures, results, command_line)
+    return results
+
+
+def rms(values) -> float:
+    """Root mean square."""
+    return float(np.sqrt(np.mean(np.square(values))))
+
+
+def draw(directory):
+    """Draw the figure; without one, the results are as good."""
+    from ..plotting.assimilation import plot_assimilation
+    from ..plotting.dataset import PlotError
+
+    try:
+        plot_assimilation(directory)
+    except PlotError as error:
+        log.warning("no figure: %s", error)
+
+
+def summary(directory) -> str:
+    """The results in words."""
+    results = json.loads((Path(directory) / NAME).read_text())
+    first, last = results["iterations"][0], results["iterations"][-1]
+    misfit, rows = results["misfit"], []
+    ended = {"iterations": "ended"}.get(results["outcome"], results["outcome"])
+    rows.append(
+        f"{ended} after {last['iteration']} outer iterations: cost {first['cost']:.5g} -> "
+        f"{min(row['cost'] for row in results['iterations']):.5g}, misfit of {results['observations']} observations "
+        f"{misfit['background']:.2f} -> {misfit['analysis']:.2f} (1: as their errors say)"
+    )
+    if "twin" in results:
+        rows += twin_summary(results["twin"])
+    rows.append(f"{directory}: {ANALYSIS}, {NAME}, {FIGURE}")
+    return "\n".join(rows)
+
+
+def twin_summary(found) -> list[str]:
+    """Errors against the truth, first guess -> analysis, as lines."""
+    part, far = found["unobserved_part"], found["unobserved_metres"]
+    lines = [f"errors, first guess -> analysis; unobserved: the {part:.0%} of cells over {far / 1e3:.0f} km from data"]
+    for name, of in found["controls"].items():
+        for where in of["background"]:
+            lines.append(line(f"{name} {where.replace('_', ' ')}", of["background"][where], of["analysis"][where]))
+    forecast = found["forecast"]
+    window = int(np.argmin(np.abs(np.array(forecast["days"]) - forecast["window_days"])))
+    for name in ("eta", "current"):
+        for number in (0, window, -1):
+            for where in forecast[name]["background"]:
+                both = (forecast[name][who][where][number] for who in ("background", "analysis"))
+                lines.append(line(f"{name} on day {forecast['days'][number]:.4g} {where}", *both))
+    return [words for words in lines if words]
+
+
+def line(words: str, before: float, after: float) -> str:
+    """One error, before and after; nothing where there is neither."""
+    if not before > 0:
+        return ""
+    part = f"{after / before:8.2f} of it"
+    return f"  {words:34} {before:10.4g} -> {after:10.4g} {part}"

@@ -1,0 +1,73 @@
+"""How far a minimisation has come, in a file from which any number of processes can go on."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import tomllib
+from pathlib import Path
+
+import jax.numpy as jnp
+import numpy as np
+
+from ..config import to_toml
+from ..config.decisive import decisive
+from ..errors import UsageError
+from .block_file import read_blocks, write_blocks
+from .gauss_newton import Progress
+
+NAME = "minimisation.h5"
+
+#: Keys of [assimilation] that may change when a minimisation goes on: when it ends, and where the file lies.
+FREE = ("outer", "gradient", "observations")
+
+
+def save(directory, progress: Progress, history: list, config, observations, transport) -> None:
+    """Write a Progress and the events so far; called by all processes together.
+
+    Raises:
+        FilesError: it cannot be written; the file is as it was.
+    """
+    about = {"iteration": progress.iteration, "first_norm": progress.first_norm, "history": history}
+    about |= {"configuration": to_toml(config), "observations": digest(observations)}
+    write_blocks(Path(directory) / NAME, progress.w, json.dumps(about), config, transport)
+
+
+def load(directory, config, observations, transport) -> tuple[Progress, list] | None:
+    """The Progress in the folder and the events up to it; None if no iteration had been done.
+
+    Raises:
+        UsageError: it is that of another configuration or of other observations.
+        FilesError: it cannot be read.
+    """
+    path = Path(directory) / NAME
+    if not transport.broadcast(path.exists()):
+        return None
+    fields, text = read_blocks(path, transport.block)
+    about = json.loads(text)
+    before, now = essence(about["configuration"]), essence(to_toml(config))
+    found = [
+        f"{key}: {before.get(key, 'not set')} before, {now.get(key, 'not set')} now"
+        for key in dict.fromkeys([*now, *before])
+        if before.get(key) != now.get(key)
+    ]
+    if about["observations"] != digest(observations):
+        found.append("the observations are others")
+    if found:
+        raise UsageError("\n".join([f"{path} is of another assimilation, so that it cannot be gone on with:", *found]))
+    w = {name: jnp.asarray(values) for name, values in fields.items()}
+    return Progress(w, about["iteration"], about["first_norm"]), about["history"]
+
+
+def essence(text: str) -> dict:
+    """What of a configuration decides about the iterations."""
+    options = tomllib.loads(text)["assimilation"]
+    own = {f"assimilation.{key}": value for key, value in options.items() if key not in FREE}
+    everything = decisive(text) | {"run.steps": tomllib.loads(text)["run"].get("steps")} | own
+    return {key: value for key, value in everything.items() if not key.startswith("output.")}
+
+
+def digest(observations) -> str:
+    """SHA-256 of the numbers, as hexadecimal digits."""
+    fields = (np.ascontiguousarray(field) for name, field in observations._asdict().items() if name != "platform")
+    return hashlib.sha256(b"".join(field.tobytes() for field in fields)).hexdigest()

@@ -1,0 +1,84 @@
+"""What `[assimilation]` in a configuration asks for, and what can be known to be wrong with it before the start."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ..config import ConfigError
+from .network import is_twin
+from .observations import read
+
+#: The key with the standard deviation of each control's errors, and its unit.
+SIGMAS = {
+    "eta": ("sigma_eta", "m"),
+    "u": ("sigma_velocity", "m s-1"),
+    "v": ("sigma_velocity", "m s-1"),
+    "depth": ("sigma_depth", "m"),
+    "wind_x": ("sigma_wind", "Pa"),
+    "wind_y": ("sigma_wind", "Pa"),
+    "linear_drag": ("sigma_linear_drag", "s-1"),
+    "viscosity": ("sigma_viscosity", "m2 s-1"),
+    "biharmonic_viscosity": ("sigma_biharmonic_viscosity", "m4 s-1"),
+    "quadratic_drag": ("sigma_quadratic_drag", "1"),
+    "gravity": ("sigma_gravity", "m s-2"),
+}
+
+#: Controls that are numbers: their errors have no length.
+NUMBERS = ("viscosity", "biharmonic_viscosity", "quadratic_drag", "gravity")
+
+
+def errors_of(config) -> dict:
+    """{control: (standard deviation of its errors, length of correlation or None)}, for `background.Background`."""
+    options = config.assimilation
+    return {
+        name: (getattr(options, SIGMAS[name][0]), None if name in NUMBERS else options.length)
+        for name in options.controls
+    }
+
+
+def check(config) -> None:
+    """Whether an assimilation can start, from the configuration and the observation file.
+
+    Args:
+        config: resolved.
+
+    Raises:
+        ConfigError: with everything that is wrong at once.
+        InputError: the file of the mask cannot be read.
+    """
+    found = list(problems(config))
+    if config.assimilation.observations:
+        try:
+            read(config.assimilation.observations, config)
+        except ConfigError as error:
+            found += error.problems
+    if found:
+        raise ConfigError(found)
+
+
+def problems(config) -> Iterator[str]:
+    """What is wrong with the section, one line each."""
+    options = config.assimilation
+    if not options.controls:
+        yield f"assimilation.controls: name at least one of {', '.join(SIGMAS)}"
+    for name in dict.fromkeys(name for name in options.controls if options.controls.count(name) > 1):
+        yield f'assimilation.controls: "{name}" is listed {options.controls.count(name)} times'
+    missing = {}
+    for name in dict.fromkeys(options.controls):
+        if getattr(options, SIGMAS[name][0]) == 0:
+            missing.setdefault(SIGMAS[name], []).append(name)
+    for (key, unit), names in missing.items():
+        what = f"of the first guess's errors of {' and '.join(names)}"
+        yield f"assimilation.{key}: must be above 0{'' if unit == '1' else f' {unit}'}: the standard deviation {what}"
+    fields = [name for name in options.controls if name not in NUMBERS]
+    if fields and options.length == 0:
+        yield f"assimilation.length: must be above 0 m: the length of correlation of the errors of {', '.join(fields)}"
+    if options.balanced and not {"eta", "u", "v"} <= set(options.controls):
+        yield "assimilation.balanced: needs eta, u and v among assimilation.controls"
+    if config.run.steps == 0:
+        yield "run.days: the window of an assimilation has at least one step"
+    if not options.observations and not is_twin(config):
+        yield (
+            "assimilation.observations: there is no observation file, and the case is no twin experiment, which would "
+            "make its own; docs/assimilation.md says what a file holds"
+        )

@@ -1,0 +1,44 @@
+"""The twin experiments in the double gyre: their oceans are that of `double_gyre`, but for a patch of drag."""
+
+import numpy as np
+import pytest
+from support.known_answers import whole
+
+import swmodel
+from swmodel import fields
+from swmodel.assimilation.twin import believed
+from swmodel.cases import FIELDS
+
+
+def everything(config, name):
+    grid = config.grid
+    return np.broadcast_to(fields.evaluate(config, name, range(grid.ny), range(grid.nx)), (grid.ny, grid.nx))
+
+
+@pytest.mark.parametrize("case", ["double_gyre_twin", "double_gyre_drag"])
+def test_the_ocean_believed_in_is_that_of_the_double_gyre(case):
+    config = believed(swmodel.load(case, environ={}))
+    ours = {"grid.nx": 50, "grid.ny": 100, "grid.dx": 20e3, "grid.dy": 20e3}
+    plain = swmodel.load("double_gyre", ours, environ={})
+    for name in FIELDS:
+        np.testing.assert_array_equal(everything(config, name), everything(plain, name))
+    without = {"viscosity": 0.0}
+    assert config.physics.model_copy(update=without) == plain.physics.model_copy(update=without)
+
+
+@pytest.mark.parametrize("cells", [{}, {"grid.nx": 25, "grid.ny": 50, "grid.dx": 40e3, "grid.dy": 40e3}])
+def test_the_patch_is_a_gaussian_around_its_middle(cells):
+    config = swmodel.load("double_gyre_drag", {"case.patch": 4e-6, **cells}, environ={})
+    at = whole(config)
+    distance = np.hypot(at.x - 0.3 * at.length_x, at.y - 0.5 * at.length_y)
+    expected = 5e-8 + 4e-6 * np.exp(-((distance / 200e3) ** 2))
+
+    np.testing.assert_allclose(everything(config, "linear_drag"), expected, rtol=1e-12)
+
+
+@pytest.mark.parametrize("case", ["double_gyre_twin", "double_gyre_drag"])
+def test_the_window_is_whole_samples_and_days(case):
+    """So that observations are compared with the states at their times to a few minutes."""
+    config = swmodel.resolve(swmodel.load(case, environ={}))
+    assert config.run.steps % 20 == 0
+    assert 86400 % config.time.dt == 0

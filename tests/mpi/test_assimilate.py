@@ -1,0 +1,41 @@
+"""`swmodel assimilate` on one and on two processes, interrupted and gone on with."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import netCDF4
+import numpy as np
+from support.small_assimilation import SETTINGS
+
+ROOT = Path(__file__).parents[2]
+
+
+def assimilate(folder, nproc, *words, code=0):
+    line = [sys.executable, "-m", "swmodel", "assimilate", "double_gyre_twin", "--nproc", str(nproc)]
+    line += ["--output", str(folder), *SETTINGS, *words]
+    environment = os.environ | {"PYTHONPATH": str(ROOT)}
+    done = subprocess.run(line, env=environment, capture_output=True, text=True, timeout=240)
+    assert done.returncode == code, done.stdout + done.stderr
+    return done.stdout + done.stderr
+
+
+def test_stopped_on_two_processes_and_gone_on_with_by_one_the_analysis_is_that_of_one(tmp_path):
+    one, two = tmp_path / "one", tmp_path / "two"
+    assimilate(one, 1)
+    assert "--resume" in assimilate(two, 2, "--walltime", "0.1", code=75)
+    assimilate(two, 2, "--resume", "-s", "assimilation.outer=1")
+    text = assimilate(two, 1, "--resume")
+    assert "ended after 2 outer iterations" in text
+    with netCDF4.Dataset(one / "analysis.nc") as ours, netCDF4.Dataset(two / "analysis.nc") as theirs:
+        for name in ("eta", "u", "v"):
+            truth, base, analysis = (ours[f"{name}_{of}"][:] for of in ("truth", "background", "analysis"))
+            tolerance = 1e-8 * np.abs(analysis).max()
+            np.testing.assert_allclose(theirs[f"{name}_analysis"][:], analysis, rtol=0, atol=tolerance)
+            if name == "eta":  # the western boundary current, one cell wide here, takes v more iterations than these
+                assert np.std(analysis - truth) < 0.5 * np.std(base - truth)
+    both = [json.loads((folder / "assimilation.json").read_text())["iterations"] for folder in (one, two)]
+    assert [row["iteration"] for row in both[1]] == [0, 1, 2]
+    np.testing.assert_allclose(both[1][-1]["cost"], both[0][-1]["cost"], rtol=1e-8)
