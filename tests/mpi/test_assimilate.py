@@ -34,7 +34,7 @@ def test_stopped_on_two_processes_and_gone_on_with_by_one_the_analysis_is_that_o
             truth, base, analysis = (ours[f"{name}_{of}"][:] for of in ("truth", "background", "analysis"))
             tolerance = 1e-8 * np.abs(analysis).max()
             np.testing.assert_allclose(theirs[f"{name}_analysis"][:], analysis, rtol=0, atol=tolerance)
-            if name == "eta":  # the western boundary current, one cell wide here, takes v more iterations than these
+            if name == "eta":  # 24 inner iterations are too few for v: measured, its error is no smaller after them
                 assert np.std(analysis - truth) < 0.5 * np.std(base - truth)
     both = [json.loads((folder / "assimilation.json").read_text())["iterations"] for folder in (one, two)]
     assert [row["iteration"] for row in both[1]] == [0, 1, 2]
