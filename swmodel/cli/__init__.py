@@ -21,6 +21,7 @@ from .pictures import animate, plot
 from .rank import worker
 from .resume import resume
 from .run import run
+from .sensitivity import sensitivity
 from .tell import tell
 
 __all__ = ["main"]
@@ -69,5 +70,5 @@ def main():
     """
 
 
-for command in (run, resume, check_gradient, cases, init, plot, animate, info, doctor, bench, worker):
+for command in (run, resume, check_gradient, sensitivity, cases, init, plot, animate, info, doctor, bench, worker):
     main.add_command(command)
