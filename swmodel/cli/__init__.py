@@ -22,6 +22,7 @@ from .pictures import animate, plot
 from .rank import worker
 from .resume import resume
 from .run import run
+from .sensitivity import sensitivity
 from .tell import tell
 
 __all__ = ["main"]
@@ -70,5 +71,6 @@ def main():
     """
 
 
-for command in (run, resume, check_gradient, assimilate, cases, init, plot, animate, info, doctor, bench, worker):
+for command in (run, resume, check_gradient, sensitivity, assimilate, cases, init, plot, animate, info, doctor, bench):
     main.add_command(command)
+main.add_command(worker)

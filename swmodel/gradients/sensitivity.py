@@ -1,0 +1,126 @@
+"""The task `sensitivity`: maps of the derivatives of a quantity with respect to fields, by the adjoint of the run."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+import numpy as np
+
+from ..config import to_toml
+from ..config.errors import suggest
+from ..coordinates import points
+from ..environment import peak_memory
+from ..errors import NumericalError, UsageError
+from ..run_folder import write_config
+from ..status import read_status, write_status
+from ..stop import Stop
+from .quantities import Quantity, parse
+from .sensitivity_file import FIELDS, NUMBERS, derivative_of, write
+
+NAME, PICTURE = "sensitivity.nc", "sensitivity.png"
+
+
+def check(config, of: str, to) -> None:
+    """Make sure that the derivatives of `of` with respect to `to` can be computed, without JAX.
+
+    Raises:
+        UsageError: they cannot.
+    """
+    unknown = [name for name in to if name not in FIELDS + NUMBERS]
+    if unknown:
+        known = f"fields are {', '.join(FIELDS)}; numbers are {', '.join(NUMBERS)}"
+        raise UsageError(f"--to {unknown[0]}: no such field; {suggest(unknown[0], FIELDS + NUMBERS)}\n{known}")
+    if config.run.executor == "reference":
+        raise UsageError("--executor reference: it has no derivatives; take native or xla")
+    parse(of, config)
+
+
+def compute(config, directory, options, report, command_line, watch) -> None:
+    """Write sensitivity.nc and sensitivity.png; see `cli.job.TASKS`.
+
+    Options: `of`, the quantity; `to`, names of FIELDS and NUMBERS; `mean`, of the mean over the states after each step
+    instead of the last state; `memory`, bytes that a process may hold.
+
+    Raises:
+        Stopped: a signal or the wall-clock limit has ended it; nothing is written.
+        NumericalError: the run blew up.
+        FilesError: a file could not be written.
+    """
+    from .pieces import Pieces, length_of
+    from .problem import Problem
+    from .watcher import Watcher
+
+    begin, quantity = time.perf_counter(), parse(options["of"], config)
+    every = 1 if options["mean"] else None
+    problem = Problem(config, options["to"], quantity.observe, every, options["memory"])
+    transport, directory = problem.transport, Path(directory)
+    with Stop(config.run.walltime) as stop:
+        watcher = Watcher(problem, stop, report)
+        watch(lambda: watcher.pieces)
+        problem._sweeps = Pieces(problem._sweeps, length_of(problem.config), watcher)
+        with watcher.compilations():
+            value, gradient = problem.value_and_gradient(problem.first_guess(), value_of(options["mean"], transport))
+            value = float(value)
+    if not all(np.isfinite(x) for x in (value, *(problem.dot({n: g}, {n: g}) for n, g in gradient.items()))):
+        raise NumericalError(f"the derivatives of {quantity.long_name} are not finite in {config.run.dtype}")
+    largest = write(directory / NAME, problem.config, transport, quantity, value, gradient, options, command_line)
+    peak = int(transport.reduce(np.asarray(peak_memory()), "max"))
+    if transport.rank == 0:
+        write_config(directory, to_toml(problem.config))
+        draw(directory)
+        found = {name: found_of(quantity, name, gradient[name], largest, problem.config) for name in gradient}
+        numbers = {"quantity": options["of"], "mean": options["mean"], "long_name": quantity.long_name, "value": value}
+        numbers |= {"units": quantity.units, "derivatives": found} | watcher.costs()
+        numbers |= {"wall_seconds": time.perf_counter() - begin, "peak_memory_bytes": peak}
+        numbers |= {"nproc": transport.size, "dtype": config.run.dtype}
+        write_status(directory, state="completed", exit_code=0, message="", **numbers)
+
+
+def value_of(mean: bool, transport):
+    """The function of the shares of all samples that gives the quantity: at the end, or its mean but for the start."""
+
+    def value(series):
+        return transport.sum(series[1:].mean() if mean and len(series) > 1 else series[-1])
+
+    return value
+
+
+def draw(directory: Path) -> None:
+    """Make the picture, if there is a map."""
+    from ..plotting.sensitivity import plot_sensitivity
+
+    plot_sensitivity(directory / NAME, directory / PICTURE)
+
+
+def found_of(quantity: Quantity, name: str, derivative, largest: dict, config) -> dict:
+    """What status.json says of a derivative: the number, or the largest value of the map and where it is."""
+    entry = derivative_of(quantity, name)
+    told = {"name": entry.name, "units": entry.units}
+    if name not in FIELDS:
+        return told | {"value": float(derivative)}
+    peak = largest[entry.name]
+    at = points(config.grid, entry.location, [peak.row], [peak.column])
+    return told | {"largest": peak.value, "x": float(at.x[0, 0]), "y": float(at.y[0, 0])}
+
+
+def summary(directory) -> str:
+    """Value, the largest sensitivity of each field and where it is, what it cost, and what to type next."""
+    directory, status = Path(directory), read_status(directory)
+    mean = "mean " if status["mean"] else ""
+    lines = [f"{mean}{status['long_name']}: {status['value']:.6g} {status['units']}"]
+    for name, found in status["derivatives"].items():
+        if "largest" in found:
+            what = f"largest {found['largest']:.4g} {found['units']} at x = {found['x']:g} m, y = {found['y']:g} m"
+        else:
+            what = f"{found['value']:.6g} {found['units']}"
+        lines.append(f"by {name}: {what}")
+    times = f"in {status['wall_seconds']:.1f} s, of which compilation {status['compile_seconds']:.1f} s"
+    ratio = status["gradient_over_forward"]
+    lines.append(times + (f"; value and gradient take {ratio:.1f} times the run forward" if ratio else ""))
+    pictured = (directory / PICTURE).exists()
+    lines.append(f"{directory}: {NAME}{f', {PICTURE}' if pictured else ''}, config.toml, status.json")
+    maps = [found["name"] for found in status["derivatives"].values() if "largest" in found]
+    plot, field = ("plot", f" --field {maps[0]}") if maps else ("info", "")
+    lines.append(f"Next: swmodel {plot} {directory / NAME}{field}")
+    return "\n".join(lines)

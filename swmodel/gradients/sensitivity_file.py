@@ -1,0 +1,64 @@
+"""The file of the derivatives of a quantity: a map for each field, and numbers."""
+
+from __future__ import annotations
+
+import re
+
+from ..config.model import Physics
+from ..state import VARIABLES, Variable
+from .quantities import Quantity
+
+#: What derivatives are taken with respect to, as in `controls.CONTROLS`, which needs JAX.
+FIELDS = ("eta", "u", "v", "depth", "wind_x", "wind_y", "linear_drag")
+NUMBERS = ("gravity", "viscosity", "biharmonic_viscosity", "quadratic_drag")
+
+#: What a reader of the file has to know.
+COMMENT = (
+    "Each map gives the change of the quantity for a change of the field by one unit in one cell alone; divided by "
+    "cell_area it does not depend on the size of the cells. A change of depth keeps the initial sea level and velocity."
+)
+
+
+def write(path, config, transport, quantity: Quantity, value: float, gradient: dict, options, command_line):
+    """Write the file; the Largest of each map, by name, on rank 0."""
+    from ..output.maps import Number, write_maps  # which needs JAX
+
+    when = f"mean over the states after steps 1 to {config.run.steps}" if options["mean"] else "at the end of the run"
+    about = {"long_name": f"{quantity.long_name}, {when}", "definition": options["of"]}
+    numbers = [Number(quantity.name, value, about | {"units": quantity.units})]
+    maps = []
+    for name, derivative in gradient.items():
+        entry = derivative_of(quantity, name)
+        if name in FIELDS:
+            maps.append((entry, derivative))
+        else:
+            numbers.append(Number(entry.name, float(derivative), {"long_name": entry.long_name, "units": entry.units}))
+    about = {
+        "quantity": options["of"],
+        "quantity_long_name": about["long_name"],
+        "quantity_value": value,
+        "quantity_units": quantity.units,
+        "comment": COMMENT,
+    }
+    if quantity.line:
+        about |= {"quantity_x": [x for x, _ in quantity.line], "quantity_y": [y for _, y in quantity.line]}
+    return write_maps(path, config, transport, maps, numbers, about, command_line)
+
+
+def derivative_of(quantity: Quantity, name: str) -> Variable:
+    """The variable of the derivative with respect to a field or number."""
+    if name in FIELDS:
+        location, units, long_name = VARIABLES[name].location, VARIABLES[name].units, VARIABLES[name].long_name
+        long_name = f"initial {long_name}" if name in ("eta", "u", "v") else long_name
+    else:
+        option = Physics.model_fields[name]
+        location, units, long_name = "", option.json_schema_extra["unit"], option.description
+    told = f"derivative of {quantity.long_name} with respect to {long_name}"
+    return Variable(f"d_{quantity.name}_d_{name}", location, f"{quantity.units} {inverse(units)}".strip(), "", told)
+
+
+def inverse(units: str) -> str:
+    """The inverse of units like "m2 s-1": "m-2 s"."""
+    factors = (re.fullmatch(r"([A-Za-z]+)(-?\d*)", factor) for factor in units.split() if factor != "1")
+    powers = [(factor[1], -int(factor[2] or 1)) for factor in factors]
+    return " ".join(unit if power == 1 else f"{unit}{power}" for unit, power in powers)

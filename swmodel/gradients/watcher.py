@@ -1,0 +1,89 @@
+"""Between the pieces of a gradient: how far it is, what it costs, and whether it is to stop."""
+
+from __future__ import annotations
+
+import contextlib
+import time
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import monitoring
+
+from ..errors import NumericalError, Stopped
+from ..stop import Stop
+
+#: Seconds between two reports of progress.
+REPORT_SECONDS = 5.0
+
+
+class Watcher:
+    """What `Pieces` call, on all processes together.
+
+    Args:
+        problem: a Problem, of which one gradient is computed.
+        stop: hears requests to stop.
+        report: takes events of progress on rank 0.
+
+    Attributes:
+        pieces: number of them so far.
+        seconds: of each kind of piece, compilation apart.
+    """
+
+    def __init__(self, problem, stop: Stop, report):
+        self.steps, self.transport, self.stop, self.report = problem.steps, problem.transport, stop, report
+        self.pieces, self._compiled = 0, []
+        self.seconds = dict.fromkeys(("forward", "again", "backward"), 0.0)
+        self._told = -np.inf
+
+    @contextlib.contextmanager
+    def compilations(self):
+        """A context in which the time of compilation is taken."""
+
+        def listen(event: str, seconds: float, **more):
+            if event.startswith("/jax/core/compile/") and "trace" not in event:  # traces lie within one another
+                self._compiled.append((time.perf_counter(), seconds))
+
+        monitoring.register_event_duration_secs_listener(listen)
+        try:
+            yield
+        finally:
+            monitoring.unregister_event_duration_listener(listen)
+
+    def compiled(self, begin: float = -np.inf) -> float:
+        """Seconds of compilation since `begin`, within `compilations`."""
+        return sum(seconds for end, seconds in self._compiled if end > begin)
+
+    def __call__(self, kind: str, step: int, computed, begin: float):
+        """After a piece of a kind (forward, again, backward) that has come to a step.
+
+        Raises:
+            NumericalError: the run blew up.
+            Stopped: the user asks to stop.
+        """
+        jax.block_until_ready(computed)
+        self.seconds[kind] += time.perf_counter() - begin - self.compiled(begin)
+        self.pieces += 1
+        if kind == "forward" and self.transport.any(not jnp.isfinite(computed[0].h).all()):
+            raise NumericalError(f"the run blew up by step {step}; `swmodel run` shows where and why")
+        if reason := self.stop.asked(self.transport):
+            raise Stopped(f"stopped by {reason} on the way {kind}, at step {step}; nothing is kept, start again")
+        self._tell(kind, step)
+
+    def _tell(self, kind: str, step: int):
+        now, ends = time.monotonic(), step in (0, self.steps)
+        if self.transport.rank or kind == "again" or not (ends or now > self._told + REPORT_SECONDS):
+            return
+        done = step if kind == "forward" else 2 * self.steps - step
+        self.report({"step": done, "steps": 2 * self.steps, "words": f"{kind}, step {step} of {self.steps}"})
+        self._told = now
+
+    def costs(self) -> dict:
+        """Seconds of the way forward, of the whole gradient, which it is a part of, and of compilation; by name."""
+        forward, gradient = self.seconds["forward"], sum(self.seconds.values())
+        return {
+            "forward_seconds": forward,
+            "gradient_seconds": gradient,
+            "gradient_over_forward": gradient / forward if self.pieces else None,
+            "compile_seconds": self.compiled(),
+        }

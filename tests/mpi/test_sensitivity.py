@@ -1,0 +1,78 @@
+"""Sensitivities on two processes are those on one, and end together when asked to."""
+
+import contextlib
+import os
+import signal
+import subprocess
+import time
+
+import netCDF4
+import numpy as np
+import pytest
+from support.long_run import PROGRAM, TAG, processes_of
+
+SETTINGS = ("grid.nx=13", "grid.ny=11", "grid.dx=100e3", "grid.dy=200e3", "physics.viscosity=1e4")
+SIZE = [word for setting in SETTINGS for word in ("-s", setting)]
+TO = [word for name in ("eta", "u", "v", "depth", "wind_x", "linear_drag", "viscosity") for word in ("--to", name)]
+
+
+def run(folder, *arguments):
+    line = [*PROGRAM, "sensitivity", "double_gyre", *SIZE, *arguments]
+    return subprocess.run(line, cwd=folder, capture_output=True, text=True, timeout=200)
+
+
+def contents(path):
+    with netCDF4.Dataset(path) as data:
+        data.set_auto_mask(False)
+        return {name: (data[name][...], data[name].__dict__) for name in data.variables}
+
+
+@pytest.mark.parametrize(
+    ("of", "mean", "layouts"),
+    [
+        ("sea_level:6e5,1.1e6", False, ("1x2", "2x1")),
+        ("transport:x=6e5,from=3e5,to=19e5", True, ("1x2", "2x1")),
+        ("potential_enstrophy", True, ("1x2",)),
+    ],
+)
+def test_two_processes_give_the_file_of_one(tmp_path, of, mean, layouts):
+    common = ["--of", of, *TO, "--steps", "30", "--dtype", "float64", *(["--mean"] if mean else [])]
+    done = run(tmp_path, *common, "--output", "one")
+    assert done.returncode == 0, done.stderr
+    one = contents(tmp_path / "one" / "sensitivity.nc")
+    for layout in layouts:
+        done = run(tmp_path, *common, "--output", layout, "--nproc", "2", "--layout", layout)
+        assert done.returncode == 0, done.stderr
+        two = contents(tmp_path / layout / "sensitivity.nc")
+        assert two.keys() == one.keys()
+        for name, (values, attributes) in one.items():
+            water = values[values < 9e36]
+            np.testing.assert_allclose(
+                two[name][0], values, rtol=1e-12, atol=1e-12 * np.abs(water).max(initial=0), err_msg=name
+            )
+            assert str(two[name][1]) == str(attributes)
+        assert (tmp_path / layout / "sensitivity.png").exists()
+        assert "Next: swmodel plot" in done.stdout
+
+
+def test_a_signal_ends_it_on_all_processes(tmp_path):
+    line = [*PROGRAM, "sensitivity", "double_gyre", *SIZE, "--of", "mass", "--to", "eta", "--steps", "3000000"]
+    line += ["--nproc", "2", "--output", "run", "--memory", "3GB"]
+    environ = os.environ | {TAG: str(tmp_path)}
+    with (tmp_path / "out.txt").open("w") as out, (tmp_path / "err.txt").open("w") as err:
+        process = subprocess.Popen(line, cwd=tmp_path, env=environ, stdout=out, stderr=err, process_group=0)
+    try:
+        deadline = time.monotonic() + 120
+        while "forward" not in (tmp_path / "out.txt").read_text():
+            assert process.poll() is None, (tmp_path / "err.txt").read_text()
+            assert time.monotonic() < deadline
+            time.sleep(0.1)
+        process.send_signal(signal.SIGINT)
+        assert process.wait(30) == 75
+    finally:
+        for pid in (process.pid, *processes_of(tmp_path)):
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+        process.wait()
+    assert (tmp_path / "err.txt").read_text().startswith("stopped by SIGINT on the way forward, at step ")
+    assert not (tmp_path / "run" / "sensitivity.nc").exists()

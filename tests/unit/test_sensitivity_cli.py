@@ -1,0 +1,124 @@
+"""`swmodel sensitivity`: what it refuses, without JAX and before anything is written, and that it stops when asked."""
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from swmodel.cli import main
+from swmodel.errors import Stopped
+from swmodel.gradients import sensitivity
+
+ROOT = Path(__file__).parents[2]
+SMALL = "-s grid.nx=23 -s grid.ny=11 -s grid.dx=8e4 -s grid.dy=8e4"
+
+
+@pytest.fixture
+def swmodel(tmp_path, monkeypatch):
+    """Runs `swmodel sensitivity jet` on a small grid in an empty folder."""
+    monkeypatch.chdir(tmp_path)
+    return lambda line: CliRunner().invoke(main, f"sensitivity jet {SMALL} {line}".split())
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("--of sealevel:1,2 --to eta", '--of sealevel:1,2: no quantity "sealevel"; did you mean "sea_level"?'),
+        ("--of heat --to eta", "known are sea_level, transport, kinetic_energy, energy, mass, potential_enstrophy"),
+        ("--of heat --to eta", "write sea_level:X,Y; transport:x=X or transport:y=Y"),
+        ("--of sea_level --to eta", '"" is no position; write x and y in m, sea_level:X,Y'),
+        ("--of sea_level:1,2,3 --to eta", '"1,2,3" is no position'),
+        ("--of sea_level:nan,2 --to eta", "x = nan m is outside the domain"),
+        ("--of sea_level:1e7,2 --to eta", "x = 1e+07 m is outside the domain, -40000 to 1.8e+06 m"),
+        ("--of sea_level:1e5,-1e5 --to eta", "y = -100000 m is outside the domain, -40000 to 840000 m"),
+        ("--of transport:1e5 --to eta", '"1e5" is no section; write transport:x=X'),
+        ("--of transport:x=1e5,y=2 --to eta", "is no section"),
+        ("--of transport:x=1,x=2 --to eta", "is no section"),
+        ("--of transport:from=1 --to eta", "is no section"),
+        ("--of transport:x=-1e6 --to eta", "the section x = -1e+06 m: x = -1e+06 m is outside the domain"),
+        ("--of transport:x=1e5,from=-1e6 --to eta", "y = -1e+06 m is outside the domain"),
+        ("--of transport:x=1e5,from=2e5,to=1e5 --to eta", "from=200000 is not below to=100000"),
+        ("--of transport:y=-4e4 --to eta", "no water flows through it, all of it is land or wall"),
+        ("--of transport:y=839e3 --to eta", "no water flows through it"),
+        ("--of energy:3 --to eta", "energy is one of the whole domain; leave out 3"),
+        ("--of energy --to dept", '--to dept: no such field; did you mean "depth"?'),
+        ("--of energy --to salt", "fields are eta, u, v, depth, wind_x, wind_y, linear_drag; numbers are gravity"),
+        ("--of energy --to eta --executor reference", "--executor reference: it has no derivatives"),
+        ("--of energy --to eta --memory much", "write it as"),
+        ("--of energy", "Missing option '--to'"),
+        ("--to eta", "Missing option '--of'"),
+    ],
+)
+def test_wrong_input_is_named_and_nothing_is_written(swmodel, tmp_path, line, message):
+    result = swmodel(line)
+    assert message in result.stderr
+    assert "Traceback" not in result.stderr
+    assert (result.exit_code, list(tmp_path.iterdir())) == (2, [])
+
+
+def test_a_station_on_land_is_refused(tmp_path, monkeypatch):
+    import numpy as np
+    from support import random_case
+
+    from swmodel import cases
+    from swmodel.errors import UsageError
+    from swmodel.gradients.quantities import parse
+
+    monkeypatch.setattr(cases, "get", cases.get)
+    values = random_case.install(7, 9)
+    values["mask"][...] = np.ones((7, 9))
+    values["mask"][2:4, 3] = 0.0
+    config = random_case.configuration(7, 9)
+    with pytest.raises(UsageError, match="the station 14000,12500 is on land"):
+        parse("sea_level:14e3,12.5e3", config)
+    with pytest.raises(UsageError, match="all of it is land or wall"):
+        parse("transport:x=12e3,from=1e4,to=2e4", config)
+
+
+def test_it_is_checked_without_jax(tmp_path):
+    program = (
+        "import sys, swmodel\n"
+        "from swmodel.gradients.sensitivity import check\n"
+        "check(swmodel.resolve(swmodel.load('jet')), 'transport:x=1e5', ['depth', 'viscosity'])\n"
+        "print(*(name for name in ('jax', 'mpi4py', 'netCDF4', 'matplotlib') if name in sys.modules))"
+    )
+    done = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert done.stdout.split() == []
+
+
+def test_the_command_says_what_it_found_and_where(swmodel, tmp_path):
+    result = swmodel("--of sea_level:8e5,4e5 --to eta --to gravity --steps 3 --output out --mean")
+    assert result.exit_code == 0, result.output
+    assert "mean sea level at x = 800 km, y = 400 km: " in result.output
+    assert "by eta: largest " in result.output
+    assert "by gravity: " in result.output
+    assert "6/6  backward, step 0 of 3" in result.output
+    files = {path.name for path in (tmp_path / "out").iterdir()}
+    assert files == {"config.toml", "sensitivity.nc", "sensitivity.png", "status.json"}
+    again = swmodel("--of sea_level:8e5,4e5 --to eta --steps 3 --output out")
+    assert again.exit_code == 2
+    for line in ("info out", "plot out/sensitivity.nc --field d_sea_level_d_eta"):
+        done = CliRunner().invoke(main, line.split())
+        assert done.exit_code == 0, done.output
+
+
+def test_a_signal_stops_it_between_pieces(tmp_path):
+    import swmodel
+
+    config = swmodel.resolve(swmodel.load("jet", [*SMALL.replace("-s ", "").split(), "run.steps=5000"], environ={}))
+    options = {"of": "mass", "to": ["eta"], "mean": False, "memory": None}
+    events = []
+
+    def report(event):
+        events.append(event)
+        os.kill(os.getpid(), signal.SIGINT)
+
+    with pytest.raises(Stopped, match=r"stopped by SIGINT on the way forward, at step \d+; nothing is kept") as error:
+        sensitivity.compute(config, tmp_path, options, report, "", lambda function: None)
+    assert error.value.exit_code == 75
+    assert len(events) == 1
+    assert list(tmp_path.iterdir()) == []
