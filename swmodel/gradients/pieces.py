@@ -37,9 +37,9 @@ class Pieces:
     def __getattr__(self, name: str):
         return getattr(self.sweeps, name)
 
-    def workspace(self, x, fixed, length: int) -> int:
-        """See `Sweeps.workspace`."""
-        return self.sweeps.workspace(x, fixed, min(length, self.length))
+    def prepare(self, x, fixed, length: int) -> int:
+        """See `Sweeps.prepare`."""
+        return self.sweeps.prepare(x, fixed, min(length, self.length))
 
     def forward(self, carry, active, series, first, last, fixed):
         """See `Sweeps._forward`."""
