@@ -23,6 +23,16 @@ jax.config.update("jax_numpy_dtype_promotion", "strict")
 jax.config.update("jax_numpy_rank_promotion", "raise")
 
 
+@pytest.fixture(autouse=True, scope="module")
+def cases_of_the_model():
+    """What a module puts in place of the cases goes with it."""
+    from swmodel import cases
+
+    get = cases.get
+    yield
+    cases.get = get
+
+
 @pytest.fixture
 def mpiexec():
     """run(program, n, *arguments, timeout=120): a file of tests/mpi/programs on n ranks.

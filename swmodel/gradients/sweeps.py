@@ -40,21 +40,8 @@ class Sweeps:
         self.record = jax.jit(self._record, static_argnames="length")
         self.observe_last = jax.jit(self._observe_last, donate_argnames="series")
         self.seed = jax.jit(self._seed)
-        self._pulls = {}
+        self.pull = jax.jit(self._pull, donate_argnames="cotangents")
         self.finish = jax.jit(self._finish)
-
-    def pull(self, stack, active, cotangents, series_bar, first, last, fixed):
-        """The Cotangents at step `first` from those at `last`, of the trajectory recorded in `stack`; uses them up."""
-        return self._compiled(stack, active, cotangents, series_bar, first, last, fixed)(
-            stack, active, cotangents, series_bar, first, last, fixed
-        )
-
-    def _compiled(self, *arguments):
-        """The program of `pull` for these arguments, which can tell how much memory it takes."""
-        shapes = tuple(leaf.shape for leaf in jax.tree.leaves(arguments))
-        if shapes not in self._pulls:
-            self._pulls[shapes] = jax.jit(self._pull, donate_argnums=2).lower(*arguments).compile()
-        return self._pulls[shapes]
 
     def prepare(self, x, fixed, length: int) -> int:
         """Compile everything, for segments of `length` steps; the bytes that going back takes for itself."""
@@ -66,8 +53,9 @@ class Sweeps:
         stack, carry, series = self.record(carry, active, series, none, none, True, fixed, length)
         series = self.observe_last(carry, active, series, fixed)
         cotangents = self.seed(carry, active, series, fixed)
-        program = self._compiled(stack, active, cotangents, series, none, none, fixed)
-        self.finish(x, program(stack, active, cotangents, series, none, none, fixed), fixed)
+        program = self.pull.lower(stack, active, cotangents, series, none, none, fixed).compile()
+        # Called by way of jit, which has it now: a compiled program loses the token of its messages in JAX 0.10.
+        self.finish(x, self.pull(stack, active, cotangents, series, none, none, fixed), fixed)
         return program.memory_analysis().temp_size_in_bytes
 
     def _blank(self, carry, active, fixed):
@@ -136,6 +124,8 @@ class Sweeps:
         return jax.lax.cond(n % self.every == 0, pull, lambda cotangents: cotangents, cotangents)
 
     def _pull(self, stack, active, cotangents, series_bar, first, last, fixed):
+        """The Cotangents at step `first` from those at `last`, of the trajectory recorded in `stack`; uses them up."""
+
         def turn(i, cotangents):
             n = last - 1 - i
             carry = jax.tree.map(lambda all_: all_[n - first], stack)
