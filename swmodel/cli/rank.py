@@ -186,6 +186,7 @@ def end_all(error, comm, directory) -> int:
     if code == INTERNAL:
         sys.stderr.write("".join(f"[rank {rank}] {line}" for line in traceback.format_exc().splitlines(True)))
         sys.stderr.flush()
+        time.sleep(0.5)  # for mpiexec to pass it on before it ends us
     elif progress.LAUNCHER not in os.environ:
         tell(error)
     comm.Abort(code)
