@@ -19,7 +19,7 @@ from .reference import Reference
 from .scheme import Scheme, scheme_of
 from .state import Carry, State
 from .timestep import method_of
-from .transport.halo import pad
+from .transport.halo import pad, within
 
 
 def make_step(scheme: Scheme, method, transport):
@@ -33,13 +33,14 @@ def make_step(scheme: Scheme, method, transport):
     Grid and Params are arguments rather than constants of the program: compiling stays fast, and derivatives with
     respect to them are there for the asking.
     """
-    width, shape = scheme.width, transport.block.shape
+    width, shape = scheme.width, transport.shape
 
     def block_tendency(state: State, grid: Grid, params: Params) -> State:
-        padded = pad(state, width, transport.shift)
+        extent = transport.extent()
+        padded = pad(state, width, transport.shift, extent)
         patches = State(*(Patch(field, (-width, -width)) for field in padded))
         result = tendency(patches, as_patches(grid, width), as_patches(params, width), scheme)
-        return State(*(field.on(shape) for field in result))
+        return State(*(within(field.on(shape), extent) for field in result))
 
     def step(carry: Carry, grid: Grid, params: Params, dt) -> Carry:
         return method.step(lambda state: block_tendency(state, grid, params), carry, dt)
@@ -61,25 +62,44 @@ def make_native_step(scheme: Scheme, method, transport):
     kernel = native.Kernel(scheme, method, scheme.width + 1)
 
     def step(carry: Carry, grid: Grid, params: Params, dt) -> Carry:
-        edges = native.edges_of(kernel.travelling(carry), kernel.halo)
-        return kernel.step(carry, edges, native.static_fields(grid, params, jnp), dt, transport.shift)[0]
+        extent = transport.extent()
+        edges = native.edges_of(kernel.travelling(carry), kernel.halo, extent)
+        return kernel.step(carry, edges, native.static_fields(grid, params, jnp), dt, transport.shift, extent)[0]
 
     return differentiate_as(make_step(scheme, method, transport), step)
 
 
-class Xla:
+class Compiled:
+    """Base of the executors whose loop over steps is compiled by JAX: `loop(carry, static, dt, n)` in each block."""
+
+    def __init__(self, config, transport, static):
+        self.transport, self.static = transport, static
+        self.dt = jnp.asarray(config.time.dt, config.run.dtype)
+        self._loop = transport.jit(self.loop, donate_argnums=0)
+
+    def start(self, state: State) -> Carry:
+        """The carry before the first step."""
+        state = self.transport.put(state)
+        memory = jax.tree.map(jnp.array, self.method.remember(state))
+        return Carry(state, memory, jnp.zeros((), jnp.int32))
+
+    def advance(self, carry: Carry, n: int) -> Carry:
+        """The carry n steps later, when it is there. The carry given is used up."""
+        return jax.block_until_ready(self._loop(carry, self.static, self.dt, jnp.int32(n)))
+
+
+class Xla(Compiled):
     """The dynamics in jax.numpy, compiled by XLA, on every transport."""
 
     name = "xla"
 
     def __init__(self, config, transport, grid: Grid, params: Params):
+        scheme = scheme_of(config)
         self.method = method_of(config.time.stepper, config.time.ab2_epsilon, config.time.robert_asselin)
-        self.step = make_step(scheme_of(config), self.method, transport)
-        self.grid, self.params = jax.tree.map(jnp.asarray, (grid, params))
-        self.dt = jnp.asarray(config.time.dt, config.run.dtype)
-        self._loop = jax.jit(self.loop, donate_argnums=0)
+        self.step = make_step(scheme, self.method, transport)
+        super().__init__(config, transport, transport.put((grid, params), scheme.width + 1))
 
-    def loop(self, carry: Carry, grid: Grid, params: Params, dt, n) -> Carry:
+    def loop(self, carry: Carry, static, dt, n) -> Carry:
         """The carry n steps later.
 
         A turn of the loop takes as many steps as the stepper's memory needs to come round to the same buffers, so that
@@ -89,24 +109,14 @@ class Xla:
 
         def turn(steps, carry):
             for _ in range(steps):
-                carry = jax.lax.optimization_barrier(self.step(carry, grid, params, dt))
+                carry = jax.lax.optimization_barrier(self.step(carry, *static, dt))
             return carry
 
         carry = jax.lax.fori_loop(0, n // period, lambda _, carry: turn(period, carry), carry)
         return jax.lax.fori_loop(0, n % period, lambda _, carry: turn(1, carry), carry)
 
-    def start(self, state: State) -> Carry:
-        """The carry before the first step."""
-        state = jax.tree.map(jnp.array, state)
-        memory = jax.tree.map(jnp.array, self.method.remember(state))
-        return Carry(state, memory, jnp.zeros((), jnp.int32))
 
-    def advance(self, carry: Carry, n: int) -> Carry:
-        """The carry n steps later, when it is there. The carry given is used up."""
-        return jax.block_until_ready(self._loop(carry, self.grid, self.params, self.dt, jnp.int32(n)))
-
-
-class Native:
+class Native(Compiled):
     """The fused step in C++, compiled when swmodel is installed: processors, every scheme and stepper, every transport.
 
     Args:
@@ -125,34 +135,26 @@ class Native:
         scheme, dtype = scheme_of(config), np.dtype(config.run.dtype)
         self.method = method_of(config.time.stepper, config.time.ab2_epsilon, config.time.robert_asselin)
         if levels is None:
-            levels = native.choose_levels(transport.block, scheme.width, self.method, dtype.itemsize)
+            levels = native.choose_levels(transport.smallest, scheme.width, self.method, dtype.itemsize)
         self.levels = levels
-        if scheme.width * levels > min(transport.block.smallest):
+        if scheme.width * levels > min(transport.smallest):
             raise ValueError(f"{levels} steps in a sweep need {scheme.width * levels} rows and columns in every block")
         margin = scheme.width * self.levels + 1
         if self.levels > 1:
             grid, params = (build(config, transport.block, dtype, margin) for build in (build_grid, build_params))
-        self.static = jax.tree.map(jnp.asarray, native.static_fields(grid, params))
-        self.dt = jnp.asarray(config.time.dt, dtype)
-        sweeps = [native.Kernel(scheme, self.method, margin, many, tile, threads) for many in {self.levels, 1}]
+        self.sweeps = [
+            native.Kernel(scheme, self.method, margin, many, tile, threads) for many in sorted({levels, 1})[::-1]
+        ]
+        static = native.static_fields(grid, params)
+        super().__init__(config, transport, transport.put(static, (margin, margin + native.PADDING)))
 
-        def loop(carry, static, dt, n):
-            for sweep in sorted(sweeps, key=lambda sweep: -sweep.levels):
-                carry = sweep.advance(carry, static, dt, transport.shift, n // sweep.levels)
-                n = n % sweep.levels
-            return carry
-
-        self._loop = jax.jit(loop, donate_argnums=0)
-
-    def start(self, state: State) -> Carry:
-        """The carry before the first step."""
-        state = jax.tree.map(jnp.array, state)
-        memory = jax.tree.map(jnp.array, self.method.remember(state))
-        return Carry(state, memory, jnp.zeros((), jnp.int32))
-
-    def advance(self, carry: Carry, n: int) -> Carry:
-        """The carry n steps later, when it is there. The carry given is used up."""
-        return jax.block_until_ready(self._loop(carry, self.static, self.dt, jnp.int32(n)))
+    def loop(self, carry: Carry, static, dt, n) -> Carry:
+        """The carry n steps later, as many of them as can be in sweeps of `levels`."""
+        extent = self.transport.extent()
+        for sweep in self.sweeps:
+            carry = sweep.advance(carry, static, dt, self.transport.shift, n // sweep.levels, extent)
+            n = n % sweep.levels
+        return carry
 
 
 class NumpyReference:

@@ -15,7 +15,6 @@ import math
 from pathlib import Path
 from typing import NamedTuple
 
-import jax
 import jax.numpy as jnp
 import numpy as np
 
@@ -27,6 +26,7 @@ from .restart.folder import candidates
 from .run_folder import BLOWUP
 from .stability import largest_dt
 from .state import PROGNOSTIC, VARIABLES, State
+from .transport.halo import within
 
 log = logging.getLogger(__name__)
 
@@ -76,8 +76,8 @@ class Health:
         cells = self.transport.reduce(np.asarray(np.broadcast_to(static.wet, shape).sum(dtype=np.float64)), "sum")
         self.wind, self.cells = float(wind) / self.config.physics.density, max(1.0, float(cells))
         self.rest = math.sqrt(0.5 * self.config.physics.gravity) * REST * float(depth)
-        self.static = jax.tree.map(jnp.asarray, static)
-        self._measure = jax.jit(measure(self.config))
+        self.static = self.transport.put(static)
+        self._measure = self.transport.jit(measure(self.config, self.transport))
         self.last, self.step, self.time = self.look(), simulation.step, simulation.time
         self.root = max(self.rest, math.sqrt(max(0.0, self.last.energy)))
         self.stable = (0.0, 0.0)  # rates of waves and of drag with which the time step is known to be stable
@@ -104,9 +104,11 @@ class Health:
 
     def look(self) -> Measures:
         """The Measures of the whole domain; the energy per cell."""
-        found = np.array(self._measure(self.simulation.carry.state, self.static), np.float64)
-        largest = self.transport.reduce(np.nan_to_num(found[:-1], nan=np.inf, posinf=np.inf, neginf=-np.inf), "max")
-        energy = self.transport.broadcast(float(self.transport.reduce(found[-1:], "sum")[0]))
+        measured = self._measure(self.simulation.carry.state, self.static)
+        found = np.stack(self.transport.pieces(measured)).astype(np.float64)
+        worst = np.nan_to_num(found[:, :-1], nan=np.inf, posinf=np.inf, neginf=-np.inf).max(axis=0)
+        largest = self.transport.reduce(worst, "max")
+        energy = self.transport.broadcast(float(self.transport.reduce(found[:, -1].sum(keepdims=True), "sum")[0]))
         return Measures(*map(float, largest), energy / self.cells)
 
     def check_time_step(self) -> None:
@@ -142,7 +144,7 @@ class Health:
         state = self.simulation.state
         bad = State(*(~np.isfinite(field) for field in state))
         with np.errstate(invalid="ignore"):
-            bad = bad._replace(h=bad.h | ((state.h <= 0) & (np.asarray(self.static.wet) > 0)))
+            bad = bad._replace(h=bad.h | ((state.h <= 0) & (self.transport.get(self.static.wet) > 0)))
         return self.first(np.stack(bad))
 
     def fastest(self) -> tuple[str, float, int]:
@@ -202,14 +204,14 @@ def scale(grid) -> float:
     return math.hypot(1 / grid.dx, 1 / grid.dy)
 
 
-def measure(config):
-    """The function (State, Static) -> Measures of a block, to be jitted; the energy is summed."""
+def measure(config, transport):
+    """The function (State, Static) -> [Measures] of a block, to be jitted; the energy is summed."""
     grid, physics = config.grid, config.physics
     waves = 4 * physics.gravity * scale(grid) ** 2
 
-    def measures(state: State, static: Static) -> Measures:
+    def measures(state: State, static: Static):
         h, u, v = state
-        wet = static.wet > 0
+        wet = within(jnp.broadcast_to(static.wet > 0, h.shape), transport.extent())
         finite = jnp.isfinite(h) & jnp.isfinite(u) & jnp.isfinite(v)
         low = jnp.where(finite, jnp.where(wet, -h, -jnp.inf), jnp.inf)
         square = u * u + v * v
@@ -219,7 +221,7 @@ def measure(config):
             drag = drag + 2 * physics.quadratic_drag * jnp.sqrt(square) / h
         eta = h - static.depth
         energy = 0.5 * h * square + 0.5 * physics.gravity * eta * eta
-        return Measures(
+        found = Measures(
             low=low.max(),
             high=jnp.where(wet, h, 0).max(),
             speed=jnp.sqrt(square.max()),
@@ -227,5 +229,6 @@ def measure(config):
             drag_rate=jnp.where(wet, drag, 0).max(),
             energy=jnp.where(wet, energy, 0).sum(),
         )
+        return jnp.stack(found)
 
     return measures

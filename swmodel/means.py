@@ -14,17 +14,18 @@ class Means:
 
     Args:
         evaluate: (State, Grid) -> dict of the fields to average, name -> array [y, x]; jitted together with the update.
-        grid: Grid of arrays.
+        transport: of the run.
+        grid: Grid of arrays as `transport.put` gives them.
     """
 
-    def __init__(self, evaluate, grid):
+    def __init__(self, evaluate, transport, grid):
         def update(means, count, state: State, grid):
             fields = evaluate(state, grid)
             return jax.tree.map(lambda mean, x: mean + (x - mean) / count.astype(x.dtype), means, fields)
 
-        self._grid = jax.tree.map(jnp.asarray, grid)
-        self._update = jax.jit(update)
-        self._zero = jax.jit(lambda state, grid: jax.tree.map(jnp.zeros_like, evaluate(state, grid)))
+        self._transport, self._grid = transport, grid
+        self._update = transport.jit(update)
+        self._zero = transport.jit(lambda state, grid: jax.tree.map(jnp.zeros_like, evaluate(state, grid)))
         self._means, self._count = None, 0
 
     def add(self, state: State) -> None:
@@ -41,8 +42,8 @@ class Means:
 
     def values(self) -> dict[str, np.ndarray] | None:
         """The means so far; None where there was no step."""
-        return None if self._means is None else {name: np.asarray(mean) for name, mean in self._means.items()}
+        return None if self._means is None else self._transport.get(self._means)
 
     def reset(self, means: dict[str, np.ndarray] | None = None, count: int = 0) -> None:
         """Start anew, or from what `values` and `count` have given."""
-        self._means, self._count = jax.tree.map(jnp.asarray, means) if count else None, count
+        self._means, self._count = self._transport.put(means) if count else None, count

@@ -6,7 +6,6 @@ import time
 from pathlib import Path
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 
 from .config import for_processes, from_toml
@@ -62,9 +61,11 @@ class Simulation:
             self.carry = self._executor.start(build_state(config, self.block, dtype))
         else:
             self.carry = self._executor.start(self.restart.carry.state)
-            self.carry = jax.tree.map(_like, self.carry, self.restart.carry)
+            self.carry = jax.tree.map(self._like, self.carry, self.restart.carry)
         self.step = self.first_step = int(self.carry.step)
-        self._pad = jax.jit(lambda state: pad(state, self.scheme.width, self.transport.shift))
+        self._pad = self.transport.jit(
+            lambda state: pad(state, self.scheme.width, self.transport.shift, self.transport.extent())
+        )
         self._padded = None
         begin = time.perf_counter()
         self.carry = self._executor.advance(self.carry, 0)
@@ -99,7 +100,7 @@ class Simulation:
     @property
     def state(self) -> State:
         """Thickness and velocities of this process's block, NumPy arrays [y, x]."""
-        return jax.tree.map(np.asarray, self.carry.state)
+        return self.transport.get(self.carry.state)
 
     def advance(self, steps: int) -> None:
         """Compute `steps` time steps."""
@@ -128,8 +129,9 @@ class Simulation:
     def padded(self) -> State:
         """The state with its halo, NumPy arrays in Patches."""
         if self._padded is None:
-            start = (-self.scheme.width, -self.scheme.width)
-            self._padded = State(*(Patch(np.asarray(field), start) for field in self._pad(self.carry.state)))
+            width = self.scheme.width
+            padded = self.transport.get(self._pad(self.carry.state), width)
+            self._padded = State(*(Patch(field, (-width, -width)) for field in padded))
         return self._padded
 
     def means(self, names) -> Means:
@@ -137,18 +139,18 @@ class Simulation:
         width = self.scheme.width
 
         def evaluate(state: State, grid) -> dict:
-            padded = State(*(Patch(field, (-width, -width)) for field in pad(state, width, self.transport.shift)))
-            return {name: DERIVED[name](padded, as_patches(grid, width)).on(self.block.shape) for name in names}
+            padded = pad(state, width, self.transport.shift, self.transport.extent())
+            patches = State(*(Patch(field, (-width, -width)) for field in padded))
+            return {name: DERIVED[name](patches, as_patches(grid, width)).on(self.transport.shape) for name in names}
 
-        return Means(evaluate, self.grid)
+        return Means(evaluate, self.transport, self.transport.put(self.grid, width + 1))
 
     def run(self, directory, progress=None, command_line: str = "", resume: bool = False) -> None:
         """Run to the configured end, writing into the run folder `directory` (see `run.run`)."""
         run(self, directory, progress, command_line, resume)
 
-
-def _like(leaf, value):
-    """The value of a leaf of the carry as its executor keeps it: an array of its own in JAX, or as it is."""
-    if isinstance(leaf, jax.Array):
-        return jnp.array(value, leaf.dtype)
-    return value if np.ndim(value) else int(value)
+    def _like(self, leaf, value):
+        """The value of a leaf of the carry as its executor keeps it: an array of its own in JAX, or as it is."""
+        if isinstance(leaf, jax.Array):
+            return self.transport.put(np.asarray(value, leaf.dtype))
+        return value if np.ndim(value) else int(value)

@@ -121,8 +121,9 @@ class Run(Section):
     days: float | None = option(None, "days", "length of the run in model days (or give steps)", ge=0)
     dtype: Literal["float32", "float64"] = option("float32", "", "precision of the state")
     executor: Literal["auto", "native", "xla", "reference"] = option("auto", "", "who computes a block")
-    transport: Literal["auto", "serial", "mpi"] = option("auto", "", "how blocks talk to each other")
-    nproc: int = option(1, "processes", "number of MPI processes", ge=1, le=10**6)
+    transport: Literal["auto", "serial", "mpi", "sharded"] = option("auto", "", "how blocks talk to each other")
+    nproc: int = option(1, "processes", "number of processes", ge=1, le=10**6)
+    devices: int = option(1, "devices", "devices of each process, for the sharded transport", ge=1, le=10**4)
     layout: str = option(
         "", "", "blocks in y and x, as 2x3; empty chooses the shortest halos", pattern=r"^([1-9]\d*x[1-9]\d*)?$"
     )
@@ -136,6 +137,11 @@ class Run(Section):
     watchdog: Annotated[float, BeforeValidator(parse_duration)] = option(
         600.0, "s", 'wall-clock time without progress after which a stuck run is ended, or "10 min"; 0: never', ge=0
     )
+
+    @property
+    def blocks(self) -> int:
+        """Number of blocks: one for each device of each process."""
+        return self.nproc * self.devices
 
 
 class Input(Section):

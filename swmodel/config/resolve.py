@@ -33,9 +33,14 @@ def resolve(config: Config) -> Config:
         "days": None,
         "layout": "x".join(map(str, layout_of(config))),
         "executor": fastest_executor() if run.executor == "auto" else run.executor,
-        "transport": ("mpi" if run.nproc > 1 else "serial") if run.transport == "auto" else run.transport,
+        "transport": transport_for(run) if run.transport == "auto" else run.transport,
     }
     return config.model_copy(update={"time": time, "run": run.model_copy(update=chosen)})
+
+
+def transport_for(run) -> str:
+    """The transport for several devices in a process, for several processes, or for one."""
+    return "sharded" if run.devices > 1 else "mpi" if run.nproc > 1 else "serial"
 
 
 def layout_of(config: Config) -> tuple[int, int]:
@@ -49,9 +54,10 @@ def layout_of(config: Config) -> tuple[int, int]:
 
     run, grid = config.run, config.grid
     try:
-        return parse_layout(run.layout, run.nproc, grid.ny, grid.nx, scheme_of(config).width)
+        return parse_layout(run.layout, run.blocks, grid.ny, grid.nx, scheme_of(config).width)
     except LayoutError as error:
-        raise ConfigError([f"{'run.layout' if run.layout else 'run.nproc'}: {error}"]) from None
+        key = "layout" if run.layout else "devices" if run.devices > 1 else "nproc"
+        raise ConfigError([f"run.{key}: {error}"]) from None
 
 
 def fastest_executor() -> str:

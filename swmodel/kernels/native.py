@@ -7,6 +7,7 @@ Arrays, in the order of the call (step.cc reads them so):
 
     fields      h, u, v of each group [ny, nx]: the state, then what the stepper remembers or has computed
     halos       west, east [fields, ny, halo]; south, north [fields, halo, nx + 2 halo], corners included
+    extent      [2]: rows and columns of the fields that are the block; the rest is left as it is, or undefined
     constants   [8]; weights [levels, n]: of the terms of the stepper's sum, times dt
     static      masks (uint8), f, depth, linear_drag, wind_x, wind_y, sponge_c, sponge_u, sponge_v: with a margin around
                 the block; an axis of length one holds one value for all
@@ -26,6 +27,7 @@ import numpy as np
 from ..scheme import Scheme
 from ..state import Carry, State
 from ..timestep import Leapfrog, Multistep, RungeKutta
+from ..transport.halo import between, last, within
 from . import REMEDY
 
 TARGET = "swmodel_step"
@@ -107,23 +109,24 @@ def padded(field, xp):
     return xp.pad(field, ((0, 0), (PADDING, PADDING)), mode="edge") if field.shape[1] > 1 else field
 
 
-def edges_of(fields, halo: int) -> Edges:
-    """The outermost `halo` columns and rows of the fields [ny, nx]."""
-    low, high = slice(halo), slice(-halo, None)
+def edges_of(fields, halo: int, extent=None) -> Edges:
+    """The outermost `halo` columns and rows of the fields [ny, nx], of which `extent` belongs to the block."""
+    rows, columns = extent or (None, None)
     return Edges(
-        west=jnp.stack([f[:, low] for f in fields]),
-        east=jnp.stack([f[:, high] for f in fields]),
-        south=jnp.stack([f[low] for f in fields]),
-        north=jnp.stack([f[high] for f in fields]),
+        west=jnp.stack([f[:, :halo] for f in fields]),
+        east=jnp.stack([last(f, halo, -1, columns) for f in fields]),
+        south=jnp.stack([f[:halo] for f in fields]),
+        north=jnp.stack([last(f, halo, -2, rows) for f in fields]),
     )
 
 
-def exchange(edges: Edges, halo: int, shift) -> Edges:
+def exchange(edges: Edges, halo: int, shift, extent=None) -> Edges:
     """The halos that belong to the edges of all blocks: four messages, as in `transport.halo.pad`."""
     west, east = shift(edges.east, 1, +1), shift(edges.west, 1, -1)
-    low, high = slice(halo), slice(-halo, None)
-    south = jnp.concatenate([west[:, low], edges.south, east[:, low]], axis=2)
-    north = jnp.concatenate([west[:, high], edges.north, east[:, high]], axis=2)
+    rows, columns = extent or (None, None)
+    ends = [last(strip, halo, -2, rows) for strip in (west, east)]
+    south = between(west[:, :halo], edges.south, east[:, :halo], -1, columns)
+    north = between(ends[0], edges.north, ends[1], -1, columns)
     return Edges(west, east, shift(north, 0, +1), shift(south, 0, -1))
 
 
@@ -131,7 +134,7 @@ def exchange(edges: Edges, halo: int, shift) -> Edges:
 BEYOND_CACHE, MANY_LEVELS = 32 * 2**20, 4
 
 
-def choose_levels(block, width: int, method, itemsize: int) -> int:
+def choose_levels(smallest, width: int, method, itemsize: int) -> int:
     """Steps that one sweep takes: four where the fields of a block do not stay in the cache, as far as halos reach.
 
     The smallest block of the layout decides, so that all ranks answer alike. Measured with ab2, float32, ms a step with
@@ -139,14 +142,14 @@ def choose_levels(block, width: int, method, itemsize: int) -> int:
     and 1.40; 720 x 360 0.251 and 0.259. Six are no faster than four.
 
     Args:
-        block: the Block of any rank.
+        smallest: fewest rows and columns of a block.
         width: rows and columns of neighbours that one step needs.
         method: the time stepper; the stages of a Runge-Kutta method are calls of their own.
         itemsize: bytes of a number.
     """
     if isinstance(method, RungeKutta):
         return 1
-    ny, nx = block.smallest
+    ny, nx = smallest
     groups = 2 if isinstance(method, Leapfrog) else len(method.weights)
     if 3 * groups * ny * nx * itemsize <= BEYOND_CACHE:
         return 1
@@ -181,24 +184,24 @@ class Kernel(NamedTuple):
         """The fields whose edges the neighbours need."""
         return jax.tree.leaves((carry.state, carry.memory) if self.levels > 1 else carry.state)
 
-    def advance(self, carry: Carry, static: Static, dt, shift, n):
+    def advance(self, carry: Carry, static: Static, dt, shift, n, extent=None):
         """The carry after n calls, `levels` steps each."""
 
         def body(_, carry_and_edges):
-            return self.step(*carry_and_edges, static, dt, shift)
+            return self.step(*carry_and_edges, static, dt, shift, extent)
 
-        edges = edges_of(self.travelling(carry), self.halo)
+        edges = edges_of(self.travelling(carry), self.halo, extent)
         return jax.lax.fori_loop(0, n, body, (carry, edges))[0]
 
-    def step(self, carry: Carry, edges: Edges, static: Static, dt, shift) -> tuple[Carry, Edges]:
+    def step(self, carry: Carry, edges: Edges, static: Static, dt, shift, extent=None) -> tuple[Carry, Edges]:
         """The next carry with its edges."""
         if isinstance(self.method, RungeKutta):
-            return self.stages(carry, edges, static, dt, shift)
+            return self.stages(carry, edges, static, dt, shift, extent)
         fields = jax.tree.leaves((carry.state, carry.memory))
-        halos = exchange(edges, self.halo, shift)
+        halos = exchange(edges, self.halo, shift, extent)
         weights = self.weights(carry.step, dt)
         aliases = {i: i for i in range(len(fields))}
-        fields, edges = self.call(fields, halos, static, weights, aliases, len(fields))
+        fields, edges = self.call(fields, halos, static, weights, aliases, len(fields), extent)
         groups = [State(*fields[i : i + 3]) for i in range(0, len(fields), 3)]
         return Carry(groups[0], tuple(groups[1:]), carry.step + self.levels), edges
 
@@ -213,7 +216,7 @@ class Kernel(NamedTuple):
             [jnp.where(first, dt, 2 * dt), jnp.where(first, 0, jnp.asarray(self.method.filter, dt.dtype))], 1
         )
 
-    def stages(self, carry: Carry, edges: Edges, static: Static, dt, shift) -> tuple[Carry, Edges]:
+    def stages(self, carry: Carry, edges: Edges, static: Static, dt, shift, extent=None) -> tuple[Carry, Edges]:
         """A step of a Runge-Kutta method, one call for each stage."""
         table = self.method.weights
         start, stage, tendencies = list(carry.state), list(carry.state), []
@@ -224,13 +227,13 @@ class Kernel(NamedTuple):
             fields = [*stage, *(start if number else ()), *sum(past, start=[])]
             aliases = {} if number == 0 and not last else {(3 if last and number else 0) + i: i for i in range(3)}
             weights = dt * jnp.asarray([[weight for weight in row if weight]], dt.dtype)
-            halos = exchange(edges, self.halo, shift)
-            results, edges = self.call(fields, halos, static, weights, aliases, 6 if keep else 3)
+            halos = exchange(edges, self.halo, shift, extent)
+            results, edges = self.call(fields, halos, static, weights, aliases, 6 if keep else 3, extent)
             stage = results[:3]
             tendencies.append(results[3:])
-        return Carry(State(*stage), (), carry.step + 1), edges
+        return Carry(State(*(within(field, extent) for field in stage)), (), carry.step + 1), edges
 
-    def call(self, fields, halos: Edges, static: Static, weights, aliases, results: int):
+    def call(self, fields, halos: Edges, static: Static, weights, aliases, results: int, extent=None):
         """The foreign call: `results` fields, and the edges of those that travel."""
         field = jax.ShapeDtypeStruct(fields[0].shape, fields[0].dtype)
         (ny, nx), many = field.shape, halos.west.shape[0]
@@ -245,6 +248,7 @@ class Kernel(NamedTuple):
         out = call(
             *fields,
             *halos,
+            jnp.asarray((ny, nx) if extent is None else extent, jnp.int32),
             static.constants,
             weights,
             *static[1:],

@@ -82,9 +82,12 @@ ffi::Error step(ffi::ThreadPool pool, ffi::RemainingArgs arrays, ffi::RemainingR
 
   Arguments in(arrays);
   for (Index field = 0; field < FIELDS * job.groups_in; ++field) job.in[field] = in.next<T>();
-  job.ny = in.dimension(0);
-  job.nx = in.dimension(1);
+  job.rows = in.dimension(0);
+  job.columns = in.dimension(1);
   for (auto* strip : {&job.west, &job.east, &job.south, &job.north}) *strip = in.next<T>();
+  const auto* extent = in.next<std::int32_t>();
+  job.ny = extent[0];
+  job.nx = extent[1];
   const T* k = in.next<T>();
   job.k = {k[0], k[1], k[2], k[3], k[4], k[5], k[6], k[7]};
   job.weights = in.next<T>();

@@ -41,10 +41,11 @@ struct Static {
   }
 };
 
-// What one call computes. `halo` = width times levels; fields [ny, nx]; strips as in native.py.
+// What one call computes. `halo` = width times levels; fields [rows, columns], of which the block is the first [ny, nx];
+// strips as in native.py.
 template <class T>
 struct Job {
-  Index ny, nx, width, levels, halo, travelling, tile;
+  Index ny, nx, rows, columns, width, levels, halo, travelling, tile;
   Terms terms;
   Stepper stepper;
   int past;
@@ -366,8 +367,9 @@ class Outside {
 
   const T* row(Index field, Index r) const {
     const Index e = job_.halo;
-    if (r < 0) return job_.south + (field * e + r + e) * columns_ + e;
-    if (r >= job_.ny) return job_.north + (field * e + r - job_.ny) * columns_ + e;
+    const Index strip = job_.columns + 2 * e;
+    if (r < 0) return job_.south + (field * e + r + e) * strip + e;
+    if (r >= job_.ny) return job_.north + (field * e + r - job_.ny) * strip + e;
     const Index number = r < j0_ ? r - std::max<Index>(j0_ - e, 0) : std::min(e, j0_) + r - j1_;
     return saved_.data() + (number * job_.travelling + field) * columns_ + e;
   }
@@ -377,9 +379,9 @@ class Outside {
     if (r < 0 || r >= job_.ny) return;
     const Index e = job_.halo;
     for (Index field = 0; field < job_.travelling; ++field) {
-      const T* west = job_.west + (field * job_.ny + r) * e;
-      const T* here = job_.in[field] + r * job_.nx;
-      const T* east = job_.east + (field * job_.ny + r) * e;
+      const T* west = job_.west + (field * job_.rows + r) * e;
+      const T* here = job_.in[field] + r * job_.columns;
+      const T* east = job_.east + (field * job_.rows + r) * e;
       saved_.insert(saved_.end(), west, west + e);
       saved_.insert(saved_.end(), here, here + job_.nx);
       saved_.insert(saved_.end(), east, east + e);
@@ -426,10 +428,10 @@ class Sweep {
         const bool gives = level[s].completes(row), last = s == levels - 1;
         if (gives) {
           for (Index field = FIELDS; field < FIELDS * job_.groups_in; ++field) {
-            in[field] = levels > 1 ? level[s].slot(field, row - w) : job_.in[field] + (row - w) * job_.nx;
+            in[field] = levels > 1 ? level[s].slot(field, row - w) : job_.in[field] + (row - w) * job_.columns;
           }
           for (Index field = 0; field < FIELDS * job_.groups_out; ++field) {
-            out[field] = last ? job_.out[field] + (row - w) * job_.nx : level[s + 1].slot(field, row - w);
+            out[field] = last ? job_.out[field] + (row - w) * job_.columns : level[s + 1].slot(field, row - w);
           }
         }
         level[s].take(row, in, out, copy, s == 0 ? copied : Columns{});
@@ -451,9 +453,9 @@ class Sweep {
       if (r < j0_ || r >= j1_) {
         from = outside_.row(field, r);
       } else {
-        from = job_.in[field] + r * nx;
+        from = job_.in[field] + r * job_.columns;
         columns = {tile.first, std::min(tile.last + e, nx)};
-        const Index strip = (field * job_.ny + r) * e, passed = (field * (j1_ - j0_) + r - j0_) * e;
+        const Index strip = (field * job_.rows + r) * e, passed = (field * (j1_ - j0_) + r - j0_) * e;
         const T* west = tile.first > 0 ? passed_[number % 2].data() + passed : job_.west + strip;
         for (Index i = 0; i < e; ++i) to[tile.first - e + i] = west[i];
         for (Index i = std::max(tile.last, nx); i < tile.last + e; ++i) to[i] = job_.east[strip + i - nx];
@@ -474,13 +476,13 @@ class Sweep {
   void copy_edges(Index j, Columns tile) {
     const Index e = job_.halo, nx = job_.nx, ny = job_.ny;
     for (Index field = 0; field < job_.travelling; ++field) {
-      const T* row = job_.out[field] + j * nx;
-      const Index strip = (field * ny + j) * e;
+      const T* row = job_.out[field] + j * job_.columns;
+      const Index strip = (field * job_.rows + j) * e, south = (field * e + j) * job_.columns;
       for (Index i = tile.first; i < std::min(tile.last, e); ++i) job_.edge_west[strip + i] = row[i];
       for (Index i = std::max(tile.first, nx - e); i < tile.last; ++i) job_.edge_east[strip + i - nx + e] = row[i];
-      if (j < e) std::copy(row + tile.first, row + tile.last, job_.edge_south + (field * e + j) * nx + tile.first);
+      if (j < e) std::copy(row + tile.first, row + tile.last, job_.edge_south + south + tile.first);
       if (j >= ny - e) {
-        std::copy(row + tile.first, row + tile.last, job_.edge_north + (field * e + j - ny + e) * nx + tile.first);
+        std::copy(row + tile.first, row + tile.last, job_.edge_north + south - (ny - e) * job_.columns + tile.first);
       }
     }
   }

@@ -1,8 +1,13 @@
 """How blocks talk to each other: the only door to other processes.
 
-A transport has `block`, `rank`, `size`, `name`; `shift`, for halos, and `sum` for use inside jitted programs, linear to
-all of JAX's transformations; and for use between them, by all ranks in the same order from the main thread,
-`gather_rows`, `reduce`, `broadcast`, `any`, `barrier`.
+A transport has `name`, `rank` and `size`, of processes, and `block`, the part of the grid that its process has, on one
+device or several.
+
+Inside jitted programs, which `jit` makes and which see the arrays of one block, of the same `shape` in all of them:
+`shift`, for halos, and `sum`, linear to all of JAX's transformations; and `extent`, how much of a short block is grid.
+
+Between them: `put` and `get`, from and to NumPy arrays of the process's block; `pieces`, what each block has given;
+and, by all processes in the same order from the main thread, `gather_rows`, `reduce`, `broadcast`, `any`, `barrier`.
 """
 
 from __future__ import annotations
@@ -10,16 +15,25 @@ from __future__ import annotations
 from ..decomposition import block
 
 
-def connect(name: str, layout: tuple[int, int], ny: int, nx: int):
+def connect(name: str, layout: tuple[int, int], ny: int, nx: int, devices: int = 1):
     """The transport called `name` with this process's block of a grid of ny by nx cells.
+
+    Args:
+        layout: blocks in y and x.
+        devices: of each process, for the sharded transport.
 
     Raises:
         ImportError: mpi4jax or mpi4py is not installed.
+        SetupError: there are fewer devices.
     """
     if name == "serial":
         from .serial import Serial
 
         return Serial(block(0, (1, 1), ny, nx))
+    if name == "sharded":
+        from .sharded import Sharded
+
+        return Sharded(layout, ny, nx, devices)
     from .mpi import Mpi, world_rank
 
     return Mpi(block(world_rank(), layout, ny, nx))

@@ -10,6 +10,7 @@ from mpi4py import MPI
 
 from ..decomposition import Block
 from .messages import sendrecv_p, sum_p
+from .one_device import OneDevice
 
 #: For mpi4py between jitted programs; those have a communicator of their own.
 HOST_COMM = MPI.COMM_WORLD.Clone()
@@ -18,7 +19,7 @@ OPERATIONS = {"sum": MPI.SUM, "max": MPI.MAX, "min": MPI.MIN}
 
 
 @dataclass(frozen=True)
-class Mpi:
+class Mpi(OneDevice):
     """Transport of a run on the processes of MPI's world, one block each."""
 
     block: Block

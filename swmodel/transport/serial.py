@@ -7,10 +7,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..decomposition import Block
+from .one_device import OneDevice
 
 
 @dataclass(frozen=True)
-class Serial:
+class Serial(OneDevice):
     """Transport of a run on one process."""
 
     block: Block

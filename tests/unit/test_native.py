@@ -175,4 +175,4 @@ def test_several_steps_in_one_sweep_give_the_same_state_bit_for_bit(stepper, opt
 )
 def test_steps_in_a_sweep_follow_from_the_smallest_block(ny, nx, layout, stepper, width, itemsize, levels):
     method = method_of(stepper)
-    assert {choose_levels(b, width, method, itemsize) for b in blocks(layout, ny, nx)} == {levels}
+    assert {choose_levels(b.smallest, width, method, itemsize) for b in blocks(layout, ny, nx)} == {levels}

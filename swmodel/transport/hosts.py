@@ -1,0 +1,80 @@
+"""What the processes of JAX's distributed runtime say to each other between jitted programs."""
+
+from __future__ import annotations
+
+import pickle
+
+import jax
+import numpy as np
+
+OPERATIONS = {"sum": np.sum, "max": np.max, "min": np.min}
+
+
+class Hosts:
+    """The part of a transport that is used between jitted programs, by all processes in the same order.
+
+    Args:
+        size: number of processes.
+    """
+
+    def __init__(self, size: int):
+        self.rank, self.size = jax.process_index(), size
+
+    def gather_rows(self, local: np.ndarray, first: int, last: int) -> np.ndarray | None:
+        """Rows first to last of the whole field on rank 0, None elsewhere. `local` holds this process's block."""
+        if self.size == 1:
+            return local[first:last]
+        blocks = [self.block_of(rank) for rank in range(self.size)]
+        width = max(each.x.length for each in blocks)
+        mine = np.zeros((last - first, width), local.dtype)
+        ours = slice(max(first, self.block.y.start), min(last, self.block.y.stop))
+        if ours.start < ours.stop:
+            start = self.block.y.start
+            mine[ours.start - first : ours.stop - first, : local.shape[1]] = local[
+                ours.start - start : ours.stop - start
+            ]
+        found = everyone(mine)
+        if self.rank:
+            return None
+        rows = np.empty((last - first, self.block.x.size), local.dtype)
+        for each, theirs in zip(blocks, found, strict=True):
+            lower, upper = max(first, each.y.start) - first, min(last, each.y.stop) - first
+            if lower < upper:
+                rows[lower:upper, each.x.start : each.x.stop] = theirs[lower:upper, : each.x.length]
+        return rows
+
+    def reduce(self, values, operation: str):
+        """`values` (NumPy, the same shape everywhere) summed or compared over all processes, the same on all."""
+        return values if self.size == 1 else OPERATIONS[operation](everyone(np.asarray(values)), axis=0)
+
+    def broadcast(self, value):
+        """The value that rank 0 has."""
+        return value if self.size == 1 else self.allgather(value if self.rank == 0 else None)[0]
+
+    def allgather(self, value) -> list:
+        """What each process has given, a list on all of them."""
+        if self.size == 1:
+            return [value]
+        data = np.frombuffer(pickle.dumps(value), np.uint8)
+        lengths = everyone(np.asarray(data.size, np.int64))
+        room = np.zeros(1 << int(lengths.max() - 1).bit_length(), np.uint8)  # few lengths: each is compiled once
+        room[: data.size] = data
+        found = everyone(room)
+        return [pickle.loads(theirs[:length].tobytes()) for theirs, length in zip(found, lengths, strict=True)]
+
+    def any(self, flag: bool) -> bool:
+        """Whether the flag is set on any process."""
+        return bool(self.reduce(np.asarray(flag, dtype=np.int64), "max"))
+
+    def barrier(self) -> None:
+        """Wait for all processes."""
+        self.any(False)
+
+
+def everyone(array: np.ndarray) -> np.ndarray:
+    """The arrays of all processes, stacked; as bytes, since JAX would round numbers of double precision."""
+    from jax.experimental.multihost_utils import process_allgather
+
+    bytes_ = np.frombuffer(np.ascontiguousarray(array).tobytes(), np.uint8)
+    found = np.asarray(process_allgather(bytes_))
+    return found.view(array.dtype).reshape(-1, *array.shape)
