@@ -104,9 +104,12 @@ def write_config(directory, text: str):
     """Write config.toml: the old one stays, or the new one is there whole.
 
     Raises:
-        OSError: it cannot be written.
+        FilesError: it cannot be written.
     """
     path = Path(directory) / CONFIG
     temporary = path.with_suffix(".writing")
-    temporary.write_text(text, encoding="utf-8")
-    temporary.replace(path)
+    try:
+        temporary.write_text(text, encoding="utf-8")
+        temporary.replace(path)
+    except OSError as error:
+        raise FilesError(f"{directory} cannot be written: {error.strerror}") from error
