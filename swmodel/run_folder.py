@@ -51,13 +51,23 @@ def refuse(directory: Path, force: bool):
         raise FilesError(f"{directory} is a file, not a folder; give another with --output")
     lock.check(directory)
     if directory.is_dir() and any(path.name != lock.NAME for path in directory.iterdir()) and not force:
-        state = read_status(directory).get("state")
-        what = f"holds a run ({state})" if state else "exists and is not empty"
-        go_on = f", or go on with it by `swmodel resume {directory}`" if (directory / CONFIG).is_file() else ""
+        state, (kind, command) = read_status(directory).get("state"), holding(directory)
+        what = f"holds {kind} ({state})" if state else "exists and is not empty"
+        go_on = f", or go on with it by {command}" if command else ""
         raise UsageError(f"{directory} {what}; give --force to replace it or another folder with --output{go_on}")
     parent = next(path for path in (directory, *directory.absolute().parents) if path.exists())
     if not parent.is_dir() or not os.access(parent, os.W_OK | os.X_OK):
         raise FilesError(f"{directory} cannot be written: no permission in {parent}")
+
+
+def holding(directory: Path) -> tuple[str, str]:
+    """What the folder holds, and the command that goes on with it, both in words; "" where nothing can go on."""
+    names = {path.name for path in directory.iterdir()}
+    if names & {"assimilation.json", "minimisation.h5", "twin.h5"}:
+        return "an assimilation", f"`swmodel assimilate {directory / CONFIG} --output {directory} --resume`"
+    if names & {"check.json", "sensitivity.nc"}:
+        return "derivatives", ""
+    return "a run", f"`swmodel resume {directory}`" if RESTARTS in names else ""
 
 
 def prepare(directory):
@@ -94,9 +104,12 @@ def write_config(directory, text: str):
     """Write config.toml: the old one stays, or the new one is there whole.
 
     Raises:
-        OSError: it cannot be written.
+        FilesError: it cannot be written.
     """
     path = Path(directory) / CONFIG
     temporary = path.with_suffix(".writing")
-    temporary.write_text(text, encoding="utf-8")
-    temporary.replace(path)
+    try:
+        temporary.write_text(text, encoding="utf-8")
+        temporary.replace(path)
+    except OSError as error:
+        raise FilesError(f"{directory} cannot be written: {error.strerror}") from error

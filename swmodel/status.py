@@ -7,6 +7,7 @@ import os
 from pathlib import Path
 
 from .errors import FilesError
+from .json_text import dumps
 
 NAME = "status.json"
 
@@ -19,8 +20,7 @@ def write_status(directory, **keys):
     path = Path(directory) / NAME
     temporary = path.with_suffix(f".{os.getpid()}")
     with temporary.open("w") as file:
-        json.dump(keys, file, indent=2)
-        file.write("\n")
+        file.write(dumps(keys))
         file.flush()
         os.fsync(file.fileno())
     temporary.replace(path)

@@ -12,6 +12,7 @@ import numpy as np
 
 from ..environment import peak_memory
 from ..errors import NumericalError, Stopped
+from ..json_text import dumps
 from ..stop import Stop
 from . import checkpoint
 from .analysis_file import write_analysis
@@ -71,7 +72,7 @@ def compute(config, directory, options, report, command_line, watch):
     results |= {"wall_seconds": time.perf_counter() - begin, "sweeps": len(sweeps), "nproc": transport.size}
     results["peak_bytes_per_rank"] = int(transport.reduce(np.asarray(peak_memory(), np.int64), "max"))
     if transport.rank == 0:
-        (directory / NAME).write_text(json.dumps(results, indent=2) + "\n")
+        (directory / NAME).write_text(dumps(results))
         draw(directory)
     if result.outcome in ("stalled", "indefinite", "not finite"):
         words = f"the minimisation ended early ({result.outcome}): {OUTCOMES[result.outcome]}"
@@ -200,9 +201,9 @@ def twin_summary(found) -> list[str]:
     return [words for words in lines if words]
 
 
-def line(words: str, before: float, after: float) -> str:
+def line(words: str, before: float | None, after: float | None) -> str:
     """One error, before and after; nothing where there is neither."""
-    if not before > 0:
+    if not before:
         return ""
     part = f"{after / before:8.2f} of it"
     return f"  {words:34} {before:10.4g} -> {after:10.4g} {part}"

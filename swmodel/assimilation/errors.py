@@ -14,8 +14,9 @@ from . import twin
 from .checks import domain
 from .experiment import depth_of
 
-#: Places count as seen up to this distance from an observation: in lengths of correlation, and in cells, at most.
-SEEN, SEEN_CELLS = 0.5, 2.5
+#: Places count as unobserved further than so many cells from every observation: comparing the model with one takes the
+#: points around it, within a cell.
+UNOBSERVED_CELLS = 2.0
 
 
 def distance_to(observations, config, block) -> np.ndarray:
@@ -46,8 +47,7 @@ class Places:
         block, self.transport = transport.block, transport
         rows, columns = (np.arange(axis.start, axis.stop) for axis in (block.y, block.x))
         wet = np.broadcast_to(fields.wet(config, rows, columns) > 0, block.shape)
-        cell = max(config.grid.dx, config.grid.dy)
-        self.far = min(SEEN * config.assimilation.length or math.inf, SEEN_CELLS * cell)
+        self.far = UNOBSERVED_CELLS * max(config.grid.dx, config.grid.dy)
         distant = wet & (distance_to(observations, config, block) > self.far)
         self.sets = {"everywhere": wet, "unobserved": distant}
         self.counts = {name: int(total(transport, mask.sum())) for name, mask in self.sets.items()}

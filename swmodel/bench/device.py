@@ -4,10 +4,7 @@ from __future__ import annotations
 
 import math
 import os
-import resource
-import sys
 import time
-from pathlib import Path
 
 import jax
 import jax.numpy as jnp
@@ -42,17 +39,10 @@ def bandwidth(elements: int = 2**28, trials: int = 20, passes: int = 2) -> dict:
 
 
 def memory_bytes(row) -> int:
-    """Most memory this process has had: of the GPU for its rows, else of the process.
-
-    Linux keeps it in /proc. The other count, that of getrusage, begins with the memory of the parent that forked.
-    """
+    """Most memory this process has had: of the GPU for its rows, else of the process."""
     if row.platform == "gpu":
         return (jax.local_devices()[0].memory_stats() or {}).get("peak_bytes_in_use", 0)
-    status = Path("/proc/self/status")
-    if status.is_file():
-        lines = dict(line.split(":", 1) for line in status.read_text().splitlines())
-        return int(lines["VmHWM"].split()[0]) * 1024
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
+    return environment.peak_memory()
 
 
 def launched(transport) -> dict:

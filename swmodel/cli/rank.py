@@ -107,9 +107,12 @@ def leave(place, error) -> int:
 def occupy(stack, job, quiet):
     """Take the run folder until the end of the context `stack`, say what is going to be computed; the lock file."""
     from .. import lock
+    from ..config import to_toml
+    from ..run_folder import write_config
 
     file = stack.enter_context(lock.held(job.directory))
     job.prepare()
+    write_config(job.directory, to_toml(job.config))
     announce(job, quiet)
     return file
 

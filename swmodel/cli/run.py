@@ -168,8 +168,7 @@ def run_here(job, quiet) -> int:
 
 def run_on_many(job, quiet) -> int:
     """Start `run.nproc` processes and wait for them; the exit code."""
-    from .. import launch, progress, run_folder
-    from ..config import to_toml
+    from .. import launch, progress
     from .rank import occupy
 
     nproc, directory = job.config.run.nproc, job.directory
@@ -178,6 +177,5 @@ def run_on_many(job, quiet) -> int:
     line = launch.command(nproc, directory, *options)
     with contextlib.ExitStack() as stack:
         lock = occupy(stack, job, quiet)
-        run_folder.write_config(directory, to_toml(job.config))
         with progress.reporter(quiet) as report:
             return launch.run(line, nproc, directory, report, lock)

@@ -22,6 +22,7 @@ import numpy as np
 from ..environment import peak_memory
 from ..errors import NumericalError, Stopped
 from ..fields import given
+from ..json_text import dumps
 from ..noise import white_noise, white_number
 from ..state import State
 from ..stop import Stop
@@ -83,9 +84,9 @@ def compute(config, directory, options, report, command_line, watch):
         results |= {"peak_bytes_per_rank": int(peak), "value": checks.value, "dtype": config.run.dtype}
         results |= {"controls": list(problem.names), "steps": problem.steps, "slope_along_direction": checks.slope}
         if problem.transport.rank == 0:
-            (Path(directory) / NAME).write_text(json.dumps(results, indent=2) + "\n")
+            (Path(directory) / NAME).write_text(dumps(results))
             if options.get("json"):
-                Path(options["json"]).write_text(json.dumps({key: results[key] for key in KEYS}, indent=2) + "\n")
+                Path(options["json"]).write_text(dumps({key: results[key] for key in KEYS}))
     if wrong := failures(results):
         raise NumericalError(f"the derivatives are not exact: {'; '.join(wrong)}")
 

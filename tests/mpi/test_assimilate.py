@@ -13,9 +13,9 @@ from support.small_assimilation import SETTINGS
 ROOT = Path(__file__).parents[2]
 
 
-def assimilate(folder, nproc, *words, code=0):
-    line = [sys.executable, "-m", "swmodel", "assimilate", "double_gyre_twin", "--nproc", str(nproc)]
-    line += ["--output", str(folder), *SETTINGS, *words]
+def assimilate(folder, nproc, *words, code=0, source=("double_gyre_twin", *SETTINGS)):
+    line = [sys.executable, "-m", "swmodel", "assimilate", *source, "--nproc", str(nproc)]
+    line += ["--output", str(folder), *words]
     environment = os.environ | {"PYTHONPATH": str(ROOT)}
     done = subprocess.run(line, env=environment, capture_output=True, text=True, timeout=240)
     assert done.returncode == code, done.stdout + done.stderr
@@ -25,9 +25,11 @@ def assimilate(folder, nproc, *words, code=0):
 def test_stopped_on_two_processes_and_gone_on_with_by_one_the_analysis_is_that_of_one(tmp_path):
     one, two = tmp_path / "one", tmp_path / "two"
     assimilate(one, 1)
+    assert (one / "config.toml").is_file()
     assert "--resume" in assimilate(two, 2, "--walltime", "0.1", code=75)
     assimilate(two, 2, "--resume", "-s", "assimilation.outer=1")
-    text = assimilate(two, 1, "--resume")
+    more = ("-s", "assimilation.outer=2", "-s", "run.walltime=none")
+    text = assimilate(two, 1, "--resume", *more, source=[str(two / "config.toml")])
     assert "ended after 2 outer iterations" in text
     with netCDF4.Dataset(one / "analysis.nc") as ours, netCDF4.Dataset(two / "analysis.nc") as theirs:
         for name in ("eta", "u", "v"):

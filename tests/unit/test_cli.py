@@ -90,6 +90,32 @@ def test_a_folder_with_files_is_refused_and_kept(swmodel, tmp_path, files, messa
     assert {path.name: path.read_text() for path in folder.iterdir()} == files
 
 
+@pytest.mark.parametrize(
+    ("kept", "holds", "goes_on"),
+    [
+        ("restart/step-0000000001.nc", "a run (stopped)", "or go on with it by `swmodel resume out`"),
+        ("output.nc", "a run (stopped)", ""),
+        ("check.json", "derivatives (stopped)", ""),
+        ("sensitivity.nc", "derivatives (stopped)", ""),
+        (
+            "minimisation.h5",
+            "an assimilation (stopped)",
+            "or go on with it by `swmodel assimilate out/config.toml --output out --resume`",
+        ),
+    ],
+)
+def test_only_what_can_go_on_is_told_how(swmodel, tmp_path, kept, holds, goes_on):
+    (tmp_path / "out" / kept).parent.mkdir(parents=True)
+    for name in (kept, "config.toml"):
+        (tmp_path / "out" / name).write_text("")
+    (tmp_path / "out/status.json").write_text(json.dumps({"state": "stopped"}))
+    what = f"Error: out holds {holds}; give --force to replace it or another folder with --output"
+    for command in ("run jet", "sensitivity jet --of mass --to eta", "check-gradient jet"):
+        result = swmodel(f"{command} --output out")
+        assert result.exit_code == 2
+        assert result.stderr == f"{', '.join(filter(None, [what, goes_on]))}\n"
+
+
 def test_a_folder_that_cannot_be_written_is_refused(swmodel, tmp_path):
     (tmp_path / "file").write_text("")
     for folder in ("file", "file/run"):

@@ -2,13 +2,19 @@
 
 import re
 import shlex
+import subprocess
+import sys
 
 import pytest
 from click.testing import CliRunner
 from conftest import ROOT
 
+from swmodel.gradients.check import failures
+
 README = (ROOT / "README.md").read_text()
-SHORT = ["-s", "grid.nx=24", "-s", "grid.ny=16", "--steps", "2", "--force"]
+SMALL = ["-s", "grid.nx=24", "-s", "grid.ny=16"]
+#: The station of the sensitivity lies in a domain of its own size.
+SHORT = {"run": SMALL, "check-gradient": SMALL, "sensitivity": [*SMALL, "-s", "grid.dx=5e4", "-s", "grid.dy=1e5"]}
 
 
 def blocks(language):
@@ -26,11 +32,11 @@ def shortened(words):
         return [*words, "--nproc", "1", "--steps", "2"]
     if words[0] == "resume":
         return [*words[:2], "--steps", "4", "--nproc", "1"]
-    if words[0] not in ("run", "check-gradient"):
+    if words[0] not in SHORT:
         return words
     kept = iter(words)
     words = [word for word in kept if not (word in ("--nproc", "--days") and next(kept))]
-    return [word for word in words if word != "--force"] + SHORT
+    return [word for word in words if word != "--force"] + [*SHORT[words[0]], "--steps", "2", "--force"]
 
 
 def test_commands_in_the_order_of_the_readme(tmp_path, monkeypatch):
@@ -56,3 +62,22 @@ def test_commands_in_the_order_of_the_readme(tmp_path, monkeypatch):
 @pytest.mark.parametrize("path", re.findall(r"\]\(((?!http)[^)]+)\)", README))
 def test_links_lead_to_files(path):
     assert (ROOT / path).is_file()
+
+
+def table(text):
+    """Head and rows of the table of derivatives in a text, each a list of cells."""
+    lines = re.search(r"^\| processes \|.*\n(?:\|.*\n)+", text, re.MULTILINE)[0].splitlines()
+    return [[cell.strip() for cell in line.strip("|").split("|")] for line in (lines[0], *lines[2:])]
+
+
+def test_the_table_of_derivatives_is_that_of_its_program_and_exact(tmp_path):
+    program = [sys.executable, "tools/exactness.py", "--layouts", "1x1", "--steps", "5", "--folder", tmp_path]
+    made = table(subprocess.run(program, cwd=ROOT, capture_output=True, text=True, check=True, timeout=200).stdout)
+    told = table(README)
+    assert made[0] == told[0]
+    assert [row[:2] for row in made[1:]] == [told[1][:2]]
+    assert [row[0] for row in told[1:]] == ["1", "2", "3", "4"]
+    for _, _, slope, dot, symmetry, off in (*made[1:], *told[1:]):
+        numbers = {"taylor_slope": slope, "dot_product_error": dot, "hessian_symmetry": symmetry}
+        assert failures({name: float(number) for name, number in numbers.items()} | {"dtype": "float64"}) == []
+        assert float(off) < 1e-12

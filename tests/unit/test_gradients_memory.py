@@ -1,0 +1,49 @@
+"""The memory that a derivative may hold is a number that is kept: measured peaks of processes."""
+
+import subprocess
+import sys
+
+import pytest
+from conftest import ROOT
+
+CELLS, STEPS = 400, 64
+#: h, u, v and their tendencies before each step, float64: 490 MB.
+TRAJECTORY = STEPS * 6 * 8 * CELLS**2
+
+PROGRAM = """
+import sys
+from swmodel import environment
+environment.prepare()
+import jax, jax.numpy as jnp, swmodel
+from swmodel.gradients import Problem
+cells, steps, bound = map(int, sys.argv[1:])
+settings = {"grid.nx": cells, "grid.ny": cells, "run.steps": steps, "run.dtype": "float64"}
+config = swmodel.load("jet", settings, environ={})
+problem = Problem(config, ["eta"], lambda view, k: jnp.sum((view.state.h - view.depth) ** 2), memory=bound)
+value, gradient = problem.value_and_gradient(problem.first_guess(), lambda series: series[-1])
+print(float(value), problem.dot(gradient, gradient), environment.peak_memory())
+"""
+
+
+def measured(bound):
+    """What a gradient of the sum of eta² has for a result, and the most memory that its process held, bytes."""
+    line = [sys.executable, "-c", PROGRAM, str(CELLS), str(STEPS), str(bound)]
+    done = subprocess.run(line, cwd=ROOT, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr
+    *result, peak = done.stdout.split()
+    return result, int(peak)
+
+
+@pytest.fixture(scope="module")
+def unbounded():
+    return measured(10**12)
+
+
+@pytest.mark.parametrize("part", [0.7, 0.4])
+def test_a_process_holds_no_more_than_the_bound(unbounded, part):
+    """A bound that this part of the trajectory fits below, beside all that is not of the trajectory."""
+    result, most = unbounded
+    bound = int(most - (1 - part) * TRAJECTORY)
+    same, peak = measured(bound)
+    assert peak <= bound < most
+    assert same == result

@@ -1,0 +1,85 @@
+"""The exactness table of the README: derivatives of a flow between walls and around an island, on 1 to 4 processes.
+
+    make exactness
+    python tools/exactness.py [--layouts 1x1 1x2 ...] [--steps N] [--folder DIR]
+
+A double gyre with the island of the case `rest`, no slip and quadratic drag is spun up for 60 days; the derivatives of
+its next 50 steps are those of `swmodel check-gradient`. In no layout but the first are all blocks of the same size.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+LAYOUTS = ("1x1", "1x2", "3x1", "2x2")
+NX, NY = 31, 43
+GRID = ("grid.dx=40e3", "grid.dy=40e3", f"grid.nx={NX}", f"grid.ny={NY}")
+BASIN = (*GRID, "physics.viscosity=500", "physics.slip=no", "physics.quadratic_drag=1e-3")
+HEAD = ("processes", "cells of a block", "Taylor slope", "dot product", "Hessian's symmetry", "off from one process")
+
+
+def swmodel(*words: str, settings=()) -> None:
+    """Run the program; ends this one with its exit code where that is not 0."""
+    line = [sys.executable, "-m", "swmodel", *words, *(word for key in settings for word in ("-s", key))]
+    done = subprocess.run(line)
+    if done.returncode:
+        sys.exit(done.returncode)
+
+
+def prepare(folder: Path) -> tuple[str, ...]:
+    """Make the island and the flow; the settings of the run whose derivatives are checked."""
+    swmodel("run", "rest", "--steps", "1", "--output", f"{folder}/island", "--force", "--quiet", settings=GRID)
+    basin = (*BASIN, f"input.mask={folder}/island/output.nc")
+    swmodel("run", "double_gyre", "--days", "60", "--output", f"{folder}/flow", "--force", "--quiet", settings=basin)
+    return (*basin, *(f"input.{name}={folder}/flow/output.nc" for name in ("eta", "u", "v")))
+
+
+def check(folder: Path, layout: str, steps: int, settings) -> dict:
+    """The results of `swmodel check-gradient` in a layout."""
+    processes = str(nproc(layout))
+    words = ["check-gradient", "double_gyre", "--nproc", processes, "--layout", layout, "--steps", str(steps)]
+    swmodel(*words, "--output", f"{folder}/{layout}", "--force", "--quiet", settings=settings)
+    return json.loads((folder / layout / "check.json").read_text())
+
+
+def nproc(layout: str) -> int:
+    """Number of processes of a layout."""
+    rows, columns = map(int, layout.split("x"))
+    return rows * columns
+
+
+def sizes(layout: str) -> str:
+    """Columns by rows of the blocks in words: "15 and 16 x 43"."""
+    parts = ((NX, int(layout.split("x")[1])), (NY, int(layout.split("x")[0])))
+    return " x ".join(" and ".join(sorted({str(n // p), str(-(-n // p))})) for n, p in parts)
+
+
+def row(layout: str, found: dict, one: dict) -> list[str]:
+    """The cells of a line of the table."""
+    names = ("value", "slope_along_direction")
+    off = max(abs(found[name] / one[name] - 1) for name in names)
+    errors = (found["dot_product_error"], found["hessian_symmetry"], off)
+    words = [f"{error:.0e}" if error else "0" for error in errors]
+    return [str(nproc(layout)), sizes(layout), f"{found['taylor_slope']:.4f}", *words]
+
+
+def main() -> None:
+    """Print the table."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--layouts", nargs="+", default=LAYOUTS, metavar="PYxPX", help="the first: one process")
+    parser.add_argument("--steps", type=int, default=50, help="of the run whose derivatives are checked")
+    parser.add_argument("--folder", type=Path, default=Path("outputs/exactness"), help="for the runs")
+    asked = parser.parse_args()
+    settings = prepare(asked.folder)
+    found = {layout: check(asked.folder, layout, asked.steps, settings) for layout in asked.layouts}
+    rows = [row(layout, results, found[asked.layouts[0]]) for layout, results in found.items()]
+    for cells in (HEAD, ["---:"] * len(HEAD), *rows):
+        print(f"| {' | '.join(cells)} |")
+
+
+if __name__ == "__main__":
+    main()
