@@ -77,7 +77,7 @@ def layouts(nproc: int, ny: int, nx: int, width: int) -> list[tuple[int, int]]:
     return [(py, px) for py, px in pairs if ny // py >= width and nx // px >= width]
 
 
-def choose_layout(nproc: int, ny: int, nx: int, width: int = 1) -> tuple[int, int]:
+def choose_layout(nproc: int, ny: int, nx: int, width: int = 1, owners: str = "processes") -> tuple[int, int]:
     """The layout with the shortest halos; among equals the one with the longest rows.
 
     Raises:
@@ -87,7 +87,7 @@ def choose_layout(nproc: int, ny: int, nx: int, width: int = 1) -> tuple[int, in
     if not candidates:
         largest = max(n for n in range(0, nproc) if n == 0 or layouts(n, ny, nx, width))
         raise LayoutError(
-            f"{nproc} processes are too many for a grid of {ny} x {nx} cells (blocks need {width} cells each way); "
+            f"{nproc} {owners} are too many for a grid of {ny} x {nx} cells (blocks need {width} cells each way); "
             + (f"the largest number that fits below it is {largest}" if largest else "no number fits")
         )
     return min(candidates, key=lambda p: (halo_length(p, ny, nx), p[1]))
@@ -99,17 +99,17 @@ def halo_length(layout: tuple[int, int], ny: int, nx: int) -> int:
     return (py if py > 1 else 0) * nx + (px if px > 1 else 0) * ny
 
 
-def parse_layout(text: str, nproc: int, ny: int, nx: int, width: int = 1) -> tuple[int, int]:
-    """The layout written as "PYxPX", or the best one for an empty text.
+def parse_layout(text: str, nproc: int, ny: int, nx: int, width: int = 1, owners: str = "processes") -> tuple[int, int]:
+    """The layout written as "PYxPX", or the best one for an empty text; `owners` is what has the blocks, for messages.
 
     Raises:
         LayoutError: the product is not `nproc`, or a block would be too small.
     """
     if not text:
-        return choose_layout(nproc, ny, nx, width)
+        return choose_layout(nproc, ny, nx, width, owners)
     py, px = (int(part) for part in text.split("x"))
     if py * px != nproc:
-        raise LayoutError(f"layout {text} has {py * px} blocks, but there are {nproc} processes")
+        raise LayoutError(f"layout {text} has {py * px} blocks, but there are {nproc} {owners}")
     if (py, px) not in layouts(nproc, ny, nx, width):
         raise LayoutError(
             f"layout {text} leaves blocks of {ny // py} x {nx // px} cells of a grid of {ny} x {nx}; "

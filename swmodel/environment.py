@@ -82,13 +82,16 @@ def share_of_cores(place: World | None = None) -> int:
     return max(1, cores() // place.local_size)
 
 
-def prepare(reproducible: bool = False, place: World | None = None):
+def prepare(reproducible: bool = False, place: World | None = None, devices: int = 1):
     """Set the environment of this process; call it before JAX or mpi4py is imported. What the user has set stays.
 
     Args:
         reproducible: keep XLA to instructions (AVX) with which every layout gives the same bits.
         place: the place among several processes; None for a process alone.
+        devices: into how many JAX splits the processors where there is no GPU.
     """
+    if devices > 1:
+        os.environ.setdefault("JAX_NUM_CPU_DEVICES", str(devices))
     if reproducible:
         extend_flags("--xla_cpu_max_isa=AVX")
     if not has_gpu():

@@ -109,8 +109,9 @@ def state_facts(status: dict) -> Iterator[tuple[str, str]]:
     yield "steps", f"{status['steps']:,}".replace(",", " ")
     yield "wall time", f"{duration(status['wall_seconds'])}, of which {duration(status['compile_seconds'])} compilation"
     yield "speed", f"{status['cell_updates_per_second'] / 1e6:.3g} million cell updates per second"
-    nproc, layout = status["nproc"], "x".join(map(str, status["layout"]))
-    processes = "1 process" if nproc == 1 else f"{nproc} processes, layout {layout}"
+    nproc, devices, layout = status["nproc"], status.get("devices", 1), "x".join(map(str, status["layout"]))
+    count = f"{devices} devices" if devices > 1 else f"{nproc} processes"
+    processes = "1 process" if count == "1 processes" else f"{count}, layout {layout}"
     yield "computed by", f"{status['executor']}, {status['dtype']}, {status['transport']}, {processes}"
 
 

@@ -128,7 +128,8 @@ class Bar(Silent):
 def summary(status: dict, directory) -> str:
     """What a finished run left where, how long it took, how fast it was, and what to type next."""
     py, px = status["layout"]
-    processes = "1 process" if status["nproc"] == 1 else f"{status['nproc']} processes ({py}x{px} blocks)"
+    count = f"{status['devices']} devices" if status.get("devices", 1) > 1 else f"{status['nproc']} processes"
+    processes = "1 process" if count == "1 processes" else f"{count} ({py}x{px} blocks)"
     return (
         f"{directory}: output.nc, diagnostics.nc, config.toml, status.json\n"
         f"{status['steps']} steps, {status['model_seconds'] / 86400:.4g} model days in {status['wall_seconds']:.1f} s, "

@@ -48,10 +48,21 @@ def check_processes(config: Config) -> Iterator[str]:
         yield from error.problems
     if run.nproc > 1 and run.executor == "reference":
         yield f"run.executor: the reference runs on one process, not on {run.nproc}; use xla"
+    yield from check_devices(run)
     if run.executor == "native" and native_missing():
         yield f"run.executor: the native step cannot be used: {native_missing()}; use xla, or build it: {REMEDY}"
     if run.nproc > 1 and run.transport == "serial":
         yield f"run.transport: serial connects one process, not {run.nproc}; use mpi"
+
+
+def check_devices(run) -> Iterator[str]:
+    """Whether the transport serves the devices that are asked for."""
+    if run.transport in ("serial", "mpi") and run.devices > 1:
+        yield f"run.devices: {run.transport} has one device in a process, not {run.devices}; use sharded"
+    if run.nproc > 1 and (run.devices > 1 or run.transport == "sharded"):
+        yield f"run.nproc: the sharded transport runs in one process, not in {run.nproc}; use more devices, or mpi"
+    if run.devices > 1 and run.executor == "reference":
+        yield f"run.executor: the reference runs on one device, not on {run.devices}; use xla"
 
 
 def check_memory(config: Config) -> Iterator[str]:

@@ -144,7 +144,7 @@ def compute(job, quiet, command_line, place=None, watchdog=None):
     config, directory = job.config, job.directory
     options = job.options | ({"restart": job.restart.path} if job.restart else {})
     watch = (lambda function: None) if watchdog is None else watchdog.watch
-    environment.prepare(config.run.reproducible, place)
+    environment.prepare(config.run.reproducible, place, config.run.devices)
     start_log(place)
     try:
         if place is None:
@@ -217,7 +217,8 @@ def announce(job, quiet):
     run, grid = config.run, config.grid
     first = f"from step {job.restart.step} on, " if job.restart else ""
     task = "" if job.task == "run" else f"{job.task}: "
-    processes = "1 process" if run.nproc == 1 else f"{run.nproc} processes ({run.layout} blocks)"
+    parts = f"{run.devices} devices" if run.devices > 1 else f"{run.nproc} processes"
+    processes = "1 process" if parts == "1 processes" else f"{parts} ({run.layout} blocks)"
     click.echo(
         f"{task}{config.case.name}: {grid.nx} x {grid.ny} cells, {first}{run.steps} steps of {config.time.dt:.4g} s "
         f"({run.steps * config.time.dt / 86400:.4g} days), {processes}, into {directory}"

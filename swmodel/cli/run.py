@@ -20,6 +20,8 @@ OPTIONS = {
     "days": "run.days",
     "dtype": "run.dtype",
     "executor": "run.executor",
+    "transport": "run.transport",
+    "devices": "run.devices",
     "reproducible": "run.reproducible",
     "walltime": "run.walltime",
 }
@@ -52,6 +54,8 @@ def common(command):
 
 @click.command()
 @common
+@click.option("--transport", metavar="NAME", help="How blocks talk to each other: auto, serial, mpi or sharded.")
+@click.option("--devices", metavar="D", help="Devices of JAX, one block each, in one process; more than one: sharded.")
 @click.option("--reproducible", is_flag=True, help="The same bits for every number of processes; somewhat slower.")
 @click.option("--walltime", metavar="TIME", help='Stop in time, resumable: "2 h", "90 min", or seconds.')
 def run(source, settings, output, force, quiet, **options):
@@ -60,6 +64,7 @@ def run(source, settings, output, force, quiet, **options):
     \b
     swmodel run jet --nproc 2
     swmodel run jet -s grid.nx=90 -s grid.ny=45 --days 3 --output outputs/small
+    swmodel run jet --transport sharded --devices 4
     swmodel run my.toml --force
     mpiexec -n 4 swmodel run jet
 

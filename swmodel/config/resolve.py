@@ -54,7 +54,14 @@ def layout_of(config: Config) -> tuple[int, int]:
 
     run, grid = config.run, config.grid
     try:
-        return parse_layout(run.layout, run.blocks, grid.ny, grid.nx, scheme_of(config).width)
+        return parse_layout(
+            run.layout,
+            run.blocks,
+            grid.ny,
+            grid.nx,
+            scheme_of(config).width,
+            "devices" if run.devices > 1 else "processes",
+        )
     except LayoutError as error:
         key = "layout" if run.layout else "devices" if run.devices > 1 else "nproc"
         raise ConfigError([f"run.{key}: {error}"]) from None

@@ -40,7 +40,7 @@ class Problem:
         steps, every, samples: number of steps, steps between samples, number of samples.
 
     Raises:
-        UsageError: no such control.
+        UsageError: no such control, or the transport is sharded.
         ConfigError: the configuration contradicts itself.
     """
 
@@ -51,6 +51,10 @@ class Problem:
         self.names, self.memory = tuple(controls), memory
         self.domain = domain(config, scheme_for(controls))
         self.config, self.transport = self.domain.config, self.domain.transport
+        if self.transport.name == "sharded":
+            raise UsageError(
+                "derivatives of runs are computed on one process or on MPI: leave out run.transport=sharded"
+            )
         self.block = self.transport.block
         time, run = self.config.time, self.config.run
         self.steps, self.every = run.steps, every or max(1, run.steps)

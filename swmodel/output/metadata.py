@@ -58,7 +58,8 @@ def describe(dataset, config, transport, command_line: str) -> None:
             "configuration_sha256": config_hash(config),
             "versions": ", ".join(f"{name} {number}" for name, number in packages.items()),
             "nproc": np.int32(transport.size),
-            "layout": "x".join(map(str, transport.block.layout)),
+            "devices": np.int32(config.run.devices),
+            "layout": config.run.layout,
             "executor": config.run.executor,
         }
     )

@@ -1,0 +1,131 @@
+"""What runs on several devices of one process, each with a NAME for the command line; prints JSON.
+
+JAX's processors are split before it starts, hence a process of its own.
+"""
+
+import hashlib
+import json
+import sys
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from support.random_case import configuration, install
+from swmodel.simulation import Simulation
+from swmodel.state import Carry
+from swmodel.transport.sharded import Sharded
+
+DEVICES = 4
+jax.config.update("jax_num_cpu_devices", DEVICES)
+jax.config.update("jax_enable_x64", True)
+LAYOUTS = ("2x2", "4x1", "1x4")
+TERMS = {"sponge__rate": 1e-4, "sponge__width": 2e4, "physics__biharmonic_viscosity": 1e8, "physics__slip": "no"}
+STEPS = 7
+
+
+def of_layout(ny, nx, layout, **options):
+    """The configuration on the devices of a layout; on one process if it is empty."""
+    where = {"run__transport": "sharded", "run__devices": DEVICES, "run__layout": layout} if layout else {}
+    return configuration(ny, nx, **options, **where)
+
+
+def bits(simulation):
+    """Of the state, of vorticity, which needs the neighbours, and of a running mean."""
+    means = simulation.means(["eta", "q"])
+    simulation.advance(STEPS - 1)
+    for _ in range(2):
+        simulation.advance(1)
+        means.add(simulation.carry.state)
+    arrays = [*simulation.state, simulation.field("zeta"), *means.values().values()]
+    return hashlib.sha256(b"".join(np.ascontiguousarray(array).tobytes() for array in arrays)).hexdigest()
+
+
+def same_bits():
+    """{what: {layout: bits}} for both executors, grids that divide and that do not, rings and walls."""
+    found = {}
+    for ny, nx in ((12, 16), (13, 17)):
+        install(ny, nx)
+        for executor in ("native", "xla"):
+            for stepper in ("ab2", "rk3", "leapfrog"):
+                for ring in (True, False):
+                    options = {"time__stepper": stepper, "grid__periodic_x": ring, "run__executor": executor} | TERMS
+                    found[f"{ny} {nx} {executor} {stepper} {ring}"] = {
+                        layout: bits(Simulation(of_layout(ny, nx, layout, **options))) for layout in ("", *LAYOUTS)
+                    }
+    return found
+
+
+def several_steps_in_a_sweep():
+    """Bits of the native step with one and with three steps in a pass over memory."""
+    install(13, 17)
+    make = lambda levels: Simulation(of_layout(13, 17, "2x2", run__executor="native"), levels=levels)  # noqa: E731
+    return [bits(make(levels)) for levels in (1, 3)]
+
+
+def collectives():
+    """Kinds of messages in the compiled loop, and how many arrays it gives back in place of those it was given."""
+    install(12, 16)
+    found = {}
+    for executor in ("native", "xla"):
+        simulation = Simulation(of_layout(12, 16, "2x2", run__executor=executor))
+        steps = simulation._executor
+        text = steps._loop.lower(simulation.carry, steps.static, steps.dt, jnp.int32(3)).compile().as_text()
+        kinds = ("all-gather", "all-reduce", "all-to-all", "reduce-scatter", "collective-permute")
+        found[executor] = {kind: text.count(f" {kind}(") + text.count(f" {kind}-start(") for kind in kinds}
+        found[executor]["in place"] = text.split("entry_computation_layout")[0].count("may-alias")
+    return found
+
+
+def derivatives():
+    """Largest relative difference of gradient and tangent from those of one process."""
+    install(12, 16)
+
+    def of(layout):
+        simulation = Simulation(of_layout(12, 16, layout, run__executor="xla", run__dtype="float64"))
+        steps, transport = simulation._executor, simulation.transport
+
+        def loss(state, static):
+            carry = Carry(state, jax.tree.map(jnp.zeros_like, (state,)), jnp.int32(0))
+            for _ in range(3):
+                carry = steps.step(carry, *static, steps.dt)
+            return (carry.state.u**2 + carry.state.h).sum()
+
+        state = simulation.carry.state
+        direction = jax.tree.map(jnp.sin, state)
+        gradient = transport.jit(lambda state, static: jax.grad(loss)(state, static))(state, steps.static)
+        slope = transport.jit(
+            lambda state, direction, static: transport.sum(
+                jax.jvp(lambda s: loss(s, static), (state,), (direction,))[1]
+            )
+        )(state, direction, steps.static)
+        return [*transport.get(gradient), np.asarray(slope)]
+
+    def differences(layout):
+        pairs = zip(of(layout), of(""), strict=True)
+        return max(float(np.abs(a - b).max() / np.abs(b).max()) for a, b in pairs)
+
+    return {layout: differences(layout) for layout in LAYOUTS}
+
+
+def there_and_back():
+    """Whether what is put on the devices comes back, for every layout, with and without a margin."""
+    array = np.random.default_rng(1).standard_normal((13, 17))
+    wide = np.random.default_rng(2).standard_normal((2, 17, 21))
+    transports = [Sharded(tuple(map(int, layout.split("x"))), 13, 17, DEVICES) for layout in LAYOUTS]
+    return [
+        bool((each.get(each.put(array)) == array).all() and (each.get(each.put(wide, 2), 2) == wide).all())
+        for each in transports
+    ]
+
+
+def too_late():
+    """What one is told who asks for more devices than JAX has started with."""
+    jax.devices()
+    try:
+        Sharded((4, 2), 16, 16, 8)
+    except Exception as error:
+        return [type(error).__name__, str(error)]
+
+
+print(json.dumps(globals()[sys.argv[1]]()))
