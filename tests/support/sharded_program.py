@@ -41,18 +41,25 @@ def bits(simulation):
     return hashlib.sha256(b"".join(np.ascontiguousarray(array).tobytes() for array in arrays)).hexdigest()
 
 
+#: Cells, executor, stepper and whether x is a ring: grids that divide and that do not, rings and walls.
+VARIANTS = (
+    (13, 17, "native", "ab2", True),
+    (13, 17, "native", "rk3", False),
+    (12, 16, "native", "leapfrog", False),
+    (13, 17, "xla", "ab2", True),
+    (12, 16, "xla", "leapfrog", False),
+)
+
+
 def same_bits():
-    """{what: {layout: bits}} for both executors, grids that divide and that do not, rings and walls."""
+    """{what: {layout: bits}}."""
     found = {}
-    for ny, nx in ((12, 16), (13, 17)):
+    for ny, nx, executor, stepper, ring in VARIANTS:
         install(ny, nx)
-        for executor in ("native", "xla"):
-            for stepper in ("ab2", "rk3", "leapfrog"):
-                for ring in (True, False):
-                    options = {"time__stepper": stepper, "grid__periodic_x": ring, "run__executor": executor} | TERMS
-                    found[f"{ny} {nx} {executor} {stepper} {ring}"] = {
-                        layout: bits(Simulation(of_layout(ny, nx, layout, **options))) for layout in ("", *LAYOUTS)
-                    }
+        options = {"time__stepper": stepper, "grid__periodic_x": ring, "run__executor": executor} | TERMS
+        found[f"{ny} {nx} {executor} {stepper} {ring}"] = {
+            layout: bits(Simulation(of_layout(ny, nx, layout, **options))) for layout in ("", *LAYOUTS)
+        }
     return found
 
 
@@ -87,7 +94,7 @@ def derivatives():
 
         def loss(state, static):
             carry = Carry(state, jax.tree.map(jnp.zeros_like, (state,)), jnp.int32(0))
-            for _ in range(3):
+            for _ in range(2):
                 carry = steps.step(carry, *static, steps.dt)
             return (carry.state.u**2 + carry.state.h).sum()
 
@@ -101,11 +108,12 @@ def derivatives():
         )(state, direction, steps.static)
         return [*transport.get(gradient), np.asarray(slope)]
 
-    def differences(layout):
-        pairs = zip(of(layout), of(""), strict=True)
-        return max(float(np.abs(a - b).max() / np.abs(b).max()) for a, b in pairs)
+    one = of("")
 
-    return {layout: differences(layout) for layout in LAYOUTS}
+    def difference(layout):
+        return max(float(np.abs(a - b).max() / np.abs(b).max()) for a, b in zip(of(layout), one, strict=True))
+
+    return {layout: difference(layout) for layout in ("2x2", "1x4")}
 
 
 def there_and_back():

@@ -21,7 +21,7 @@ def program(name, **environ):
 
 def test_any_layout_of_devices_has_the_bits_of_one_process():
     found = program("same_bits", XLA_FLAGS="--xla_cpu_max_isa=AVX")
-    assert len(found) == 24
+    assert len(found) == 5
     for what, layouts in found.items():
         assert len(layouts) == 4
         assert len(set(layouts.values())) == 1, (what, layouts)
@@ -41,8 +41,9 @@ def test_the_compiled_step_sends_to_neighbours_only_and_works_in_place():
 
 
 def test_derivatives_are_those_of_one_process():
-    for layout, difference in program("derivatives").items():
-        assert difference < 1e-12, layout
+    found = program("derivatives")
+    assert found.keys() == {"2x2", "1x4"}
+    assert max(found.values()) < 1e-12, found
 
 
 def test_what_is_put_on_the_devices_comes_back():
