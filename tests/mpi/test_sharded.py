@@ -1,7 +1,10 @@
 """One answer on three roads: runs on MPI processes, on devices of JAX and on one process leave the same files."""
 
+import os
+import socket
 import subprocess
 import sys
+from pathlib import Path
 
 import h5py
 import pytest
@@ -9,6 +12,7 @@ import xarray as xr
 
 from swmodel.restart.folder import candidates
 
+SUPPORT = Path(__file__).parents[1] / "support"
 SMALL = ["-s", "grid.nx=46", "-s", "grid.ny=31", "--quiet"]
 ROADS = {
     "serial": [],
@@ -54,5 +58,29 @@ def test_each_transport_goes_on_from_the_restart_of_the_other(first, second, ser
     there = {"mpi": ["--nproc", 2, "--devices", 1], "sharded": ["--nproc", 1, "--devices", 4]}[second]
     swmodel("resume", folder, "--steps", 30, "--transport", second, "-s", "run.layout=", *there, "--quiet")
     output, checksums = contents(folder)
+    xr.testing.assert_equal(output, serial[0])
+    assert checksums == serial[1]
+
+
+@pytest.mark.parametrize("layout", ["2x2", "4x1"])
+def test_two_processes_of_two_devices_leave_the_same_files_and_hold_their_part_only(layout, serial, tmp_path):
+    with socket.socket() as probe:
+        probe.bind(("localhost", 0))
+        port = probe.getsockname()[1]
+    environ = os.environ | {"JAX_PLATFORMS": "cpu"}
+    line = [sys.executable, str(SUPPORT / "two_hosts.py")]
+    both = [
+        subprocess.Popen(
+            [*line, str(rank), str(port), layout, str(tmp_path / "hosts")], env=environ, stderr=subprocess.PIPE
+        )
+        for rank in range(2)
+    ]
+    try:
+        errors = [process.communicate(timeout=200)[1].decode() for process in both]
+    finally:
+        for process in both:
+            process.kill()
+    assert [process.returncode for process in both] == [0, 0], errors
+    output, checksums = contents(tmp_path / "hosts")
     xr.testing.assert_equal(output, serial[0])
     assert checksums == serial[1]
