@@ -28,7 +28,7 @@ from ..scheme import Scheme
 from ..state import Carry, State
 from ..timestep import Leapfrog, Multistep, RungeKutta
 from ..transport.halo import between, last, within
-from . import REMEDY
+from . import CONVENTION, REMEDY
 
 TARGET = "swmodel_step"
 FLUXES = ("energy", "enstrophy", "arakawa_lamb")
@@ -72,6 +72,8 @@ def register() -> None:
         from . import _step
     except ImportError as error:
         raise ImportError(f"the native step cannot be used ({error}); {REMEDY}, or choose the executor xla") from error
+    if getattr(_step, "convention", 1) != CONVENTION:
+        raise ImportError(f"the native step was compiled from another version of swmodel; {REMEDY}")
     jax.ffi.register_ffi_target(TARGET, _step.step, platform="cpu")
 
 

@@ -61,6 +61,7 @@ class Arguments {
 };
 
 constexpr Index CACHE = 1 << 19;  // bytes
+constexpr long CONVENTION = 2;    // as in __init__.py
 
 struct Options {
   std::int32_t flux, stepper, terms, width, levels, margin, past, groups_in, groups_out, tile, threads;
@@ -176,6 +177,7 @@ PyMODINIT_FUNC PyInit__step() {
   if (made == nullptr) return nullptr;
   PyObject* step = PyCapsule_New(reinterpret_cast<void*>(swmodel::Step), nullptr, nullptr);
   if (step == nullptr || PyModule_AddObject(made, "step", step) < 0) return nullptr;
+  if (PyModule_AddIntConstant(made, "convention", swmodel::CONVENTION) < 0) return nullptr;
   if (PyModule_AddStringConstant(made, "instructions", INSTRUCTIONS) < 0) return nullptr;
   if (PyModule_AddStringConstant(made, "compiler", __VERSION__) < 0) return nullptr;
   if (PyModule_AddStringConstant(made, "jaxlib", SWMODEL_JAXLIB) < 0) return nullptr;

@@ -60,12 +60,24 @@ def test_an_import_that_fails_names_the_remedy():
 
 
 @pytest.mark.skipif(importlib.util.find_spec("swmodel.kernels._step") is None, reason="the native step was not built")
+def test_a_step_compiled_from_another_version_is_not_called(monkeypatch):
+    from swmodel.kernels import _step, native
+
+    monkeypatch.setattr(environment, "has_gpu", lambda: False)
+    assert kernels.native_missing() == ""
+    monkeypatch.setattr(_step, "convention", kernels.CONVENTION - 1)
+    assert kernels.native_missing() == "it was compiled from another version of swmodel"
+    with pytest.raises(ImportError, match="from another version of swmodel; tools/build-native"):
+        native.register()
+
+
+@pytest.mark.skipif(importlib.util.find_spec("swmodel.kernels._step") is None, reason="the native step was not built")
 def test_the_doctor_shows_a_step_built_for_another_jax(monkeypatch):
     from swmodel.kernels import _step
 
     assert findings.native_step().advice == ""
     assert findings.numbers(_step.jaxlib)
-    other = types.SimpleNamespace(instructions="AVX2", compiler="13", jaxlib="0.1.2")
+    other = types.SimpleNamespace(instructions="AVX2", compiler="13", jaxlib="0.1.2", convention=kernels.CONVENTION)
     monkeypatch.setattr(kernels, "_step", other)
     finding = findings.native_step()
     assert "built for jaxlib 0.1.2" in finding.found
