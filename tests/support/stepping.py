@@ -52,7 +52,7 @@ def step_by_step(name, config, steps):
     model, carry = build(name, config)
     step = jax.jit(model.step)
     for _ in range(steps):
-        carry = step(carry, model.grid, model.params, model.dt)
+        carry = step(carry, *model.static, model.dt)
     return fields_of(carry)
 
 
