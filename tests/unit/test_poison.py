@@ -27,9 +27,10 @@ from swmodel.operators import Patch
 from swmodel.scheme import scheme_of
 from swmodel.state import Carry, State
 from swmodel.timestep import Multistep, method_of
+from swmodel.transport.one_device import OneDevice
 
-NY, NX = 18, 19  # of the ring
-BLOCK = Block(0, (3, 3), Span(7, 11, NY), Span(7, 12, NX))  # 4 by 5 cells, at least seven from the seam of the ring
+NY, NX = 20, 21  # of the ring
+BLOCK = Block(0, (3, 3), Span(7, 13, NY), Span(7, 14, NX))  # 6 by 7 cells, at least seven from the seam of the ring
 DT = 20.0  # s
 TERMS = {
     "grid__periodic_y": True,
@@ -64,8 +65,8 @@ def random_case(monkeypatch):
     install(NY, NX, land=0.0)
 
 
-class Window:
-    """The transport of BLOCK alone: its halos are strips of padded fields [fields, 4 + 2 halo, 5 + 2 halo]."""
+class Window(OneDevice):
+    """The transport of BLOCK alone: its halos are strips of padded fields [fields, 6 + 2 halo, 7 + 2 halo]."""
 
     def __init__(self, padded, halo):
         self.padded, self.halo, self.block = padded, halo, BLOCK
