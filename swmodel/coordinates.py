@@ -39,6 +39,13 @@ def origin(grid) -> tuple[float, float]:
     }[grid.origin]
 
 
+def edges(grid) -> tuple[float, float, float, float]:
+    """West, east, south and north edge of the domain, m."""
+    x0, y0 = origin(grid)
+    west, south = x0 - 0.5 * grid.dx, y0 - 0.5 * grid.dy
+    return west, west + grid.nx * grid.dx, south, south + grid.ny * grid.dy
+
+
 def points(grid, location: str, rows, columns) -> Points:
     """The points of `location` in the given row and column numbers (which may lie beyond the grid)."""
     x0, y0 = origin(grid)

@@ -23,6 +23,9 @@ from .gauss_newton import OUTCOMES, Event, Limits, Progress, minimise
 
 NAME, ANALYSIS, FIGURE = "assimilation.json", "analysis.nc", "assimilation.png"
 
+#: Cells; shorter lengths of correlation are another one on the grid.
+SHORTEST = 3
+
 log = logging.getLogger(__name__)
 
 
@@ -35,23 +38,16 @@ def compute(config, directory, options, report, command_line, watch):
         NumericalError: the cost could not be decreased at all; the results are written nevertheless.
         Stopped: a signal or the wall-clock limit; the iterations done are in the folder.
     """
-    directory, begin, sweeps = Path(directory), time.perf_counter(), []
-    watch(lambda: len(sweeps))
+    directory, begin = Path(directory), time.perf_counter()
     with Stop(config.run.walltime) as stop:
-        experiment = prepare(config, directory, options.get("memory"), command_line)
+        guard = Guard(stop, directory)
+        watch(lambda: guard.pieces)
+        experiment = prepare(config, directory, options.get("memory"), command_line, guard)
         transport = experiment.problem.transport
-
-        def tick():
-            sweeps.append(time.perf_counter())
-            if reason := stop.asked(transport):
-                raise Stopped(
-                    f"stopped by {reason} after {teller.iteration} outer iterations; continue with the same command "
-                    f"and `--output {directory} --resume`"
-                )
-
+        warn(config, transport)
         parts = experiment.problem, experiment.background, experiment.base, experiment.observations
-        function = CostFunction(*parts, experiment.operator, tick)
-        teller = Teller(function, config, directory, report)
+        function = CostFunction(*parts, experiment.operator)
+        teller = guard.teller = Teller(function, config, directory, report)
         start = Progress(function.start())
         if options.get("resume") and (before := checkpoint.load(directory, config, parts[3], transport)):
             start, teller.history = before
@@ -69,7 +65,7 @@ def compute(config, directory, options, report, command_line, watch):
             save=teller.save,
         )
         results = finish(experiment, function, result, teller.history, directory, command_line, options)
-    results |= {"wall_seconds": time.perf_counter() - begin, "sweeps": len(sweeps), "nproc": transport.size}
+    results |= {"wall_seconds": time.perf_counter() - begin, "sweeps": function.sweeps, "nproc": transport.size}
     results["peak_bytes_per_rank"] = int(transport.reduce(np.asarray(peak_memory(), np.int64), "max"))
     if transport.rank == 0:
         (directory / NAME).write_text(dumps(results))
@@ -80,6 +76,41 @@ def compute(config, directory, options, report, command_line, watch):
             raise NumericalError(f"{words}; the cost was not decreased at all")
         if transport.rank == 0:
             log.warning("%s; the results are those of the least cost found", words)
+
+
+def warn(config, transport) -> None:
+    """Say, once, what is allowed and hardly meant."""
+    length, cell = config.assimilation.length, max(config.grid.dx, config.grid.dy)
+    if transport.rank == 0 and 0 < length < SHORTEST * cell:
+        log.warning(
+            "assimilation.length: %g m is less than three cells; on the grid, errors are correlated over another length",
+            length,
+        )
+
+
+class Guard:
+    """Called between pieces of computation, on all processes together: counts them, and hears requests to stop.
+
+    Attributes:
+        pieces: number of them so far.
+        teller: knows the iterations, once there are some.
+    """
+
+    def __init__(self, stop: Stop, directory):
+        self.stop, self.directory, self.pieces, self.teller = stop, directory, 0, None
+
+    def __call__(self, transport):
+        """Take note of a piece.
+
+        Raises:
+            Stopped: the user asks to stop.
+        """
+        self.pieces += 1
+        if reason := self.stop.asked(transport):
+            done = f"after {self.teller.iteration} outer iterations" if self.teller else "before the first iteration"
+            raise Stopped(
+                f"stopped by {reason} {done}; continue with the same command and `--output {self.directory} --resume`"
+            )
 
 
 class Teller:

@@ -45,18 +45,33 @@ def load(directory, config, observations, transport) -> tuple[Progress, list] | 
         return None
     fields, text = read_blocks(path, transport.block)
     about = json.loads(text)
-    before, now = essence(about["configuration"]), essence(to_toml(config))
-    found = [
+    found = differences(about["configuration"], to_toml(config))
+    if about["observations"] != digest(observations):
+        found.append("the observations are others")
+    require_none(found, path)
+    w = {name: jnp.asarray(values) for name, values in fields.items()}
+    return Progress(w, about["iteration"], about["first_norm"]), about["history"]
+
+
+def require_none(differences: list[str], path) -> None:
+    """Make sure that a file is of this assimilation.
+
+    Raises:
+        UsageError: there are differences.
+    """
+    if differences:
+        what = f"{path} is of another assimilation, so that it cannot be gone on with:"
+        raise UsageError("\n".join([what, *differences]))
+
+
+def differences(before: str, now: str) -> list[str]:
+    """In what two configurations differ that decides about the iterations, one line for each key."""
+    before, now = essence(before), essence(now)
+    return [
         f"{key}: {before.get(key, 'not set')} before, {now.get(key, 'not set')} now"
         for key in dict.fromkeys([*now, *before])
         if before.get(key) != now.get(key)
     ]
-    if about["observations"] != digest(observations):
-        found.append("the observations are others")
-    if found:
-        raise UsageError("\n".join([f"{path} is of another assimilation, so that it cannot be gone on with:", *found]))
-    w = {name: jnp.asarray(values) for name, values in fields.items()}
-    return Progress(w, about["iteration"], about["first_norm"]), about["history"]
 
 
 def essence(text: str) -> dict:

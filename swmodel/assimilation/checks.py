@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from ..coordinates import origin
+from ..coordinates import edges
 from ..state import VARIABLES
 from .observation_file import START
 from .stencils import QUANTITIES, stencils
@@ -52,7 +52,7 @@ def time_faults(time: np.ndarray, rows: np.ndarray, config) -> Iterator[str]:
 
 def place_faults(x: np.ndarray, y: np.ndarray, used: np.ndarray, config) -> Iterator[str]:
     """Positions that are missing, outside the domain, or without a point of the model around them."""
-    rows, (west, east, south, north) = used.any(axis=1), domain(config.grid)
+    rows, (west, east, south, north) = used.any(axis=1), edges(config.grid)
 
     def place(i):
         return f"x = {x[i]:.10g} m, y = {y[i]:.10g} m"
@@ -78,10 +78,3 @@ def told(what: str, bad: np.ndarray, among: np.ndarray, show=None) -> Iterator[s
         first = int(np.argmax(bad))
         how = f": {show(first)}" if show else ""
         yield f"{what.format(f'{bad.sum()} of {among.sum()}')}; the first is observation {first} (from 0){how}"
-
-
-def domain(grid) -> tuple[float, float, float, float]:
-    """West, east, south and north edge of the domain, m."""
-    x0, y0 = origin(grid)
-    west, south = x0 - 0.5 * grid.dx, y0 - 0.5 * grid.dy
-    return west, west + grid.nx * grid.dx, south, south + grid.ny * grid.dy

@@ -24,11 +24,13 @@ class CostFunction:
         base: the first guess, name -> array: all controls of the problem.
         observations: with values and errors, the same on all processes.
         operator: `interpolation.Operator` of this process's block.
-        tick: called before each sweep through the window.
+
+    Attributes:
+        sweeps: gradients and Hessian products so far.
     """
 
-    def __init__(self, problem, background, base: dict, observations, operator, tick=lambda: None):
-        self.problem, self.background, self.base, self.tick = problem, background, base, tick
+    def __init__(self, problem, background, base: dict, observations, operator):
+        self.problem, self.background, self.base, self.sweeps = problem, background, base, 0
         self.observations = observations
         transport, dtype = problem.transport, problem.config.run.dtype
         self.dot, self.number = make_dot(transport), observations.size
@@ -63,13 +65,13 @@ class CostFunction:
 
     def cost_and_gradient(self, w: dict):
         """(Cost, gradient)."""
-        self.tick()
+        self.sweeps += 1
         misfit, x_bar = self.problem.value_and_gradient(self.at(w), self._misfit)
         return Cost(0.5 * self.dot(w, w), float(misfit), self.number), add(w, self.back(x_bar))
 
     def hessian(self, w: dict, dw: dict) -> dict:
         """The product of the Gauss-Newton Hessian at w with dw: symmetric and positive definite."""
-        self.tick()
+        self.sweeps += 1
         x = self.at(w)
         _, d_series = self.problem.tangent(x, self._apply(self.background, self.base, dw))
         x_bar = self.problem.adjoint(x, self._weigh(d_series, self._seed))

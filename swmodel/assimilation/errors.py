@@ -8,10 +8,9 @@ import jax
 import numpy as np
 
 from .. import fields
-from ..coordinates import origin
+from ..coordinates import edges, origin
 from ..gradients import Problem
 from . import twin
-from .checks import domain
 from .experiment import depth_of
 
 #: Places count as unobserved further than so many cells from every observation: comparing the model with one takes the
@@ -24,7 +23,7 @@ def distance_to(observations, config, block) -> np.ndarray:
     from scipy.spatial import cKDTree
 
     grid, (x0, y0) = config.grid, origin(config.grid)
-    west, east, south, north = domain(grid)
+    west, east, south, north = edges(grid)
     size = np.array([east - west, north - south])
     rings = np.where([grid.periodic_x, grid.periodic_y], size, 0.0)
     x = x0 - west + grid.dx * np.arange(block.x.start, block.x.stop)

@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import jax.numpy as jnp
 import numpy as np
 
-from ..errors import UsageError
+from ..config import to_toml
 from ..gradients import Problem
+from ..gradients.pieces import length_of
 from ..grid import as_patches, build_grid
 from ..scheme import scheme_of
 from ..state import State
 from . import twin
 from .background import Background
 from .block_file import read_blocks, write_blocks
+from .checkpoint import differences, require_none
 from .interpolation import operator
 from .network import is_twin, network
 from .observations import read, write
@@ -46,28 +49,37 @@ class Experiment(NamedTuple):
     true_config: Any = None
 
 
-def prepare(config, directory, memory: int | None, command_line: str = "") -> Experiment:
+def prepare(
+    config, directory, memory: int | None, command_line: str = "", tick: Callable = lambda transport: None
+) -> Experiment:
     """The experiment of a configuration; called by all processes together.
 
     In a twin experiment the states at the start of the window are taken from the folder, or made and written to it; so
     are the observations, unless the configuration names a file.
 
+    Args:
+        memory: bytes that this process may hold.
+        tick: tick(transport) is called between pieces of computation, here and in the sweeps of the problem; see
+            `gradients.pieces`. May raise.
+
     Raises:
+        UsageError: the states in the folder are of another configuration.
         ConfigError: observations that the run cannot be compared with.
         FilesError: a file in the folder cannot be read or written.
     """
     options, directory, testing = config.assimilation, Path(directory), is_twin(config)
     names = tuple(dict.fromkeys([*(("eta", "u", "v") if testing else ()), *options.controls]))
-    problem, look = problem_of(twin.believed(config) if testing else config, names, options.every_steps, memory)
+    believed = twin.believed(config) if testing else config
+    problem, look = problem_of(believed, names, options.every_steps, tick, memory)
     base, truth = problem.first_guess(), None
     if testing:
-        states = twin_states(config, problem, directory)
+        states = twin_states(config, problem, directory, tick)
         base |= controls_of(states.guess, problem)
         truth = Problem(config, names, look).first_guess() | controls_of(states.truth, problem)
     if options.observations:
         observations = read(options.observations, problem.config)
     else:
-        observations = twin_observations(config, names, truth, directory, command_line)
+        observations = twin_observations(config, names, truth, directory, command_line, tick)
     look.operator = operator(observations, problem.config, problem.block, options.every_steps)
     grid = build_grid(problem.config, problem.block, np.dtype(config.run.dtype), scheme_of(problem.config).width + 1)
     background = Background(problem.config, problem.transport, grid, errors_of(config), options.balanced)
@@ -83,10 +95,12 @@ class Look:
         return self.operator.observe(view, k)
 
 
-def problem_of(config, names, every: int, memory: int | None = None) -> tuple[Problem, Look]:
-    """A Problem, and its observer, still without operator."""
+def problem_of(config, names, every: int, tick, memory: int | None = None) -> tuple[Problem, Look]:
+    """A Problem with sweeps in pieces, and its observer, still without operator."""
     look = Look()
-    return Problem(config, names, look, every, memory), look
+    problem = Problem(config, names, look, every, memory)
+    problem.in_pieces(length_of(problem.config), lambda *piece: tick(problem.transport))
+    return problem, look
 
 
 def controls_of(state: State, problem: Problem) -> dict:
@@ -99,25 +113,28 @@ def depth_of(problem: Problem):
     return as_patches(problem.domain.grid, problem.domain.scheme.width).depth.on(problem.block.shape)
 
 
-def twin_states(config, problem: Problem, directory: Path) -> twin.Twin:
-    """The states of truth and first guess at the start of the window, from the folder if they are there."""
+def twin_states(config, problem: Problem, directory: Path, tick) -> twin.Twin:
+    """The states of truth and first guess at the start of the window, from the folder if they are there.
+
+    Raises:
+        UsageError: those in the folder are of another configuration.
+    """
     path, transport = directory / STATE_FILE, problem.transport
     if transport.broadcast(path.exists()):
-        fields, _ = read_blocks(path, problem.block)
+        fields, before = read_blocks(path, problem.block)
+        require_none(differences(before, to_toml(config)), path)
         return twin.Twin(*(State(*(fields[f"{who} {name}"] for name in State._fields)) for who in twin.Twin._fields))
-    states = twin.spin_up(config)
+    states = twin.spin_up(config, lambda: tick(transport))
     fields = {f"{who} {name}": x for who, s in states._asdict().items() for name, x in s._asdict().items()}
-    write_blocks(path, fields, "", problem.config, transport)
+    write_blocks(path, fields, to_toml(config), problem.config, transport)
     return states
 
 
-def twin_observations(config, names, truth: dict, directory: Path, command_line: str):
+def twin_observations(config, names, truth: dict, directory: Path, command_line: str, tick):
     """What is seen of the truth, with errors; written to the folder and read from there, so all know the same."""
     path = directory / OBSERVATION_FILE
     seen = network(config)
-    if not seen.size:
-        raise UsageError("no observation in the window: no track crosses it, and there are no moorings")
-    problem, look = problem_of(config, names, config.assimilation.every_steps)
+    problem, look = problem_of(config, names, config.assimilation.every_steps, tick)
     if not problem.transport.broadcast(path.exists()):
         look.operator = operator(seen, problem.config, problem.block, problem.every)
         total = problem.transport.reduce(np.asarray(problem.series(truth)), "sum")

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ..config import ConfigError
-from .network import is_twin
+from ..gradients.differentiable import require_derivatives
+from .network import is_twin, network
 from .observations import read
 
 #: The key with the standard deviation of each control's errors, and its unit.
@@ -43,9 +44,11 @@ def check(config) -> None:
         config: resolved.
 
     Raises:
+        UsageError: the executor has no derivatives.
         ConfigError: with everything that is wrong at once.
         InputError: the file of the mask cannot be read.
     """
+    require_derivatives(config)
     found = list(problems(config))
     if config.assimilation.observations:
         try:
@@ -77,8 +80,15 @@ def problems(config) -> Iterator[str]:
         yield "assimilation.balanced: needs eta, u and v among assimilation.controls"
     if config.run.steps == 0:
         yield "run.days: the window of an assimilation has at least one step"
+    elif config.run.steps % options.every_steps:
+        yield (
+            f"assimilation.every_steps: {options.every_steps} does not divide the {config.run.steps} steps of the run, "
+            "so that observations at its end would be compared with an earlier state"
+        )
     if not options.observations and not is_twin(config):
         yield (
             "assimilation.observations: there is no observation file, and the case is no twin experiment, which would "
             "make its own; docs/assimilation.md says what a file holds"
         )
+    if not options.observations and is_twin(config) and not network(config).size:
+        yield "case: no observation in the window: no track of the altimeter crosses it, and there are no moorings"

@@ -7,8 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..coordinates import origin
-from .checks import domain
+from ..coordinates import edges, origin
 from .known import by_quantity, in_output
 from .observations import Observations
 from .stencils import QUANTITIES, neighbourhoods, stencils
@@ -36,7 +35,7 @@ def tracks(config, altimeter: Altimeter, seed: int = 0) -> Observations:
         Observations over water within the run, in the order of time; the platforms are "ascending-1", ...
     """
     rng, end = np.random.default_rng(seed), config.run.steps * config.time.dt
-    lean, (west, east, south, north) = math.radians(altimeter.angle), domain(config.grid)
+    lean, (west, east, south, north) = math.radians(altimeter.angle), edges(config.grid)
     lines = ground_tracks(config.grid, altimeter.separation, lean, rng.random(2))
     order, phase = rng.permutation(len(lines)), rng.random()
     along = np.arange(0.5, (north - south) / (altimeter.spacing * math.cos(lean))) * altimeter.spacing
@@ -61,7 +60,7 @@ def tracks(config, altimeter: Altimeter, seed: int = 0) -> Observations:
 
 def ground_tracks(grid, separation: float, lean: float, shifts) -> list[tuple[str, float, int]]:
     """(name, x where it enters the domain, +1 northward or -1 southward) of all tracks that cross the domain."""
-    west, east, south, north = domain(grid)
+    west, east, south, north = edges(grid)
     length, reach = east - west, (north - south) * math.tan(lean)
     if grid.periodic_x:
         count = max(1, round(length / separation))
@@ -88,7 +87,7 @@ def moorings(config, nx: int, ny: int, every: float, errors: dict[str, float]) -
     Returns:
         Observations in the order of time, mooring and quantity; the platforms are "mooring-1", ...
     """
-    west, east, south, north = domain(config.grid)
+    west, east, south, north = edges(config.grid)
     y, x = np.meshgrid(
         south + (np.arange(ny) + 0.5) * (north - south) / ny,
         west + (np.arange(nx) + 0.5) * (east - west) / nx,

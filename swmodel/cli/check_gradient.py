@@ -33,6 +33,12 @@ def check_gradient(source, settings, output, force, quiet, memory, file, **optio
     options["dtype"] = options["dtype"] or "float64"
     if not (options["steps"] or options["days"]):
         options["steps"] = str(STEPS)
-    task = {"memory": memory, "json": str(file.absolute()) if file else None}
+
+    def task(config):
+        from ..gradients.differentiable import require_derivatives
+
+        require_derivatives(config)
+        return {"memory": memory, "json": str(file.absolute()) if file else None}
+
     replace = force or output is None  # the last check in the folder of its own
-    begin(source, overrides_of(settings, options), output, replace, quiet, "check-gradient", lambda config: task)
+    begin(source, overrides_of(settings, options), output, replace, quiet, "check-gradient", task)

@@ -60,7 +60,7 @@ def compute(config, directory, options, report, command_line, watch):
     """
     done = []
     watch(lambda: len(done))
-    with Stop() as stop:
+    with Stop(config.run.walltime) as stop:
         problem = Problem(config, controls_of(config), lambda view, k: view.state, memory=options.get("memory"))
         checks = Checks(problem)
 

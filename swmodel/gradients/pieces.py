@@ -5,8 +5,10 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator
 
+import jax
 import jax.numpy as jnp
 
+from .memory import nbytes
 from .sweeps import Sweeps
 
 #: Steps of a piece times cells of a process: about half a second of a backward sweep on one core; and most steps.
@@ -22,7 +24,7 @@ def length_of(config) -> int:
 class Pieces:
     """Sweeps whose longer parts are made in pieces of at most `length` steps; in all else the Sweeps themselves.
 
-    What is recorded for the way back is a list of stacks, one for each piece, so that it takes no more memory.
+    What is recorded for the way back is a list of stacks, one for each piece.
 
     Args:
         sweeps: Sweeps.
@@ -39,42 +41,53 @@ class Pieces:
 
     def prepare(self, x, fixed, length: int) -> int:
         """See `Sweeps.prepare`."""
-        return self.sweeps.prepare(x, fixed, min(length, self.length))
+        pieces, piece = self._equal(length)
+        carry, _ = jax.eval_shape(self.sweeps.start, x, fixed)
+        return self.sweeps.prepare(x, fixed, piece) + (pieces * piece - length) * nbytes(carry)
 
     def forward(self, carry, active, series, first, last, fixed):
         """See `Sweeps._forward`."""
-        for span in self._spans(first, last):
+        for span in self._spans(first, last, self.length):
             begin = time.perf_counter()
             carry, series = self.sweeps.forward(carry, active, series, *span, fixed)
-            self.between("forward", int(span[1]), carry, begin)
+            self._tell("forward", span[1], carry, begin)
         return carry, series
 
     def advance(self, carry, active, first, last, fixed):
         """See `Sweeps._advance`."""
-        for span in self._spans(first, last):
+        for span in self._spans(first, last, self.length):
             begin = time.perf_counter()
             carry = self.sweeps.advance(carry, active, *span, fixed)
-            self.between("again", int(span[1]), carry, begin)
+            self._tell("again", span[1], carry, begin)
         return carry
 
     def record(self, carry, active, series, first, last, fresh, fixed, length: int):
-        """See `Sweeps._record`; the stacks in a list."""
-        stacks, length = [], min(length, self.length)
-        for span in self._spans(first, last):
+        """See `Sweeps._record`; the stacks in a list, each with its span."""
+        stacks, piece = [], self._equal(length)[1]
+        for span in self._spans(first, last, piece):
             begin = time.perf_counter()
-            stack, carry, series = self.sweeps.record(carry, active, series, *span, fresh, fixed, length)
-            stacks.append(stack)
-            self.between("forward" if fresh else "again", int(span[1]), carry, begin)
+            stack, carry, series = self.sweeps.record(carry, active, series, *span, fresh, fixed, piece)
+            stacks.append((stack, span))
+            self._tell("forward" if fresh else "again", span[1], carry, begin)
         return stacks, carry, series
 
     def pull(self, stacks, active, cotangents, series_bar, first, last, fixed):
         """See `Sweeps._pull`."""
-        for span in reversed(list(self._spans(first, last))):
+        while stacks:
+            stack, span = stacks.pop()
             begin = time.perf_counter()
-            cotangents = self.sweeps.pull(stacks.pop(), active, cotangents, series_bar, *span, fixed)
-            self.between("backward", int(span[0]), cotangents, begin)
+            cotangents = self.sweeps.pull(stack, active, cotangents, series_bar, *span, fixed)
+            self._tell("backward", span[0], cotangents, begin)
         return cotangents
 
-    def _spans(self, first, last) -> Iterator[tuple]:
-        for start in range(int(first), int(last), self.length):
-            yield jnp.int32(start), jnp.int32(min(start + self.length, int(last)))
+    def _tell(self, kind: str, step, computed, begin: float):
+        self.between(kind, int(step), jax.block_until_ready(computed), begin)
+
+    def _equal(self, length: int) -> tuple[int, int]:
+        """Into how many pieces a recorded segment is cut, and their steps: equal, so that hardly any room is left."""
+        pieces = -(-length // self.length)
+        return pieces, -(-length // pieces)
+
+    def _spans(self, first, last, length: int) -> Iterator[tuple]:
+        for start in range(int(first), int(last), length):
+            yield jnp.int32(start), jnp.int32(min(start + length, int(last)))

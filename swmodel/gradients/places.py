@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from .. import fields
-from ..coordinates import origin
+from ..coordinates import edges, origin
 from ..errors import UsageError
 
 
@@ -40,11 +40,10 @@ class Section(NamedTuple):
     lengths: np.ndarray
 
 
-def extent(grid, axis: str) -> tuple[float, float]:
+def ends(grid, axis: str) -> tuple[float, float]:
     """Where the domain begins and ends on an axis, m."""
-    x0, y0 = origin(grid)
-    first, spacing, cells = (x0, grid.dx, grid.nx) if axis == "x" else (y0, grid.dy, grid.ny)
-    return first - spacing / 2, first + (cells - 0.5) * spacing
+    west, east, south, north = edges(grid)
+    return (west, east) if axis == "x" else (south, north)
 
 
 def require_inside(grid, what: str, **positions: float) -> None:
@@ -54,7 +53,7 @@ def require_inside(grid, what: str, **positions: float) -> None:
         UsageError: they do not.
     """
     for axis, position in positions.items():
-        first, last = extent(grid, axis)
+        first, last = ends(grid, axis)
         if not first <= position <= last:
             raise UsageError(f"{what}: {axis} = {position:g} m is outside the domain, {first:g} to {last:g} m")
 
@@ -96,22 +95,22 @@ def section(config, axis: str, at: float, start: float | None = None, end: float
     """
     grid, other = config.grid, "y" if axis == "x" else "x"
     what = f"the section {axis} = {at:g} m"
-    edges = extent(grid, other)
-    start, end = edges[0] if start is None else start, edges[1] if end is None else end
+    coasts = ends(grid, other)
+    start, end = coasts[0] if start is None else start, coasts[1] if end is None else end
     require_inside(grid, what, **{axis: at})
     for position in (start, end):
         require_inside(grid, what, **{other: position})
     if not start < end:
         raise UsageError(f"{what}: from={start:g} is not below to={end:g}")
     spacing, cells, ring = (grid.dx, grid.nx, grid.periodic_x) if axis == "x" else (grid.dy, grid.ny, grid.periodic_y)
-    face = round((at - extent(grid, axis)[0]) / spacing) - 1
+    face = round((at - ends(grid, axis)[0]) / spacing) - 1
     count, width = (grid.ny, grid.dy) if axis == "x" else (grid.nx, grid.dx)
-    bounds = edges[0] + width * np.arange(count + 1)
+    bounds = coasts[0] + width * np.arange(count + 1)
     lengths = np.clip(np.minimum(bounds[1:], end) - np.maximum(bounds[:-1], start), 0, None)
     if not (lengths * open_faces(config, axis, face, count)).any():
         raise UsageError(f"{what} from {start:g} to {end:g} m: no water flows through it, all of it is land or wall")
     number = face % cells if ring else face
-    return Section(axis, extent(grid, axis)[0] + (face + 1) * spacing, number, start, end, lengths)
+    return Section(axis, ends(grid, axis)[0] + (face + 1) * spacing, number, start, end, lengths)
 
 
 def open_faces(config, axis: str, face: int, count: int) -> np.ndarray:

@@ -8,12 +8,15 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from ..config import load
 from ..domain import domain
 from ..errors import UsageError
 from ..grid import build_state
 from ..timestep import method_of
 from .controls import CONTROLS, first_guess, scheme_for
+from .differentiable import require_derivatives
 from .memory import fit
+from .pieces import Pieces
 from .reverse import pull_back, series_of
 from .sweeps import Sweeps
 from .trajectory import Fixed, tangent, trajectory_of
@@ -40,7 +43,7 @@ class Problem:
         steps, every, samples: number of steps, steps between samples, number of samples.
 
     Raises:
-        UsageError: no such control, or the transport is sharded.
+        UsageError: no such control, the transport is sharded, or the executor has no derivatives.
         ConfigError: the configuration contradicts itself.
     """
 
@@ -48,6 +51,7 @@ class Problem:
         unknown = [name for name in controls if name not in CONTROLS]
         if unknown:
             raise UsageError(f"no control {', '.join(unknown)}; there are {', '.join(CONTROLS)}")
+        require_derivatives(load(config) if isinstance(config, str) else config)
         self.names, self.memory = tuple(controls), memory
         self.domain = domain(config, scheme_for(controls))
         self.config, self.transport = self.domain.config, self.domain.transport
@@ -71,6 +75,10 @@ class Problem:
         self._respond = jax.jit(self._value_and_cotangents, static_argnums=0)
         self._respond_tangent = jax.jit(self._slope_and_cotangents, static_argnums=0)
         self._plans = {}
+
+    def in_pieces(self, length: int, between: Callable) -> None:
+        """Have everything computed in pieces; to be called before the first derivative. See `pieces.Pieces`."""
+        self._sweeps, self._tangent = (Pieces(sweeps, length, between) for sweeps in (self._sweeps, self._tangent))
 
     def first_guess(self) -> dict:
         """The controls as the configuration has them, by name."""

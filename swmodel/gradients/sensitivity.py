@@ -15,6 +15,7 @@ from ..errors import NumericalError, UsageError
 from ..run_folder import write_config
 from ..status import read_status, write_status
 from ..stop import Stop
+from .differentiable import require_derivatives
 from .quantities import Quantity, parse
 from .sensitivity_file import FIELDS, NUMBERS, derivative_of, write
 
@@ -31,8 +32,7 @@ def check(config, of: str, to) -> None:
     if unknown:
         known = f"fields are {', '.join(FIELDS)}; numbers are {', '.join(NUMBERS)}"
         raise UsageError(f"--to {unknown[0]}: no such field; {suggest(unknown[0], FIELDS + NUMBERS)}\n{known}")
-    if config.run.executor == "reference":
-        raise UsageError("--executor reference: it has no derivatives; take native or xla")
+    require_derivatives(config)
     parse(of, config)
 
 
@@ -47,7 +47,7 @@ def compute(config, directory, options, report, command_line, watch) -> None:
         NumericalError: the run blew up.
         FilesError: a file could not be written.
     """
-    from .pieces import Pieces, length_of
+    from .pieces import length_of
     from .problem import Problem
     from .watcher import Watcher
 
@@ -58,7 +58,7 @@ def compute(config, directory, options, report, command_line, watch) -> None:
     with Stop(config.run.walltime) as stop:
         watcher = Watcher(problem, stop, report)
         watch(lambda: watcher.pieces)
-        problem._sweeps = Pieces(problem._sweeps, length_of(problem.config), watcher)
+        problem.in_pieces(length_of(problem.config), watcher)
         with watcher.compilations():
             value, gradient = problem.value_and_gradient(problem.first_guess(), value_of(options["mean"], transport))
             value = float(value)

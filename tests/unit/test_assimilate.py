@@ -139,11 +139,31 @@ def test_perfect_observations_everywhere_give_the_truth(experiment, tmp_path):
         ({"controls": ("eta",)}, "assimilation.balanced: needs eta, u and v among assimilation.controls"),
         ({"controls": ()}, "assimilation.controls: name at least one of eta, u, v, depth"),
         ({"observations": "/none.nc"}, "/none.nc"),
+        ({"every_steps": 7}, "assimilation.every_steps: 7 does not divide the 30 steps of the run"),
     ],
 )
 def test_what_is_missing_is_said(changes, message):
     with pytest.raises(ConfigError, match="(?s)" + message.replace("(", r"\(")):
         settings.check(small(**{f"assimilation.{key}": value for key, value in changes.items()}))
+
+
+def test_a_network_that_sees_nothing_is_refused():
+    nothing = {"case.moorings": 0, "case.repeat": 1e6}
+    with pytest.raises(ConfigError, match="case: no observation in the window"):
+        settings.check(resolve(small(**nothing)))
+
+
+@pytest.mark.parametrize("executor", ["reference"])
+def test_an_executor_without_derivatives_is_refused(executor):
+    with pytest.raises(UsageError, match="executor reference: it has no derivatives"):
+        settings.check(small(**{"run.executor": executor}))
+
+
+def test_another_twin_experiment_is_not_gone_on_with(experiment, tmp_path):
+    folder = tmp_path / "twin"
+    prepare(small(), folder.mkdir() or folder, None)
+    with pytest.raises(UsageError, match=r"twin.h5 is of another assimilation[^$]*case.lead: 30.0 before, 1.0 now"):
+        prepare(small(**{"case.lead": 1.0}), folder, None)
 
 
 def test_without_observations_there_is_nothing_to_assimilate():

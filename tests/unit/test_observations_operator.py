@@ -10,7 +10,7 @@ import pytest
 from support.random_case import configuration, put
 
 from swmodel import cases
-from swmodel.assimilation.checks import domain
+from swmodel.coordinates import edges
 from swmodel.assimilation.interpolation import operator
 from swmodel.assimilation.observations import Observations
 from swmodel.assimilation.stencils import QUANTITIES, stencils
@@ -44,7 +44,7 @@ def data(quantity, x, y, time=0.0):
 
 def scattered(config, n, margin=0.0, seed=0):
     """n data of random quantities, times and places, `margin` cells from the edges of the domain."""
-    rng, (west, east, south, north) = np.random.default_rng(seed), domain(config.grid)
+    rng, (west, east, south, north) = np.random.default_rng(seed), edges(config.grid)
     x = rng.uniform(west + margin * config.grid.dx, east - margin * config.grid.dx, n)
     y = rng.uniform(south + margin * config.grid.dy, north - margin * config.grid.dy, n)
     return data(rng.integers(0, 3, n), x, y, rng.uniform(0, STEPS * DT, n))

@@ -8,7 +8,7 @@ from support.random_case import configuration, put
 
 import swmodel
 from swmodel import cases
-from swmodel.assimilation.checks import domain
+from swmodel.coordinates import edges
 from swmodel.assimilation.interpolation import operator
 from swmodel.assimilation.observations import Observations, read, write
 from swmodel.assimilation.stencils import QUANTITIES, stencils
@@ -54,7 +54,7 @@ def test_tracks_are_over_water_within_the_run_and_pass_the_checks_of_the_file(tm
 @pytest.mark.parametrize(("kind", "sign"), [("ascending", 1), ("descending", -1)])
 def test_tracks_are_straight_inclined_and_sampled_at_the_spacing_and_speed(ring, kind, sign):
     config = make(ring, mask=np.ones((NY, NX)))
-    found, (west, east, _, _) = tracks(config, ALTIMETER), domain(config.grid)
+    found, (west, east, _, _) = tracks(config, ALTIMETER), edges(config.grid)
     first = found.where(found.time < ALTIMETER.repeat)
     names = {name for name in first.platform if name.startswith(kind)}
     assert names

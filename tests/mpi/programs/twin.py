@@ -1,22 +1,9 @@
-"""A small twin experiment: twin.py FOLDER writes truth.nc, and prints what is observed and the sums of the states."""
+"""A small twin experiment made ready in a folder: twin.py FOLDER writes twin.h5 and twin_observations.nc."""
 
-import json
 import sys
-from pathlib import Path
 
-import numpy as np
-from support.small_twin import Row, small
+from support.small_twin import small
 
-from swmodel import Simulation
-from swmodel.assimilation import twin
+from swmodel.assimilation.experiment import prepare
 
-config = small(**{"run.reproducible": True})
-states = twin.spin_up(config)
-simulation = Simulation(config)
-operator = Row(simulation.block, config.grid.nx)
-twin.start(simulation, states.truth)
-steps = twin.window_and_forecast(simulation.config)
-values = twin.observed(simulation, operator, steps, Path(sys.argv[1]) / "truth.nc")
-twin.follow(twin.start(simulation, states.guess), steps, Path(sys.argv[1]) / "background.nc")
-if simulation.transport.rank == 0:
-    print(json.dumps(np.asarray(values, np.float64).tolist()))
+prepare(small(**{"run.reproducible": True}), sys.argv[1], None)
