@@ -83,7 +83,7 @@ def warn(config, transport) -> None:
     length, cell = config.assimilation.length, max(config.grid.dx, config.grid.dy)
     if transport.rank == 0 and 0 < length < SHORTEST * cell:
         log.warning(
-            "assimilation.length: %g m is less than three cells; on the grid, errors are correlated over another length",
+            "assimilation.length: %g m is less than three cells, and not the one that errors have on the grid",
             length,
         )
 

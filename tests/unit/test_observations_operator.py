@@ -10,11 +10,10 @@ import pytest
 from support.random_case import configuration, put
 
 from swmodel import cases
-from swmodel.coordinates import edges
 from swmodel.assimilation.interpolation import operator
 from swmodel.assimilation.observations import Observations
 from swmodel.assimilation.stencils import QUANTITIES, stencils
-from swmodel.coordinates import points
+from swmodel.coordinates import edges, points
 from swmodel.decomposition import block, blocks
 from swmodel.state import VARIABLES, State
 
