@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ..config import ConfigError
+from ..errors import UsageError
 from ..gradients.differentiable import require_derivatives
 from .network import is_twin, network
 from .observations import read
@@ -44,11 +45,13 @@ def check(config) -> None:
         config: resolved.
 
     Raises:
-        UsageError: the executor has no derivatives.
+        UsageError: the executor has no derivatives, or the transport is sharded.
         ConfigError: with everything that is wrong at once.
         InputError: the file of the mask cannot be read.
     """
     require_derivatives(config)
+    if config.run.transport == "sharded":
+        raise UsageError("an assimilation runs on one process or on MPI: take run.nproc in place of run.devices")
     found = list(problems(config))
     if config.assimilation.observations:
         try:

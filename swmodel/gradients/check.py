@@ -41,10 +41,10 @@ RELATIVE = 1e-3
 SMALL = {"eta": 1e-3, "u": 1e-3, "v": 1e-3, "depth": 1.0, "wind_x": 1e-2, "wind_y": 1e-2, "linear_drag": 1e-6}
 
 
-def loss_of(weights: State, transport):
-    """J of the last state, a function of the series."""
+def loss_of(transport):
+    """J of the last state, a function of the series and of the weights."""
 
-    def loss(series):
+    def loss(series, weights: State):
         return transport.sum(sum(jnp.sum(w * x[-1] ** 2) for w, x in zip(weights, series, strict=True)))
 
     return loss
@@ -119,17 +119,17 @@ class Checks:
 
     def __init__(self, problem: Problem):
         self.problem, self.x = problem, problem.first_guess()
-        self.loss = loss_of(self.random_state("weights"), problem.transport)
-        value, self.gradient = problem.value_and_gradient(self.x, self.loss)
+        self.loss = loss_of(problem.transport), self.random_state("weights")
+        value, self.gradient = problem.value_and_gradient(self.x, *self.loss)
         self.value, self.d, self.e = float(value), self.direction("d"), self.direction("e")
         self.slope = problem.dot(self.gradient, self.d)
 
     def noise(self, name, shape=None):
-        """Standard normal numbers on this process's block, or one number."""
+        """Standard normal numbers on this process's cells, or one number."""
         dtype = self.problem.config.run.dtype
         if shape == ():
             return jnp.asarray(white_number(0, name, 0), dtype)
-        return jnp.asarray(white_noise(0, name, 0, self.problem.block), dtype)
+        return self.problem.transport.put(white_noise(0, name, 0, self.problem.block).astype(dtype))
 
     def random_state(self, name) -> State:
         """A State of random numbers."""
@@ -148,10 +148,10 @@ class Checks:
 
     def taylor_slope(self) -> float:
         """The slope of the Taylor remainder between the two shortest steps at which it is far above round-off."""
-        loss, remainders = jax.jit(self.loss), []
+        remainders = []
         for s in STEPS:
             moved = jax.tree.map(lambda x, d, s=s: x + jnp.asarray(s, x.dtype) * d, self.x, self.d)
-            remainders.append(abs(float(loss(self.problem.series(moved))) - self.value - s * self.slope))
+            remainders.append(abs(float(self.problem.value(moved, *self.loss)) - self.value - s * self.slope))
         floor = 1e4 * np.finfo(self.problem.config.run.dtype).eps * abs(self.value)
         usable = max(2, sum(1 for remainder in remainders if remainder > floor))
         last, before = remainders[usable - 1], remainders[usable - 2]
@@ -168,8 +168,8 @@ class Checks:
 
     def hessian_symmetry(self) -> float:
         """The relative difference of <e, J'' d> and <d, J'' e>."""
-        forth = self.problem.dot(self.e, self.problem.hessian_vector(self.x, self.d, self.loss))
-        back = self.problem.dot(self.d, self.problem.hessian_vector(self.x, self.e, self.loss))
+        forth = self.problem.dot(self.e, self.problem.hessian_vector(self.x, self.d, *self.loss))
+        back = self.problem.dot(self.d, self.problem.hessian_vector(self.x, self.e, *self.loss))
         return abs(forth - back) / abs(forth)
 
     def adjoint_over_forward(self) -> float:
@@ -179,7 +179,7 @@ class Checks:
         forward = Problem(problem.config.model_copy(update={"run": run}), problem.names, lambda view, k: view.state)
         both = (
             lambda: forward.series(self.x),
-            lambda: problem.value_and_gradient(self.x, self.loss),
+            lambda: problem.value_and_gradient(self.x, *self.loss),
         )
         jax.block_until_ready(both[0]())
         times = [[seconds(function) for function in both] for _ in range(3)]

@@ -15,7 +15,7 @@ from ..dynamics import Params
 from ..grid import Grid
 from ..scheme import Scheme, scheme_of
 from ..state import VARIABLES, State
-from ..transport.halo import surround_far
+from ..transport.halo import surround_far, within
 
 
 class Control(NamedTuple):
@@ -65,8 +65,8 @@ def first_guess(domain: Domain, names) -> dict:
 
     def value(name):
         if not CONTROLS[name].location:
-            return jnp.asarray(getattr(config.physics, name), dtype)
-        return jnp.array(np.broadcast_to(fields.evaluate(config, name, rows, columns), block.shape).astype(dtype))
+            return np.asarray(getattr(config.physics, name), dtype)
+        return np.broadcast_to(fields.evaluate(config, name, rows, columns), block.shape).astype(dtype)
 
     return {name: value(name) for name in names}
 
@@ -84,7 +84,7 @@ def place(controls: dict, state: State, grid: Grid, params: Params, width: int, 
     Returns:
         State [ny, nx]; {name: field [ny + 2 width + 2, nx + 2 width + 2] or [1, 1]} of Grid and Params.
     """
-    margin, shape = width + 1, state.h.shape
+    margin, shape, extent = width + 1, state.h.shape, transport.extent()
     inner = slice(margin, -margin)
 
     def block(field):
@@ -94,13 +94,14 @@ def place(controls: dict, state: State, grid: Grid, params: Params, width: int, 
     active = {}
     for name in [name for name in controls if name not in ("eta", "u", "v")]:
         value = controls[name]
-        active[name] = jnp.reshape(value, (1, 1)) if value.ndim == 0 else surround_far(value, margin, transport.shift)
+        number = value.ndim == 0
+        active[name] = jnp.reshape(value, (1, 1)) if number else surround_far(value, margin, transport.shift, extent)
     h, u, v = state
     if "eta" in controls or "depth" in controls:
         eta = controls.get("eta", h - block(grid.depth))
         h = block(active.get("depth", grid.depth)) + block(grid.wet) * eta
     u, v = controls.get("u", u), controls.get("v", v)
-    return State(h, block(grid.open_u) * u, block(grid.open_v) * v), active
+    return State(*(within(x, extent) for x in (h, block(grid.open_u) * u, block(grid.open_v) * v))), active
 
 
 def replace(grid: Grid, params: Params, active: dict) -> tuple[Grid, Params]:

@@ -29,7 +29,8 @@ def fit(sweeps: Sweeps, x, fixed, memory: int | None, transport) -> Plan:
         UsageError: the least that a backward sweep needs does not fit.
     """
     carry, active = jax.eval_shape(sweeps.start, x, fixed)
-    size = nbytes(carry)
+    processes = transport.size if transport.name == "sharded" else 1  # whose arrays these are
+    size, fields = nbytes(carry) // processes, nbytes(active) // processes
     if memory is not None:
         give_back_memory()
     else:
@@ -38,7 +39,7 @@ def fit(sweeps: Sweeps, x, fixed, memory: int | None, transport) -> Plan:
 
     def room(workspace: int) -> int:
         """Carries that all processes have room for."""
-        free = memory - resident_memory() - workspace - 3 * nbytes(active) - IN_FLIGHT * size
+        free = memory - resident_memory() - workspace - 3 * fields - IN_FLIGHT * size
         return int(transport.reduce(np.asarray(free // size), "min"))
 
     length = plan(sweeps.steps, max(2, room(COMPILING + WORKSPACE * size))).length

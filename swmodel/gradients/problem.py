@@ -26,14 +26,15 @@ class Problem:
     """The map from controls x to what is observed on the run that they define, with exact derivatives.
 
     Under mpiexec all processes make the same Problem and call its methods together. A field among the controls is this
-    process's block [ny, nx]; a number is the same on all. Inner products of controls are sums over all blocks, numbers
-    counted once. The steps forward are the executor's; derivatives are those of the step in JAX.
+    process's block [ny, nx], on the sharded transport as `transport.put` makes it and `transport.get` takes it; a
+    number is the same on all. Inner products of controls are sums over all blocks, numbers counted once. The steps
+    forward are the executor's; derivatives are those of the step in JAX.
 
     Args:
         config: a Config, or the name of a case or file; it says how many steps there are.
         controls: names of CONTROLS. Terms of the equations that they act through are switched on.
         observe: observe(view, k) -> pytree of arrays, in jax.numpy: what is seen of sample k in a `trajectory.View`.
-            Arrays are this process's share.
+            Arrays are the block's share.
         every: steps between samples, from the first state on; None: the first and the last state.
         memory: most memory that this process may hold during a derivative, bytes; None: half of what is free now,
             shared by the processes of this machine. Less memory takes more steps.
@@ -43,7 +44,7 @@ class Problem:
         steps, every, samples: number of steps, steps between samples, number of samples.
 
     Raises:
-        UsageError: no such control, the transport is sharded, or the executor has no derivatives.
+        UsageError: no such control, or the executor has no derivatives.
         ConfigError: the configuration contradicts itself.
     """
 
@@ -55,25 +56,21 @@ class Problem:
         self.names, self.memory = tuple(controls), memory
         self.domain = domain(config, scheme_for(controls))
         self.config, self.transport = self.domain.config, self.domain.transport
-        if self.transport.name == "sharded":
-            raise UsageError(
-                "derivatives of runs are computed on one process or on MPI: leave out run.transport=sharded"
-            )
         self.block = self.transport.block
         time, run = self.config.time, self.config.run
         self.steps, self.every = run.steps, every or max(1, run.steps)
         method = method_of(time.stepper, time.ab2_epsilon, time.robert_asselin)
         trajectory = trajectory_of(self.domain, method, observe)
-        self._sweeps = Sweeps(trajectory, self.steps, self.every)
-        self._tangent = Sweeps(tangent(trajectory), self.steps, self.every)
+        parts = self.transport, self.steps, self.every
+        self._sweeps, self._tangent = Sweeps(trajectory, *parts), Sweeps(tangent(trajectory), *parts)
         self.samples = self._sweeps.samples
         state = build_state(self.config, self.block, np.dtype(run.dtype))
-        fixed = Fixed(state, self.domain.grid, self.domain.params, np.asarray(time.dt, run.dtype))
-        self._fixed = jax.tree.map(jnp.asarray, fixed)
-        self._seed = jnp.asarray(self.transport.rank == 0, run.dtype)
-        self._total = jax.jit(self._sum_numbers)
-        self._respond = jax.jit(self._value_and_cotangents, static_argnums=0)
-        self._respond_tangent = jax.jit(self._slope_and_cotangents, static_argnums=0)
+        put, jit, margin = self.transport.put, self.transport.jit, self.domain.scheme.width + 1
+        static = put((self.domain.grid, self.domain.params), margin)
+        self._fixed = Fixed(put(state), *static, put(np.asarray(time.dt, run.dtype)))
+        self._value = jit(lambda value, series, *given: value(series, *given), static_argnums=0)
+        self._respond = jit(self._value_and_cotangents, static_argnums=0)
+        self._respond_tangent = jit(self._slope_and_cotangents, static_argnums=0)
         self._plans = {}
 
     def in_pieces(self, length: int, between: Callable) -> None:
@@ -82,7 +79,7 @@ class Problem:
 
     def first_guess(self) -> dict:
         """The controls as the configuration has them, by name."""
-        return first_guess(self.domain, self.names)
+        return self.transport.put(first_guess(self.domain, self.names))
 
     def series(self, x: dict):
         """What is observed, stacked: a pytree of arrays [samples, ...]."""
@@ -96,38 +93,42 @@ class Problem:
         """M'(x)ᵀ series_bar: <series_bar, M'(x) dx> = <adjoint, dx> for all dx, both sides summed over processes."""
         return self._pull_back(self._sweeps, x, lambda series: (None, series_bar))[1]
 
-    def value_and_gradient(self, x: dict, value: Callable):
-        """J = value(series) and dJ/dx.
+    def value(self, x: dict, value: Callable, *given):
+        """J = value(series, *given) alone; see `value_and_gradient`."""
+        return self._value(value, self.series(x), *given)
+
+    def value_and_gradient(self, x: dict, value: Callable, *given):
+        """J = value(series, *given) and dJ/dx.
 
         Args:
-            value: function of the series, in jax.numpy, to a number that is the same on all processes: made of sums
-                over them, `transport.sum`.
+            value: function of a block's share of the series, in jax.numpy, to a number that is the same in all blocks:
+                made of sums over them, `transport.sum`.
+            given: arrays of the block that it needs, as `transport.put` gives them.
         """
-        return self._pull_back(self._sweeps, x, lambda series: self._respond(value, series, self._seed))
+        return self._pull_back(self._sweeps, x, lambda series: self._respond(value, series, *given))
 
-    def hessian_vector(self, x: dict, dx: dict, value: Callable) -> dict:
+    def hessian_vector(self, x: dict, dx: dict, value: Callable, *given) -> dict:
         """d²J/dx² dx: the gradient of J's slope along dx."""
-        pair = self._pull_back(self._tangent, (x, dx), lambda both: self._respond_tangent(value, both, self._seed))[1]
-        return pair[0]
+        return self._pull_back(self._tangent, (x, dx), lambda both: self._respond_tangent(value, both, *given))[1][0]
 
     def dot(self, x: dict, y: dict) -> float:
         """<x, y>: the sum over all blocks, in double precision, numbers counted once."""
-        share = {name: np.vdot(np.float64(x[name]), np.float64(y[name])) for name in x}
+        get = self.transport.get
+        share = {name: np.vdot(np.float64(get(x[name])), np.float64(get(y[name]))) for name in x}
         fields = float(self.transport.reduce(np.asarray(sum(share[name] for name in x if np.ndim(x[name]))), "sum"))
         return fields + sum(float(share[name]) for name in x if not np.ndim(x[name]))
 
     def _pull_back(self, sweeps, x, respond):
         if sweeps not in self._plans:
             self._plans[sweeps] = fit(sweeps, x, self._fixed, self.memory, self.transport)
-        answer, cotangents = pull_back(sweeps, self._plans[sweeps], x, self._fixed, respond)
-        return answer, self._total(cotangents)
+        return pull_back(sweeps, self._plans[sweeps], x, self._fixed, respond)
 
-    def _sum_numbers(self, cotangents):
-        return jax.tree.map(lambda bar: self.transport.sum(bar) if bar.ndim == 0 else bar, cotangents)
+    def _value_and_cotangents(self, value, series, *given):
+        answer, back = jax.vjp(lambda series: value(series, *given), series)
+        return answer, back(jnp.asarray(self.transport.first(), answer.dtype))[0]
 
-    def _value_and_cotangents(self, value, series, seed):
-        answer, back = jax.vjp(value, series)
-        return answer, back(seed)[0]
+    def _slope_and_cotangents(self, value, pair, *given):
+        def slope(pair):
+            return jax.jvp(lambda series: value(series, *given), pair[:1], pair[1:])[1]
 
-    def _slope_and_cotangents(self, value, pair, seed):
-        return self._value_and_cotangents(lambda pair: jax.jvp(value, pair[:1], pair[1:])[1], pair, seed)
+        return self._value_and_cotangents(slope, pair)

@@ -1,22 +1,16 @@
 """Scalar quantities of the state whose derivatives are asked for: what the user writes, and what an observer computes.
 
-What is written is checked with NumPy alone. An observer gives this process's share of a quantity: their sum over all
-processes is its value.
+What is written is checked without JAX.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
 from typing import NamedTuple
-
-import numpy as np
 
 from ..config.errors import suggest
 from ..errors import UsageError
-from ..operators import mx_f, my_f
-from ..state import State
-from .places import Section, Station, section, station
+from .places import section, station
 
 
 class Quantity(NamedTuple):
@@ -26,14 +20,21 @@ class Quantity(NamedTuple):
         name: of it, an identifier.
         units, long_name: of it.
         line: the positions (x, y) of its station, or of both ends of its section, m; () for the whole domain.
-        observe: observe(view, k) -> this process's share; see `trajectory.View`.
+        observer, arguments: name of a function in `observers`, and what it is given besides a `trajectory.View`.
     """
 
     name: str
     units: str
     long_name: str
     line: tuple[tuple[float, float], ...]
-    observe: Callable
+    observer: str
+    arguments: dict
+
+    def observe(self, view, k):
+        """The block's share of the quantity; the sum over all blocks is its value."""
+        from . import observers
+
+        return getattr(observers, self.observer)(view, **self.arguments)
 
 
 def parse(text: str, config) -> Quantity:
@@ -59,9 +60,8 @@ def sea_level(name: str, place: str, config) -> Quantity:
     except ValueError:
         raise UsageError(f'"{place}" is no position; write x and y in m, sea_level:X,Y') from None
     at = station(config, x, y)
-    return Quantity(
-        name, "m", f"sea level at x = {metres(x)}, y = {metres(y)}", ((x, y),), partial(observe_station, at)
-    )
+    told = f"sea level at x = {metres(x)}, y = {metres(y)}"
+    return Quantity(name, "m", told, ((x, y),), "station", {"at": at})
 
 
 def transport(name: str, place: str, config) -> Quantity:
@@ -79,7 +79,7 @@ def transport(name: str, place: str, config) -> Quantity:
     part = f", {other} from {metres(cut.start)} to {metres(cut.end)}" if len(given) > 1 else ""
     ends = tuple((cut.at, end) if axis == "x" else (end, cut.at) for end in (cut.start, cut.end))
     told = f"volume transport through {axis} = {metres(cut.at)}{part}"
-    return Quantity(name, "m3 s-1", told, ends, partial(observe_section, cut))
+    return Quantity(name, "m3 s-1", told, ends, "section", {"cut": cut})
 
 
 def metres(position: float) -> str:
@@ -87,7 +87,7 @@ def metres(position: float) -> str:
     return f"{position / 1e3:.10g} km" if abs(position) >= 1e4 else f"{position:.10g} m"
 
 
-def integral(units: str, long_name: str, observe: Callable) -> Callable:
+def integral(units: str, long_name: str) -> Callable:
     """The parser of a quantity of the whole domain."""
 
     def parser(name: str, place: str, config) -> Quantity:
@@ -95,63 +95,9 @@ def integral(units: str, long_name: str, observe: Callable) -> Callable:
             raise UsageError(f"{name} is one of the whole domain; leave out {place}")
         area = config.grid.dx * config.grid.dy
         factors = {"area": area, "mass": area * config.physics.density}
-        return Quantity(name, units, long_name, (), partial(observe, **factors))
+        return Quantity(name, units, long_name, (), name, factors)
 
     return parser
-
-
-def observe_station(at: Station, view, k):
-    """Sum of the weights times h - depth over the station's cells in this process's block, m."""
-    block = view.transport.block
-    j, i = at.rows - block.y.start, at.columns - block.x.start
-    ours = (j >= 0) & (j < block.y.length) & (i >= 0) & (i < block.x.length)
-    eta = view.state.h - view.depth
-    # One sum over the block would read it all at every step; four cells are gathered.
-    values = eta[np.where(ours, j, 0), np.where(ours, i, 0)]
-    return (values * np.where(ours, at.weights, 0.0).astype(eta.dtype)).sum()
-
-
-def observe_section(cut: Section, view, k):
-    """Sum of h^x u (or h^y v) times length over the section's faces in this process's block, m3 s-1."""
-    block, state = view.transport.block, view.padded()
-    if cut.axis == "x":
-        flux, along, across = mx_f(state.h) * (view.grid.open_u * state.u), block.y, block.x
-    else:
-        flux, along, across = my_f(state.h) * (view.grid.open_v * state.v), block.x, block.y
-    flux = flux.on(block.shape)
-    lengths = cut.lengths[along.start : along.stop].astype(flux.dtype)
-    here = (np.arange(across.start, across.stop) == cut.number).astype(flux.dtype)
-    rows, columns = (lengths, here) if cut.axis == "x" else (here, lengths)
-    return (flux * rows[:, None] * columns[None, :]).sum()
-
-
-def contributions(view, gravity):
-    """See `diagnostics.contributions`, of this block."""
-    from ..diagnostics import contributions
-
-    state = view.padded()
-    state = State(state.h, view.grid.open_u * state.u, view.grid.open_v * state.v)
-    return [field.on(view.transport.block.shape) for field in contributions(state, view.grid, gravity)]
-
-
-def observe_mass(view, k, area, mass):
-    """Sum of h on water, kg."""
-    return mass * (view.grid.wet.on(view.transport.block.shape) * view.state.h).sum()
-
-
-def observe_kinetic_energy(view, k, area, mass):
-    """Sum of h^x u²/2 + h^y v²/2 on faces, J."""
-    return mass * contributions(view, 0.0)[1].sum()
-
-
-def observe_energy(view, k, area, mass):
-    """Kinetic energy and the sum of g eta²/2 on water, J."""
-    return mass * contributions(view, view.params.gravity)[1].sum()
-
-
-def observe_potential_enstrophy(view, k, area, mass):
-    """Sum of (f + zeta)²/(2 h_q) on the corners of wet cells, m s-2."""
-    return area * contributions(view, 0.0)[2].sum()
 
 
 class Entry(NamedTuple):
@@ -164,12 +110,10 @@ class Entry(NamedTuple):
 QUANTITIES = {
     "sea_level": Entry("sea_level:X,Y", sea_level),
     "transport": Entry("transport:x=X or transport:y=Y, with ,from=A,to=B a part of the section", transport),
-    "kinetic_energy": Entry("kinetic_energy", integral("J", "kinetic energy", observe_kinetic_energy)),
-    "energy": Entry("energy", integral("J", "kinetic and available potential energy", observe_energy)),
-    "mass": Entry("mass", integral("kg", "mass of the layer", observe_mass)),
-    "potential_enstrophy": Entry(
-        "potential_enstrophy", integral("m s-2", "potential enstrophy", observe_potential_enstrophy)
-    ),
+    "kinetic_energy": Entry("kinetic_energy", integral("J", "kinetic energy")),
+    "energy": Entry("energy", integral("J", "kinetic and available potential energy")),
+    "mass": Entry("mass", integral("kg", "mass of the layer")),
+    "potential_enstrophy": Entry("potential_enstrophy", integral("m s-2", "potential enstrophy")),
 }
 
 

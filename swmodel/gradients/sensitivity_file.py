@@ -30,7 +30,7 @@ def write(path, config, transport, quantity: Quantity, value: float, gradient: d
     for name, derivative in gradient.items():
         entry = derivative_of(quantity, name)
         if name in FIELDS:
-            maps.append((entry, derivative))
+            maps.append((entry, transport.get(derivative)))
         else:
             numbers.append(Number(entry.name, float(derivative), {"long_name": entry.long_name, "units": entry.units}))
     about = {

@@ -23,6 +23,7 @@ class Sweeps:
 
     Args:
         trajectory: a Trajectory.
+        transport: compiles the sweeps for all blocks.
         steps: number of steps.
         every: steps between observations; those at 0, every, 2 every, ... up to `steps` are made.
 
@@ -30,18 +31,19 @@ class Sweeps:
         samples: number of observations.
     """
 
-    def __init__(self, trajectory: Trajectory, steps: int, every: int):
-        self.trajectory, self.steps, self.every = trajectory, steps, every
+    def __init__(self, trajectory: Trajectory, transport, steps: int, every: int):
+        self.trajectory, self.transport, self.steps, self.every = trajectory, transport, steps, every
+        jit = transport.jit
         self.samples = steps // every + 1
-        self.start = jax.jit(trajectory.start)
-        self.blank = jax.jit(self._blank)
-        self.advance = jax.jit(self._advance)
-        self.forward = jax.jit(self._forward)
-        self.record = jax.jit(self._record, static_argnames="length")
-        self.observe_last = jax.jit(self._observe_last, donate_argnames="series")
-        self.seed = jax.jit(self._seed)
-        self.pull = jax.jit(self._pull, donate_argnames="cotangents")
-        self.finish = jax.jit(self._finish)
+        self.start = jit(trajectory.start)
+        self.blank = jit(self._blank)
+        self.advance = jit(self._advance)
+        self.forward = jit(self._forward)
+        self.record = jit(self._record, static_argnames="length")
+        self.observe_last = jit(self._observe_last, donate_argnames="series")
+        self.seed = jit(self._seed)
+        self.pull = jit(self._pull, donate_argnames="cotangents")
+        self.finish = jit(self._finish)
 
     def prepare(self, x, fixed, length: int) -> int:
         """Compile everything, for segments of `length` steps; the bytes that going back takes for itself."""
@@ -56,7 +58,7 @@ class Sweeps:
         program = self.pull.lower(stack, active, cotangents, series, none, none, fixed).compile()
         # Called by way of jit, which has it now: a compiled program loses the token of its messages in JAX 0.10.
         self.finish(x, self.pull(stack, active, cotangents, series, none, none, fixed), fixed)
-        return program.memory_analysis().temp_size_in_bytes
+        return program.memory_analysis().temp_size_in_bytes * self.transport.devices
 
     def _blank(self, carry, active, fixed):
         """Room for all samples, zero."""
@@ -137,6 +139,7 @@ class Sweeps:
         return jax.lax.fori_loop(0, last - first, turn, cotangents)
 
     def _finish(self, x, cotangents, fixed):
-        """The cotangents of the controls."""
+        """The cotangents of the controls, those of numbers summed over all blocks."""
         _, back = jax.vjp(partial(self.trajectory.start, fixed=fixed), x)
-        return back(tuple(cotangents))[0]
+        shares = back(tuple(cotangents))[0]
+        return jax.tree.map(lambda bar: self.transport.sum(bar) if bar.ndim == 0 else bar, shares)

@@ -57,7 +57,7 @@ class View(NamedTuple):
     """What an observer sees of a moment.
 
     Attributes:
-        state: State of this process's block, [ny, nx].
+        state: State of the block, [ny, nx].
         depth: resting depth of the block, m, [ny, nx] or broadcast to it.
         grid, params: Patches with `width + 1` cells around the block.
         width: cells of a halo.
@@ -73,8 +73,8 @@ class View(NamedTuple):
 
     def padded(self) -> State:
         """The state with its halo, a State of Patches; sends messages."""
-        start = (-self.width, -self.width)
-        return State(*(Patch(field, start) for field in pad(self.state, self.width, self.transport.shift)))
+        start, extent = (-self.width, -self.width), self.transport.extent()
+        return State(*(Patch(field, start) for field in pad(self.state, self.width, self.transport.shift, extent)))
 
 
 def trajectory_of(domain, method, observe) -> Trajectory:
@@ -86,7 +86,7 @@ def trajectory_of(domain, method, observe) -> Trajectory:
         observe: function observe(view, k) -> pytree of arrays.
     """
     scheme, transport = domain.scheme, domain.transport
-    width, shape = scheme.width, transport.block.shape
+    width, shape = scheme.width, transport.shape
     one_step = make_step(scheme, method, transport)
     fast = domain.config.run.executor == "native"
     kernel = native.Kernel(scheme, method, width + 1)
@@ -107,7 +107,8 @@ def trajectory_of(domain, method, observe) -> Trajectory:
     def run(carry, static, first, last):
         fields, dt = static
         if fast:
-            return kernel.advance(Carry(*carry, first), fields, dt, transport.shift, last - first)[:2]
+            carry, extent = Carry(*carry, first), transport.extent()
+            return kernel.advance(carry, fields, dt, transport.shift, last - first, extent)[:2]
         return jax.lax.fori_loop(first, last, lambda n, c: one_step(Carry(*c, n), *fields, dt)[:2], carry)
 
     def look(carry, active, k, fixed: Fixed):

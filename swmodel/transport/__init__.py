@@ -4,7 +4,8 @@ A transport has `name`, `rank` and `size`, of processes, and `block`, the part o
 device or several.
 
 Inside jitted programs, which `jit` makes and which see the arrays of one block, of the same `shape` in all of them:
-`shift`, for halos, and `sum`, linear to all of JAX's transformations; and `extent`, how much of a short block is grid.
+`shift`, for halos, and `sum`, linear to all of JAX's transformations; `extent`, how much of a short block is grid,
+`offset`, where it begins, and `first`, whether it is the first.
 
 Between them: `put` and `get`, from and to NumPy arrays of the process's block; `pieces`, what each block has given;
 and, by all processes in the same order from the main thread, `gather_rows`, `reduce`, `broadcast`, `any`, `barrier`.

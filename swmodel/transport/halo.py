@@ -62,7 +62,7 @@ def pad(state: State, width: int, shift, extent=None) -> State:
     return State(*surround(state, width, shift, extent))
 
 
-def surround_far(field, margin: int, shift):
+def surround_far(field, margin: int, shift, extent=None):
     """A field with `margin` rows and columns of the cells around the block, however small the blocks are.
 
     Four messages for each row of the margin.
@@ -70,15 +70,15 @@ def surround_far(field, margin: int, shift):
     Args:
         field: [ny, nx] of this block.
         shift: a transport's shift.
+        extent: a transport's extent().
 
     Returns:
         Field [ny + 2 margin, nx + 2 margin].
     """
-    ny, nx = field.shape
-    for reach in range(margin):  # what is sent lies in the sender's block, or in the halo that it has by now
-        west, east = shift(field[:, nx - 1 : nx], 1, +1), shift(field[:, 2 * reach : 2 * reach + 1], 1, -1)
-        field = jnp.concatenate([west, field, east], axis=1)
-    for reach in range(margin):
-        south, north = shift(field[ny - 1 : ny], 0, +1), shift(field[2 * reach : 2 * reach + 1], 0, -1)
-        field = jnp.concatenate([south, field, north], axis=0)
+    for axis, length in ((1, extent and extent[1]), (0, extent and extent[0])):
+        length = field.shape[axis] if length is None else length
+        for reach in range(margin):  # what is sent lies in the sender's block, or in the halo that it has by now
+            ends = (jax.lax.dynamic_slice_in_dim(field, start, 1, axis) for start in (length - 1, 2 * reach))
+            before, after = (shift(end, axis, step) for end, step in zip(ends, (+1, -1), strict=True))
+            field = between(before, field, after, axis, None if extent is None else length + 2 * reach)
     return field

@@ -10,8 +10,11 @@ import numpy as np
 class OneDevice:
     """Base of transports whose process has one block, on JAX's default device.
 
-    A transport has `block`, the part of the grid that its process has, and `shape`, of the fields in a jitted program.
+    A transport has `block`, the part of the grid that its process has, on `devices` devices, and `shape`, of the fields
+    in a jitted program.
     """
+
+    devices = 1
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -25,6 +28,14 @@ class OneDevice:
 
     def extent(self):
         """In a jitted program: the rows and columns of the block that belong to the grid; None where all do."""
+
+    def offset(self):
+        """In a jitted program: row and column of the block's first cell in the grid."""
+        return self.block.y.start, self.block.x.start
+
+    def first(self):
+        """In a jitted program: whether this is the first of all blocks."""
+        return self.rank == 0
 
     def jit(self, program, **options):
         """jax.jit of a program that sees the arrays of one block; numbers are the same in all blocks."""

@@ -38,7 +38,7 @@ class Sharded(Hosts):
     name = "sharded"
 
     def __init__(self, layout: tuple[int, int], ny: int, nx: int, devices: int):
-        self.layout, self.cells = layout, (ny, nx)
+        self.layout, self.cells, self.devices = layout, (ny, nx), devices
         self.mesh, self.local = mesh_of(devices, layout), rectangle(devices, layout)
         self.processes = layout[0] // self.local[0], layout[1] // self.local[1]
         super().__init__(self.processes[0] * self.processes[1])
@@ -68,6 +68,15 @@ class Sharded(Hosts):
             return None
         lengths = ([span.length for span in split(*pair)] for pair in zip(self.cells, self.layout, strict=True))
         return [jnp.asarray(of)[jax.lax.axis_index(axis)] for of, axis in zip(lengths, AXES, strict=True)]
+
+    def offset(self):
+        """In a jitted program: row and column of the block's first cell in the grid."""
+        starts = ([span.start for span in split(*pair)] for pair in zip(self.cells, self.layout, strict=True))
+        return [jnp.asarray(of)[jax.lax.axis_index(axis)] for of, axis in zip(starts, AXES, strict=True)]
+
+    def first(self):
+        """In a jitted program: whether this is the first of all blocks."""
+        return (jax.lax.axis_index(AXES[0]) == 0) & (jax.lax.axis_index(AXES[1]) == 0)
 
     def shift(self, slab, axis: int, step: int):
         """The slab of the block `step` places back on the ring of `axis`, while ours goes `step` places on."""

@@ -12,8 +12,9 @@ import jax.numpy as jnp
 import numpy as np
 
 from support.random_case import configuration, install
+from swmodel.gradients import Problem
+from swmodel.gradients.check import Checks, controls_of
 from swmodel.simulation import Simulation
-from swmodel.state import Carry
 from swmodel.transport.sharded import Sharded
 
 DEVICES = 4
@@ -85,35 +86,22 @@ def collectives():
 
 
 def derivatives():
-    """Largest relative difference of gradient and tangent from those of one process."""
-    install(12, 16)
+    """Largest relative differences of derivatives from those of one process, and what says that they are exact."""
+    install(13, 17)
 
     def of(layout):
-        simulation = Simulation(of_layout(12, 16, layout, run__executor="xla", run__dtype="float64"))
-        steps, transport = simulation._executor, simulation.transport
+        options = {"run__executor": "native", "run__dtype": "float64", "run__steps": 4}
+        config = of_layout(13, 17, layout, **options)
+        problem = Problem(config, controls_of(config), lambda view, k: view.state)
+        checks = Checks(problem)
+        product = problem.hessian_vector(checks.x, checks.d, *checks.loss)
+        return checks, problem.transport.get(checks.gradient) | {
+            f"{name} of the product": x for name, x in problem.transport.get(product).items()
+        }
 
-        def loss(state, static):
-            carry = Carry(state, jax.tree.map(jnp.zeros_like, (state,)), jnp.int32(0))
-            for _ in range(2):
-                carry = steps.step(carry, *static, steps.dt)
-            return (carry.state.u**2 + carry.state.h).sum()
-
-        state = simulation.carry.state
-        direction = jax.tree.map(jnp.sin, state)
-        gradient = transport.jit(lambda state, static: jax.grad(loss)(state, static))(state, steps.static)
-        slope = transport.jit(
-            lambda state, direction, static: transport.sum(
-                jax.jvp(lambda s: loss(s, static), (state,), (direction,))[1]
-            )
-        )(state, direction, steps.static)
-        return [*transport.get(gradient), np.asarray(slope)]
-
-    one = of("")
-
-    def difference(layout):
-        return max(float(np.abs(a - b).max() / np.abs(b).max()) for a, b in zip(of(layout), one, strict=True))
-
-    return {layout: difference(layout) for layout in ("2x2", "1x4")}
+    (_, one), (checks, four) = of(""), of("2x2")
+    found = {name: float(np.abs(four[name] - x).max() / np.abs(x).max()) for name, x in one.items()}
+    return found | {"dot product": checks.dot_product_error(), "taylor": checks.taylor_slope() - 2}
 
 
 def there_and_back():

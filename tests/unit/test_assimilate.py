@@ -153,10 +153,16 @@ def test_a_network_that_sees_nothing_is_refused():
         settings.check(resolve(small(**nothing)))
 
 
-@pytest.mark.parametrize("executor", ["reference"])
-def test_an_executor_without_derivatives_is_refused(executor):
-    with pytest.raises(UsageError, match="executor reference: it has no derivatives"):
-        settings.check(small(**{"run.executor": executor}))
+@pytest.mark.parametrize(
+    ("run", "message"),
+    [
+        ({"run.executor": "reference"}, "executor reference: it has no derivatives"),
+        ({"run.devices": 2}, "an assimilation runs on one process or on MPI"),
+    ],
+)
+def test_what_an_assimilation_cannot_run_on_is_refused(run, message):
+    with pytest.raises(UsageError, match=message):
+        settings.check(small(**run))
 
 
 def test_another_twin_experiment_is_not_gone_on_with(experiment, tmp_path):

@@ -40,9 +40,11 @@ def test_the_compiled_step_sends_to_neighbours_only_and_works_in_place():
         assert in_place >= 6, executor
 
 
-def test_derivatives_are_those_of_one_process():
+def test_derivatives_are_exact_and_those_of_one_process():
+    """On blocks of different sizes, with respect to fields and numbers."""
     found = program("derivatives")
-    assert found.keys() == {"2x2", "1x4"}
+    assert abs(found.pop("taylor")) < 0.02
+    assert len(found) == 21
     assert max(found.values()) < 1e-12, found
 
 

@@ -34,7 +34,7 @@ results = {
     "dtype": "float64",
     "value": checks.value,
     "gradient": numbers(checks.gradient),
-    "hessian-vector": numbers(problem.hessian_vector(checks.x, checks.d, checks.loss)),
+    "hessian-vector": numbers(problem.hessian_vector(checks.x, checks.d, *checks.loss)),
 }
 if problem.transport.rank == 0:
     print(json.dumps(results))

@@ -1,0 +1,69 @@
+"""What the quantities of `quantities` are of a state: a block's share, whose sum over all blocks is the value."""
+
+from __future__ import annotations
+
+import jax.numpy as jnp
+
+from ..diagnostics import contributions as contributions_of
+from ..operators import mx_f, my_f
+from ..state import State
+from ..transport.halo import within
+from .places import Section, Station
+
+
+def station(view, at: Station):
+    """Sum of the weights times h - depth over the station's cells in the block, m."""
+    (first_row, first_column), (rows, columns) = view.transport.offset(), view.transport.extent() or view.state.h.shape
+    j, i = at.rows - first_row, at.columns - first_column
+    ours = (j >= 0) & (j < rows) & (i >= 0) & (i < columns)
+    eta = view.state.h - view.depth
+    # One sum over the block would read it all at every step; four cells are gathered.
+    values = eta[jnp.where(ours, j, 0), jnp.where(ours, i, 0)]
+    return (values * jnp.where(ours, at.weights, 0.0).astype(eta.dtype)).sum()
+
+
+def section(view, cut: Section):
+    """Sum of h^x u (or h^y v) times length over the section's faces in the block, m3 s-1."""
+    transport, state = view.transport, view.padded()
+    if cut.axis == "x":
+        flux, along, across = mx_f(state.h) * (view.grid.open_u * state.u), 0, 1
+    else:
+        flux, along, across = my_f(state.h) * (view.grid.open_v * state.v), 1, 0
+    flux = on_block(view, flux)
+    numbers = [first + jnp.arange(length) for first, length in zip(transport.offset(), flux.shape, strict=True)]
+    lengths = jnp.asarray(cut.lengths, flux.dtype).at[numbers[along]].get(mode="fill", fill_value=0)
+    here = (numbers[across] == cut.number).astype(flux.dtype)
+    rows, columns = (lengths, here) if cut.axis == "x" else (here, lengths)
+    return (flux * rows[:, None] * columns[None, :]).sum()
+
+
+def on_block(view, patch):
+    """A Patch on the cells of the block, [ny, nx]; zero where a short block has none."""
+    return within(patch.on(view.transport.shape), view.transport.extent())
+
+
+def contributions(view, gravity):
+    """See `diagnostics.contributions`, of the block."""
+    state = view.padded()
+    state = State(state.h, view.grid.open_u * state.u, view.grid.open_v * state.v)
+    return [on_block(view, field) for field in contributions_of(state, view.grid, gravity)]
+
+
+def mass(view, area, mass):
+    """Sum of h on water, kg."""
+    return mass * (on_block(view, view.grid.wet) * view.state.h).sum()
+
+
+def kinetic_energy(view, area, mass):
+    """Sum of h^x u²/2 + h^y v²/2 on faces, J."""
+    return mass * contributions(view, 0.0)[1].sum()
+
+
+def energy(view, area, mass):
+    """Kinetic energy and the sum of g eta²/2 on water, J."""
+    return mass * contributions(view, view.params.gravity)[1].sum()
+
+
+def potential_enstrophy(view, area, mass):
+    """Sum of (f + zeta)²/(2 h_q) on the corners of wet cells, m s-2."""
+    return area * contributions(view, 0.0)[2].sum()
