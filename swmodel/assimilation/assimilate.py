@@ -69,7 +69,8 @@ def compute(config, directory, options, report, command_line, watch):
     results["peak_bytes_per_rank"] = int(transport.reduce(np.asarray(peak_memory(), np.int64), "max"))
     if transport.rank == 0:
         (directory / NAME).write_text(dumps(results))
-        draw(directory)
+        if result.outcome != "not finite":
+            draw(directory)
     if result.outcome in ("stalled", "indefinite", "not finite"):
         words = f"the minimisation ended early ({result.outcome}): {OUTCOMES[result.outcome]}"
         if result.progress.iteration == 0:

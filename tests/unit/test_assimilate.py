@@ -19,7 +19,7 @@ from swmodel.assimilation.gauss_newton import Limits, Progress, minimise
 from swmodel.assimilation.stencils import QUANTITIES
 from swmodel.config import ConfigError, resolve
 from swmodel.coordinates import points
-from swmodel.errors import Stopped, UsageError
+from swmodel.errors import NumericalError, Stopped, UsageError
 
 
 def small(**more):
@@ -181,3 +181,13 @@ def test_without_observations_there_is_nothing_to_assimilate():
 def test_an_unknown_control_is_named_with_those_that_there_are():
     with pytest.raises(ConfigError, match=r"assimilation.controls"):
         swmodel.load("jet", ["assimilation.controls=salinity"], environ={})
+
+
+def test_a_run_that_blows_up_says_so_and_leaves_its_numbers(experiment, tmp_path):
+    observations.write(tmp_path / "seen.nc", everywhere(small(), experiment.truth), small())
+    wild = {"time.dt": 3e4, "assimilation.observations": str(tmp_path / "seen.nc"), "case.forecast": 0.0}
+    with pytest.raises(NumericalError, match="ended early .not finite.*the cost was not decreased at all"):
+        assimilate.compute(small(**wild), tmp_path, {}, lambda event: None, "", lambda function: None)
+    results = json.loads((tmp_path / "assimilation.json").read_text(), parse_constant=pytest.fail)
+    assert results["outcome"] == "not finite"
+    assert results["iterations"][0]["cost"] is None

@@ -16,18 +16,20 @@ from swmodel import environment
 environment.prepare()
 import jax, jax.numpy as jnp, swmodel
 from swmodel.gradients import Problem
-cells, steps, bound = map(int, sys.argv[1:])
+cells, steps, bound, piece = map(int, sys.argv[1:])
 settings = {"grid.nx": cells, "grid.ny": cells, "run.steps": steps, "run.dtype": "float64"}
 config = swmodel.load("jet", settings, environ={})
 problem = Problem(config, ["eta"], lambda view, k: jnp.sum((view.state.h - view.depth) ** 2), memory=bound)
+if piece:
+    problem.in_pieces(piece, lambda *of: None)
 value, gradient = problem.value_and_gradient(problem.first_guess(), lambda series: series[-1])
 print(float(value), problem.dot(gradient, gradient), environment.peak_memory())
 """
 
 
-def measured(bound):
-    """What a gradient of the sum of eta² has for a result, and the most memory that its process held, bytes."""
-    line = [sys.executable, "-c", PROGRAM, str(CELLS), str(STEPS), str(bound)]
+def measured(bound, piece=0):
+    """What a gradient of the sum of eta², in pieces, has for a result; the most memory that its process held, bytes."""
+    line = [sys.executable, "-c", PROGRAM, str(CELLS), str(STEPS), str(bound), str(piece)]
     done = subprocess.run(line, cwd=ROOT, capture_output=True, text=True, timeout=120)
     assert done.returncode == 0, done.stderr
     *result, peak = done.stdout.split()
@@ -39,11 +41,11 @@ def unbounded():
     return measured(10**12)
 
 
-@pytest.mark.parametrize("part", [0.7, 0.4])
-def test_a_process_holds_no_more_than_the_bound(unbounded, part):
-    """A bound that this part of the trajectory fits below, beside all that is not of the trajectory."""
+@pytest.mark.parametrize(("part", "piece"), [(0.7, 0), (0.4, 5)])
+def test_a_process_holds_no_more_than_the_bound(unbounded, part, piece):
+    """A bound that this part of the trajectory fits below, beside all that is not of it; in one piece or in several."""
     result, most = unbounded
     bound = int(most - (1 - part) * TRAJECTORY)
-    same, peak = measured(bound)
+    same, peak = measured(bound, piece)
     assert peak <= bound < most
     assert same == result
