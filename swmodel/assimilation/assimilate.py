@@ -49,9 +49,12 @@ def compute(config, directory, options, report, command_line, watch):
         function = CostFunction(*parts, experiment.operator)
         teller = guard.teller = Teller(function, config, directory, report)
         start = Progress(function.start())
-        if options.get("resume") and (before := checkpoint.load(directory, config, parts[3], transport)):
-            start, teller.history = before
-            teller.iteration = start.iteration
+        if options.get("resume"):
+            if before := checkpoint.load(directory, config, parts[3], transport):
+                start, teller.history = before
+                teller.iteration = start.iteration
+            elif transport.rank == 0:
+                log.warning("no iterations in %s to go on from: starts from the first guess", directory)
         limits = Limits(
             gradient=config.assimilation.gradient, outer=config.assimilation.outer, inner=config.assimilation.inner
         )
@@ -64,7 +67,7 @@ def compute(config, directory, options, report, command_line, watch):
             report=teller.event,
             save=teller.save,
         )
-        results = finish(experiment, function, result, teller.history, directory, command_line, options)
+        results = finish(experiment, function, result, teller.history, directory, command_line, guard)
     results |= {"wall_seconds": time.perf_counter() - begin, "sweeps": function.sweeps, "nproc": transport.size}
     results["peak_bytes_per_rank"] = int(transport.reduce(np.asarray(peak_memory(), np.int64), "max"))
     if transport.rank == 0:
@@ -108,7 +111,11 @@ class Guard:
         """
         self.pieces += 1
         if reason := self.stop.asked(transport):
-            done = f"after {self.teller.iteration} outer iterations" if self.teller else "before the first iteration"
+            done = (
+                f"after {self.teller.iteration} outer iterations"
+                if self.teller and self.teller.iteration
+                else "before the first iteration"
+            )
             raise Stopped(
                 f"stopped by {reason} {done}; continue with the same command and `--output {self.directory} --resume`"
             )
@@ -155,7 +162,7 @@ class Teller:
             self._report({"step": self.iteration, "steps": self.config.assimilation.outer, "words": words})
 
 
-def finish(experiment, function, result, history, directory, command_line, options) -> dict:
+def finish(experiment, function, result, history, directory, command_line, tick) -> dict:
     """Write analysis.nc; the numbers for assimilation.json. Called by all processes together."""
     analysis = function.at(result.progress.w)
     observations = experiment.observations
@@ -177,7 +184,7 @@ def finish(experiment, function, result, history, directory, command_line, optio
             "unobserved_metres": places.far,
             "unobserved_part": places.counts["unobserved"] / max(1, places.counts["everywhere"]),
             "controls": control_errors(experiment, analysis, places),
-            "forecast": forecast_errors(experiment, analysis, places, options.get("memory")),
+            "forecast": forecast_errors(experiment, analysis, places, tick),
         }
     write_analysis(directory / ANALYSIS, experiment, analysis, departures, results, command_line)
     return results

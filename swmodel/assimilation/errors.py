@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import math
 
-import jax
 import numpy as np
 
 from .. import fields
 from ..coordinates import edges, origin
 from ..gradients import Problem
 from . import twin
-from .experiment import depth_of
+from .experiment import depth_of, problem_of
 
 #: Places count as unobserved further than so many cells from every observation: comparing the model with one takes the
 #: points around it, within a cell.
@@ -89,32 +88,36 @@ def control_errors(experiment, analysis: dict, places: Places) -> dict:
     return found
 
 
-def forecast_errors(experiment, analysis: dict, places: Places, memory: int | None = None) -> dict:
+def forecast_errors(experiment, analysis: dict, places: Places, tick=lambda transport: None) -> dict:
     """How the runs from the first guess and from the analysis leave the truth, from the window to the forecast's end.
+
+    Args:
+        tick: see `experiment.prepare`.
 
     Returns:
         {"days": [...], "window_days": its end, "eta" and "current": {of: {where: [rms at these times]}}}, m and m s-1.
     """
     config, names = experiment.true_config, experiment.problem.names
     steps, dt, output = twin.window_and_forecast(config), config.time.dt, config.output
-    every = output.every_steps or max(1, round((output.every or steps * dt) / dt))
-    every = next(n for n in range(min(every, steps), 0, -1) if steps % n == 0)
+    every = min(steps, output.every_steps or max(1, round((output.every or steps * dt) / dt)))
     longer = {"run": config.run.model_copy(update={"steps": steps})}
 
     def run(config, x):
-        problem = Problem(config.model_copy(update=longer), names, lambda view, k: view.state, every, memory)
-        series = jax.tree.map(np.asarray, problem.series(x))
-        return series._replace(h=series.h - np.asarray(problem_depth(problem, x)))
+        problem, _ = problem_of(config.model_copy(update=longer), names, every, tick)
+        for state in problem.states(x, every):
+            eta, u, v = state.h - problem_depth(problem, x), state.u, state.v
+            yield [np.asarray(field, np.float64) for field in (eta, u, v)]
 
-    truth, believed = run(config, experiment.truth), experiment.problem.config
-    found = {"days": [k * every * dt / 86400 for k in range(steps // every + 1)]}
-    found |= {"window_days": config.run.steps * dt / 86400, "eta": {}, "current": {}}
-    for who, x in (("background", experiment.base), ("analysis", analysis)):
-        series = run(believed, x)
-        h, u, v = (np.square(a.astype(np.float64) - b) for a, b in zip(series, truth, strict=True))
-        for name, squares in (("eta", h), ("current", u + v)):
-            each = [places.rms(square) for square in squares]
-            found[name][who] = {where: [one[where] for one in each] for where in places.sets}
+    believed, runs = experiment.problem.config, {"background": experiment.base, "analysis": analysis}
+    times = [*range(0, steps, every), steps]
+    found = {"days": [step * dt / 86400 for step in times], "window_days": config.run.steps * dt / 86400}
+    found |= {name: {who: {where: [] for where in places.sets} for who in runs} for name in ("eta", "current")}
+    for truth, *others in zip(run(config, experiment.truth), *(run(believed, x) for x in runs.values()), strict=True):
+        for who, state in zip(runs, others, strict=True):
+            eta, u, v = (np.square(a - b) for a, b in zip(state, truth, strict=True))
+            for name, square in (("eta", eta), ("current", u + v)):
+                for where, size in places.rms(square).items():
+                    found[name][who][where].append(size)
     return found
 
 

@@ -10,6 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from ..config import to_toml
+from ..errors import UsageError
 from ..gradients import Problem
 from ..gradients.pieces import length_of
 from ..grid import as_patches, build_grid
@@ -63,7 +64,7 @@ def prepare(
             `gradients.pieces`. May raise.
 
     Raises:
-        UsageError: the states in the folder are of another configuration.
+        UsageError: what is in the folder is of another configuration, or the memory is too small.
         ConfigError: observations that the run cannot be compared with.
         FilesError: a file in the folder cannot be read or written.
     """
@@ -72,15 +73,15 @@ def prepare(
     believed = twin.believed(config) if testing else config
     problem, look = problem_of(believed, names, options.every_steps, tick, memory)
     base, truth = problem.first_guess(), None
+    observations = read(options.observations, problem.config) if options.observations else network(problem.config)
+    look.operator = operator(observations, problem.config, problem.block, options.every_steps)
+    problem.prepare(base)
     if testing:
         states = twin_states(config, problem, directory, tick)
         base |= controls_of(states.guess, problem)
         truth = Problem(config, names, look).first_guess() | controls_of(states.truth, problem)
-    if options.observations:
-        observations = read(options.observations, problem.config)
-    else:
-        observations = twin_observations(config, names, truth, directory, command_line, tick)
-    look.operator = operator(observations, problem.config, problem.block, options.every_steps)
+    if not options.observations:
+        observations = twin_observations(config, names, truth, observations, directory, command_line, tick)
     grid = build_grid(problem.config, problem.block, np.dtype(config.run.dtype), scheme_of(problem.config).width + 1)
     background = Background(problem.config, problem.transport, grid, errors_of(config), options.balanced)
     return Experiment(problem, base, background, observations, look.operator, truth, config if testing else None)
@@ -122,7 +123,8 @@ def twin_states(config, problem: Problem, directory: Path, tick) -> twin.Twin:
     path, transport = directory / STATE_FILE, problem.transport
     if transport.broadcast(path.exists()):
         fields, before = read_blocks(path, problem.block)
-        require_none(differences(before, to_toml(config)), path)
+        found = [line for line in differences(before, to_toml(config)) if not line.startswith("assimilation.")]
+        require_none(found, path)
         return twin.Twin(*(State(*(fields[f"{who} {name}"] for name in State._fields)) for who in twin.Twin._fields))
     states = twin.spin_up(config, lambda: tick(transport))
     fields = {f"{who} {name}": x for who, s in states._asdict().items() for name, x in s._asdict().items()}
@@ -130,10 +132,16 @@ def twin_states(config, problem: Problem, directory: Path, tick) -> twin.Twin:
     return states
 
 
-def twin_observations(config, names, truth: dict, directory: Path, command_line: str, tick):
-    """What is seen of the truth, with errors; written to the folder and read from there, so all know the same."""
+def twin_observations(config, names, truth: dict, seen, directory: Path, command_line: str, tick):
+    """What is seen of the truth, with errors; written to the folder and read from there, so all know the same.
+
+    Args:
+        seen: where and when, Observations without values.
+
+    Raises:
+        UsageError: those in the folder are of another place or time.
+    """
     path = directory / OBSERVATION_FILE
-    seen = network(config)
     problem, look = problem_of(config, names, config.assimilation.every_steps, tick)
     if not problem.transport.broadcast(path.exists()):
         look.operator = operator(seen, problem.config, problem.block, problem.every)
@@ -142,4 +150,7 @@ def twin_observations(config, names, truth: dict, directory: Path, command_line:
         if problem.transport.rank == 0:
             write(path, seen, config, command_line)
         problem.transport.barrier()
-    return read(path, problem.config)
+    found = read(path, problem.config)
+    if any(not np.array_equal(getattr(found, name), getattr(seen, name)) for name in ("quantity", "time", "x", "y")):
+        raise UsageError(f"{path} is of another assimilation: other places and times are observed")
+    return found

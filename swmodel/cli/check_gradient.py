@@ -16,7 +16,13 @@ STEPS = 50
 @click.command("check-gradient")
 @common
 @click.option("--memory", type=MEMORY, metavar="SIZE", help='Most memory of each process: "4GB".  [half of the free]')
-@click.option("--json", "file", type=click.Path(path_type=Path), metavar="FILE", help="Write the results to this file.")
+@click.option(
+    "--json",
+    "file",
+    type=click.Path(path_type=Path, dir_okay=False),
+    metavar="FILE",
+    help="Write the results to this file.",
+)
 def check_gradient(source, settings, output, force, quiet, memory, file, **options):
     """Check the derivatives of a case, or of the configuration in a TOML file.
 
@@ -35,9 +41,12 @@ def check_gradient(source, settings, output, force, quiet, memory, file, **optio
         options["steps"] = str(STEPS)
 
     def task(config):
+        from ..errors import FilesError
         from ..gradients.differentiable import require_derivatives
 
         require_derivatives(config)
+        if file and not file.absolute().parent.is_dir():
+            raise FilesError(f"--json {file}: there is no folder {file.parent}")
         return {"memory": memory, "json": str(file.absolute()) if file else None}
 
     replace = force or output is None  # the last check in the folder of its own

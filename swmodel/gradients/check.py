@@ -10,6 +10,7 @@ with respect to the initial state and to all else that has an influence, along r
 
 from __future__ import annotations
 
+import itertools
 import json
 import math
 import time
@@ -62,7 +63,10 @@ def compute(config, directory, options, report, command_line, watch):
     watch(lambda: len(done))
     with Stop(config.run.walltime) as stop:
         problem = Problem(config, controls_of(config), lambda view, k: view.state, memory=options.get("memory"))
+        problem.prepare(problem.first_guess(), curvature=True)
         checks = Checks(problem)
+        if not math.isfinite(checks.value) or not math.isfinite(checks.slope):
+            raise NumericalError("the run blew up; `swmodel run` shows where and why")
 
         def piece(words, function):
             if reason := stop.asked(problem.transport):
@@ -70,7 +74,7 @@ def compute(config, directory, options, report, command_line, watch):
             value = function()
             done.append(words)
             if problem.transport.rank == 0:
-                report({"step": len(done), "steps": 5, "words": words})
+                report({"step": len(done), "steps": 4, "words": words})
             return value
 
         results = {
@@ -153,9 +157,11 @@ class Checks:
             moved = jax.tree.map(lambda x, d, s=s: x + jnp.asarray(s, x.dtype) * d, self.x, self.d)
             remainders.append(abs(float(self.problem.value(moved, *self.loss)) - self.value - s * self.slope))
         floor = 1e4 * np.finfo(self.problem.config.run.dtype).eps * abs(self.value)
-        usable = max(2, sum(1 for remainder in remainders if remainder > floor))
-        last, before = remainders[usable - 1], remainders[usable - 2]
-        return math.log(before / last) / math.log(STEPS[usable - 2] / STEPS[usable - 1]) if last else math.inf
+        usable = max(2, len([*itertools.takewhile(lambda remainder: remainder > floor, remainders)]))
+        before, last = remainders[usable - 2 : usable]
+        if not before or not last:
+            return math.inf  # the function is no more than quadratic, or the steps are too short
+        return math.log(before / last) / math.log(STEPS[usable - 2] / STEPS[usable - 1])
 
     def dot_product_error(self) -> float:
         """The relative difference of <M d, y> and <d, Mᵀ y>, for random y at the last state."""
@@ -177,15 +183,14 @@ class Checks:
         problem = self.problem
         run = problem.config.run.model_copy(update={"executor": "xla"})
         forward = Problem(problem.config.model_copy(update={"run": run}), problem.names, lambda view, k: view.state)
-        both = (
+        functions = (
             lambda: forward.series(self.x),
             lambda: problem.value_and_gradient(self.x, *self.loss),
         )
-        jax.block_until_ready(both[0]())
-        times = [[seconds(function) for function in both] for _ in range(3)]
-        shortest = np.median(times, axis=0)
-        most = problem.transport.reduce(shortest, "max")
-        return float(most[1] / most[0])
+        jax.block_until_ready(functions[0]())
+        times = np.median([[seconds(function) for function in functions] for _ in range(3)], axis=0)
+        longest = problem.transport.reduce(times, "max")
+        return float(longest[1] / longest[0])
 
 
 def seconds(function) -> float:

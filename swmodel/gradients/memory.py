@@ -17,41 +17,73 @@ from .sweeps import Sweeps
 IN_FLIGHT = 6
 #: Before compiling is over: bytes that it takes, and carries that a step back takes for itself.
 COMPILING, WORKSPACE = 200 * 10**6, 12
+#: Part of the memory that is left for what is not foreseen.
+SPARE = 0.03
 
 
-def fit(sweeps: Sweeps, x, fixed, memory: int | None, transport) -> Plan:
-    """The Plan with the fewest steps within the memory that all processes of the run may hold; compiles the sweeps.
+class Room:
+    """What a process may hold during a backward sweep, and what it holds already.
 
     Args:
         memory: bytes that this process may hold; None: half of what is free, shared by this machine's processes.
+    """
+
+    def __init__(self, sweeps: Sweeps, x, fixed, memory: int | None):
+        carry, active = jax.eval_shape(sweeps.start, x, fixed)
+        series = jax.eval_shape(sweeps.blank, carry, active, fixed)
+        self.transport, self.carry = sweeps.transport, held(carry, sweeps.transport)
+        self.beside = 3 * held((active, series), self.transport) + IN_FLIGHT * self.carry
+        if memory is not None:
+            give_back_memory()
+        else:
+            place = world()
+            memory = resident_memory() + free_memory() // 2 // (place.local_size if place else 1)
+        self.memory = memory
+
+    def carries(self, workspace: int) -> int:
+        """How many carries all processes have room for, beside `workspace` bytes."""
+        free = (1 - SPARE) * self.memory - resident_memory() - workspace - self.beside
+        return int(self.transport.reduce(np.asarray(free // self.carry, np.int64), "min"))
+
+    def refusal(self, carries: int) -> UsageError:
+        """The error where there is room for so many carries and not for two."""
+        needed = (self.memory + (2 - carries) * self.carry) * (1 + SPARE)
+        return UsageError(
+            f"{megabytes(self.memory)} of memory are too little: a process needs {megabytes(needed)} for derivatives"
+        )
+
+
+def fit(sweeps: Sweeps, x, fixed, memory: int | None, before: Plan | None = None) -> Plan:
+    """The Plan with the fewest steps within the memory that all processes of the run may hold; compiles the sweeps.
+
+    Args:
+        memory: see `Room`.
+        before: the Plan of the last time: its segments stay if there is room for them now, which compiles nothing.
 
     Raises:
         UsageError: the least that a backward sweep needs does not fit.
     """
-    carry, active = jax.eval_shape(sweeps.start, x, fixed)
-    processes = transport.size if transport.name == "sharded" else 1  # whose arrays these are
-    size, fields = nbytes(carry) // processes, nbytes(active) // processes
-    if memory is not None:
-        give_back_memory()
-    else:
-        place = world()
-        memory = resident_memory() + free_memory() // 2 // (place.local_size if place else 1)
+    room, steps, tried, found = Room(sweeps, x, fixed, memory), sweeps.steps, set(), None
+    best = before or plan(steps, max(2, room.carries(COMPILING + WORKSPACE * room.carry)))
+    while best.length not in tried:
+        tried.add(best.length)
+        length, left = best.length, room.carries(sweeps.prepare(x, fixed, best.length))
+        if left < min(2, max(1, steps)):
+            raise room.refusal(left)
+        if left > length or left >= steps:
+            prepared = Plan(steps, length, left - length)
+            if before is not None:
+                return prepared
+            found = min(found or prepared, prepared, key=Plan.runs)
+        best = plan(steps, left)
+        if found and found.runs() <= best.runs():
+            break
+    return found
 
-    def room(workspace: int) -> int:
-        """Carries that all processes have room for."""
-        free = memory - resident_memory() - workspace - 3 * fields - IN_FLIGHT * size
-        return int(transport.reduce(np.asarray(free // size), "min"))
 
-    length = plan(sweeps.steps, max(2, room(COMPILING + WORKSPACE * size))).length
-    while True:
-        workspace = sweeps.prepare(x, fixed, length)
-        left = room(workspace)
-        if left > length or left >= sweeps.steps:
-            return Plan(sweeps.steps, length, left - length)
-        if length == 1:
-            needed = megabytes(memory + (2 - left) * size)
-            raise UsageError(f"{megabytes(memory)} of memory are too little: a process needs {needed} for derivatives")
-        length //= 2
+def held(tree, transport) -> int:
+    """Bytes that a process holds of all arrays of a tree; those of the sharded transport are of all processes."""
+    return nbytes(tree) // (transport.size if transport.name == "sharded" else 1)
 
 
 def give_back_memory():

@@ -49,21 +49,31 @@ def contributions(view, gravity):
     return [on_block(view, field) for field in contributions_of(state, view.grid, gravity)]
 
 
-def mass(view, area, mass):
-    """Sum of h on water, kg."""
-    return mass * (on_block(view, view.grid.wet) * view.state.h).sum()
+def mass(view, factor):
+    """Sum of h on water times the factor: area of a cell and density, for kg."""
+    return factor * (on_block(view, view.grid.wet) * view.state.h).sum()
 
 
-def kinetic_energy(view, area, mass):
-    """Sum of h^x u²/2 + h^y v²/2 on faces, J."""
-    return mass * contributions(view, 0.0)[1].sum()
+def kinetic_energy(view, factor):
+    """Sum of h^x u²/2 + h^y v²/2 on faces times the factor: area of a cell and density, for J."""
+    return factor * contributions(view, 0.0)[1].sum()
 
 
-def energy(view, area, mass):
-    """Kinetic energy and the sum of g eta²/2 on water, J."""
-    return mass * contributions(view, view.params.gravity)[1].sum()
+def energy(view, factor):
+    """Kinetic energy and the sum of g eta²/2 on water times the factor: area of a cell and density, for J."""
+    return factor * contributions(view, view.params.gravity)[1].sum()
 
 
-def potential_enstrophy(view, area, mass):
-    """Sum of (f + zeta)²/(2 h_q) on the corners of wet cells, m s-2."""
-    return area * contributions(view, 0.0)[2].sum()
+def potential_enstrophy(view, factor):
+    """Sum of (f + zeta)²/(2 h_q) on the corners of wet cells times the factor: area of a cell, for m s-2."""
+    return factor * contributions(view, 0.0)[2].sum()
+
+
+OBSERVERS = {
+    "sea_level": station,
+    "transport": section,
+    "mass": mass,
+    "kinetic_energy": kinetic_energy,
+    "energy": energy,
+    "potential_enstrophy": potential_enstrophy,
+}

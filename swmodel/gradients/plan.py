@@ -35,13 +35,18 @@ class Plan(NamedTuple):
         """Number of segments."""
         return max(1, -(-self.steps // self.length))
 
+    def step(self, segment: int) -> int:
+        """The step at which a segment begins; the last one for the end."""
+        return min(segment * self.length, self.steps)
+
     def actions(self) -> Iterator:
         """The schedule's actions on segments: Forward, Copy, Move, Reverse, EndForward, EndReverse."""
         return iter(MultistageCheckpointSchedule(self.segments, min(self.checkpoints, self.segments - 1), 0))
 
     def runs(self) -> float:
         """Steps forward in a backward sweep, the first ones included, over the number of steps."""
-        return sum(a.n1 - a.n0 for a in self.actions() if isinstance(a, Forward)) / self.segments
+        forward = [a for a in self.actions() if isinstance(a, Forward)]
+        return sum(self.step(a.n1) - self.step(a.n0) for a in forward) / max(1, self.steps)
 
 
 def plan(steps: int, room: int) -> Plan:

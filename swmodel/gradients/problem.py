@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import jax
 import jax.numpy as jnp
@@ -12,6 +12,7 @@ from ..config import load
 from ..domain import domain
 from ..errors import UsageError
 from ..grid import build_state
+from ..state import State
 from ..timestep import method_of
 from .controls import CONTROLS, first_guess, scheme_for
 from .differentiable import require_derivatives
@@ -44,7 +45,7 @@ class Problem:
         steps, every, samples: number of steps, steps between samples, number of samples.
 
     Raises:
-        UsageError: no such control, or the executor has no derivatives.
+        UsageError: no such control, samples less than a step apart, or the executor has no derivatives.
         ConfigError: the configuration contradicts itself.
     """
 
@@ -53,6 +54,8 @@ class Problem:
         if unknown:
             raise UsageError(f"no control {', '.join(unknown)}; there are {', '.join(CONTROLS)}")
         require_derivatives(load(config) if isinstance(config, str) else config)
+        if every is not None and every < 1:
+            raise UsageError(f"every={every}: there is at least one step between samples")
         self.names, self.memory = tuple(controls), memory
         self.domain = domain(config, scheme_for(controls))
         self.config, self.transport = self.domain.config, self.domain.transport
@@ -80,6 +83,24 @@ class Problem:
     def first_guess(self) -> dict:
         """The controls as the configuration has them, by name."""
         return self.transport.put(first_guess(self.domain, self.names))
+
+    def prepare(self, x: dict, curvature: bool = False) -> None:
+        """Compile what derivatives need, Hessians too if asked for, and make sure that there is memory for them.
+
+        Raises:
+            UsageError: there is not.
+        """
+        for sweeps, at in ((self._sweeps, x), (self._tangent, (x, x)))[: 1 + curvature]:
+            self._plans[sweeps] = fit(sweeps, at, self._fixed, self.memory)
+
+    def states(self, x: dict, every: int) -> Iterator[State]:
+        """The states of the block at steps 0, every, 2 every, ... and at the last one, as they are reached."""
+        carry, active = self._sweeps.start(x, self._fixed)
+        yield carry[0]
+        for first in range(0, self.steps, every):
+            last = min(first + every, self.steps)
+            carry = self._sweeps.advance(carry, active, jnp.int32(first), jnp.int32(last), self._fixed)
+            yield carry[0]
 
     def series(self, x: dict):
         """What is observed, stacked: a pytree of arrays [samples, ...]."""
@@ -119,8 +140,7 @@ class Problem:
         return fields + sum(float(share[name]) for name in x if not np.ndim(x[name]))
 
     def _pull_back(self, sweeps, x, respond):
-        if sweeps not in self._plans:
-            self._plans[sweeps] = fit(sweeps, x, self._fixed, self.memory, self.transport)
+        self._plans[sweeps] = fit(sweeps, x, self._fixed, self.memory, self._plans.get(sweeps))
         return pull_back(sweeps, self._plans[sweeps], x, self._fixed, respond)
 
     def _value_and_cotangents(self, value, series, *given):

@@ -20,21 +20,20 @@ class Quantity(NamedTuple):
         name: of it, an identifier.
         units, long_name: of it.
         line: the positions (x, y) of its station, or of both ends of its section, m; () for the whole domain.
-        observer, arguments: name of a function in `observers`, and what it is given besides a `trajectory.View`.
+        arguments: what its function in `observers` is given besides a `trajectory.View`.
     """
 
     name: str
     units: str
     long_name: str
     line: tuple[tuple[float, float], ...]
-    observer: str
     arguments: dict
 
     def observe(self, view, k):
         """The block's share of the quantity; the sum over all blocks is its value."""
-        from . import observers
+        from .observers import OBSERVERS
 
-        return getattr(observers, self.observer)(view, **self.arguments)
+        return OBSERVERS[self.name](view, **self.arguments)
 
 
 def parse(text: str, config) -> Quantity:
@@ -61,7 +60,7 @@ def sea_level(name: str, place: str, config) -> Quantity:
         raise UsageError(f'"{place}" is no position; write x and y in m, sea_level:X,Y') from None
     at = station(config, x, y)
     told = f"sea level at x = {metres(x)}, y = {metres(y)}"
-    return Quantity(name, "m", told, ((x, y),), "station", {"at": at})
+    return Quantity(name, "m", told, ((x, y),), {"at": at})
 
 
 def transport(name: str, place: str, config) -> Quantity:
@@ -79,7 +78,7 @@ def transport(name: str, place: str, config) -> Quantity:
     part = f", {other} from {metres(cut.start)} to {metres(cut.end)}" if len(given) > 1 else ""
     ends = tuple((cut.at, end) if axis == "x" else (end, cut.at) for end in (cut.start, cut.end))
     told = f"volume transport through {axis} = {metres(cut.at)}{part}"
-    return Quantity(name, "m3 s-1", told, ends, "section", {"cut": cut})
+    return Quantity(name, "m3 s-1", told, ends, {"cut": cut})
 
 
 def metres(position: float) -> str:
@@ -87,15 +86,14 @@ def metres(position: float) -> str:
     return f"{position / 1e3:.10g} km" if abs(position) >= 1e4 else f"{position:.10g} m"
 
 
-def integral(units: str, long_name: str) -> Callable:
-    """The parser of a quantity of the whole domain."""
+def integral(units: str, long_name: str, mass: bool = True) -> Callable:
+    """The parser of a quantity of the whole domain: a sum times area and, for `mass`, density."""
 
     def parser(name: str, place: str, config) -> Quantity:
         if place:
             raise UsageError(f"{name} is one of the whole domain; leave out {place}")
-        area = config.grid.dx * config.grid.dy
-        factors = {"area": area, "mass": area * config.physics.density}
-        return Quantity(name, units, long_name, (), name, factors)
+        factor = config.grid.dx * config.grid.dy * (config.physics.density if mass else 1.0)
+        return Quantity(name, units, long_name, (), {"factor": factor})
 
     return parser
 
@@ -113,7 +111,7 @@ QUANTITIES = {
     "kinetic_energy": Entry("kinetic_energy", integral("J", "kinetic energy")),
     "energy": Entry("energy", integral("J", "kinetic and available potential energy")),
     "mass": Entry("mass", integral("kg", "mass of the layer")),
-    "potential_enstrophy": Entry("potential_enstrophy", integral("m s-2", "potential enstrophy")),
+    "potential_enstrophy": Entry("potential_enstrophy", integral("m s-2", "potential enstrophy", mass=False)),
 }
 
 

@@ -30,7 +30,7 @@ def pull_back(sweeps: Sweeps, plan: Plan, x, fixed, respond: Callable):
     kept, stack, cotangents, answer = {}, None, None, None
 
     def bounds(first: int, last: int):
-        return tuple(jnp.int32(min(n * plan.length, plan.steps)) for n in (first, last))
+        return tuple(jnp.int32(plan.step(n)) for n in (first, last))
 
     for action in plan.actions():
         if isinstance(action, Forward):

@@ -61,7 +61,7 @@ def compute(config, directory, options, report, command_line, watch) -> None:
         problem.in_pieces(length_of(problem.config), watcher)
         with watcher.compilations():
             value, gradient = problem.value_and_gradient(problem.first_guess(), value_of(options["mean"], transport))
-            value = float(value)
+            value, gradient = float(value), {name: gradient[name] for name in options["to"]}  # JAX sorts names
     if not all(np.isfinite(x) for x in (value, *(problem.dot({n: g}, {n: g}) for n, g in gradient.items()))):
         raise NumericalError(f"the derivatives of {quantity.long_name} are not finite in {config.run.dtype}")
     largest = write(directory / NAME, problem.config, transport, quantity, value, gradient, options, command_line)

@@ -33,7 +33,7 @@ class Sweeps:
 
     def __init__(self, trajectory: Trajectory, transport, steps: int, every: int):
         self.trajectory, self.transport, self.steps, self.every = trajectory, transport, steps, every
-        jit = transport.jit
+        jit, self._workspaces = transport.jit, {}
         self.samples = steps // every + 1
         self.start = jit(trajectory.start)
         self.blank = jit(self._blank)
@@ -47,6 +47,11 @@ class Sweeps:
 
     def prepare(self, x, fixed, length: int) -> int:
         """Compile everything, for segments of `length` steps; the bytes that going back takes for itself."""
+        if length not in self._workspaces:
+            self._workspaces[length] = self._compile(x, fixed, length)
+        return self._workspaces[length]
+
+    def _compile(self, x, fixed, length: int) -> int:
         none = jnp.int32(0)
         carry, active = self.start(x, fixed)
         series = self.blank(carry, active, fixed)

@@ -136,7 +136,7 @@ def test_the_fields_and_numbers_are_those_of_the_core():
     assert set(sensitivity_file.FIELDS) | set(sensitivity_file.NUMBERS) == set(controls.CONTROLS)
     for name, control in controls.CONTROLS.items():
         assert bool(control.location) == (name in sensitivity_file.FIELDS)
-        quantity = quantities.Quantity("x", "J", "", (), "", {})
+        quantity = quantities.Quantity("x", "J", "", (), {})
         inverse = sensitivity_file.inverse(sensitivity_file.inverse(control.units))
         assert sensitivity_file.derivative_of(quantity, name).location == control.location
         assert inverse == control.units.replace("1", "", control.units == "1")
