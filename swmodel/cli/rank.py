@@ -43,10 +43,11 @@ def worker(directory, command_line, restart, task, options):
         error = SetupError("mpiexec does not tell its processes that they belong together: is it that of mpi4py's MPI?")
         say(words(error), exit_code(error))
         raise click.exceptions.Exit(exit_code(error))
-    click.get_current_context().exit(run_as_rank(place, request, True, command_line))
+    configuration = partial(load, directory / CONFIG, environ={})
+    click.get_current_context().exit(run_as_rank(place, request, configuration, True, command_line))
 
 
-def run_as_rank(place, request, quiet, command_line) -> int:
+def run_as_rank(place, request, configuration, quiet, command_line) -> int:
     """Compute as one rank of several; the exit code.
 
     What is wrong before the start is agreed between all ranks, said by rank 0, and ends all ranks with the same code. A
@@ -55,16 +56,17 @@ def run_as_rank(place, request, quiet, command_line) -> int:
     Args:
         place: this process's place as mpiexec describes it.
         request: function of `place` that returns a Job, or raises.
+        configuration: function that returns the job's configuration, not checked yet, or raises.
         command_line: what the user typed, for the history of the files.
     """
     from .. import environment, progress
     from ..stop import Stop
     from ..watchdog import Watchdog
-    from .ranks import Refused, check_device, check_mpi4jax, check_same, connect, together, try_message
+    from .ranks import Refused, check_same, check_transport, connect, together
 
     with Stop(), contextlib.ExitStack() as stack:
         try:
-            comm = connect(place)
+            comm = connect(place, configuration)
         except Refused as error:
             return leave(place, error)
         try:
@@ -76,10 +78,8 @@ def run_as_rank(place, request, quiet, command_line) -> int:
             processes = comm.allgather((socket.gethostname(), os.getpid()))
             fail = partial(give_up, directory)
             watchdog = stack.enter_context(Watchdog(place.rank, processes, directory, run.watchdog, fail))
-            environment.prepare(run.reproducible, place)
-            together(comm, check_device)
-            together(comm, check_mpi4jax)
-            together(comm, lambda: try_message(place))
+            environment.prepare(run.reproducible, place, run.devices)
+            check_transport(comm, place, run)
         except Refused as error:
             if place.rank == 0:
                 say(str(error), error.exit_code)
@@ -87,20 +87,20 @@ def run_as_rank(place, request, quiet, command_line) -> int:
         try:
             compute(job, quiet or place.rank > 0, command_line, place, watchdog)
         except (Exception, KeyboardInterrupt) as error:
-            return end_all(error, comm, directory)
+            return end_all(error, place.rank, directory)
         if place.rank == 0 and not quiet:
             click.echo(job.work().summary(directory))
         return 0
 
 
 def leave(place, error) -> int:
-    """Say why this rank cannot join the others, and end those, which would wait for it for ever; the exit code."""
+    """Say why this rank cannot join the others, and end those, which would wait for it; the exit code."""
+    from .ranks import tell_mpiexec
+
     if place.rank > 0:
         time.sleep(2.0)  # rank 0 has most likely met the same error, and ends us
     say(str(error), error.exit_code)
-    if "PMI_FD" in os.environ:  # MPICH's mpiexec: it waits after an exit before MPI_Init; others end all ranks then
-        with contextlib.suppress(OSError):
-            os.write(int(os.environ["PMI_FD"]), f"cmd=abort exitcode={error.exit_code}\n".encode())
+    tell_mpiexec(error.exit_code)
     return error.exit_code
 
 
@@ -148,7 +148,7 @@ def compute(job, quiet, command_line, place=None, watchdog=None):
     start_log(place)
     try:
         if place is None:
-            check_device()
+            check_device(config.run.devices)
         with progress.reporter(quiet) as report:
             job.work().compute(config, directory, options, report, command_line, watch)
         if place is None or place.rank == 0:
@@ -167,16 +167,17 @@ def record(error, directory):
     finish(directory, "stopped" if code == STOPPED else "failed", code, str(error))
 
 
-def end_all(error, comm, directory) -> int:
+def end_all(error, rank, directory) -> int:
     """End all ranks for what went wrong on this one; the exit code, for an error that all ranks have together.
 
     The launcher says what status.json gives as the reason: a last line of a rank that ends all may be lost on its way.
     """
     from .. import progress
+    from .ranks import abort
     from .tell import tell
 
     signal.signal(signal.SIGTERM, signal.SIG_DFL)  # from another rank that ends all of us
-    code, rank = exit_code(error), comm.Get_rank()
+    code = exit_code(error)
     if isinstance(error, NumericalError | Stopped):
         if rank == 0:
             tell(error)
@@ -192,7 +193,7 @@ def end_all(error, comm, directory) -> int:
         time.sleep(0.5)  # for mpiexec to pass it on before it ends us
     elif progress.LAUNCHER not in os.environ:
         tell(error)
-    comm.Abort(code)
+    abort(code)
     return code
 
 

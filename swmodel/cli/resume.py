@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 
 import click
 
+import swmodel
+
+from ..run_folder import CONFIG
 from .job import Job
 from .run import configure, overrides_of, start
 
@@ -48,9 +52,9 @@ def resume(directory, asked, settings, quiet, **options):
         from ..errors import FilesError
         from ..restart.folder import Restart, choose, compare
 
-        path = directory / run_folder.CONFIG
+        path = directory / CONFIG
         if not path.is_file():
-            raise FilesError(f"{directory} is not the folder of a run: it holds no {run_folder.CONFIG}")
+            raise FilesError(f"{directory} is not the folder of a run: it holds no {CONFIG}")
         config = configure(path, overrides, place)
         if place is not None and place.rank:
             return Job(config, directory, Restart(Path()))
@@ -64,4 +68,4 @@ def resume(directory, asked, settings, quiet, **options):
             click.echo(remark, err=True)
         return Job(config, directory, restart)
 
-    start(request, quiet)
+    start(request, partial(swmodel.load, directory / CONFIG, overrides), quiet)

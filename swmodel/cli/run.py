@@ -6,9 +6,12 @@ import contextlib
 import json
 import shlex
 import sys
+from functools import partial
 from pathlib import Path
 
 import click
+
+import swmodel
 
 from .job import Job
 
@@ -92,14 +95,15 @@ def begin(source, overrides, output, force, quiet, task="run", options=lambda co
             run_folder.check(directory, force)
         return Job(config, directory, None, task, options(config))
 
-    start(request, quiet)
+    start(request, partial(swmodel.load, source, overrides), quiet)
 
 
-def start(request, quiet):
+def start(request, configuration, quiet):
     """Run a job as one rank, or here, or on processes of its own; leaves with the exit code.
 
     Args:
         request: function of the place of this process among others, None if it is alone, that returns a Job, or raises.
+        configuration: function that returns its configuration, not checked yet, or raises.
     """
     from ..environment import world
 
@@ -107,7 +111,7 @@ def start(request, quiet):
     if place is not None:
         from .rank import run_as_rank
 
-        click.get_current_context().exit(run_as_rank(place, request, quiet, typed()))
+        click.get_current_context().exit(run_as_rank(place, request, configuration, quiet, typed()))
     job = request()
     code = run_here(job, quiet) if job.config.run.nproc == 1 else run_on_many(job, quiet)
     if not quiet and code == 0:
@@ -131,7 +135,6 @@ def configure(source, overrides, place=None):
         ConfigError: with everything that is wrong.
         UsageError: the command line asks for another number of processes than there are.
     """
-    import swmodel
     from swmodel.config import ConfigError, for_processes
     from swmodel.errors import UsageError
     from swmodel.validate import check
@@ -179,7 +182,7 @@ def run_on_many(job, quiet) -> int:
     nproc, directory = job.config.run.nproc, job.directory
     options = ["--restart", str(job.restart.path)] if job.restart else []
     options += [] if job.task == "run" else ["--task", job.task, "--options", json.dumps(job.options)]
-    line = launch.command(nproc, directory, *options)
+    line = launch.command(nproc, directory, *options, transport=job.config.run.transport)
     with contextlib.ExitStack() as stack:
         lock = occupy(stack, job, quiet)
         with progress.reporter(quiet) as report:
