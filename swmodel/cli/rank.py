@@ -210,7 +210,8 @@ def start_log(place):
 
 def announce(job, quiet):
     """Say in a line what is going to be computed."""
-    from ..environment import cores
+    from ..environment import cores, has_gpu
+    from ..progress import workers
 
     if quiet:
         return
@@ -218,11 +219,11 @@ def announce(job, quiet):
     run, grid = config.run, config.grid
     first = f"from step {job.restart.step} on, " if job.restart else ""
     task = "" if job.task == "run" else f"{job.task}: "
-    parts = f"{run.devices} devices" if run.devices > 1 else f"{run.nproc} processes"
-    processes = "1 process" if parts == "1 processes" else f"{parts} ({run.layout} blocks)"
+    processes = workers(run.nproc, run.devices) + (f" ({run.layout} blocks)" if run.blocks > 1 else "")
     click.echo(
         f"{task}{config.case.name}: {grid.nx} x {grid.ny} cells, {first}{run.steps} steps of {config.time.dt:.4g} s "
         f"({run.steps * config.time.dt / 86400:.4g} days), {processes}, into {directory}"
     )
-    if run.nproc > cores():
-        click.echo(f"{run.nproc} processes share the {cores()} cores of this machine: right, but slow", err=True)
+    if run.blocks > cores() and not (run.devices > 1 and has_gpu()):
+        many = workers(run.nproc, run.devices)
+        click.echo(f"{many} share the {cores()} cores of this machine: right, but slow", err=True)
