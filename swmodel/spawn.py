@@ -2,7 +2,7 @@
 
 What mpiexec does, for the sharded transport: each process finds its rank, their number and the address of the first in
 its environment. One that dies takes the others with it; one that leaves with an error gives them GRACE seconds to do
-the same. SIGTERM, from a process that failed and says so itself, ends all.
+the same. SIGTERM, from a process that failed and says so itself, ends all, and so does the end of what started this.
 """
 
 from __future__ import annotations
@@ -12,11 +12,14 @@ import signal
 import socket
 import subprocess
 import sys
+import time
 
 from .environment import RANK, SIZE
 
 #: Time in which processes that end together for one reason do so, s.
-GRACE = 10
+GRACE = 10.0
+#: Time between two looks at the clock and at what started this, s.
+LOOK = 1.0
 #: The line on stderr that says which process ended first, and how.
 ENDED = "swmodel.spawn: rank {rank} ended: {how}"
 
@@ -37,12 +40,15 @@ class Processes:
     Attributes:
         ranks: {process id: rank}.
         failed: (rank, exit code) of the first that ended with an error; None if none did.
+        deadline: when its time for the others is over.
     """
 
     def __init__(self):
-        self.ranks, self.failed, self.over = {}, None, False
+        self.ranks, self.failed, self.deadline, self.over = {}, None, 0.0, False
+        self.parent = os.getppid()
         signal.signal(signal.SIGTERM, lambda *signal: self.end())
-        signal.signal(signal.SIGALRM, lambda *signal: self.end(*self.failed))
+        signal.signal(signal.SIGALRM, self.look)
+        signal.setitimer(signal.ITIMER_REAL, LOOK, LOOK)
 
     def start(self, command, environ, rank):
         """Start a process."""
@@ -54,12 +60,17 @@ class Processes:
             pid, status = os.wait()
             rank, code = self.ranks.pop(pid), os.waitstatus_to_exitcode(status)
             if code and self.failed is None:
-                self.failed = rank, code
-                signal.alarm(GRACE)
+                self.failed, self.deadline = (rank, code), time.monotonic() + GRACE
             if code < 0:
                 self.end(rank, code)
-        signal.alarm(0)
         return abs(self.failed[1]) if self.failed else 0
+
+    def look(self, *signal):
+        """End what is left when its time is over, or nobody is there any more who wants it."""
+        if self.failed and time.monotonic() > self.deadline:
+            self.end(*self.failed)
+        if os.getppid() != self.parent:
+            self.end()
 
     def end(self, rank=None, code=0):
         """Kill what is left; unless they are being killed already, say for which rank, if one ended by itself."""

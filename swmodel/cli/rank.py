@@ -168,11 +168,7 @@ def record(error, directory):
 
 
 def end_all(error, rank, directory) -> int:
-    """End all ranks for what went wrong on this one; the exit code, for an error that all ranks have together.
-
-    The launcher says what status.json gives as the reason: a last line of a rank that ends all may be lost on its way.
-    """
-    from .. import progress
+    """End all ranks for what went wrong on this one; the exit code, for an error that all ranks have together."""
     from .ranks import abort
     from .tell import tell
 
@@ -182,6 +178,22 @@ def end_all(error, rank, directory) -> int:
         if rank == 0:
             tell(error)
         return code
+    try:
+        say_failed(error, rank, directory)
+    finally:
+        abort(code)
+    return code
+
+
+def say_failed(error, rank, directory):
+    """Record and say what went wrong on this rank, which then ends all.
+
+    The launcher says what status.json gives as the reason: a last line of a rank that ends all may be lost on its way.
+    """
+    from .. import progress
+    from .tell import tell
+
+    code = exit_code(error)
     if rank > 0:
         time.sleep(1.0)  # rank 0 has most likely met the same error, and ends us
         record(error, directory)
@@ -193,8 +205,6 @@ def end_all(error, rank, directory) -> int:
         time.sleep(0.5)  # for mpiexec to pass it on before it ends us
     elif progress.LAUNCHER not in os.environ:
         tell(error)
-    abort(code)
-    return code
 
 
 def start_log(place):

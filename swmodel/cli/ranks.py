@@ -104,8 +104,9 @@ def mpi_world(place):
 
 def abort(code: int):
     """End all ranks, as far as what started them can be told to, and this one with `code`."""
-    sys.stdout.flush()
-    sys.stderr.flush()
+    for stream in (sys.stdout, sys.stderr):
+        with contextlib.suppress(OSError):
+            stream.flush()
     if environment.RANK in os.environ:
         os.kill(os.getppid(), signal.SIGTERM)
     elif "mpi4py.MPI" in sys.modules:
