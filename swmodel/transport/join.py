@@ -12,9 +12,9 @@ from ..errors import SetupError
 
 #: How long a process waits for the others to start, and for one to answer, s.
 START, ANSWER = 300, 600
-#: Time after which JAX's runtime takes a silent process for dead, s. Longer than `run.watchdog`, which says more; one
-#: that ends closes its connections, which the others notice at once.
-SILENT = 900
+#: Time after which JAX's runtime takes a silent process for dead and ends the others, s. Where `spawn` does that, only
+#: if all else fails: `watchdog` says more.
+SILENT, SILENT_SPAWNED = 100, 900
 
 
 def join(place: World, devices: int, address: str | None) -> Joined:
@@ -38,7 +38,7 @@ def join(place: World, devices: int, address: str | None) -> Joined:
             own_devices(place, devices),
             "deactivate" if address else None,
             initialization_timeout=START,
-            heartbeat_timeout_seconds=SILENT,
+            heartbeat_timeout_seconds=SILENT_SPAWNED if RANK in os.environ else SILENT,
         )
     except (RuntimeError, ValueError) as error:
         why = "where the first of them is" if address is None else f"each other at {address}"
