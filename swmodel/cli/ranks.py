@@ -238,7 +238,7 @@ def try_message(place) -> None:
     from ..transport import ring
 
     try:
-        right = ring(place.rank, place.size)
+        right = ring("mpi", place.size)
     except Exception as error:
         jax = f"JAX {version('jax')} and mpi4jax {version('mpi4jax')}"
         raise SetupError(f"{jax} do not work together ({str(error).splitlines()[0]}); {REPAIR}") from error
