@@ -17,9 +17,15 @@ def main(text: str):
     """Do the task given as JSON."""
     task = json.loads(text)
     row, place = Row(**task.pop("row")), environment.world()
-    if row.platform == "gpu" and place is not None:
+    sharded = row.transport == "sharded"
+    if row.platform == "gpu" and place is not None and not sharded:
         choose_device(os.environ, place.local_rank)
-    environment.prepare(place=place)
+    environment.prepare(place=place, devices=row.devices)
+    if sharded and place is not None:
+        from ..transport.join import join
+        from ..transport.rendezvous import first_process
+
+        join(place, row.devices, first_process(place))
     result = act(row, task)
     if place is None or place.rank == 0:
         progress.send(result)

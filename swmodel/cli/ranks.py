@@ -14,6 +14,7 @@ from importlib.util import find_spec
 from .. import environment, progress
 from ..config import for_processes, transport_for
 from ..errors import SetupError, exit_code
+from ..transport.rendezvous import first_process, mpi_world
 from .tell import words
 
 PACKAGES = ("swmodel", "jax", "jaxlib", "mpi4jax", "mpi4py", "numpy")
@@ -44,61 +45,18 @@ def connect(place, configuration):
         if find_spec("mpi4py") is None:
             raise refusal(error) from error
         sharded = False
-    if sharded:
-        environment.prepare(run.reproducible, place, run.devices)
-        from ..transport.join import join
+    try:
+        if sharded:
+            environment.prepare(run.reproducible, place, run.devices)
+            from ..transport.join import join
 
-        try:
-            comm = join(place, run.devices, coordinator(place))
-        except SetupError as error:
-            raise refusal(error) from error
-    else:
-        comm = mpi_world(place)
+            comm = join(place, run.devices, first_process(place))
+        else:
+            comm = mpi_world(place)
+    except SetupError as error:
+        raise refusal(error) from error
     if progress.LAUNCHER in os.environ:
         progress.send({"rank": place.rank, "pid": os.getpid(), "host": socket.gethostname()})
-    return comm
-
-
-def coordinator(place) -> str | None:
-    """HOST:PORT of the first process: as set, else from MPI; None under Slurm and without MPI, for JAX to find.
-
-    Raises:
-        Refused: MPI is there and cannot be used.
-    """
-    environ = os.environ
-    given = environ.get("JAX_COORDINATOR_ADDRESS")
-    step_of_slurm = "SLURM_STEP_NODELIST" in environ and environ.get("SLURM_STEP_NUM_TASKS") == str(place.size)
-    if given or step_of_slurm or find_spec("mpi4py") is None:
-        return given
-    mine = f"{socket.gethostname()}:{free_port()}" if place.rank == 0 else None
-    return mpi_world(place).bcast(mine)
-
-
-def free_port() -> int:
-    """A port of this machine that nobody listens at."""
-    with socket.socket() as probe:
-        probe.bind(("", 0))
-        return probe.getsockname()[1]
-
-
-def mpi_world(place):
-    """MPI's communicator of all ranks, from mpi4py.
-
-    Raises:
-        Refused: mpi4py is missing, or its MPI is not the one that started the processes. Not agreed: there is no MPI.
-    """
-    try:
-        from mpi4py import MPI
-    except (ImportError, RuntimeError) as error:
-        raise refusal(SetupError(f"mpi4py cannot be used ({error}); see docs/install.md")) from error
-    comm = MPI.COMM_WORLD
-    if comm.Get_size() != place.size:
-        library = MPI.Get_library_version().strip().splitlines()[0]
-        error = SetupError(
-            f"{place.size} processes were started, but MPI here knows of {comm.Get_size()}: mpiexec is not that of the "
-            f"MPI that mpi4py uses ({library}); start with `swmodel run --nproc {place.size}` or the other mpiexec"
-        )
-        raise refusal(error)
     return comm
 
 

@@ -9,10 +9,9 @@ import pytest
 from conftest import ROOT
 
 from swmodel import environment
-from swmodel.cli import ranks
 from swmodel.environment import World
 from swmodel.errors import SetupError
-from swmodel.transport import join
+from swmodel.transport import join, rendezvous
 
 SLURM = {"SLURM_STEP_NODELIST": "node[007-008]", "SLURM_STEP_NUM_TASKS": "4"}
 
@@ -59,8 +58,8 @@ def test_processes_find_each_other_by_what_slurm_tells_and_agree():
 )
 def test_the_first_process_is_where_the_environment_says(monkeypatch, environ, address):
     monkeypatch.setattr(os, "environ", environ)
-    monkeypatch.setattr(ranks, "mpi_world", pytest.fail)
-    assert ranks.coordinator(World(1, 4)) == address
+    monkeypatch.setattr(rendezvous, "mpi_world", pytest.fail)
+    assert rendezvous.first_process(World(1, 4)) == address
 
 
 @pytest.mark.parametrize("environ", [{}, SLURM | {"SLURM_STEP_NUM_TASKS": "2"}])
@@ -72,9 +71,9 @@ def test_else_mpi_tells_it(monkeypatch, environ):
             return value or "of rank 0"
 
     monkeypatch.setattr(os, "environ", environ)
-    monkeypatch.setattr(ranks, "mpi_world", lambda place: World4())
-    assert ranks.coordinator(World(1, 4)) == "of rank 0"
-    host, port = ranks.coordinator(World(0, 4)).rsplit(":", 1)
+    monkeypatch.setattr(rendezvous, "mpi_world", lambda place: World4())
+    assert rendezvous.first_process(World(1, 4)) == "of rank 0"
+    host, port = rendezvous.first_process(World(0, 4)).rsplit(":", 1)
     assert host
     assert int(port) > 0
 

@@ -44,7 +44,7 @@ DOORS = {
         "means dynamics friction timestep transport doctor cli.ranks bench.stepping bench.exchange bench.device"
     ),
     "mpi4jax": "transport.messages doctor.exchange bench.traffic cli.ranks",
-    "mpi4py": "transport.mpi transport.messages doctor.exchange cli.ranks bench.device",
+    "mpi4py": "transport.mpi transport.messages transport.rendezvous doctor.exchange bench.device",
     "netCDF4": (
         "netcdf_input output restart plotting info bench.forcing assimilation.observation_file assimilation.known "
         "assimilation.analysis_file"
