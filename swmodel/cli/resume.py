@@ -28,7 +28,7 @@ class NothingToDo(Exception):
 @click.option("--layout", metavar="PYxPX", help="Blocks in y and x.")
 @click.option("--executor", metavar="NAME", help="Who computes a block: auto, native, xla or reference.")
 @click.option("--transport", metavar="NAME", help="How blocks talk to each other: auto, serial, mpi or sharded.")
-@click.option("--devices", metavar="D", help="Devices of JAX, one block each.")
+@click.option("--devices", metavar="D", help="Devices of each process, one block each.")
 @click.option("--walltime", metavar="TIME", help='Stop in time, resumable: "2 h", "90 min", or seconds.')
 @click.option("--from", "asked", metavar="FILE", help="Restart file to go on from.  [the newest intact one]")
 @click.option("-s", "--set", "settings", metavar="SECTION.KEY=VALUE", multiple=True, help="Set a configuration key.")

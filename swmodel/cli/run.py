@@ -33,7 +33,7 @@ OPTIONS = {
 #: The options that say what is computed, where and on what, for every command that does.
 COMMON = (
     click.argument("source", metavar="CASE|FILE.toml"),
-    click.option("--nproc", metavar="N", help="Number of processes; more than one needs MPI."),
+    click.option("--nproc", metavar="N", help="Number of processes, by MPI or as --transport says."),
     click.option("--layout", metavar="PYxPX", help="Blocks in y and x; without it, the shortest halos."),
     click.option(
         "-s", "--set", "settings", metavar="SECTION.KEY=VALUE", multiple=True, help="Set a configuration key."
@@ -58,7 +58,7 @@ def common(command):
 @click.command()
 @common
 @click.option("--transport", metavar="NAME", help="How blocks talk to each other: auto, serial, mpi or sharded.")
-@click.option("--devices", metavar="D", help="Devices of JAX, one block each, in one process; more than one: sharded.")
+@click.option("--devices", metavar="D", help="Devices of each process, one block each; more than one: sharded.")
 @click.option("--reproducible", is_flag=True, help="The same bits for every number of processes; somewhat slower.")
 @click.option("--walltime", metavar="TIME", help='Stop in time, resumable: "2 h", "90 min", or seconds.')
 def run(source, settings, output, force, quiet, **options):
@@ -67,7 +67,7 @@ def run(source, settings, output, force, quiet, **options):
     \b
     swmodel run jet --nproc 2
     swmodel run jet -s grid.nx=90 -s grid.ny=45 --days 3 --output outputs/small
-    swmodel run jet --transport sharded --devices 4
+    swmodel run jet --transport sharded --nproc 2 --devices 2
     swmodel run my.toml --force
     mpiexec -n 4 swmodel run jet
 
