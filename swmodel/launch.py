@@ -23,11 +23,10 @@ from .errors import INTERNAL, STOPPED, NumericalError, SetupError
 from .restart.folder import candidates
 from .status import ended, finish
 
-#: What mpiexec itself prints after a rank has died, which the launcher says in one line instead; and what the library
-#: that carries JAX's messages between processes says of itself.
+#: What mpiexec or `spawn` itself prints after a rank has died; the launcher says it in one line instead.
 BANNER = re.compile(
     r"$|={10,}$|=   |YOUR APPLICATION TERMINATED|This typically refers|Please see the FAQ|"
-    r"swmodel\.spawn:|\[Gloo\] |\[mpiexec@|\[proxy:|Abort\(\d+\) .* application called MPI_Abort"
+    r"swmodel\.spawn:|\[mpiexec@|\[proxy:|Abort\(\d+\) .* application called MPI_Abort"
 )
 #: How MPICH's mpiexec names the process that died, and a few lines later how; how Open MPI does, in one line or two.
 DIED = re.compile(r"=   PID (?P<pid>\d+) RUNNING AT (?P<host>\S+)")

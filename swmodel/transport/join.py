@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import pickle
+import sys
 
 import jax
 
@@ -46,7 +47,21 @@ def join(place: World, devices: int, address: str | None) -> Joined:
             f"the {place.size} processes do not find {why} ({str(error).splitlines()[0]}); give the first one's "
             "HOST:PORT in JAX_COORDINATOR_ADDRESS"
         ) from error
+    if gpus_visible() is None:
+        silence_gloo()
     return Joined(place)
+
+
+def silence_gloo():
+    """Keep off standard output what Gloo, which carries messages between processors, prints there in pieces.
+
+    It would come between the lines that ranks send to their launcher. What Python prints goes where it went.
+    """
+    sys.stdout.flush()
+    sys.stdout = os.fdopen(os.dup(1), "w", buffering=1)
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, 1)
+    os.close(nowhere)
 
 
 def own_devices(place: World, devices: int) -> list[int]:

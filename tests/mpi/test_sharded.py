@@ -102,7 +102,7 @@ def test_processes_that_mpiexec_has_started_join(serial, tmp_path):
     line = [find_mpiexec(), "-n", "2", sys.executable, "-m", "swmodel", "run", "jet", *SMALL, "--steps", "30"]
     line += ["-s", "output.every_steps=10", "--transport", "sharded", "--devices", "2", "-o", str(tmp_path / "joined")]
     done = subprocess.run(line, capture_output=True, text=True, timeout=200)
-    assert done.returncode == 0, done.stderr
+    assert (done.returncode, done.stdout) == (0, ""), done.stderr
     assert read_status(tmp_path / "joined")["nproc"] == 2
     assert contents(tmp_path / "joined")[1] == serial[1]
 
