@@ -25,12 +25,16 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import NamedTuple
 
-#: Environment of mpiexec (MPICH, Intel MPI, PMI), MVAPICH, mpirun (Open MPI) and srun: rank, size, local size.
+#: Environment of `spawn`: rank and size.
+RANK, SIZE = "SWMODEL_RANK", "SWMODEL_SIZE"
+#: Environment of spawn, mpiexec (MPICH, Intel MPI, PMI), MVAPICH, mpirun (Open MPI) and srun: rank and size among all
+#: processes, and among those of its machine.
 LAUNCHERS = (
-    ("PMI_RANK", "PMI_SIZE", "MPI_LOCALNRANKS"),
-    ("MV2_COMM_WORLD_RANK", "MV2_COMM_WORLD_SIZE", "MV2_COMM_WORLD_LOCAL_SIZE"),
-    ("OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_SIZE"),
-    ("SLURM_PROCID", "SLURM_STEP_NUM_TASKS", "SLURM_STEP_TASKS_PER_NODE"),
+    (RANK, SIZE, RANK, SIZE),
+    ("PMI_RANK", "PMI_SIZE", "MPI_LOCALRANKID", "MPI_LOCALNRANKS"),
+    ("MV2_COMM_WORLD_RANK", "MV2_COMM_WORLD_SIZE", "MV2_COMM_WORLD_LOCAL_RANK", "MV2_COMM_WORLD_LOCAL_SIZE"),
+    ("OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_RANK", "OMPI_COMM_WORLD_LOCAL_SIZE"),
+    ("SLURM_PROCID", "SLURM_STEP_NUM_TASKS", "SLURM_LOCALID", "SLURM_STEP_TASKS_PER_NODE"),
 )
 
 #: MPICH waits for messages in a busy loop; with more ranks than cores these let the others run.
@@ -50,19 +54,20 @@ _IMPORTED = time.time()
 
 
 class World(NamedTuple):
-    """A process's place among those that mpiexec or srun started."""
+    """A process's place among those that mpiexec, srun or `spawn` started; `local` is on its machine."""
 
     rank: int = 0
     size: int = 1
     local_size: int = 1
+    local_rank: int = 0
 
 
 def world(environ: Mapping[str, str] = os.environ) -> World | None:
     """The place of this process among others as their launcher describes it; None for a process alone."""
-    for rank, size, local_size in LAUNCHERS:
+    for rank, size, local_rank, local_size in LAUNCHERS:
         if rank in environ and int(environ.get(size, 1)) > 1:
             local = re.match(r"\d+", environ.get(local_size, "")) or re.match(r"\d+", environ[size])
-            return World(int(environ[rank]), int(environ[size]), int(local[0]))
+            return World(int(environ[rank]), int(environ[size]), int(local[0]), int(environ.get(local_rank, 0)))
     return None
 
 
@@ -150,6 +155,15 @@ def has_gpu() -> bool:
     plugins = ("jax_cuda12_plugin", "jax_cuda13_plugin", "jax_rocm60_plugin", "jax_rocm7_plugin")
     devices = Path("/dev/nvidiactl"), Path("/dev/kfd")
     return any(device.exists() for device in devices) and any(map(importlib.util.find_spec, plugins))
+
+
+def gpus_visible(environ: Mapping[str, str] = os.environ) -> int | None:
+    """GPUs of NVIDIA that this process may use; None where it computes elsewhere, or the system does not tell."""
+    if environ.get("JAX_PLATFORMS", "").startswith("cpu") or not has_gpu():
+        return None
+    if "CUDA_VISIBLE_DEVICES" in environ:
+        return len([name for name in environ["CUDA_VISIBLE_DEVICES"].split(",") if name.strip()])
+    return len(list(Path("/dev").glob("nvidia[0-9]*"))) or None
 
 
 def mpi_libraries() -> list[str]:

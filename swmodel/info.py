@@ -15,6 +15,7 @@ from rich.table import Table
 from .config import ConfigError, load
 from .plotting.dataset import PlotError, data_file, field_names, open_data, seconds
 from .plotting.style import clock, length_unit
+from .progress import workers
 from .restart.folder import candidates
 from .restart.folder import facts as facts_of_restart
 from .run_folder import CONFIG, DIAGNOSTICS, OUTPUT
@@ -110,8 +111,7 @@ def state_facts(status: dict) -> Iterator[tuple[str, str]]:
     yield "wall time", f"{duration(status['wall_seconds'])}, of which {duration(status['compile_seconds'])} compilation"
     yield "speed", f"{status['cell_updates_per_second'] / 1e6:.3g} million cell updates per second"
     nproc, devices, layout = status["nproc"], status.get("devices", 1), "x".join(map(str, status["layout"]))
-    count = f"{devices} devices" if devices > 1 else f"{nproc} processes"
-    processes = "1 process" if count == "1 processes" else f"{count}, layout {layout}"
+    processes = workers(nproc, devices) + (f", layout {layout}" if nproc * devices > 1 else "")
     yield "computed by", f"{status['executor']}, {status['dtype']}, {status['transport']}, {processes}"
 
 

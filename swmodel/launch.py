@@ -1,4 +1,4 @@
-"""Starting a run on several processes: builds the mpiexec line, shows what the ranks report, judges how it ended.
+"""Starting a run on several processes, by mpiexec or `spawn`: shows what the ranks report, judges how it ended.
 
 Imports neither JAX nor MPI, so that nothing of either is initialised in the parent of the ranks.
 """
@@ -18,21 +18,23 @@ import sys
 import threading
 from pathlib import Path
 
-from . import environment, progress
+from . import environment, progress, spawn
 from .errors import INTERNAL, STOPPED, NumericalError, SetupError
 from .restart.folder import candidates
 from .status import ended, finish
 
-#: What mpiexec itself prints after a rank has died; the launcher says it in one line instead.
+#: What mpiexec or `spawn` itself prints after a rank has died; the launcher says it in one line instead.
 BANNER = re.compile(
     r"$|={10,}$|=   |YOUR APPLICATION TERMINATED|This typically refers|Please see the FAQ|"
-    r"\[mpiexec@|\[proxy:|Abort\(\d+\) .* application called MPI_Abort"
+    r"swmodel\.spawn:|\[mpiexec@|\[proxy:|Abort\(\d+\) .* application called MPI_Abort"
 )
 #: How MPICH's mpiexec names the process that died, and a few lines later how; how Open MPI does, in one line or two.
 DIED = re.compile(r"=   PID (?P<pid>\d+) RUNNING AT (?P<host>\S+)")
 EXIT = re.compile(r"YOUR APPLICATION TERMINATED WITH THE EXIT STRING: (?P<how>.*)")
 DIED_OPEN_MPI = re.compile(r"process rank (?P<rank>\d+) with PID \d+ on node \S+ exited on")
 EXIT_OPEN_MPI = re.compile(r"(?P<how>signal \d+ \(.+\))\.")
+#: How `spawn` does.
+DIED_SPAWNED = re.compile(spawn.ENDED.format(rank=r"(?P<rank>\d+)", how="(?P<how>.*)"))
 
 
 def find_mpiexec() -> str:
@@ -54,15 +56,26 @@ def find_mpiexec() -> str:
     return found
 
 
-def command(nproc: int, directory, *options: str) -> list[str]:
-    """The mpiexec line that runs the configuration in `directory` on `nproc` processes; `options` are of `worker`.
+def starter(nproc: int, transport: str = "mpi") -> list[str]:
+    """What starts `nproc` processes: mpiexec, or for the sharded transport, which needs no MPI, `spawn`.
+
+    Raises:
+        SetupError: MPI is needed and missing.
+    """
+    if transport == "sharded":
+        return [sys.executable, "-P", "-m", "swmodel.spawn", str(nproc)]
+    return [find_mpiexec(), "-n", str(nproc)]
+
+
+def command(nproc: int, directory, *options: str, transport: str = "mpi") -> list[str]:
+    """The line that runs the configuration in `directory` on `nproc` processes; `options` are of `worker`.
 
     Ranks are not bound to cores: it gains nothing measurable on an idle machine (89 million cell updates per second
     either way, 360 x 180 cells, two ranks on two cores), while two bound runs at a time would share the same cores.
     """
     worker = [sys.executable, "-P", "-m", "swmodel", "worker", str(directory), shlex.join(["swmodel", *sys.argv[1:]])]
     worker += options
-    return [find_mpiexec(), "-n", str(nproc), *worker]
+    return [*starter(nproc, transport), *worker]
 
 
 def rank_environment(nproc: int) -> dict[str, str]:
@@ -93,12 +106,12 @@ def kill(process: subprocess.Popen):
 
 
 def run(line: list[str], nproc: int, directory, report, lock=None) -> int:
-    """Run an mpiexec line (`command`) on `nproc` processes.
+    """Run a line that starts `nproc` processes (`command`).
 
     Args:
         directory: the run folder, where the ranks write status.json.
         report: called with the events of rank 0.
-        lock: the folder's open lock file; mpiexec holds it too, should this process be killed.
+        lock: the folder's open lock file; what starts the ranks holds it too, should this process be killed.
 
     Returns:
         The exit code that status.json gives (mpiexec may return 0 after a rank failed); 70 if the ranks left none.
@@ -114,7 +127,7 @@ def run(line: list[str], nproc: int, directory, report, lock=None) -> int:
 
 
 class Ranks:
-    """The processes of a run under mpiexec, and what is known of the one that ended it.
+    """The processes of a run under mpiexec or `spawn`, and what is known of the one that ended it.
 
     Attributes:
         ranks: {(process id, machine): rank} of those that have said so.
@@ -184,7 +197,7 @@ class Ranks:
                 report(message)
 
     def note_culprit(self, line):
-        """Remember which rank mpiexec says has ended, and how."""
+        """Remember which rank mpiexec or `spawn` says has ended, and how."""
         if match := DIED.match(line):
             rank = self.ranks.get((match["pid"], match["host"]))
             self.dead = f"process {match['pid']} on {match['host']}" if rank is None else f"rank {rank}"
@@ -192,6 +205,8 @@ class Ranks:
             self.dead = f"rank {match['rank']}"
         if match := EXIT.match(line) or EXIT_OPEN_MPI.search(line):
             self.blame(self.dead, match["how"])
+        if match := DIED_SPAWNED.match(line):
+            self.blame(f"rank {match['rank']}", match["how"])
 
     def blame(self, who, how):
         """Keep the first cause: what comes later follows from it."""
@@ -210,7 +225,7 @@ def judge(directory, ranks: Ranks) -> int:
     elif ranks.signal and not ended(directory):
         cause, state, code = f"ended at once by a second {ranks.signal.name}", "stopped", STOPPED
     elif not ended(directory) and not cause:
-        cause = f"mpiexec ended with exit code {ranks.process.returncode}"
+        cause = f"the ranks ended without a word, exit code {ranks.process.returncode}"
     status = finish(directory, state, code, cause)
     if status["exit_code"] not in (0, INTERNAL, STOPPED, NumericalError.exit_code):
         cause = status["message"]

@@ -125,11 +125,17 @@ class Bar(Silent):
         self.progress.update(self.task, description=text, completed=event["step"], total=event["steps"])
 
 
+def workers(nproc: int, devices: int) -> str:
+    """How many processes and devices compute, in words."""
+    if devices == 1:
+        return "1 process" if nproc == 1 else f"{nproc} processes"
+    return f"{devices} devices" if nproc == 1 else f"{nproc} processes of {devices} devices"
+
+
 def summary(status: dict, directory) -> str:
     """What a finished run left where, how long it took, how fast it was, and what to type next."""
     py, px = status["layout"]
-    count = f"{status['devices']} devices" if status.get("devices", 1) > 1 else f"{status['nproc']} processes"
-    processes = "1 process" if count == "1 processes" else f"{count} ({py}x{px} blocks)"
+    processes = workers(status["nproc"], status.get("devices", 1)) + (f" ({py}x{px} blocks)" if py * px > 1 else "")
     return (
         f"{directory}: output.nc, diagnostics.nc, config.toml, status.json\n"
         f"{status['steps']} steps, {status['model_seconds'] / 86400:.4g} model days in {status['wall_seconds']:.1f} s, "

@@ -38,6 +38,8 @@ def configuration(row: Row, folder=None, **options) -> Config:
         "run.dtype": row.dtype,
         "run.executor": row.executor,
         "run.nproc": row.nproc,
+        "run.devices": row.devices,
+        "run.transport": "auto" if row.transport == "mpi" else row.transport,
         "run.steps": 1,
     }
     given |= options

@@ -66,7 +66,7 @@ def add_sample(entry: dict, rounds: int, answers: Path, launcher: str):
     taken = others.share(begin, others.read(), cores())
     sample, state = found.pop("sample", None), found.pop("state")
     entry |= {name: value for name, value in found.items() if value is not None}
-    entry["launch"] = entry.get("launch", {}) | {"command": start.shown(row.nproc, launcher)}
+    entry["launch"] = entry.get("launch", {}) | {"command": start.shown(row.nproc, launcher, row.transport)}
     if state == results.FAILED:
         entry |= {"state": results.FAILED, "samples": []}  # a wrong answer has no time
         return

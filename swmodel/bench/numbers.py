@@ -90,7 +90,7 @@ class Numbers:
             return None
         if self.row.executor == "reference":
             return published_row("numpy", 1)
-        return None if self.row.threads else published_row(self.row.platform, self.row.nproc)
+        return None if self.row.threads else published_row(self.row.platform, self.row.blocks)
 
 
 def spread(samples: tuple[float, ...]) -> float | None:
@@ -116,7 +116,7 @@ def cores_of(entry: dict, row: Row, machine_cores: int) -> int:
     if row.executor == "reference":
         return 1
     if row.platform == "gpu":
-        return row.nproc
+        return row.blocks
     threads = row.threads or entry.get("launch", {}).get("threads_of_a_rank", 1)
     return min(row.nproc * threads, machine_cores) if row.oversubscribed else row.nproc * threads
 
@@ -144,7 +144,7 @@ def compared(one: Numbers, found: list[Numbers], record: dict) -> Numbers:
     if not one.seconds or one.row.measure != "model":
         return one
     reference = next((other for other in found if other.row.executor == "reference" and same_problem(one, other)), None)
-    limit = bandwidth(record, one.row.platform, one.row.nproc)
+    limit = bandwidth(record, one.row.platform, one.row.blocks)
     return Numbers(
         one.row,
         one.entry,
@@ -163,13 +163,13 @@ def efficiency(one: Numbers, found: list[Numbers], weak: bool) -> float | None:
     On one grid this is T(1) / (p T(p)); where the grid grows with the cores, T(1) / T(p).
     """
     family = [other for other in found if comparable(one, other) and (weak or same_problem(one, other))]
-    base = min(family, key=lambda other: (other.cores, other.row.nproc))
+    base = min(family, key=lambda other: (other.cores, other.row.blocks))
     return (one.rate / one.cores) / (base.rate / base.cores) if len(family) > 1 else None
 
 
 def comparable(one: Numbers, other: Numbers) -> bool:
-    """Whether two rows differ in processes and cores only."""
-    names = ("executor", "platform", "dtype", "measure", "writing", "levels", "settings", "fields")
+    """Whether two rows differ in processes, devices and cores only."""
+    names = ("executor", "transport", "platform", "dtype", "measure", "writing", "levels", "settings", "fields")
     same = all(getattr(one.row, name) == getattr(other.row, name) for name in names)
     return same and bool(other.seconds) and not other.row.oversubscribed
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import typing
 from dataclasses import asdict, dataclass, replace
 
@@ -9,6 +10,7 @@ from ..config import load, resolve
 from ..config.errors import suggest
 from ..config.model import Run
 from ..errors import UsageError
+from ..progress import workers
 from .sweeps import Sweep
 
 #: Executors that compute on the CPU alone; where no other is asked for, rows on GPUs are those of xla.
@@ -24,6 +26,7 @@ class Row:
     Attributes:
         measure: model, halo, output or start.
         platform: cpu or gpu.
+        transport, devices: mpi (serial for one process) or sharded, and then devices of each process.
         nproc, threads: processes, and threads of each (None: all cores for one process, its share for one of several).
         nx, ny, dtype: the jet's grid and precision.
         steps: steps of a sample, None for as many as fill `seconds`, the longest that a sample may take.
@@ -49,6 +52,8 @@ class Row:
     levels: int | None = None
     settings: tuple[str, ...] = ()
     fields: bool = False
+    transport: str = "mpi"
+    devices: int = 1
 
     def __post_init__(self):
         object.__setattr__(self, "settings", tuple(self.settings))  # a list, where the row comes from JSON
@@ -67,12 +72,13 @@ class Row:
         parts += [f"w{self.writing}"] if self.writing is not None else []
         parts += [f"l{self.levels}"] if self.levels else []
         parts += ["fields"] if self.fields else []
+        parts += [f"sharded-d{self.devices}"] if self.transport == "sharded" else []
         return "-".join([*parts, *self.settings])
 
     @property
     def label(self) -> str:
         """The row in words."""
-        processes = "1 process" if self.nproc == 1 else f"{self.nproc} processes"
+        processes = workers(self.nproc, self.devices)
         cores = f", {'1 core' if self.threads == 1 else f'{self.threads} cores'} each" if self.threads else ""
         place = " (GPU)" if self.platform == "gpu" else ""
         writing = "" if self.writing is None else WRITING.get(self.writing, f", every {self.writing} steps")
@@ -81,9 +87,16 @@ class Row:
 
     @property
     def marks(self) -> list[str]:
-        """Precision, steps in a sweep and physics, where they are not the usual ones."""
+        """Transport, precision, steps in a sweep and physics, where they are not the usual ones."""
         sweep = [f"{self.levels} step{'s' if self.levels > 1 else ''} a sweep"] if self.levels else []
-        return ([self.dtype] if self.dtype != "float32" else []) + sweep + ([self.physics] if self.physics else [])
+        transport = ["sharded"] if self.transport == "sharded" else []
+        dtype = [self.dtype] if self.dtype != "float32" else []
+        return transport + dtype + sweep + ([self.physics] if self.physics else [])
+
+    @property
+    def blocks(self) -> int:
+        """Blocks of the grid."""
+        return self.nproc * self.devices
 
     def writes(self, writing) -> Row:
         """The row with another way of writing."""
@@ -124,28 +137,30 @@ def make_rows(sweep: Sweep, cores: int, gpus: int = 0, oversubscribe: bool = Fal
     rows, skipped = [], []
     computing = [name for name in sweep.executors if name != "reference"]
     reference = sweep.measure != "halo" and (sweep.reference or "reference" in sweep.executors)
-    several = [n for n in sweep.nproc if n * (sweep.threads or 1) > cores]
+    sharded = sweep.transport == "sharded"
+    counts = [(n, devices) for n in sweep.nproc for devices in (sweep.devices if sharded else (1,))]
+    several = [pair for pair in counts if math.prod(pair) * (sweep.threads or 1) > cores]
     if several and not oversubscribe:
-        numbers = ", ".join(map(str, several))
-        skipped.append(
-            f"{numbers} processes: more than the {cores} cores here; --oversubscribe measures them all the same"
-        )
-    allowed = [n for n in sweep.nproc if oversubscribe or n not in several]
-    if sweep.measure == "halo" and 1 in allowed:
+        numbers = ", ".join(str(math.prod(pair)) for pair in several)
+        numbers += " devices" if sharded else " processes"
+        skipped.append(f"{numbers}: more than the {cores} cores here; --oversubscribe measures them all the same")
+    allowed = [pair for pair in counts if oversubscribe or pair not in several]
+    if sweep.measure == "halo" and (1, 1) in allowed:
         skipped.append("1 process: exchanges nothing")
-        allowed.remove(1)
+        allowed.remove((1, 1))
     for nx, ny in sweep.sizes:
         if reference:
             rows.append(row(sweep, "reference", 1, nx, ny))
         for executor in computing:
             if sweep.one_core and cores > 1:
                 rows.append(row(sweep, executor, 1, nx, ny, threads=1))
-            for n in allowed:
-                size = grown(nx, ny, n) if sweep.weak else (nx, ny)
-                rows.append(row(sweep, executor, n, *size, oversubscribed=n in several))
+            for n, devices in allowed:
+                size = grown(nx, ny, n * devices) if sweep.weak else (nx, ny)
+                rows.append(row(sweep, executor, n, *size, devices=devices, oversubscribed=(n, devices) in several))
         for executor in [name for name in computing if name not in CPU_ONLY] or ["xla"] if sweep.gpu else []:
-            devices = [n for n in range(1, gpus + 1) if n in sweep.nproc]
-            rows += [row(sweep, executor, n, nx, ny, platform="gpu") for n in devices]
+            numbers = [n for n in range(1, gpus + 1) if n in (sweep.devices if sharded else sweep.nproc)]
+            pairs = [(1, n) if sharded else (n, 1) for n in numbers]
+            rows += [row(sweep, executor, n, nx, ny, platform="gpu", devices=devices) for n, devices in pairs]
     if sweep.gpu and not gpus:
         skipped.append("GPU: JAX sees none here")
     return [made for one in rows for made in varied(one, sweep)], skipped
@@ -155,6 +170,8 @@ def row(sweep: Sweep, executor: str, nproc: int, nx: int, ny: int, **values) -> 
     """A row of the sweep."""
     if executor != "reference" and values.get("platform") != "gpu":
         values.setdefault("threads", sweep.threads)
+    if executor != "reference":
+        values["transport"] = sweep.transport
     shared = {"dtype": sweep.dtype, "steps": sweep.steps, "seconds": sweep.seconds}
     return Row(sweep.measure, executor, nproc, nx, ny, **shared, **values)
 

@@ -25,7 +25,7 @@ def run_sweep(name, *, quick, oversubscribe, output, resume, force, label, launc
     """Run the sweep called `name`; the exit code: 0, 4 if an answer was wrong, 3 if rows could not run.
 
     Args:
-        chosen: executors, nproc, sizes, steps, rounds: in place of the definition's, where given.
+        chosen: executors, nproc, transport, devices, sizes, steps, rounds: in place of the definition's, where given.
 
     Raises:
         UsageError: no such executor, a grid that memory cannot hold, a folder that is not empty.
@@ -43,7 +43,7 @@ def run_sweep(name, *, quick, oversubscribe, output, resume, force, label, launc
     rows, skipped = make_rows(sweep, all_cores(), len(probed["gpus"]), oversubscribe)
     if not rows:
         raise UsageError("\n".join([*skipped, "no row is left; give --nproc or --oversubscribe"]))
-    if any(row.nproc > 1 for row in rows):
+    if any(row.nproc > 1 and (launcher or row.transport != "sharded") for row in rows):
         look_for(launcher)
     rows, too_large = fitting(rows, bytes_free(), strict=bool(chosen["sizes"]))
     described = machine.describe() | {"gpus": probed["gpus"]}

@@ -31,8 +31,8 @@ class WorkerError(Exception):
     """A worker ended without a result; the message is the last line it printed."""
 
 
-def command(nproc: int, task: dict, launcher: str = "") -> list[str]:
-    """The line that starts a worker: Python itself for one process, mpiexec for several.
+def command(nproc: int, task: dict, launcher: str = "", transport: str = "mpi") -> list[str]:
+    """The line that starts a worker: Python itself for one process, for several what `swmodel run` starts them with.
 
     Raises:
         SetupError: MPI is missing.
@@ -40,14 +40,17 @@ def command(nproc: int, task: dict, launcher: str = "") -> list[str]:
     worker = [sys.executable, "-P", "-m", "swmodel.bench.worker", json.dumps(task)]
     if nproc == 1:
         return worker
-    mpiexec = shlex.split(launcher) or [launch.find_mpiexec()]
-    return [*mpiexec, "-n", str(nproc), *worker]
+    starter = [*shlex.split(launcher), "-n", str(nproc)] if launcher else launch.starter(nproc, transport)
+    return [*starter, *worker]
 
 
-def shown(nproc: int, launcher: str = "") -> str:
+def shown(nproc: int, launcher: str = "", transport: str = "mpi") -> str:
     """The command as it goes on record, without the paths of a machine."""
     worker = "python -P -m swmodel.bench.worker TASK"
-    return worker if nproc == 1 else f"{launcher or 'mpiexec'} -n {nproc} {worker}"
+    if nproc == 1:
+        return worker
+    spawned = transport == "sharded" and not launcher
+    return f"python -P -m swmodel.spawn {nproc} {worker}" if spawned else f"{launcher or 'mpiexec'} -n {nproc} {worker}"
 
 
 def environment(row: Row) -> dict[str, str]:
@@ -71,7 +74,7 @@ def run(row: Row, task: dict, launcher: str = "") -> dict:
         KeyboardInterrupt: the user stopped; the processes have been ended.
     """
     task = task | {"row": row.as_json(), "launched": time.time()}
-    process = launch.start(command(row.nproc, task, launcher), row.nproc, env=environment(row))
+    process = launch.start(command(row.nproc, task, launcher, row.transport), row.nproc, env=environment(row))
     try:
         result, lines = listen(process.stdout)
         process.wait()

@@ -99,8 +99,10 @@ def number_of_steps(row: Row, each: float) -> int:
 
 
 def exchanged(simulation, row: Row) -> dict | None:
-    """Messages and bytes that a process sends in a step, the most of all processes."""
+    """Messages and bytes that a process sends in a step, the most of all processes; None where nobody counts them."""
     transport = simulation.transport
+    if transport.name == "sharded":
+        return None
     if transport.size == 1:
         return {"messages": 0.0, "bytes": 0.0}
     counted = traffic.count(lambda n: advance(simulation, n), np.dtype(row.dtype).itemsize)

@@ -36,6 +36,8 @@ class Sweep(NamedTuple):
     steps: int | None = None  # of a sample; None: as many as fill `seconds`
     seconds: float = 60.0  # longest sample
     writing: tuple = ()
+    transport: str = "mpi"  # or sharded
+    devices: tuple[int, ...] = (1,)  # of each process, for the sharded transport
     variants: tuple = ()  # of each row but the reference: {attribute: value} of a Row
 
 
@@ -66,15 +68,25 @@ def published_row(platform: str, processes: int) -> dict | None:
 def definition(name: str, quick: bool = False, **chosen) -> Sweep:
     """The sweep called `name`; `chosen` replaces its values, except where None or empty.
 
+    On the sharded transport its numbers are of devices in one process, unless others are chosen.
+
     Raises:
-        UsageError: there is no sweep of this name.
+        UsageError: there is no sweep of this name, or it has no such rows.
     """
     if name not in NAMES:
         raise UsageError(f"{name}: there is no such sweep; {suggest(name, NAMES)}")
     values = tomllib.loads((folder() / "sweeps" / f"{name}.toml").read_text())
     full, small = values.pop("full"), values.pop("quick")
     values |= small if quick else full
-    values |= {key: value for key, value in chosen.items() if value not in (None, ())}
+    chosen = {key: value for key, value in chosen.items() if value not in (None, ())}
+    if chosen.get("transport") == "sharded":
+        if values["measure"] == "halo":
+            raise UsageError(f"{name}: measures the transport mpi; leave out --transport sharded")
+        values |= {"devices": values["nproc"], "nproc": (1,)}
+    elif "devices" in chosen:
+        raise UsageError("--devices: only the sharded transport has several in a process; give --transport sharded")
+    values |= chosen
     values["sizes"] = tuple(tuple(size) for size in values["sizes"])
-    values |= {key: tuple(values[key]) for key in ("nproc", "executors", "writing", "variants") if key in values}
+    lists = ("nproc", "devices", "executors", "writing", "variants")
+    values |= {key: tuple(values[key]) for key in lists if key in values}
     return Sweep(name=name, **values)

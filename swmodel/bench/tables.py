@@ -58,9 +58,14 @@ def processes(one: Numbers, others) -> str:
     return str(one.row.nproc)
 
 
+def devices(one: Numbers, others) -> str:
+    """Number of devices of a process, on the sharded transport."""
+    return str(one.row.devices) if one.row.transport == "sharded" else ""
+
+
 def cores(one: Numbers, others) -> str:
     """Number of cores, or of GPUs."""
-    return str(one.cores) if one.row.platform == "cpu" else f"{one.row.nproc} GPU"
+    return str(one.cores) if one.row.platform == "cpu" else f"{one.row.blocks} GPU"
 
 
 def grid(one: Numbers, others) -> str:
@@ -88,7 +93,13 @@ def traffic(one: Numbers, name: str) -> float | None:
     return (one.entry.get("traffic") or {}).get(name)
 
 
-ROW: tuple[Column, ...] = (("row", what), ("processes", processes), ("cores", cores), ("grid", grid))
+ROW: tuple[Column, ...] = (
+    ("row", what),
+    ("processes", processes),
+    ("devices", devices),
+    ("cores", cores),
+    ("grid", grid),
+)
 
 #: Beside the published table.
 SPEED: tuple[Column, ...] = (

@@ -12,25 +12,27 @@ import sys
 from .. import environment, progress
 from .rows import Row
 
-#: Environment of mpiexec (MPICH, MVAPICH), mpirun (Open MPI) and srun: the number of a rank on its node.
-LOCAL_RANK = ("MPI_LOCALRANKID", "MV2_COMM_WORLD_LOCAL_RANK", "OMPI_COMM_WORLD_LOCAL_RANK", "SLURM_LOCALID")
-
 
 def main(text: str):
     """Do the task given as JSON."""
     task = json.loads(text)
     row, place = Row(**task.pop("row")), environment.world()
-    if row.platform == "gpu" and place is not None:
-        choose_device(os.environ)
-    environment.prepare(place=place)
+    sharded = row.transport == "sharded"
+    if row.platform == "gpu" and place is not None and not sharded:
+        choose_device(os.environ, place.local_rank)
+    environment.prepare(place=place, devices=row.devices)
+    if sharded and place is not None:
+        from ..transport.join import join
+        from ..transport.rendezvous import first_process
+
+        join(place, row.devices, first_process(place))
     result = act(row, task)
     if place is None or place.rank == 0:
         progress.send(result)
 
 
-def choose_device(environ):
+def choose_device(environ, local: int):
     """Let a rank see one GPU of those the user lets it see: that of its number on its node."""
-    local = next((int(environ[name]) for name in LOCAL_RANK if name in environ), 0)
     visible = [name for name in environ.get("CUDA_VISIBLE_DEVICES", "").split(",") if name]
     environ["CUDA_VISIBLE_DEVICES"] = visible[local % len(visible)] if visible else str(local)
 

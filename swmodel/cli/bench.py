@@ -70,6 +70,8 @@ def sweep_options(command):
             help="Executor, or all; may be repeated.  [fastest]",
         ),
         click.option("--nproc", type=Words(), help="Numbers of processes."),
+        click.option("--transport", type=click.Choice(["mpi", "sharded"]), help="How blocks talk.  [mpi]"),
+        click.option("--devices", type=Words(), help="Numbers of devices in a process, for sharded."),
         click.option(
             "--size",
             "sizes",

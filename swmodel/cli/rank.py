@@ -43,10 +43,11 @@ def worker(directory, command_line, restart, task, options):
         error = SetupError("mpiexec does not tell its processes that they belong together: is it that of mpi4py's MPI?")
         say(words(error), exit_code(error))
         raise click.exceptions.Exit(exit_code(error))
-    click.get_current_context().exit(run_as_rank(place, request, True, command_line))
+    configuration = partial(load, directory / CONFIG, environ={})
+    click.get_current_context().exit(run_as_rank(place, request, configuration, True, command_line))
 
 
-def run_as_rank(place, request, quiet, command_line) -> int:
+def run_as_rank(place, request, configuration, quiet, command_line) -> int:
     """Compute as one rank of several; the exit code.
 
     What is wrong before the start is agreed between all ranks, said by rank 0, and ends all ranks with the same code. A
@@ -55,16 +56,17 @@ def run_as_rank(place, request, quiet, command_line) -> int:
     Args:
         place: this process's place as mpiexec describes it.
         request: function of `place` that returns a Job, or raises.
+        configuration: function that returns the job's configuration, not checked yet, or raises.
         command_line: what the user typed, for the history of the files.
     """
     from .. import environment, progress
     from ..stop import Stop
     from ..watchdog import Watchdog
-    from .ranks import Refused, check_device, check_mpi4jax, check_same, connect, together, try_message
+    from .ranks import Refused, check_same, check_transport, connect, together
 
     with Stop(), contextlib.ExitStack() as stack:
         try:
-            comm = connect(place)
+            comm = connect(place, configuration)
         except Refused as error:
             return leave(place, error)
         try:
@@ -76,10 +78,8 @@ def run_as_rank(place, request, quiet, command_line) -> int:
             processes = comm.allgather((socket.gethostname(), os.getpid()))
             fail = partial(give_up, directory)
             watchdog = stack.enter_context(Watchdog(place.rank, processes, directory, run.watchdog, fail))
-            environment.prepare(run.reproducible, place)
-            together(comm, check_device)
-            together(comm, check_mpi4jax)
-            together(comm, lambda: try_message(place))
+            environment.prepare(run.reproducible, place, run.devices)
+            check_transport(comm, place, run)
         except Refused as error:
             if place.rank == 0:
                 say(str(error), error.exit_code)
@@ -87,20 +87,20 @@ def run_as_rank(place, request, quiet, command_line) -> int:
         try:
             compute(job, quiet or place.rank > 0, command_line, place, watchdog)
         except (Exception, KeyboardInterrupt) as error:
-            return end_all(error, comm, directory)
+            return end_all(error, place.rank, directory)
         if place.rank == 0 and not quiet:
             click.echo(job.work().summary(directory))
         return 0
 
 
 def leave(place, error) -> int:
-    """Say why this rank cannot join the others, and end those, which would wait for it for ever; the exit code."""
+    """Say why this rank cannot join the others, and end those, which would wait for it; the exit code."""
+    from .ranks import tell_mpiexec
+
     if place.rank > 0:
         time.sleep(2.0)  # rank 0 has most likely met the same error, and ends us
     say(str(error), error.exit_code)
-    if "PMI_FD" in os.environ:  # MPICH's mpiexec: it waits after an exit before MPI_Init; others end all ranks then
-        with contextlib.suppress(OSError):
-            os.write(int(os.environ["PMI_FD"]), f"cmd=abort exitcode={error.exit_code}\n".encode())
+    tell_mpiexec(error.exit_code)
     return error.exit_code
 
 
@@ -148,7 +148,7 @@ def compute(job, quiet, command_line, place=None, watchdog=None):
     start_log(place)
     try:
         if place is None:
-            check_device()
+            check_device(config.run.devices)
         with progress.reporter(quiet) as report:
             job.work().compute(config, directory, options, report, command_line, watch)
         if place is None or place.rank == 0:
@@ -167,20 +167,33 @@ def record(error, directory):
     finish(directory, "stopped" if code == STOPPED else "failed", code, str(error))
 
 
-def end_all(error, comm, directory) -> int:
-    """End all ranks for what went wrong on this one; the exit code, for an error that all ranks have together.
+def end_all(error, rank, directory) -> int:
+    """End all ranks for what went wrong on this one; the exit code, for an error that all ranks have together."""
+    from .ranks import abort
+    from .tell import tell
+
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)  # from another rank that ends all of us
+    code = exit_code(error)
+    if isinstance(error, NumericalError | Stopped):
+        if rank == 0:
+            tell(error)
+        return code
+    try:
+        say_failed(error, rank, directory)
+    finally:
+        abort(code)
+    return code
+
+
+def say_failed(error, rank, directory):
+    """Record and say what went wrong on this rank, which then ends all.
 
     The launcher says what status.json gives as the reason: a last line of a rank that ends all may be lost on its way.
     """
     from .. import progress
     from .tell import tell
 
-    signal.signal(signal.SIGTERM, signal.SIG_DFL)  # from another rank that ends all of us
-    code, rank = exit_code(error), comm.Get_rank()
-    if isinstance(error, NumericalError | Stopped):
-        if rank == 0:
-            tell(error)
-        return code
+    code = exit_code(error)
     if rank > 0:
         time.sleep(1.0)  # rank 0 has most likely met the same error, and ends us
         record(error, directory)
@@ -192,8 +205,6 @@ def end_all(error, comm, directory) -> int:
         time.sleep(0.5)  # for mpiexec to pass it on before it ends us
     elif progress.LAUNCHER not in os.environ:
         tell(error)
-    comm.Abort(code)
-    return code
 
 
 def start_log(place):
@@ -209,7 +220,8 @@ def start_log(place):
 
 def announce(job, quiet):
     """Say in a line what is going to be computed."""
-    from ..environment import cores
+    from ..environment import cores, has_gpu
+    from ..progress import workers
 
     if quiet:
         return
@@ -217,11 +229,11 @@ def announce(job, quiet):
     run, grid = config.run, config.grid
     first = f"from step {job.restart.step} on, " if job.restart else ""
     task = "" if job.task == "run" else f"{job.task}: "
-    parts = f"{run.devices} devices" if run.devices > 1 else f"{run.nproc} processes"
-    processes = "1 process" if parts == "1 processes" else f"{parts} ({run.layout} blocks)"
+    processes = workers(run.nproc, run.devices) + (f" ({run.layout} blocks)" if run.blocks > 1 else "")
     click.echo(
         f"{task}{config.case.name}: {grid.nx} x {grid.ny} cells, {first}{run.steps} steps of {config.time.dt:.4g} s "
         f"({run.steps * config.time.dt / 86400:.4g} days), {processes}, into {directory}"
     )
-    if run.nproc > cores():
-        click.echo(f"{run.nproc} processes share the {cores()} cores of this machine: right, but slow", err=True)
+    if run.blocks > cores() and not (run.devices > 1 and has_gpu()):
+        many = workers(run.nproc, run.devices)
+        click.echo(f"{many} share the {cores()} cores of this machine: right, but slow", err=True)

@@ -1,14 +1,20 @@
-"""What several processes make sure of together before they compute: one MPI, one program, a message gets through."""
+"""What several processes make sure of together before they compute: they are joined, one program, devices, messages."""
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import importlib.metadata
 import os
+import signal
 import socket
+import sys
+from importlib.util import find_spec
 
 from .. import environment, progress
+from ..config import for_processes, transport_for
 from ..errors import SetupError, exit_code
+from ..transport.rendezvous import first_process, mpi_world
 from .tell import words
 
 PACKAGES = ("swmodel", "jax", "jaxlib", "mpi4jax", "mpi4py", "numpy")
@@ -22,28 +28,57 @@ class Refused(Exception):
         self.exit_code = code
 
 
-def connect(place):
-    """MPI's communicator of all ranks, from mpi4py.
+def connect(place, configuration):
+    """What the ranks agree by, with MPI's `allgather`: its communicator, or for the sharded transport that of JAX.
+
+    Args:
+        configuration: function that gives the configuration, not checked yet, or raises: then MPI is there to agree by.
 
     Raises:
-        Refused: mpi4py is missing, or its MPI is not the one that started the processes. Not agreed: there is no MPI.
+        Refused: they cannot be joined. Not agreed.
     """
     environment.prepare(place=place)
     try:
-        from mpi4py import MPI
-    except (ImportError, RuntimeError) as error:
-        raise refusal(SetupError(f"mpi4py cannot be used ({error}); see docs/install.md")) from error
-    comm = MPI.COMM_WORLD
-    if comm.Get_size() != place.size:
-        library = MPI.Get_library_version().strip().splitlines()[0]
-        error = SetupError(
-            f"{place.size} processes were started, but MPI here knows of {comm.Get_size()}: mpiexec is not that of the "
-            f"MPI that mpi4py uses ({library}); start with `swmodel run --nproc {place.size}` or the other mpiexec"
-        )
-        raise refusal(error)
+        run = for_processes(configuration(), place.size).run
+        sharded = transport_for(run) == "sharded"
+    except Exception as error:
+        if find_spec("mpi4py") is None:
+            raise refusal(error) from error
+        sharded = False
+    try:
+        if sharded:
+            environment.prepare(run.reproducible, place, run.devices)
+            from ..transport.join import join
+
+            comm = join(place, run.devices, first_process(place))
+        else:
+            comm = mpi_world(place)
+    except SetupError as error:
+        raise refusal(error) from error
     if progress.LAUNCHER in os.environ:
         progress.send({"rank": place.rank, "pid": os.getpid(), "host": socket.gethostname()})
     return comm
+
+
+def abort(code: int):
+    """End all ranks, as far as what started them can be told to, and this one with `code`."""
+    for stream in (sys.stdout, sys.stderr):
+        with contextlib.suppress(OSError):
+            stream.flush()
+    if environment.RANK in os.environ:
+        os.kill(os.getppid(), signal.SIGTERM)
+    elif "mpi4py.MPI" in sys.modules:
+        sys.modules["mpi4py.MPI"].COMM_WORLD.Abort(code)
+    else:
+        tell_mpiexec(code)
+    os._exit(code)
+
+
+def tell_mpiexec(code: int):
+    """Have MPICH's mpiexec end all ranks: before MPI_Init it would wait for those that are left, as others do not."""
+    if "PMI_FD" in os.environ:
+        with contextlib.suppress(OSError):
+            os.write(int(os.environ["PMI_FD"]), f"cmd=abort exitcode={code}\n".encode())
 
 
 def refusal(error: Exception) -> Refused:
@@ -106,20 +141,34 @@ def version(package: str) -> str:
 REPAIR = "compile mpi4jax anew for this JAX and this MPI: docs/install.md"
 
 
-def check_device() -> None:
-    """Make sure that JAX finds a device to compute on.
+def check_transport(comm, place, run) -> None:
+    """Make sure that every rank has its devices, and that on MPI a message gets through.
 
     Raises:
-        SetupError: it does not, as where JAX_PLATFORMS asks for a GPU that is not there.
+        Refused: one has not, or it does not; on all ranks.
+    """
+    together(comm, lambda: check_device(run.devices))
+    if run.transport != "sharded":
+        together(comm, check_mpi4jax)
+        together(comm, lambda: try_message(place))
+
+
+def check_device(devices: int = 1) -> None:
+    """Make sure that JAX finds devices to compute on.
+
+    Raises:
+        SetupError: it does not, as where JAX_PLATFORMS asks for a GPU that is not there; or it finds fewer.
     """
     import jax
 
     try:
-        jax.devices()
+        there = jax.local_device_count()
     except Exception as error:  # jax 0.10 fails an assertion where the plugin for the platform is missing
         asked = f" (JAX_PLATFORMS={os.environ['JAX_PLATFORMS']})" if os.environ.get("JAX_PLATFORMS") else ""
         why = (str(error) or type(error).__name__).splitlines()[0]
         raise SetupError(f"JAX finds no device{asked}: {why}; JAX_PLATFORMS=cpu computes without a GPU") from error
+    if there < devices:
+        raise SetupError(f"{devices} devices are asked for, and there are {there}")
 
 
 def check_mpi4jax() -> None:
@@ -147,7 +196,7 @@ def try_message(place) -> None:
     from ..transport import ring
 
     try:
-        right = ring(place.rank, place.size)
+        right = ring("mpi", place.size)
     except Exception as error:
         jax = f"JAX {version('jax')} and mpi4jax {version('mpi4jax')}"
         raise SetupError(f"{jax} do not work together ({str(error).splitlines()[0]}); {REPAIR}") from error

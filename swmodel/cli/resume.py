@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 
 import click
 
+import swmodel
+
+from ..run_folder import CONFIG
 from .job import Job
 from .run import configure, overrides_of, start
 
@@ -24,7 +28,7 @@ class NothingToDo(Exception):
 @click.option("--layout", metavar="PYxPX", help="Blocks in y and x.")
 @click.option("--executor", metavar="NAME", help="Who computes a block: auto, native, xla or reference.")
 @click.option("--transport", metavar="NAME", help="How blocks talk to each other: auto, serial, mpi or sharded.")
-@click.option("--devices", metavar="D", help="Devices of JAX, one block each.")
+@click.option("--devices", metavar="D", help="Devices of each process, one block each.")
 @click.option("--walltime", metavar="TIME", help='Stop in time, resumable: "2 h", "90 min", or seconds.')
 @click.option("--from", "asked", metavar="FILE", help="Restart file to go on from.  [the newest intact one]")
 @click.option("-s", "--set", "settings", metavar="SECTION.KEY=VALUE", multiple=True, help="Set a configuration key.")
@@ -48,9 +52,9 @@ def resume(directory, asked, settings, quiet, **options):
         from ..errors import FilesError
         from ..restart.folder import Restart, choose, compare
 
-        path = directory / run_folder.CONFIG
+        path = directory / CONFIG
         if not path.is_file():
-            raise FilesError(f"{directory} is not the folder of a run: it holds no {run_folder.CONFIG}")
+            raise FilesError(f"{directory} is not the folder of a run: it holds no {CONFIG}")
         config = configure(path, overrides, place)
         if place is not None and place.rank:
             return Job(config, directory, Restart(Path()))
@@ -64,4 +68,4 @@ def resume(directory, asked, settings, quiet, **options):
             click.echo(remark, err=True)
         return Job(config, directory, restart)
 
-    start(request, quiet)
+    start(request, partial(swmodel.load, directory / CONFIG, overrides), quiet)

@@ -6,9 +6,12 @@ import contextlib
 import json
 import shlex
 import sys
+from functools import partial
 from pathlib import Path
 
 import click
+
+import swmodel
 
 from .job import Job
 
@@ -30,7 +33,7 @@ OPTIONS = {
 #: The options that say what is computed, where and on what, for every command that does.
 COMMON = (
     click.argument("source", metavar="CASE|FILE.toml"),
-    click.option("--nproc", metavar="N", help="Number of processes; more than one needs MPI."),
+    click.option("--nproc", metavar="N", help="Number of processes, by MPI or as --transport says."),
     click.option("--layout", metavar="PYxPX", help="Blocks in y and x; without it, the shortest halos."),
     click.option(
         "-s", "--set", "settings", metavar="SECTION.KEY=VALUE", multiple=True, help="Set a configuration key."
@@ -55,7 +58,7 @@ def common(command):
 @click.command()
 @common
 @click.option("--transport", metavar="NAME", help="How blocks talk to each other: auto, serial, mpi or sharded.")
-@click.option("--devices", metavar="D", help="Devices of JAX, one block each, in one process; more than one: sharded.")
+@click.option("--devices", metavar="D", help="Devices of each process, one block each; more than one: sharded.")
 @click.option("--reproducible", is_flag=True, help="The same bits for every number of processes; somewhat slower.")
 @click.option("--walltime", metavar="TIME", help='Stop in time, resumable: "2 h", "90 min", or seconds.')
 def run(source, settings, output, force, quiet, **options):
@@ -64,7 +67,7 @@ def run(source, settings, output, force, quiet, **options):
     \b
     swmodel run jet --nproc 2
     swmodel run jet -s grid.nx=90 -s grid.ny=45 --days 3 --output outputs/small
-    swmodel run jet --transport sharded --devices 4
+    swmodel run jet --transport sharded --nproc 2 --devices 2
     swmodel run my.toml --force
     mpiexec -n 4 swmodel run jet
 
@@ -92,14 +95,15 @@ def begin(source, overrides, output, force, quiet, task="run", options=lambda co
             run_folder.check(directory, force)
         return Job(config, directory, None, task, options(config))
 
-    start(request, quiet)
+    start(request, partial(swmodel.load, source, overrides), quiet)
 
 
-def start(request, quiet):
+def start(request, configuration, quiet):
     """Run a job as one rank, or here, or on processes of its own; leaves with the exit code.
 
     Args:
         request: function of the place of this process among others, None if it is alone, that returns a Job, or raises.
+        configuration: function that returns its configuration, not checked yet, or raises.
     """
     from ..environment import world
 
@@ -107,7 +111,7 @@ def start(request, quiet):
     if place is not None:
         from .rank import run_as_rank
 
-        click.get_current_context().exit(run_as_rank(place, request, quiet, typed()))
+        click.get_current_context().exit(run_as_rank(place, request, configuration, quiet, typed()))
     job = request()
     code = run_here(job, quiet) if job.config.run.nproc == 1 else run_on_many(job, quiet)
     if not quiet and code == 0:
@@ -131,7 +135,6 @@ def configure(source, overrides, place=None):
         ConfigError: with everything that is wrong.
         UsageError: the command line asks for another number of processes than there are.
     """
-    import swmodel
     from swmodel.config import ConfigError, for_processes
     from swmodel.errors import UsageError
     from swmodel.validate import check
@@ -179,7 +182,7 @@ def run_on_many(job, quiet) -> int:
     nproc, directory = job.config.run.nproc, job.directory
     options = ["--restart", str(job.restart.path)] if job.restart else []
     options += [] if job.task == "run" else ["--task", job.task, "--options", json.dumps(job.options)]
-    line = launch.command(nproc, directory, *options)
+    line = launch.command(nproc, directory, *options, transport=job.config.run.transport)
     with contextlib.ExitStack() as stack:
         lock = occupy(stack, job, quiet)
         with progress.reporter(quiet) as report:

@@ -3,7 +3,7 @@
 from .errors import ConfigError
 from .load import from_toml, load
 from .model import Config
-from .resolve import for_processes, layout_of, resolve
+from .resolve import for_processes, layout_of, resolve, transport_for
 from .toml import config_hash, to_toml
 
 __all__ = [
@@ -15,5 +15,6 @@ __all__ = [
     "layout_of",
     "load",
     "resolve",
+    "transport_for",
     "to_toml",
 ]

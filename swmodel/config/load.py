@@ -14,7 +14,7 @@ from pydantic import ValidationError
 from .. import cases
 from .errors import ConfigError, suggest
 from .messages import describe, kind, show
-from .model import ALTERNATIVES, DEPEND_ON_NPROC, CaseOptions, Config, Run, Section, made_for
+from .model import ALTERNATIVES, CaseOptions, Config, Run, Section, outdated
 from .sources import Given, Layer, from_environment, from_mapping, from_overrides, read_file, read_text
 
 #: Names of the sections, in the order in which they are written.
@@ -128,13 +128,16 @@ def add_layer(merged: dict, layer: Layer, classes: dict[str, type[Section]], cas
 
 
 def take_back_layout(merged: dict, accepted: Mapping[tuple[str, str], Given]):
-    """Remove a layout made for another number of processes than the one that is accepted, and what goes with it."""
-    if ("run", "nproc") not in accepted or ("run", "layout") not in merged:
+    """Remove what was chosen for other processes and devices than those that are accepted: `model.outdated`."""
+    if ("run", "layout") not in merged:
         return
-    before = merged["run", "nproc"].value if ("run", "nproc") in merged else Run.model_fields["nproc"].default
-    if accepted["run", "nproc"].value != before and made_for(str(merged["run", "layout"].value), before):
-        for key in DEPEND_ON_NPROC:
-            merged.pop(("run", key), None)
+    defaults = {key: field.default for key, field in Run.model_fields.items()}
+    before = defaults | {key: given.value for (section, key), given in merged.items() if section == "run"}
+    after = before | {key: given.value for (section, key), given in accepted.items() if section == "run"}
+    if not all(isinstance(run[key], int) for run in (before, after) for key in ("nproc", "devices")):
+        return
+    for key in outdated(before, after):
+        merged.pop(("run", key), None)
 
 
 def convert(given: Given, section: str, field) -> Any:

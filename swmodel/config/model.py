@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, SerializeAsAny, field_validator
@@ -246,10 +247,23 @@ ALTERNATIVES = (
     ("restart", "every", "every_steps"),
 )
 
-#: Keys that go back to their defaults where the number of processes changes from the one that the layout is made for.
-DEPEND_ON_NPROC = ("layout", "transport")
+
+def outdated(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[str]:
+    """Keys of `run` that go back to their defaults where values of it change, as in the config.toml of a run.
+
+    Devices where the transport becomes one with a single device in a process; a layout made for another number of
+    blocks, and the transport with it, but for the sharded one, which serves any number.
+    """
+    keys = []
+    if before["transport"] == "sharded" and after["transport"] in ("serial", "mpi"):
+        keys += ["devices"]
+        after = {**after, "devices": 1}
+    number, other = (run["nproc"] * run["devices"] for run in (before, after))
+    if number != other and made_for(str(before["layout"]), number):
+        keys += ["layout", "transport"] if before["transport"] != "sharded" else ["layout"]
+    return keys
 
 
-def made_for(layout: str, nproc: int) -> bool:
+def made_for(layout: str, blocks: int) -> bool:
     """Whether the layout "PYxPX" has so many blocks."""
-    return bool(re.fullmatch(r"\d+x\d+", layout)) and math.prod(map(int, layout.split("x"))) == nproc
+    return bool(re.fullmatch(r"\d+x\d+", layout)) and math.prod(map(int, layout.split("x"))) == blocks

@@ -6,7 +6,7 @@ import logging
 from functools import cache
 
 from .errors import ConfigError
-from .model import DEPEND_ON_NPROC, Config, Time, made_for
+from .model import Config, Time, outdated
 
 SECONDS_PER_DAY = 86400.0
 
@@ -33,13 +33,15 @@ def resolve(config: Config) -> Config:
         "days": None,
         "layout": "x".join(map(str, layout_of(config))),
         "executor": fastest_executor() if run.executor == "auto" else run.executor,
-        "transport": transport_for(run) if run.transport == "auto" else run.transport,
+        "transport": transport_for(run),
     }
     return config.model_copy(update={"time": time, "run": run.model_copy(update=chosen)})
 
 
 def transport_for(run) -> str:
-    """The transport for several devices in a process, for several processes, or for one."""
+    """The transport that is asked for; else the one for several devices, for several processes, or for one."""
+    if run.transport != "auto":
+        return run.transport
     return "sharded" if run.devices > 1 else "mpi" if run.nproc > 1 else "serial"
 
 
@@ -93,12 +95,11 @@ def say_missing(what: str) -> None:
 def for_processes(config: Config, nproc: int) -> Config:
     """The configuration for the number of processes that there are.
 
-    A layout made for another number, as in the config.toml of a run, and the transport with it, are chosen anew.
+    A layout made for another number, as in the config.toml of a run, is chosen anew: `model.outdated`.
     """
     run = config.run
-    changes = {"nproc": nproc}
-    if nproc != run.nproc and made_for(run.layout, run.nproc):
-        changes |= {key: type(run).model_fields[key].default for key in DEPEND_ON_NPROC}
+    before, changes = run.model_dump(), {"nproc": nproc}
+    changes |= {key: type(run).model_fields[key].default for key in outdated(before, before | changes)}
     return config.model_copy(update={"run": run.model_copy(update=changes)})
 
 

@@ -8,6 +8,7 @@ from .. import environment
 from ..errors import SetupError
 from .findings import Finding, machine, one_process, packages
 from .mpi import several_processes
+from .sharded import several_devices, transports
 
 __all__ = ["Finding", "report"]
 
@@ -29,6 +30,8 @@ def report(console=None) -> int:
         ("Machine", machine),
         ("One process", one_process),
         ("Several processes (MPI)", several_processes),
+        ("Several devices (sharded)", several_devices),
+        ("Which transport", transports),
     ):
         findings = list(examine())
         broken = broken or any(finding.broken for finding in findings)

@@ -36,9 +36,9 @@ def several_processes() -> Iterator[Finding]:
     yield from judge(*exchange([mpiexec, "-n", "2", sys.executable, "-P", "-m", "swmodel.doctor.exchange"]))
 
 
-def exchange(command: list[str], timeout: float = TIMEOUT) -> tuple[dict, str]:
+def exchange(command: list[str], timeout: float = TIMEOUT, **environ: str) -> tuple[dict, str]:
     """Facts that the processes of `command` report, and the last other line they print; killed after `timeout` s."""
-    process = launch.start(command, 2)
+    process = launch.start(command, 2, env=launch.rank_environment(2) | environ)
     try:
         output, _ = process.communicate(timeout=timeout)
     except subprocess.TimeoutExpired:

@@ -40,16 +40,21 @@ def connect(name: str, layout: tuple[int, int], ny: int, nx: int, devices: int =
     return Mpi(block(world_rank(), layout, ny, nx))
 
 
-def ring(rank: int, size: int) -> bool:
-    """Whether each of `size` processes gets its neighbour's number by a shift on the mpi transport.
+def ring(name: str, size: int, devices: int = 1) -> bool:
+    """Whether the blocks of `size` processes get their neighbours' numbers by a shift; called by all together.
+
+    Args:
+        name: of a transport.
+        devices: of each process.
 
     Raises:
         ImportError: mpi4jax or mpi4py is not installed.
         Exception: whatever mpi4jax and JAX raise where they do not fit together.
     """
-    import jax
     import numpy as np
 
-    transport = connect("mpi", (1, size), 1, size)
-    received = jax.jit(lambda slab: transport.shift(slab, 1, +1))(np.full((1, 1), rank, dtype=np.float32))
-    return not transport.any(float(received[0, 0]) != (rank - 1) % size)
+    blocks = size * devices
+    transport = connect(name, (1, blocks), 1, blocks, devices)
+    own = np.arange(transport.block.x.start, transport.block.x.stop, dtype=np.float32)[None]
+    received = transport.get(transport.jit(lambda slab: transport.shift(slab, 1, +1))(transport.put(own)))
+    return not transport.any(bool((received != (own - 1) % blocks).any()))

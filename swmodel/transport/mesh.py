@@ -18,11 +18,16 @@ def mesh_of(devices: int, layout: tuple[int, int]) -> Mesh:
     """The first `devices` devices of each process as the blocks of a layout lie, [py, px]; a process has a rectangle.
 
     Raises:
-        SetupError: there are fewer devices.
+        SetupError: there are fewer devices, or another number of processes.
     """
     provide(devices)
     local = rectangle(devices, layout)
     processes = layout[0] // local[0], layout[1] // local[1]
+    if jax.process_count() != processes[0] * processes[1]:
+        raise SetupError(
+            f"a run on {processes[0] * processes[1]} processes, but JAX knows of {jax.process_count()}: each calls "
+            "jax.distributed.initialize before anything else of JAX, or `swmodel run` starts them"
+        )
     of_process = [
         [device for device in jax.devices() if device.process_index == rank][:devices]
         for rank in range(processes[0] * processes[1])

@@ -18,6 +18,7 @@ def test_doctor_finds_this_installation_well():
     )
     assert done.returncode == 0, done.stdout + done.stderr
     assert "two processes exchanged a halo" in done.stdout
+    assert "halos went round 2 processes of 2 devices" in done.stdout
     assert done.stdout.endswith("Ready.\n")
 
 

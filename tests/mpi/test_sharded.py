@@ -1,6 +1,7 @@
-"""One answer on three roads: runs on MPI processes, on devices of JAX and on one process leave the same files."""
+"""One answer on all roads: MPI processes, devices, processes of devices and one process leave the same files."""
 
 import os
+import signal
 import socket
 import subprocess
 import sys
@@ -9,16 +10,22 @@ from pathlib import Path
 import h5py
 import pytest
 import xarray as xr
+from support.long_run import SMALL as TINY
+from support.long_run import LongRun
 
-from swmodel.restart.folder import candidates
+from swmodel.launch import find_mpiexec
+from swmodel.restart.folder import candidates, step_of
+from swmodel.status import read_status
 
 SUPPORT = Path(__file__).parents[1] / "support"
 SMALL = ["-s", "grid.nx=46", "-s", "grid.ny=31", "--quiet"]
 ROADS = {
     "serial": [],
     "mpi": ["--nproc", "2"],
-    "sharded": ["--transport", "sharded", "--devices", "4"],
+    "devices": ["--transport", "sharded", "--devices", "4"],
+    "processes of devices": ["--transport", "sharded", "--nproc", "2", "--devices", "2", "--layout", "4x1"],
 }
+PROCESSES = ["--transport", "sharded", "--nproc", "2", "--devices", "2"]
 
 
 def swmodel(*arguments):
@@ -43,7 +50,7 @@ def serial(tmp_path_factory):
     return contents(folder)
 
 
-@pytest.mark.parametrize("road", ["mpi", "sharded"])
+@pytest.mark.parametrize("road", ["mpi", "devices", "processes of devices"])
 def test_the_jet_leaves_the_same_files_on_every_transport(road, serial, tmp_path):
     swmodel("run", "jet", *SMALL, "--steps", 30, "-s", "output.every_steps=10", *ROADS[road], "-o", tmp_path / road)
     output, checksums = contents(tmp_path / road)
@@ -51,19 +58,75 @@ def test_the_jet_leaves_the_same_files_on_every_transport(road, serial, tmp_path
     assert checksums == serial[1]
 
 
-@pytest.mark.parametrize(("first", "second"), [("mpi", "sharded"), ("sharded", "mpi")])
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        ("mpi", ["--nproc", 1, "--transport", "sharded", "--devices", 4]),
+        ("mpi", PROCESSES),
+        ("devices", ["--transport", "mpi", "--nproc", 2]),
+    ],
+)
 def test_each_transport_goes_on_from_the_restart_of_the_other(first, second, serial, tmp_path):
     folder = tmp_path / first
     swmodel("run", "jet", *SMALL, "--steps", 20, "-s", "output.every_steps=10", *ROADS[first], "-o", folder)
-    there = {"mpi": ["--nproc", 2, "--devices", 1], "sharded": ["--nproc", 1, "--devices", 4]}[second]
-    swmodel("resume", folder, "--steps", 30, "--transport", second, "-s", "run.layout=", *there, "--quiet")
+    swmodel("resume", folder, "--steps", 30, *second, "--quiet")
     output, checksums = contents(folder)
     xr.testing.assert_equal(output, serial[0])
     assert checksums == serial[1]
 
 
-@pytest.mark.parametrize("layout", ["2x2", "4x1"])
-def test_two_processes_of_two_devices_leave_the_same_files_and_hold_their_part_only(layout, serial, tmp_path):
+def test_processes_of_devices_that_are_stopped_go_on_on_mpi(tmp_path):
+    with LongRun(tmp_path, *PROCESSES, chunk=10) as run:
+        run.process.send_signal(signal.SIGTERM)
+        code, err = run.end(within=30)
+        assert code == 75, err
+        assert err.count("stopped by SIGTERM at step ") == 1
+        assert run.ranks() == {}
+    step = step_of(candidates(run.folder)[0])
+    assert read_status(run.folder)["steps"] == step
+    swmodel("resume", run.folder, "--transport", "mpi", "--steps", step + 5, "--quiet")
+    swmodel("run", "jet", *TINY, "--steps", step + 5, "-o", tmp_path / "serial", "--quiet")
+    assert contents(run.folder)[1] == contents(tmp_path / "serial")[1]
+
+
+def test_a_killed_process_of_devices_is_named_and_the_others_end(tmp_path):
+    with LongRun(tmp_path, *PROCESSES, chunk=10) as run:
+        os.kill(run.ranks()[1], signal.SIGKILL)
+        code, err = run.end(within=20)
+        assert code == 70
+        assert "Error: rank 1 ended: Killed (signal 9); last restart: run/restart/step-" in err
+        assert run.ranks() == {}
+
+
+def test_processes_that_mpiexec_has_started_join(serial, tmp_path):
+    line = [find_mpiexec(), "-n", "2", sys.executable, "-m", "swmodel", "run", "jet", *SMALL, "--steps", "30"]
+    line += ["-s", "output.every_steps=10", "--transport", "sharded", "--devices", "2", "-o", str(tmp_path / "joined")]
+    done = subprocess.run(line, capture_output=True, text=True, timeout=200)
+    assert (done.returncode, done.stdout) == (0, ""), done.stderr
+    assert read_status(tmp_path / "joined")["nproc"] == 2
+    assert contents(tmp_path / "joined")[1] == serial[1]
+
+
+def test_a_process_with_too_few_devices_refuses_the_run_for_all(tmp_path):
+    line = [
+        sys.executable,
+        "-m",
+        "swmodel",
+        "run",
+        "jet",
+        *SMALL,
+        *PROCESSES,
+        "--steps",
+        "1",
+        "-o",
+        str(tmp_path / "no"),
+    ]
+    environ = os.environ | {"JAX_NUM_CPU_DEVICES": "1"}
+    done = subprocess.run(line, capture_output=True, text=True, timeout=200, env=environ)
+    assert (done.returncode, done.stderr) == (3, "Error: 2 devices are asked for, and there are 1\n")
+
+
+def test_two_processes_of_two_devices_leave_the_same_files_and_hold_their_part_only(serial, tmp_path):
     with socket.socket() as probe:
         probe.bind(("localhost", 0))
         port = probe.getsockname()[1]
@@ -71,7 +134,7 @@ def test_two_processes_of_two_devices_leave_the_same_files_and_hold_their_part_o
     line = [sys.executable, str(SUPPORT / "two_hosts.py")]
     both = [
         subprocess.Popen(
-            [*line, str(rank), str(port), layout, str(tmp_path / "hosts")], env=environ, stderr=subprocess.PIPE
+            [*line, str(rank), str(port), "2x2", str(tmp_path / "hosts")], env=environ, stderr=subprocess.PIPE
         )
         for rank in range(2)
     ]

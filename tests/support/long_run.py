@@ -32,7 +32,8 @@ def processes_of(folder) -> dict[int, dict[bytes, bytes]]:
 def ranks_of(folder) -> dict[int, int]:
     """{rank: process id} of the ranks among them."""
     found = processes_of(folder).items()
-    return {int(environ[b"PMI_RANK"]): pid for pid, environ in found if b"PMI_RANK" in environ}
+    names = b"PMI_RANK", b"SWMODEL_RANK"
+    return {int(environ[name]): pid for pid, environ in found for name in names if name in environ}
 
 
 class LongRun:
@@ -43,13 +44,14 @@ class LongRun:
     Args:
         arguments: of `swmodel run`, besides the case and its size.
         mpiexec: start this many ranks with mpiexec itself; 0: let the launcher do it.
+        chunk: steps between two looks, and a quarter of those between two restart files.
         preexec_fn: called in the new process before the program starts.
     """
 
-    def __init__(self, folder, *arguments, mpiexec=0, preexec_fn=None):
+    def __init__(self, folder, *arguments, mpiexec=0, chunk=500, preexec_fn=None):
         self.folder = Path(folder) / "run"
         self.out, self.err = Path(folder) / "out.txt", Path(folder) / "err.txt"
-        often = ["-s", "restart.every_steps=2000", "-s", "run.check_every_steps=500"]
+        often = ["-s", f"restart.every_steps={4 * chunk}", "-s", f"run.check_every_steps={chunk}"]
         line = [*PROGRAM, "run", "jet", *SMALL, *often, "--days", "10000", "--output", "run", *map(str, arguments)]
         if mpiexec:
             line = [find_mpiexec(), "-n", str(mpiexec), *line]

@@ -73,6 +73,29 @@ def test_gpu_rows_where_there_are_gpus_else_one_line():
     assert sum("GPU" in line for line in make_rows(sweep, 2)[1]) == 1
 
 
+def test_rows_on_the_sharded_transport_are_of_devices_in_one_process():
+    sweep = definition("table", executors=("native",), transport="sharded")
+    made, skipped = make_rows(sweep, 4, gpus=2)
+    rest = [row for row in made if row.executor != "reference"]
+    assert {row.transport for row in rest} == {"sharded"}
+    assert [(row.nproc, row.devices) for row in rest if row.platform == "cpu" and not row.threads] == [
+        (1, 1),
+        (1, 2),
+        (1, 4),
+    ]
+    assert [(row.nproc, row.devices) for row in rest if row.platform == "gpu"] == [(1, 1), (1, 2)]
+    assert any(line.startswith("6, 8, 16 devices: more than the 4 cores here") for line in skipped)
+    assert len({row.key for row in made}) == len(made)
+    assert all(row_of({"row": row.as_json()}) == row for row in made)
+
+
+def test_processes_of_devices_can_be_rows():
+    sweep = definition("strong", executors=("xla",), transport="sharded", nproc=(1, 2), devices=(2,))
+    found = {(row.nproc, row.devices, row.blocks): row.label for row in make_rows(sweep, 4)[0] if row.executor == "xla"}
+    assert {(1, 2, 2), (2, 2, 4)} <= found.keys()
+    assert "2 processes of 2 devices" in found[2, 2, 4]
+
+
 def test_every_executor_of_the_configuration_can_be_a_row():
     from swmodel.executors import EXECUTORS
 
@@ -109,6 +132,9 @@ def test_the_exchange_needs_two_processes():
         (["halo", "--nproc", "1"], "1 process: exchanges nothing"),
         (["table", "--resume"], "there is nothing to resume"),
         (["table", "--steps", "0"], "--steps"),
+        (["table", "--devices", "2"], "--devices: only the sharded transport has several in a process"),
+        (["halo", "--transport", "sharded"], "halo: measures the transport mpi; leave out --transport sharded"),
+        (["table", "--transport", "serial"], "'serial' is not one of 'mpi', 'sharded'"),
     ],
 )
 def test_wrong_input_is_named_and_nothing_is_measured(swmodel, tmp_path, monkeypatch, words, message):

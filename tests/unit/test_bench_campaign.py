@@ -192,4 +192,4 @@ def test_commands_on_record_hold_no_path_of_this_machine(tmp_path):
     line = start.command(2, {"do": "measure"}, launcher="srun --mpi=pmix")
     assert line[:4] == ["srun", "--mpi=pmix", "-n", "2"]
     assert json.loads(line[-1]) == {"do": "measure"}
-    assert "/" not in start.shown(2) + start.shown(1)
+    assert "/" not in start.shown(2) + start.shown(1) + start.shown(2, transport="sharded")

@@ -28,12 +28,21 @@ def environ(monkeypatch):
     [
         ({}, None),
         ({"PMI_RANK": "2", "PMI_SIZE": "6", "MPI_LOCALNRANKS": "3"}, World(2, 6, 3)),
+        ({"SWMODEL_RANK": "1", "SWMODEL_SIZE": "2", "PMI_RANK": "0", "PMI_SIZE": "4"}, World(1, 2, 2, 1)),
         ({"PMI_RANK": "0", "PMI_SIZE": "1"}, None),  # one process, or srun around another launcher
         (
             {"OMPI_COMM_WORLD_RANK": "1", "OMPI_COMM_WORLD_SIZE": "4", "OMPI_COMM_WORLD_LOCAL_SIZE": "2"},
             World(1, 4, 2),
         ),
-        ({"SLURM_PROCID": "5", "SLURM_STEP_NUM_TASKS": "8", "SLURM_STEP_TASKS_PER_NODE": "4(x2)"}, World(5, 8, 4)),
+        (
+            {
+                "SLURM_PROCID": "5",
+                "SLURM_STEP_NUM_TASKS": "8",
+                "SLURM_STEP_TASKS_PER_NODE": "4(x2)",
+                "SLURM_LOCALID": "1",
+            },
+            World(5, 8, 4, 1),
+        ),
         ({"SLURM_PROCID": "0", "SLURM_NTASKS": "8", "SLURM_JOB_ID": "1"}, None),  # a batch script, outside srun
     ],
 )

@@ -104,8 +104,12 @@ def test_the_configuration_of_a_run_serves_another_number_of_processes(tmp_path)
 
 def test_without_a_status_the_run_has_failed(tmp_path, capfd):
     assert play(tmp_path, "pass") == 70
-    assert capfd.readouterr().err == "Error: mpiexec ended with exit code 0\n"
-    assert read_status(tmp_path) == {"state": "failed", "exit_code": 70, "message": "mpiexec ended with exit code 0"}
+    assert capfd.readouterr().err == "Error: the ranks ended without a word, exit code 0\n"
+    assert read_status(tmp_path) == {
+        "state": "failed",
+        "exit_code": 70,
+        "message": "the ranks ended without a word, exit code 0",
+    }
 
 
 @pytest.mark.parametrize(

@@ -134,6 +134,26 @@ def test_processes_that_are_asked_for_and_those_that_are_there_decide_alike_on_t
     assert asked.run == there.run
 
 
+@pytest.mark.parametrize(
+    ("overrides", "expected"),
+    [
+        ([], ("sharded", 2, 2, "2x2")),
+        (["run.nproc=1"], ("sharded", 1, 2, "")),
+        (["run.nproc=1", "run.devices=4"], ("sharded", 1, 4, "2x2")),
+        (["run.devices=1"], ("sharded", 2, 1, "")),
+        (["run.transport=mpi", "run.nproc=4"], ("mpi", 4, 1, "2x2")),
+        (["run.transport=mpi"], ("mpi", 2, 1, "")),
+        (["run.transport=serial", "run.nproc=1"], ("serial", 1, 1, "")),
+        (["run.transport=mpi", "run.devices=2"], ("mpi", 2, 2, "")),  # as asked; `validate` says that it cannot be
+    ],
+)
+def test_a_run_on_devices_goes_on_on_others_or_another_transport(file, overrides, expected):
+    """The config.toml of a run on two processes of two devices, with what the command line changes."""
+    source = file('[run]\nnproc = 2\ndevices = 2\nlayout = "2x2"\ntransport = "sharded"\n')
+    run = load(source, overrides, {}).run
+    assert (run.transport, run.nproc, run.devices, run.layout) == expected
+
+
 def test_a_configuration_serves_the_processes_that_there_are():
     """Under mpiexec; the config.toml of a run has the layout and the transport of that run."""
     run = for_processes(resolve(load("jet", ["run.nproc=2"], {})), 3).run

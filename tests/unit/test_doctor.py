@@ -13,7 +13,7 @@ import pytest
 from rich.console import Console
 
 from swmodel import doctor
-from swmodel.doctor import findings, mpi
+from swmodel.doctor import findings, mpi, sharded
 from swmodel.doctor.exchange import MARK, say
 from swmodel.doctor.findings import TESTED_JAX, Finding, jax_version
 
@@ -26,7 +26,9 @@ def broken(found) -> list[str]:
     return [finding.what for finding in found if finding.broken]
 
 
-def run_report(monkeypatch, packages=(), machine=(), one_process=(), several_processes=()) -> tuple[int, str]:
+def run_report(
+    monkeypatch, packages=(), machine=(), one_process=(), several_processes=(), several_devices=(), transports=()
+) -> tuple[int, str]:
     """Exit code and text of a report on given findings."""
     for name, given in list(locals().items())[1:]:
         monkeypatch.setattr(doctor, name, lambda given=given: iter(given))
@@ -144,3 +146,30 @@ def test_something_broken_makes_the_exit_code_3(monkeypatch):
         ["✗", "GPU", "on", "fire"],
     ]
     assert "→ water" in text
+
+
+@pytest.mark.parametrize(
+    ("answer", "found"),
+    [
+        (({"exchanged": True}, ""), Finding("exchange", "halos went round 2 processes of 2 devices")),
+        (({"exchanged": False}, ""), Finding("exchange", "wrong values received", sharded.ADVICE, True)),
+        (({}, "Connection refused"), Finding("exchange", "Connection refused", sharded.ADVICE, True)),
+    ],
+)
+def test_processes_of_devices_are_tried(monkeypatch, answer, found):
+    monkeypatch.setattr(sharded, "exchange", lambda line, **environ: answer)
+    assert list(sharded.several_devices()) == [found]
+
+
+def test_several_gpus_are_tried_and_recommended(monkeypatch):
+    monkeypatch.setattr(sharded, "gpus", lambda: ["A", "B"])
+    monkeypatch.setattr(sharded, "exchange", lambda line, **environ: ({"exchanged": True}, ""))
+    monkeypatch.setattr(sharded, "ring_of", len)
+    assert next(sharded.several_devices()) == Finding("GPUs", "halos went round 2 GPUs of one process")
+    assert list(sharded.transports())[-1].found == "swmodel run CASE --transport sharded --devices 2"
+
+    def fail(devices):
+        raise RuntimeError("NCCL: no route\nand more")
+
+    monkeypatch.setattr(sharded, "ring_of", fail)
+    assert next(sharded.several_devices()) == Finding("GPUs", "NCCL: no route", sharded.ADVICE, True)

@@ -16,7 +16,7 @@ ROOT = Path(__file__).parents[2]
 LAYERS = (
     "errors environment decomposition journal json_text progress schedule state coordinates linear netcdf_input noise",
     "neighbours config.decisive config.duration config.errors config.messages config.model config.sources lock status",
-    "operators watchdog",
+    "operators watchdog spawn",
     "cases run_folder stop stability friction vorticity_flux timestep means transport",
     "fields",
     "extremes scheme reference",
@@ -44,7 +44,7 @@ DOORS = {
         "means dynamics friction timestep transport doctor cli.ranks bench.stepping bench.exchange bench.device"
     ),
     "mpi4jax": "transport.messages doctor.exchange bench.traffic cli.ranks",
-    "mpi4py": "transport.mpi transport.messages doctor.exchange cli.ranks bench.device",
+    "mpi4py": "transport.mpi transport.messages transport.rendezvous doctor.exchange bench.device",
     "netCDF4": (
         "netcdf_input output restart plotting info bench.forcing assimilation.observation_file assimilation.known "
         "assimilation.analysis_file"

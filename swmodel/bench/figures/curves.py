@@ -17,7 +17,7 @@ PERFECT = {"lw": 0.7, "ls": (0, (1, 2)), "zorder": 0}
 def speedup(records: list[dict]) -> Figure | None:
     """Speed-up over NumPy against processes, with the published curves; the last value of each curve is written."""
     curves = [
-        (name, sorted((one.row.nproc, one.speedup) for one in found if one.speedup), look, found[0].row)
+        (name, sorted((one.row.blocks, one.speedup) for one in found if one.speedup), look, found[0].row)
         for name, found, look in families(records, lambda one: one.row.executor != "reference" and not one.row.threads)
     ]
     curves = [curve for curve in curves if curve[1]]
@@ -37,7 +37,7 @@ def speedup(records: list[dict]) -> Figure | None:
         label = name + (f", {grid_name(grid)}" if len(grids) > 1 else "")
         axes.plot(*zip(*points, strict=True), label=label, **look)
         beside(axes, digits(points[-1][1]), points[-1], everywhere, "0.5" if look["color"] == "0.62" else look["color"])
-    alone = list(families(records, lambda one: one.row.threads == 1 and one.row.nproc == 1 and bool(one.speedup)))
+    alone = list(families(records, lambda one: one.row.threads == 1 and one.row.blocks == 1 and bool(one.speedup)))
     for _, found, look in alone:
         axes.plot(1, found[0].speedup, **look | {"marker": "_", "ms": 11, "mew": 1.6, "ls": ""})
     if alone:
@@ -52,7 +52,7 @@ def mark_oversubscribed(axes, records: list[dict]):
     """Make the points of rows with more ranks than cores hollow."""
     crowded = list(families(records, lambda one: one.row.oversubscribed and bool(one.speedup)))
     for _, found, look in crowded:
-        points = [(one.row.nproc, one.speedup) for one in found]
+        points = [(one.row.blocks, one.speedup) for one in found]
         axes.plot(*zip(*points, strict=True), color=look["color"], marker="o", mfc="white", ms=6, ls="")
     if crowded:
         axes.plot([], [], "o", color=INK, mfc="white", ms=6, label="more ranks than cores")
@@ -63,8 +63,8 @@ def scaling(records: list[dict]) -> Figure | None:
     figure, axes = panel("cores (CPU) or devices (GPU)", "million cell updates per second")
     ticks, shared = set(), False
     for name, found, look in families(records, lambda one: one.row.executor != "reference"):
-        points = sorted((one.cores, one.rate / 1e6) for one in found if one.cores == one.row.nproc)
-        threaded = sorted((one.cores, one.rate / 1e6) for one in found if one.cores != one.row.nproc)
+        points = sorted((one.cores, one.rate / 1e6) for one in found if one.cores == one.row.blocks)
+        threaded = sorted((one.cores, one.rate / 1e6) for one in found if one.cores != one.row.blocks)
         ticks |= {n for n, _ in points + threaded}
         if threaded:
             axes.plot(*zip(*threaded, strict=True), **look | {"mfc": "white", "ls": ""})

@@ -31,7 +31,7 @@ def families(records, wanted: Callable, with_processes: bool = False) -> Iterato
         groups: dict[tuple, list[Numbers]] = {}
         for one in numbers(record):
             if one.seconds and wanted(one):
-                key = (one.row.executor, one.row.platform, one.row.nproc if with_processes else 0)
+                key = (one.row.executor, one.row.platform, one.row.blocks if with_processes else 0)
                 groups.setdefault(key, []).append(one)
         for key, found in groups.items():
             look = looks.setdefault(key, len(looks))

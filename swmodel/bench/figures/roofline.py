@@ -14,6 +14,7 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from ...plotting.style import INK, QUIET
+from ...progress import workers
 from ..markdown import digits, percent
 from ..numbers import Numbers, bandwidth, bytes_per_cell, numbers
 from ..sweeps import published
@@ -57,7 +58,7 @@ def draw(axes, record: dict) -> list[tuple]:
     intensity = FLOPS_PER_CELL / bytes_per_cell(record["definition"]["dtype"])
     x = np.geomspace(intensity / 8, intensity * 64, 200)
     roofs = [(bandwidth(record), record["peak"]["gigaflops"], "")]
-    devices = max((one.row.nproc for one in found if one.row.platform == "gpu"), default=0)
+    devices = max((one.row.blocks for one in found if one.row.platform == "gpu"), default=0)
     if devices and bandwidth(record, "gpu"):
         roofs.append((bandwidth(record, "gpu", devices), np.inf, "GPU " if devices == 1 else f"{devices} GPUs "))
     for limit, peak, name in roofs:
@@ -132,9 +133,9 @@ def label(one: Numbers) -> str:
     """A point in words."""
     name = "NumPy" if one.row.executor == "reference" else one.row.executor
     if one.row.platform == "gpu":
-        name += f", {one.row.nproc} GPU{'s' if one.row.nproc > 1 else ''}"
+        name += f", {one.row.blocks} GPU{'s' if one.row.blocks > 1 else ''}"
     elif one.row.executor != "reference":
-        name += f", {one.row.nproc} process{'es' if one.row.nproc > 1 else ''}"
+        name += f", {workers(one.row.nproc, one.row.devices)}"
     return name + (f": {percent(one.share)} of triad" if one.share else "")
 
 

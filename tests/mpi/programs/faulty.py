@@ -3,6 +3,7 @@
 import os
 import signal
 import sys
+from functools import partial
 from pathlib import Path
 
 import swmodel
@@ -42,4 +43,5 @@ class Faulty:
 
 
 swmodel.Simulation = Faulty
-sys.exit(run_as_rank(PLACE, lambda place: Job(load("jet", environ={}), FOLDER), True, ""))
+configuration = partial(load, "jet", environ={})
+sys.exit(run_as_rank(PLACE, lambda place: Job(configuration(), FOLDER), configuration, True, ""))

@@ -40,4 +40,4 @@ if FAULT == "too new":
 if FAULT == "two MPIs" and PLACE.rank == 1:
     loaded = iter([["/opt/a/libmpi.so.12"], ["/opt/a/libmpi.so.12", "/opt/b/libmpi.so.40"]])
     ranks.environment.mpi_libraries = lambda: next(loaded)
-sys.exit(run_as_rank(PLACE, request, True, ""))
+sys.exit(run_as_rank(PLACE, request, lambda: load("jet", environ={}), True, ""))

@@ -1,0 +1,77 @@
+"""Processes started without MPI: each finds its place, one that dies takes the others with it, none is left behind."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+from conftest import ROOT
+
+PLACE = (
+    "import os; from swmodel.environment import world; place = world()\n"
+    "print(place.rank, place.size, place.local_rank, place.local_size, os.environ['JAX_COORDINATOR_ADDRESS'])"
+)
+#: Rank 1 ends in some way, the other would wait.
+ONE_ENDS = "import os, sys, time\nif os.environ['SWMODEL_RANK'] == '1':\n    {}\ntime.sleep(60)"
+
+
+def spawn(program, size=2, **options):
+    line = [sys.executable, "-P", "-m", "swmodel.spawn", str(size), sys.executable, "-c", program]
+    environ = os.environ | {"PYTHONPATH": str(ROOT)}
+    pipes = dict.fromkeys(("stdout", "stderr"), subprocess.PIPE)
+    return subprocess.Popen(line, env=environ, text=True, start_new_session=True, **pipes, **options)
+
+
+def test_each_process_finds_its_place_and_the_first():
+    process = spawn(PLACE, 3)
+    out, err = process.communicate(timeout=30)
+    assert (process.returncode, err) == (0, "")
+    places, addresses = zip(*(line.rsplit(" ", 1) for line in sorted(out.splitlines())), strict=True)
+    assert places == ("0 3 0 3", "1 3 1 3", "2 3 2 3")
+    assert len(set(addresses)) == 1
+    host, port = addresses[0].split(":")
+    assert host == "127.0.0.1"
+    assert 1024 <= int(port) < 65536
+
+
+@pytest.mark.parametrize(
+    ("end", "code", "words", "least"),
+    [
+        ("os.kill(os.getpid(), 9)", 9, "Killed (signal 9)", 0),
+        ("sys.exit(7)", 7, "exit code 7", 1),
+    ],
+)
+def test_a_process_that_ends_takes_the_others_with_it_and_is_named(end, code, words, least):
+    program = ONE_ENDS.format(end)
+    line = f"import swmodel.spawn as s, sys; s.GRACE = 1.0; sys.exit(s.main(2, [sys.executable, '-c', {program!r}]))"
+    begin = time.monotonic()
+    done = subprocess.run([sys.executable, "-c", line], capture_output=True, text=True, timeout=30, cwd=ROOT)
+    assert least < time.monotonic() - begin < 20
+    assert (done.returncode, done.stderr) == (code, f"swmodel.spawn: rank 1 ended: {words}\n")
+
+
+def test_processes_that_end_together_with_an_error_are_not_named():
+    process = spawn("raise SystemExit(75)")
+    assert process.communicate(timeout=30) == ("", "")
+    assert process.returncode == 75
+
+
+def test_one_that_fails_has_all_ended():
+    process = spawn(ONE_ENDS.format("os.kill(os.getppid(), 15)"))
+    assert process.communicate(timeout=30) == ("", "")
+
+
+def test_processes_end_with_what_started_them():
+    program = "import os, time; print(os.getpid(), flush=True); time.sleep(60)"
+    line = [sys.executable, "-P", "-m", "swmodel.spawn", "2", sys.executable, "-c", program]
+    starter = f"import subprocess; subprocess.Popen({line}).wait()"
+    parent = subprocess.Popen([sys.executable, "-c", starter], stdout=subprocess.PIPE, text=True, cwd=ROOT)
+    pids = [int(parent.stdout.readline()) for _ in range(2)]
+    parent.send_signal(signal.SIGKILL)
+    parent.stdout.read()  # until nobody is left who could write
+    parent.wait()
+    for pid in pids:
+        with pytest.raises(ProcessLookupError):
+            os.kill(pid, 0)
