@@ -107,7 +107,7 @@ def twin_states(config, problem: Problem, directory: Path) -> twin.Twin:
         return twin.Twin(*(State(*(fields[f"{who} {name}"] for name in State._fields)) for who in twin.Twin._fields))
     states = twin.spin_up(config)
     fields = {f"{who} {name}": x for who, s in states._asdict().items() for name, x in s._asdict().items()}
-    write_blocks(path, fields, "", problem.config, transport)
+    write_blocks(path, fields, "", (problem.config.grid.ny, problem.config.grid.nx), transport)
     return states
 
 

@@ -218,9 +218,12 @@ def announce(job, quiet):
     first = f"from step {job.restart.step} on, " if job.restart else ""
     task = "" if job.task == "run" else f"{job.task}: "
     parts = f"{run.devices} devices" if run.devices > 1 else f"{run.nproc} processes"
-    processes = "1 process" if parts == "1 processes" else f"{parts} ({run.layout} blocks)"
+    blocks = f" ({run.layout} blocks)" if run.layout else ""
+    processes = "1 process" if parts == "1 processes" else f"{parts}{blocks}"
+    size = f"{grid.nx} x {grid.ny} cells"
+    size += f", {config.ensemble.members} members" if job.task == "ensemble" else ""
     click.echo(
-        f"{task}{config.case.name}: {grid.nx} x {grid.ny} cells, {first}{run.steps} steps of {config.time.dt:.4g} s "
+        f"{task}{config.case.name}: {size}, {first}{run.steps} steps of {config.time.dt:.4g} s "
         f"({run.steps * config.time.dt / 86400:.4g} days), {processes}, into {directory}"
     )
     if run.nproc > cores():

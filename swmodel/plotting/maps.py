@@ -30,7 +30,8 @@ def plot(
 
     Args:
         path: run folder or NetCDF file.
-        fields: names of fields; without them, relative vorticity and sea level, or others where these are zero.
+        fields: names of fields; without them, relative vorticity and sea level, or others where these are zero; of an
+            ensemble, mean and spread of its sea level, and its time series.
         record: number of the record; negative ones count from the last.
         time: model time, s; the nearest record is drawn.
         output: picture to write (PNG, PDF or SVG by its name); otherwise a PNG named after the data and the fields.
@@ -40,6 +41,10 @@ def plot(
     """
     file = data_file(path)
     with open_data(file) as data, mpl.rc_context(style.RC):
+        if fields is None and "realization" in data.dimensions:
+            from .ensemble import plot_ensemble
+
+            return plot_ensemble(file, output or default_output(file, fields), record, time)
         figure = picture(data, chosen(data, fields), record, time)
         return save(figure, output or default_output(file, fields))
 
