@@ -81,6 +81,19 @@ def seal(file, name, total):
     file[name].attrs[CHECKSUM] = total.hexdigest()
 
 
+def read_text(path) -> str:
+    """The text beside the fields.
+
+    Raises:
+        FilesError: the file cannot be read.
+    """
+    try:
+        with h5py.File(path, "r", locking=False) as file:
+            return file["text"][()].decode()
+    except (OSError, KeyError) as error:
+        raise FilesError(f"{path} cannot be read: {error}") from error
+
+
 def damaged(path) -> list[str]:
     """The fields in a file whose values are not those that were written.
 

@@ -4,7 +4,26 @@ from __future__ import annotations
 
 import click
 
+from .resume import NothingToDo
 from .run import begin, common, overrides_of
+
+
+def find_restart(directory, config):
+    """Make sure that the ensemble in a folder can be gone on with.
+
+    Raises:
+        UsageError: it holds none, or another.
+        NothingToDo: it has reached its end.
+    """
+    from ..ensemble.restart import NAME, examine
+    from ..errors import UsageError
+
+    if directory is None or not (directory / NAME).is_file():
+        where = f"{directory} holds no {NAME}" if directory else "give the folder with --output"
+        raise UsageError(f"--resume: there is nothing to go on from: {where}")
+    step, _ = examine(directory / NAME, config)
+    if step >= config.run.steps:
+        raise NothingToDo(f"{directory}: step {step} is reached already; --days or --steps prolongs the ensemble")
 
 
 @click.command()
@@ -37,16 +56,12 @@ def ensemble(source, settings, output, force, quiet, perturbations, resume, **op
     Exit codes: 4, a member blew up; 75, stopped and resumable.
     """
     from ..ensemble import settings as checks
-    from ..errors import UsageError
-    from ..run_folder import ENSEMBLE_RESTART
 
     def task(config):
-        if resume and not (output and (output / ENSEMBLE_RESTART).is_file()):
-            where = f"{output} holds no {ENSEMBLE_RESTART}" if output else "give the folder with --output"
-            raise UsageError(f"--resume: there is nothing to go on from: {where}")
+        """The options of the task, checked without JAX."""
+        if resume:
+            find_restart(output, config)
         return {"resume": resume}
 
-    if options["write_members"] is not None:
-        options["write_members"] = f"[{options['write_members']}]"
     overrides = [*overrides_of(settings, options), *checks.overrides(perturbations)]
     begin(source, overrides, output, force or resume, quiet, "ensemble", task, checks.check)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from ..assimilation.block_file import damaged, read_blocks, write_blocks
+from ..assimilation.block_file import damaged, read_blocks, read_text, write_blocks
 from ..config import Config, from_toml, to_toml
 from ..config.decisive import decisive
 from ..errors import FilesError, UsageError
@@ -47,18 +47,33 @@ def load(directory, members, config) -> Config:
     path, transport = Path(directory) / NAME, members.transport
     if problem := transport.broadcast(problem_of(path) if transport.rank == 0 else None):
         raise FilesError(problem)
-    fields, text = read_blocks(path, transport.block)
-    about = json.loads(text)
-    if found := differences(about["configuration"], to_toml(config)):
-        raise UsageError("\n".join([f"{path} is of another ensemble, so that it cannot be gone on with:", *found]))
+    step, before = examine(path, config)
+    fields, _ = read_blocks(path, transport.block)
     shape = -1, members.grid.ny, members.grid.nx
     states = [
         State(*(fields[f"{name}{number or ''}"].reshape(shape) for name in PROGNOSTIC))
         for number in range(len(fields) // len(PROGNOSTIC))
     ]
-    step = np.full(members.here.length, about["step"], np.int32)
-    members.replace(Carry(states[0], tuple(states[1:]), step), about["step"])
-    return from_toml(about["configuration"])
+    steps = np.full(members.here.length, step, np.int32)
+    members.replace(Carry(states[0], tuple(states[1:]), steps), step)
+    return before
+
+
+def examine(path, config) -> tuple[int, Config]:
+    """Steps done, and the configuration that a file was written with; reads no fields.
+
+    Raises:
+        UsageError: it is that of another ensemble than the configuration's (resolved).
+        FilesError: it cannot be read.
+    """
+    try:
+        about = json.loads(read_text(path))
+        configuration, step = about["configuration"], about["step"]
+    except (ValueError, KeyError, TypeError) as error:
+        raise FilesError(f"{path} is no restart file of an ensemble: {error}") from error
+    if found := differences(configuration, to_toml(config)):
+        raise UsageError("\n".join([f"{path} is of another ensemble, so that it cannot be gone on with:", *found]))
+    return step, from_toml(configuration)
 
 
 def problem_of(path) -> str | None:

@@ -11,8 +11,7 @@ from matplotlib.figure import Figure
 
 from . import style
 from .dataset import Map, PlotError, field_names, find_record, open_data, read_map, seconds
-from .maps import save
-from .panels import draw_image, name_axes
+from .panels import draw_image, name_axes, save
 
 #: Fields of the maps: the first of these that the file holds.
 PREFERRED = ("eta", "speed", "zeta", "h", "u")
