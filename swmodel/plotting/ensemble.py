@@ -1,4 +1,4 @@
-"""The picture of an ensemble: mean and spread of a field at the end, and time series of all members."""
+"""The picture of an ensemble: mean and spread of a field; energy of all members and the mean spread over time."""
 
 from __future__ import annotations
 
@@ -15,9 +15,6 @@ from .panels import draw_image, name_axes, save
 
 #: Fields of the maps: the first of these that the file holds.
 PREFERRED = ("eta", "speed", "zeta", "h", "u")
-
-#: Series: name, label, and the factor of its unit.
-SERIES = (("energy", "Energy", "J"), ("max_speed", "Largest speed", "m s-1"))
 
 WIDTH, LOW, HIGH = 3.1, 0.3, 1.6
 CONTROL, MEAN, OTHERS = "#b2182b", style.INK, "0.72"
@@ -55,8 +52,9 @@ def picture(data, record: int = -1, time: float | None = None) -> Figure:
         bar.set_label(look.label)
         bar.outline.set_linewidth(0.4)
     above.suptitle(style.clock(times)(times[record]), x=0.01, ha="left", fontsize=8, color=style.QUIET)
-    for axes, series in zip(below.subplots(1, 2), SERIES, strict=True):
-        draw_series(axes, data, times, *series)
+    left, right = below.subplots(1, 2)
+    draw_energy(left, data, times)
+    draw_growth(right, data, times, field)
     return figure
 
 
@@ -74,12 +72,11 @@ def look_of_spread(panel: Map) -> style.Look:
     )
 
 
-def draw_series(axes, data, times, name: str, label: str, units: str) -> None:
-    """All members as thin lines, the control and the mean as thick ones."""
-    values = np.ma.filled(data[name][:].astype(float), np.nan)
-    size, unit = style.time_unit(float(times[-1]))
+def draw_energy(axes, data, times) -> None:
+    """The energy of all members as thin lines, of the control and their mean as thick ones."""
+    values = np.ma.filled(data["energy"][:].astype(float), np.nan)
     exponent = style.power_of_ten(float(np.nanmax(np.abs(values))))
-    values, days = values * 10.0**-exponent, times / size
+    values, days = values * 10.0**-exponent, times / style.time_unit(float(times[-1]))[0]
     marker = "." if times.size == 1 else ""
     mean, spread = values.mean(axis=1), values.std(axis=1, ddof=1)
     axes.fill_between(days, mean - spread, mean + spread, color="0.88", lw=0, label="mean ± spread")
@@ -87,8 +84,23 @@ def draw_series(axes, data, times, name: str, label: str, units: str) -> None:
     axes.plot([], [], color=OTHERS, lw=0.6, label="members")
     axes.plot(days, values[:, 0], color=CONTROL, lw=1.2, marker=marker, label="control")
     axes.plot(days, mean, color=MEAN, lw=1.2, ls=(0, (4, 1.5)), marker=marker, label="mean")
-    axes.set(xlabel=f"time ({unit})", ylabel=style.label(label, units, exponent))
+    name_series(axes, times, style.label("Energy", "J", exponent))
+    axes.legend(frameon=False, fontsize=7)
+
+
+def draw_growth(axes, data, times, field: str) -> None:
+    """The root mean square over the domain of the spread of a field."""
+    spread = data[field + "_spread"]
+    values = np.array([np.sqrt(np.ma.mean(np.square(spread[record].astype(float)))) for record in range(times.size)])
+    exponent = style.power_of_ten(float(values.max()))
+    days, marker = times / style.time_unit(float(times[-1]))[0], "." if times.size == 1 else ""
+    axes.plot(days, values * 10.0**-exponent, color=MEAN, lw=1.2, marker=marker)
+    axes.set_ylim(bottom=0)
+    name_series(axes, times, style.label(f"{spread.long_name}, rms", spread.units, exponent))
+
+
+def name_series(axes, times, label: str) -> None:
+    """Labels with units."""
+    axes.set(xlabel=f"time ({style.time_unit(float(times[-1]))[1]})", ylabel=label)
     axes.margins(x=0.01)
     axes.spines[["top", "right"]].set_visible(False)
-    if name == SERIES[0][0]:
-        axes.legend(frameon=False, fontsize=7)
