@@ -5,7 +5,15 @@ import numpy as np
 import swmodel
 from swmodel.ensemble import settings
 
-SMALL = {"grid.nx": 12, "grid.ny": 16, "grid.dx": 8e4, "grid.dy": 8e4, "run.steps": 12, "output.every_steps": 6}
+SMALL = {
+    "time.stepper": "ab2",
+    "grid.nx": 12,
+    "grid.ny": 16,
+    "grid.dx": 8e4,
+    "grid.dy": 8e4,
+    "run.steps": 12,
+    "output.every_steps": 6,
+}
 PERTURBED = {
     "ensemble.members": 5,
     "ensemble.initial_eta": 0.5,

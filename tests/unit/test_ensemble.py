@@ -40,15 +40,6 @@ def test_a_member_has_the_bits_of_a_run_alone(dtype):
         assert same(state, [field[member] for field in together.state])
 
 
-def test_members_in_one_batch_give_the_run_alone_but_for_round_off():
-    options = {"ensemble__advance": "vmap", "ensemble__members": 2}
-    config = configuration(run__dtype="float64", run__executor="xla", **options)
-    together = Members(config)
-    together.advance(12)
-    for ours, theirs in zip(together.state, alone(config, [1], 12)[0], strict=True):
-        np.testing.assert_allclose(ours[1], theirs, rtol=0, atol=1e-12 * np.abs(theirs).max())
-
-
 def test_with_reproducible_bits_depend_neither_on_devices_nor_on_the_way_to_advance():
     environment = {
         "JAX_NUM_CPU_DEVICES": "4",
