@@ -84,7 +84,13 @@ def test_random_numbers_belong_to_seed_and_member_alone(drawn):
 
 
 def test_nothing_is_perturbed_on_land():
-    still = {"ensemble__wind": 0.0, "ensemble__wind_length": 0.0, "ensemble__viscosity": 0.0, "ensemble__members": 2}
+    still = {
+        "time__stepper": "rk3",
+        "ensemble__wind": 0.0,
+        "ensemble__wind_length": 0.0,
+        "ensemble__viscosity": 0.0,
+        "ensemble__members": 2,
+    }
     perturbations = Perturbations(Members(configuration(case__name="rest", run__dtype="float64", **still)).domain)
     dry = perturbations.grid.wet[2:-2, 2:-2] == 0
     changed = perturbations.draw(1)[0].h != perturbations.draw(0)[0].h
