@@ -205,8 +205,8 @@ class Members:
 def advances_by_vmap(config) -> bool:
     """Whether the members of a device take each step together rather than one member after the other.
 
-    On processors one after the other is faster with the native step, which knows no batches: the state of a member stays
-    in the cache. With XLA neither is always faster.
+    On processors one after the other is faster with the native step, which knows no batches: the state of a member
+    stays in the cache. With XLA neither is always faster.
     """
     choice = config.ensemble.advance
     return choice == "vmap" or (choice == "auto" and jax.default_backend() != "cpu")
