@@ -32,18 +32,19 @@ class Domain(NamedTuple):
     params: Params
 
 
-def domain(config, scheme=scheme_of) -> Domain:
+def domain(config, scheme=scheme_of, alone=False) -> Domain:
     """The Domain of a configuration, or of the name of a case or file; called by all processes together.
 
     Args:
         scheme: function of the resolved configuration.
+        alone: whether this process has the whole grid, even where there are others.
 
     Raises:
         ConfigError: the configuration contradicts itself.
     """
     config = load(config) if isinstance(config, str) else config
     place = world()
-    if place is not None and place.size > 1:
+    if place is not None and place.size > 1 and not alone:
         config = for_processes(config, place.size)
     config = resolve(config)
     if config.run.dtype == "float64":

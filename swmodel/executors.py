@@ -72,8 +72,8 @@ def make_native_step(scheme: Scheme, method, transport):
 class Compiled:
     """Base of the executors whose loop over steps is compiled by JAX: `loop(carry, static, dt, n)` in each block."""
 
-    def __init__(self, config, transport, static):
-        self.transport, self.static = transport, static
+    def __init__(self, config, transport, static, margin):
+        self.transport, self.static = transport, transport.put(static, margin)
         self.dt = jnp.asarray(config.time.dt, config.run.dtype)
         self._loop = transport.jit(self.loop, donate_argnums=0)
 
@@ -97,7 +97,12 @@ class Xla(Compiled):
         scheme = scheme_of(config)
         self.method = method_of(config.time.stepper, config.time.ab2_epsilon, config.time.robert_asselin)
         self.step = make_step(scheme, self.method, transport)
-        super().__init__(config, transport, transport.put((grid, params), scheme.width + 1))
+        super().__init__(config, transport, self.static_of(grid, params), scheme.width + 1)
+
+    @staticmethod
+    def static_of(grid: Grid, params: Params):
+        """What of the Grid and the Params of a block the loop takes, NumPy arrays."""
+        return grid, params
 
     def loop(self, carry: Carry, static, dt, n) -> Carry:
         """The carry n steps later.
@@ -145,8 +150,12 @@ class Native(Compiled):
         self.sweeps = [
             native.Kernel(scheme, self.method, margin, many, tile, threads) for many in sorted({levels, 1})[::-1]
         ]
-        static = native.static_fields(grid, params)
-        super().__init__(config, transport, transport.put(static, (margin, margin + native.PADDING)))
+        super().__init__(config, transport, self.static_of(grid, params), (margin, margin + native.PADDING))
+
+    @staticmethod
+    def static_of(grid: Grid, params: Params):
+        """What of the Grid and the Params of a block the loop takes, NumPy arrays with the margin of `levels` steps."""
+        return native.static_fields(grid, params)
 
     def loop(self, carry: Carry, static, dt, n) -> Carry:
         """The carry n steps later, as many of them as can be in sweeps of `levels`."""

@@ -1,8 +1,9 @@
 """Telling the user how a run goes: a bar on a terminal, a line every ten seconds elsewhere.
 
 Rank 0 calls the reporter with events, dicts of step, steps, model_seconds, cell_updates_per_second, cfl, energy,
-wall_seconds and eta_seconds; or of step, steps and words. Under mpiexec a rank's stdout is a pipe, where no bar can be
-drawn; so ranks that `swmodel.launch` has started print each event as a line, which the launcher reads and shows.
+wall_seconds and eta_seconds, for an ensemble with member_steps_per_second; or of step, steps and words. Under mpiexec a
+rank's stdout is a pipe, where no bar can be drawn; so ranks that `swmodel.launch` has started print each event as a
+line, which the launcher reads and shows.
 """
 
 from __future__ import annotations
@@ -59,6 +60,8 @@ def describe(event: dict) -> tuple[str, str]:
     how = []
     if event["cell_updates_per_second"]:
         how.append(f"{event['cell_updates_per_second'] / 1e6:.1f} million cells/s")
+    if event.get("member_steps_per_second"):
+        how.append(f"{event['member_steps_per_second']:.4g} members x steps/s")
     if event["cfl"] is not None:
         how.append(f"CFL {event['cfl']:.2f}")
     if event["energy"] is not None:

@@ -17,6 +17,7 @@ DIAGNOSTICS = "diagnostics.nc"
 RESTARTS = "restart"
 BLOWUP = "blowup.nc"
 FILES = (CONFIG, OUTPUT, DIAGNOSTICS, STATUS)
+ENSEMBLE_RESTART = "ensemble.h5"
 #: What other tasks than a run leave.
 RESULTS = (
     "check.json",
@@ -28,6 +29,9 @@ RESULTS = (
     "minimisation.h5",
     "twin.h5",
     "twin_observations.nc",
+    "ensemble.nc",
+    "ensemble.png",
+    ENSEMBLE_RESTART,
 )
 
 
@@ -65,6 +69,9 @@ def holding(directory: Path) -> tuple[str, str]:
     names = {path.name for path in directory.iterdir()}
     if names & {"assimilation.json", "minimisation.h5", "twin.h5"}:
         return "an assimilation", f"`swmodel assimilate {directory / CONFIG} --output {directory} --resume`"
+    if names & {"ensemble.nc", ENSEMBLE_RESTART}:
+        command = f"`swmodel ensemble {directory / CONFIG} --output {directory} --resume`"
+        return "an ensemble", command if ENSEMBLE_RESTART in names else ""
     if names & {"check.json", "sensitivity.nc"}:
         return "derivatives", ""
     return "a run", f"`swmodel resume {directory}`" if RESTARTS in names else ""

@@ -30,7 +30,7 @@ def save(directory, progress: Progress, history: list, config, observations, tra
     """
     about = {"iteration": progress.iteration, "first_norm": progress.first_norm, "history": history}
     about |= {"configuration": to_toml(config), "observations": digest(observations)}
-    write_blocks(Path(directory) / NAME, progress.w, json.dumps(about), config, transport)
+    write_blocks(Path(directory) / NAME, progress.w, json.dumps(about), (config.grid.ny, config.grid.nx), transport)
 
 
 def load(directory, config, observations, transport) -> tuple[Progress, list] | None:

@@ -128,7 +128,8 @@ def twin_states(config, problem: Problem, directory: Path, tick) -> twin.Twin:
         return twin.Twin(*(State(*(fields[f"{who} {name}"] for name in State._fields)) for who in twin.Twin._fields))
     states = twin.spin_up(config, lambda: tick(transport))
     fields = {f"{who} {name}": x for who, s in states._asdict().items() for name, x in s._asdict().items()}
-    write_blocks(path, fields, to_toml(config), problem.config, transport)
+    shape = problem.config.grid.ny, problem.config.grid.nx
+    write_blocks(path, fields, to_toml(config), shape, transport)
     return states
 
 

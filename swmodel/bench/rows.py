@@ -24,7 +24,7 @@ class Row:
     """What a worker measures. All values are plain, so that a row travels as JSON.
 
     Attributes:
-        measure: model, halo, output or start.
+        measure: model, halo, output, start or ensemble.
         platform: cpu or gpu.
         transport, devices: mpi (serial for one process) or sharded, and then devices of each process.
         nproc, threads: processes, and threads of each (None: all cores for one process, its share for one of several).
@@ -35,6 +35,7 @@ class Row:
         levels: steps in a sweep of the native step; None: as many as a run takes.
         settings: of the configuration, as "physics.linear_drag=1e-6".
         fields: whether bathymetry, land and wind come from a file (`forcing`).
+        members, advance, devices: of an ensemble: its members; runs (one run after the other), map or vmap; devices.
     """
 
     measure: str
@@ -53,6 +54,8 @@ class Row:
     settings: tuple[str, ...] = ()
     fields: bool = False
     transport: str = "mpi"
+    members: int | None = None
+    advance: str | None = None
     devices: int = 1
 
     def __post_init__(self):
@@ -73,6 +76,7 @@ class Row:
         parts += [f"l{self.levels}"] if self.levels else []
         parts += ["fields"] if self.fields else []
         parts += [f"sharded-d{self.devices}"] if self.transport == "sharded" else []
+        parts += [f"m{self.members}", self.advance, f"d{self.devices}"] if self.members else []
         return "-".join([*parts, *self.settings])
 
     @property
@@ -82,8 +86,16 @@ class Row:
         cores = f", {'1 core' if self.threads == 1 else f'{self.threads} cores'} each" if self.threads else ""
         place = " (GPU)" if self.platform == "gpu" else ""
         writing = "" if self.writing is None else WRITING.get(self.writing, f", every {self.writing} steps")
-        text = f"{self.executor}{place}, {processes}{cores}, {self.nx} x {self.ny}{writing}"
+        text = f"{self.executor}{place}, {processes}{cores}, {self.nx} x {self.ny}{writing}{self.ensemble}"
         return text + "".join(f", {mark}" for mark in self.marks)
+
+    @property
+    def ensemble(self) -> str:
+        """Members and how they advance, in words; empty where the row is no ensemble."""
+        if not self.members:
+            return ""
+        devices = f" on {self.devices} devices" if self.devices > 1 else ""
+        return f", {self.members} member{'s' if self.members > 1 else ''} ({self.advance}){devices}"
 
     @property
     def marks(self) -> list[str]:

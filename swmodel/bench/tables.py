@@ -197,5 +197,30 @@ START: tuple[Column, ...] = (
     ("spread", lambda one, others: percent(spread(one.first_step))),
 )
 
+
+def members_times_steps(one: Numbers) -> float:
+    """Members times steps per second."""
+    return one.row.members / one.step
+
+
+def over_runs(one: Numbers, others: list[Numbers]) -> str:
+    """Members times steps per second, over those of as many runs one after the other, or of the most that there are."""
+    runs = [other for other in others if other.row.advance == "runs" and other.row.executor == one.row.executor]
+    base = max(runs, key=lambda other: other.row.members, default=None)
+    return digits(members_times_steps(one) / members_times_steps(base)) if base else MISSING
+
+
+ENSEMBLE: tuple[Column, ...] = (
+    ("row", what),
+    ("grid", grid),
+    ("members", lambda one, others: str(one.row.members)),
+    ("advanced by", lambda one, others: one.row.advance),
+    ("devices", lambda one, others: str(one.row.devices)),
+    ("members x steps/s", lambda one, others: digits(members_times_steps(one))),
+    ("over runs one after the other", over_runs),
+    ("Mcells/s", lambda one, others: digits(one.row.members * one.rate / 1e6)),
+    ("spread", spread_of_steps),
+)
+
 #: The tables of what is measured.
-TABLES = {"model": (SPEED, COST), "halo": (HALO,), "output": (OUTPUT,), "start": (START,)}
+TABLES = {"model": (SPEED, COST), "halo": (HALO,), "output": (OUTPUT,), "start": (START,), "ensemble": (ENSEMBLE,)}

@@ -55,6 +55,8 @@ def act(row: Row, task: dict) -> dict:
         from .exchange import measure
     elif row.measure == "output":
         from .writing import measure
+    elif row.measure == "ensemble":
+        from .ensembles import measure
     else:
         from .stepping import measure
     return measure(row, task)

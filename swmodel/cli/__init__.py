@@ -17,6 +17,7 @@ from .assimilate import assimilate
 from .bench import bench
 from .cases import cases, init
 from .check_gradient import check_gradient
+from .ensemble import ensemble
 from .inspect import doctor, info
 from .pictures import animate, plot
 from .rank import worker
@@ -71,6 +72,6 @@ def main():
     """
 
 
-for command in (run, resume, check_gradient, sensitivity, assimilate, cases, init, plot, animate, info, doctor, bench):
+TASKS = run, resume, check_gradient, sensitivity, assimilate, ensemble
+for command in (*TASKS, cases, init, plot, animate, info, doctor, bench, worker):
     main.add_command(command)
-main.add_command(worker)

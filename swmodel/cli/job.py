@@ -17,6 +17,7 @@ TASKS = {
     "check-gradient": "swmodel.gradients.check",
     "sensitivity": "swmodel.gradients.sensitivity",
     "assimilate": "swmodel.assimilation.assimilate",
+    "ensemble": "swmodel.ensemble.task",
 }
 
 

@@ -229,9 +229,11 @@ def announce(job, quiet):
     run, grid = config.run, config.grid
     first = f"from step {job.restart.step} on, " if job.restart else ""
     task = "" if job.task == "run" else f"{job.task}: "
-    processes = workers(run.nproc, run.devices) + (f" ({run.layout} blocks)" if run.blocks > 1 else "")
+    processes = workers(run.nproc, run.devices) + (f" ({run.layout} blocks)" if run.layout and run.blocks > 1 else "")
+    size = f"{grid.nx} x {grid.ny} cells"
+    size += f", {config.ensemble.members} members" if job.task == "ensemble" else ""
     click.echo(
-        f"{task}{config.case.name}: {grid.nx} x {grid.ny} cells, {first}{run.steps} steps of {config.time.dt:.4g} s "
+        f"{task}{config.case.name}: {size}, {first}{run.steps} steps of {config.time.dt:.4g} s "
         f"({run.steps * config.time.dt / 86400:.4g} days), {processes}, into {directory}"
     )
     if run.blocks > cores() and not (run.devices > 1 and has_gpu()):

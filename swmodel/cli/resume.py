@@ -49,12 +49,15 @@ def resume(directory, asked, settings, quiet, **options):
     def request(place=None):
         """The job, complete and checked. Rank 0 looks at the restart files."""
         from .. import run_folder
-        from ..errors import FilesError
+        from ..errors import FilesError, UsageError
         from ..restart.folder import Restart, choose, compare
 
         path = directory / CONFIG
         if not path.is_file():
             raise FilesError(f"{directory} is not the folder of a run: it holds no {CONFIG}")
+        kind, command = run_folder.holding(directory)
+        if command and "resume" not in command.split()[1]:
+            raise UsageError(f"{directory} holds {kind}; go on with it by {command}")
         config = configure(path, overrides, place)
         if place is not None and place.rank:
             return Job(config, directory, Restart(Path()))

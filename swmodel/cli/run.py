@@ -27,6 +27,9 @@ OPTIONS = {
     "devices": "run.devices",
     "reproducible": "run.reproducible",
     "walltime": "run.walltime",
+    "members": "ensemble.members",
+    "seed": "ensemble.seed",
+    "write_members": "ensemble.write",
 }
 
 
@@ -77,19 +80,20 @@ def run(source, settings, output, force, quiet, **options):
     begin(source, overrides_of(settings, options), output, force, quiet)
 
 
-def begin(source, overrides, output, force, quiet, task="run", options=lambda config: {}):
+def begin(source, overrides, output, force, quiet, task="run", options=lambda config: {}, check=None):
     """Start a task in a folder of its own; leaves with the exit code.
 
     Args:
         options: function of the configuration that gives the options of the task, or raises; called before anything
             starts.
+        check: see `configure`.
     """
 
     def request(place=None):
         """The configuration, complete and checked, with the folder for its results. Rank 0 looks at the folder."""
         from .. import run_folder
 
-        config = configure(source, overrides, place)
+        config = configure(source, overrides, place, check)
         directory = output or Path("outputs", config.case.name if task == "run" else f"{config.case.name}-{task}")
         if place is None or place.rank == 0:
             run_folder.check(directory, force)
@@ -125,11 +129,12 @@ def overrides_of(settings, options) -> list[str]:
     return [*settings, *given]
 
 
-def configure(source, overrides, place=None):
+def configure(source, overrides, place=None, check=None):
     """The complete, checked configuration from a case or file and overrides (`section.key=value`).
 
     Args:
         place: the place of this process among those that mpiexec has started; their number is `run.nproc`.
+        check: function that gives the resolved configuration, or raises; without it, `validate.check`.
 
     Raises:
         ConfigError: with everything that is wrong.
@@ -137,7 +142,7 @@ def configure(source, overrides, place=None):
     """
     from swmodel.config import ConfigError, for_processes
     from swmodel.errors import UsageError
-    from swmodel.validate import check
+    from swmodel.validate import check as check_run
 
     try:
         config = swmodel.load(source, overrides)
@@ -146,7 +151,7 @@ def configure(source, overrides, place=None):
             if asked and config.run.nproc != place.size:
                 raise UsageError(f"--nproc {config.run.nproc}, but {place.size} processes were started; leave it out")
             config = for_processes(config, place.size)
-        return check(config)
+        return (check or check_run)(config)
     except ConfigError as error:
         raise ConfigError(as_typed(problem) for problem in error.problems) from None
 
@@ -159,7 +164,7 @@ def typed() -> str:
 def as_typed(problem: str) -> str:
     """A message about `-s run.nproc=0` in terms of the option `--nproc 0`."""
     for option, key in OPTIONS.items():
-        problem = problem.replace(f"-s {key}=", f"--{option} ")
+        problem = problem.replace(f"-s {key}=", f"--{option.replace('_', '-')} ")
     return problem
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import tomllib
 import types
+import typing
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
@@ -148,7 +149,8 @@ def convert(given: Given, section: str, field) -> Any:
         parsed = read_text(value)
         if base is tuple:
             words = parsed if isinstance(parsed, str) else value
-            value = parsed if isinstance(parsed, list) else [word.strip() for word in words.split(",") if word.strip()]
+            listed = [element(word.strip(), field) for word in words.split(",") if word.strip()]
+            value = parsed if isinstance(parsed, list) else listed
         elif base is not str or isinstance(parsed, str):
             value = parsed
     if optional and value == "none":
@@ -160,6 +162,11 @@ def convert(given: Given, section: str, field) -> Any:
     if section in ("input", "assimilation") and base is str and isinstance(value, str) and value:
         return os.path.abspath(given.folder / value)
     return value
+
+
+def element(word: str, field) -> Any:
+    """An element of a list as it is written: a number where the list has numbers."""
+    return read_text(word) if int in typing.get_args(field.annotation) else word
 
 
 def complaint(detail: Mapping, cls: type[Section], values: Mapping[str, Given], section: str) -> str:

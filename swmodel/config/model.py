@@ -223,6 +223,22 @@ class Assimilation(Section):
     gradient: float = option(1e-3, "1", "norm of the gradient, over that at the start, at which to stop", gt=0, lt=1)
 
 
+class Ensemble(Section):
+    """What `swmodel ensemble` computes: runs that differ by random perturbations."""
+
+    members: int = option(16, "members", "members; number 0 is the run as configured, the others are perturbed", ge=2)
+    seed: int = option(0, "", "of the random numbers; another one gives other members", ge=0)
+    initial_eta: float = option(0.0, "m", "standard deviation of what is added to the initial sea level", ge=0)
+    initial_eta_length: float = option(0.0, "m", "length of its correlation", ge=0)
+    wind: float = option(0.0, "1", "standard deviation of the relative change of the wind stress", ge=0)
+    wind_length: float = option(0.0, "m", "length of its correlation; 0: one number for the whole domain", ge=0)
+    viscosity: float = option(0.0, "1", "standard deviation of the logarithm of the factor of the viscosity", ge=0)
+    write: tuple[int, ...] = option((), "", "members whose fields are written; empty: the first four")
+    advance: Literal["auto", "map", "vmap"] = option(
+        "auto", "", "members of a device one after the other (map), or all in each step (vmap); auto: map, on GPUs vmap"
+    )
+
+
 class Config(Section):
     """A complete run. `case` is the options class of the named case."""
 
@@ -237,6 +253,7 @@ class Config(Section):
     output: Output = option(Output, "", "")
     restart: Restart = option(Restart, "", "")
     assimilation: Assimilation = option(Assimilation, "", "")
+    ensemble: Ensemble = option(Ensemble, "", "")
 
 
 #: Keys of which only one may be given; a later source (file, command line) replaces an earlier one.

@@ -145,12 +145,16 @@ def rows_in(nbytes: int, shape: tuple[int, int], dtype: np.dtype) -> int:
     return math.ceil(rows / min(parts, rows))
 
 
-def store(file, name: str, first: int, rows: np.ndarray) -> None:
-    """Compress and write rows of the last record from row `first` on: whole chunks, or up to the last of the field."""
+def store(file, name: str, first: int, rows: np.ndarray, place: tuple[int, ...] = ()) -> None:
+    """Compress and write rows of the last record from row `first` on: whole chunks, or up to the last of the field.
+
+    Args:
+        place: indices of the axes between time and the rows, if there are any.
+    """
     variable = file[name]
-    record, height = len(variable) - 1, variable.chunks[1]
+    record, height = len(variable) - 1, variable.chunks[-2]
     for start in range(0, len(rows), height):
         chunk = rows[start : start + height]
         if len(chunk) < height:
             chunk = np.concatenate([chunk, np.zeros((height - len(chunk), chunk.shape[1]), chunk.dtype)])
-        variable.id.write_direct_chunk((record, first + start, 0), deflate(chunk))
+        variable.id.write_direct_chunk((record, *place, first + start, 0), deflate(chunk))

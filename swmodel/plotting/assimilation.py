@@ -13,7 +13,7 @@ from matplotlib.figure import Figure
 
 from . import style
 from .dataset import Map, open_data, read_map
-from .maps import save
+from .panels import save
 
 DATA, PICTURE = "analysis.nc", "assimilation.png"
 

@@ -28,7 +28,7 @@ class Map:
 
     Attributes:
         name, units: as in the file.
-        long_name: as in the file; of a mean over time, "mean" and that.
+        long_name: as in the file; of a mean over time, "mean" and that; of a member of an ensemble, with its number.
         values: [y, x], masked on land.
         x, y: positions of the points, m.
         location: where the points lie: face, edge1, edge2 or node (SGRID).
@@ -138,18 +138,19 @@ def find_record(data: netCDF4.Dataset, record: int, time: float | None = None) -
 
 
 def read_map(data: netCDF4.Dataset, name: str, record: int = -1) -> Map:
-    """One record of a field (of a field without time: the field).
+    """One record of a field (of a field without time: the field; of one of several members: the first one's).
 
     Raises:
         PlotError: there is no such field.
     """
     variable = find_field(data, name)
-    lead = (record,) * (variable.ndim - 2)
+    lead = (record, *[0] * (variable.ndim - 3)) if variable.ndim > 2 else ()
     y, x = (np.ma.filled(data[dimension][:], np.nan).astype(float) for dimension in variable.dimensions[-2:])
     mean = "mean " if "time: mean" in getattr(variable, "cell_methods", "") else ""
+    member = f", member {int(data['member'][0])}" if "member" in variable.dimensions else ""
     return Map(
         name=name,
-        long_name=mean + getattr(variable, "long_name", name),
+        long_name=mean + getattr(variable, "long_name", name) + member,
         units=getattr(variable, "units", "1"),
         values=np.ma.masked_invalid(variable[lead + (slice(None), slice(None))]),
         x=x,

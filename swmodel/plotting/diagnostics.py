@@ -12,7 +12,7 @@ from matplotlib.ticker import MaxNLocator
 from ..run_folder import DIAGNOSTICS
 from . import style
 from .dataset import PlotError, data_file, open_data, seconds
-from .maps import save
+from .panels import save
 
 #: The series, in the order of their panels: integrals at the left, extremes at the right.
 SERIES = ("mass", "max_speed", "energy", "min_h", "potential_enstrophy", "cfl")

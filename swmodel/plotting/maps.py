@@ -13,7 +13,8 @@ from matplotlib.figure import Figure
 
 from . import style
 from .dataset import Map, PlotError, data_file, field_names, find_field, find_record, open_data, read_map, seconds
-from .panels import draw, write_caption
+from .ensemble import plot_ensemble
+from .panels import draw, save, write_caption
 
 #: Fields of the default picture: the first two of these that the file holds and that are not zero everywhere.
 PREFERRED = ("zeta", "eta", "speed", "u", "v", "q", "h")
@@ -30,7 +31,8 @@ def plot(
 
     Args:
         path: run folder or NetCDF file.
-        fields: names of fields; without them, relative vorticity and sea level, or others where these are zero.
+        fields: names of fields; without them, relative vorticity and sea level, or others where these are zero; of an
+            ensemble, mean and spread of its sea level, and its time series.
         record: number of the record; negative ones count from the last.
         time: model time, s; the nearest record is drawn.
         output: picture to write (PNG, PDF or SVG by its name); otherwise a PNG named after the data and the fields.
@@ -40,6 +42,8 @@ def plot(
     """
     file = data_file(path)
     with open_data(file) as data, mpl.rc_context(style.RC):
+        if fields is None and "realization" in data.dimensions:
+            return plot_ensemble(file, output or default_output(file, fields), record, time)
         figure = picture(data, chosen(data, fields), record, time)
         return save(figure, output or default_output(file, fields))
 
@@ -72,20 +76,6 @@ def default_output(file: Path, fields: Sequence[str] | None, suffix: str = ".png
     """Beside the data: output.png for the default picture, output-eta.png for the field eta."""
     names = [fields] if isinstance(fields, str) else fields or []
     return file.with_name("-".join([file.stem, *names]) + suffix)
-
-
-def save(figure: Figure, output) -> Path:
-    """Write a figure.
-
-    Raises:
-        PlotError: the folder does not exist, or the format is none that matplotlib writes.
-    """
-    output = Path(output)
-    try:
-        figure.savefig(output)
-    except (OSError, ValueError) as error:
-        raise PlotError(f"cannot write {output}: {error}") from None
-    return output
 
 
 def read(data: netCDF4.Dataset, name: str, record: int) -> Map:

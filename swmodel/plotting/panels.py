@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import ClassVar
 
 import numpy as np
@@ -12,7 +13,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
 from . import style
-from .dataset import STAGGER, Map
+from .dataset import STAGGER, Map, PlotError
 
 #: Grids with fewer rows or columns than this, or longer than wide by more, are drawn as a line along their length.
 FEWEST_ROWS, LONGEST = 5, 20
@@ -169,3 +170,17 @@ def write_caption(figure: Figure, text: str):
     left = figure.axes[0].get_position().x0
     top = 1 - 0.19 / figure.get_figheight()
     return figure.text(left, top, text, color=style.QUIET, fontsize=8, va="baseline")
+
+
+def save(figure: Figure, output) -> Path:
+    """Write a figure.
+
+    Raises:
+        PlotError: the folder does not exist, or the format is none that matplotlib writes.
+    """
+    output = Path(output)
+    try:
+        figure.savefig(output)
+    except (OSError, ValueError) as error:
+        raise PlotError(f"cannot write {output}: {error}") from None
+    return output

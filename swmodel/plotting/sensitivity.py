@@ -13,8 +13,7 @@ from matplotlib.patheffects import withStroke
 
 from . import style
 from .dataset import Map, open_data, read_map
-from .maps import save
-from .panels import draw, write_caption
+from .panels import draw, save, write_caption
 
 #: Letters of the caption in an inch.
 LETTERS = 14

@@ -29,6 +29,7 @@ LAYERS = (
     "run",
     "simulation gradients",
     "assimilation",
+    "ensemble",
     "launch",
     "info doctor",
     "bench",
@@ -40,8 +41,9 @@ LAYER = {name: number for number, names in enumerate(LAYERS) for name in names.s
 #: The modules and packages that may import a library.
 DOORS = {
     "jax": (
-        "executors domain linear neighbours gradients assimilation kernels.native kernels.derivative health simulation "
-        "means dynamics friction timestep transport doctor cli.ranks bench.stepping bench.exchange bench.device"
+        "executors domain linear neighbours gradients assimilation ensemble kernels.native kernels.derivative health "
+        "simulation means dynamics friction timestep transport doctor cli.ranks bench.stepping bench.exchange "
+        "bench.device"
     ),
     "mpi4jax": "transport.messages doctor.exchange bench.traffic cli.ranks",
     "mpi4py": "transport.mpi transport.messages transport.rendezvous doctor.exchange bench.device",

@@ -15,6 +15,7 @@ README = (ROOT / "README.md").read_text()
 SMALL = ["-s", "grid.nx=24", "-s", "grid.ny=16"]
 #: The station of the sensitivity lies in a domain of its own size.
 SHORT = {"run": SMALL, "check-gradient": SMALL, "sensitivity": [*SMALL, "-s", "grid.dx=5e4", "-s", "grid.dy=1e5"]}
+SHORT["ensemble"] = SMALL
 
 
 def blocks(language):

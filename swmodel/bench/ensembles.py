@@ -1,0 +1,81 @@
+"""A sample of an ensemble: members times steps per second, advanced together or as runs one after the other."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+import numpy as np
+
+import swmodel
+
+from ..ensemble import settings
+from ..ensemble.members import Members
+from . import answers
+from .device import launched
+from .rows import Row
+from .stepping import WARM
+
+#: Perturbation of the initial sea level, m, and length of its correlation, in cells.
+SIZE, CELLS = 1e-3, 10
+
+
+def measure(row: Row, task: dict) -> dict:
+    """Measure a row of an ensemble; its sample, or why there is none.
+
+    Args:
+        task: as for `stepping.measure`. What is checked is member 0, which is not perturbed.
+    """
+    advance, transport, state = (runs if row.advance == "runs" else together)(row, Path(task["answer"]).parent)
+    advance(answers.STEPS)
+    found = answers.differences(state(), np.load(task["answer"], mmap_mode="r"), transport.reduce)
+    if problem := answers.verdict(found, "at this size"):
+        return {"state": "failed", "reason": problem, "differences": found}
+    each, steps = warm_up(advance)
+    steps = task["steps"] or max(2, int(row.seconds / each))
+    sample = {"steps": steps, "seconds": advance(steps), "first_step_seconds": None}
+    return {"state": "ok", "sample": sample, "differences": found, "launch": launched(transport)}
+
+
+def together(row: Row, folder: Path):
+    """An ensemble: function(steps) -> seconds that advances it; its transport; function that gives member 0."""
+    config = answers.configuration(row, folder, run__devices=row.devices, **perturbed(row))
+    members = Members(settings.check(config))
+
+    def advance(steps: int) -> float:
+        begin = members.loop_seconds
+        members.advance(steps)
+        return members.loop_seconds - begin
+
+    return advance, members.transport, lambda: [field[0] for field in members.state]
+
+
+def perturbed(row: Row) -> dict:
+    """The options of the ensemble of a row."""
+    length = CELLS * answers.configuration(row).grid.dx
+    options = {"members": row.members, "advance": row.advance, "initial_eta": SIZE, "initial_eta_length": length}
+    return {f"ensemble__{name}": value for name, value in options.items()}
+
+
+def runs(row: Row, folder: Path):
+    """As `together`, of runs one after the other, each as `swmodel run` computes it."""
+    simulation = swmodel.Simulation(answers.configuration(row, folder))
+    carries = [simulation._executor.start(simulation.state) for _ in range(row.members)]
+
+    def advance(steps: int) -> float:
+        begin = time.perf_counter()
+        for number in range(row.members):
+            simulation.carry = carries[number]
+            simulation.advance(steps)
+            carries[number] = simulation.carry
+        return time.perf_counter() - begin
+
+    return advance, simulation.transport, lambda: [np.asarray(field) for field in carries[0].state]
+
+
+def warm_up(advance) -> tuple[float, int]:
+    """Steps until a call takes long enough to be timed; seconds of a step, and how many steps were taken."""
+    steps, total = 2, 0
+    while (seconds := advance(steps)) < WARM:
+        total, steps = total + steps, 4 * steps
+    return seconds / steps, total + steps

@@ -1,0 +1,73 @@
+"""The members: initial states and coefficients that differ from those of the configuration by random perturbations.
+
+    eta(x)        += size e(x)               e: of standard deviation 1, correlated over a length; zero on land
+    wind_x,y      *= 1 + size e              e: one number, or a field as above if there is a length
+    viscosity     *= exp(size e)             e: one number
+
+e is standard normal and belongs to (seed, name, member) alone (`swmodel.noise`): how members are spread over processes
+and devices plays no part. Fields are smoothed as errors of a first guess are (`assimilation.background`).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..assimilation.background import Background
+from ..fields import given
+from ..grid import build_state
+from ..state import State
+from .settings import viscosity_factors, wind_factors
+
+#: The controls of a Background that stand for the fields; the wind's has the same factor for both components.
+ETA, WIND = "eta", "wind_x"
+
+
+class Perturbations:
+    """Draws members.
+
+    Args:
+        domain: Domain of the whole grid (`settings.whole`).
+    """
+
+    def __init__(self, domain):
+        options = domain.config.ensemble
+        self.config, self.grid, self.params, self.seed = domain.config, domain.grid, domain.params, options.seed
+        self.margin = domain.scheme.width + 1
+        self.base = build_state(domain.config, domain.transport.block, np.dtype(domain.config.run.dtype))
+        fields = {
+            ETA: (options.initial_eta, options.initial_eta_length),
+            WIND: (options.wind, options.wind_length),
+        }
+        fields = {name: (size, length) for name, (size, length) in fields.items() if size > 0 and length > 0}
+        self.background = Background(domain.config, domain.transport, domain.grid, fields) if fields else None
+        self.viscosity, self.wind = viscosity_factors(domain.config), wind_factors(domain.config)
+
+    def draw(self, member: int):
+        """State and Params of a member, NumPy arrays; those of the configuration for member 0."""
+        noise = self.background.draw(self.seed, member) if self.background and member else {}
+        h = self.base.h + np.asarray(noise[ETA], self.base.h.dtype) if ETA in noise else self.base.h
+        return State(h, self.base.u, self.base.v), self.coefficients(member, noise.get(WIND))
+
+    def coefficients(self, member: int, wind):
+        """Params of a member, in the precision of the run; those of all members have the same shapes.
+
+        Args:
+            wind: relative change of the wind stress [ny, nx]; None: that of `wind_factors`.
+        """
+        factor = np.full((1, 1), self.wind[member])
+        if self.background and WIND in self.background.names:
+            shape = tuple(n + 2 * self.margin for n in self.base.h.shape)
+            factor = np.ones(shape) if wind is None else 1 + self.around(np.asarray(wind, np.float64))
+        factors = {"viscosity": np.full((1, 1), self.viscosity[member])}
+        factors |= {name: factor for name in ("wind_x", "wind_y") if given(self.config, name)}
+        values = {name: getattr(self.params, name) for name in factors}
+        return self.params._replace(
+            **{name: (values[name] * factors[name]).astype(values[name].dtype) for name in factors}
+        )
+
+    def around(self, field):
+        """The field [ny, nx] with the margin of the Params: from across a ring, or the last value at a wall."""
+        for axis, ring in enumerate((self.config.grid.periodic_y, self.config.grid.periodic_x)):
+            widths = [(self.margin, self.margin) if axis == along else (0, 0) for along in (0, 1)]
+            field = np.pad(field, widths, mode="wrap" if ring else "edge")
+        return field

@@ -1,0 +1,170 @@
+"""ensemble.nc: mean and spread of the members, some members themselves, and time series of all; CF-1.12 and SGRID-0.3.
+
+Fields come to rank 0 member by member, and their mean and spread are computed there in that order, in double precision
+(Welford 1962): the same bits however members are spread.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+
+import numpy as np
+
+from ..diagnostics import QUANTITIES
+from ..output import continuation
+from ..output.background import BackgroundFile
+from ..output.metadata import DIMENSIONS, attributes, define_grid, define_time, describe
+from ..output.snapshots import CHUNK_BYTES, rows_in, store
+from ..output.static import FILL, define_static, land, on_water, static_differences, write_static
+from ..state import VARIABLES
+from .settings import viscosity_factors, wind_factors, written
+
+MEAN, SPREAD = "_mean", "_spread"
+
+WORDS = {MEAN: ("mean over the members", "realization: mean"), SPREAD: ("spread", "realization: standard_deviation")}
+
+
+class Moments:
+    """Mean and sample standard deviation of fields that come one by one."""
+
+    def __init__(self, shape):
+        self.count, self.mean, self._squares = 0, np.zeros(shape), np.zeros(shape)
+
+    def add(self, field) -> None:
+        """Take account of one more."""
+        self.count += 1
+        off = field - self.mean
+        self.mean += off / self.count
+        self._squares += off * (field - self.mean)
+
+    @property
+    def spread(self) -> np.ndarray:
+        """sqrt(sum (x - mean)² / (n - 1))."""
+        return np.sqrt(self._squares / (self.count - 1))
+
+
+class Records:
+    """ensemble.nc. All methods are called by all processes together.
+
+    Args:
+        path: of the file.
+        config: as `settings.check` gives it; `output.fields` says of which fields.
+        transport: between processes, whose rows are members.
+        command_line: recorded in the file's history.
+        keep: continue an existing file behind the records for whose number of steps this function is true; the others
+            are dropped. None: a new file.
+
+    Raises:
+        FilesError: the file cannot be written, or is that of another ensemble.
+    """
+
+    def __init__(self, path, config, transport, command_line: str = "", keep=None):
+        self.config, self.transport = config, transport
+        self.names, self.written = config.output.fields, written(config)
+        self.shape, self.dtype = (config.grid.ny, config.grid.nx), np.dtype(config.run.dtype)
+        self._land = land(config, *map(np.arange, self.shape)) if transport.rank == 0 else {}
+        define = partial(self._define, config, command_line)
+
+        def resume(file):
+            differences = continuation.differences(file, config, define)
+            differences = differences or static_differences(file, config, [(0, self.shape[0])])
+            continuation.require_same(path, differences)
+            continuation.resume(file, keep, config, command_line)
+
+        self._file = BackgroundFile(path, transport, define, resume if keep else None)
+        if keep is None:
+            self._file.put(write_static, config, 0, self.shape[0])
+
+    def write(self, members) -> None:
+        """Append a record.
+
+        Raises:
+            FilesError: this record or one before could not be written, on all processes.
+        """
+        nbytes = len(self.names) * (len(self.written) + 2) * self.shape[0] * self.shape[1] * self.dtype.itemsize
+        self._file.begin(nbytes + nbytes // 100)
+        for name in self.names:
+            self._fields(name, members.field(name))
+        self._file.put(_store_series, members.diagnostics())
+        self._file.complete(members.step, members.time)
+        self._file.agree()
+
+    def flush(self) -> None:
+        """Make all records so far durable: they outlive the process and the power.
+
+        Raises:
+            FilesError: a record could not be written, on all processes.
+        """
+        self._file.flush()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, kind, error, traceback):
+        self._file.close(agree=kind is None)
+
+    def _fields(self, name: str, local: np.ndarray) -> None:
+        """Write a field of this process's members [members, ny, nx], its mean and its spread."""
+        dry, moments = self._land.get(VARIABLES[name].location), Moments(self.shape)
+        local = local.reshape(len(local), -1)
+        for member in range(self.config.ensemble.members):
+            row = self.transport.gather_rows(local, member, member + 1)
+            if row is None:
+                continue
+            values = row.reshape(self.shape)
+            moments.add(values)
+            if member in self.written:
+                self._put(name, on_water(values, dry), (self.written.index(member),))
+        if self.transport.rank == 0:
+            self._put(name + MEAN, on_water(moments.mean, dry))
+            self._put(name + SPREAD, on_water(moments.spread, dry))
+
+    def _put(self, name: str, values: np.ndarray, place: tuple[int, ...] = ()) -> None:
+        values = np.array(values, self.dtype)  # a copy: the model may use the memory again
+        self._file.put(store, name, 0, values, place, nbytes=values.nbytes)
+
+    def _define(self, config, command_line: str, dataset) -> None:
+        describe(dataset, config, self.transport, command_line)
+        dataset.setncatts({"title": f"ensemble: {dataset.title}", "seed": np.int64(config.ensemble.seed)})
+        define_time(dataset, bounds=False)
+        define_grid(dataset, config.grid)
+        define_members(dataset, config)
+        rows = rows_in(CHUNK_BYTES, self.shape, self.dtype)
+        packed = {"compression": "zlib", "complevel": 1, "shuffle": True}
+        define_static(dataset, config, packed | {"chunksizes": (rows, self.shape[1])})
+        make = partial(dataset.createVariable, datatype=self.dtype, fill_value=FILL, **packed)
+        for name in self.names:
+            entry = VARIABLES[name]
+            grid = DIMENSIONS[entry.location]
+            chosen = make(name, dimensions=("time", "member", *grid), chunksizes=(1, 1, rows, self.shape[1]))
+            chosen.setncatts(attributes(entry, cell_methods="time: point"))
+            for suffix, (words, methods) in WORDS.items():
+                made = make(name + suffix, dimensions=("time", *grid), chunksizes=(1, rows, self.shape[1]))
+                made.setncatts(
+                    attributes(entry, long_name=f"{entry.long_name}, {words}", cell_methods=f"time: point {methods}")
+                )
+
+
+def define_members(dataset, config) -> None:
+    """Make the dimensions of the members written and of all, with what they are, and the time series of all."""
+    numbers = {"member": ("members whose fields are in the file", written(config))}
+    numbers["realization"] = "all members; number 0 is not perturbed", range(config.ensemble.members)
+    for name, (words, values) in numbers.items():
+        dataset.createDimension(name, len(values))
+        variable = dataset.createVariable(name, "i4", (name,), fill_value=False)
+        variable.setncatts({"standard_name": "realization", "long_name": words, "units": "1"})
+        variable[:] = values
+    factors = {"viscosity": viscosity_factors(config)} if config.ensemble.viscosity else {}
+    factors |= {"wind": wind_factors(config)} if config.ensemble.wind and not config.ensemble.wind_length else {}
+    for name, values in factors.items():
+        variable = dataset.createVariable(f"{name}_factor", "f8", ("realization",), fill_value=False)
+        variable.setncatts({"long_name": f"factor of the {name} of each member", "units": "1"})
+        variable[:] = values
+    for name, quantity in QUANTITIES.items():
+        variable = dataset.createVariable(name, "f8", ("time", "realization"), fill_value=False)
+        variable.setncatts({"long_name": f"{quantity.long_name}, of each member", "units": quantity.units})
+
+
+def _store_series(file, numbers: dict[str, np.ndarray]) -> None:
+    for name, values in numbers.items():
+        file[name][-1] = values

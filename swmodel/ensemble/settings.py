@@ -1,0 +1,188 @@
+"""What an ensemble may be: its section of the configuration checked, and the words of the command line. No JAX."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from .. import validate
+from ..config import Config, ConfigError
+from ..config.errors import suggest
+from ..decomposition import Span, split
+from ..errors import UsageError
+from ..extremes import survey
+from ..fields import given
+from ..noise import white_number
+from ..stability import largest_dt
+
+#: Name on the command line -> keys of [ensemble]: its size, and the length of its correlation if it can be a field.
+PERTURBATIONS = {
+    "initial.eta": ("initial_eta", "initial_eta_length"),
+    "wind": ("wind", "wind_length"),
+    "viscosity": ("viscosity", None),
+}
+
+#: Where nothing is perturbed: standard deviation of the initial sea level over the depth, and length over that of the
+#: shorter side of the domain, at least two cells.
+SIZE, LENGTH = 1e-4, 0.1
+
+#: Members whose fields are written where the configuration names none.
+WRITTEN = 4
+
+#: Bytes that a member has at the least, in numbers for each cell: state and memory of the time stepper.
+FIELDS = 6
+
+
+def overrides(texts) -> list[str]:
+    """The overrides (`ensemble.key=value`) that the texts "NAME=SIZE" or "NAME=SIZE,LENGTH" stand for.
+
+    Raises:
+        UsageError: there is no such perturbation, or it is written otherwise.
+    """
+    found = []
+    for text in texts:
+        name, _, value = text.partition("=")
+        if name not in PERTURBATIONS:
+            raise UsageError(f"--perturb {text}: no such perturbation; {suggest(name, PERTURBATIONS)}")
+        keys = [key for key in PERTURBATIONS[name] if key]
+        numbers = value.split(",")
+        if not all(map(is_number, numbers)) or len(numbers) > len(keys):
+            form = f"{name}=SIZE" + (f" or {name}=SIZE,LENGTH" if len(keys) > 1 else "")
+            raise UsageError(f"--perturb {text}: write it as {form}, with numbers")
+        found += [f"ensemble.{key}={number}" for key, number in zip(keys, numbers, strict=False)]
+    return found
+
+
+def is_number(text: str) -> bool:
+    """Whether the text is a number."""
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
+
+
+def whole(config: Config) -> Config:
+    """The configuration of one member: the whole grid on one device of one process."""
+    alone = {"nproc": 1, "devices": 1, "layout": "", "transport": "serial"}
+    return config.model_copy(update={"run": config.run.model_copy(update=alone)})
+
+
+def check(config: Config) -> Config:
+    """The resolved configuration; how members are spread stands in run.nproc and run.devices, and no layout.
+
+    Raises:
+        ConfigError: with everything that is wrong at once.
+    """
+    config = perturbed(config)
+    found = [*distribution(config), *sizes(config)]
+    try:
+        resolved = validate.check(whole(config))
+    except ConfigError as error:
+        raise ConfigError([*found, *error.problems]) from None
+    found += [] if found else [*memory(resolved), *friction(resolved)]
+    if found:
+        raise ConfigError(found)
+    spread = {"nproc": config.run.nproc, "devices": config.run.devices, "layout": "", "transport": "auto"}
+    return resolved.model_copy(update={"run": resolved.run.model_copy(update=spread)})
+
+
+def perturbed(config: Config) -> Config:
+    """The configuration with a perturbation of the initial sea level where it has none at all."""
+    if any(getattr(config.ensemble, key) for keys in PERTURBATIONS.values() for key in keys if key):
+        return config
+    grid = config.grid
+    length = max(LENGTH * min(grid.nx * grid.dx, grid.ny * grid.dy), 2 * max(grid.dx, grid.dy))
+    default = {"initial_eta": SIZE * config.physics.depth, "initial_eta_length": length}
+    return config.model_copy(update={"ensemble": config.ensemble.model_copy(update=default)})
+
+
+def distribution(config: Config) -> Iterator[str]:
+    """What is wrong with the processes and devices, one line each."""
+    run, members = config.run, config.ensemble.members
+    if run.layout not in ("", "1x1") or run.transport not in ("auto", "serial"):
+        key = "layout" if run.layout not in ("", "1x1") else "transport"
+        yield (
+            f"run.{key}: {getattr(run, key)} cuts the grid into blocks; a member of an ensemble has the whole grid "
+            "on one device, and members are spread over processes (--nproc) or devices (--devices)"
+        )
+    if run.nproc > 1 and run.devices > 1:
+        yield f"run.devices: members are spread over processes or over devices; give 1 with run.nproc = {run.nproc}"
+    for key, what in (("nproc", "processes"), ("devices", "devices")):
+        if getattr(run, key) > members:
+            yield f"run.{key}: {getattr(run, key)} {what} are too many for {members} members; at most {members}"
+    if run.executor == "reference":
+        yield "run.executor: the reference computes one run; take native or xla"
+
+
+def sizes(config: Config) -> Iterator[str]:
+    """What is wrong with the perturbations and with what is written, one line each."""
+    options = config.ensemble
+    if options.initial_eta > 0 and options.initial_eta_length == 0:
+        yield "ensemble.initial_eta_length: must be above 0 m: the length of correlation of the perturbation of eta"
+    for key in ("initial_eta", "wind"):
+        if getattr(options, f"{key}_length") > 0 and getattr(options, key) == 0:
+            yield f"ensemble.{key}: must be above 0 for a perturbation with a length of correlation"
+    if options.wind > 0 and not any(given(config, name) for name in ("wind_x", "wind_y")):
+        yield "ensemble.wind: the run has no wind to perturb"
+    if options.viscosity > 0 and config.physics.viscosity == 0:
+        yield "ensemble.viscosity: the run has no viscosity to perturb; physics.viscosity is 0 m2 s-1"
+    for member in options.write:
+        if not 0 <= member < options.members:
+            yield f"ensemble.write: no member {member}; they are 0 to {options.members - 1}"
+    for member in sorted({member for member in options.write if options.write.count(member) > 1}):
+        yield f"ensemble.write: member {member} is listed {options.write.count(member)} times"
+
+
+def memory(config: Config) -> Iterator[str]:
+    """Whether the members of a process fit into the memory of a machine like this one."""
+    here = split(config.ensemble.members, config.run.nproc)[0].length
+    present = validate.memory_present()
+    bytes_ = here * config.grid.nx * config.grid.ny * FIELDS * np.dtype(config.run.dtype).itemsize
+    if bytes_ > present:
+        yield (
+            f"ensemble.members: {here} members in a process need at least {bytes_ / 1e9:.3g} GB; this machine has "
+            f"{present / 1e9:.3g} GB; take fewer, or more processes on more machines"
+        )
+
+
+def friction(config: Config) -> Iterator[str]:
+    """Whether the time step is stable with the largest viscosity of all members."""
+    factors = viscosity_factors(config)
+    member = int(np.argmax(factors))
+    if factors[member] <= 1:
+        return
+    viscosity = config.physics.viscosity * factors[member]
+    physics = config.physics.model_copy(update={"viscosity": viscosity})
+    largest, _ = largest_dt(config.model_copy(update={"physics": physics}), survey(config))
+    if config.time.dt > largest:
+        yield (
+            f"ensemble.viscosity: member {member} has {viscosity:.4g} m2 s-1, with which the time step of "
+            f"{config.time.dt:.4g} s is above the largest stable one, {validate.floor(largest)} s"
+        )
+
+
+def viscosity_factors(config: Config) -> np.ndarray:
+    """The factors of the viscosity of all members, exp(size x) of standard normal x; 1 for member 0."""
+    options = config.ensemble
+    numbers = [white_number(options.seed, "viscosity", member) for member in range(1, options.members)]
+    return np.exp(options.viscosity * np.array([0.0, *numbers]))
+
+
+def wind_factors(config: Config) -> np.ndarray:
+    """The factors of the wind stress of all members, 1 + size x, where it is one number for the whole domain."""
+    options = config.ensemble
+    numbers = [white_number(options.seed, "wind", member) for member in range(1, options.members)]
+    return 1 + options.wind * np.array([0.0, *numbers]) * (options.wind_length == 0)
+
+
+def written(config: Config) -> tuple[int, ...]:
+    """The members whose fields are written, in rising order."""
+    options = config.ensemble
+    return tuple(sorted(options.write)) or tuple(range(min(WRITTEN, options.members)))
+
+
+def members_of(config: Config, rank: int) -> Span:
+    """The members that a process has."""
+    return split(config.ensemble.members, config.run.nproc)[rank]

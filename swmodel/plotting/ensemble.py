@@ -1,0 +1,106 @@
+"""The picture of an ensemble: mean and spread of a field; energy of all members and the mean spread over time."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import cmocean
+import matplotlib as mpl
+import numpy as np
+from matplotlib.figure import Figure
+
+from . import style
+from .dataset import Map, PlotError, field_names, find_record, open_data, read_map, seconds
+from .panels import draw_image, name_axes, save
+
+#: Fields of the maps: the first of these that the file holds.
+PREFERRED = ("eta", "speed", "zeta", "h", "u")
+
+WIDTH, LOW, HIGH = 3.1, 0.3, 1.6
+CONTROL, MEAN, OTHERS = "#b2182b", style.INK, "0.72"
+
+
+def plot_ensemble(file: Path, output: Path, record: int = -1, time: float | None = None) -> Path:
+    """Draw ensemble.nc, the maps of one record (see `maps.plot`).
+
+    Raises:
+        PlotError: it is no such file, holds no record, or the picture cannot be written.
+    """
+    with open_data(file) as data, mpl.rc_context(style.RC | {"savefig.bbox": "tight"}):
+        return save(picture(data, record, time), output)
+
+
+def picture(data, record: int = -1, time: float | None = None) -> Figure:
+    """The figure: two maps above, two time series below."""
+    names = field_names(data)
+    field = next((name for name in PREFERRED if f"{name}_spread" in names), None)
+    times = seconds(data)
+    if field is None or not times.size:
+        raise PlotError(f"{data.filepath()} holds no record of an ensemble")
+    record = find_record(data, record, time)
+    maps = [read_map(data, field + suffix, record) for suffix in ("_mean", "_spread")]
+    west, east, south, north = maps[0].domain
+    height = WIDTH * min(HIGH, max(LOW, (north - south) / (east - west)))
+    figure = Figure(figsize=(2 * (WIDTH + 1.1), height + 3.0), layout="constrained")
+    above, below = figure.subfigures(2, 1, height_ratios=[height + 0.7, 2.3])
+    panels = above.subplots(1, 2)
+    looks = [style.look([maps[0]]), look_of_spread(maps[1])]
+    for number, (axes, panel, look) in enumerate(zip(panels, maps, looks, strict=True)):
+        image = draw_image(axes, panel, look)
+        name_axes(axes, panel, left=number == 0, bottom=True)
+        bar = above.colorbar(image, ax=axes, extend=look.extend, extendfrac=0.03, pad=0.02)
+        bar.set_label(look.label)
+        bar.outline.set_linewidth(0.4)
+    above.suptitle(style.clock(times)(times[record]), x=0.01, ha="left", fontsize=8, color=style.QUIET)
+    left, right = below.subplots(1, 2)
+    draw_energy(left, data, times)
+    draw_growth(right, data, times, field)
+    return figure
+
+
+def look_of_spread(panel: Map) -> style.Look:
+    """Colours from zero on."""
+    values = panel.values.compressed() if panel.values.count() else np.zeros(1)
+    low, high = style.limits(values, signed=False, positive=True)
+    exponent = style.power_of_ten(high)
+    return style.Look(
+        colormap=cmocean.cm.cmap_d["amp"].with_extremes(bad=style.LAND),
+        limits=(low * 10.0**-exponent, high * 10.0**-exponent),
+        exponent=exponent,
+        extend=("neither", "max")[bool(values.max() > high)],
+        label=style.label(panel.long_name, panel.units, exponent),
+    )
+
+
+def draw_energy(axes, data, times) -> None:
+    """The energy of all members as thin lines, of the control and their mean as thick ones."""
+    values = np.ma.filled(data["energy"][:].astype(float), np.nan)
+    exponent = style.power_of_ten(float(np.nanmax(np.abs(values))))
+    values, days = values * 10.0**-exponent, times / style.time_unit(float(times[-1]))[0]
+    marker = "." if times.size == 1 else ""
+    mean, spread = values.mean(axis=1), values.std(axis=1, ddof=1)
+    axes.fill_between(days, mean - spread, mean + spread, color="0.88", lw=0, label="mean ± spread")
+    axes.plot(days, values[:, 1:], color=OTHERS, lw=0.6, marker=marker)
+    axes.plot([], [], color=OTHERS, lw=0.6, label="members")
+    axes.plot(days, values[:, 0], color=CONTROL, lw=1.2, marker=marker, label="control")
+    axes.plot(days, mean, color=MEAN, lw=1.2, ls=(0, (4, 1.5)), marker=marker, label="mean")
+    name_series(axes, times, style.label("Energy", "J", exponent))
+    axes.legend(frameon=False, fontsize=7)
+
+
+def draw_growth(axes, data, times, field: str) -> None:
+    """The root mean square over the domain of the spread of a field."""
+    spread = data[field + "_spread"]
+    values = np.array([np.sqrt(np.ma.mean(np.square(spread[record].astype(float)))) for record in range(times.size)])
+    exponent = style.power_of_ten(float(values.max()))
+    days, marker = times / style.time_unit(float(times[-1]))[0], "." if times.size == 1 else ""
+    axes.plot(days, values * 10.0**-exponent, color=MEAN, lw=1.2, marker=marker)
+    axes.set_ylim(bottom=0)
+    name_series(axes, times, style.label(f"{spread.long_name}, rms", spread.units, exponent))
+
+
+def name_series(axes, times, label: str) -> None:
+    """Labels with units."""
+    axes.set(xlabel=f"time ({style.time_unit(float(times[-1]))[1]})", ylabel=label)
+    axes.margins(x=0.01)
+    axes.spines[["top", "right"]].set_visible(False)

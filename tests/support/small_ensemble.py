@@ -1,0 +1,58 @@
+"""A small ensemble with every perturbation, for the tests."""
+
+import numpy as np
+
+import swmodel
+from swmodel.ensemble import settings
+
+SMALL = {
+    "time.stepper": "ab2",
+    "grid.nx": 12,
+    "grid.ny": 16,
+    "grid.dx": 8e4,
+    "grid.dy": 8e4,
+    "run.steps": 12,
+    "output.every_steps": 6,
+}
+PERTURBED = {
+    "ensemble.members": 5,
+    "ensemble.initial_eta": 0.5,
+    "ensemble.initial_eta_length": 2e5,
+    "ensemble.wind": 0.2,
+    "ensemble.wind_length": 3e5,
+    "ensemble.viscosity": 0.3,
+}
+
+
+def configuration(**changes):
+    """The ensemble's configuration, checked; `changes` by section__key."""
+    more = {name.replace("__", "."): value for name, value in changes.items()}
+    return settings.check(swmodel.load("double_gyre", SMALL | PERTURBED | more))
+
+
+def words(**changes):
+    """The same as words of the command line."""
+    more = {name.replace("__", "."): value for name, value in changes.items()}
+    return [word for key, value in (SMALL | PERTURBED | more).items() for word in ("-s", f"{key}={value}")]
+
+
+def alone(config, numbers, steps: int):
+    """The States of members after some steps of a Simulation of each alone."""
+    from swmodel.domain import domain
+    from swmodel.ensemble.perturbations import Perturbations
+
+    one = settings.whole(config)
+    perturbations, simulation, found = Perturbations(domain(one)), swmodel.Simulation(one), []
+    executor, width = simulation._executor, simulation.scheme.width
+    for member in numbers:
+        state, params = perturbations.draw(member)
+        executor.static = simulation.transport.put(executor.static_of(simulation.grid, params), width + 1)
+        simulation.carry = executor.start(state)
+        simulation.advance(steps)
+        found.append(simulation.state)
+    return found
+
+
+def same(ours, theirs) -> bool:
+    """Whether two pytrees of arrays have the same bits."""
+    return all(np.array_equal(a, b) for a, b in zip(ours, theirs, strict=True))
