@@ -11,12 +11,13 @@ BIN = $(VENV)/bin
 READY = $(VENV)/.ready-$(MPI)
 
 .DEFAULT_GOAL = help
-.PHONY: help run test exactness fuzz soak sanitize lint format setup clean distclean
+.PHONY: help run test exactness twins fuzz soak sanitize lint format setup clean distclean
 
 help:
 	@echo "make run        set up, run the jet for ten days on two processes, plot it; results in $(RUN)"
 	@echo "make test       set up and run all tests"
 	@echo "make exactness  make the table of the README: derivatives on one to four processes (two minutes)"
+	@echo "make twins      assimilate in both twin experiments, twice each: is the truth found? (ten minutes)"
 	@echo "make fuzz       try thousands of random configurations and command lines"
 	@echo "make soak       kill and resume a run one hundred times: the same bits as undisturbed (ten minutes)"
 	@echo "make sanitize   test the native step with a build that stops at accesses beyond arrays and undefined behaviour"
@@ -37,6 +38,9 @@ exactness: $(READY)
 
 fuzz: $(READY)
 	SWMODEL_FUZZ=20 $(BIN)/python -m pytest tests/unit/test_fuzz.py $(PYTEST_ARGS)
+
+twins: $(READY)
+	$(BIN)/python tools/twins.py
 
 soak: $(READY)
 	PYTHONPATH=.:tests $(BIN)/python -m support.soak $(SOAK_ARGS)

@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from .memory import MEMORY
-from .run import begin, common, overrides_of
+from .run import begin, common, distributed, overrides_of
 
 #: Steps that are checked where the command line does not say how many: so few that the run is not yet chaotic.
 STEPS = 50
@@ -15,6 +15,7 @@ STEPS = 50
 
 @click.command("check-gradient")
 @common
+@distributed
 @click.option("--memory", type=MEMORY, metavar="SIZE", help='Most memory of each process: "4GB".  [half of the free]')
 @click.option(
     "--json",

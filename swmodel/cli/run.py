@@ -58,10 +58,17 @@ def common(command):
     return command
 
 
+def distributed(command):
+    """Give a command the options for where the blocks are."""
+    words = "Devices of each process, one block each; more than one: sharded."
+    command = click.option("--devices", metavar="D", help=words)(command)
+    words = "How blocks talk to each other: auto, serial, mpi or sharded."
+    return click.option("--transport", metavar="NAME", help=words)(command)
+
+
 @click.command()
 @common
-@click.option("--transport", metavar="NAME", help="How blocks talk to each other: auto, serial, mpi or sharded.")
-@click.option("--devices", metavar="D", help="Devices of each process, one block each; more than one: sharded.")
+@distributed
 @click.option("--reproducible", is_flag=True, help="The same bits for every number of processes; somewhat slower.")
 @click.option("--walltime", metavar="TIME", help='Stop in time, resumable: "2 h", "90 min", or seconds.')
 def run(source, settings, output, force, quiet, **options):

@@ -5,11 +5,12 @@ from __future__ import annotations
 import click
 
 from .memory import MEMORY
-from .run import begin, common, overrides_of
+from .run import begin, common, distributed, overrides_of
 
 
 @click.command()
 @common
+@distributed
 @click.option("--of", metavar="QUANTITY", required=True, help="What is differentiated: see above.")
 @click.option("--to", metavar="FIELD", multiple=True, required=True, help="By what; may be repeated: see above.")
 @click.option("--mean", is_flag=True, help="Its mean over the states after each step instead of the last state's.")

@@ -59,7 +59,7 @@ def picture(data: netCDF4.Dataset) -> Figure:
     for panel, name in zip(panels[1:], curves, strict=True):
         draw_errors(panel, data, name)
     if curves:
-        panels[1].legend(frameon=False, fontsize=7.5, handlelength=2.2)
+        panels[1].legend(loc="best", framealpha=0.8, edgecolor="none", fontsize=7.5, handlelength=2.2)
     return figure
 
 

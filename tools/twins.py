@@ -1,0 +1,65 @@
+"""The twin experiments against the truth: does the analysis keep what the documentation says of it?
+
+    make twins
+    python tools/twins.py [--seeds 1 2] [--nproc N] [--folder DIR]
+
+Everywhere and far from every observation, the analysis is off by at most a quarter of what the first guess is off by,
+from the start of the window to the end of the forecast; drag by at most a third, where the first guess is wrong. Ends
+with exit code 1 if it is not so.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+
+STATE, DRAG = 0.25, 1 / 3
+
+
+def assimilate(case: str, seed: int, nproc: int, folder: Path) -> dict:
+    """The errors that `swmodel assimilate` finds; ends this program with its exit code where that is not 0."""
+    line = [sys.executable, "-m", "swmodel", "assimilate", case, "--nproc", str(nproc), "-s", f"case.seed={seed}"]
+    done = subprocess.run([*line, "--output", str(folder), "--force", "--quiet"])
+    if done.returncode:
+        sys.exit(done.returncode)
+    return json.loads((folder / "assimilation.json").read_text())["twin"]
+
+
+def ratios(twin: dict) -> Iterator[tuple[str, float, float]]:
+    """(what, error of the analysis over that of the first guess, at most)."""
+    for name, of in twin["controls"].items():
+        if "where_wrong" in of["background"]:
+            yield f"{name} where it is wrong", of["analysis"]["where_wrong"] / of["background"]["where_wrong"], DRAG
+    forecast = twin["forecast"]
+    for name in ("eta", "current"):
+        for where in ("everywhere", "unobserved"):
+            before, after = (np.array(forecast[name][who][where]) for who in ("background", "analysis"))
+            known = before > 0  # a first guess that starts from the truth is not off there
+            yield f"{name} {where}, the worst of all days", float((after[known] / before[known]).max()), STATE
+
+
+def main() -> None:
+    """Print the ratios; exit code 1 if one is too large."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--seeds", nargs="+", type=int, default=(1, 2), help="of the observations' places and errors")
+    parser.add_argument("--nproc", type=int, default=2, help="processes")
+    parser.add_argument("--folder", type=Path, default=Path("outputs/twins"), help="for the runs")
+    asked, right = parser.parse_args(), True
+    for case in ("double_gyre_twin", "double_gyre_drag"):
+        for seed in asked.seeds:
+            for what, ratio, most in ratios(assimilate(case, seed, asked.nproc, asked.folder / f"{case}-{seed}")):
+                right &= ratio <= most
+                print(
+                    f"{case}, seed {seed}: {what}: {ratio:.2f}, at most {most:.2f}{'' if ratio <= most else '  WRONG'}"
+                )
+    sys.exit(not right)
+
+
+if __name__ == "__main__":
+    main()
