@@ -8,7 +8,6 @@ from support.random_case import configuration, install
 
 from swmodel.gradients import Problem
 from swmodel.gradients.check import Checks, controls_of
-from swmodel.noise import white_noise, white_number
 
 NY, NX = 7, 10
 layout, executor = sys.argv[1:]
@@ -20,11 +19,11 @@ problem = Problem(config, controls_of(config), lambda view, k: view.state, every
 checks = Checks(problem)
 
 
-def numbers(x):
-    """A projection of each control on random numbers."""
-    block = problem.block
-    noise = {n: white_noise(7, n, 0, block) if np.ndim(a) else np.asarray(white_number(7, n, 0)) for n, a in x.items()}
-    return {name: problem.dot({name: x[name]}, {name: noise[name]}) for name in x}
+def whole(x):
+    """Each control on the whole grid, on rank 0."""
+    gather = problem.transport.gather_rows
+    fields = {name: gather(np.asarray(a), 0, NY) if np.ndim(a) else np.asarray(a) for name, a in x.items()}
+    return {name: None if field is None else field.tolist() for name, field in fields.items()}
 
 
 results = {
@@ -33,8 +32,8 @@ results = {
     "hessian_symmetry": checks.hessian_symmetry(),
     "dtype": "float64",
     "value": checks.value,
-    "gradient": numbers(checks.gradient),
-    "hessian-vector": numbers(problem.hessian_vector(checks.x, checks.d, *checks.loss)),
+    "gradient": whole(checks.gradient),
+    "hessian-vector": whole(problem.hessian_vector(checks.x, checks.d, *checks.loss)),
 }
 if problem.transport.rank == 0:
     print(json.dumps(results))
