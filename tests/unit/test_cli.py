@@ -42,6 +42,7 @@ def test_a_misspelt_command_is_suggested(swmodel):
         ("run jet --layout 2by2", "--layout 2by2: must"),
         ("run jet --nproc 4 --layout 3x1", "layout 3x1 has 3 blocks, but there are 4 processes"),
         ("run inertial --nproc 4 -s grid.nx=1 -s grid.ny=3", "4 processes are too many for a grid of 3 x 1 cells"),
+        ("check-gradient jet --executor reference", "executor reference: it has no derivatives"),
         ("run jet --nproc 2 --executor reference", "the reference runs on one process, not on 2"),
         ("run jet --steps 3 --days 2", "--days 2: give steps or days, not both"),
         ("run jet -s physics.depth=-3", "-s physics.depth=-3: must be above 0"),
@@ -114,6 +115,12 @@ def test_only_what_can_go_on_is_told_how(swmodel, tmp_path, kept, holds, goes_on
         result = swmodel(f"{command} --output out")
         assert result.exit_code == 2
         assert result.stderr == f"{', '.join(filter(None, [what, goes_on]))}\n"
+
+
+def test_a_file_of_results_without_a_folder_is_refused_before_anything_starts(swmodel, tmp_path):
+    result = swmodel("check-gradient jet --json none/check.json")
+    assert (result.exit_code, list(tmp_path.iterdir())) == (5, [])
+    assert "--json none/check.json: there is no folder none" in result.stderr
 
 
 def test_a_folder_that_cannot_be_written_is_refused(swmodel, tmp_path):

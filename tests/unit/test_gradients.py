@@ -144,6 +144,8 @@ def test_a_plan_keeps_within_its_room(steps):
 def test_what_cannot_be_is_said():
     with pytest.raises(UsageError, match=r"no control salinity; there are eta, u, v, depth"):
         Problem(configure(), ["eta", "salinity"], last_state)
+    with pytest.raises(UsageError, match="every=0: there is at least one step between samples"):
+        Problem(configure(), ["eta"], last_state, every=0)
     problem = Problem(configure(), ["eta"], last_state, memory=10**6)
     with pytest.raises(UsageError, match=r"1 MB of memory are too little: a process needs \d+ MB for derivatives"):
         problem.value_and_gradient(problem.first_guess(), lambda series: jnp.sum(series.h))
