@@ -11,7 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from ..config import to_toml
-from ..config.decisive import decisive
+from ..config.decisive import decisive, differences
 from ..errors import UsageError
 from .block_file import read_blocks, write_blocks
 from .gauss_newton import Progress
@@ -45,7 +45,7 @@ def load(directory, config, observations, transport) -> tuple[Progress, list] | 
         return None
     fields, text = read_blocks(path, transport.block)
     about = json.loads(text)
-    found = differences(about["configuration"], to_toml(config))
+    found = differences(about["configuration"], to_toml(config), essence)
     if about["observations"] != digest(observations):
         found.append("the observations are others")
     require_none(found, path)
@@ -64,21 +64,15 @@ def require_none(differences: list[str], path) -> None:
         raise UsageError("\n".join([what, *differences]))
 
 
-def differences(before: str, now: str) -> list[str]:
-    """In what two configurations differ that decides about the iterations, one line for each key."""
-    before, now = essence(before), essence(now)
-    return [
-        f"{key}: {before.get(key, 'not set')} before, {now.get(key, 'not set')} now"
-        for key in dict.fromkeys([*now, *before])
-        if before.get(key) != now.get(key)
-    ]
-
-
 def essence(text: str) -> dict:
     """What of a configuration decides about the iterations."""
     options = tomllib.loads(text)["assimilation"]
-    own = {f"assimilation.{key}": value for key, value in options.items() if key not in FREE}
-    everything = decisive(text) | {"run.steps": tomllib.loads(text)["run"].get("steps")} | own
+    return essence_of_run(text) | {f"assimilation.{key}": value for key, value in options.items() if key not in FREE}
+
+
+def essence_of_run(text: str) -> dict:
+    """What of a configuration decides about the run in the window."""
+    everything = decisive(text) | {"run.steps": tomllib.loads(text)["run"].get("steps")}
     return {key: value for key, value in everything.items() if not key.startswith("output.")}
 
 

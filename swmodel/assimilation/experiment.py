@@ -10,6 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from ..config import to_toml
+from ..config.decisive import differences
 from ..errors import UsageError
 from ..gradients import Problem
 from ..gradients.pieces import length_of
@@ -19,7 +20,7 @@ from ..state import State
 from . import twin
 from .background import Background
 from .block_file import read_blocks, write_blocks
-from .checkpoint import differences, require_none
+from .checkpoint import essence_of_run, require_none
 from .interpolation import operator
 from .network import is_twin, network
 from .observations import read, write
@@ -123,7 +124,7 @@ def twin_states(config, problem: Problem, directory: Path, tick) -> twin.Twin:
     path, transport = directory / STATE_FILE, problem.transport
     if transport.broadcast(path.exists()):
         fields, before = read_blocks(path, problem.block)
-        found = [line for line in differences(before, to_toml(config)) if not line.startswith("assimilation.")]
+        found = differences(before, to_toml(config), essence_of_run)
         require_none(found, path)
         return twin.Twin(*(State(*(fields[f"{who} {name}"] for name in State._fields)) for who in twin.Twin._fields))
     states = twin.spin_up(config, lambda: tick(transport))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tomllib
+from collections.abc import Callable
 from pathlib import Path
 
 SECTIONS = ("case", "grid", "physics", "sponge", "scheme", "time", "input")
@@ -20,9 +21,13 @@ def decisive(text: str) -> dict:
     return found
 
 
-def differences(before: str, now: str) -> list[str]:
-    """What is decisive and differs between two resolved configurations (TOML), one line for each key, in words."""
-    old, new = decisive(before), decisive(now)
+def differences(before: str, now: str, essence: Callable[[str], dict] = decisive) -> list[str]:
+    """In what two resolved configurations (TOML) differ, one line for each key, in words.
+
+    Args:
+        essence: function of a configuration that gives what counts, {section.key: value}.
+    """
+    old, new = essence(before), essence(now)
     return [
         f"{name}: {old.get(name, 'not set')} before, {new.get(name, 'not set')} now"
         for name in dict.fromkeys([*new, *old])

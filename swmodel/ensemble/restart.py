@@ -10,7 +10,7 @@ import numpy as np
 
 from ..assimilation.block_file import damaged, read_blocks, read_text, write_blocks
 from ..config import Config, from_toml, to_toml
-from ..config.decisive import decisive
+from ..config.decisive import decisive, differences
 from ..errors import FilesError, UsageError
 from ..run_folder import ENSEMBLE_RESTART as NAME
 from ..state import PROGNOSTIC, Carry, State
@@ -71,7 +71,7 @@ def examine(path, config) -> tuple[int, Config]:
         configuration, step = about["configuration"], about["step"]
     except (ValueError, KeyError, TypeError) as error:
         raise FilesError(f"{path} is no restart file of an ensemble: {error}") from error
-    if found := differences(configuration, to_toml(config)):
+    if found := differences(configuration, to_toml(config), essence):
         raise UsageError("\n".join([f"{path} is of another ensemble, so that it cannot be gone on with:", *found]))
     return step, from_toml(configuration)
 
@@ -82,16 +82,6 @@ def problem_of(path) -> str | None:
         return f"{path} is damaged: {', '.join(names)}" if (names := damaged(path)) else None
     except FilesError as error:
         return str(error)
-
-
-def differences(before: str, now: str) -> list[str]:
-    """What decides about the members and differs between two configurations (TOML), one line for each key."""
-    old, new = essence(before), essence(now)
-    return [
-        f"{key}: {old.get(key, 'not set')} before, {new.get(key, 'not set')} now"
-        for key in dict.fromkeys([*new, *old])
-        if old.get(key) != new.get(key)
-    ]
 
 
 def essence(text: str) -> dict:
