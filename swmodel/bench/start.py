@@ -76,7 +76,8 @@ def run(row: Row, task: dict, launcher: str = "") -> dict:
     task = task | {"row": row.as_json(), "launched": time.time()}
     process = launch.start(command(row.nproc, task, launcher, row.transport), row.nproc, env=environment(row))
     try:
-        result, lines = listen(process.stdout)
+        with process.stdout as stream:
+            result, lines = listen(stream)
         process.wait()
     finally:
         if process.poll() is None:

@@ -11,7 +11,8 @@ from conftest import ROOT
 
 PLACE = (
     "import os; from swmodel.environment import world; place = world()\n"
-    "print(place.rank, place.size, place.local_rank, place.local_size, os.environ['JAX_COORDINATOR_ADDRESS'])"
+    "words = place.rank, place.size, place.local_rank, place.local_size, os.environ['JAX_COORDINATOR_ADDRESS']\n"
+    "os.write(1, (' '.join(map(str, words)) + '\\n').encode())"  # one write, as all write into one pipe
 )
 #: Rank 1 ends in some way, the other would wait.
 ONE_ENDS = "import os, sys, time\nif os.environ['SWMODEL_RANK'] == '1':\n    {}\ntime.sleep(60)"
