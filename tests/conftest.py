@@ -33,6 +33,19 @@ def cases_of_the_model():
     cases.get = get
 
 
+@pytest.fixture(scope="module")
+def quickly_compiled():
+    """Programs compiled with little optimisation, here and in the processes that tests start.
+
+    For derivatives, which are exact either way: compiling is most of their time.
+    """
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("JAX_DISABLE_MOST_OPTIMIZATIONS", "1")
+        jax.config.update("jax_disable_most_optimizations", True)
+        yield
+        jax.config.update("jax_disable_most_optimizations", False)
+
+
 @pytest.fixture
 def mpiexec():
     """run(program, n, *arguments, timeout=120): a file of tests/mpi/programs on n ranks.

@@ -8,7 +8,10 @@ from pathlib import Path
 
 import netCDF4
 import numpy as np
+import pytest
 from support.small_assimilation import SETTINGS
+
+pytestmark = pytest.mark.usefixtures("quickly_compiled")
 
 ROOT = Path(__file__).parents[2]
 

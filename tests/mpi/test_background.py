@@ -5,6 +5,8 @@ import json
 import numpy as np
 import pytest
 
+pytestmark = pytest.mark.usefixtures("quickly_compiled")
+
 
 def results(mpiexec, layout):
     py, px = map(int, layout.split("x"))

@@ -1,9 +1,14 @@
-"""grad, jvp, Hessian-vector products and vmap of time steps on two ranks equal those on one."""
+"""Derivatives through sums over ranks, of first and second order, and vmap of time steps: on two ranks those of one.
+
+Of runs, and on more ranks: test_gradients.py.
+"""
 
 import json
 
 import numpy as np
 import pytest
+
+pytestmark = pytest.mark.usefixtures("quickly_compiled")
 
 
 def derivatives(mpiexec, layout, executor):

@@ -7,6 +7,8 @@ import pytest
 
 from swmodel.gradients.check import failures
 
+pytestmark = pytest.mark.usefixtures("quickly_compiled")
+
 
 def derivatives(mpiexec, layout, executor="xla"):
     py, px = map(int, layout.split("x"))

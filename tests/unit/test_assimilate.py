@@ -21,6 +21,8 @@ from swmodel.config import ConfigError, resolve
 from swmodel.coordinates import points
 from swmodel.errors import NumericalError, Stopped, UsageError
 
+pytestmark = pytest.mark.usefixtures("quickly_compiled")
+
 
 def small(**more):
     return resolve(swmodel.load("double_gyre_twin", SMALL | more, environ={}))

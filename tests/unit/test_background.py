@@ -16,6 +16,8 @@ from swmodel.operators import Patch
 from swmodel.scheme import scheme_of
 from swmodel.transport.serial import Serial
 
+pytestmark = pytest.mark.usefixtures("quickly_compiled")
+
 NY, NX = 9, 11
 CURRENTS = {name: CONTROLS[name] for name in ("eta", "u", "v")}
 

@@ -14,6 +14,8 @@ from swmodel.gradients.check import Checks, controls_of, failures
 from swmodel.gradients.controls import CONTROLS
 from swmodel.gradients.plan import Plan, plan
 
+pytestmark = pytest.mark.usefixtures("quickly_compiled")
+
 NY, NX, STEPS = 5, 7, 6
 
 

@@ -15,6 +15,8 @@ from swmodel.state import Carry, State
 from swmodel.timestep import method_of
 from swmodel.transport.serial import Serial
 
+pytestmark = pytest.mark.usefixtures("quickly_compiled")
+
 NY, NX, STEPS = 6, 9, 4
 STEPPERS = ("ab3", "rk3", "leapfrog")
 

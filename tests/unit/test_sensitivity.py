@@ -25,6 +25,8 @@ from swmodel.state import State
 from swmodel.status import read_status
 from swmodel.transport.halo import pad
 
+pytestmark = pytest.mark.usefixtures("quickly_compiled")
+
 NY, NX = 7, 9
 STATION = "sea_level:17e3,13e3"
 SECTION = "transport:x=16e3,from=3e3,to=22e3"

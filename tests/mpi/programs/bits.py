@@ -49,15 +49,18 @@ VARIANTS = {
 }
 #: Layouts computed at the same time, side by side from rank 0 on.
 PHASES = (((1, 1), (3, 1)), ((1, 2), (2, 1)), ((1, 3),), ((2, 2),))
-#: Numbers of the layouts, so that each precision meets blocks split in x and blocks split in y.
-NUMBER = {(1, 2): 0, (2, 1): 1, (3, 1): 0, (1, 3): 1, (2, 2): 0}
+#: The layouts of xla, which compiles for seconds, besides 1x1: 2x2 in one precision, others by turns in the other.
+OTHERS = ((1, 2), (3, 1), (2, 1), (1, 3))
 
 
-def dtypes(variant, layout):
-    """Both precisions; for xla, which compiles a second each, by turns, and both on one process."""
+def dtypes(number, layout):
+    """The precisions in which the variant of this number is computed in a layout."""
     if EXECUTOR == "native" or layout == (1, 1):
         return ("float64", "float32")
-    return (("float64", "float32")[(variant + NUMBER[layout]) % 2],)
+    one, other = (("float64", "float32"), ("float32", "float64"))[number % 2]
+    if layout == (2, 2):
+        return (one,)
+    return (other,) if layout == OTHERS[number % len(OTHERS)] else ()
 
 
 def compute(config, layout, comm, chunks):
