@@ -6,12 +6,11 @@ import contextlib
 import hashlib
 import importlib.metadata
 import os
-import signal
 import socket
 import sys
 from importlib.util import find_spec
 
-from .. import environment, progress
+from .. import environment, progress, spawn
 from ..config import for_processes, transport_for
 from ..errors import SetupError, exit_code
 from ..transport.rendezvous import first_process, mpi_world
@@ -66,7 +65,7 @@ def abort(code: int):
         with contextlib.suppress(OSError):
             stream.flush()
     if environment.RANK in os.environ:
-        os.kill(os.getppid(), signal.SIGTERM)
+        spawn.fail()
     elif "mpi4py.MPI" in sys.modules:
         sys.modules["mpi4py.MPI"].COMM_WORLD.Abort(code)
     else:
