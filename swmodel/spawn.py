@@ -19,6 +19,8 @@ import time
 
 from .environment import RANK, SIZE
 
+#: The address of this machine for its own processes.
+LOCAL = "127.0.0.1"
 #: Environment: the process that started this one.
 SPAWN = "SWMODEL_SPAWN"
 #: The signal by which a process has all ended.
@@ -37,7 +39,7 @@ PR_SET_PDEATHSIG = 1
 
 def main(size: int, command: list[str]) -> int:
     """Start `size` processes and wait for them; the exit code: 0, or of the first that ended with another."""
-    place = {"JAX_COORDINATOR_ADDRESS": f"127.0.0.1:{free_port()}", SPAWN: str(os.getpid()), SIZE: str(size)}
+    place = {"JAX_COORDINATOR_ADDRESS": f"{LOCAL}:{free_port()}", SPAWN: str(os.getpid()), SIZE: str(size)}
     environ = os.environ | place | {"no_proxy": without_proxy()}
     processes = Processes()
     try:
@@ -137,7 +139,7 @@ def free_port() -> int:
 
 def without_proxy() -> str:
     """The machines that are reached without a proxy: what the user has set, and this one. JAX's runtime obeys it."""
-    return ",".join(filter(None, (os.environ.get("no_proxy") or os.environ.get("NO_PROXY"), "127.0.0.1")))
+    return ",".join(filter(None, (os.environ.get("no_proxy") or os.environ.get("NO_PROXY"), LOCAL)))
 
 
 if __name__ == "__main__":

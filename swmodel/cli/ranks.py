@@ -37,23 +37,24 @@ def connect(place, configuration):
         Refused: they cannot be joined. Not agreed.
     """
     environment.prepare(place=place)
+    wrong = None
     try:
         run = for_processes(configuration(), place.size).run
         sharded = transport_for(run) == "sharded"
     except Exception as error:
         if find_spec("mpi4py") is None:
             raise refusal(error) from error
-        sharded = False
+        wrong, sharded = error, False
     try:
         if sharded:
             environment.prepare(run.reproducible, place, run.devices)
             from ..transport.join import join
 
-            comm = join(place, run.devices, first_process(place))
+            comm = join(place, run.devices, first_process(place), run.watchdog)
         else:
             comm = mpi_world(place)
     except SetupError as error:
-        raise refusal(error) from error
+        raise refusal(wrong or error) from error
     if progress.LAUNCHER in os.environ:
         progress.send({"rank": place.rank, "pid": os.getpid(), "host": socket.gethostname()})
     return comm
@@ -146,10 +147,30 @@ def check_transport(comm, place, run) -> None:
     Raises:
         Refused: one has not, or it does not; on all ranks.
     """
+    if run.transport == "sharded":
+        check_gpus(comm)
     together(comm, lambda: check_device(run.devices))
     if run.transport != "sharded":
         together(comm, check_mpi4jax)
         together(comm, lambda: try_message(place))
+
+
+def check_gpus(comm) -> None:
+    """Make sure that no two of the joined processes have the same GPU.
+
+    Raises:
+        Refused: two have; on all ranks.
+    """
+    holders = {}
+    for rank, (host, names) in enumerate(comm.allgather((socket.gethostname(), comm.gpus))):
+        for name in names:
+            if (other := holders.setdefault((host, name), rank)) != rank:
+                raise refusal(
+                    SetupError(
+                        f"ranks {other} and {rank} have the same GPU, number {name} on {host}; take fewer devices, or "
+                        "give each process its own: srun --gpus-per-task, or CUDA_VISIBLE_DEVICES"
+                    )
+                )
 
 
 def check_device(devices: int = 1) -> None:
