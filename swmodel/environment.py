@@ -158,7 +158,7 @@ def has_gpu() -> bool:
 
 
 def visible_gpus(environ: Mapping[str, str] = os.environ, devices: Path = Path("/dev")) -> list[str] | None:
-    """GPUs of NVIDIA that this process may use; None where there is none, or it computes elsewhere.
+    """GPUs of NVIDIA that this process may use; None where it computes elsewhere, or the system does not tell.
 
     Names tell those of a machine apart: the number or name in CUDA_VISIBLE_DEVICES, which counts among the GPUs that
     the system lets this process open, and those.
@@ -166,8 +166,13 @@ def visible_gpus(environ: Mapping[str, str] = os.environ, devices: Path = Path("
     if environ.get("JAX_PLATFORMS", "").startswith("cpu") or not has_gpu():
         return None
     mine = sorted(path.name for path in devices.glob("nvidia[0-9]*") if os.access(path, os.R_OK | os.W_OK))
-    asked = environ.get("CUDA_VISIBLE_DEVICES", ",".join(map(str, range(len(mine))))).split(",")
-    return [f"{name.strip()} of {', '.join(mine)}" for name in asked if name.strip()] or None
+    if "CUDA_VISIBLE_DEVICES" in environ:
+        asked = [name.strip() for name in environ["CUDA_VISIBLE_DEVICES"].split(",") if name.strip()]
+    elif mine:
+        asked = range(len(mine))
+    else:
+        return None
+    return [f"{name} of {', '.join(mine)}" for name in asked]
 
 
 def mpi_libraries() -> list[str]:

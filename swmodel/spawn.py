@@ -106,7 +106,7 @@ class Processes:
             if code and self.failed is None:
                 self.failed, self.deadline = (rank, code), time.monotonic() + GRACE
             if code < 0:
-                self.end(rank, code)
+                self.end(*self.failed)
 
     def end(self, rank=None, code=0):
         """Kill what is left; unless they are being killed already, say for which rank, if one ended by itself."""

@@ -9,7 +9,7 @@ import sys
 import jax
 
 from .. import watchdog
-from ..environment import RANK, World, visible_gpus
+from ..environment import RANK, World, has_gpu, visible_gpus
 from ..errors import SetupError
 from .rendezvous import LOCAL, find_first
 
@@ -46,7 +46,7 @@ def join(place: World, devices: int, address: str | None, limit: float = watchdo
         heartbeat_timeout_seconds=silence(limit),
         coordinator_bind_address=address if address.startswith(f"{LOCAL}:") else None,
     )
-    if visible_gpus() is None:
+    if not visible_gpus():
         silence_gloo()
     return Joined(place, own)
 
@@ -84,14 +84,14 @@ def own_devices(place: World, devices: int) -> list[int] | None:
     Raises:
         SetupError: there are fewer.
     """
-    if (gpus := visible_gpus()) is None:
+    gpus, wanted = visible_gpus(), devices * place.local_size
+    if gpus == [] or not has_gpu():
         return None
-    there, wanted = len(gpus), devices * place.local_size
     first = devices * place.local_rank
-    if there < wanted:
-        if RANK in os.environ or there < devices:
+    if gpus and len(gpus) < wanted:
+        if RANK in os.environ or len(gpus) < devices:
             asked = wanted if RANK in os.environ else devices
-            raise SetupError(f"{asked} devices are asked for, and there are {there}")
+            raise SetupError(f"{asked} devices are asked for, and there are {len(gpus)}")
         first = 0
     return list(range(first, first + devices))
 
@@ -104,14 +104,15 @@ class Joined:
         own: the GPUs that it takes of those that it sees; None on processors.
 
     Attributes:
-        gpus: their names.
+        gpus: their names, where they are known.
     """
 
     def __init__(self, place: World, own: list[int] | None = None):
         from jax._src.distributed import global_state
 
         self.place, self.calls, self.store = place, 0, global_state.client
-        self.gpus = [visible_gpus()[number] for number in own or ()]
+        gpus = visible_gpus()
+        self.gpus = [gpus[number] for number in own] if own and gpus else []
 
     def allgather(self, value) -> list:
         """What each process has given (a JSON value), a list on all of them; called by all in the same order."""

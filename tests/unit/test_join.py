@@ -141,19 +141,26 @@ def test_processes_that_nothing_tells_of_each_other_are_refused():
         (8, False, World(5, 8, 4, 1), 2, [2, 3]),  # srun lets all processes of a node see its GPUs
         (2, False, World(5, 8, 4, 1), 2, [0, 1]),  # or each its own
         (4, True, World(1, 2, 2, 1), 2, [2, 3]),
-        (None, True, World(1, 2, 2, 1), 2, None),  # processors, of which JAX makes as many as asked for
+        (None, True, World(1, 2, 2, 1), 2, [2, 3]),  # another maker's, which nobody has counted
+        (0, True, World(1, 2, 2, 1), 2, None),  # hidden, as from one process alone: processors
         (1, False, World(5, 8, 4, 1), 2, "2 devices are asked for, and there are 1"),
         (3, True, World(1, 2, 2, 1), 2, "4 devices are asked for, and there are 3"),
     ],
 )
 def test_each_process_takes_its_share_of_the_gpus(monkeypatch, visible, spawned, place, devices, own):
-    monkeypatch.setattr(join, "visible_gpus", lambda: visible and [str(number) for number in range(visible)])
+    monkeypatch.setattr(join, "has_gpu", lambda: True)
+    monkeypatch.setattr(join, "visible_gpus", lambda: visible if visible is None else list(map(str, range(visible))))
     monkeypatch.setattr(os, "environ", {"SWMODEL_RANK": "1"} if spawned else {})
     if isinstance(own, str):
         with pytest.raises(SetupError, match=own):
             join.own_devices(place, devices)
     else:
         assert join.own_devices(place, devices) == own
+
+
+def test_processors_are_not_numbered(monkeypatch):
+    monkeypatch.setattr(join, "has_gpu", lambda: False)
+    assert join.own_devices(World(1, 2, 2, 1), 2) is None
 
 
 @pytest.mark.parametrize(
@@ -193,7 +200,7 @@ def test_jax_ends_silent_processes_only_after_the_watchdog(limit, least):
     [
         ({}, ["0 of nvidia0, nvidia2", "1 of nvidia0, nvidia2"]),
         ({"CUDA_VISIBLE_DEVICES": "1, GPU-a"}, ["1 of nvidia0, nvidia2", "GPU-a of nvidia0, nvidia2"]),
-        ({"CUDA_VISIBLE_DEVICES": ""}, None),
+        ({"CUDA_VISIBLE_DEVICES": ""}, []),
         ({"CUDA_VISIBLE_DEVICES": "0,1", "JAX_PLATFORMS": "cpu"}, None),
     ],
 )
