@@ -179,16 +179,21 @@ def check_device(devices: int = 1) -> None:
     Raises:
         SetupError: it does not, as where JAX_PLATFORMS asks for a GPU that is not there; or it finds fewer.
     """
-    import jax
+    from ..transport.mesh import provide
 
     try:
-        there = jax.local_device_count()
+        provide(devices)
+    except SetupError:
+        raise
     except Exception as error:  # jax 0.10 fails an assertion where the plugin for the platform is missing
         asked = f" (JAX_PLATFORMS={os.environ['JAX_PLATFORMS']})" if os.environ.get("JAX_PLATFORMS") else ""
-        why = (str(error) or type(error).__name__).splitlines()[0]
+        why = first_line(error)
         raise SetupError(f"JAX finds no device{asked}: {why}; JAX_PLATFORMS=cpu computes without a GPU") from error
-    if there < devices:
-        raise SetupError(f"{devices} devices are asked for, and there are {there}")
+
+
+def first_line(error: Exception) -> str:
+    """The first line of what an error says, or what kind it is."""
+    return (str(error) or type(error).__name__).splitlines()[0]
 
 
 def check_mpi4jax() -> None:
@@ -219,6 +224,6 @@ def try_message(place) -> None:
         right = ring("mpi", place.size)
     except Exception as error:
         jax = f"JAX {version('jax')} and mpi4jax {version('mpi4jax')}"
-        raise SetupError(f"{jax} do not work together ({str(error).splitlines()[0]}); {REPAIR}") from error
+        raise SetupError(f"{jax} do not work together ({first_line(error)}); {REPAIR}") from error
     if not right:
         raise SetupError(f"a message between the processes came wrong; {REPAIR}")
