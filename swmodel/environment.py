@@ -157,13 +157,22 @@ def has_gpu() -> bool:
     return any(device.exists() for device in devices) and any(map(importlib.util.find_spec, plugins))
 
 
-def gpus_visible(environ: Mapping[str, str] = os.environ) -> int | None:
-    """GPUs of NVIDIA that this process may use; None where it computes elsewhere, or the system does not tell."""
+def visible_gpus(environ: Mapping[str, str] = os.environ, devices: Path = Path("/dev")) -> list[str] | None:
+    """GPUs of NVIDIA that this process may use; None where it computes elsewhere, or the system does not tell.
+
+    Names tell those of a machine apart: the number or name in CUDA_VISIBLE_DEVICES, which counts among the GPUs that
+    the system lets this process open, and those.
+    """
     if environ.get("JAX_PLATFORMS", "").startswith("cpu") or not has_gpu():
         return None
+    mine = sorted(path.name for path in devices.glob("nvidia[0-9]*") if os.access(path, os.R_OK | os.W_OK))
     if "CUDA_VISIBLE_DEVICES" in environ:
-        return len([name for name in environ["CUDA_VISIBLE_DEVICES"].split(",") if name.strip()])
-    return len(list(Path("/dev").glob("nvidia[0-9]*"))) or None
+        asked = [name.strip() for name in environ["CUDA_VISIBLE_DEVICES"].split(",") if name.strip()]
+    elif mine:
+        asked = range(len(mine))
+    else:
+        return None
+    return [f"{name} of {', '.join(mine)}" for name in asked]
 
 
 def mpi_libraries() -> list[str]:

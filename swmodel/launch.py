@@ -21,12 +21,14 @@ from pathlib import Path
 from . import environment, progress, spawn
 from .errors import INTERNAL, STOPPED, NumericalError, SetupError
 from .restart.folder import candidates
-from .status import ended, finish
+from .status import ended, finish, write_status
 
-#: What mpiexec or `spawn` itself prints after a rank has died; the launcher says it in one line instead.
+#: What mpiexec, `spawn` or JAX's runtime prints after a rank has died; the launcher says it in one line instead.
 BANNER = re.compile(
     r"$|={10,}$|=   |YOUR APPLICATION TERMINATED|This typically refers|Please see the FAQ|"
-    r"swmodel\.spawn:|\[mpiexec@|\[proxy:|Abort\(\d+\) .* application called MPI_Abort"
+    r"swmodel\.spawn:|\[mpiexec@|\[proxy:|Abort\(\d+\) .* application called MPI_Abort|"
+    r"[EF]\d{4} \S+ +\d+ (coordination_service_agent\.cc|client\.h):\d+\] |Additional GRPC error|:UNKNOWN:Error|"
+    r"\*\*\* Check failure stack trace|    @ +0x"
 )
 #: How MPICH's mpiexec names the process that died, and a few lines later how; how Open MPI does, in one line or two.
 DIED = re.compile(r"=   PID (?P<pid>\d+) RUNNING AT (?P<host>\S+)")
@@ -132,8 +134,10 @@ class Ranks:
     Attributes:
         ranks: {(process id, machine): rank} of those that have said so.
         culprit: which rank ended first, and how; empty if none did.
+        killed: whether `spawn` says that it was by a signal.
         failure: why a rank says that all end, a dict of `failed` (words for the user) and `exit_code`.
         signal: the last signal that the user sent; None if there was none.
+        insisted: whether it was not the first.
     """
 
     def __init__(self, line, nproc, lock=None):
@@ -141,7 +145,8 @@ class Ranks:
         self.nproc = nproc
         self.ranks = {}
         self.dead = "a rank"
-        self.culprit, self.signal = "", None
+        self.culprit, self.killed = "", False
+        self.signal, self.insisted = None, False
         self.failure = {}
 
     @contextlib.contextmanager
@@ -149,8 +154,8 @@ class Ranks:
         """Pass SIGINT and SIGTERM on to the ranks; the second one kills everything."""
 
         def forward(number, frame):
-            first, self.signal = self.signal is None, signal.Signals(number)
-            if first:
+            self.insisted, self.signal = self.signal is not None, signal.Signals(number)
+            if not self.insisted:
                 self.send_if_ready()
             else:
                 self.send(signal.SIGKILL)
@@ -206,6 +211,9 @@ class Ranks:
         if match := EXIT.match(line) or EXIT_OPEN_MPI.search(line):
             self.blame(self.dead, match["how"])
         if match := DIED_SPAWNED.match(line):
+            self.killed = "(signal " in match["how"]
+            if self.killed:
+                self.culprit = ""  # what others have said follows from it, though it may have come before
             self.blame(f"rank {match['rank']}", match["how"])
 
     def blame(self, who, how):
@@ -223,10 +231,15 @@ def judge(directory, ranks: Ranks) -> int:
     if ranks.failure:
         cause, code = ranks.failure["failed"].removeprefix("Error: "), ranks.failure["exit_code"]
     elif ranks.signal and not ended(directory):
-        cause, state, code = f"ended at once by a second {ranks.signal.name}", "stopped", STOPPED
+        state, code = "stopped", STOPPED
+        if ranks.insisted or not cause:
+            cause = f"ended at once by {'a second ' if ranks.insisted else ''}{ranks.signal.name}"
     elif not ended(directory) and not cause:
         cause = f"the ranks ended without a word, exit code {ranks.process.returncode}"
     status = finish(directory, state, code, cause)
+    if ranks.killed and status["exit_code"] == INTERNAL:  # another may have written that its messages failed
+        status["message"] = cause
+        write_status(directory, **status)
     if status["exit_code"] not in (0, INTERNAL, STOPPED, NumericalError.exit_code):
         cause = status["message"]
     if status["exit_code"] and cause:

@@ -194,8 +194,9 @@ def say_failed(error, rank, directory):
     from .tell import tell
 
     code = exit_code(error)
+    # Rank 0 has most likely met the same error, and ends us; or a rank has died, and messages between devices fail.
+    time.sleep((rank > 0) + (type(error).__name__ == "JaxRuntimeError"))
     if rank > 0:
-        time.sleep(1.0)  # rank 0 has most likely met the same error, and ends us
         record(error, directory)
     if progress.LAUNCHER in os.environ:
         progress.send({"rank": rank, "exit_code": code})

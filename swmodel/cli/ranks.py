@@ -6,12 +6,11 @@ import contextlib
 import hashlib
 import importlib.metadata
 import os
-import signal
 import socket
 import sys
 from importlib.util import find_spec
 
-from .. import environment, progress
+from .. import environment, progress, spawn
 from ..config import for_processes, transport_for
 from ..errors import SetupError, exit_code
 from ..transport.rendezvous import first_process, mpi_world
@@ -38,23 +37,24 @@ def connect(place, configuration):
         Refused: they cannot be joined. Not agreed.
     """
     environment.prepare(place=place)
+    wrong = None
     try:
         run = for_processes(configuration(), place.size).run
         sharded = transport_for(run) == "sharded"
     except Exception as error:
         if find_spec("mpi4py") is None:
             raise refusal(error) from error
-        sharded = False
+        wrong, sharded = error, False
     try:
         if sharded:
             environment.prepare(run.reproducible, place, run.devices)
             from ..transport.join import join
 
-            comm = join(place, run.devices, first_process(place))
+            comm = join(place, run.devices, first_process(place), run.watchdog)
         else:
             comm = mpi_world(place)
     except SetupError as error:
-        raise refusal(error) from error
+        raise refusal(wrong or error) from error
     if progress.LAUNCHER in os.environ:
         progress.send({"rank": place.rank, "pid": os.getpid(), "host": socket.gethostname()})
     return comm
@@ -66,7 +66,7 @@ def abort(code: int):
         with contextlib.suppress(OSError):
             stream.flush()
     if environment.RANK in os.environ:
-        os.kill(os.getppid(), signal.SIGTERM)
+        spawn.fail()
     elif "mpi4py.MPI" in sys.modules:
         sys.modules["mpi4py.MPI"].COMM_WORLD.Abort(code)
     else:
@@ -147,10 +147,30 @@ def check_transport(comm, place, run) -> None:
     Raises:
         Refused: one has not, or it does not; on all ranks.
     """
+    if run.transport == "sharded":
+        check_gpus(comm)
     together(comm, lambda: check_device(run.devices))
     if run.transport != "sharded":
         together(comm, check_mpi4jax)
         together(comm, lambda: try_message(place))
+
+
+def check_gpus(comm) -> None:
+    """Make sure that no two of the joined processes have the same GPU.
+
+    Raises:
+        Refused: two have; on all ranks.
+    """
+    holders = {}
+    for rank, (host, names) in enumerate(comm.allgather((socket.gethostname(), comm.gpus))):
+        for name in names:
+            if (other := holders.setdefault((host, name), rank)) != rank:
+                raise refusal(
+                    SetupError(
+                        f"ranks {other} and {rank} have the same GPU, number {name} on {host}; take fewer devices, or "
+                        "give each process its own: srun --gpus-per-task, or CUDA_VISIBLE_DEVICES"
+                    )
+                )
 
 
 def check_device(devices: int = 1) -> None:
@@ -159,16 +179,21 @@ def check_device(devices: int = 1) -> None:
     Raises:
         SetupError: it does not, as where JAX_PLATFORMS asks for a GPU that is not there; or it finds fewer.
     """
-    import jax
+    from ..transport.mesh import provide
 
     try:
-        there = jax.local_device_count()
+        provide(devices)
+    except SetupError:
+        raise
     except Exception as error:  # jax 0.10 fails an assertion where the plugin for the platform is missing
         asked = f" (JAX_PLATFORMS={os.environ['JAX_PLATFORMS']})" if os.environ.get("JAX_PLATFORMS") else ""
-        why = (str(error) or type(error).__name__).splitlines()[0]
+        why = first_line(error)
         raise SetupError(f"JAX finds no device{asked}: {why}; JAX_PLATFORMS=cpu computes without a GPU") from error
-    if there < devices:
-        raise SetupError(f"{devices} devices are asked for, and there are {there}")
+
+
+def first_line(error: Exception) -> str:
+    """The first line of what an error says, or what kind it is."""
+    return (str(error) or type(error).__name__).splitlines()[0]
 
 
 def check_mpi4jax() -> None:
@@ -199,6 +224,6 @@ def try_message(place) -> None:
         right = ring("mpi", place.size)
     except Exception as error:
         jax = f"JAX {version('jax')} and mpi4jax {version('mpi4jax')}"
-        raise SetupError(f"{jax} do not work together ({str(error).splitlines()[0]}); {REPAIR}") from error
+        raise SetupError(f"{jax} do not work together ({first_line(error)}); {REPAIR}") from error
     if not right:
         raise SetupError(f"a message between the processes came wrong; {REPAIR}")

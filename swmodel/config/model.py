@@ -269,15 +269,18 @@ def outdated(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[str]:
     """Keys of `run` that go back to their defaults where values of it change, as in the config.toml of a run.
 
     Devices where the transport becomes one with a single device in a process; a layout made for another number of
-    blocks, and the transport with it, but for the sharded one, which serves any number.
+    blocks; the transport with it, or where there are more devices than it serves, but for the sharded one, which serves
+    any number.
     """
     keys = []
     if before["transport"] == "sharded" and after["transport"] in ("serial", "mpi"):
         keys += ["devices"]
         after = {**after, "devices": 1}
     number, other = (run["nproc"] * run["devices"] for run in (before, after))
-    if number != other and made_for(str(before["layout"]), number):
-        keys += ["layout", "transport"] if before["transport"] != "sharded" else ["layout"]
+    if made_for(str(before["layout"]), number):
+        keys += ["layout"] if number != other else []
+        if before["transport"] != "sharded" and (number != other or after["devices"] > before["devices"]):
+            keys += ["transport"]
     return keys
 
 

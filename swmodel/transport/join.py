@@ -2,54 +2,68 @@
 
 from __future__ import annotations
 
+import json
 import os
-import pickle
 import sys
 
 import jax
 
-from ..environment import RANK, World, gpus_visible
+from .. import watchdog
+from ..environment import RANK, World, has_gpu, visible_gpus
 from ..errors import SetupError
+from .rendezvous import LOCAL, find_first
 
 #: How long a process waits for the others to start, and for one to answer, s.
 START, ANSWER = 300, 600
-#: Time after which JAX's runtime takes a silent process for dead and ends the others, s. Where `spawn` does that, only
-#: if all else fails: `watchdog` says more.
-SILENT, SILENT_SPAWNED = 100, 900
+#: Time that no process is silent for, s.
+NEVER = 10**9
 
 
-def join(place: World, devices: int, address: str | None) -> Joined:
+def join(place: World, devices: int, address: str | None, limit: float = watchdog.START) -> Joined:
     """Make JAX's devices those of all processes; before JAX has started.
 
     Args:
         place: this process's place among the others.
         devices: that it computes on.
         address: HOST:PORT of the first process; None: as JAX itself finds it, from Slurm's environment or Open MPI's.
+        limit: of the watchdog, s.
 
     Raises:
         SetupError: the processes do not find each other, or there are fewer devices.
     """
+    own = own_devices(place, devices)
+    address = address or detected(place)
+    find_first(place, address, START)
     jax.config.update("jax_enable_preemption_service", False)  # it takes SIGTERM, which `stop` answers
     jax.config.update("jax_check_proxy_envs", RANK not in os.environ)
-    try:
-        jax.distributed.initialize(
-            address,
-            place.size,
-            place.rank,
-            own_devices(place, devices),
-            "deactivate" if address else None,
-            initialization_timeout=START,
-            heartbeat_timeout_seconds=SILENT_SPAWNED if RANK in os.environ else SILENT,
-        )
-    except (RuntimeError, ValueError) as error:
-        why = "where the first of them is" if address is None else f"each other at {address}"
-        raise SetupError(
-            f"the {place.size} processes do not find {why} ({str(error).splitlines()[0]}); give the first one's "
-            "HOST:PORT in JAX_COORDINATOR_ADDRESS"
-        ) from error
-    if gpus_visible() is None:
+    jax.distributed.initialize(
+        address,
+        place.size,
+        place.rank,
+        own,
+        "deactivate",
+        initialization_timeout=START,
+        heartbeat_timeout_seconds=silence(limit),
+        coordinator_bind_address=address if address.startswith(f"{LOCAL}:") else None,
+    )
+    if not visible_gpus():
         silence_gloo()
-    return Joined(place)
+    return Joined(place, own)
+
+
+def detected(place: World) -> str | None:
+    """Where the first process is as JAX itself finds it; None where it does not."""
+    from jax._src.clusters import ClusterEnv
+
+    return ClusterEnv.auto_detect_unset_distributed_params(None, place.size, place.rank, [0], None, START)[0]
+
+
+def silence(limit: float) -> int:
+    """Time after which JAX's runtime takes a silent process for dead and ends the others without a word to the user, s.
+
+    The watchdog with this limit has ended them before, and said why.
+    """
+    return int(1.5 * max(limit, watchdog.START)) if limit else NEVER
 
 
 def silence_gloo():
@@ -64,18 +78,20 @@ def silence_gloo():
     os.close(nowhere)
 
 
-def own_devices(place: World, devices: int) -> list[int]:
-    """Which of the GPUs of its machine a process takes: its share where it sees those of all, else the first.
+def own_devices(place: World, devices: int) -> list[int] | None:
+    """Which of the GPUs that it sees a process takes: its share of those of all, or the first; None on processors.
 
     Raises:
         SetupError: there are fewer.
     """
-    there, wanted = gpus_visible(), devices * place.local_size
+    gpus, wanted = visible_gpus(), devices * place.local_size
+    if gpus == [] or not has_gpu():
+        return None
     first = devices * place.local_rank
-    if there is not None and there < wanted:
-        if RANK in os.environ or there < devices:
+    if gpus and len(gpus) < wanted:
+        if RANK in os.environ or len(gpus) < devices:
             asked = wanted if RANK in os.environ else devices
-            raise SetupError(f"{asked} devices are asked for, and there are {there}")
+            raise SetupError(f"{asked} devices are asked for, and there are {len(gpus)}")
         first = 0
     return list(range(first, first + devices))
 
@@ -85,16 +101,22 @@ class Joined:
 
     Args:
         place: this process's place among the others.
+        own: the GPUs that it takes of those that it sees; None on processors.
+
+    Attributes:
+        gpus: their names, where they are known.
     """
 
-    def __init__(self, place: World):
+    def __init__(self, place: World, own: list[int] | None = None):
         from jax._src.distributed import global_state
 
         self.place, self.calls, self.store = place, 0, global_state.client
+        gpus = visible_gpus()
+        self.gpus = [gpus[number] for number in own] if own and gpus else []
 
     def allgather(self, value) -> list:
-        """What each process has given, a list on all of them; called by all in the same order."""
+        """What each process has given (a JSON value), a list on all of them; called by all in the same order."""
         self.calls += 1
-        self.store.key_value_set_bytes(f"swmodel/{self.calls}/{self.place.rank}", pickle.dumps(value))
+        self.store.key_value_set(f"swmodel/{self.calls}/{self.place.rank}", json.dumps(value))
         keys = [f"swmodel/{self.calls}/{rank}" for rank in range(self.place.size)]
-        return [pickle.loads(self.store.blocking_key_value_get_bytes(key, 1000 * ANSWER)) for key in keys]
+        return [json.loads(self.store.blocking_key_value_get(key, 1000 * ANSWER)) for key in keys]

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import os
 import socket
+import time
 from importlib.util import find_spec
 
-from ..environment import World
+from ..environment import RANK, World
 from ..errors import SetupError
+from ..spawn import LOCAL, free_port
 
 
 def first_process(place: World) -> str | None:
@@ -22,15 +24,43 @@ def first_process(place: World) -> str | None:
     step_of_slurm = "SLURM_STEP_NODELIST" in environ and environ.get("SLURM_STEP_NUM_TASKS") == str(place.size)
     if given or step_of_slurm or find_spec("mpi4py") is None:
         return given
-    mine = f"{socket.gethostname()}:{free_port()}" if place.rank == 0 else None
-    return mpi_world(place).bcast(mine)
+    everyone = mpi_world(place).allgather((socket.gethostname(), free_port()))
+    host, port = everyone[0]
+    return f"{LOCAL if all(other == host for other, _ in everyone) else host}:{port}"
 
 
-def free_port() -> int:
-    """A port of this machine that nobody listens at."""
+def find_first(place: World, address: str | None, seconds: float) -> None:
+    """Wait until the first process answers at HOST:PORT; in itself, see that nobody else does. JAX would crash.
+
+    Raises:
+        SetupError: the address is missing, wrong or taken, or there is no answer in so many seconds.
+    """
+    host, _, port = (address or "").rpartition(":")
+    deadline = time.monotonic() + seconds
+    while True:
+        try:
+            if place.rank:
+                socket.create_connection((host.strip("[]"), int(port)), 1.0).close()
+            else:
+                see_that_free(int(port))
+            return
+        except (OSError, ValueError, OverflowError) as error:
+            if place.rank == 0 or not isinstance(error, OSError) or time.monotonic() > deadline:
+                where = f"each other at {address} ({error})" if address else "where the first of them is"
+                advice = "" if RANK in os.environ else "; give the first one's HOST:PORT in JAX_COORDINATOR_ADDRESS"
+                raise SetupError(f"the {place.size} processes do not find {where}{advice}") from error
+        time.sleep(0.1)
+
+
+def see_that_free(port: int) -> None:
+    """Make sure that nobody listens at a port of this machine.
+
+    Raises:
+        OSError: somebody does.
+    """
     with socket.socket() as probe:
-        probe.bind(("", 0))
-        return probe.getsockname()[1]
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        probe.bind(("", port))
 
 
 def mpi_world(place: World):

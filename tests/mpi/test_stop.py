@@ -8,11 +8,13 @@ import subprocess
 import time
 
 import pytest
-from support.long_run import PROGRAM, SMALL, LongRun
+from support.long_run import PROGRAM, SMALL, LongRun, processes_of
 
 from swmodel.restart.folder import candidates, facts, step_of
 from swmodel.status import read_status
 
+#: Processes of devices. A step takes some milliseconds there, and a chunk of ten no longer than one of 500 elsewhere.
+DEVICES = ["--transport", "sharded", "--nproc", "2", "--devices", "2", "--quiet"]
 #: mpiexec's own words, said besides those of the model where the user starts it.
 MPIEXEC = re.compile(r"\[mpiexec@.*\n|^[=Y].*\n|^\n", re.MULTILINE)
 
@@ -62,6 +64,16 @@ def test_a_signal_to_mpiexec_and_all_ranks_stops_a_run(tmp_path, number):
         assert_stopped(run, *run.end(within=20), signal.Signals(number).name)
 
 
+def test_a_signal_to_all_processes_of_a_run_on_devices_stops_it(tmp_path):
+    """As of systemd, and of Slurm when the time of a job is over: launcher, `spawn` and ranks get it."""
+    with LongRun(tmp_path, *DEVICES, chunk=10) as run:
+        pids = processes_of(tmp_path)
+        assert len(pids) == 4
+        for pid in pids:
+            os.kill(pid, signal.SIGTERM)
+        assert_stopped(run, *run.end(within=20), "SIGTERM")
+
+
 def test_a_signal_to_one_rank_stops_all(tmp_path):
     with LongRun(tmp_path, "--nproc", 2) as run:
         os.kill(run.ranks()[1], signal.SIGTERM)
@@ -75,9 +87,10 @@ def test_a_run_stops_before_its_wall_clock_limit(tmp_path):
         assert 5 < (run.folder / "status.json").stat().st_mtime - begin < 10
 
 
-@pytest.mark.parametrize(("arguments", "mpiexec", "rank"), [(["--nproc", 2], 0, 1), ([], 2, 0)])
+@pytest.mark.parametrize(("arguments", "mpiexec", "rank"), [(["--nproc", 2], 0, 1), ([], 2, 0), (DEVICES, 0, 0)])
 def test_a_frozen_rank_is_named_and_everything_ends(tmp_path, arguments, mpiexec, rank):
-    with LongRun(tmp_path, *arguments, "-s", "run.watchdog=4", mpiexec=mpiexec) as run:
+    chunk = 10 if arguments is DEVICES else 500
+    with LongRun(tmp_path, *arguments, "-s", "run.watchdog=4", mpiexec=mpiexec, chunk=chunk) as run:
         ranks = run.ranks()
         os.kill(ranks[rank], signal.SIGSTOP)
         code, err = run.end(within=30)

@@ -120,6 +120,9 @@ def test_another_number_of_processes_takes_back_the_layout_made_for_the_first(fi
     assert load(source, ["run.nproc=4"], {}).run.layout == "2x2"
     run = load(source, ["run.nproc=1"], {}).run
     assert (run.layout, run.transport) == ("", "auto")
+    run = resolve(load(source, ["run.nproc=1", "run.devices=4"], {})).run
+    assert (run.layout, run.transport) == ("2x2", "sharded")
+    assert load(source, ["run.nproc=1", "run.devices=4", "run.transport=mpi"], {}).run.transport == "mpi"
     assert load(source, ["run.nproc=3", "run.layout=3x1"], {}).run.layout == "3x1"
     assert load(file('[run]\nlayout = "2x2"\n'), ["run.nproc=4"], {}).run.layout == "2x2"
 

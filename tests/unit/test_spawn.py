@@ -60,19 +60,45 @@ def test_processes_that_end_together_with_an_error_are_not_named():
 
 
 def test_one_that_fails_has_all_ended():
-    process = spawn(ONE_ENDS.format("os.kill(os.getppid(), 15)"))
+    process = spawn(ONE_ENDS.format("from swmodel.spawn import fail; fail()"))
     assert process.communicate(timeout=30) == ("", "")
 
 
-def test_processes_end_with_what_started_them():
-    program = "import os, time; print(os.getpid(), flush=True); time.sleep(60)"
+@pytest.mark.parametrize(
+    ("answer", "signals", "code"), [("lambda *signal: os._exit(75)", 1, 75), ("signal.SIG_IGN", 2, 9)]
+)
+def test_a_signal_is_handed_on_and_a_second_one_ends_all(answer, signals, code):
+    program = f"import os, signal, time; signal.signal(15, {answer}); os.write(1, b'ready\\n'); time.sleep(60)"
+    process = spawn(program)
+    assert [process.stdout.readline() for _ in range(2)] == 2 * ["ready\n"]
+    for _ in range(signals):
+        assert process.poll() is None
+        process.terminate()
+        time.sleep(0.3)
+    assert process.communicate(timeout=30) == ("", "")
+    assert process.returncode == code
+
+
+def test_where_one_cannot_be_started_none_is_left():
+    line = (
+        "import swmodel.spawn as s, sys; start = s.Processes.start\n"
+        "def fail_at_last(*given):\n    assert given[-1] < 1, 'no more'\n    start(*given)\n"
+        "s.Processes.start = fail_at_last; s.main(2, ['sleep', '60'])"
+    )
+    begin = time.monotonic()
+    done = subprocess.run([sys.executable, "-c", line], capture_output=True, text=True, timeout=30, cwd=ROOT)
+    assert time.monotonic() - begin < 20  # the pipes are closed: nobody has them any more
+    assert done.stderr.endswith("AssertionError: no more\n")
+
+
+@pytest.mark.parametrize("killed", ["spawn", "what started it"])
+def test_processes_end_with_what_started_them(killed):
+    if killed == "spawn" and sys.platform != "linux":
+        pytest.skip("only Linux ends processes with their parent")
+    program = "import os, time; os.write(1, f'{os.getppid()}\\n'.encode()); time.sleep(60)"
     line = [sys.executable, "-P", "-m", "swmodel.spawn", "2", sys.executable, "-c", program]
     starter = f"import subprocess; subprocess.Popen({line}).wait()"
     parent = subprocess.Popen([sys.executable, "-c", starter], stdout=subprocess.PIPE, text=True, cwd=ROOT)
-    pids = [int(parent.stdout.readline()) for _ in range(2)]
-    parent.send_signal(signal.SIGKILL)
-    parent.stdout.read()  # until nobody is left who could write
-    parent.wait()
-    for pid in pids:
-        with pytest.raises(ProcessLookupError):
-            os.kill(pid, 0)
+    (pid,) = {int(parent.stdout.readline()) for _ in range(2)}
+    os.kill(pid if killed == "spawn" else parent.pid, signal.SIGKILL)
+    parent.communicate(timeout=30)  # until nobody is left who could write
