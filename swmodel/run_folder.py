@@ -19,6 +19,9 @@ RESTARTS = "restart"
 BLOWUP = "blowup.nc"
 FILES = (CONFIG, OUTPUT, DIAGNOSTICS, STATUS)
 ENSEMBLE = "ensemble.nc"
+#: Behind the name of a file that is being written, and, should its writer be killed, what may be left of it.
+WRITING = ".writing"
+LEFT_OVER = (WRITING, f"{WRITING}.journal")
 #: What other tasks than a run leave.
 RESULTS = (
     "check.json",
@@ -95,7 +98,8 @@ def prepare(directory):
     try:
         directory.mkdir(parents=True, exist_ok=True)
         for name in (*FILES, *RESULTS, BLOWUP):
-            (directory / name).unlink(missing_ok=True)
+            for left in ("", *LEFT_OVER):
+                (directory / (name + left)).unlink(missing_ok=True)
         if (directory / RESTARTS).is_dir():
             shutil.rmtree(directory / RESTARTS)
     except OSError as error:

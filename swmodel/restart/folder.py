@@ -12,12 +12,12 @@ from typing import NamedTuple
 from ..config import ConfigError, to_toml
 from ..config.decisive import decisive, decisive_of_ensemble, differences
 from ..errors import FilesError
-from ..run_folder import CONFIG, RESTARTS, holding
+from ..run_folder import CONFIG, RESTARTS, WRITING, holding
 
 NAME = re.compile(r"step-(\d+)\.nc")
 
 #: What is left of files that are not in use: of a run that died while writing, and set aside by a resumed run.
-TEMPORARY, UNUSED = ".writing", ".unused"
+TEMPORARY, UNUSED = WRITING, ".unused"
 LEFT_OVER = re.compile(rf"{NAME.pattern}({TEMPORARY}(\.journal)?|{UNUSED})?")
 
 #: Least time that the check of a file may take, and the slowest disk that it is given time for.
