@@ -89,6 +89,8 @@ def test_an_ensemble_in_pieces_even_from_the_older_restart_leaves_the_files_of_a
     text = command("resume", path, "--steps", 12)
     assert "damaged: variable u_memory1; going on from step-0000000005.nc" in text
     assert_same_data(path / "ensemble.nc", folder / "ensemble.nc")
+    with netCDF4.Dataset(path / "ensemble.nc") as data:
+        assert len(data.history.splitlines()) == 3
     assert_same_data(path_of(path, 12), path_of(folder, 12))
     assert (path / "ensemble.png").exists()
     assert "is reached already; --days or --steps prolongs the ensemble" in command("resume", path)

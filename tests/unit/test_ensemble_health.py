@@ -88,6 +88,7 @@ def test_the_bound_on_the_energy_is_that_of_each_member(members):
     """Energy that the strongest member may have is too much in another."""
     members.replace(disturbed(members, h=[(4, 3, 2, 900.0)], u=[(2, 3, 2, 0.0)]), 0)
     health = members.health()
+    health.check()
     members.replace(disturbed(members, h=[(4, 3, 2, 500.0), (2, 3, 2, 900.0)]), 0)
     with pytest.raises(NumericalError, match=r" in member 2: energy is \S+ times what the run can have; "):
         health.check()
