@@ -178,6 +178,7 @@ def image(contents: Contents, config, transport, command_line: str) -> bytes:
     define_grid(dataset, config.grid)
     before = (MEMBERS,) if members_of(transport, config.grid) > 1 else ()
     for name in before:
+        dataset.layout = "1x1"  # a member is not divided
         dataset.createDimension(name, transport.block.y.size)
     for name, local in contents.fields.items():
         base, _, memory = name.removesuffix(MEAN).partition(MEMORY)
