@@ -1,4 +1,7 @@
-"""The run as configured: steps, and between them output, diagnostics, restarts, health, progress, into a run folder."""
+"""The run as configured: steps, and between them records, restarts, health, progress, into a run folder.
+
+One loop for what has the methods and attributes of a Simulation: its `results` and its `health` are its own.
+"""
 
 from __future__ import annotations
 
@@ -11,12 +14,8 @@ from . import run_folder
 from .config import to_toml
 from .environment import peak_memory
 from .errors import STOPPED, FilesError, UsageError, exit_code
-from .health import Health
-from .means import Means
-from .output import Diagnostics, Output
 from .restart.folder import path_of, set_aside
 from .restart.restarts import Restarts
-from .schedule import Schedule
 from .status import write_status
 from .stop import Stop, stopped
 
@@ -24,59 +23,59 @@ from .stop import Stop, stopped
 CHUNK_SECONDS = 0.5
 
 
-def run(simulation, directory, progress=None, command_line: str = "", resume: bool = False) -> None:
-    """Run `simulation` from its present step to the end of its configuration; called by all processes together.
+def run(model, directory, progress=None, command_line: str = "", resume: bool = False) -> None:
+    """Run a model from its present step to the end of its configuration; called by all processes together.
 
-    Leaves in `directory` (made if need be): config.toml, output.nc, diagnostics.nc, restart/ and, written last whatever
+    Leaves in `directory` (made if need be): config.toml, the model's results, restart/ and, written last whatever
     happens, status.json. Those of an earlier run are replaced.
 
     Args:
-        simulation: a Simulation.
+        model: a Simulation, or the Members of an ensemble.
         directory: the run folder.
         progress: called on rank 0 with a dict after each chunk of steps (see `event`).
         command_line: recorded in the files' history.
-        resume: the simulation comes from a restart file of the run in `directory`, and goes on with the files there.
+        resume: the model comes from a restart file of the run in `directory`, and goes on with the files there.
 
     Raises:
-        UsageError: the simulation is beyond that end already.
+        UsageError: the model is beyond that end already.
         NumericalError: the solution blew up.
         FilesError: a file could not be written.
         Stopped: a signal or the wall-clock limit has ended the run, which can be resumed.
     """
     directory = Path(directory)
-    if simulation.step > simulation.config.run.steps:
-        raise UsageError(f"step {simulation.step} is beyond the {simulation.config.run.steps} steps of the run")
-    problem = prepare(directory, simulation, resume) if simulation.transport.rank == 0 else None
-    problem = simulation.transport.broadcast(problem)
+    if model.step > model.config.run.steps:
+        raise UsageError(f"step {model.step} is beyond the {model.config.run.steps} steps of the run")
+    problem = prepare(directory, model, resume) if model.transport.rank == 0 else None
+    problem = model.transport.broadcast(problem)
     if problem is not None:
         raise problem
     state, code, message, peak = "completed", 0, "", None
     try:
-        with Stop(simulation.config.run.walltime) as stop:
-            reason = _loop(simulation, directory, progress, command_line, resume, stop)
-        peak = int(simulation.transport.reduce(np.asarray(peak_memory()), "max"))
+        with Stop(model.config.run.walltime) as stop:
+            reason = _loop(model, directory, progress, command_line, resume, stop)
+        peak = int(model.transport.reduce(np.asarray(peak_memory()), "max"))
         if reason:
-            raise stopped(reason, simulation, directory)
+            raise stopped(reason, model, directory)
     except BaseException as error:
         code, message = exit_code(error), str(error)
         state = "stopped" if code == STOPPED else "failed"
         raise
     finally:
-        if simulation.transport.rank == 0:
-            numbers = status(simulation, time.perf_counter() - simulation.begun)
+        if model.transport.rank == 0:
+            numbers = status(model, time.perf_counter() - model.begun)
             numbers["peak_memory_bytes"] = peak or peak_memory()  # of the largest rank; of this one if the run failed
             write_status(directory, state=state, exit_code=code, message=message, **numbers)
 
 
-def prepare(directory: Path, simulation, resume: bool) -> FilesError | None:
+def prepare(directory: Path, model, resume: bool) -> FilesError | None:
     """Make the run folder, with config.toml and without what belongs to an earlier run; the error if it cannot be."""
     try:
         if resume:
             run_folder.reopen(directory)
-            set_aside(directory, simulation.step)
+            set_aside(directory, model.step)
         else:
             run_folder.prepare(directory)
-        run_folder.write_config(directory, to_toml(simulation.config))
+        run_folder.write_config(directory, to_toml(model.config))
     except FilesError as error:
         return error
     except OSError as error:
@@ -84,113 +83,77 @@ def prepare(directory: Path, simulation, resume: bool) -> FilesError | None:
     return None
 
 
-def schedules(config) -> tuple[Schedule, Schedule]:
-    """When the records of output.nc and of diagnostics.nc are due."""
-    options, dt, steps = config.output, config.time.dt, config.run.steps
-    snapshots = Schedule(dt, steps, options.every_steps, options.every)
-    every = options.diagnostics_every_steps
-    return snapshots, Schedule(dt, steps, every) if every else snapshots
-
-
-def keepers(simulation) -> list:
-    """Functions of the step that say which records of output.nc and of diagnostics.nc a resumed run leaves.
-
-    Those before its first step; and that of the first step itself unless it was only there because a run ended.
-    """
-    first = simulation.step
-    before, over = schedules(simulation.restart.config), first == simulation.config.run.steps
-    return [lambda step, s=s: step < first or (step == first and (over or s.regular(step))) for s in before]
-
-
-def _loop(simulation, directory: Path, progress, command_line: str, resume: bool, stop: Stop) -> str | None:
+def _loop(model, directory: Path, progress, command_line: str, resume: bool, stop: Stop) -> str | None:
     """Run to the end, or until asked to stop; the reason for that."""
-    config, transport = simulation.config, simulation.transport
-    first, steps, most = simulation.step, config.run.steps, config.run.check_every_steps
-    snapshots, records = schedules(config)
-    means = simulation.means(config.output.means) if config.output.means else None
-    if means and simulation.restart:
-        means.reset(simulation.restart.means, simulation.restart.mean_steps)
-    keep, other_keep = keepers(simulation) if resume else (None, None)
-    at_hand = resume and Path(simulation.restart.path).absolute() == path_of(directory, first).absolute()
-    restarts = Restarts(simulation, directory, command_line, first if at_hand else -1)
-    health = Health(simulation, directory)
-    numbers, chunk, overdue, begin = {}, 1, False, time.perf_counter()
-    with (
-        Diagnostics(directory / run_folder.DIAGNOSTICS, config, transport, command_line, other_keep) as series,
-        Output(directory / run_folder.OUTPUT, config, transport, command_line, keep) as output,
-    ):
+    transport, first, steps = model.transport, model.step, model.config.run.steps
+    at_hand = resume and Path(model.restart.path).absolute() == path_of(directory, first).absolute()
+    restarts = Restarts(model, directory, command_line, first if at_hand else -1)
+    health = model.health(directory)
+    chunk, overdue, begin = 1, False, time.perf_counter()
+    with model.results(directory, command_line, resume) as results:
         while True:
-            step = simulation.step
+            step = model.step
             fresh = step > first or not resume
-            if fresh and (snapshots.due(step) or step == first):
-                output.write(step, simulation.time, simulation.fields(output.names), means and means.values())
-                if means and snapshots.regular(step):
-                    means.reset()
-            if fresh and (records.due(step) or step == first):
-                numbers = simulation.diagnostics()
-                series.write(step, simulation.time, numbers)
+            if fresh:
+                results.write()
             if progress and transport.rank == 0:
-                progress(event(simulation, numbers, time.perf_counter() - begin))
+                progress(event(model, results.numbers, time.perf_counter() - begin))
             reason = stop.asked(transport) if step < steps else None
             if (fresh and restarts.due(step)) or overdue or reason:
-                output.flush()
-                series.flush()
-                stop.reserve = restarts.write(means)
+                results.flush()
+                stop.reserve = restarts.write(results.means)
             if step == steps or reason:
                 return reason
-            due = (schedule.next(step) for schedule in (snapshots, records, restarts))
-            until = min(*due, step + chunk, step + (most or chunk))
-            if means:
-                _advance_with_means(simulation, means, until - step)
-            else:
-                simulation.advance(until - step)
+            most = model.config.run.check_every_steps or chunk
+            results.advance(min(results.next(step), restarts.next(step), step + min(chunk, most)) - step)
             health.check()
-            each = simulation.loop_seconds / (simulation.step - simulation.first_step)
+            each = model.loop_seconds / (model.step - model.first_step)
             chunk, overdue = transport.broadcast((max(1, int(CHUNK_SECONDS / each)), restarts.overdue()))
 
 
-def _advance_with_means(simulation, means: Means, steps: int) -> None:
-    for _ in range(steps):
-        simulation.advance(1)
-        means.add(simulation.carry.state)
+def speed(model) -> float:
+    """Cell updates per second of the time loop so far, compilation and writing apart; of all members together."""
+    cells = model.config.grid.nx * model.config.grid.ny * model.total
+    steps = model.step - model.first_step
+    return steps * cells / model.loop_seconds if model.loop_seconds else 0.0
 
 
-def speed(simulation) -> float:
-    """Cell updates per second of the time loop so far, compilation and writing apart."""
-    cells = simulation.config.grid.nx * simulation.config.grid.ny
-    steps = simulation.step - simulation.first_step
-    return steps * cells / simulation.loop_seconds if simulation.loop_seconds else 0.0
+def of_members(model) -> dict:
+    """What is told of the speed of an ensemble besides: members times steps per second."""
+    return {"member_steps_per_second": speed(model) / (model.config.grid.nx * model.config.grid.ny)}
 
 
-def event(simulation, numbers: dict, wall_seconds: float) -> dict:
+def event(model, numbers: dict, wall_seconds: float) -> dict:
     """What a progress display shows: steps, times, speed, and the latest CFL number and energy."""
-    step, steps = simulation.step, simulation.config.run.steps
-    done = step - simulation.first_step
-    return {
+    step, steps = model.step, model.config.run.steps
+    done = step - model.first_step
+    known = {
         "step": step,
         "steps": steps,
-        "model_seconds": simulation.time,
-        "cell_updates_per_second": speed(simulation),
+        "model_seconds": model.time,
+        "cell_updates_per_second": speed(model),
         "cfl": numbers.get("cfl"),
         "energy": numbers.get("energy"),
         "wall_seconds": wall_seconds,
         "eta_seconds": wall_seconds * (steps - step) / done if done else None,
     }
+    return known | (of_members(model) if model.total > 1 else {})
 
 
-def status(simulation, wall_seconds: float) -> dict:
+def status(model, wall_seconds: float) -> dict:
     """What status.json says besides how the run ended."""
-    run = simulation.config.run
-    return {
-        "steps": simulation.step,
-        "model_seconds": simulation.time,
+    run = model.config.run
+    known = {
+        "steps": model.step,
+        "model_seconds": model.time,
         "wall_seconds": wall_seconds,
-        "compile_seconds": simulation.compile_seconds,
-        "cell_updates_per_second": speed(simulation),
-        "nproc": simulation.transport.size,
+        "compile_seconds": model.compile_seconds,
+        "cell_updates_per_second": speed(model),
+        "nproc": model.transport.size,
         "devices": run.devices,
-        "layout": [int(parts) for parts in run.layout.split("x")],
+        "layout": [int(parts) for parts in (run.layout or "1x1").split("x")],
         "executor": run.executor,
-        "transport": simulation.transport.name,
+        "transport": model.transport.name,
         "dtype": run.dtype,
     }
+    return known | ({"members": model.total} | of_members(model) if model.total > 1 else {})

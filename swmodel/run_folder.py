@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 from pathlib import Path
+from typing import NamedTuple
 
 from . import lock
 from .errors import FilesError, UsageError
@@ -17,7 +18,10 @@ DIAGNOSTICS = "diagnostics.nc"
 RESTARTS = "restart"
 BLOWUP = "blowup.nc"
 FILES = (CONFIG, OUTPUT, DIAGNOSTICS, STATUS)
-ENSEMBLE_RESTART = "ensemble.h5"
+ENSEMBLE = "ensemble.nc"
+#: Behind the name of a file that is being written, and, should its writer be killed, what may be left of it.
+WRITING = ".writing"
+LEFT_OVER = (WRITING, f"{WRITING}.journal")
 #: What other tasks than a run leave.
 RESULTS = (
     "check.json",
@@ -29,9 +33,8 @@ RESULTS = (
     "minimisation.h5",
     "twin.h5",
     "twin_observations.nc",
-    "ensemble.nc",
+    ENSEMBLE,
     "ensemble.png",
-    ENSEMBLE_RESTART,
 )
 
 
@@ -55,26 +58,34 @@ def refuse(directory: Path, force: bool):
         raise FilesError(f"{directory} is a file, not a folder; give another with --output")
     lock.check(directory)
     if directory.is_dir() and any(path.name != lock.NAME for path in directory.iterdir()) and not force:
-        state, (kind, command) = read_status(directory).get("state"), holding(directory)
-        what = f"holds {kind} ({state})" if state else "exists and is not empty"
-        go_on = f", or go on with it by {command}" if command else ""
+        state, found = read_status(directory).get("state"), holding(directory)
+        what = f"holds {found.kind} ({state})" if state else "exists and is not empty"
+        go_on = f", or go on with it by {found.command}" if found.command else ""
         raise UsageError(f"{directory} {what}; give --force to replace it or another folder with --output{go_on}")
     parent = next(path for path in (directory, *directory.absolute().parents) if path.exists())
     if not parent.is_dir() or not os.access(parent, os.W_OK | os.X_OK):
         raise FilesError(f"{directory} cannot be written: no permission in {parent}")
 
 
-def holding(directory: Path) -> tuple[str, str]:
-    """What the folder holds, and the command that goes on with it, both in words; "" where nothing can go on."""
-    names = {path.name for path in directory.iterdir()}
+class Holding(NamedTuple):
+    """What a folder holds, in words; the task that made it; the command that goes on with it, "" where nothing can."""
+
+    kind: str
+    task: str
+    command: str
+
+
+def holding(directory) -> Holding:
+    """What the folder, which need not exist, holds."""
+    directory = Path(directory)
+    names = {path.name for path in directory.iterdir()} if directory.is_dir() else set()
     if names & {"assimilation.json", "minimisation.h5", "twin.h5"}:
-        return "an assimilation", f"`swmodel assimilate {directory / CONFIG} --output {directory} --resume`"
-    if names & {"ensemble.nc", ENSEMBLE_RESTART}:
-        command = f"`swmodel ensemble {directory / CONFIG} --output {directory} --resume`"
-        return "an ensemble", command if ENSEMBLE_RESTART in names else ""
+        command = f"`swmodel assimilate {directory / CONFIG} --output {directory} --resume`"
+        return Holding("an assimilation", "assimilate", command)
     if names & {"check.json", "sensitivity.nc"}:
-        return "derivatives", ""
-    return "a run", f"`swmodel resume {directory}`" if RESTARTS in names else ""
+        return Holding("derivatives", "run", "")
+    kind, task = ("an ensemble", "ensemble") if ENSEMBLE in names else ("a run", "run")
+    return Holding(kind, task, f"`swmodel resume {directory}`" if RESTARTS in names else "")
 
 
 def prepare(directory):
@@ -87,7 +98,8 @@ def prepare(directory):
     try:
         directory.mkdir(parents=True, exist_ok=True)
         for name in (*FILES, *RESULTS, BLOWUP):
-            (directory / name).unlink(missing_ok=True)
+            for left in ("", *LEFT_OVER):
+                (directory / (name + left)).unlink(missing_ok=True)
         if (directory / RESTARTS).is_dir():
             shutil.rmtree(directory / RESTARTS)
     except OSError as error:

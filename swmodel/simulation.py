@@ -14,11 +14,13 @@ from .domain import domain
 from .environment import world
 from .executors import EXECUTORS
 from .grid import as_patches, build_state
+from .health import Health
 from .means import Means
 from .operators import Patch
 from .restart.folder import choose
 from .restart.read import read
 from .restart.restarts import write_restart
+from .results import opened
 from .run import run
 from .state import State
 from .transport.halo import pad
@@ -41,11 +43,14 @@ class Simulation:
         dt: time step, s.
         begun: when the construction began, on the clock time.perf_counter.
         compile_seconds, loop_seconds: time spent on compilation and on steps.
+        total: number of runs that are computed together.
 
     Raises:
         ConfigError: the configuration contradicts itself.
         FilesError: the restart file is damaged or does not fit.
     """
+
+    total = 1
 
     def __init__(self, config, restart=None, **options):
         self.begun = time.perf_counter()
@@ -100,7 +105,11 @@ class Simulation:
     @property
     def state(self) -> State:
         """Thickness and velocities of this process's block, NumPy arrays [y, x]."""
-        return self.transport.get(self.carry.state)
+        return self.get(self.carry.state)
+
+    def get(self, tree):
+        """Fields of jitted programs as NumPy arrays of this process's block."""
+        return self.transport.get(tree)
 
     def advance(self, steps: int) -> None:
         """Compute `steps` time steps."""
@@ -144,6 +153,14 @@ class Simulation:
             return {name: DERIVED[name](patches, as_patches(grid, width)).on(self.transport.shape) for name in names}
 
         return Means(evaluate, self.transport, self.transport.put(self.grid, width + 1))
+
+    def health(self, directory=None) -> Health:
+        """The Health of this run, for the time loop; `directory` is where a blow-up leaves its state."""
+        return Health(self, directory)
+
+    def results(self, directory, command_line: str = "", resume: bool = False):
+        """A context with the Results of this run, for the time loop (see `results.opened`)."""
+        return opened(self, directory, command_line, resume)
 
     def run(self, directory, progress=None, command_line: str = "", resume: bool = False) -> None:
         """Run to the configured end, writing into the run folder `directory` (see `run.run`)."""

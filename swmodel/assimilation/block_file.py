@@ -1,22 +1,20 @@
 """Fields that are distributed over processes, in one HDF5 file that any other number of processes can read.
 
-Each field has its SHA-256 as an attribute, so that `damaged` finds what is not as it was written.
+HDF5 keeps a checksum of every piece of a field and refuses to read one that is not as it was written.
 """
 
 from __future__ import annotations
 
-import os
+import contextlib
 from pathlib import Path
 
 import h5py
 import numpy as np
 
 from ..errors import FilesError
-from ..restart.examine import CHECKSUM, checksum, digest
-from ..restart.examine import text as text_of
-
-#: Bytes of a field gathered at a time.
-GATHER_BYTES = 4 << 20
+from ..journal import JournaledFile, remove
+from ..restart.write import row_blocks, sync
+from ..run_folder import WRITING
 
 
 def write_blocks(path, fields: dict, text: str, shape: tuple[int, int], transport) -> None:
@@ -28,92 +26,77 @@ def write_blocks(path, fields: dict, text: str, shape: tuple[int, int], transpor
         shape: of the whole fields; `transport.block` is the part of them that the process has.
 
     Raises:
-        FilesError: it could not be written, on all processes.
+        FilesError: it could not be written, on all processes; nothing of it is left.
     """
-    path = Path(path)
-    temporary, problem, file = path.with_suffix(".writing"), None, None
+    draft, problem = Draft(Path(path)) if transport.rank == 0 else None, None
 
-    def attempt(function, *arguments):
+    def attempt(name, *arguments):
         nonlocal problem
-        if transport.rank == 0 and problem is None:
+        if draft and problem is None:
             try:
-                return function(*arguments)
-            except OSError as error:
-                problem = f"{path} cannot be written: {error.strerror or error}"
-        return None
+                getattr(draft, name)(*arguments)
+            except (OSError, RuntimeError) as error:  # HDF5 raises either where writing fails
+                problem = f"{path} cannot be written: {getattr(error, 'strerror', None) or error}"
+                draft.give_up()
 
-    file = attempt(h5py.File, temporary, "w")
-    attempt(put, file, "text", text.encode())
+    attempt("open")
+    attempt("put", "text", text.encode())
     for name, values in fields.items():
         values = np.asarray(values)
         if values.ndim == 0:
-            attempt(put, file, name, values)
+            attempt("put", name, values)
             continue
-        attempt(make, file, name, shape, values.dtype)
-        rows, total = max(1, GATHER_BYTES // (shape[1] * values.itemsize)), digest()
-        for first in range(0, shape[0], rows):
-            last = min(first + rows, shape[0])
-            attempt(fill, file, name, first, transport.gather_rows(values, first, last), total)
-        attempt(seal, file, name, total)
-    attempt(close, file, temporary, path)
+        attempt("make", name, shape, values.dtype)
+        for first, last in row_blocks(shape, values.itemsize):
+            attempt("fill", name, first, transport.gather_rows(values, first, last))
+    attempt("finish")
     if problem := transport.broadcast(problem):
         raise FilesError(problem)
 
 
-def put(file, name, value):
-    """A data set with its value."""
-    file.create_dataset(name, data=value)
+class Draft:
+    """The file under a temporary name, on rank 0; through a JournaledFile, as HDF5 takes a full disk badly."""
 
+    def __init__(self, path: Path):
+        self.path, self.temporary = path, path.with_name(path.name + WRITING)
+        self.file = self.journal = None
 
-def make(file, name, shape, dtype):
-    """A data set to be filled."""
-    file.create_dataset(name, shape, dtype)
+    def open(self) -> None:
+        """Make the file, empty."""
+        remove(self.temporary)  # with a journal, which a killed writer may have left
+        self.temporary.touch()
+        self.journal = JournaledFile(self.temporary)
+        self.file = h5py.File(self.journal, "w")
 
+    def put(self, name: str, value) -> None:
+        """Add a data set with its value."""
+        self.file.create_dataset(name, data=value)
 
-def fill(file, name, first, rows, total):
-    """Rows of a data set from `first` on, which count for its checksum."""
-    file[name][first : first + len(rows)] = rows
-    total.update(np.ascontiguousarray(rows))
+    def make(self, name: str, shape, dtype) -> None:
+        """Add a data set to be filled."""
+        self.file.create_dataset(name, shape, dtype, fletcher32=True)
 
+    def fill(self, name: str, first: int, rows) -> None:
+        """Write rows of a data set from `first` on."""
+        self.file[name][first : first + len(rows)] = rows
+        self.journal.check()
 
-def seal(file, name, total):
-    """Record the checksum of a data set."""
-    file[name].attrs[CHECKSUM] = total.hexdigest()
+    def finish(self) -> None:
+        """Put the file in its place, once it is on the disk."""
+        self.file.close()
+        self.journal.commit()
+        self.journal.close()
+        self.temporary.replace(self.path)
+        sync(self.path.parent)
 
-
-def read_text(path) -> str:
-    """The text beside the fields.
-
-    Raises:
-        FilesError: the file cannot be read.
-    """
-    try:
-        with h5py.File(path, "r", locking=False) as file:
-            return file["text"][()].decode()
-    except (OSError, KeyError) as error:
-        raise FilesError(f"{path} cannot be read: {error}") from error
-
-
-def damaged(path) -> list[str]:
-    """The fields in a file whose values are not those that were written.
-
-    Raises:
-        FilesError: the file cannot be read.
-    """
-    try:
-        with h5py.File(path, "r", locking=False) as file:
-            sealed = [data for data in file.values() if CHECKSUM in data.attrs]
-            return [data.name[1:] for data in sealed if checksum(data) != text_of(data.attrs[CHECKSUM])]
-    except (OSError, KeyError, RuntimeError) as error:
-        raise FilesError(f"{path} cannot be read: {error}") from error
-
-
-def close(file, temporary: Path, path: Path) -> None:
-    """Put the file in its place, once it is on the disk."""
-    file.close()
-    with temporary.open("rb") as written:
-        os.fsync(written.fileno())
-    temporary.replace(path)
+    def give_up(self) -> None:
+        """Close and remove the file, as far as the system allows."""
+        with contextlib.suppress(OSError, RuntimeError):
+            if self.file:
+                self.file.close()
+            if self.journal is not None:
+                self.journal.close()
+            remove(self.temporary)
 
 
 def read_blocks(path, block) -> tuple[dict, str]:
@@ -131,5 +114,5 @@ def read_blocks(path, block) -> tuple[dict, str]:
                 if name != "text"
             }
             return fields, file["text"][()].decode()
-    except (OSError, KeyError) as error:
+    except (OSError, KeyError, RuntimeError) as error:
         raise FilesError(f"{path} cannot be read: {error}") from error

@@ -4,26 +4,7 @@ from __future__ import annotations
 
 import click
 
-from .resume import NothingToDo
 from .run import begin, common, overrides_of
-
-
-def find_restart(directory, config):
-    """Make sure that the ensemble in a folder can be gone on with.
-
-    Raises:
-        UsageError: it holds none, or another.
-        NothingToDo: it has reached its end.
-    """
-    from ..ensemble.restart import NAME, examine
-    from ..errors import UsageError
-
-    if directory is None or not (directory / NAME).is_file():
-        where = f"{directory} holds no {NAME}" if directory else "give the folder with --output"
-        raise UsageError(f"--resume: there is nothing to go on from: {where}")
-    step, _ = examine(directory / NAME, config)
-    if step >= config.run.steps:
-        raise NothingToDo(f"{directory}: step {step} is reached already; --days or --steps prolongs the ensemble")
 
 
 @click.command()
@@ -35,8 +16,7 @@ def find_restart(directory, config):
 @click.option("--devices", metavar="D", help="Devices of JAX in one process, to spread the members over.")
 @click.option("--reproducible", is_flag=True, help="The same bits with all ways to advance; somewhat slower.")
 @click.option("--walltime", metavar="TIME", help='Stop in time, resumable: "2 h", "90 min", or seconds.')
-@click.option("--resume", is_flag=True, help="Go on from the restart file in the folder.")
-def ensemble(source, settings, output, force, quiet, perturbations, resume, **options):
+def ensemble(source, settings, output, force, quiet, perturbations, **options):
     """Run a case, or the configuration in a TOML file, many times with random perturbations.
 
     \b
@@ -51,17 +31,11 @@ def ensemble(source, settings, output, force, quiet, perturbations, resume, **op
     \b
     swmodel ensemble double_gyre --members 16 --perturb initial.eta=0.5,1e5 --days 30
     swmodel ensemble double_gyre --members 32 --perturb wind=0.1 --perturb viscosity=0.3 --nproc 2
-    swmodel ensemble my.toml --output outputs/mine --resume
+    swmodel resume outputs/double_gyre-ensemble
 
     Exit codes: 4, a member blew up; 75, stopped and resumable.
     """
     from ..ensemble import settings as checks
 
-    def task(config):
-        """The options of the task, checked without JAX."""
-        if resume:
-            find_restart(output, config)
-        return {"resume": resume}
-
     overrides = [*overrides_of(settings, options), *checks.overrides(perturbations)]
-    begin(source, overrides, output, force or resume, quiet, "ensemble", task, checks.check)
+    begin(source, overrides, output, force, quiet, "ensemble", check=checks.check)

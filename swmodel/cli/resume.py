@@ -1,4 +1,4 @@
-"""`swmodel resume`: go on with a run that was stopped or has ended."""
+"""`swmodel resume`: go on with a run, or an ensemble, that was stopped or has ended."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class NothingToDo(Exception):
 @click.option("-s", "--set", "settings", metavar="SECTION.KEY=VALUE", multiple=True, help="Set a configuration key.")
 @click.option("--quiet", is_flag=True, help="No progress and no summary.")
 def resume(directory, asked, settings, quiet, **options):
-    """Go on with the run in DIR as if it had never stopped.
+    """Go on with the run, or the ensemble, in DIR as if it had never stopped.
 
     Records are added to the files of the run; later ones than the restart file are dropped first. What determines the
     answer must be as before; processes, executor and how often is written may change.
@@ -49,26 +49,27 @@ def resume(directory, asked, settings, quiet, **options):
     def request(place=None):
         """The job, complete and checked. Rank 0 looks at the restart files."""
         from .. import run_folder
+        from ..ensemble.settings import check
         from ..errors import FilesError, UsageError
         from ..restart.folder import Restart, choose, compare
 
         path = directory / CONFIG
         if not path.is_file():
             raise FilesError(f"{directory} is not the folder of a run: it holds no {CONFIG}")
-        kind, command = run_folder.holding(directory)
-        if command and "resume" not in command.split()[1]:
+        kind, task, command = run_folder.holding(directory)
+        if task not in ("run", "ensemble"):
             raise UsageError(f"{directory} holds {kind}; go on with it by {command}")
-        config = configure(path, overrides, place)
+        config = configure(path, overrides, place, check if task == "ensemble" else None)
         if place is not None and place.rank:
-            return Job(config, directory, Restart(Path()))
+            return Job(config, directory, Restart(Path()), task)
         run_folder.check(directory, force=True)
         restart, remarks = choose(directory, asked)
-        compare(config, restart)
+        compare(config, restart, task)
         if config.run.steps <= restart.step:
             where = f"step {restart.step} (day {restart.step * config.time.dt / 86400:.4g})"
-            raise NothingToDo(f"{directory}: {where} is reached already; --days or --steps prolongs the run")
+            raise NothingToDo(f"{directory}: {where} is reached already; --days or --steps prolongs the {task}")
         for remark in remarks:
             click.echo(remark, err=True)
-        return Job(config, directory, restart)
+        return Job(config, directory, restart, task)
 
     start(request, partial(swmodel.load, directory / CONFIG, overrides), quiet)

@@ -9,6 +9,9 @@ from pathlib import Path
 SECTIONS = ("case", "grid", "physics", "sponge", "scheme", "time", "input")
 OPTIONS = ("run.dtype", "output.fields", "output.means")
 
+#: Keys of [ensemble] that have no part in the answer but for rounding.
+FREE_OF_ENSEMBLE = ("advance",)
+
 
 def decisive(text: str) -> dict:
     """{section.key: value} of a resolved configuration in TOML; of an input file its name, wherever it lies."""
@@ -19,6 +22,12 @@ def decisive(text: str) -> dict:
             if section in SECTIONS or name in OPTIONS:
                 found[name] = Path(value).name if section == "input" and value else value
     return found
+
+
+def decisive_of_ensemble(text: str) -> dict:
+    """The same for an ensemble: its members, and which of them are in its file, count, too."""
+    own = tomllib.loads(text)["ensemble"].items()
+    return decisive(text) | {f"ensemble.{key}": value for key, value in own if key not in FREE_OF_ENSEMBLE}
 
 
 def differences(before: str, now: str, essence: Callable[[str], dict] = decisive) -> list[str]:

@@ -19,12 +19,17 @@ from ..domain import domain
 from ..environment import share_of_cores
 from ..executors import EXECUTORS
 from ..grid import as_patches
+from ..health import Health
+from ..health.one import largest_stress
 from ..operators import Patch
+from ..restart.read import read
 from ..state import Carry, State
 from ..transport import connect
 from ..transport.halo import pad
 from ..transport.mesh import provide
+from .health import Many
 from .perturbations import Perturbations
+from .results import opened
 from .settings import members_of, whole
 
 AXIS = "member"
@@ -35,26 +40,33 @@ class Members:
 
     Args:
         config: as `settings.check` gives it.
+        restart: a restart file of the ensemble to go on from; None: the initial states.
 
     Attributes:
-        config: of a member.
+        config: of the ensemble; that of a member is the one of the domain.
+        total, here: number of all members, and which of them this process has.
         transport: between processes, whose rows are members; `transport.block.y` are those of this process.
         domain: Domain of a member; the transport is that of one process.
         params: Params of each member of this process.
+        stress: the largest wind stress of each member of this process, Pa.
         patches: Grid of Patches.
         carry: Carry with a leading axis of members.
         step: steps taken; `first_step` of them before this object was made.
         dt: time step, s.
+        begun: when the construction began, on the clock time.perf_counter.
         compile_seconds, loop_seconds: time spent on compilation and on steps.
+
+    Raises:
+        FilesError: the restart file is damaged or does not fit.
     """
 
-    def __init__(self, config):
+    def __init__(self, config, restart=None):
         self.begun = time.perf_counter()
         run, options = config.run, config.ensemble
         if run.devices > 1:
             provide(run.devices)
         self.domain = domain(whole(config), alone=True)
-        self.config, self.dt = self.domain.config, self.domain.config.time.dt
+        self.config, self.dt = config, config.time.dt
         self.devices, self.grid = jax.local_devices()[: run.devices], self.config.grid
         cells = self.grid.ny * self.grid.nx
         kind = "mpi" if run.nproc > 1 else "serial"
@@ -64,6 +76,7 @@ class Members:
         self.loop_seconds = 0.0
         drawn = Perturbations(self.domain)
         states, self.params = zip(*map(drawn.draw, range(self.here.start, self.here.stop)), strict=True)
+        self.stress = np.array([largest_stress(self.domain, params) for params in self.params])
         self._executor = self._make_executor(run.devices)
         self._shared, self._own = self._split([self._executor.static_of(self.domain.grid, p) for p in self.params])
         self._loop = self._compile(batched=advances_by_vmap(config))
@@ -72,6 +85,10 @@ class Members:
         carries = [jax.tree.map(np.asarray, self._executor.start(state)) for state in states]
         self.carry = self._put(jax.tree.map(lambda *leaves: np.stack(leaves), *carries))
         self._forget()
+        self.restart = None if restart is None else read(restart, config, self.transport)
+        if self.restart:
+            steps = np.full(self.here.length, self.restart.step)
+            self.replace(self.restart.carry._replace(step=steps), self.restart.step)
         begin = time.perf_counter()
         self._advance(0)
         self.compile_seconds = time.perf_counter() - begin
@@ -121,6 +138,14 @@ class Members:
         everyone = np.zeros((self.total, *numbers.shape[1:]))
         everyone[self.here.start : self.here.stop] = numbers
         return self.transport.reduce(everyone, "sum")
+
+    def health(self, directory=None) -> Health:
+        """The Health of all members, for the time loop; `directory` is where a blow-up leaves its state."""
+        return Health(self, directory, Many)
+
+    def results(self, directory, command_line: str = "", resume: bool = False):
+        """A context with what the ensemble writes, for the time loop (see `results.opened`)."""
+        return opened(self, directory, command_line, resume)
 
     def jit(self, program):
         """jax.jit of a program of arrays with an axis of members, and of others that they share, its last argument."""

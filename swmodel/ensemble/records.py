@@ -75,8 +75,8 @@ class Records:
         if keep is None:
             self._file.put(write_static, config, 0, self.shape[0])
 
-    def write(self, members) -> None:
-        """Append a record.
+    def write(self, members) -> dict[str, np.ndarray]:
+        """Append a record; the diagnostics in it, [all members] by name.
 
         Raises:
             FilesError: this record or one before could not be written, on all processes.
@@ -85,9 +85,11 @@ class Records:
         self._file.begin(nbytes + nbytes // 100)
         for name in self.names:
             self._fields(name, members.field(name))
-        self._file.put(_store_series, members.diagnostics())
+        numbers = members.diagnostics()
+        self._file.put(_store_series, numbers)
         self._file.complete(members.step, members.time)
         self._file.agree()
+        return numbers
 
     def flush(self) -> None:
         """Make all records so far durable: they outlive the process and the power.

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 import sys
 
 import numpy as np
@@ -44,7 +45,7 @@ def text(attribute) -> str:
 def checksum(variable) -> str:
     """The checksum of a field, read in blocks of rows."""
     total = digest()
-    rows = max(1, READ_BYTES // (variable.shape[1] * variable.dtype.itemsize))
+    rows = max(1, READ_BYTES // (math.prod(variable.shape[1:]) * variable.dtype.itemsize))
     for first in range(0, variable.shape[0], rows):
         total.update(np.ascontiguousarray(variable[first : first + rows]))
     return total.hexdigest()
@@ -54,7 +55,7 @@ def examine(path) -> dict:
     """Facts about a restart file, which are right if `damaged` is empty.
 
     Returns:
-        step, seconds, mean_steps, written, configuration; fields (names); damaged (names of the
+        step, seconds, mean_steps, written, configuration; fields (names); members, 1 for a run; damaged (names of the
         fields whose values are not those that were written, and "header").
 
     Raises:
@@ -66,6 +67,7 @@ def examine(path) -> dict:
         attributes = {name: text(value) for name, value in file.attrs.items()}
         fields = [name for name in file if CHECKSUM in file[name].attrs]
         checksums = {name: text(file[name].attrs[CHECKSUM]) for name in fields}
+        members = max((len(file[name]) for name in fields if file[name].ndim > 2), default=1)
         damaged = [name for name in fields if checksum(file[name]) != checksums[name]]
     configuration = attributes["configuration"]
     same = hashlib.sha256(configuration.encode()).hexdigest() == attributes["configuration_sha256"]
@@ -78,6 +80,7 @@ def examine(path) -> dict:
         "written": attributes["written"],
         "configuration": configuration,
         "fields": fields,
+        "members": members,
         "damaged": damaged,
     }
 

@@ -10,14 +10,14 @@ from pathlib import Path
 from typing import NamedTuple
 
 from ..config import ConfigError, to_toml
-from ..config.decisive import differences
+from ..config.decisive import decisive, decisive_of_ensemble, differences
 from ..errors import FilesError
-from ..run_folder import CONFIG, RESTARTS
+from ..run_folder import CONFIG, RESTARTS, WRITING, holding
 
 NAME = re.compile(r"step-(\d+)\.nc")
 
 #: What is left of files that are not in use: of a run that died while writing, and set aside by a resumed run.
-TEMPORARY, UNUSED = ".writing", ".unused"
+TEMPORARY, UNUSED = WRITING, ".unused"
 LEFT_OVER = re.compile(rf"{NAME.pattern}({TEMPORARY}(\.journal)?|{UNUSED})?")
 
 #: Least time that the check of a file may take, and the slowest disk that it is given time for.
@@ -25,11 +25,12 @@ EXAMINE_SECONDS, SLOWEST_BYTES_PER_SECOND = 60.0, 5e6
 
 
 class Restart(NamedTuple):
-    """An intact restart file: steps done, and the configuration (TOML) of the run that wrote it."""
+    """An intact restart file: steps done, the configuration (TOML) of the run that wrote it, and its members."""
 
     path: Path
     step: int = 0
     configuration: str = ""
+    members: int = 1
 
 
 def path_of(directory, step: int) -> Path:
@@ -90,27 +91,32 @@ def choose(directory, asked: str | None = None) -> tuple[Restart, list[str]]:
     for path in paths:
         found = facts(path)
         if "problem" not in found:
-            restart = Restart(path, found["step"], found["configuration"])
+            restart = Restart(path, found["step"], found["configuration"], found["members"])
             return restart, [f"{problem}; going on from {path.name}" for problem in problems]
         problems.append(f"{path}: {found['problem']}")
     if asked is not None or not paths:
         others = [path for path in candidates(directory) if path not in paths]
         listed = f"restart files in {directory} are: {', '.join(path.name for path in others) or 'none'}"
-        anew = f"`swmodel run {Path(directory) / CONFIG} --output {directory} --force` starts the run anew"
+        task = holding(directory).task
+        anew = f"`swmodel {task} {Path(directory) / CONFIG} --output {directory} --force` starts the {task} anew"
         nothing = f"{directory} holds no restart file to go on from; {anew}"
         raise FilesError(f"{problems[0]}; {listed}" if problems else nothing)
     raise FilesError("\n".join([f"no restart file in {directory} is intact", *problems]))
 
 
-def compare(config, restart: Restart) -> None:
-    """Make sure that a restart file belongs to a configuration (resolved).
+def compare(config, restart: Restart, task: str = "run") -> None:
+    """Make sure that a restart file belongs to a configuration (resolved) of a run, or of an ensemble.
 
     Raises:
         ConfigError: what determines the answer differs; one line for each key.
     """
-    problems = differences(restart.configuration, to_toml(config))
+    ensemble = task == "ensemble"
+    essence = decisive_of_ensemble if ensemble else decisive
+    problems = differences(restart.configuration, to_toml(config), essence)
+    if ensemble != (restart.members > 1):
+        problems.append(f"it is {'of a single run' if ensemble else 'that of an ensemble'}")
     if problems:
-        raise ConfigError([f"{restart.path} is of another run:", *problems])
+        raise ConfigError([f"{restart.path} is of another {task}:", *problems])
 
 
 def set_aside(directory, step: int) -> None:

@@ -1,4 +1,4 @@
-"""Reading a restart file: rank 0 makes sure that it is intact, then each rank reads its block."""
+"""Reading a restart file: rank 0 makes sure that it is intact, then each rank reads its block, or its members."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from ..config import Config, from_toml
 from ..errors import FilesError
 from ..state import PROGNOSTIC, Carry, State
 from .examine import examine
-from .write import MEAN, MEMORY
+from .write import MEAN, MEMORY, members_of
 
 
 class Loaded(NamedTuple):
     """What a restart file holds for one block.
 
     Attributes:
-        carry: NumPy arrays [y, x].
+        carry: NumPy arrays [y, x], of an ensemble [members, y, x]; the step is a number.
         means: running means by the name of the field, taken over `mean_steps` steps.
         path, step: of the file.
         config: of the run that wrote it.
@@ -42,16 +42,16 @@ def read(path, config, transport) -> Loaded:
     Raises:
         FilesError: the file is damaged, or is of other cells, precision or time stepping, on all ranks.
     """
-    found, problem = transport.broadcast(_examined(path, config) if transport.rank == 0 else None)
+    members = members_of(transport, config.grid)
+    found, problem = transport.broadcast(_examined(path, config, members) if transport.rank == 0 else None)
     if problem is not None:
         raise FilesError(problem)
     import h5py
 
     block = transport.block
+    part = slice(block.y.start, block.y.stop), slice(block.x.start, block.x.stop)
     with h5py.File(found["path"], "r", locking=False) as file:
-        fields = {
-            name: file[name][block.y.start : block.y.stop, block.x.start : block.x.stop] for name in found["fields"]
-        }
+        fields = {name: file[name][part if members == 1 else part[:1]] for name in found["fields"]}
     kept = sum(name.startswith(f"{PROGNOSTIC[0]}{MEMORY}") for name in fields)
     suffixes = ["", *(f"{MEMORY}{k}" for k in range(1, kept + 1))]
     states = [State(*(fields[name + suffix] for name in PROGNOSTIC)) for suffix in suffixes]
@@ -60,7 +60,7 @@ def read(path, config, transport) -> Loaded:
     return Loaded(carry, means, found["mean_steps"], found["path"], found["step"], from_toml(found["configuration"]))
 
 
-def _examined(path, config) -> tuple[dict | None, str | None]:
+def _examined(path, config, members: int) -> tuple[dict | None, str | None]:
     """The facts about the file, and why it cannot be used."""
     try:
         found = examine(path)
@@ -70,8 +70,8 @@ def _examined(path, config) -> tuple[dict | None, str | None]:
     if found["damaged"]:
         return None, f"{path} is damaged: {', '.join(found['damaged'])}"
     there, here = (
-        {"cells": (each.grid.ny, each.grid.nx), "dtype": each.run.dtype, **each.time.model_dump()}
-        for each in (before, config)
+        {"cells": (each.grid.ny, each.grid.nx), "dtype": each.run.dtype, "members": count, **each.time.model_dump()}
+        for each, count in ((before, found["members"]), (config, members))
     )
     other = [f"{name} is {there[name]}, not {value}" for name, value in here.items() if there[name] != value]
     return found | {"path": str(path)}, f"{path} does not fit: {'; '.join(other)}" if other else None

@@ -15,7 +15,7 @@ class Restarts:
     """Writes restart/ in a run folder. `write` is called by all ranks together.
 
     Args:
-        simulation: a Simulation; its `config.restart` says how often.
+        simulation: a Simulation, or Members; its `config.restart` says how often.
         directory: the run folder.
         command_line: recorded in the files' history.
         written: step of the newest file that is in the folder already; -1: none.
@@ -63,12 +63,11 @@ class Restarts:
 
 
 def write_restart(path, simulation, means=None, command_line: str = "") -> None:
-    """Write a simulation, and Means in progress, as a restart file; called by all ranks together.
+    """Write a Simulation, and Means in progress, or Members as a restart file; called by all ranks together.
 
     Raises:
         FilesError: it could not be written, on all ranks.
     """
     values, count = (means.values(), means.count) if means and means.count else ({}, 0)
-    carry = simulation.transport.get(simulation.carry)
-    contents = contents_of(carry, simulation.step, simulation.time, values, count)
+    contents = contents_of(simulation.get(simulation.carry), simulation.step, simulation.time, values, count)
     write(path, contents, simulation.config, simulation.transport, command_line)

@@ -1,4 +1,8 @@
-"""Writing a restart file: gathered in blocks of rows, written and verified by rank 0, in place whole or not at all."""
+"""Writing a restart file: gathered in blocks of rows, written and verified by rank 0, in place whole or not at all.
+
+Of an ensemble it holds the carries of all members, which lie on an axis before those of the grid: what is gathered as a
+row is then the whole field of a member.
+"""
 
 from __future__ import annotations
 
@@ -28,9 +32,12 @@ METADATA_BYTES = 1 << 18
 
 MEMORY, MEAN = "_memory", "_mean"
 
+#: The dimension of the members.
+MEMBERS = "realization"
+
 
 class Contents(NamedTuple):
-    """What a run needs to go on: local arrays [y, x] by their names in the file, and numbers.
+    """What a run needs to go on: local arrays [y, x], or [members, y, x], by their names in the file, and numbers.
 
     Attributes:
         fields: h, u, v; h_memory1, ... of the time stepper; eta_mean, ... since the last record.
@@ -61,9 +68,10 @@ def write(path, contents: Contents, config, transport, command_line: str = "") -
     """
     path = Path(path)
     job = _Writer(path, contents, config, transport, command_line) if transport.rank == 0 else None
-    shape, error = (config.grid.ny, config.grid.nx), None
+    block, error = transport.block, None
+    shape = block.y.size, block.x.size
     for name, local in contents.fields.items():
-        local = np.asarray(local)
+        local = np.asarray(local).reshape(block.shape)
         for first, last in row_blocks(shape, local.dtype.itemsize):
             rows = transport.gather_rows(local, first, last)
             if job and error is None:
@@ -108,9 +116,9 @@ class _Writer:
         """Write rows of a field from row `first` on."""
         if self.file is None:
             self.open()
-        rows = np.ascontiguousarray(rows)
+        rows, field = np.ascontiguousarray(rows), self.file[name]
         self.digests[name].update(rows)
-        self.file[name][first : first + len(rows)] = rows
+        field[first : first + len(rows)] = rows.reshape(-1, *field.shape[1:])
         self.journal.check()
 
     def open(self) -> None:
@@ -118,13 +126,13 @@ class _Writer:
         import h5py
 
         self.path.parent.mkdir(parents=True, exist_ok=True)
-        config, contents = self.define[0], self.contents
-        cells = config.grid.ny * config.grid.nx
-        needed = cells * np.dtype(config.run.dtype).itemsize * len(contents.fields) + METADATA_BYTES
+        config, transport, _ = self.define
+        cells = transport.block.y.size * transport.block.x.size
+        needed = cells * np.dtype(config.run.dtype).itemsize * len(self.contents.fields) + METADATA_BYTES
         if needed > free(self.path):
             raise OSError(f"disk full, it takes {needed} bytes")
         remove(self.temporary)  # with a journal, which a killed writer may have left
-        self.temporary.write_bytes(image(contents, *self.define))
+        self.temporary.write_bytes(image(self.contents, *self.define))
         self.journal = JournaledFile(self.temporary)
         self.file = h5py.File(self.journal, "r+")
 
@@ -168,12 +176,15 @@ def image(contents: Contents, config, transport, command_line: str) -> bytes:
         }
     )
     define_grid(dataset, config.grid)
+    before = (MEMBERS,) if members_of(transport, config.grid) > 1 else ()
+    for name in before:
+        dataset.layout = "1x1"  # a member is not divided
+        dataset.createDimension(name, transport.block.y.size)
     for name, local in contents.fields.items():
         base, _, memory = name.removesuffix(MEAN).partition(MEMORY)
         entry = VARIABLES[base]
-        variable = dataset.createVariable(
-            name, local.dtype, DIMENSIONS[entry.location], fill_value=False, contiguous=True
-        )
+        dimensions = (*before, *DIMENSIONS[entry.location])
+        variable = dataset.createVariable(name, local.dtype, dimensions, fill_value=False, contiguous=True)
         told = attributes(entry)
         if memory:
             told = {key: told[key] for key in ("grid", "location")}
@@ -182,6 +193,11 @@ def image(contents: Contents, config, transport, command_line: str) -> bytes:
             told["long_name"] = f"mean of {base} over the last {contents.mean_steps} steps"
         variable.setncatts(told)
     return bytes(dataset.close())
+
+
+def members_of(transport, grid) -> int:
+    """How many times the processes have the cells of the grid: once, or as often as an ensemble has members."""
+    return transport.block.y.size * transport.block.x.size // (grid.ny * grid.nx)
 
 
 def free(path: Path) -> int:

@@ -1,44 +1,80 @@
-"""`swmodel ensemble` on several processes: the bits of one, also when another number of them goes on."""
+"""`swmodel ensemble` on several processes and devices: the bits of one, also when others go on after a signal."""
 
 import os
+import re
+import signal
 import subprocess
 import sys
 from pathlib import Path
 
-import h5py
 import netCDF4
 import numpy as np
+from support.long_run import LongRun
+from support.restarts import assert_same_data, data
 from support.small_ensemble import words
+
+from swmodel.restart.folder import candidates, facts, path_of
+from swmodel.status import read_status
 
 ROOT = Path(__file__).parents[2]
 
+#: Cells enough for XLA to divide the work of the first fields between threads.
+LARGER = {"grid__nx": 96, "grid__ny": 64, "grid__dx": 2e4, "grid__dy": 2e4, "output__every_steps": 1000}
 
-def ensemble(folder, *options, code=0):
-    line = [sys.executable, "-m", "swmodel", "ensemble", "double_gyre", *words(), "--output", str(folder), *options]
+
+def start(*line):
     environment = os.environ | {"PYTHONPATH": str(ROOT), "MPIEXEC_TIMEOUT": "120"}
-    done = subprocess.run(line, env=environment, capture_output=True, text=True, timeout=150)
-    assert done.returncode == code, done.stdout + done.stderr
-    return done.stdout + done.stderr
+    both = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "text": True}
+    return subprocess.Popen([sys.executable, "-m", "swmodel", *map(str, line)], env=environment, **both)
 
 
-def contents(folder):
-    with netCDF4.Dataset(folder / "ensemble.nc") as data, h5py.File(folder / "ensemble.h5") as file:
-        found = {name: np.ma.filled(variable[...], 0) for name, variable in data.variables.items()}
-        return found | {f"restart {name}": values[()] for name, values in file.items() if name != "text"}
+def ensemble(folder, *options, **changes):
+    return start("ensemble", "double_gyre", *words(**changes), "--output", folder, *options)
 
 
-def test_five_members_on_two_processes_stopped_and_gone_on_with_by_three_are_those_of_one(tmp_path):
+def ended(process, code=0):
+    text = process.communicate(timeout=150)[0]
+    assert process.returncode == code, text
+    return text
+
+
+def test_five_members_on_two_processes_stopped_by_a_signal_and_gone_on_with_on_two_devices_are_those_of_one(tmp_path):
     one, two = tmp_path / "one", tmp_path / "two"
-    ensemble(one)
-    assert "2 processes" in ensemble(two, "--nproc", "2", "--steps", "7")
-    ensemble(two, "--nproc", "3", "--resume")
-    ours, theirs = contents(one), contents(two)
-    assert ours.keys() == theirs.keys()
-    assert not [name for name in ours if not np.array_equal(ours[name], theirs[name])]
+    process = ensemble(two, "--nproc", 2, "--steps", 1000000, **LARGER)
+    while "step 0/" not in process.stdout.readline():
+        assert process.poll() is None
+    process.send_signal(signal.SIGTERM)
+    assert f"continue with `swmodel resume {two}`" in ended(process, code=75)
+    assert not (two / "ensemble.png").exists()
+    done = read_status(two)
+    assert (done["transport"], done["nproc"], done["layout"]) == ("mpi", 2, [1, 1])
+    steps = done["steps"] + 7
+    text = ended(start("resume", two, "--nproc", 1, "--devices", 2, "--steps", steps))
+    assert f"from step {done['steps']} on" in text
+    ended(ensemble(one, "--steps", steps, **LARGER))
+    assert_same_data(two / "ensemble.nc", one / "ensemble.nc")
+    assert_same_data(path_of(two, steps), path_of(one, steps))
 
 
-def test_what_only_one_process_meets_ends_all_with_one_error(tmp_path):
-    options = "-s", "ensemble.initial_eta=250", "-s", "ensemble.seed=2"
-    text = ensemble(tmp_path / "folder", "--nproc", "2", *options, code=2)
+def test_a_killed_rank_is_named_with_the_last_restart_of_the_ensemble(tmp_path):
+    with LongRun(tmp_path, "--nproc", 2, "--members", 3, task="ensemble") as run:
+        os.kill(run.ranks()[1], signal.SIGKILL)
+        code, text = run.end(within=10)
+        newest = candidates(run.folder)[0]
+        assert (code, text) == (
+            70,
+            f"Error: rank 1 ended: Killed (signal 9); last restart: {newest.relative_to(tmp_path)}, "
+            "continue with `swmodel resume run`\n",
+        )
+        assert "problem" not in facts(newest)
+        with netCDF4.Dataset(newest) as file:
+            assert (file.nproc, file.layout, file["h"].dimensions) == (2, "1x1", ("realization", "y_c", "x_c"))
+
+
+def test_what_only_one_process_meets_ends_all_with_one_error_and_the_state_of_its_member(tmp_path):
+    options = "-s", "ensemble.initial_eta=200", "-s", "ensemble.seed=4"
+    text = ended(ensemble(tmp_path, "--nproc", 2, *options), code=4)
     assert text.count("Error") == 1
-    assert "the thickness of member" in text
+    found = re.search(r"in member 4: h is (\S+) m at row (\d+), column (\d+); .*; the state is in", text)
+    row, column = int(found[2]), int(found[3])
+    assert np.isclose(data(tmp_path / "blowup.nc")["h"][-1, row, column], float(found[1]), rtol=1e-5)

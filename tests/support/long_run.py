@@ -37,22 +37,25 @@ def ranks_of(folder) -> dict[int, int]:
 
 
 class LongRun:
-    """A run of the case jet for 10000 days into `folder`/run, past its first restart file; all of it gone in the end.
+    """A run, or another task, of the case jet for 10000 days into `folder`/run, past its first restart file.
+
+    All of it is gone in the end.
 
     Chunks of 500 steps, about 20 ms, so that a busy machine does not look like a stuck run.
 
     Args:
-        arguments: of `swmodel run`, besides the case and its size.
+        arguments: of `swmodel run`, or the other command, besides the case and its size.
         mpiexec: start this many ranks with mpiexec itself; 0: let the launcher do it.
         chunk: steps between two looks, and a quarter of those between two restart files.
+        task: the command.
         preexec_fn: called in the new process before the program starts.
     """
 
-    def __init__(self, folder, *arguments, mpiexec=0, chunk=500, preexec_fn=None):
+    def __init__(self, folder, *arguments, mpiexec=0, chunk=500, task="run", preexec_fn=None):
         self.folder = Path(folder) / "run"
         self.out, self.err = Path(folder) / "out.txt", Path(folder) / "err.txt"
         often = ["-s", f"restart.every_steps={4 * chunk}", "-s", f"run.check_every_steps={chunk}"]
-        line = [*PROGRAM, "run", "jet", *SMALL, *often, "--days", "10000", "--output", "run", *map(str, arguments)]
+        line = [*PROGRAM, task, "jet", *SMALL, *often, "--days", "10000", "--output", "run", *map(str, arguments)]
         if mpiexec:
             line = [find_mpiexec(), "-n", str(mpiexec), *line]
         environ = os.environ | {TAG: str(folder), "MPIEXEC_TIMEOUT": "100"}

@@ -96,6 +96,7 @@ def test_a_folder_with_files_is_refused_and_kept(swmodel, tmp_path, files, messa
     [
         ("restart/step-0000000001.nc", "a run (stopped)", "or go on with it by `swmodel resume out`"),
         ("output.nc", "a run (stopped)", ""),
+        ("ensemble.nc", "an ensemble (stopped)", ""),
         ("check.json", "derivatives (stopped)", ""),
         ("sensitivity.nc", "derivatives (stopped)", ""),
         (

@@ -1,37 +1,33 @@
 """`swmodel ensemble`: its files, going on after a stop, wrong input."""
 
 import json
-import shutil
 
-import h5py
 import netCDF4
 import numpy as np
 import pytest
 import xarray
 import xgcm
 from click.testing import CliRunner
+from support.restarts import assert_same_data, flip
 from support.small_ensemble import SMALL, configuration, words
 
+import swmodel
 from swmodel.cli import main
 from swmodel.ensemble import settings
 from swmodel.ensemble.members import Members
+from swmodel.errors import FilesError
+from swmodel.launch import last_restart
+from swmodel.restart.folder import path_of
 
 
-def invoke(*line, code=0):
-    result = CliRunner().invoke(main, ["ensemble", "double_gyre", *map(str, line)])
+def command(*line, code=0):
+    result = CliRunner().invoke(main, list(map(str, line)))
     assert result.exit_code == code, result.output
     return result.output
 
 
-def values_of(folder):
-    with netCDF4.Dataset(folder / "ensemble.nc") as data:
-        return {name: np.ma.filled(variable[...], 0) for name, variable in data.variables.items()}
-
-
-def assert_same(ours, theirs):
-    ours, theirs = values_of(ours), values_of(theirs)
-    assert ours.keys() == theirs.keys()
-    assert not [name for name in ours if not np.array_equal(ours[name], theirs[name])]
+def invoke(*line, code=0):
+    return command("ensemble", "double_gyre", *line, code=code)
 
 
 @pytest.fixture(scope="module")
@@ -39,6 +35,7 @@ def folder(tmp_path_factory):
     path = tmp_path_factory.mktemp("ensemble") / "whole"
     text = invoke(*words(run__dtype="float64"), "--write-members", "4,1", "--output", path)
     assert "5 members, 12 steps" in text
+    assert "CFL 0." in text
     return path
 
 
@@ -74,28 +71,29 @@ def test_the_file_opens_in_xarray_and_xgcm(folder):
 def test_the_folder_has_a_picture_and_a_status(folder):
     status = json.loads((folder / "status.json").read_text())
     assert (status["state"], status["members"], status["steps"]) == ("completed", 5, 12)
-    assert status["member_steps_per_second"] > 0
+    assert status["cell_updates_per_second"] == pytest.approx(12 * 16 * status["member_steps_per_second"])
     assert (folder / "ensemble.png").read_bytes()[:4] == b"\x89PNG"
-    assert CliRunner().invoke(main, ["info", str(folder)]).exit_code == 0
+    assert "step-0000000012.nc: step 12" in command("info", folder)
+    assert last_restart(folder) == f"; last restart: {path_of(folder, 12)}, continue with `swmodel resume {folder}`"
 
 
-def test_an_ensemble_that_was_stopped_goes_on_with_the_same_bits(folder, tmp_path):
-    options = *words(run__dtype="float64"), "--write-members", "4,1", "--output", tmp_path / "stopped"
-    text = invoke(*options, "--walltime", "0.01", code=75)
+def test_an_ensemble_in_pieces_even_from_the_older_restart_leaves_the_files_of_an_undisturbed_one(folder, tmp_path):
+    path = tmp_path / "stopped"
+    text = invoke(*words(run__dtype="float64"), "--write-members", "4,1", "--output", path, "--walltime", 0.01, code=75)
     assert "stopped by the wall-clock limit of 0.01 s at step 0" in text
-    assert "--resume" in text
-    invoke(*options, "--resume", "--quiet")
-    assert_same(folder, tmp_path / "stopped")
-    assert "step 12 is reached already" in invoke(*options, "--resume")
-
-
-def test_a_damaged_restart_file_is_not_gone_on_with(folder, tmp_path):
-    shutil.copytree(folder, tmp_path / "copy")
-    path = tmp_path / "copy" / "ensemble.h5"
-    with h5py.File(path, "r+") as file:
-        file["u"][2, 7] += 1e-3
-    options = *words(run__dtype="float64"), "--write-members", "4,1", "--steps", "20"
-    assert "ensemble.h5 is damaged: u" in invoke(*options, "--output", path.parent, "--resume", code=5)
+    assert f"continue with `swmodel resume {path}`" in text
+    assert not (path / "ensemble.png").exists()
+    command("resume", path, "--steps", 7, "-s", "restart.every_steps=5", "--walltime", "none", "--quiet")
+    assert [each.name for each in sorted((path / "restart").iterdir())] == ["step-0000000005.nc", "step-0000000007.nc"]
+    flip(path_of(path, 7), "u_memory1")
+    text = command("resume", path, "--steps", 12)
+    assert "damaged: variable u_memory1; going on from step-0000000005.nc" in text
+    assert_same_data(path / "ensemble.nc", folder / "ensemble.nc")
+    with netCDF4.Dataset(path / "ensemble.nc") as data:
+        assert len(data.history.splitlines()) == 3
+    assert_same_data(path_of(path, 12), path_of(folder, 12))
+    assert (path / "ensemble.png").exists()
+    assert "is reached already; --days or --steps prolongs the ensemble" in command("resume", path)
 
 
 @pytest.mark.parametrize(
@@ -105,7 +103,7 @@ def test_a_damaged_restart_file_is_not_gone_on_with(folder, tmp_path):
         (["--perturb", "wind=strong"], 2, "write it as wind=SIZE or wind=SIZE,LENGTH, with numbers"),
         (["--perturb", "viscosity=0.1,2e5"], 2, "write it as viscosity=SIZE, with numbers"),
         (["--perturb", "initial.eta=1"], 2, "initial_eta_length: must be above 0 m"),
-        (["--perturb", "initial.eta=1000,2e5"], 2, "the thickness of members"),
+        (["--perturb", "initial.eta=1000,2e5"], 4, "the state at step 0 cannot be used in members"),
         (["--perturb", "viscosity=9"], 2, "above the largest stable one"),
         (["--perturb", "wind=-1"], 2, "must be at least 0"),
         (["--perturb", "wind=0.1", "-s", "case.name=jet"], 2, "the run has no wind to perturb"),
@@ -118,7 +116,6 @@ def test_a_damaged_restart_file_is_not_gone_on_with(folder, tmp_path):
         (["--executor", "reference"], 2, "the reference computes one run"),
         (["--members", "3", "--write-members", "1,3"], 2, "no member 3; they are 0 to 2"),
         (["--write-members", "x"], 2, 'must be a whole number, not "x"'),
-        (["--resume"], 2, "there is nothing to go on from"),
     ],
 )
 def test_wrong_input_is_one_clear_error(line, code, message, tmp_path):
@@ -129,8 +126,13 @@ def test_wrong_input_is_one_clear_error(line, code, message, tmp_path):
     assert "Internal" not in output
 
 
-def test_another_ensemble_is_not_gone_on_with(folder):
+def test_another_ensemble_is_not_gone_on_with_nor_a_run(folder, halfway):
     before = (folder / "config.toml").read_text()
-    line = *words(run__dtype="float64"), "--write-members", "4,1", "--seed", "7", "--output", folder, "--resume"
-    assert "ensemble.seed: 0 before, 7 now" in invoke(*line, code=2)
+    text = command("resume", folder, "-s", "ensemble.seed=7", "--steps", 20, code=2)
+    assert f"{path_of(folder, 12)} is of another ensemble:" in text
+    assert "ensemble.seed: 0 before, 7 now" in text
+    assert "it is of a single run" in command("resume", folder, "--from", path_of(halfway, 7), code=2)
+    assert "it is that of an ensemble" in command("resume", halfway, "--from", path_of(folder, 12), code=2)
     assert (folder / "config.toml").read_text() == before
+    with pytest.raises(FilesError, match="members is 5, not 1"):
+        swmodel.Simulation(settings.whole(configuration(run__dtype="float64")), path_of(folder, 12))

@@ -25,7 +25,7 @@ LAYERS = (
     "config executors",
     "domain validate output plotting",
     "restart",
-    "health",
+    "health results",
     "run",
     "simulation gradients",
     "assimilation",
@@ -137,7 +137,7 @@ def test_the_reference_shares_no_code_with_the_dynamics():
 def test_the_launcher_loads_neither_jax_nor_mpi_nor_netcdf():
     heavy = ["jax", "jaxlib", "mpi4py", "mpi4jax", "netCDF4", "matplotlib"]
     program = (
-        "import sys, swmodel.cli, swmodel.launch, swmodel.validate, swmodel.doctor, swmodel.run_folder\n"
+        "import sys, swmodel.cli, swmodel.launch, swmodel.validate, swmodel.doctor, swmodel.ensemble.task\n"
         "import swmodel.bench.session\n"
         "swmodel.validate.check(swmodel.load('jet'))\n"
         f"print(*(name for name in {heavy} if name in sys.modules))"

@@ -1,0 +1,66 @@
+"""What one pass over the state of a block finds, to be jitted."""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import jax.numpy as jnp
+import numpy as np
+
+from ..state import State
+from ..transport.halo import within
+
+
+class Static(NamedTuple):
+    """Fields of the block that `measure` needs, each [y, x] or [1, 1]."""
+
+    wet: np.ndarray
+    depth: np.ndarray  # m
+    linear_drag: np.ndarray  # s-1
+
+
+class Measures(NamedTuple):
+    """What one look finds on water, in a block, or in the whole domain of each run: numbers, or arrays [runs]."""
+
+    low: float  # -min(h), m; infinity where h, u or v is not finite
+    high: float  # max(h), m
+    speed: float  # m s-1, largest
+    wave_rate: float  # s-1, largest 2 sqrt(g h (1/dx² + 1/dy²)) + |u|/dx + |v|/dy
+    drag_rate: float  # s-1, largest
+    energy: float  # m3 s-2, sum over cells of h (u² + v²)/2 + g (h - depth)²/2
+
+
+def scale(grid) -> float:
+    """sqrt(1/dx² + 1/dy²), m-1."""
+    return math.hypot(1 / grid.dx, 1 / grid.dy)
+
+
+def measure(config, transport):
+    """The function (State, Static) -> [Measures] of a block, to be jitted; the energy is summed."""
+    grid, physics = config.grid, config.physics
+    waves = 4 * physics.gravity * scale(grid) ** 2
+
+    def measures(state: State, static: Static):
+        h, u, v = state
+        wet = within(jnp.broadcast_to(static.wet > 0, h.shape), transport.extent())
+        finite = jnp.isfinite(h) & jnp.isfinite(u) & jnp.isfinite(v)
+        low = jnp.where(finite, jnp.where(wet, -h, -jnp.inf), jnp.inf)
+        square = u * u + v * v
+        rate = jnp.sqrt(jnp.maximum(h, 0) * waves) + jnp.abs(u) / grid.dx + jnp.abs(v) / grid.dy
+        drag = static.linear_drag
+        if physics.quadratic_drag > 0:
+            drag = drag + 2 * physics.quadratic_drag * jnp.sqrt(square) / h
+        eta = h - static.depth
+        energy = 0.5 * h * square + 0.5 * physics.gravity * eta * eta
+        found = Measures(
+            low=low.max(),
+            high=jnp.where(wet, h, 0).max(),
+            speed=jnp.sqrt(square.max()),
+            wave_rate=jnp.where(wet, rate, 0).max(),
+            drag_rate=jnp.where(wet, drag, 0).max(),
+            energy=jnp.where(wet, energy, 0).sum(),
+        )
+        return jnp.stack(found)
+
+    return measures
