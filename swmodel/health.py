@@ -13,7 +13,7 @@ from __future__ import annotations
 import logging
 import math
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jax.numpy as jnp
 import numpy as np
@@ -21,6 +21,7 @@ import numpy as np
 from .errors import FilesError, NumericalError
 from .extremes import Extremes
 from .grid import as_patches
+from .operators import Patch
 from .output import Output
 from .restart.folder import candidates
 from .run_folder import BLOWUP
@@ -41,9 +42,9 @@ SAFETY = 0.8
 class Static(NamedTuple):
     """Fields of the block that `measure` needs, each [y, x] or [1, 1]."""
 
-    wet: np.ndarray
-    depth: np.ndarray  # m
-    linear_drag: np.ndarray  # s-1
+    wet: Any
+    depth: Any  # m
+    linear_drag: Any  # s-1
 
 
 class Measures(NamedTuple):
@@ -68,16 +69,15 @@ class Health:
     def __init__(self, simulation, directory=None):
         self.simulation, self.directory = simulation, directory
         self.config, self.transport = simulation.config, simulation.transport
-        shape, width = simulation.block.shape, simulation.scheme.width
-        grid, params = (as_patches(fields, width) for fields in (simulation.grid, simulation.params))
-        static = Static(*(np.asarray(field.on(shape)) for field in (grid.wet, grid.depth, params.linear_drag)))
-        wind = np.hypot(params.wind_x.on(shape), params.wind_y.on(shape)).max()
-        wind, depth = self.transport.reduce(np.array([wind, np.abs(static.depth).max()], np.float64), "max")
-        cells = self.transport.reduce(np.asarray(np.broadcast_to(static.wet, shape).sum(dtype=np.float64)), "sum")
+        blocks = list(self.blocks())
+        wind = max(np.hypot(params.wind_x.on(shape), params.wind_y.on(shape)).max() for _, params, shape in blocks)
+        depth = max(np.abs(grid.depth.on(shape)).max() for grid, _, shape in blocks)
+        wind, depth = self.transport.reduce(np.array([wind, depth], np.float64), "max")
+        cells = self.transport.reduce(np.asarray(self.wet().sum(dtype=np.float64)), "sum")
         self.wind, self.cells = float(wind) / self.config.physics.density, max(1.0, float(cells))
         self.rest = math.sqrt(0.5 * self.config.physics.gravity) * REST * float(depth)
-        self.static = self.transport.put(static)
-        self._measure = self.transport.jit(measure(self.config, self.transport))
+        self.static = Static(simulation.grid.wet, simulation.grid.depth, simulation.params.linear_drag)
+        self._measure = self.transport.jit(measure(self.config, self.transport, simulation.scheme.width + 1))
         self.last, self.step, self.time = self.look(), simulation.step, simulation.time
         self.root = max(self.rest, math.sqrt(max(0.0, self.last.energy)))
         self.stable = (0.0, 0.0)  # rates of waves and of drag with which the time step is known to be stable
@@ -101,6 +101,16 @@ class Health:
         self.last, self.step, self.time = now, self.simulation.step, self.simulation.time
         if not self.warned:
             self.check_time_step()
+
+    def blocks(self):
+        """For each block of this process: Grid and Params, NumPy arrays in Patches, and its shape."""
+        width, static = self.simulation.scheme.width, (self.simulation.grid, self.simulation.params)
+        for fields, block in zip(self.transport.pieces(static, width + 1), self.transport.blocks, strict=True):
+            yield *(as_patches(each, width) for each in fields), block.shape
+
+    def wet(self) -> np.ndarray:
+        """1 on water and 0 on land, NumPy array [y, x] of this process's part."""
+        return self.transport.join([np.broadcast_to(grid.wet.on(shape), shape) for grid, _, shape in self.blocks()])
 
     def look(self) -> Measures:
         """The Measures of the whole domain; the energy per cell."""
@@ -144,7 +154,7 @@ class Health:
         state = self.simulation.state
         bad = State(*(~np.isfinite(field) for field in state))
         with np.errstate(invalid="ignore"):
-            bad = bad._replace(h=bad.h | ((state.h <= 0) & (self.transport.get(self.static.wet) > 0)))
+            bad = bad._replace(h=bad.h | ((state.h <= 0) & (self.wet() > 0)))
         return self.first(np.stack(bad))
 
     def fastest(self) -> tuple[str, float, int]:
@@ -204,13 +214,18 @@ def scale(grid) -> float:
     return math.hypot(1 / grid.dx, 1 / grid.dy)
 
 
-def measure(config, transport):
-    """The function (State, Static) -> [Measures] of a block, to be jitted; the energy is summed."""
+def measure(config, transport, margin: int = 0):
+    """The function (State, Static) -> [Measures] of a block, to be jitted; the energy is summed.
+
+    Args:
+        margin: cells around the block that the Static has.
+    """
     grid, physics = config.grid, config.physics
     waves = 4 * physics.gravity * scale(grid) ** 2
 
     def measures(state: State, static: Static):
         h, u, v = state
+        static = Static(*(Patch(field, (-margin, -margin)).on(h.shape) for field in static))
         wet = within(jnp.broadcast_to(static.wet > 0, h.shape), transport.extent())
         finite = jnp.isfinite(h) & jnp.isfinite(u) & jnp.isfinite(v)
         low = jnp.where(finite, jnp.where(wet, -h, -jnp.inf), jnp.inf)

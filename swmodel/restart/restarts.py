@@ -68,7 +68,6 @@ def write_restart(path, simulation, means=None, command_line: str = "") -> None:
     Raises:
         FilesError: it could not be written, on all ranks.
     """
-    values, count = (means.values(), means.count) if means and means.count else ({}, 0)
-    carry = simulation.transport.get(simulation.carry)
-    contents = contents_of(carry, simulation.step, simulation.time, values, count)
+    values, count = (means.fields, means.count) if means and means.count else ({}, 0)
+    contents = contents_of(simulation.carry, simulation.step, simulation.time, values, count)
     write(path, contents, simulation.config, simulation.transport, command_line)

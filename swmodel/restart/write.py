@@ -30,7 +30,7 @@ MEMORY, MEAN = "_memory", "_mean"
 
 
 class Contents(NamedTuple):
-    """What a run needs to go on: local arrays [y, x] by their names in the file, and numbers.
+    """What a run needs to go on: fields as `transport.get` takes them by their names in the file, and numbers.
 
     Attributes:
         fields: h, u, v; h_memory1, ... of the time stepper; eta_mean, ... since the last record.
@@ -46,7 +46,7 @@ class Contents(NamedTuple):
 
 
 def contents_of(carry: Carry, step: int, seconds: float, means: dict, mean_steps: int) -> Contents:
-    """The contents of a restart file for a carry and running means on this rank's block."""
+    """The contents of a restart file for a carry and running means."""
     states = [("", carry.state), *((f"{MEMORY}{k}", past) for k, past in enumerate(carry.memory, 1))]
     fields = {f"{name}{suffix}": field for suffix, state in states for name, field in state._asdict().items()}
     fields |= {f"{name}{MEAN}": field for name, field in means.items()}
@@ -63,7 +63,7 @@ def write(path, contents: Contents, config, transport, command_line: str = "") -
     job = _Writer(path, contents, config, transport, command_line) if transport.rank == 0 else None
     shape, error = (config.grid.ny, config.grid.nx), None
     for name, local in contents.fields.items():
-        local = np.asarray(local)
+        local = transport.get(local)
         for first, last in row_blocks(shape, local.dtype.itemsize):
             rows = transport.gather_rows(local, first, last)
             if job and error is None:

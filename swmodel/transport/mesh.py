@@ -14,26 +14,24 @@ from ..errors import SetupError
 AXES = ("y", "x")
 
 
-def mesh_of(devices: int, layout: tuple[int, int]) -> Mesh:
-    """The first `devices` devices of each process as the blocks of a layout lie, [py, px]; a process has a rectangle.
+def mesh_of(local: tuple[int, int], processes: tuple[int, int]) -> Mesh:
+    """The first devices of each process as their blocks lie: `processes` rectangles of `local` rows and columns.
 
     Raises:
         SetupError: there are fewer devices, or another number of processes.
     """
+    devices, size = local[0] * local[1], processes[0] * processes[1]
     provide(devices)
-    local = rectangle(devices, layout)
-    processes = layout[0] // local[0], layout[1] // local[1]
-    if jax.process_count() != processes[0] * processes[1]:
+    if jax.process_count() != size:
         raise SetupError(
-            f"a run on {processes[0] * processes[1]} processes, but JAX knows of {jax.process_count()}: each calls "
+            f"a run on {size} processes, but JAX knows of {jax.process_count()}: each calls "
             "jax.distributed.initialize before anything else of JAX, or `swmodel run` starts them"
         )
     of_process = [
-        [device for device in jax.devices() if device.process_index == rank][:devices]
-        for rank in range(processes[0] * processes[1])
+        [device for device in jax.devices() if device.process_index == rank][:devices] for rank in range(size)
     ]
     by_process = np.array(of_process, dtype=object).reshape(*processes, *local)
-    return Mesh(by_process.swapaxes(1, 2).reshape(layout), AXES)
+    return Mesh(by_process.swapaxes(1, 2).reshape(processes[0] * local[0], processes[1] * local[1]), AXES)
 
 
 def rectangle(devices: int, layout: tuple[int, int]) -> tuple[int, int]:
