@@ -21,6 +21,7 @@ from .restart.restarts import write_restart
 from .run import run
 from .state import State
 from .transport.halo import pad
+from .transport.mesh import processes
 
 
 class Simulation:
@@ -78,9 +79,9 @@ class Simulation:
         """
         source = Path(source)
         restart, _ = choose(source) if source.is_dir() else choose(source.parent, source)
-        place = world()
-        config = for_processes(from_toml(restart.configuration), place.size if place else 1)
-        return cls(config, restart=restart.path)
+        config, place = from_toml(restart.configuration), world()
+        alone = processes(config.run.devices) if config.run.transport == "sharded" else 1
+        return cls(for_processes(config, place.size if place else alone), restart=restart.path)
 
     def write_restart(self, path) -> None:
         """Write a restart file; called by all processes together.

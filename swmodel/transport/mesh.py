@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 from math import gcd
 
 import jax
@@ -41,17 +42,34 @@ def rectangle(devices: int, layout: tuple[int, int]) -> tuple[int, int]:
 
 
 def provide(devices: int) -> None:
-    """Make sure that this process has so many devices; processors are split into so many if JAX has not started yet.
+    """Make sure that this process has so many devices.
+
+    Processors are split into so many if JAX has not started yet and JAX_NUM_CPU_DEVICES does not say otherwise.
 
     Raises:
         SetupError: there are fewer.
     """
-    with contextlib.suppress(RuntimeError):  # JAX has started
-        jax.config.update("jax_num_cpu_devices", devices)
+    given = os.environ.get("JAX_NUM_CPU_DEVICES")
+    if given is None:
+        with contextlib.suppress(RuntimeError):  # JAX has started
+            jax.config.update("jax_num_cpu_devices", devices)
     there = jax.local_device_count()
     if there < devices:
-        words = "; JAX had started with them before more were asked for" if jax.default_backend() == "cpu" else ""
+        why = "JAX had started with them before more were asked for"
+        if given is not None and int(given) < devices:
+            why = f"JAX_NUM_CPU_DEVICES is {given}"
+        words = f"; {why}" if jax.default_backend() == "cpu" else ""
         raise SetupError(f"{devices} devices are asked for, and there are {there}{words}")
+
+
+def processes(devices: int) -> int:
+    """How many processes JAX knows of, once each has its devices.
+
+    Raises:
+        SetupError: this one has fewer.
+    """
+    provide(devices)
+    return jax.process_count()
 
 
 def spec(ndim: int) -> PartitionSpec:
