@@ -42,9 +42,8 @@ class Pieces:
         """See `Sweeps.prepare`."""
         pieces, piece = self._equal(length)
         carry, _ = jax.eval_shape(self.sweeps.start, x, fixed)
-        return self.sweeps.prepare(x, fixed, piece) + (pieces * piece - length) * self.sweeps.transport.held_bytes(
-            carry
-        )
+        missing = (pieces * piece - length) * self.sweeps.transport.held_bytes(carry)
+        return self.sweeps.prepare(x, fixed, piece) + missing
 
     def forward(self, carry, active, series, first, last, fixed):
         """See `Sweeps._forward`."""
