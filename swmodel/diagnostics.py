@@ -70,12 +70,12 @@ QUANTITIES = {
 STRIP_CELLS = 1 << 17
 
 
-def diagnose(padded: State, grid, config, transport) -> dict[str, float]:
+def diagnose(blocks, config, transport) -> dict[str, float]:
     """The QUANTITIES of the whole domain, on every process the same; not a number where the state is not finite.
 
     Args:
-        padded: State of Patches of NumPy arrays that cover this process's block and a halo.
-        grid: Grid of Patches.
+        blocks: of this process: (state, grid, shape) of each, a State of Patches of NumPy arrays that cover the block
+            and a halo, and a Grid of Patches.
         config: resolved configuration, for the constants.
         transport: called by all processes together.
 
@@ -83,9 +83,8 @@ def diagnose(padded: State, grid, config, transport) -> dict[str, float]:
 
     Reference: docs/numerics.md, "Diagnostics".
     """
-    shape = transport.block.shape
     g, dx, dy = config.physics.gravity, config.grid.dx, config.grid.dy
-    strips = list(cut_strips(padded, grid, shape))
+    strips = [strip for fields in blocks for strip in cut_strips(*fields)]
     most = bounds_of(strips, transport)
     (h, energy, enstrophy), fastest = sums_and_speed(strips, most.largest(g, dx, dy), g, transport)
     return {

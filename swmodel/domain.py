@@ -22,7 +22,8 @@ class Domain(NamedTuple):
     Attributes:
         scheme: the terms of the tendency.
         transport: how this process reaches the others; `transport.block` is its part.
-        grid, params: static fields and coefficients of the block, NumPy arrays.
+        grid, params: static fields and coefficients on its devices, as `transport.make` gives them, with a margin of
+            width + 1 cells.
     """
 
     config: Any
@@ -53,5 +54,8 @@ def domain(config, scheme=scheme_of, alone=False) -> Domain:
     shape, dtype = (config.grid.ny, config.grid.nx), np.dtype(config.run.dtype)
     layout = parse_layout(config.run.layout, config.run.blocks, *shape, terms.width)
     transport = connect(config.run.transport, layout, *shape, config.run.devices)
-    grid, params = (build(config, transport.block, dtype, terms.width + 1) for build in (build_grid, build_params))
-    return Domain(config, terms, transport, grid, params)
+
+    def static(block):
+        return tuple(build(config, block, dtype, terms.width + 1) for build in (build_grid, build_params))
+
+    return Domain(config, terms, transport, *transport.make(static, terms.width + 1))

@@ -1,6 +1,9 @@
 """Who computes a block: one class for each, made from (config, transport, grid, params), in the registry EXECUTORS.
 
-start(state) -> carry         the carry before the first step, from a State of NumPy arrays
+Fields are given as `transport.make` gives them, Grid and Params with a margin of width + 1 cells.
+
+start(state) -> carry         the carry before the first step
+resume(carry) -> carry        a carry of a restart file, as the executor keeps it
 advance(carry, n) -> carry    n steps; the carry given is used up. The first call, also of no steps, compiles
 """
 
@@ -72,16 +75,19 @@ def make_native_step(scheme: Scheme, method, transport):
 class Compiled:
     """Base of the executors whose loop over steps is compiled by JAX: `loop(carry, static, dt, n)` in each block."""
 
-    def __init__(self, config, transport, static, margin):
-        self.transport, self.static = transport, transport.put(static, margin)
+    def __init__(self, config, transport, static):
+        self.transport, self.static = transport, static
         self.dt = jnp.asarray(config.time.dt, config.run.dtype)
         self._loop = transport.jit(self.loop, donate_argnums=0)
 
     def start(self, state: State) -> Carry:
         """The carry before the first step."""
-        state = self.transport.put(state)
         memory = jax.tree.map(jnp.array, self.method.remember(state))
         return Carry(state, memory, jnp.zeros((), jnp.int32))
+
+    def resume(self, carry: Carry) -> Carry:
+        """The carry of a restart file."""
+        return carry
 
     def advance(self, carry: Carry, n: int) -> Carry:
         """The carry n steps later, when it is there. The carry given is used up."""
@@ -97,11 +103,11 @@ class Xla(Compiled):
         scheme = scheme_of(config)
         self.method = method_of(config.time.stepper, config.time.ab2_epsilon, config.time.robert_asselin)
         self.step = make_step(scheme, self.method, transport)
-        super().__init__(config, transport, self.static_of(grid, params), scheme.width + 1)
+        super().__init__(config, transport, self.static_of(grid, params))
 
     @staticmethod
     def static_of(grid: Grid, params: Params):
-        """What of the Grid and the Params of a block the loop takes, NumPy arrays."""
+        """What of the Grid and the Params of a block the loop takes."""
         return grid, params
 
     def loop(self, carry: Carry, static, dt, n) -> Carry:
@@ -124,6 +130,8 @@ class Xla(Compiled):
 class Native(Compiled):
     """The fused step in C++, compiled when swmodel is installed: processors, every scheme and stepper, every transport.
 
+    Makes static fields of its own, with the margin of its sweeps and masks packed.
+
     Args:
         levels: steps in one pass over memory; None: as many as are fastest.
         tile, threads: see `kernels.native.Kernel`.
@@ -145,12 +153,14 @@ class Native(Compiled):
         if scheme.width * levels > min(transport.smallest):
             raise ValueError(f"{levels} steps in a sweep need {scheme.width * levels} rows and columns in every block")
         margin = scheme.width * self.levels + 1
-        if self.levels > 1:
-            grid, params = (build(config, transport.block, dtype, margin) for build in (build_grid, build_params))
+
+        def static(block):
+            return self.static_of(*(build(config, block, dtype, margin) for build in (build_grid, build_params)))
+
         self.sweeps = [
             native.Kernel(scheme, self.method, margin, many, tile, threads) for many in sorted({levels, 1})[::-1]
         ]
-        super().__init__(config, transport, self.static_of(grid, params), (margin, margin + native.PADDING))
+        super().__init__(config, transport, transport.make(static, (margin, margin + native.PADDING)))
 
     @staticmethod
     def static_of(grid: Grid, params: Params):
@@ -177,7 +187,11 @@ class NumpyReference:
 
     def start(self, state: State) -> Carry:
         """The carry before the first step."""
-        return self.model.start(state)
+        return self.model.start(jax.tree.map(np.asarray, state))
+
+    def resume(self, carry: Carry) -> Carry:
+        """The carry of a restart file."""
+        return jax.tree.map(np.asarray, carry)._replace(step=int(carry.step))
 
     def advance(self, carry: Carry, n: int) -> Carry:
         """The carry n steps later."""

@@ -15,7 +15,10 @@ class Means:
     Args:
         evaluate: (State, Grid) -> dict of the fields to average, name -> array [y, x]; jitted together with the update.
         transport: of the run.
-        grid: Grid of arrays as `transport.put` gives them.
+        grid: Grid of arrays as `transport.make` gives them.
+
+    Attributes:
+        fields: the means so far on the devices, by name; None where there was no step.
     """
 
     def __init__(self, evaluate, transport, grid):
@@ -26,14 +29,14 @@ class Means:
         self._transport, self._grid = transport, grid
         self._update = transport.jit(update)
         self._zero = transport.jit(lambda state, grid: jax.tree.map(jnp.zeros_like, evaluate(state, grid)))
-        self._means, self._count = None, 0
+        self.fields, self._count = None, 0
 
     def add(self, state: State) -> None:
         """Take the fields of one more step into the means."""
-        if self._means is None:
-            self._means = self._zero(state, self._grid)
+        if self.fields is None:
+            self.fields = self._zero(state, self._grid)
         self._count += 1
-        self._means = self._update(self._means, jnp.asarray(self._count), state, self._grid)
+        self.fields = self._update(self.fields, jnp.asarray(self._count), state, self._grid)
 
     @property
     def count(self) -> int:
@@ -42,8 +45,8 @@ class Means:
 
     def values(self) -> dict[str, np.ndarray] | None:
         """The means so far; None where there was no step."""
-        return None if self._means is None else self._transport.get(self._means)
+        return None if self.fields is None else self._transport.get(self.fields)
 
-    def reset(self, means: dict[str, np.ndarray] | None = None, count: int = 0) -> None:
-        """Start anew, or from what `values` and `count` have given."""
-        self._means, self._count = self._transport.put(means) if count else None, count
+    def reset(self, means: dict | None = None, count: int = 0) -> None:
+        """Start anew, or from what `fields` and `count` have been."""
+        self.fields, self._count = means if count else None, count

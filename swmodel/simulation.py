@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from pathlib import Path
 
-import jax
 import numpy as np
 
 from .config import for_processes, from_toml
@@ -24,6 +23,7 @@ from .results import opened
 from .run import run
 from .state import State
 from .transport.halo import pad
+from .transport.mesh import processes
 
 
 class Simulation:
@@ -36,7 +36,7 @@ class Simulation:
 
     Attributes:
         config: the resolved configuration.
-        grid, params: static fields and coefficients of the block, NumPy arrays.
+        grid, params: static fields and coefficients on the devices (`domain.Domain`).
         transport, block: how this process reaches the others, and its part of the grid.
         carry: state, memory of the time stepper and step number, as the executor keeps them.
         step: steps taken; `first_step` of them before this object was made.
@@ -59,14 +59,13 @@ class Simulation:
         self.block = self.transport.block
         self.dt = config.time.dt
         self.loop_seconds = 0.0
-        self._patches = as_patches(self.grid, self.scheme.width)
         self._executor = EXECUTORS[config.run.executor](config, self.transport, self.grid, self.params, **options)
         self.restart = None if restart is None else read(restart, config, self.transport)
         if restart is None:
-            self.carry = self._executor.start(build_state(config, self.block, dtype))
+            self.carry = self._executor.start(self.transport.make(lambda block: build_state(config, block, dtype)))
         else:
-            self.carry = self._executor.start(self.restart.carry.state)
-            self.carry = jax.tree.map(self._like, self.carry, self.restart.carry)
+            self.carry = self._executor.resume(self.restart.carry)
+            self.restart = self.restart._replace(carry=None)  # the first step uses it up
         self.step = self.first_step = int(self.carry.step)
         self._pad = self.transport.jit(
             lambda state: pad(state, self.scheme.width, self.transport.shift, self.transport.extent())
@@ -85,9 +84,9 @@ class Simulation:
         """
         source = Path(source)
         restart, _ = choose(source) if source.is_dir() else choose(source.parent, source)
-        place = world()
-        config = for_processes(from_toml(restart.configuration), place.size if place else 1)
-        return cls(config, restart=restart.path)
+        config, place = from_toml(restart.configuration), world()
+        alone = processes(config.run.devices) if config.run.transport == "sharded" else 1
+        return cls(for_processes(config, place.size if place else alone), restart=restart.path)
 
     def write_restart(self, path) -> None:
         """Write a restart file; called by all processes together.
@@ -120,12 +119,14 @@ class Simulation:
         self._padded = None
 
     def fields(self, names) -> dict[str, np.ndarray]:
-        """The fields called `names` (h, u, v, eta, zeta, q, speed) on this process's block, NumPy arrays [y, x].
+        """The fields called `names` (h, u, v, eta, zeta, q, speed) on this process's part, NumPy arrays [y, x].
 
         Every process must ask for the same ones: vorticity needs the neighbours.
         """
-        padded = self.padded()
-        return {name: DERIVED[name](padded, self._patches).on(self.block.shape) for name in names}
+        blocks = self.blocks()
+        return self.transport.join(
+            [{name: DERIVED[name](*fields).on(shape) for name in names} for *fields, shape in blocks]
+        )
 
     def field(self, name: str) -> np.ndarray:
         """The field called `name` on this process's block."""
@@ -133,15 +134,17 @@ class Simulation:
 
     def diagnostics(self) -> dict[str, float]:
         """Mass, energy, potential enstrophy, largest speed, least thickness and CFL number of the whole domain."""
-        return diagnose(self.padded(), self._patches, self.config, self.transport)
+        return diagnose(self.blocks(), self.config, self.transport)
 
-    def padded(self) -> State:
-        """The state with its halo, NumPy arrays in Patches."""
+    def blocks(self) -> list[tuple]:
+        """State with its halo and Grid, NumPy arrays in Patches, and the shape of each block of this process."""
         if self._padded is None:
-            width = self.scheme.width
-            padded = self.transport.get(self._pad(self.carry.state), width)
-            self._padded = State(*(Patch(field, (-width, -width)) for field in padded))
-        return self._padded
+            self._padded = self.transport.pieces(self._pad(self.carry.state), self.scheme.width)
+        width, grids = self.scheme.width, self.transport.pieces(self.grid, self.scheme.width + 1)
+        return [
+            (State(*(Patch(field, (-width, -width)) for field in state)), as_patches(grid, width), block.shape)
+            for state, grid, block in zip(self._padded, grids, self.transport.blocks, strict=True)
+        ]
 
     def means(self, names) -> Means:
         """Running means of the fields called `names`."""
@@ -152,7 +155,7 @@ class Simulation:
             patches = State(*(Patch(field, (-width, -width)) for field in padded))
             return {name: DERIVED[name](patches, as_patches(grid, width)).on(self.transport.shape) for name in names}
 
-        return Means(evaluate, self.transport, self.transport.put(self.grid, width + 1))
+        return Means(evaluate, self.transport, self.grid)
 
     def health(self, directory=None) -> Health:
         """The Health of this run, for the time loop; `directory` is where a blow-up leaves its state."""
@@ -165,9 +168,3 @@ class Simulation:
     def run(self, directory, progress=None, command_line: str = "", resume: bool = False) -> None:
         """Run to the configured end, writing into the run folder `directory` (see `run.run`)."""
         run(self, directory, progress, command_line, resume)
-
-    def _like(self, leaf, value):
-        """The value of a leaf of the carry as its executor keeps it: an array of its own in JAX, or as it is."""
-        if isinstance(leaf, jax.Array):
-            return self.transport.put(np.asarray(value, leaf.dtype))
-        return value if np.ndim(value) else int(value)

@@ -59,8 +59,8 @@ def check_devices(run) -> Iterator[str]:
     """Whether the transport serves the devices that are asked for."""
     if run.transport in ("serial", "mpi") and run.devices > 1:
         yield f"run.devices: {run.transport} has one device in a process, not {run.devices}; use sharded"
-    if run.devices > 1 and run.executor == "reference":
-        yield f"run.executor: the reference runs on one device, not on {run.devices}; use xla"
+    if (run.devices > 1 or run.transport == "sharded") and run.executor == "reference":
+        yield "run.executor: the reference runs in NumPy, not on devices of JAX; use xla"
 
 
 def check_memory(config: Config) -> Iterator[str]:

@@ -112,7 +112,7 @@ def controls_of(state: State, problem: Problem) -> dict:
 
 def depth_of(problem: Problem):
     """Resting depth of the block as the configuration has it, m, [ny, nx] or broadcast to it."""
-    return as_patches(problem.domain.grid, problem.domain.scheme.width).depth.on(problem.block.shape)
+    return np.asarray(as_patches(problem.domain.grid, problem.domain.scheme.width).depth.on(problem.block.shape))
 
 
 def twin_states(config, problem: Problem, directory: Path, tick) -> twin.Twin:

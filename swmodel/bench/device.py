@@ -52,7 +52,7 @@ def launched(transport) -> dict:
         "device": jax.devices()[0].device_kind,
         "platform": jax.devices()[0].platform,
         "mpi": mpi_library() if transport.name == "mpi" else "",
-        "layout": list(transport.layout if transport.name == "sharded" else transport.block.layout),
+        "layout": list(transport.layout),
         "cores_of_a_rank": cores,
         "bound": cores < (os.cpu_count() or 1),
         "threads_of_a_rank": int(os.environ.get("NPROC", cores)),

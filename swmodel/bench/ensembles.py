@@ -60,7 +60,7 @@ def perturbed(row: Row) -> dict:
 def runs(row: Row, folder: Path):
     """As `together`, of runs one after the other, each as `swmodel run` computes it."""
     simulation = swmodel.Simulation(answers.configuration(row, folder))
-    carries = [simulation._executor.start(simulation.state) for _ in range(row.members)]
+    carries = [simulation._executor.start(simulation.transport.put(simulation.state)) for _ in range(row.members)]
 
     def advance(steps: int) -> float:
         begin = time.perf_counter()

@@ -17,6 +17,7 @@ KEPT = 40
 NOISE = (
     "[mpiexec",
     "[proxy",
+    "swmodel.spawn: ",
     "=",
     "YOUR APPLICATION",
     "This typically",

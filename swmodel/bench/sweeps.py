@@ -80,8 +80,9 @@ def definition(name: str, quick: bool = False, **chosen) -> Sweep:
     values |= small if quick else full
     chosen = {key: value for key, value in chosen.items() if value not in (None, ())}
     if chosen.get("transport") == "sharded":
-        if values["measure"] == "halo":
-            raise UsageError(f"{name}: measures the transport mpi; leave out --transport sharded")
+        refused = {"halo": "measures the transport mpi", "ensemble": "members have the whole grid on one device"}
+        if values["measure"] in refused:
+            raise UsageError(f"{name}: {refused[values['measure']]}; leave out --transport sharded")
         values |= {"devices": values["nproc"], "nproc": (1,)}
     elif "devices" in chosen:
         raise UsageError("--devices: only the sharded transport has several in a process; give --transport sharded")

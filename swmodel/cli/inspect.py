@@ -18,7 +18,7 @@ def info(path):
 
 @click.command()
 def doctor():
-    """Check this installation, with one exchange between two processes."""
+    """Check this installation, with exchanges between two processes by MPI and without."""
     from ..doctor import report
 
     click.get_current_context().exit(report())

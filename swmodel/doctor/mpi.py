@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import json
-import subprocess
 import sys
 from collections.abc import Iterator
 
 from .. import launch
 from ..environment import world
 from ..errors import SetupError
-from .exchange import MARK
 from .findings import Finding, installed
+from .processes import exchange
 
-TIMEOUT = 120.0  # s
 INSTALL = "for several processes: make setup, or docs/install.md"
 START = "mpi4py does not find its MPI, or mpiexec does not work: docs/install.md"
 REBUILD = "compile mpi4jax anew for this JAX and this MPI: docs/install.md, or make distclean and make setup"
@@ -34,30 +31,6 @@ def several_processes() -> Iterator[Finding]:
         yield Finding("exchange", "not tried", "start swmodel doctor without mpiexec or srun")
         return
     yield from judge(*exchange([mpiexec, "-n", "2", sys.executable, "-P", "-m", "swmodel.doctor.exchange"]))
-
-
-def exchange(command: list[str], timeout: float = TIMEOUT, **environ: str) -> tuple[dict, str]:
-    """Facts that the processes of `command` report, and the last other line they print; killed after `timeout` s."""
-    process = launch.start(command, 2, env=launch.rank_environment(2) | environ)
-    try:
-        output, _ = process.communicate(timeout=timeout)
-    except subprocess.TimeoutExpired:
-        launch.kill(process)
-        output = f"{process.communicate()[0]}no answer after {timeout:g} s\n"
-    return decode(output)
-
-
-def decode(output: str) -> tuple[dict, str]:
-    """The facts in what the processes printed, and the last line of the rest; lines of two processes may be joined."""
-    facts, other = {}, []
-    for piece in output.replace(MARK, f"\n{MARK}").splitlines():
-        if piece.startswith(MARK):
-            fact, end = json.JSONDecoder().raw_decode(piece.removeprefix(MARK))
-            facts |= fact
-            piece = piece.removeprefix(MARK)[end:]
-        if piece.strip():
-            other.append(piece.strip())
-    return facts, other[-1] if other else ""
 
 
 def judge(facts: dict, last_words: str) -> Iterator[Finding]:

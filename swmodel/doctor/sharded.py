@@ -12,10 +12,11 @@ from collections.abc import Iterator
 from .. import environment, launch
 from .exchange import say
 from .findings import Finding
-from .mpi import exchange
+from .processes import exchange
 
 PROCESSES, DEVICES = 2, 2
-ADVICE = "the processes talk over the network interface of this machine's name: see docs/transports.md"
+ADVICE = "the processes talk over the address of this machine's host name: see docs/transports.md"
+GPU_ADVICE = "NCCL carries messages between GPUs: NCCL_DEBUG=INFO in the environment lets it tell more"
 
 
 def several_devices() -> Iterator[Finding]:
@@ -37,7 +38,7 @@ def several_devices() -> Iterator[Finding]:
 def transports() -> Iterator[Finding]:
     """Which transport to use when, and on this machine."""
     yield Finding("serial", "one process, on all its cores or on one GPU")
-    yield Finding("mpi", "a block in each process (--nproc N, or mpiexec, srun): processors of a cluster; derivatives")
+    yield Finding("mpi", "a block in each process (--nproc N, or mpiexec, srun): processors of a cluster; assimilation")
     yield Finding("sharded", "a block on each device (--devices D, --nproc N, or srun): several GPUs; needs no MPI")
     many = len(gpus())
     command = f"swmodel run CASE --transport sharded --devices {many}" if many > 1 else "swmodel run CASE"
@@ -64,9 +65,10 @@ def ring_of(devices: list) -> bool:
 def tried(what: str, test, found: str) -> Finding:
     """What came of a test that returns whether all went well, or raises."""
     try:
-        return Finding(what, found) if test() else Finding(what, "wrong values received", ADVICE, broken=True)
+        problem = "" if test() else "wrong values received"
     except Exception as error:  # whatever is wrong is what this is here to show
-        return Finding(what, str(error).splitlines()[0] or type(error).__name__, ADVICE, broken=True)
+        problem = (str(error).splitlines() or [type(error).__name__])[0]
+    return Finding(what, problem, GPU_ADVICE, broken=True) if problem else Finding(what, found)
 
 
 def main():

@@ -76,12 +76,13 @@ class Members:
         self.loop_seconds = 0.0
         drawn = Perturbations(self.domain)
         states, self.params = zip(*map(drawn.draw, range(self.here.start, self.here.stop)), strict=True)
-        self.stress = np.array([largest_stress(self.domain, params) for params in self.params])
+        width, shape = self.domain.scheme.width, self.domain.transport.block.shape
+        self.stress = np.array([largest_stress(as_patches(params, width), shape) for params in self.params])
         self._executor = self._make_executor(run.devices)
-        self._shared, self._own = self._split([self._executor.static_of(self.domain.grid, p) for p in self.params])
+        self._shared, self._own = self._split([self._executor.static_of(drawn.grid, p) for p in self.params])
         self._loop = self._compile(batched=advances_by_vmap(config))
         self._pad = jax.jit(lambda state: pad(state, self.domain.scheme.width, self.domain.transport.shift))
-        self.patches = as_patches(self.domain.grid, self.domain.scheme.width)
+        self.patches = as_patches(drawn.grid, self.domain.scheme.width)
         carries = [jax.tree.map(np.asarray, self._executor.start(state)) for state in states]
         self.carry = self._put(jax.tree.map(lambda *leaves: np.stack(leaves), *carries))
         self._forget()
@@ -130,7 +131,8 @@ class Members:
     def diagnostics(self) -> dict[str, np.ndarray]:
         """Mass, energy, ... (`diagnostics.QUANTITIES`) of all members, on every process the same: [all members]."""
         one = self.domain
-        found = [diagnose(padded, self.patches, one.config, one.transport) for padded in self._padded()]
+        shape = one.transport.block.shape
+        found = [diagnose([(padded, self.patches, shape)], one.config, one.transport) for padded in self._padded()]
         return {name: self.of_all(np.array([numbers[name] for numbers in found])) for name in found[0]}
 
     def of_all(self, numbers: np.ndarray) -> np.ndarray:

@@ -31,7 +31,8 @@ class Perturbations:
 
     def __init__(self, domain):
         options = domain.config.ensemble
-        self.config, self.grid, self.params, self.seed = domain.config, domain.grid, domain.params, options.seed
+        self.config, self.seed = domain.config, options.seed
+        self.grid, self.params = domain.transport.get((domain.grid, domain.params))
         self.margin = domain.scheme.width + 1
         self.base = build_state(domain.config, domain.transport.block, np.dtype(domain.config.run.dtype))
         fields = {
@@ -39,7 +40,7 @@ class Perturbations:
             WIND: (options.wind, options.wind_length),
         }
         fields = {name: (size, length) for name, (size, length) in fields.items() if size > 0 and length > 0}
-        self.background = Background(domain.config, domain.transport, domain.grid, fields) if fields else None
+        self.background = Background(domain.config, domain.transport, self.grid, fields) if fields else None
         self.viscosity, self.wind = viscosity_factors(domain.config), wind_factors(domain.config)
 
     def draw(self, member: int):

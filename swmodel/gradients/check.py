@@ -133,7 +133,7 @@ class Checks:
         dtype = self.problem.config.run.dtype
         if shape == ():
             return jnp.asarray(white_number(0, name, 0), dtype)
-        return self.problem.transport.put(white_noise(0, name, 0, self.problem.block).astype(dtype))
+        return self.problem.transport.make(lambda block: white_noise(0, name, 0, block).astype(dtype))
 
     def random_state(self, name) -> State:
         """A State of random numbers."""

@@ -10,7 +10,6 @@ import jax.numpy as jnp
 import numpy as np
 
 from .. import fields
-from ..domain import Domain
 from ..dynamics import Params
 from ..grid import Grid
 from ..scheme import Scheme, scheme_of
@@ -58,9 +57,9 @@ def scheme_for(names) -> Callable[[Any], Scheme]:
     )
 
 
-def first_guess(domain: Domain, names) -> dict:
-    """The controls as the configuration has them, by name: this process's block [ny, nx] of a field, or a number."""
-    config, block, dtype = domain.config, domain.transport.block, np.dtype(domain.config.run.dtype)
+def first_guess(config, names, block) -> dict:
+    """The controls as the configuration has them, by name: a field [ny, nx] of the block, or a number."""
+    dtype = np.dtype(config.run.dtype)
     rows, columns = np.arange(block.y.start, block.y.stop), np.arange(block.x.start, block.x.stop)
 
     def value(name):

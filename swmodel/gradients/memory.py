@@ -31,8 +31,8 @@ class Room:
     def __init__(self, sweeps: Sweeps, x, fixed, memory: int | None):
         carry, active = jax.eval_shape(sweeps.start, x, fixed)
         series = jax.eval_shape(sweeps.blank, carry, active, fixed)
-        self.transport, self.carry = sweeps.transport, held(carry, sweeps.transport)
-        self.beside = 3 * held((active, series), self.transport) + IN_FLIGHT * self.carry
+        self.transport, self.carry = sweeps.transport, sweeps.transport.held_bytes(carry)
+        self.beside = 3 * self.transport.held_bytes((active, series)) + IN_FLIGHT * self.carry
         if memory is not None:
             give_back_memory()
         else:
@@ -81,11 +81,6 @@ def fit(sweeps: Sweeps, x, fixed, memory: int | None, before: Plan | None = None
     return found
 
 
-def held(tree, transport) -> int:
-    """Bytes that a process holds of all arrays of a tree; those of the sharded transport are of all processes."""
-    return nbytes(tree) // (transport.size if transport.name == "sharded" else 1)
-
-
 def give_back_memory():
     """Have the C library return arrays of a megabyte and more to the system as soon as they are not needed.
 
@@ -94,11 +89,6 @@ def give_back_memory():
     library, mmap_threshold = ctypes.CDLL(None), -3
     if sys.platform == "linux" and hasattr(library, "mallopt"):
         library.mallopt(mmap_threshold, 2**20)
-
-
-def nbytes(tree) -> int:
-    """Bytes of all arrays of a tree."""
-    return sum(leaf.size * leaf.dtype.itemsize for leaf in jax.tree.leaves(tree))
 
 
 def megabytes(size: int) -> str:

@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterator
 import jax
 import jax.numpy as jnp
 
-from .memory import held
 from .sweeps import Sweeps
 
 #: Steps of a piece times cells of a process: about half a second of a backward sweep on one core; and most steps.
@@ -43,7 +42,8 @@ class Pieces:
         """See `Sweeps.prepare`."""
         pieces, piece = self._equal(length)
         carry, _ = jax.eval_shape(self.sweeps.start, x, fixed)
-        return self.sweeps.prepare(x, fixed, piece) + (pieces * piece - length) * held(carry, self.sweeps.transport)
+        missing = (pieces * piece - length) * self.sweeps.transport.held_bytes(carry)
+        return self.sweeps.prepare(x, fixed, piece) + missing
 
     def forward(self, carry, active, series, first, last, fixed):
         """See `Sweeps._forward`."""

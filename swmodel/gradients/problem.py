@@ -27,7 +27,7 @@ class Problem:
     """The map from controls x to what is observed on the run that they define, with exact derivatives.
 
     Under mpiexec all processes make the same Problem and call its methods together. A field among the controls is this
-    process's block [ny, nx], on the sharded transport as `transport.put` makes it and `transport.get` takes it; a
+    process's part [ny, nx], on the sharded transport as `transport.make` makes it and `transport.get` takes it; a
     number is the same on all. Inner products of controls are sums over all blocks, numbers counted once. The steps
     forward are the executor's; derivatives are those of the step in JAX.
 
@@ -67,10 +67,9 @@ class Problem:
         parts = self.transport, self.steps, self.every
         self._sweeps, self._tangent = Sweeps(trajectory, *parts), Sweeps(tangent(trajectory), *parts)
         self.samples = self._sweeps.samples
-        state = build_state(self.config, self.block, np.dtype(run.dtype))
-        put, jit, margin = self.transport.put, self.transport.jit, self.domain.scheme.width + 1
-        static = put((self.domain.grid, self.domain.params), margin)
-        self._fixed = Fixed(put(state), *static, put(np.asarray(time.dt, run.dtype)))
+        state = self.transport.make(lambda block: build_state(self.config, block, np.dtype(run.dtype)))
+        dt, jit = self.transport.put(np.asarray(time.dt, run.dtype)), self.transport.jit
+        self._fixed = Fixed(state, self.domain.grid, self.domain.params, dt)
         self._value = jit(lambda value, series, *given: value(series, *given), static_argnums=0)
         self._respond = jit(self._value_and_cotangents, static_argnums=0)
         self._respond_tangent = jit(self._slope_and_cotangents, static_argnums=0)
@@ -82,7 +81,7 @@ class Problem:
 
     def first_guess(self) -> dict:
         """The controls as the configuration has them, by name."""
-        return self.transport.put(first_guess(self.domain, self.names))
+        return self.transport.make(lambda block: first_guess(self.config, self.names, block))
 
     def prepare(self, x: dict, curvature: bool = False) -> None:
         """Compile what derivatives need, Hessians too if asked for, and make sure that there is memory for them.

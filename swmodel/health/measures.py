@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jax.numpy as jnp
-import numpy as np
 
+from ..operators import Patch
 from ..state import State
 from ..transport.halo import within
 
@@ -15,9 +15,9 @@ from ..transport.halo import within
 class Static(NamedTuple):
     """Fields of the block that `measure` needs, each [y, x] or [1, 1]."""
 
-    wet: np.ndarray
-    depth: np.ndarray  # m
-    linear_drag: np.ndarray  # s-1
+    wet: Any
+    depth: Any  # m
+    linear_drag: Any  # s-1
 
 
 class Measures(NamedTuple):
@@ -36,13 +36,18 @@ def scale(grid) -> float:
     return math.hypot(1 / grid.dx, 1 / grid.dy)
 
 
-def measure(config, transport):
-    """The function (State, Static) -> [Measures] of a block, to be jitted; the energy is summed."""
+def measure(config, transport, margin: int = 0):
+    """The function (State, Static) -> [Measures] of a block, to be jitted; the energy is summed.
+
+    Args:
+        margin: cells around the block that the Static has.
+    """
     grid, physics = config.grid, config.physics
     waves = 4 * physics.gravity * scale(grid) ** 2
 
     def measures(state: State, static: Static):
         h, u, v = state
+        static = Static(*(Patch(field, (-margin, -margin)).on(h.shape) for field in static))
         wet = within(jnp.broadcast_to(static.wet > 0, h.shape), transport.extent())
         finite = jnp.isfinite(h) & jnp.isfinite(u) & jnp.isfinite(v)
         low = jnp.where(finite, jnp.where(wet, -h, -jnp.inf), jnp.inf)

@@ -30,7 +30,7 @@ class One:
 
     def stress(self) -> np.ndarray:
         """The largest wind stress on this process's part of its runs, Pa, [runs here]."""
-        return np.array([largest_stress(self.domain, self.domain.params)])
+        return np.array([max(largest_stress(params, shape) for _, params, shape in blocks_of(self.domain))])
 
     def compile(self, program):
         """A function of State and Static on a block, to be given to `measure`."""
@@ -61,9 +61,16 @@ class One:
         return ""
 
 
-def largest_stress(domain, params) -> float:
-    """The largest wind stress of Params on a block, Pa."""
-    shape, params = domain.transport.block.shape, as_patches(params, domain.scheme.width)
+def blocks_of(domain):
+    """For each block of this process: Grid and Params, NumPy arrays in Patches, and its shape."""
+    width = domain.scheme.width
+    pieces = domain.transport.pieces((domain.grid, domain.params), width + 1)
+    for fields, block in zip(pieces, domain.transport.blocks, strict=True):
+        yield *(as_patches(each, width) for each in fields), block.shape
+
+
+def largest_stress(params, shape: tuple[int, int]) -> float:
+    """The largest wind stress of Params in Patches on a block of this shape, Pa."""
     return float(np.hypot(params.wind_x.on(shape), params.wind_y.on(shape)).max())
 
 

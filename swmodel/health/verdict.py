@@ -16,13 +16,12 @@ import numpy as np
 
 from ..errors import FilesError, NumericalError
 from ..extremes import Extremes
-from ..grid import as_patches
 from ..restart.folder import candidates
 from ..run_folder import BLOWUP
 from ..stability import largest_dt
 from ..state import PROGNOSTIC, VARIABLES, State
 from .measures import Measures, Static, measure, scale
-from .one import One
+from .one import One, blocks_of
 
 log = logging.getLogger(__name__)
 
@@ -52,16 +51,15 @@ class Health:
     def __init__(self, model, directory=None, view=One):
         self.model, self.directory, self.runs = model, directory, view(model)
         domain, self.transport = self.runs.domain, model.transport
-        self.config, shape, width = self.runs.config, domain.transport.block.shape, domain.scheme.width
-        grid, params = (as_patches(fields, width) for fields in (domain.grid, domain.params))
-        static = Static(*(np.asarray(field.on(shape)) for field in (grid.wet, grid.depth, params.linear_drag)))
-        depth = domain.transport.reduce(np.array(np.abs(static.depth).max(), np.float64), "max")
-        cells = domain.transport.reduce(np.asarray(np.broadcast_to(static.wet, shape).sum(dtype=np.float64)), "sum")
+        self.config = self.runs.config
+        depth = max(np.abs(grid.depth.on(shape)).max() for grid, _, shape in blocks_of(domain))
+        depth = domain.transport.reduce(np.array(depth, np.float64), "max")
+        cells = domain.transport.reduce(np.asarray(self.wet().sum(dtype=np.float64)), "sum")
         self.wind = self.of_all(self.runs.stress(), "max", -np.inf) / self.config.physics.density
         self.cells = max(1.0, float(cells))
         self.rest = math.sqrt(0.5 * self.config.physics.gravity) * REST * float(depth)
-        self.static = domain.transport.put(static)
-        self._measure = self.runs.compile(measure(self.config, domain.transport))
+        self.static = Static(domain.grid.wet, domain.grid.depth, domain.params.linear_drag)
+        self._measure = self.runs.compile(measure(self.config, domain.transport, domain.scheme.width + 1))
         self.last, self.step, self.time = self.look(), model.step, model.time
         if (bad := ~(self.last.low < 0)).any():
             self.refuse(bad)
@@ -87,6 +85,13 @@ class Health:
         self.last, self.step, self.time = now, self.model.step, self.model.time
         if not self.warned:
             self.check_time_step()
+
+    def wet(self) -> np.ndarray:
+        """1 on water and 0 on land, NumPy array [y, x] of this process's part."""
+        blocks = blocks_of(self.runs.domain)
+        return self.runs.domain.transport.join(
+            [np.broadcast_to(grid.wet.on(shape), shape) for grid, _, shape in blocks]
+        )
 
     def look(self) -> Measures:
         """The Measures of the whole domain, arrays [runs]; the energy per cell."""
@@ -135,8 +140,7 @@ class Health:
         state = self.runs.state(run)
         bad = State(*(~np.isfinite(field) for field in state))
         with np.errstate(invalid="ignore"):
-            wet = self.runs.domain.transport.get(self.static.wet) > 0
-            bad = bad._replace(h=bad.h | ((state.h <= 0) & wet))
+            bad = bad._replace(h=bad.h | ((state.h <= 0) & (self.wet() > 0)))
         return self.first(state, np.stack(bad))
 
     def fastest(self, run: int) -> tuple[str, float, int]:

@@ -59,7 +59,7 @@ def describe(dataset, config, transport, command_line: str) -> None:
             "versions": ", ".join(f"{name} {number}" for name, number in packages.items()),
             "nproc": np.int32(transport.size),
             "devices": np.int32(config.run.devices),
-            "layout": config.run.layout if config.run.devices > 1 else "x".join(map(str, transport.block.layout)),
+            "layout": "x".join(map(str, transport.layout)),
             "executor": config.run.executor,
         }
     )

@@ -14,10 +14,10 @@ from .write import MEAN, MEMORY, members_of
 
 
 class Loaded(NamedTuple):
-    """What a restart file holds for one block.
+    """What a restart file holds of the fields of a process, as `transport.make` gives them.
 
     Attributes:
-        carry: NumPy arrays [y, x], of an ensemble [members, y, x]; the step is a number.
+        carry: state and memory, fields [y, x], of an ensemble [members, y, x], and step number.
         means: running means by the name of the field, taken over `mean_steps` steps.
         path, step: of the file.
         config: of the run that wrote it.
@@ -32,7 +32,7 @@ class Loaded(NamedTuple):
 
 
 def read(path, config, transport) -> Loaded:
-    """The block of this rank; called by all ranks together.
+    """The fields of this rank, read block by block; called by all ranks together.
 
     Args:
         path: of a file that `folder.choose` has found, so that HDF5 can open it; only rank 0's counts.
@@ -48,15 +48,17 @@ def read(path, config, transport) -> Loaded:
         raise FilesError(problem)
     import h5py
 
-    block = transport.block
-    part = slice(block.y.start, block.y.stop), slice(block.x.start, block.x.stop)
+    def part(block):
+        where = slice(block.y.start, block.y.stop), slice(block.x.start, block.x.stop)
+        return {name: file[name][where if members == 1 else where[:1]] for name in found["fields"]}
+
     with h5py.File(found["path"], "r", locking=False) as file:
-        fields = {name: file[name][part if members == 1 else part[:1]] for name in found["fields"]}
+        fields = transport.make(part)
     kept = sum(name.startswith(f"{PROGNOSTIC[0]}{MEMORY}") for name in fields)
     suffixes = ["", *(f"{MEMORY}{k}" for k in range(1, kept + 1))]
     states = [State(*(fields[name + suffix] for name in PROGNOSTIC)) for suffix in suffixes]
     means = {name.removesuffix(MEAN): field for name, field in fields.items() if name.endswith(MEAN)}
-    carry = Carry(states[0], tuple(states[1:]), np.int32(found["step"]))
+    carry = Carry(states[0], tuple(states[1:]), transport.put(np.int32(found["step"])))
     return Loaded(carry, means, found["mean_steps"], found["path"], found["step"], from_toml(found["configuration"]))
 
 

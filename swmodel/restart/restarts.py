@@ -68,6 +68,6 @@ def write_restart(path, simulation, means=None, command_line: str = "") -> None:
     Raises:
         FilesError: it could not be written, on all ranks.
     """
-    values, count = (means.values(), means.count) if means and means.count else ({}, 0)
-    contents = contents_of(simulation.get(simulation.carry), simulation.step, simulation.time, values, count)
-    write(path, contents, simulation.config, simulation.transport, command_line)
+    values, count = (means.fields, means.count) if means and means.count else ({}, 0)
+    contents = contents_of(simulation.carry, simulation.step, simulation.time, values, count)
+    write(path, contents, simulation.config, simulation.transport, command_line, simulation.get)

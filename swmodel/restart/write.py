@@ -37,7 +37,7 @@ MEMBERS = "realization"
 
 
 class Contents(NamedTuple):
-    """What a run needs to go on: local arrays [y, x], or [members, y, x], by their names in the file, and numbers.
+    """What a run needs to go on: fields by their names in the file, as `get` takes them, and numbers.
 
     Attributes:
         fields: h, u, v; h_memory1, ... of the time stepper; eta_mean, ... since the last record.
@@ -53,25 +53,28 @@ class Contents(NamedTuple):
 
 
 def contents_of(carry: Carry, step: int, seconds: float, means: dict, mean_steps: int) -> Contents:
-    """The contents of a restart file for a carry and running means on this rank's block."""
+    """The contents of a restart file for a carry and running means."""
     states = [("", carry.state), *((f"{MEMORY}{k}", past) for k, past in enumerate(carry.memory, 1))]
     fields = {f"{name}{suffix}": field for suffix, state in states for name, field in state._asdict().items()}
     fields |= {f"{name}{MEAN}": field for name, field in means.items()}
     return Contents(fields, step, seconds, mean_steps)
 
 
-def write(path, contents: Contents, config, transport, command_line: str = "") -> None:
+def write(path, contents: Contents, config, transport, command_line: str = "", get=None) -> None:
     """Write a restart file; called by all ranks together.
+
+    Args:
+        get: function of a field that gives this process's part of it as a NumPy array; the transport's unless given.
 
     Raises:
         FilesError: it could not be written, on all ranks. A file that was there before is as it was.
     """
     path = Path(path)
     job = _Writer(path, contents, config, transport, command_line) if transport.rank == 0 else None
-    block, error = transport.block, None
+    block, error, get = transport.block, None, get or transport.get
     shape = block.y.size, block.x.size
     for name, local in contents.fields.items():
-        local = np.asarray(local).reshape(block.shape)
+        local = get(local).reshape(block.shape)
         for first, last in row_blocks(shape, local.dtype.itemsize):
             rows = transport.gather_rows(local, first, last)
             if job and error is None:

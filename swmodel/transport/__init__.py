@@ -1,14 +1,17 @@
 """How blocks talk to each other: the only door to other processes.
 
-A transport has `name`, `rank` and `size`, of processes, and `block`, the part of the grid that its process has, on one
-device or several.
+A transport has `name`, and `rank` and `size`, of processes. The grid is cut into the blocks of its `layout`, of which
+the least has `smallest` rows and columns. A process has one on each of its `devices`: `blocks`; together they are the
+rectangle `block`, its part of the grid.
 
-Inside jitted programs, which `jit` makes and which see the arrays of one block, of the same `shape` in all of them:
-`shift`, for halos, and `sum`, linear to all of JAX's transformations; `extent`, how much of a short block is grid,
-`offset`, where it begins, and `first`, whether it is the first.
+Inside jitted programs, which `jit` makes and which see the arrays of one of the blocks, of the same `shape` in all of
+them: `shift`, for halos, and `sum`, linear to all of JAX's transformations; `extent`, how much of a short block is
+grid, `offset`, where it begins, and `first`, whether it is the first.
 
-Between them: `put` and `get`, from and to NumPy arrays of the process's block; `pieces`, what each block has given;
-and, by all processes in the same order from the main thread, `gather_rows`, `reduce`, `broadcast`, `any`, `barrier`.
+Between them: `make`, arrays on the devices, each block's made by itself, and `pieces`, NumPy arrays of each block from
+those; `put` and `get`, the same for NumPy arrays of the process's part, and `join`, such arrays from those of its
+blocks; `held_bytes`, of its blocks; and, by all processes in the same order from the main thread, `gather_rows`,
+`reduce`, `broadcast`, `any`, `barrier`.
 """
 
 from __future__ import annotations
@@ -16,8 +19,30 @@ from __future__ import annotations
 from ..decomposition import block
 
 
+def _serial(layout, ny, nx, devices):
+    from .serial import Serial
+
+    return Serial(block(0, (1, 1), ny, nx))
+
+
+def _mpi(layout, ny, nx, devices):
+    from .mpi import Mpi, world_rank
+
+    return Mpi(block(world_rank(), layout, ny, nx))
+
+
+def _sharded(layout, ny, nx, devices):
+    from .sharded import Sharded
+
+    return Sharded(layout, ny, nx, devices)
+
+
+#: Functions of layout, cells in y and x, and devices of a process.
+TRANSPORTS = {"serial": _serial, "mpi": _mpi, "sharded": _sharded}
+
+
 def connect(name: str, layout: tuple[int, int], ny: int, nx: int, devices: int = 1):
-    """The transport called `name` with this process's block of a grid of ny by nx cells.
+    """The transport called `name` with this process's part of a grid of ny by nx cells.
 
     Args:
         layout: blocks in y and x.
@@ -26,18 +51,11 @@ def connect(name: str, layout: tuple[int, int], ny: int, nx: int, devices: int =
     Raises:
         ImportError: mpi4jax or mpi4py is not installed.
         SetupError: there are fewer devices.
+        ValueError: there is no such transport.
     """
-    if name == "serial":
-        from .serial import Serial
-
-        return Serial(block(0, (1, 1), ny, nx))
-    if name == "sharded":
-        from .sharded import Sharded
-
-        return Sharded(layout, ny, nx, devices)
-    from .mpi import Mpi, world_rank
-
-    return Mpi(block(world_rank(), layout, ny, nx))
+    if name not in TRANSPORTS:
+        raise ValueError(f"no transport {name}; there are {', '.join(TRANSPORTS)}")
+    return TRANSPORTS[name](layout, ny, nx, devices)
 
 
 def ring(name: str, size: int, devices: int = 1) -> bool:

@@ -11,7 +11,9 @@ OPERATIONS = {"sum": np.sum, "max": np.max, "min": np.min}
 
 
 class Hosts:
-    """The part of a transport that is used between jitted programs, by all processes in the same order.
+    """The part of Sharded that is used between jitted programs, by all processes in the same order.
+
+    Sharded adds `block`, this process's part of the grid, and `block_of`, that of any.
 
     Args:
         size: number of processes.
@@ -21,7 +23,11 @@ class Hosts:
         self.rank, self.size = jax.process_index(), size
 
     def gather_rows(self, local: np.ndarray, first: int, last: int) -> np.ndarray | None:
-        """Rows first to last of the whole field on rank 0, None elsewhere. `local` holds this process's block."""
+        """Rows first to last of the whole field on rank 0, None elsewhere. `local` holds this process's part.
+
+        All processes and devices get the rows, as JAX has no message to one process alone: `size` times the bytes that
+        rank 0 needs, over all links together.
+        """
         if self.size == 1:
             return local[first:last]
         blocks = [self.block_of(rank) for rank in range(self.size)]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 from math import gcd
 
 import jax
@@ -14,26 +15,24 @@ from ..errors import SetupError
 AXES = ("y", "x")
 
 
-def mesh_of(devices: int, layout: tuple[int, int]) -> Mesh:
-    """The first `devices` devices of each process as the blocks of a layout lie, [py, px]; a process has a rectangle.
+def mesh_of(local: tuple[int, int], processes: tuple[int, int]) -> Mesh:
+    """The first devices of each process as their blocks lie: `processes` rectangles of `local` rows and columns.
 
     Raises:
         SetupError: there are fewer devices, or another number of processes.
     """
+    devices, size = local[0] * local[1], processes[0] * processes[1]
     provide(devices)
-    local = rectangle(devices, layout)
-    processes = layout[0] // local[0], layout[1] // local[1]
-    if jax.process_count() != processes[0] * processes[1]:
+    if jax.process_count() != size:
         raise SetupError(
-            f"a run on {processes[0] * processes[1]} processes, but JAX knows of {jax.process_count()}: each calls "
+            f"a run on {size} processes, but JAX knows of {jax.process_count()}: each calls "
             "jax.distributed.initialize before anything else of JAX, or `swmodel run` starts them"
         )
     of_process = [
-        [device for device in jax.devices() if device.process_index == rank][:devices]
-        for rank in range(processes[0] * processes[1])
+        [device for device in jax.devices() if device.process_index == rank][:devices] for rank in range(size)
     ]
     by_process = np.array(of_process, dtype=object).reshape(*processes, *local)
-    return Mesh(by_process.swapaxes(1, 2).reshape(layout), AXES)
+    return Mesh(by_process.swapaxes(1, 2).reshape(processes[0] * local[0], processes[1] * local[1]), AXES)
 
 
 def rectangle(devices: int, layout: tuple[int, int]) -> tuple[int, int]:
@@ -43,17 +42,34 @@ def rectangle(devices: int, layout: tuple[int, int]) -> tuple[int, int]:
 
 
 def provide(devices: int) -> None:
-    """Make sure that this process has so many devices; processors are split into so many if JAX has not started yet.
+    """Make sure that this process has so many devices.
+
+    Processors are split into so many if JAX has not started yet and JAX_NUM_CPU_DEVICES does not say otherwise.
 
     Raises:
         SetupError: there are fewer.
     """
-    with contextlib.suppress(RuntimeError):  # JAX has started
-        jax.config.update("jax_num_cpu_devices", devices)
+    given = os.environ.get("JAX_NUM_CPU_DEVICES")
+    if given is None:
+        with contextlib.suppress(RuntimeError):  # JAX has started
+            jax.config.update("jax_num_cpu_devices", devices)
     there = jax.local_device_count()
     if there < devices:
-        words = "; JAX had started with them before more were asked for" if jax.default_backend() == "cpu" else ""
+        why = "JAX had started with them before more were asked for"
+        if given is not None and int(given) < devices:
+            why = f"JAX_NUM_CPU_DEVICES is {given}"
+        words = f"; {why}" if jax.default_backend() == "cpu" else ""
         raise SetupError(f"{devices} devices are asked for, and there are {there}{words}")
+
+
+def processes(devices: int) -> int:
+    """How many processes JAX knows of, once each has its devices.
+
+    Raises:
+        SetupError: this one has fewer.
+    """
+    provide(devices)
+    return jax.process_count()
 
 
 def spec(ndim: int) -> PartitionSpec:

@@ -8,13 +8,19 @@ import numpy as np
 
 
 class OneDevice:
-    """Base of transports whose process has one block, on JAX's default device.
-
-    A transport has `block`, the part of the grid that its process has, on `devices` devices, and `shape`, of the fields
-    in a jitted program.
-    """
+    """Base of transports whose process has one block, its `block`, on JAX's default device."""
 
     devices = 1
+
+    @property
+    def blocks(self) -> list:
+        """The blocks of this process."""
+        return [self.block]
+
+    @property
+    def layout(self) -> tuple[int, int]:
+        """Blocks of all processes in y and x."""
+        return self.block.layout
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -41,18 +47,32 @@ class OneDevice:
         """jax.jit of a program that sees the arrays of one block; numbers are the same in all blocks."""
         return jax.jit(program, **options)
 
-    def put(self, tree, margin=0):
-        """The arrays of the process's block, with `margin` cells around it, as arguments of jitted programs.
+    def held_bytes(self, tree) -> int:
+        """Bytes of the arrays of a tree that this process has."""
+        return sum(leaf.size * leaf.dtype.itemsize for leaf in jax.tree.leaves(tree))
+
+    def make(self, build, margin=0):
+        """What build(block) gives, a tree of NumPy arrays, as arguments of jitted programs: made where it is needed.
 
         Args:
-            margin: a number, or those of rows and of columns.
+            build: function of each of `blocks`.
+            margin: cells around the block that the arrays have: a number, or those of rows and of columns. With a
+                margin an axis of length one holds one value for all cells.
         """
-        return jax.tree.map(jnp.array, tree)
+        return jax.tree.map(jnp.array, build(self.block))
 
-    def get(self, tree, margin: int = 0):
-        """What `put` was given: NumPy arrays of the process's block with `margin` cells around it."""
-        return jax.tree.map(np.asarray, tree)
+    def put(self, tree):
+        """Fields of the process's part and numbers as arguments of jitted programs."""
+        return self.make(lambda block: tree)
 
-    def pieces(self, array) -> list[np.ndarray]:
-        """The arrays that a jitted program gives, one for each block of this process."""
-        return [np.asarray(array)]
+    def pieces(self, tree, margin: int = 0) -> list:
+        """What `make` was given, or a jitted program gives, for each of `blocks`: NumPy arrays."""
+        return [jax.tree.map(np.asarray, tree)]
+
+    def join(self, pieces):
+        """Fields of the process's part from those of each of `blocks`; numbers are the same in all."""
+        return pieces[0]
+
+    def get(self, tree):
+        """What `put` was given: NumPy arrays."""
+        return self.join(self.pieces(tree))

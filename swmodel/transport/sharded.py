@@ -29,7 +29,8 @@ class Sharded(Hosts):
 
     Attributes:
         mesh: the devices as [py, px]; those of a process are a rectangle.
-        block: the part of the grid that this process has.
+        local, processes: rows and columns of blocks that a process has, and of processes.
+        blocks, block: those of this process, in the order of the mesh, and the part of the grid that they are.
 
     Raises:
         SetupError: there are fewer devices.
@@ -39,12 +40,14 @@ class Sharded(Hosts):
 
     def __init__(self, layout: tuple[int, int], ny: int, nx: int, devices: int):
         self.layout, self.cells, self.devices = layout, (ny, nx), devices
-        self.mesh, self.local = mesh_of(devices, layout), rectangle(devices, layout)
+        self.local = rectangle(devices, layout)
         self.processes = layout[0] // self.local[0], layout[1] // self.local[1]
+        self.mesh = mesh_of(self.local, self.processes)
         super().__init__(self.processes[0] * self.processes[1])
         self.block = self.block_of(self.rank)
-        here = [(place, device) for place, device in np.ndenumerate(self.mesh.devices)]
-        self._devices = [(place, device) for place, device in here if device.process_index == self.rank]
+        places = [number for number, device in enumerate(self.mesh.devices.flat) if device.process_index == self.rank]
+        self._devices = [self.mesh.devices.flat[number] for number in places]
+        self.blocks = [block(number, layout, ny, nx) for number in places]
 
     def block_of(self, rank: int) -> Block:
         """The part of the grid that a process has."""
@@ -108,63 +111,90 @@ class Sharded(Hosts):
         return jax.jit(on_all_blocks, **options)
 
     def _specs(self, on_block, arrays):
-        """How the arrays lie that a program of one block gives."""
+        """How the arrays lie that a program of one block gives.
+
+        shard_map asks for that before it traces the program, so the program is traced once more here, for shapes alone;
+        vmap gives it the axes that its messages are sent along.
+        """
         for axis, parts in zip(AXES, self.layout, strict=True):
             on_block = jax.vmap(on_block, in_axes=None, axis_name=axis, axis_size=parts)
         of_one = [jax.ShapeDtypeStruct(shape_of_one(array.shape, self.layout), array.dtype) for array in arrays]
         return jax.tree.map(lambda found: spec(found.ndim - 2), jax.eval_shape(on_block, *of_one))
 
-    def put(self, tree, margin=0):
-        """The arrays of the process's block, with `margin` cells around it, as arguments of jitted programs.
+    def held_bytes(self, tree) -> int:
+        """Bytes of the arrays of a tree, which are those of all blocks, that this process has."""
+        return sum(leaf.size * leaf.dtype.itemsize for leaf in jax.tree.leaves(tree)) // self.size
 
-        An axis of length one holds one value for all cells. Beyond the last cells of short blocks a field has
-        zeros; with a margin, what is at the end of that.
+    def make(self, build, margin=0):
+        """What build(block) gives, a tree of NumPy arrays, as arguments of jitted programs: made block by block.
+
+        The host has the arrays of one block at a time. Beyond the last cells of short blocks a field has zeros; with
+        a margin, what is at the end of that.
 
         Args:
-            margin: a number, or those of rows and of columns.
+            build: function of each of `blocks`.
+            margin: cells around the block that the arrays have: a number, or those of rows and of columns. With a
+                margin an axis of length one holds one value for all cells.
         """
         margins = margin if isinstance(margin, tuple) else (margin, margin)
-        return jax.tree.map(lambda array: self._put(np.asarray(array), margins), tree)
+        found = [
+            jax.tree.map(lambda array, device=device: self._place(np.asarray(array), device, margins), build(block))
+            for block, device in zip(self.blocks, self._devices, strict=True)
+        ]
+        return jax.tree.map(lambda *arrays: self._side_by_side(arrays), *found)
 
-    def _put(self, array, margins):
+    def _place(self, array, device, margins):
+        """The array of a block on its device, filled up to the shape of all blocks."""
         if array.ndim == 0:
             return jnp.asarray(array)
-        arrays = [jax.device_put(self._cut(array, place, margins), device) for place, device in self._devices]
-        sharding = NamedSharding(self.mesh, spec(array.ndim))
-        return jax.make_array_from_single_device_arrays(shape_of_all(arrays[0].shape, self.layout), sharding, arrays)
+        missing = [(0, 0)] * array.ndim
+        for axis in (-2, -1) if array.ndim > 1 else ():
+            if array.shape[axis] > 1 or not any(margins):
+                missing[axis] = (0, self.shape[axis] + 2 * margins[axis] - array.shape[axis])
+        full = np.pad(array, missing, mode="edge" if any(margins) else "constant")
+        return jax.device_put(full, device, may_alias=False)
 
-    def _cut(self, array, place, margins):
-        """What the block at `place` has of an array of the process's block, filled up to the shape of all blocks."""
-        if array.ndim == 1:
-            return array
-        window, missing = [], [(0, 0)] * (array.ndim - 2)
-        axes = zip(array.shape[-2:], self._window(place, margins), self.shape, margins, strict=True)
-        for length, where, most, margin in axes:
-            window.append(slice(None) if length == 1 else where)
-            missing.append((0, 0 if length == 1 else most + 2 * margin - (where.stop - where.start)))
-        return np.pad(array[(..., *window)], missing, mode="edge" if any(margins) else "constant")
+    def _side_by_side(self, arrays):
+        """The array of a jitted program that has those of the blocks of this process."""
+        if arrays[0].ndim == 0:
+            return arrays[0]
+        shape = shape_of_all(arrays[0].shape, self.layout)
+        sharding = NamedSharding(self.mesh, spec(arrays[0].ndim))
+        return jax.make_array_from_single_device_arrays(shape, sharding, list(arrays))
 
-    def get(self, tree, margin: int = 0):
-        """What `put` was given: NumPy arrays of the process's block with `margin` cells around it."""
-        return jax.tree.map(lambda array: self._get(array, margin), tree)
+    def put(self, tree):
+        """Fields of the process's part and numbers as arguments of jitted programs."""
+        return self.make(lambda block: jax.tree.map(lambda a: a[self._window(block)] if np.ndim(a) else a, tree))
 
-    def _get(self, array, margin):
-        if array.ndim == 0:
-            return np.asarray(array)
-        whole = np.empty((*array.shape[:-2], *(n + 2 * margin for n in self.block.shape)), array.dtype)
-        for (place, _), piece in zip(self._devices, self.pieces(array), strict=True):
-            window = self._window(place, (margin, margin))
-            rows, columns = (where.stop - where.start for where in window)
-            whole[(..., *window)] = piece[..., :rows, :columns]
+    def pieces(self, tree, margin: int = 0) -> list:
+        """What `make` was given, or a jitted program gives, for each of `blocks`: NumPy arrays."""
+
+        def piece(array, block, device):
+            if array.ndim:
+                array = next(shard.data for shard in array.addressable_shards if shard.device == device)
+            rows, columns = (length + 2 * margin for length in block.shape)
+            return np.asarray(array) if array.ndim < 2 else np.asarray(array)[..., :rows, :columns]
+
+        places = zip(self.blocks, self._devices, strict=True)
+        return [jax.tree.map(lambda array, at=at: piece(array, *at), tree) for at in places]
+
+    def join(self, pieces):
+        """Fields of the process's part from those of each of `blocks`; numbers are the same in all."""
+        return jax.tree.map(lambda *arrays: self._join(arrays), *pieces)
+
+    def _join(self, arrays):
+        if arrays[0].ndim == 0:
+            return arrays[0]
+        whole = np.empty((*arrays[0].shape[:-2], *self.block.shape), arrays[0].dtype)
+        for part, array in zip(self.blocks, arrays, strict=True):
+            whole[self._window(part)] = array
         return whole
 
-    def pieces(self, array) -> list[np.ndarray]:
-        """The arrays that a jitted program gives, one for each block of this process."""
-        found = {shard.device: shard.data for shard in array.addressable_shards}
-        return [np.asarray(found[device]) for _, device in self._devices]
+    def get(self, tree):
+        """What `put` was given: NumPy arrays."""
+        return self.join(self.pieces(tree))
 
-    def _window(self, place, margins):
-        """Where in an array of the process's block with margins that of the block at `place` with margins lies."""
-        theirs = block(place[0] * self.layout[1] + place[1], self.layout, *self.cells)
-        spans = zip((theirs.y, theirs.x), (self.block.y, self.block.x), margins, strict=True)
-        return [slice(of.start - whole.start, of.stop - whole.start + 2 * margin) for of, whole, margin in spans]
+    def _window(self, block):
+        """Where in a field of the process's part a block lies."""
+        spans = zip((block.y, block.x), (self.block.y, self.block.x), strict=True)
+        return (..., *(slice(of.start - part.start, of.stop - part.start) for of, part in spans))

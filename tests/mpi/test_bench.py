@@ -59,6 +59,17 @@ def test_quick_sweeps(tmp_path, name):
     assert (folder / "table.md").read_text() in done.stdout
 
 
+def test_the_table_on_devices_of_one_process_and_of_two(tmp_path):
+    words = ["--transport", "sharded", "--nproc", "1,2", "--devices", "2", "--executor", "native"]
+    done = bench(tmp_path, "table", "--quick", "--oversubscribe", *words)
+    assert done.returncode == 0, done.stdout + done.stderr
+    rows = json.loads((tmp_path / "outputs" / "bench-table-quick" / "results.json").read_text())["rows"]
+    assert [entry["state"] for entry in rows] == ["ok"] * len(rows)
+    blocks = {(entry["row"]["nproc"], entry["row"]["devices"]): entry["launch"]["layout"] for entry in rows}
+    assert blocks == {(1, 1): [1, 1], (1, 2): [1, 2], (2, 2): [1, 4]}
+    assert max(max(entry["differences"].values()) for entry in rows if "differences" in entry) <= 64
+
+
 def test_a_finished_sweep_resumes_without_measuring(tmp_path):
     words = ["halo", "--quick", "--oversubscribe", "--size", "90x45"]
     assert bench(tmp_path, *words).returncode == 0

@@ -32,18 +32,18 @@ def contents(path):
 @pytest.mark.parametrize(
     ("of", "mean", "layout", "where"),
     [
-        ("sea_level:6e5,1.1e6", False, "2x1", "nproc"),
-        ("transport:x=6e5,from=3e5,to=19e5", True, "1x2", "nproc"),
-        ("transport:y=6e5", True, "2x1", "devices"),
+        ("sea_level:6e5,1.1e6", False, "2x1", ["--nproc", "2"]),
+        ("transport:x=6e5,from=3e5,to=19e5", True, "1x2", ["--nproc", "2"]),
+        ("transport:y=6e5", True, "2x1", ["--nproc", "2", "--transport", "sharded"]),
     ],
 )
 def test_two_blocks_give_the_file_of_one(tmp_path, of, mean, layout, where):
-    """On two processes, or on two devices of one."""
+    """On two processes, connected by MPI or by JAX."""
     common = ["--of", of, *TO, "--steps", "30", "--dtype", "float64", *(["--mean"] if mean else [])]
     done = run(tmp_path, *common, "--output", "one")
     assert done.returncode == 0, done.stderr
     one = contents(tmp_path / "one" / "sensitivity.nc")
-    done = run(tmp_path, *common, "--output", layout, "-s", f"run.{where}=2", "--layout", layout)
+    done = run(tmp_path, *common, "--output", layout, *where, "--layout", layout)
     assert done.returncode == 0, done.stderr
     two = contents(tmp_path / layout / "sensitivity.nc")
     assert two.keys() == one.keys()

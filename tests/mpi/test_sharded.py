@@ -6,12 +6,12 @@ import socket
 import subprocess
 import sys
 import time
+from functools import cache
 from pathlib import Path
 
 import h5py
 import pytest
 import xarray as xr
-from support.long_run import SMALL as TINY
 from support.long_run import LongRun, processes_of
 
 from swmodel import spawn
@@ -21,14 +21,13 @@ from swmodel.status import read_status
 
 SPAWN = spawn.SPAWN.encode()
 SUPPORT = Path(__file__).parents[1] / "support"
-SMALL = ["-s", "grid.nx=46", "-s", "grid.ny=31", "--quiet"]
-ROADS = {
-    "serial": [],
-    "mpi": ["--nproc", "2"],
-    "devices": ["--transport", "sharded", "--devices", "4"],
-    "processes of devices": ["--transport", "sharded", "--nproc", "2", "--devices", "2", "--layout", "4x1"],
-}
+SMALL = ["-s", "grid.nx=46", "-s", "grid.ny=31", "-s", "output.every_steps=10", "--quiet"]
 PROCESSES = ["--transport", "sharded", "--nproc", "2", "--devices", "2"]
+#: What stands on the command line of a run, and of one that is resumed.
+MPI = ["--transport", "mpi", "--nproc", "2"]
+DEVICES = ["--transport", "sharded", "--nproc", "1", "--devices", "4"]
+#: Executors whose answer does not depend on the layout.
+NATIVE, XLA = ["--executor", "native"], ["--executor", "xla", "--reproducible"]
 
 
 def swmodel(*arguments):
@@ -39,57 +38,58 @@ def swmodel(*arguments):
 
 
 def contents(folder):
-    """The fields of output.nc, and the checksums of the last restart file."""
+    """The fields of output.nc and diagnostics.nc, and the checksums of the last restart file."""
     with h5py.File(candidates(folder)[0]) as file:
         checksums = {name: field.attrs["sha256"] for name, field in file.items() if "sha256" in field.attrs}
     assert len(checksums) == 6
-    return xr.load_dataset(folder / "output.nc"), checksums
+    return xr.load_dataset(folder / "output.nc"), xr.load_dataset(folder / "diagnostics.nc"), checksums
+
+
+def assert_same(ours, theirs):
+    for mine, other in zip(ours[:2], theirs[:2], strict=True):
+        xr.testing.assert_equal(mine, other)
+    assert ours[2] == theirs[2]
 
 
 @pytest.fixture(scope="module")
 def serial(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("roads") / "serial"
-    swmodel("run", "jet", *SMALL, "--steps", 30, "-s", "output.every_steps=10", "-o", folder)
-    return contents(folder)
+    """What one process leaves: a function of the options of the executor."""
 
+    @cache
+    def of(*executor):
+        folder = tmp_path_factory.mktemp("serial") / "run"
+        swmodel("run", "jet", *SMALL, *executor, "--steps", 30, "-o", folder)
+        return contents(folder)
 
-@pytest.mark.parametrize("road", ["mpi", "devices", "processes of devices"])
-def test_the_jet_leaves_the_same_files_on_every_transport(road, serial, tmp_path):
-    swmodel("run", "jet", *SMALL, "--steps", 30, "-s", "output.every_steps=10", *ROADS[road], "-o", tmp_path / road)
-    output, checksums = contents(tmp_path / road)
-    xr.testing.assert_equal(output, serial[0])
-    assert checksums == serial[1]
+    return of
 
 
 @pytest.mark.parametrize(
-    ("first", "second"),
+    ("executor", "first", "second"),
     [
-        ("mpi", ["--nproc", 1, "--transport", "sharded", "--devices", 4]),
-        ("mpi", PROCESSES),
-        ("devices", ["--transport", "mpi", "--nproc", 2]),
+        (XLA, MPI, DEVICES),
+        (NATIVE, DEVICES, [*PROCESSES, "--layout", "4x1"]),
+        (NATIVE, PROCESSES, MPI),
     ],
+    ids=["mpi, devices, in xla", "devices, processes of devices", "processes of devices, mpi"],
 )
-def test_each_transport_goes_on_from_the_restart_of_the_other(first, second, serial, tmp_path):
-    folder = tmp_path / first
-    swmodel("run", "jet", *SMALL, "--steps", 20, "-s", "output.every_steps=10", *ROADS[first], "-o", folder)
+def test_each_transport_goes_on_from_another_and_leaves_the_files_of_one_process(
+    executor, first, second, serial, tmp_path
+):
+    folder = tmp_path / "run"
+    swmodel("run", "jet", *SMALL, *executor, "--steps", 20, *first, "-o", folder)
     swmodel("resume", folder, "--steps", 30, *second, "--quiet")
-    output, checksums = contents(folder)
-    xr.testing.assert_equal(output, serial[0])
-    assert checksums == serial[1]
+    assert_same(contents(folder), serial(*executor))
 
 
-def test_processes_of_devices_that_are_stopped_go_on_on_mpi(tmp_path):
+def test_processes_of_devices_that_are_stopped_leave_a_restart_file_of_their_last_step(tmp_path):
     with LongRun(tmp_path, *PROCESSES, chunk=10) as run:
         run.process.send_signal(signal.SIGTERM)
         code, err = run.end(within=30)
         assert code == 75, err
         assert err.count("stopped by SIGTERM at step ") == 1
         assert run.ranks() == {}
-    step = step_of(candidates(run.folder)[0])
-    assert read_status(run.folder)["steps"] == step
-    swmodel("resume", run.folder, "--transport", "mpi", "--steps", step + 5, "--quiet")
-    swmodel("run", "jet", *TINY, "--steps", step + 5, "-o", tmp_path / "serial", "--quiet")
-    assert contents(run.folder)[1] == contents(tmp_path / "serial")[1]
+    assert read_status(run.folder)["steps"] == step_of(candidates(run.folder)[0])
 
 
 @pytest.mark.parametrize("rank", [0, 1])
@@ -111,11 +111,11 @@ def test_a_killed_process_of_devices_is_named_and_the_others_end(tmp_path, rank)
 
 def test_processes_that_mpiexec_has_started_join(serial, tmp_path):
     line = [find_mpiexec(), "-n", "2", sys.executable, "-m", "swmodel", "run", "jet", *SMALL, "--steps", "30"]
-    line += ["-s", "output.every_steps=10", "--transport", "sharded", "--devices", "2", "-o", str(tmp_path / "joined")]
+    line += ["--transport", "sharded", "--devices", "2", "-o", str(tmp_path / "joined")]
     done = subprocess.run(line, capture_output=True, text=True, timeout=200)
     assert (done.returncode, done.stdout) == (0, ""), done.stderr
     assert read_status(tmp_path / "joined")["nproc"] == 2
-    assert contents(tmp_path / "joined")[1] == serial[1]
+    assert_same(contents(tmp_path / "joined"), serial(*NATIVE))
 
 
 def test_a_process_with_too_few_devices_refuses_the_run_for_all(tmp_path):
@@ -137,7 +137,7 @@ def test_a_process_with_too_few_devices_refuses_the_run_for_all(tmp_path):
     assert (done.returncode, done.stderr) == (3, "Error: 2 devices are asked for, and there are 1\n")
 
 
-def test_two_processes_of_two_devices_leave_the_same_files_and_hold_their_part_only(serial, tmp_path):
+def test_two_processes_started_by_hand_leave_the_same_files_hold_their_part_only_and_go_on(serial, tmp_path):
     with socket.socket() as probe:
         probe.bind(("localhost", 0))
         port = probe.getsockname()[1]
@@ -155,6 +155,4 @@ def test_two_processes_of_two_devices_leave_the_same_files_and_hold_their_part_o
         for process in both:
             process.kill()
     assert [process.returncode for process in both] == [0, 0], errors
-    output, checksums = contents(tmp_path / "hosts")
-    xr.testing.assert_equal(output, serial[0])
-    assert checksums == serial[1]
+    assert_same(contents(tmp_path / "hosts"), serial(*NATIVE))

@@ -6,12 +6,13 @@ from threading import Barrier
 import numpy as np
 
 from swmodel.decomposition import blocks
+from swmodel.transport.one_device import OneDevice
 
 OPERATIONS = {"sum": np.sum, "max": np.max, "min": np.min}
 
 
-class Thread:
-    """The host side of a transport for one rank among several threads."""
+class Thread(OneDevice):
+    """A transport for one rank among several threads, but for what is inside of jitted programs."""
 
     def __init__(self, block, everyone, barrier, board):
         self.block, self.everyone, self.barrier, self.board = block, everyone, barrier, board

@@ -4,16 +4,21 @@ JAX's processors are split before it starts, hence a process of its own.
 """
 
 import hashlib
+import itertools
 import json
 import sys
+import tracemalloc
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
+from support.collectives import collectives
 from support.random_case import configuration, install
+from swmodel.decomposition import block
 from swmodel.gradients import Problem
 from swmodel.gradients.check import Checks, controls_of
+from swmodel.grid import build_grid, build_params
 from swmodel.simulation import Simulation
 from swmodel.transport.sharded import Sharded
 
@@ -64,6 +69,17 @@ def same_bits():
     return found
 
 
+def small():
+    """What takes no time, in one process."""
+    return {
+        "levels": several_steps_in_a_sweep(),
+        "messages": messages(),
+        "there and back": there_and_back(),
+        "peak memory": peak_memory(),
+        "too late": too_late(),
+    }
+
+
 def several_steps_in_a_sweep():
     """Bits of the native step with one and with three steps in a pass over memory."""
     install(13, 17)
@@ -71,17 +87,16 @@ def several_steps_in_a_sweep():
     return [bits(make(levels)) for levels in (1, 3)]
 
 
-def collectives():
-    """Kinds of messages in the compiled loop, and how many arrays it gives back in place of those it was given."""
-    install(12, 16)
-    found = {}
-    for executor in ("native", "xla"):
-        simulation = Simulation(of_layout(12, 16, "2x2", run__executor=executor))
+def messages():
+    """[executor, messages in its compiled loop, arrays given back in place] on grids that divide and do not."""
+    found = []
+    for (ny, nx), executor in itertools.product([(12, 16), (13, 17)], ("native", "xla")):
+        install(ny, nx)
+        simulation = Simulation(of_layout(ny, nx, "2x2", run__executor=executor))
         steps = simulation._executor
         text = steps._loop.lower(simulation.carry, steps.static, steps.dt, jnp.int32(3)).compile().as_text()
-        kinds = ("all-gather", "all-reduce", "all-to-all", "reduce-scatter", "collective-permute")
-        found[executor] = {kind: text.count(f" {kind}(") + text.count(f" {kind}-start(") for kind in kinds}
-        found[executor]["in place"] = text.split("entry_computation_layout")[0].count("may-alias")
+        in_place = text.split("entry_computation_layout")[0].count("may-alias")
+        found.append([executor, collectives(text), in_place])
     return found
 
 
@@ -105,14 +120,28 @@ def derivatives():
 
 
 def there_and_back():
-    """Whether what is put on the devices comes back, for every layout, with and without a margin."""
-    array = np.random.default_rng(1).standard_normal((13, 17))
-    wide = np.random.default_rng(2).standard_normal((2, 17, 21))
-    transports = [Sharded(tuple(map(int, layout.split("x"))), 13, 17, DEVICES) for layout in LAYOUTS]
-    return [
-        bool((each.get(each.put(array)) == array).all() and (each.get(each.put(wide, 2), 2) == wide).all())
-        for each in transports
-    ]
+    """Whether what is put on the devices comes back, for every layout, and where blocks have one and two rows."""
+    cases = [(*map(int, layout.split("x")), 13, 17) for layout in LAYOUTS] + [(2, 2, 3, 17)]
+    transports = [Sharded((py, px), ny, nx, DEVICES) for py, px, ny, nx in cases]
+    arrays = [np.random.default_rng(1).standard_normal((2, ny, nx)) for _, _, ny, nx in cases]
+    return [bool((each.get(each.put(a)) == a).all()) for each, a in zip(transports, arrays, strict=True)]
+
+
+def peak_memory():
+    """Most memory that the host takes for the fields of one of four blocks, and for a simulation on four devices."""
+    install(800, 800)
+    config = of_layout(800, 800, "2x2", run__dtype="float32", **TERMS)
+    one = block(0, (2, 2), 800, 800)
+
+    def peak(make):
+        tracemalloc.start()
+        made = make()  # noqa: F841 - what is made is held until the memory is measured
+        found = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+        return found
+
+    static = peak(lambda: [build(config, one, np.float32) for build in (build_grid, build_params)])
+    return static, peak(lambda: Simulation(config))
 
 
 def too_late():

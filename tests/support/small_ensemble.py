@@ -43,11 +43,11 @@ def alone(config, numbers, steps: int):
 
     one = settings.whole(config)
     perturbations, simulation, found = Perturbations(domain(one)), swmodel.Simulation(one), []
-    executor, width = simulation._executor, simulation.scheme.width
+    executor, put = simulation._executor, simulation.transport.put
     for member in numbers:
         state, params = perturbations.draw(member)
-        executor.static = simulation.transport.put(executor.static_of(simulation.grid, params), width + 1)
-        simulation.carry = executor.start(state)
+        executor.static = put(executor.static_of(perturbations.grid, params))
+        simulation.carry = executor.start(put(state))
         simulation.advance(steps)
         found.append(simulation.state)
     return found

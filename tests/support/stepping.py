@@ -29,7 +29,7 @@ def build(name, config, **options):
     dtype = np.dtype(config.run.dtype)
     static = build_grid(config, here.block, dtype), build_params(config, here.block, dtype)
     model = EXECUTORS[name](config, here, *static, **options)
-    return model, model.start(build_state(config, here.block, dtype))
+    return model, model.start(here.make(lambda block: build_state(config, block, dtype)))
 
 
 def fields_of(carry):

@@ -134,6 +134,10 @@ def test_the_exchange_needs_two_processes():
         (["table", "--steps", "0"], "--steps"),
         (["table", "--devices", "2"], "--devices: only the sharded transport has several in a process"),
         (["halo", "--transport", "sharded"], "halo: measures the transport mpi; leave out --transport sharded"),
+        (
+            ["ensemble", "--transport", "sharded"],
+            "ensemble: members have the whole grid on one device; leave out --transport sharded",
+        ),
         (["table", "--transport", "serial"], "'serial' is not one of 'mpi', 'sharded'"),
     ],
 )

@@ -51,7 +51,9 @@ def whole_state(config):
 
 
 def numbers(config, layout, state=None):
-    results = run_ranks(lambda t: diagnose(*patches(config, t.block, state), config, t), layout, NY, NX)
+    results = run_ranks(
+        lambda t: diagnose([(*patches(config, t.block, state), t.block.shape)], config, t), layout, NY, NX
+    )
     assert all(result == results[0] for result in results) or math.isnan(results[0]["mass"])
     return results[0]
 

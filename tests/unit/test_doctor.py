@@ -13,7 +13,7 @@ import pytest
 from rich.console import Console
 
 from swmodel import doctor
-from swmodel.doctor import findings, mpi, sharded
+from swmodel.doctor import findings, mpi, processes, sharded
 from swmodel.doctor.exchange import MARK, say
 from swmodel.doctor.findings import TESTED_JAX, Finding, jax_version
 
@@ -77,14 +77,14 @@ def test_facts_are_read_from_joined_lines_too(capsys):
     say(vendor="A")
     first = capsys.readouterr().out
     assert first == f'{MARK}{{"vendor": "A"}}\n'
-    joined = f'{first.strip()}{MARK}{{"size": 2}} mpiexec warns\n\n'
-    assert mpi.decode(joined) == ({"vendor": "A", "size": 2}, "mpiexec warns")
+    joined = f'{first.strip()}{MARK}{{"size": 2}} mpiexec warns\n\nswmodel.spawn: rank 0 ended: exit code 1\n'
+    assert processes.decode(joined) == ({"vendor": "A", "size": 2}, "mpiexec warns")
 
 
 def test_processes_that_hang_are_ended():
     start = time.monotonic()
     program = "import time; print('hello', flush=True); time.sleep(60)"
-    facts, last_words = mpi.exchange([sys.executable, "-c", program], timeout=0.5)
+    facts, last_words = processes.exchange([sys.executable, "-c", program], timeout=0.5)
     assert (facts, last_words) == ({}, "no answer after 0.5 s")
     assert time.monotonic() - start < 10
 
@@ -132,7 +132,7 @@ def test_what_is_optional_may_be_missing(monkeypatch):
     assert text.endswith("Ready.\n")
 
 
-def raise_setup_error():
+def raise_setup_error(*arguments):
     raise mpi.SetupError
 
 
@@ -172,4 +172,6 @@ def test_several_gpus_are_tried_and_recommended(monkeypatch):
         raise RuntimeError("NCCL: no route\nand more")
 
     monkeypatch.setattr(sharded, "ring_of", fail)
-    assert next(sharded.several_devices()) == Finding("GPUs", "NCCL: no route", sharded.ADVICE, True)
+    assert next(sharded.several_devices()) == Finding("GPUs", "NCCL: no route", sharded.GPU_ADVICE, True)
+    monkeypatch.setattr(sharded, "ring_of", raise_setup_error)
+    assert next(sharded.several_devices()).found == "SetupError"

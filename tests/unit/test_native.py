@@ -39,7 +39,7 @@ def build(config, **options):
     dtype = np.dtype(config.run.dtype)
     static = build_grid(config, here.block, dtype), build_params(config, here.block, dtype)
     model = Native(config, here, *static, **options)
-    return model, model.start(build_state(config, here.block, dtype))
+    return model, model.start(here.make(lambda block: build_state(config, block, dtype)))
 
 
 def after(config, *chunks, **options):

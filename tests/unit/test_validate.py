@@ -46,6 +46,27 @@ def test_a_sound_configuration_comes_back_resolved():
             {"run.nproc": 2, "run.executor": "reference"},
             "run.executor: the reference runs on one process, not on 2; use xla",
         ),
+        (
+            {"run.transport": "sharded", "run.executor": "reference"},
+            "run.executor: the reference runs in NumPy, not on devices of JAX; use xla",
+        ),
+        (
+            {"run.devices": 4, "run.executor": "reference"},
+            "run.executor: the reference runs in NumPy, not on devices of JAX; use xla",
+        ),
+        (
+            {"run.devices": 4, "run.transport": "mpi"},
+            "run.devices: mpi has one device in a process, not 4; use sharded",
+        ),
+        (
+            {"run.devices": 4, "run.layout": "2x3"},
+            "run.layout: layout 2x3 has 6 blocks, but there are 4 devices",
+        ),
+        (
+            {"run.devices": 50, "grid.nx": 6, "grid.ny": 6},
+            "run.devices: 50 devices are too many for a grid of 6 x 6 cells (blocks need 1 cells each way); "
+            "the largest number that fits below it is 36",
+        ),
         ({"run.nproc": 2, "run.transport": "serial"}, "run.transport: serial connects one process, not 2; use mpi"),
         (
             {"grid.periodic_y": True},

@@ -72,7 +72,7 @@ def compute(config, layout, comm, chunks):
     model = EXECUTORS[EXECUTOR](config, transport, *static)
     found = []
     for steps in chunks:
-        carry = model.start(build_state(config, here, dtype))
+        carry = model.start(transport.make(lambda block: build_state(config, block, dtype)))
         for n in steps:
             carry = model.advance(carry, n)
         found.append([transport.gather_rows(np.asarray(field), 0, NY) for field in carry.state])

@@ -42,7 +42,8 @@ def bits(config, layout, levels):
     dtype = np.dtype(config.run.dtype)
     fields = (build(config, transport.block, dtype) for build in (build_grid, build_params))
     model = Native(config, transport, *fields, levels=levels)
-    final = model.advance(model.start(build_state(config, transport.block, dtype)), STEPS).state
+    state = transport.make(lambda block: build_state(config, block, dtype))
+    final = model.advance(model.start(state), STEPS).state
     whole = [transport.gather_rows(np.asarray(field), 0, NY) for field in final]
     if transport.rank == 0:
         return hashlib.sha256(b"".join(field.tobytes() for field in whole)).hexdigest()[:16]
