@@ -88,10 +88,9 @@ class Health:
 
     def wet(self) -> np.ndarray:
         """1 on water and 0 on land, NumPy array [y, x] of this process's part."""
-        blocks = blocks_of(self.runs.domain)
-        return self.runs.domain.transport.join(
-            [np.broadcast_to(grid.wet.on(shape), shape) for grid, _, shape in blocks]
-        )
+        domain = self.runs.domain
+        wet = [np.broadcast_to(grid.wet.on(shape), shape) for grid, _, shape in blocks_of(domain)]
+        return domain.transport.join(wet)
 
     def look(self) -> Measures:
         """The Measures of the whole domain, arrays [runs]; the energy per cell."""
