@@ -56,6 +56,7 @@ def ensemble(source, settings, output, force, quiet, perturbations, resume, **op
     Exit codes: 4, a member blew up; 75, stopped and resumable.
     """
     from ..ensemble import settings as checks
+    from ..ensemble.words import overrides as perturbed
 
     def task(config):
         """The options of the task, checked without JAX."""
@@ -63,5 +64,9 @@ def ensemble(source, settings, output, force, quiet, perturbations, resume, **op
             find_restart(output, config)
         return {"resume": resume}
 
-    overrides = [*overrides_of(settings, options), *checks.overrides(perturbations)]
+    overrides = [*overrides_of(settings, options), *perturbed(perturbations)]
     begin(source, overrides, output, force or resume, quiet, "ensemble", task, checks.check)
+
+
+# Blocks are refused in words (`ensemble.settings.distribution`): nobody needs to read of the option.
+next(option for option in ensemble.params if option.name == "layout").hidden = True
