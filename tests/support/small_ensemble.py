@@ -36,16 +36,20 @@ def words(**changes):
     return [word for key, value in (SMALL | PERTURBED | more).items() for word in ("-s", f"{key}={value}")]
 
 
-def alone(config, numbers, steps: int):
-    """The States of members after some steps of a Simulation of each alone."""
+def perturbations(config):
+    """The Perturbations of an ensemble, made without its program."""
     from swmodel.domain import domain
     from swmodel.ensemble.perturbations import Perturbations
 
-    one = settings.whole(config)
-    perturbations, simulation, found = Perturbations(domain(one)), swmodel.Simulation(one), []
+    return Perturbations(domain(settings.whole(config)))
+
+
+def alone(config, numbers, steps: int):
+    """The States of members after some steps of a Simulation of each alone."""
+    drawn, simulation, found = perturbations(config), swmodel.Simulation(settings.whole(config)), []
     executor, width = simulation._executor, simulation.scheme.width
     for member in numbers:
-        state, params = perturbations.draw(member)
+        state, params = drawn.draw(member)
         executor.static = simulation.transport.put(executor.static_of(simulation.grid, params), width + 1)
         simulation.carry = executor.start(state)
         simulation.advance(steps)
