@@ -83,9 +83,15 @@ class Records:
         """
         nbytes = len(self.names) * (len(self.written) + 2) * self.shape[0] * self.shape[1] * self.dtype.itemsize
         self._file.begin(nbytes + nbytes // 100)
-        for name in self.names:
-            self._fields(name, members.field(name))
-        self._file.put(_store_series, members.diagnostics())
+        moments = {name: Moments(self.shape) for name in self.names}
+        found = [self._member(members, member, moments) for member in range(members.total)]
+        if self.transport.rank == 0:
+            for name, moment in moments.items():
+                dry = self._land.get(VARIABLES[name].location)
+                self._put(name + MEAN, on_water(moment.mean, dry))
+                self._put(name + SPREAD, on_water(moment.spread, dry))
+        numbers = members.of_all(np.array([list(one.values()) for one in found if one]))
+        self._file.put(_store_series, dict(zip(QUANTITIES, numbers.T, strict=True)))
         self._file.complete(members.step, members.time)
         self._file.agree()
 
@@ -103,21 +109,25 @@ class Records:
     def __exit__(self, kind, error, traceback):
         self._file.close(agree=kind is None)
 
-    def _fields(self, name: str, local: np.ndarray) -> None:
-        """Write a field of this process's members [members, ny, nx], its mean and its spread."""
-        dry, moments = self._land.get(VARIABLES[name].location), Moments(self.shape)
-        local = local.reshape(len(local), -1)
-        for member in range(self.config.ensemble.members):
-            row = self.transport.gather_rows(local, member, member + 1)
+    def _member(self, members, member: int, moments: dict) -> dict[str, float]:
+        """Write the fields of a member, if chosen, and add them to the moments; its diagnostics where it is, else {}.
+
+        All processes call it for all members in turn, so that none holds more fields than those of one.
+        """
+        mine = members.here.start <= member < members.here.stop
+        fields, numbers = members.evaluate(member, self.names) if mine else ({}, {})
+        for name in self.names:
+            field = np.asarray(fields[name], self.dtype).reshape(1, -1) if mine else np.zeros((1, 1), self.dtype)
+            rows = np.broadcast_to(field, (members.here.length, self.shape[0] * self.shape[1]))
+            row = self.transport.gather_rows(rows, member, member + 1)
             if row is None:
                 continue
             values = row.reshape(self.shape)
-            moments.add(values)
+            moments[name].add(values)
             if member in self.written:
+                dry = self._land.get(VARIABLES[name].location)
                 self._put(name, on_water(values, dry), (self.written.index(member),))
-        if self.transport.rank == 0:
-            self._put(name + MEAN, on_water(moments.mean, dry))
-            self._put(name + SPREAD, on_water(moments.spread, dry))
+        return numbers
 
     def _put(self, name: str, values: np.ndarray, place: tuple[int, ...] = ()) -> None:
         values = np.array(values, self.dtype)  # a copy: the model may use the memory again

@@ -30,8 +30,8 @@ UNUSED = {"means": (), "diagnostics_every_steps": None}
 #: Members whose fields are written where the configuration names none.
 WRITTEN = 4
 
-#: Bytes that a member has at the least, in numbers for each cell: state and memory of the time stepper.
-FIELDS = 6
+#: Fields of a member, by time stepper: the state and what the stepper remembers. A process holds little else for each.
+FIELDS = {"rk3": 3, "rk4": 3, "ab2": 6, "leapfrog": 6, "ab3": 9}
 
 
 def whole(config: Config) -> Config:
@@ -136,7 +136,8 @@ def memory(config: Config, nproc: int) -> Iterator[str]:
     """Whether the members of one of `nproc` processes fit into the memory of a machine like this one."""
     here = split(config.ensemble.members, nproc)[0].length
     present = validate.memory_present()
-    bytes_ = here * config.grid.nx * config.grid.ny * FIELDS * np.dtype(config.run.dtype).itemsize
+    numbers = here * config.grid.nx * config.grid.ny * FIELDS[config.time.stepper]
+    bytes_ = numbers * np.dtype(config.run.dtype).itemsize
     if bytes_ > present:
         yield (
             f"ensemble.members: {here} members in a process need at least {bytes_ / 1e9:.3g} GB; this machine has "
