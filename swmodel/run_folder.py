@@ -17,6 +17,7 @@ DIAGNOSTICS = "diagnostics.nc"
 RESTARTS = "restart"
 BLOWUP = "blowup.nc"
 FILES = (CONFIG, OUTPUT, DIAGNOSTICS, STATUS)
+ENSEMBLE = "ensemble.nc"
 ENSEMBLE_RESTART = "ensemble.h5"
 #: What other tasks than a run leave.
 RESULTS = (
@@ -29,7 +30,7 @@ RESULTS = (
     "minimisation.h5",
     "twin.h5",
     "twin_observations.nc",
-    "ensemble.nc",
+    ENSEMBLE,
     "ensemble.png",
     ENSEMBLE_RESTART,
 )
@@ -69,7 +70,7 @@ def holding(directory: Path) -> tuple[str, str]:
     names = {path.name for path in directory.iterdir()}
     if names & {"assimilation.json", "minimisation.h5", "twin.h5"}:
         return "an assimilation", f"`swmodel assimilate {directory / CONFIG} --output {directory} --resume`"
-    if names & {"ensemble.nc", ENSEMBLE_RESTART}:
+    if names & {ENSEMBLE, ENSEMBLE_RESTART}:
         command = f"`swmodel ensemble {directory / CONFIG} --output {directory} --resume`"
         return "an ensemble", command if ENSEMBLE_RESTART in names else ""
     if names & {"check.json", "sensitivity.nc"}:

@@ -25,7 +25,7 @@ from ..transport import connect
 from ..transport.halo import pad
 from ..transport.mesh import provide
 from .perturbations import Perturbations
-from .settings import members_of, whole
+from .settings import whole
 
 AXIS = "member"
 
@@ -38,7 +38,8 @@ class Members:
 
     Attributes:
         config: of a member.
-        transport: between processes, whose rows are members; `transport.block.y` are those of this process.
+        transport: between processes, whose rows are members.
+        total, here: members of all processes, and the Span of those of this one.
         domain: Domain of a member; the transport is that of one process.
         stress: largest wind stress of each member of this process, Pa.
         patches: Grid of Patches.
@@ -59,7 +60,7 @@ class Members:
         cells = self.grid.ny * self.grid.nx
         kind = "mpi" if run.nproc > 1 else "serial"
         self.transport = connect(kind, (run.nproc, 1), options.members, cells)
-        self.total, self.here = options.members, members_of(config, self.transport.rank)
+        self.total, self.here = options.members, self.transport.block.y
         self.step = self.first_step = 0
         self.loop_seconds = 0.0
         self._drawn = Perturbations(self.domain)
@@ -132,12 +133,17 @@ class Members:
         everyone[self.here.start : self.here.stop] = numbers
         return self.transport.reduce(everyone, "sum")
 
-    def jit(self, program):
-        """jax.jit of a program of arrays with an axis of members, and of others that they share, its last argument."""
+    def jit(self, program, arrays: int = 1, **options):
+        """jax.jit of a program on the devices.
+
+        Args:
+            program: its first `arrays` arguments have an axis of members, the last one they share.
+        """
         if len(self.devices) > 1:
-            along, same = PartitionSpec(AXIS), PartitionSpec()
-            program = jax.shard_map(program, mesh=self._mesh, in_specs=(along, same), out_specs=along, check_vma=False)
-        return jax.jit(program)
+            along = PartitionSpec(AXIS)
+            specs = (*[along] * arrays, PartitionSpec())
+            program = jax.shard_map(program, mesh=self._mesh, in_specs=specs, out_specs=along, check_vma=False)
+        return jax.jit(program, **options)
 
     def _make_executor(self, devices: int):
         """The executor of a member; devices share the cores."""
@@ -186,12 +192,7 @@ class Members:
 
             return jax.vmap(one)(carries, own) if batched else jax.lax.fori_loop(0, len(carries.step), turn, carries)
 
-        if len(self.devices) > 1:
-            along, same = PartitionSpec(AXIS), PartitionSpec()
-            advance = jax.shard_map(
-                advance, mesh=self._mesh, in_specs=(along, along, same), out_specs=along, check_vma=False
-            )
-        return jax.jit(advance, donate_argnums=0)
+        return self.jit(advance, arrays=2, donate_argnums=0)
 
     def _advance(self, steps: int) -> None:
         self._forget()  # a view of the carry would keep it from being used again

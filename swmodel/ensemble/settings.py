@@ -1,4 +1,4 @@
-"""What an ensemble may be: its section of the configuration checked, and who has which members. No JAX."""
+"""What an ensemble may be: its section of the configuration checked, and the numbers drawn for it. No JAX."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import numpy as np
 
 from .. import cases, validate
 from ..config import Config, ConfigError
-from ..decomposition import Span, split
+from ..decomposition import split
 from ..extremes import survey
 from ..fields import given
 from ..noise import white_number
@@ -179,8 +179,3 @@ def written(config: Config) -> tuple[int, ...]:
     """The members whose fields are written, in rising order."""
     options = config.ensemble
     return tuple(sorted(options.write)) or tuple(range(min(WRITTEN, options.members)))
-
-
-def members_of(config: Config, rank: int) -> Span:
-    """The members that a process has."""
-    return split(config.ensemble.members, config.run.nproc)[rank]

@@ -10,7 +10,7 @@ import numpy as np
 
 from ..config.errors import suggest
 from ..journal import recover
-from ..run_folder import OUTPUT
+from ..run_folder import ENSEMBLE, OUTPUT
 
 #: Locations of SGRID: 1 where the points lie half a cell east, north of the centres.
 STAGGER = {"face": (0, 0), "edge1": (1, 0), "edge2": (0, 1), "node": (1, 1)}
@@ -66,17 +66,18 @@ class Map:
         return replace(self, values=self.values[::n, ::n], x=self.x[::n], y=self.y[::n])
 
 
-def data_file(path, name: str = OUTPUT) -> Path:
-    """The NetCDF file meant by `path`: the file itself, or `name` in the run folder.
+def data_file(path, *names: str) -> Path:
+    """The NetCDF file meant by `path`: the file itself, or the first of `names` (its records) in the run folder.
 
     Raises:
         PlotError: there is no such file.
     """
-    path = Path(path)
+    path, names = Path(path), names or (OUTPUT, ENSEMBLE)
     if path.is_dir():
-        if not (path / name).is_file():
-            raise PlotError(f"{path} holds no {name}: it is not the folder of a run, or nothing was written yet")
-        return path / name
+        found = [path / name for name in names if (path / name).is_file()]
+        if not found:
+            raise PlotError(f"{path} holds no {names[0]}: it is not the folder of a run, or nothing was written yet")
+        return found[0]
     if not path.is_file():
         raise PlotError(f"there is no file or folder {path}")
     return path
