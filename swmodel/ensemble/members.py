@@ -6,6 +6,7 @@ On several devices the axis lies across them. A member has the whole grid, so th
 
 from __future__ import annotations
 
+import logging
 import time
 from functools import cached_property
 
@@ -25,9 +26,11 @@ from ..transport import connect
 from ..transport.halo import pad
 from ..transport.mesh import provide
 from .perturbations import Perturbations
-from .settings import whole
+from .settings import unresolved, whole
 
 AXIS = "member"
+
+log = logging.getLogger(__name__)
 
 
 class Members:
@@ -61,6 +64,9 @@ class Members:
         kind = "mpi" if run.nproc > 1 else "serial"
         self.transport = connect(kind, (run.nproc, 1), options.members, cells)
         self.total, self.here = options.members, self.transport.block.y
+        if self.transport.rank == 0:
+            for line in unresolved(config):
+                log.warning(line)
         self.step = self.first_step = 0
         self.loop_seconds = 0.0
         self._drawn = Perturbations(self.domain)

@@ -118,6 +118,14 @@ def sizes(config: Config) -> Iterator[str]:
         )
 
 
+def unresolved(config: Config) -> Iterator[str]:
+    """Lengths of correlation that are allowed and hardly meant, one line each."""
+    shortest = CELLS * max(config.grid.dx, config.grid.dy)
+    for key in ("initial_eta_length", "wind_length"):
+        if 0 < (length := getattr(config.ensemble, key)) < shortest:
+            yield f"ensemble.{key}: {length:g} m is less than three cells, and not the one that perturbations have"
+
+
 def chosen(config: Config) -> Iterator[str]:
     """What is wrong with what is to be written, one line each."""
     options = config.ensemble

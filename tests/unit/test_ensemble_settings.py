@@ -6,7 +6,7 @@ from support.small_ensemble import configuration
 from swmodel import validate
 from swmodel.cli.run import PERTURB, as_typed
 from swmodel.config import ConfigError
-from swmodel.ensemble.settings import CELLS
+from swmodel.ensemble.settings import CELLS, unresolved
 from swmodel.ensemble.words import PERTURBATIONS, overrides
 from swmodel.errors import UsageError
 
@@ -70,6 +70,12 @@ def test_sizes_that_cannot_be_meant_are_refused_together():
     assert "ensemble.initial_eta_length: 1e+12 m is longer than the domain; at most 1.28e+06 m" in text
     assert "ensemble.wind_length: 1.3e+06 m is longer than the domain" in text
     assert "output.means: has no effect on an ensemble" in text
+
+
+def test_lengths_that_the_grid_does_not_resolve_are_warned_of():
+    config = configuration(ensemble__initial_eta_length=2.9 * 8e4, ensemble__wind_length=3.0 * 8e4)
+    (line,) = unresolved(config)
+    assert line.startswith("ensemble.initial_eta_length: 232000 m is less than three cells")
 
 
 def test_options_of_runs_without_effect_are_refused_but_those_of_the_case_left_out():
