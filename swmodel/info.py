@@ -18,7 +18,7 @@ from .plotting.style import clock, length_unit
 from .progress import workers
 from .restart.folder import candidates
 from .restart.folder import facts as facts_of_restart
-from .run_folder import CONFIG, DIAGNOSTICS, OUTPUT
+from .run_folder import CONFIG, DIAGNOSTICS, ENSEMBLE, OUTPUT
 from .status import read_status
 
 #: Series whose relative change since the start is given.
@@ -38,17 +38,25 @@ def describe(path) -> str:
         PlotError: there is no such run or file.
     """
     path = Path(path)
-    if path.is_dir() and not any((path / name).is_file() for name in (CONFIG, OUTPUT)):
-        data_file(path)
+    file = records_of(path)
     summary = Table.grid(padding=(0, 2, 0, 0))
     for name, text in facts(path):
         summary.add_row(name, text)
     parts = [str(path), "", summary]
-    file = path / OUTPUT if path.is_dir() else path
-    if file.is_file():
+    if file:
         with open_data(file) as data:
             parts += ["", field_table(data)]
     return as_lines(parts)
+
+
+def records_of(path: Path) -> Path | None:
+    """The file with the records of a run or an ensemble; None where a folder with a configuration holds none yet.
+
+    Raises:
+        PlotError: there is no such file, or it is not the folder of a run.
+    """
+    started = path.is_dir() and (path / CONFIG).is_file()
+    return None if started and not any((path / name).is_file() for name in (OUTPUT, ENSEMBLE)) else data_file(path)
 
 
 def as_lines(parts: list) -> str:
@@ -61,14 +69,15 @@ def as_lines(parts: list) -> str:
 
 def facts(path: Path) -> Iterator[tuple[str, str]]:
     """Pairs of a name and a text, of what is there of configuration, state, records and time series."""
-    file = path / OUTPUT if path.is_dir() else data_file(path)
+    file = records_of(path)
     if path.is_dir():
         yield from state_facts(read_status(path))
     config = read_config(path)
     if config:
         yield from config_facts(config)
-    if file.is_file():
+    if file:
         with open_data(file) as data:
+            yield from member_facts(data)
             yield from record_facts(data)
     if (path / DIAGNOSTICS).is_file():
         with open_data(path / DIAGNOSTICS) as data:
@@ -134,6 +143,13 @@ def record_facts(data: netCDF4.Dataset) -> Iterator[tuple[str, str]]:
     now = clock(times)
     span = now(times[0]) if times.size == 1 else f"{now(times[0]).split()[0]} to {now(times[-1])}"
     yield "records", f"{times.size}, model time {span}"
+
+
+def member_facts(data: netCDF4.Dataset) -> Iterator[tuple[str, str]]:
+    """How many members an ensemble has, and of which there are fields."""
+    if "realization" in data.dimensions:
+        count, written = data.dimensions["realization"].size, ", ".join(map(str, data["member"][:]))
+        yield "members", f"{count}, with fields of {written}; seed {data.seed}"
 
 
 def conservation_facts(data: netCDF4.Dataset) -> Iterator[tuple[str, str]]:

@@ -24,22 +24,26 @@ def measure(row: Row, task: dict) -> dict:
     """Measure a row of an ensemble; its sample, or why there is none.
 
     Args:
-        task: as for `stepping.measure`. What is checked is member 0, which is not perturbed.
+        task: as for `stepping.measure`. What is checked is member 0, which is not perturbed, where it is.
     """
     advance, transport, state = (runs if row.advance == "runs" else together)(row, Path(task["answer"]).parent)
     advance(answers.STEPS)
-    found = answers.differences(state(), np.load(task["answer"], mmap_mode="r"), transport.reduce)
+    expected = np.load(task["answer"], mmap_mode="r")
+    found = answers.differences(state(), expected, lambda values, _: values) if transport.rank == 0 else None
+    found = transport.broadcast(found)
     if problem := answers.verdict(found, "at this size"):
         return {"state": "failed", "reason": problem, "differences": found}
-    each, steps = warm_up(advance)
-    steps = task["steps"] or max(2, int(row.seconds / each))
-    sample = {"steps": steps, "seconds": advance(steps), "first_step_seconds": None}
+    each = warm_up(advance)
+    steps = transport.broadcast(task["steps"] or max(2, int(row.seconds / each)))
+    transport.barrier()
+    seconds = float(transport.reduce(np.asarray(advance(steps)), "max"))
+    sample = {"steps": steps, "seconds": seconds, "first_step_seconds": None}
     return {"state": "ok", "sample": sample, "differences": found, "launch": launched(transport)}
 
 
 def together(row: Row, folder: Path):
     """An ensemble: function(steps) -> seconds that advances it; its transport; function that gives member 0."""
-    config = answers.configuration(row, folder, run__devices=row.devices, **perturbed(row))
+    config = answers.configuration(row, folder, **perturbed(row))
     members = Members(settings.check(config))
 
     def advance(steps: int) -> float:
@@ -73,9 +77,9 @@ def runs(row: Row, folder: Path):
     return advance, simulation.transport, lambda: [np.asarray(field) for field in carries[0].state]
 
 
-def warm_up(advance) -> tuple[float, int]:
-    """Steps until a call takes long enough to be timed; seconds of a step, and how many steps were taken."""
-    steps, total = 2, 0
+def warm_up(advance) -> float:
+    """Steps until a call takes long enough to be timed; seconds of a step."""
+    steps = 2
     while (seconds := advance(steps)) < WARM:
-        total, steps = total + steps, 4 * steps
-    return seconds / steps, total + steps
+        steps *= 4
+    return seconds / steps

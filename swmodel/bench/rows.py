@@ -35,7 +35,8 @@ class Row:
         levels: steps in a sweep of the native step; None: as many as a run takes.
         settings: of the configuration, as "physics.linear_drag=1e-6".
         fields: whether bathymetry, land and wind come from a file (`forcing`).
-        members, advance, devices: of an ensemble: its members; runs (one run after the other), map or vmap; devices.
+        members, advance, devices: of an ensemble: its members; runs (one run after the other), map or vmap; devices of
+            one process.
     """
 
     measure: str
@@ -94,8 +95,7 @@ class Row:
         """Members and how they advance, in words; empty where the row is no ensemble."""
         if not self.members:
             return ""
-        devices = f" on {self.devices} devices" if self.devices > 1 else ""
-        return f", {self.members} member{'s' if self.members > 1 else ''} ({self.advance}){devices}"
+        return f", {self.members} member{'s' if self.members > 1 else ''} ({self.advance})"
 
     @property
     def marks(self) -> list[str]:

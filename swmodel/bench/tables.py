@@ -215,6 +215,7 @@ ENSEMBLE: tuple[Column, ...] = (
     ("grid", grid),
     ("members", lambda one, others: str(one.row.members)),
     ("advanced by", lambda one, others: one.row.advance),
+    ("processes", processes),
     ("devices", lambda one, others: str(one.row.devices)),
     ("members x steps/s", lambda one, others: digits(members_times_steps(one))),
     ("over runs one after the other", over_runs),

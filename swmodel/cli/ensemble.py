@@ -36,6 +36,11 @@ def ensemble(source, settings, output, force, quiet, perturbations, **options):
     Exit codes: 4, a member blew up; 75, stopped and resumable.
     """
     from ..ensemble import settings as checks
+    from ..ensemble.words import overrides as perturbed
 
-    overrides = [*overrides_of(settings, options), *checks.overrides(perturbations)]
+    overrides = [*overrides_of(settings, options), *perturbed(perturbations)]
     begin(source, overrides, output, force, quiet, "ensemble", check=checks.check)
+
+
+# Blocks are refused in words (`ensemble.settings.distribution`): nobody needs to read of the option.
+next(option for option in ensemble.params if option.name == "layout").hidden = True

@@ -32,6 +32,14 @@ OPTIONS = {
     "write_members": "ensemble.write",
 }
 
+#: Key -> how the word of --perturb begins that gives it.
+PERTURB = {
+    "ensemble.initial_eta": "initial.eta=",
+    "ensemble.initial_eta_length": "initial.eta=SIZE,",
+    "ensemble.wind": "wind=",
+    "ensemble.wind_length": "wind=SIZE,",
+    "ensemble.viscosity": "viscosity=",
+}
 
 #: The options that say what is computed, where and on what, for every command that does.
 COMMON = (
@@ -172,6 +180,8 @@ def as_typed(problem: str) -> str:
     """A message about `-s run.nproc=0` in terms of the option `--nproc 0`."""
     for option, key in OPTIONS.items():
         problem = problem.replace(f"-s {key}=", f"--{option.replace('_', '-')} ")
+    for key, word in PERTURB.items():
+        problem = problem.replace(f"-s {key}=", f"--perturb {word}")
     return problem
 
 

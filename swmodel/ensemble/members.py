@@ -6,6 +6,7 @@ On several devices the axis lies across them. A member has the whole grid, so th
 
 from __future__ import annotations
 
+import logging
 import time
 from functools import cached_property
 
@@ -30,9 +31,11 @@ from ..transport.mesh import provide
 from .health import Many
 from .perturbations import Perturbations
 from .results import opened
-from .settings import members_of, whole
+from .settings import unresolved, whole
 
 AXIS = "member"
+
+log = logging.getLogger(__name__)
 
 
 class Members:
@@ -44,11 +47,10 @@ class Members:
 
     Attributes:
         config: of the ensemble; that of a member is the one of the domain.
-        total, here: number of all members, and which of them this process has.
-        transport: between processes, whose rows are members; `transport.block.y` are those of this process.
+        transport: between processes, whose rows are members.
+        total, here: members of all processes, and the Span of those of this one.
         domain: Domain of a member; the transport is that of one process.
-        params: Params of each member of this process.
-        stress: the largest wind stress of each member of this process, Pa.
+        stress: largest wind stress of each member of this process, Pa.
         patches: Grid of Patches.
         carry: Carry with a leading axis of members.
         step: steps taken; `first_step` of them before this object was made.
@@ -71,21 +73,18 @@ class Members:
         cells = self.grid.ny * self.grid.nx
         kind = "mpi" if run.nproc > 1 else "serial"
         self.transport = connect(kind, (run.nproc, 1), options.members, cells)
-        self.total, self.here = options.members, members_of(config, self.transport.rank)
+        self.total, self.here = options.members, self.transport.block.y
+        if self.transport.rank == 0:
+            for line in unresolved(config):
+                log.warning(line)
         self.step = self.first_step = 0
         self.loop_seconds = 0.0
-        drawn = Perturbations(self.domain)
-        states, self.params = zip(*map(drawn.draw, range(self.here.start, self.here.stop)), strict=True)
-        width, shape = self.domain.scheme.width, self.domain.transport.block.shape
-        self.stress = np.array([largest_stress(as_patches(params, width), shape) for params in self.params])
+        self._drawn = Perturbations(self.domain)
         self._executor = self._make_executor(run.devices)
-        self._shared, self._own = self._split([self._executor.static_of(drawn.grid, p) for p in self.params])
-        self._loop = self._compile(batched=advances_by_vmap(config))
         self._pad = jax.jit(lambda state: pad(state, self.domain.scheme.width, self.domain.transport.shift))
-        self.patches = as_patches(drawn.grid, self.domain.scheme.width)
-        carries = [jax.tree.map(np.asarray, self._executor.start(state)) for state in states]
-        self.carry = self._put(jax.tree.map(lambda *leaves: np.stack(leaves), *carries))
-        self._forget()
+        self.patches = as_patches(self._drawn.grid, self.domain.scheme.width)
+        self._start()
+        self._loop = self._compile(batched=advances_by_vmap(config))
         self.restart = None if restart is None else read(restart, config, self.transport)
         if self.restart:
             steps = np.full(self.here.length, self.restart.step)
@@ -100,13 +99,12 @@ class Members:
         self._advance(steps)
         self.loop_seconds += time.perf_counter() - begin
         self.step += steps
-        self._forget()
 
     def replace(self, carry: Carry, step: int) -> None:
         """Go on from a carry of NumPy arrays with a leading axis of this process's members, after `step` steps."""
+        self._forget()
         self.carry = self._put(jax.tree.map(lambda leaf, old: np.asarray(leaf, old.dtype), carry, self.carry))
         self.step = self.first_step = step
-        self._forget()
 
     @property
     def time(self) -> float:
@@ -122,17 +120,26 @@ class Members:
         """Arrays with an axis of members as NumPy arrays of those that this process has."""
         return jax.tree.map(lambda leaf: np.asarray(leaf)[: self.here.length], tree)
 
+    def evaluate(self, member: int, names) -> tuple[dict[str, np.ndarray], dict[str, float]]:
+        """Of a member of this process, the fields called `names`, [y, x], and its numbers.
+
+        Fields are those of `diagnostics.DERIVED` (h, u, v, eta, zeta, q, speed), numbers those of
+        `diagnostics.QUANTITIES` (mass, energy, ...).
+        """
+        one, width, number = self.domain, self.domain.scheme.width, member - self.here.start
+        padded = self._pad(State(*(field[number] for field in self.state)))
+        padded = State(*(Patch(np.asarray(field), (-width, -width)) for field in padded))
+        shape = one.transport.block.shape
+        fields = {name: np.broadcast_to(DERIVED[name](padded, self.patches).on(shape), shape) for name in names}
+        return fields, diagnose([(padded, self.patches, shape)], one.config, one.transport)
+
     def field(self, name: str) -> np.ndarray:
-        """The field called `name` (h, u, v, eta, zeta, q, speed) of this process's members, [members, y, x]."""
-        shape = self.domain.transport.block.shape
-        found = (np.broadcast_to(DERIVED[name](padded, self.patches).on(shape), shape) for padded in self._padded())
-        return np.stack(list(found))
+        """The field called `name` of this process's members, [members, y, x]."""
+        return np.stack([self.evaluate(member, [name])[0][name] for member in range(self.here.start, self.here.stop)])
 
     def diagnostics(self) -> dict[str, np.ndarray]:
-        """Mass, energy, ... (`diagnostics.QUANTITIES`) of all members, on every process the same: [all members]."""
-        one = self.domain
-        shape = one.transport.block.shape
-        found = [diagnose([(padded, self.patches, shape)], one.config, one.transport) for padded in self._padded()]
+        """The numbers of all members, on every process the same: [all members]."""
+        found = [self.evaluate(member, ())[1] for member in range(self.here.start, self.here.stop)]
         return {name: self.of_all(np.array([numbers[name] for numbers in found])) for name in found[0]}
 
     def of_all(self, numbers: np.ndarray) -> np.ndarray:
@@ -149,61 +156,68 @@ class Members:
         """A context with what the ensemble writes, for the time loop (see `results.opened`)."""
         return opened(self, directory, command_line, resume)
 
-    def jit(self, program):
-        """jax.jit of a program of arrays with an axis of members, and of others that they share, its last argument."""
-        if len(self.devices) > 1:
-            along, same = PartitionSpec(AXIS), PartitionSpec()
-            program = jax.shard_map(program, mesh=self._mesh, in_specs=(along, same), out_specs=along, check_vma=False)
-        return jax.jit(program)
+    def jit(self, program, arrays: int = 1, **options):
+        """jax.jit of a program on the devices.
 
-    def _padded(self):
-        """The state of each member with its halo, NumPy arrays in Patches."""
-        width = self.domain.scheme.width
-        for number in range(self.here.length):
-            padded = self._pad(State(*(field[number] for field in self.state)))
-            yield State(*(Patch(np.asarray(field), (-width, -width)) for field in padded))
+        Args:
+            program: its first `arrays` arguments have an axis of members, the last one they share.
+        """
+        if len(self.devices) > 1:
+            along = PartitionSpec(AXIS)
+            specs = (*[along] * arrays, PartitionSpec())
+            program = jax.shard_map(program, mesh=self._mesh, in_specs=specs, out_specs=along, check_vma=False)
+        return jax.jit(program, **options)
 
     def _make_executor(self, devices: int):
         """The executor of a member; devices share the cores."""
         options = {}
         if self.config.run.executor == "native":
+            # One step in a sweep: the coefficients of members have the margin of one.
             options = {"levels": 1, "threads": max(1, share_of_cores() // devices) if devices > 1 else 0}
         one = self.domain
         return EXECUTORS[self.config.run.executor](one.config, one.transport, one.grid, one.params, **options)
 
-    def _split(self, statics: list):
-        """The leaves of the static fields that all members share, and those [members, ...] that are perturbed."""
-        leaves = list(zip(*map(jax.tree.leaves, statics), strict=True))
-        self._perturbed = [any(not np.array_equal(each[0], other) for other in each[1:]) for each in leaves]
-        pairs = list(zip(leaves, self._perturbed, strict=True))
-        shared = [np.asarray(each[0]) for each, perturbed in pairs if not perturbed]
-        own = [np.stack(each) for each, perturbed in pairs if perturbed]
-        self._tree = jax.tree.structure(statics[0])
-        return self._place(shared, PartitionSpec()), self._put(own)
+    def _start(self) -> None:
+        """Draw the members one by one into the carry and the static fields that differ between members."""
+        static_of, grid, arrays = self._executor.static_of, self._drawn.grid, None
+        leaves, self._tree = jax.tree.flatten(static_of(grid, self._drawn.params))
+        marked = jax.tree.leaves(static_of(grid, self._drawn.marked()))
+        self._perturbed = [not np.array_equal(*pair) for pair in zip(leaves, marked, strict=True)]
+        shared = [leaf for leaf, own in zip(leaves, self._perturbed, strict=True) if not own]
+        self.stress = np.empty(self.here.length)
+        for number, member in enumerate(range(self.here.start, self.here.stop)):
+            state, params = self._drawn.draw(member)
+            self.stress[number] = largest_stress(as_patches(params, self.domain.scheme.width), state.h.shape)
+            static = zip(jax.tree.leaves(static_of(grid, params)), self._perturbed, strict=True)
+            one, tree = jax.tree.flatten((self._executor.start(state), [leaf for leaf, own in static if own]))
+            arrays = arrays or [np.empty((self.here.length, *leaf.shape), leaf.dtype) for leaf in one]
+            for array, leaf in zip(arrays, one, strict=True):
+                array[number] = leaf
+        # Each array goes before the next is copied.
+        self.carry, self._own = tree.unflatten([self._put(arrays.pop(0)) for _ in range(len(arrays))])
+        self._shared = self._place(shared, PartitionSpec())
 
     def _compile(self, batched: bool):
-        """The jitted program (carry, own, shared and dt, n) -> carry n steps later."""
+        """The jitted program (carry, own, shared and dt, n) -> carry n steps later, of members where they are."""
         loop, tree, perturbed = self._executor.loop, self._tree, self._perturbed
 
-        def advance(carry, own, common):
+        def advance(carries, own, common):
             shared, dt, n = common
 
-            def one(member):
-                carry, mine = member
+            def one(carry, mine):
                 mine, others = iter(mine), iter(shared)
-                static = tree.unflatten([next(mine if own else others) for own in perturbed])
-                return loop(carry, static, dt, n)
+                return loop(carry, tree.unflatten([next(mine if own else others) for own in perturbed]), dt, n)
 
-            return (jax.vmap(one) if batched else lambda members: jax.lax.map(one, members))((carry, own))
+            def turn(number, carries):
+                carry, mine = jax.tree.map(lambda leaf: leaf[number], (carries, own))
+                return jax.tree.map(lambda all_, leaf: all_.at[number].set(leaf), carries, one(carry, mine))
 
-        if len(self.devices) > 1:
-            along, same = PartitionSpec(AXIS), PartitionSpec()
-            advance = jax.shard_map(
-                advance, mesh=self._mesh, in_specs=(along, along, same), out_specs=along, check_vma=False
-            )
-        return jax.jit(advance, donate_argnums=0)
+            return jax.vmap(one)(carries, own) if batched else jax.lax.fori_loop(0, len(carries.step), turn, carries)
+
+        return self.jit(advance, arrays=2, donate_argnums=0)
 
     def _advance(self, steps: int) -> None:
+        self._forget()  # a view of the carry would keep it from being used again
         common = self._shared, self._executor.dt, jnp.int32(steps)
         self.carry = jax.block_until_ready(self._loop(self.carry, self._own, common))
 

@@ -66,6 +66,12 @@ class Perturbations:
             **{name: (values[name] * factors[name]).astype(values[name].dtype) for name in factors}
         )
 
+    def marked(self):
+        """Params of the configuration, not a number where those of members differ."""
+        options = self.config.ensemble
+        names = ["viscosity"] * (options.viscosity > 0) + ["wind_x", "wind_y"] * (options.wind > 0)
+        return self.params._replace(**{name: np.full_like(getattr(self.params, name), np.nan) for name in names})
+
     def around(self, field):
         """The field [ny, nx] with the margin of the Params: from across a ring, or the last value at a wall."""
         for axis, ring in enumerate((self.config.grid.periodic_y, self.config.grid.periodic_x)):

@@ -13,15 +13,11 @@ import numpy as np
 from ..diagnostics import QUANTITIES
 from ..output import continuation
 from ..output.background import BackgroundFile
-from ..output.metadata import DIMENSIONS, attributes, define_grid, define_time, describe
-from ..output.snapshots import CHUNK_BYTES, rows_in, store
-from ..output.static import FILL, define_static, land, on_water, static_differences, write_static
+from ..output.snapshots import store
+from ..output.static import land, on_water, static_differences, write_static
 from ..state import VARIABLES
-from .settings import viscosity_factors, wind_factors, written
-
-MEAN, SPREAD = "_mean", "_spread"
-
-WORDS = {MEAN: ("mean over the members", "realization: mean"), SPREAD: ("spread", "realization: standard_deviation")}
+from .definition import MEAN, RMS, SPREAD, define
+from .settings import written
 
 
 class Moments:
@@ -63,15 +59,15 @@ class Records:
         self.names, self.written = config.output.fields, written(config)
         self.shape, self.dtype = (config.grid.ny, config.grid.nx), np.dtype(config.run.dtype)
         self._land = land(config, *map(np.arange, self.shape)) if transport.rank == 0 else {}
-        define = partial(self._define, config, command_line)
+        make = partial(define, config, transport, command_line)
 
         def resume(file):
-            differences = continuation.differences(file, config, define)
+            differences = continuation.differences(file, config, make)
             differences = differences or static_differences(file, config, [(0, self.shape[0])])
             continuation.require_same(path, differences)
             continuation.resume(file, keep, config, command_line)
 
-        self._file = BackgroundFile(path, transport, define, resume if keep else None)
+        self._file = BackgroundFile(path, transport, make, resume if keep else None)
         if keep is None:
             self._file.put(write_static, config, 0, self.shape[0])
 
@@ -83,9 +79,12 @@ class Records:
         """
         nbytes = len(self.names) * (len(self.written) + 2) * self.shape[0] * self.shape[1] * self.dtype.itemsize
         self._file.begin(nbytes + nbytes // 100)
-        for name in self.names:
-            self._fields(name, members.field(name))
-        numbers = members.diagnostics()
+        moments = {name: Moments(self.shape) for name in self.names}
+        found = [self._member(members, member, moments) for member in range(members.total)]
+        if self.transport.rank == 0:
+            self._moments(moments)
+        found = members.of_all(np.array([list(one.values()) for one in found if one]))
+        numbers = dict(zip(QUANTITIES, found.T, strict=True))
         self._file.put(_store_series, numbers)
         self._file.complete(members.step, members.time)
         self._file.agree()
@@ -105,66 +104,38 @@ class Records:
     def __exit__(self, kind, error, traceback):
         self._file.close(agree=kind is None)
 
-    def _fields(self, name: str, local: np.ndarray) -> None:
-        """Write a field of this process's members [members, ny, nx], its mean and its spread."""
-        dry, moments = self._land.get(VARIABLES[name].location), Moments(self.shape)
-        local = local.reshape(len(local), -1)
-        for member in range(self.config.ensemble.members):
-            row = self.transport.gather_rows(local, member, member + 1)
+    def _member(self, members, member: int, moments: dict) -> dict[str, float]:
+        """Write the fields of a member, if chosen, and add them to the moments; its diagnostics where it is, else {}.
+
+        All processes call it for all members in turn, so that none holds more fields than those of one.
+        """
+        mine = members.here.start <= member < members.here.stop
+        fields, numbers = members.evaluate(member, self.names) if mine else ({}, {})
+        for name in self.names:
+            field = np.asarray(fields[name], self.dtype).reshape(1, -1) if mine else np.zeros((1, 1), self.dtype)
+            rows = np.broadcast_to(field, (members.here.length, self.shape[0] * self.shape[1]))
+            row = self.transport.gather_rows(rows, member, member + 1)
             if row is None:
                 continue
             values = row.reshape(self.shape)
-            moments.add(values)
+            moments[name].add(values)
             if member in self.written:
+                dry = self._land.get(VARIABLES[name].location)
                 self._put(name, on_water(values, dry), (self.written.index(member),))
-        if self.transport.rank == 0:
-            self._put(name + MEAN, on_water(moments.mean, dry))
-            self._put(name + SPREAD, on_water(moments.spread, dry))
+        return numbers
+
+    def _moments(self, moments: dict) -> None:
+        """Write mean and spread of each field, and the root mean square of the spread over all points of water."""
+        for name, moment in moments.items():
+            dry = self._land.get(VARIABLES[name].location)
+            water = np.ones(self.shape, bool) if dry is None else ~np.broadcast_to(dry, self.shape)
+            self._put(name + MEAN, on_water(moment.mean, dry))
+            self._put(name + SPREAD, on_water(moment.spread, dry))
+            self._file.put(_store_series, {name + RMS: np.sqrt(np.mean(moment.spread[water] ** 2))})
 
     def _put(self, name: str, values: np.ndarray, place: tuple[int, ...] = ()) -> None:
         values = np.array(values, self.dtype)  # a copy: the model may use the memory again
         self._file.put(store, name, 0, values, place, nbytes=values.nbytes)
-
-    def _define(self, config, command_line: str, dataset) -> None:
-        describe(dataset, config, self.transport, command_line)
-        dataset.setncatts({"title": f"ensemble: {dataset.title}", "seed": np.int64(config.ensemble.seed)})
-        define_time(dataset, bounds=False)
-        define_grid(dataset, config.grid)
-        define_members(dataset, config)
-        rows = rows_in(CHUNK_BYTES, self.shape, self.dtype)
-        packed = {"compression": "zlib", "complevel": 1, "shuffle": True}
-        define_static(dataset, config, packed | {"chunksizes": (rows, self.shape[1])})
-        make = partial(dataset.createVariable, datatype=self.dtype, fill_value=FILL, **packed)
-        for name in self.names:
-            entry = VARIABLES[name]
-            grid = DIMENSIONS[entry.location]
-            chosen = make(name, dimensions=("time", "member", *grid), chunksizes=(1, 1, rows, self.shape[1]))
-            chosen.setncatts(attributes(entry, cell_methods="time: point"))
-            for suffix, (words, methods) in WORDS.items():
-                made = make(name + suffix, dimensions=("time", *grid), chunksizes=(1, rows, self.shape[1]))
-                made.setncatts(
-                    attributes(entry, long_name=f"{entry.long_name}, {words}", cell_methods=f"time: point {methods}")
-                )
-
-
-def define_members(dataset, config) -> None:
-    """Make the dimensions of the members written and of all, with what they are, and the time series of all."""
-    numbers = {"member": ("members whose fields are in the file", written(config))}
-    numbers["realization"] = "all members; number 0 is not perturbed", range(config.ensemble.members)
-    for name, (words, values) in numbers.items():
-        dataset.createDimension(name, len(values))
-        variable = dataset.createVariable(name, "i4", (name,), fill_value=False)
-        variable.setncatts({"standard_name": "realization", "long_name": words, "units": "1"})
-        variable[:] = values
-    factors = {"viscosity": viscosity_factors(config)} if config.ensemble.viscosity else {}
-    factors |= {"wind": wind_factors(config)} if config.ensemble.wind and not config.ensemble.wind_length else {}
-    for name, values in factors.items():
-        variable = dataset.createVariable(f"{name}_factor", "f8", ("realization",), fill_value=False)
-        variable.setncatts({"long_name": f"factor of the {name} of each member", "units": "1"})
-        variable[:] = values
-    for name, quantity in QUANTITIES.items():
-        variable = dataset.createVariable(name, "f8", ("time", "realization"), fill_value=False)
-        variable.setncatts({"long_name": f"{quantity.long_name}, of each member", "units": quantity.units})
 
 
 def _store_series(file, numbers: dict[str, np.ndarray]) -> None:

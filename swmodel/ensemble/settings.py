@@ -1,4 +1,4 @@
-"""What an ensemble may be: its section of the configuration checked, and the words of the command line. No JAX."""
+"""What an ensemble may be: its section of the configuration checked, and the numbers drawn for it. No JAX."""
 
 from __future__ import annotations
 
@@ -6,61 +6,32 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from .. import validate
+from .. import cases, validate
 from ..config import Config, ConfigError
-from ..config.errors import suggest
-from ..decomposition import Span, split
-from ..errors import UsageError
+from ..decomposition import split
 from ..extremes import survey
 from ..fields import given
 from ..noise import white_number
 from ..stability import largest_dt
 
-#: Name on the command line -> keys of [ensemble]: its size, and the length of its correlation if it can be a field.
-PERTURBATIONS = {
-    "initial.eta": ("initial_eta", "initial_eta_length"),
-    "wind": ("wind", "wind_length"),
-    "viscosity": ("viscosity", None),
-}
-
 #: Where nothing is perturbed: standard deviation of the initial sea level over the depth, and length over that of the
-#: shorter side of the domain, at least two cells.
+#: shorter side of the domain, at least CELLS.
 SIZE, LENGTH = 1e-4, 0.1
+
+#: Cells in the shortest length that the grid resolves.
+CELLS = 3
+
+#: Largest standard deviation of the logarithm of a factor: a member in six has more than 20 000 times the viscosity.
+LARGEST = 10
+
+#: Options of [output] that an ensemble has no use for, and what they are there.
+UNUSED = {"means": (), "diagnostics_every_steps": None}
 
 #: Members whose fields are written where the configuration names none.
 WRITTEN = 4
 
-#: Bytes that a member has at the least, in numbers for each cell: state and memory of the time stepper.
-FIELDS = 6
-
-
-def overrides(texts) -> list[str]:
-    """The overrides (`ensemble.key=value`) that the texts "NAME=SIZE" or "NAME=SIZE,LENGTH" stand for.
-
-    Raises:
-        UsageError: there is no such perturbation, or it is written otherwise.
-    """
-    found = []
-    for text in texts:
-        name, _, value = text.partition("=")
-        if name not in PERTURBATIONS:
-            raise UsageError(f"--perturb {text}: no such perturbation; {suggest(name, PERTURBATIONS)}")
-        keys = [key for key in PERTURBATIONS[name] if key]
-        numbers = value.split(",")
-        if not all(map(is_number, numbers)) or len(numbers) > len(keys):
-            form = f"{name}=SIZE" + (f" or {name}=SIZE,LENGTH" if len(keys) > 1 else "")
-            raise UsageError(f"--perturb {text}: write it as {form}, with numbers")
-        found += [f"ensemble.{key}={number}" for key, number in zip(keys, numbers, strict=False)]
-    return found
-
-
-def is_number(text: str) -> bool:
-    """Whether the text is a number."""
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True
+#: Fields of a member, by time stepper: the state and what the stepper remembers. A process holds little else for each.
+FIELDS = {"rk3": 3, "rk4": 3, "ab2": 6, "leapfrog": 6, "ab3": 9}
 
 
 def whole(config: Config) -> Config:
@@ -76,12 +47,13 @@ def check(config: Config) -> Config:
         ConfigError: with everything that is wrong at once.
     """
     config = perturbed(config)
-    found = [*distribution(config), *sizes(config)]
+    found = [*distribution(config), *sizes(config), *chosen(config)]
+    config = config.model_copy(update={"output": config.output.model_copy(update=UNUSED)})
     try:
         resolved = validate.check(whole(config))
     except ConfigError as error:
         raise ConfigError([*found, *error.problems]) from None
-    found += [] if found else [*memory(resolved), *friction(resolved)]
+    found = found or [*memory(resolved, config.run.nproc)] or [*friction(resolved)]
     if found:
         raise ConfigError(found)
     spread = {"nproc": config.run.nproc, "devices": config.run.devices, "layout": "", "transport": "auto"}
@@ -90,12 +62,17 @@ def check(config: Config) -> Config:
 
 def perturbed(config: Config) -> Config:
     """The configuration with a perturbation of the initial sea level where it has none at all."""
-    if any(getattr(config.ensemble, key) for keys in PERTURBATIONS.values() for key in keys if key):
+    if config.ensemble.initial_eta or config.ensemble.wind or config.ensemble.viscosity:
         return config
-    grid = config.grid
-    length = max(LENGTH * min(grid.nx * grid.dx, grid.ny * grid.dy), 2 * max(grid.dx, grid.dy))
+    cell, (shorter, longer) = max(config.grid.dx, config.grid.dy), sorted(sides(config))
+    length = min(max(LENGTH * shorter, CELLS * cell), longer)
     default = {"initial_eta": SIZE * config.physics.depth, "initial_eta_length": length}
     return config.model_copy(update={"ensemble": config.ensemble.model_copy(update=default)})
+
+
+def sides(config: Config) -> tuple[float, float]:
+    """Lengths of the domain in x and y, m."""
+    return config.grid.nx * config.grid.dx, config.grid.ny * config.grid.dy
 
 
 def distribution(config: Config) -> Iterator[str]:
@@ -117,29 +94,58 @@ def distribution(config: Config) -> Iterator[str]:
 
 
 def sizes(config: Config) -> Iterator[str]:
-    """What is wrong with the perturbations and with what is written, one line each."""
-    options = config.ensemble
+    """What is wrong with the perturbations, one line each."""
+    options, longest = config.ensemble, max(sides(config))
     if options.initial_eta > 0 and options.initial_eta_length == 0:
-        yield "ensemble.initial_eta_length: must be above 0 m: the length of correlation of the perturbation of eta"
+        yield (
+            "ensemble.initial_eta_length: must be above 0 m: the length of correlation of the perturbation of eta "
+            "(--perturb initial.eta=SIZE,LENGTH)"
+        )
     for key in ("initial_eta", "wind"):
-        if getattr(options, f"{key}_length") > 0 and getattr(options, key) == 0:
+        length = getattr(options, f"{key}_length")
+        if length > 0 and getattr(options, key) == 0:
             yield f"ensemble.{key}: must be above 0 for a perturbation with a length of correlation"
+        if length > longest:
+            yield f"ensemble.{key}_length: {length:g} m is longer than the domain; at most {longest:g} m"
     if options.wind > 0 and not any(given(config, name) for name in ("wind_x", "wind_y")):
         yield "ensemble.wind: the run has no wind to perturb"
     if options.viscosity > 0 and config.physics.viscosity == 0:
         yield "ensemble.viscosity: the run has no viscosity to perturb; physics.viscosity is 0 m2 s-1"
+    if options.viscosity > LARGEST:
+        yield (
+            f"ensemble.viscosity: {options.viscosity:g} is the standard deviation of the logarithm of a factor, not of "
+            f"a viscosity in m2 s-1; at most {LARGEST}"
+        )
+
+
+def unresolved(config: Config) -> Iterator[str]:
+    """Lengths of correlation that are allowed and hardly meant, one line each."""
+    shortest = CELLS * max(config.grid.dx, config.grid.dy)
+    for key in ("initial_eta_length", "wind_length"):
+        if 0 < (length := getattr(config.ensemble, key)) < shortest:
+            yield f"ensemble.{key}: {length:g} m is less than three cells, and not the one that perturbations have"
+
+
+def chosen(config: Config) -> Iterator[str]:
+    """What is wrong with what is to be written, one line each."""
+    options = config.ensemble
     for member in options.write:
         if not 0 <= member < options.members:
             yield f"ensemble.write: no member {member}; they are 0 to {options.members - 1}"
     for member in sorted({member for member in options.write if options.write.count(member) > 1}):
         yield f"ensemble.write: member {member} is listed {options.write.count(member)} times"
+    of_case = getattr(cases.get(config.case.name), "DEFAULTS", {}).get("output", {})
+    for key, unused in UNUSED.items():
+        if getattr(config.output, key) not in (unused, of_case.get(key)):
+            yield f"output.{key}: has no effect on an ensemble; leave it out"
 
 
-def memory(config: Config) -> Iterator[str]:
-    """Whether the members of a process fit into the memory of a machine like this one."""
-    here = split(config.ensemble.members, config.run.nproc)[0].length
+def memory(config: Config, nproc: int) -> Iterator[str]:
+    """Whether the members of one of `nproc` processes fit into the memory of a machine like this one."""
+    here = split(config.ensemble.members, nproc)[0].length
     present = validate.memory_present()
-    bytes_ = here * config.grid.nx * config.grid.ny * FIELDS * np.dtype(config.run.dtype).itemsize
+    numbers = here * config.grid.nx * config.grid.ny * FIELDS[config.time.stepper]
+    bytes_ = numbers * np.dtype(config.run.dtype).itemsize
     if bytes_ > present:
         yield (
             f"ensemble.members: {here} members in a process need at least {bytes_ / 1e9:.3g} GB; this machine has "
@@ -181,8 +187,3 @@ def written(config: Config) -> tuple[int, ...]:
     """The members whose fields are written, in rising order."""
     options = config.ensemble
     return tuple(sorted(options.write)) or tuple(range(min(WRITTEN, options.members)))
-
-
-def members_of(config: Config, rank: int) -> Span:
-    """The members that a process has."""
-    return split(config.ensemble.members, config.run.nproc)[rank]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import shutil
 import subprocess
+from functools import partial
 from pathlib import Path
 
 import matplotlib as mpl
@@ -23,7 +24,7 @@ DPI = 160
 CELLS = 500
 
 
-def animate(path, field: str | None = None, fps: float = 12, output=None) -> Path:
+def animate(path, field: str | None = None, fps: float = 12, output=None, member=None) -> Path:
     """Draw all records of a field into an MP4 (through ffmpeg), or a GIF where there is no ffmpeg.
 
     The colours mean the same in all frames.
@@ -33,6 +34,7 @@ def animate(path, field: str | None = None, fps: float = 12, output=None) -> Pat
         field: name of the field; without it, relative vorticity, or the first of its kind that the file has.
         fps: frames per second.
         output: FILE.mp4 or FILE.gif; otherwise an MP4 named after the data and the field, beside the data.
+        member: of an ensemble, whose field is shown; without it, the first that has fields.
 
     Returns:
         The file written: with the ending .gif where an MP4 was wanted and there is no ffmpeg.
@@ -46,23 +48,23 @@ def animate(path, field: str | None = None, fps: float = 12, output=None) -> Pat
         if find_field(data, name).ndim < 3:
             raise PlotError(f"{name} in {file} does not change with time; plot it instead")
         find_record(data, 0)
-        target, writer = writer_for(Path(output or default_output(file, name, ".mp4")), fps)
+        target, writer = writer_for(Path(output or default_output(file, name, ".mp4", member)), fps)
         with mpl.rc_context({**style.RC, "animation.ffmpeg_path": ffmpeg() or "ffmpeg"}):
-            film(data, name, writer, target)
+            film(data, partial(read, data, name, member=member), writer, target)
     return target
 
 
-def film(data: netCDF4.Dataset, name: str, writer, target: Path) -> None:
-    """Write one frame for each record, all in the same colours."""
+def film(data: netCDF4.Dataset, frame, writer, target: Path) -> None:
+    """Write one frame for each record, `frame(record)`, all in the same colours."""
     times = seconds(data)
     now = style.clock(times)
-    shown = style.look([read(data, name, record).sample(CELLS) for record in range(times.size)])
-    figure, (show,) = draw([read(data, name, 0)], [shown])
+    shown = style.look([frame(record).sample(CELLS) for record in range(times.size)])
+    figure, (show,) = draw([frame(0)], [shown])
     caption = write_caption(figure, "")
     try:
         with writer.saving(figure, str(target), DPI):
             for record, time in enumerate(times):
-                show(read(data, name, record))
+                show(frame(record))
                 caption.set_text(now(time))
                 writer.grab_frame()
     except (OSError, subprocess.CalledProcessError) as error:

@@ -10,7 +10,7 @@ import numpy as np
 
 from ..config.errors import suggest
 from ..journal import recover
-from ..run_folder import OUTPUT
+from ..run_folder import ENSEMBLE, OUTPUT
 
 #: Locations of SGRID: 1 where the points lie half a cell east, north of the centres.
 STAGGER = {"face": (0, 0), "edge1": (1, 0), "edge2": (0, 1), "node": (1, 1)}
@@ -66,17 +66,18 @@ class Map:
         return replace(self, values=self.values[::n, ::n], x=self.x[::n], y=self.y[::n])
 
 
-def data_file(path, name: str = OUTPUT) -> Path:
-    """The NetCDF file meant by `path`: the file itself, or `name` in the run folder.
+def data_file(path, *names: str) -> Path:
+    """The NetCDF file meant by `path`: the file itself, or the first of `names` (its records) in the run folder.
 
     Raises:
         PlotError: there is no such file.
     """
-    path = Path(path)
+    path, names = Path(path), names or (OUTPUT, ENSEMBLE)
     if path.is_dir():
-        if not (path / name).is_file():
-            raise PlotError(f"{path} holds no {name}: it is not the folder of a run, or nothing was written yet")
-        return path / name
+        found = [path / name for name in names if (path / name).is_file()]
+        if not found:
+            raise PlotError(f"{path} holds no {names[0]}: it is not the folder of a run, or nothing was written yet")
+        return found[0]
     if not path.is_file():
         raise PlotError(f"there is no file or folder {path}")
     return path
@@ -137,20 +138,35 @@ def find_record(data: netCDF4.Dataset, record: int, time: float | None = None) -
     return record % times.size
 
 
-def read_map(data: netCDF4.Dataset, name: str, record: int = -1) -> Map:
-    """One record of a field (of a field without time: the field; of one of several members: the first one's).
+def find_member(data: netCDF4.Dataset, member: int | None) -> int:
+    """The place of a member of an ensemble among those with fields; 0 where none is asked for.
 
     Raises:
-        PlotError: there is no such field.
+        PlotError: there are no fields of it.
     """
-    variable = find_field(data, name)
-    lead = (record, *[0] * (variable.ndim - 3)) if variable.ndim > 2 else ()
+    if member is None:
+        return 0
+    numbers = data["member"][:].tolist() if "member" in data.variables else []
+    if member not in numbers:
+        has = f"it has those of {', '.join(map(str, numbers))}" if numbers else "it is no ensemble"
+        raise PlotError(f"no fields of member {member} in {data.filepath()}; {has}")
+    return numbers.index(member)
+
+
+def read_map(data: netCDF4.Dataset, name: str, record: int = -1, member: int | None = None) -> Map:
+    """One record of a field (of a field without time: the field); of several members, one: without a number, the first.
+
+    Raises:
+        PlotError: there is no such field or member.
+    """
+    variable, place = find_field(data, name), find_member(data, member)
+    lead = (record, *[place] * (variable.ndim - 3)) if variable.ndim > 2 else ()
     y, x = (np.ma.filled(data[dimension][:], np.nan).astype(float) for dimension in variable.dimensions[-2:])
     mean = "mean " if "time: mean" in getattr(variable, "cell_methods", "") else ""
-    member = f", member {int(data['member'][0])}" if "member" in variable.dimensions else ""
+    of_member = f", member {int(data['member'][place])}" if "member" in variable.dimensions else ""
     return Map(
         name=name,
-        long_name=mean + getattr(variable, "long_name", name) + member,
+        long_name=mean + getattr(variable, "long_name", name) + of_member,
         units=getattr(variable, "units", "1"),
         values=np.ma.masked_invalid(variable[lead + (slice(None), slice(None))]),
         x=x,

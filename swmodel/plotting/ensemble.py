@@ -4,16 +4,15 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import cmocean
 import matplotlib as mpl
 import numpy as np
 from matplotlib.figure import Figure
 
 from . import style
-from .dataset import Map, PlotError, field_names, find_record, open_data, read_map, seconds
+from .dataset import PlotError, field_names, find_record, open_data, read_map, seconds
 from .panels import draw_image, name_axes, save
 
-#: Fields of the maps: the first of these that the file holds.
+#: Fields of the maps: the first of these that the file holds, or any.
 PREFERRED = ("eta", "speed", "zeta", "h", "u")
 
 WIDTH, LOW, HIGH = 3.1, 0.3, 1.6
@@ -32,19 +31,18 @@ def plot_ensemble(file: Path, output: Path, record: int = -1, time: float | None
 
 def picture(data, record: int = -1, time: float | None = None) -> Figure:
     """The figure: two maps above, two time series below."""
-    names = field_names(data)
-    field = next((name for name in PREFERRED if f"{name}_spread" in names), None)
-    times = seconds(data)
-    if field is None or not times.size:
-        raise PlotError(f"{data.filepath()} holds no record of an ensemble")
-    record = find_record(data, record, time)
+    names = [name.removesuffix("_spread") for name in field_names(data) if name.endswith("_spread")]
+    if not names:
+        raise PlotError(f"{data.filepath()} is not the file of an ensemble")
+    field = next((name for name in PREFERRED if name in names), names[0])
+    times, record = seconds(data), find_record(data, record, time)
     maps = [read_map(data, field + suffix, record) for suffix in ("_mean", "_spread")]
     west, east, south, north = maps[0].domain
     height = WIDTH * min(HIGH, max(LOW, (north - south) / (east - west)))
     figure = Figure(figsize=(2 * (WIDTH + 1.1), height + 3.0), layout="constrained")
     above, below = figure.subfigures(2, 1, height_ratios=[height + 0.7, 2.3])
     panels = above.subplots(1, 2)
-    looks = [style.look([maps[0]]), look_of_spread(maps[1])]
+    looks = [style.look([panel]) for panel in maps]
     for number, (axes, panel, look) in enumerate(zip(panels, maps, looks, strict=True)):
         image = draw_image(axes, panel, look)
         name_axes(axes, panel, left=number == 0, bottom=True)
@@ -56,20 +54,6 @@ def picture(data, record: int = -1, time: float | None = None) -> Figure:
     draw_energy(left, data, times)
     draw_growth(right, data, times, field)
     return figure
-
-
-def look_of_spread(panel: Map) -> style.Look:
-    """Colours from zero on."""
-    values = panel.values.compressed() if panel.values.count() else np.zeros(1)
-    low, high = style.limits(values, signed=False, positive=True)
-    exponent = style.power_of_ten(high)
-    return style.Look(
-        colormap=cmocean.cm.cmap_d["amp"].with_extremes(bad=style.LAND),
-        limits=(low * 10.0**-exponent, high * 10.0**-exponent),
-        exponent=exponent,
-        extend=("neither", "max")[bool(values.max() > high)],
-        label=style.label(panel.long_name, panel.units, exponent),
-    )
 
 
 def draw_energy(axes, data, times) -> None:
@@ -90,13 +74,13 @@ def draw_energy(axes, data, times) -> None:
 
 def draw_growth(axes, data, times, field: str) -> None:
     """The root mean square over the domain of the spread of a field."""
-    spread = data[field + "_spread"]
-    values = np.array([np.sqrt(np.ma.mean(np.square(spread[record].astype(float)))) for record in range(times.size)])
-    exponent = style.power_of_ten(float(values.max()))
+    spread = data[field + "_spread_rms"]
+    values = np.ma.filled(spread[:], np.nan)
+    exponent = style.power_of_ten(float(np.nanmax(values)))
     days, marker = times / style.time_unit(float(times[-1]))[0], "." if times.size == 1 else ""
     axes.plot(days, values * 10.0**-exponent, color=MEAN, lw=1.2, marker=marker)
     axes.set_ylim(bottom=0)
-    name_series(axes, times, style.label(f"{spread.long_name}, rms", spread.units, exponent))
+    name_series(axes, times, style.label(f"{data[field].long_name}, spread, rms", spread.units, exponent))
 
 
 def name_series(axes, times, label: str) -> None:

@@ -26,6 +26,7 @@ def plot(
     record: int = -1,
     time: float | None = None,
     output=None,
+    member: int | None = None,
 ) -> Path:
     """Draw fields of one record into a picture beside the data.
 
@@ -36,26 +37,27 @@ def plot(
         record: number of the record; negative ones count from the last.
         time: model time, s; the nearest record is drawn.
         output: picture to write (PNG, PDF or SVG by its name); otherwise a PNG named after the data and the fields.
+        member: of an ensemble, whose fields are drawn.
 
     Raises:
-        PlotError: the file, the field or the record does not exist, or the picture cannot be written.
+        PlotError: the file, the field, the record or the member does not exist, or the picture cannot be written.
     """
     file = data_file(path)
     with open_data(file) as data, mpl.rc_context(style.RC):
-        if fields is None and "realization" in data.dimensions:
-            return plot_ensemble(file, output or default_output(file, fields), record, time)
-        figure = picture(data, chosen(data, fields), record, time)
-        return save(figure, output or default_output(file, fields))
+        target = output or default_output(file, fields, member=member)
+        if fields is None and member is None and "realization" in data.dimensions:
+            return plot_ensemble(file, target, record, time)
+        return save(picture(data, chosen(data, fields), record, time, member), target)
 
 
-def picture(data: netCDF4.Dataset, names: Sequence[str], record: int = -1, time: float | None = None) -> Figure:
+def picture(data: netCDF4.Dataset, names: Sequence[str], record: int = -1, time=None, member=None) -> Figure:
     """The figure of some fields of one record, with its model time if any of them changes with time."""
     caption = ""
     if any(find_field(data, name).ndim > 2 for name in names):
         record = find_record(data, record, time)
         times = seconds(data)
         caption = style.clock(times)(times[record])
-    panels = [read(data, name, record) for name in names]
+    panels = [read(data, name, record, member) for name in names]
     figure, _ = draw(panels, [style.look([panel]) for panel in panels])
     write_caption(figure, caption)
     return figure
@@ -72,15 +74,16 @@ def chosen(data: netCDF4.Dataset, fields: Sequence[str] | None) -> list[str]:
     return [name for name in found if np.ma.any(data[name][-1:])][:2] or found[:2]
 
 
-def default_output(file: Path, fields: Sequence[str] | None, suffix: str = ".png") -> Path:
+def default_output(file: Path, fields: Sequence[str] | None, suffix: str = ".png", member: int | None = None) -> Path:
     """Beside the data: output.png for the default picture, output-eta.png for the field eta."""
     names = [fields] if isinstance(fields, str) else fields or []
-    return file.with_name("-".join([file.stem, *names]) + suffix)
+    of_member = [] if member is None else [f"member-{member}"]
+    return file.with_name("-".join([file.stem, *names, *of_member]) + suffix)
 
 
-def read(data: netCDF4.Dataset, name: str, record: int) -> Map:
+def read(data: netCDF4.Dataset, name: str, record: int, member: int | None = None) -> Map:
     """One record of a field; relative vorticity in units of the Coriolis parameter unless that comes close to zero."""
-    field = read_map(data, name, record)
+    field = read_map(data, name, record, member)
     if name.removesuffix("_mean") != "zeta" or "f" not in field_names(data):
         return field
     f = read_map(data, "f", record).values

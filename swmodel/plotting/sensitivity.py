@@ -6,7 +6,6 @@ import textwrap
 from dataclasses import replace
 from pathlib import Path
 
-import cmocean
 import matplotlib as mpl
 import numpy as np
 from matplotlib.patheffects import withStroke
@@ -30,7 +29,7 @@ def plot_sensitivity(file: Path, output: Path) -> Path | None:
         if not names:
             return None
         panels = [named(read_map(data, name)) for name in names]
-        figure, _ = draw(panels, [look(panel) for panel in panels])
+        figure, _ = draw(panels, [style.look([panel]) for panel in panels])
         x, y = (np.atleast_1d(getattr(data, f"quantity_{axis}", [])) for axis in "xy")
         for axes in figure.axes:
             if axes.images and len(x):
@@ -43,20 +42,6 @@ def plot_sensitivity(file: Path, output: Path) -> Path | None:
 def named(panel: Map) -> Map:
     """The map with a label that fits beside it: what the derivative is with respect to."""
     return replace(panel, long_name=f"∂/∂ {panel.long_name.rpartition(' with respect to ')[2]}")
-
-
-def look(panel: Map) -> style.Look:
-    """The colours of a derivative: red where the quantity grows with the field, blue where it falls."""
-    values = panel.values.compressed() if panel.values.count() else np.zeros(1)
-    low, high = style.limits(values, signed=True, positive=False)
-    exponent = style.power_of_ten(high)
-    return style.Look(
-        colormap=cmocean.cm.cmap_d["balance"].with_extremes(bad=style.LAND),
-        limits=(low * 10.0**-exponent, high * 10.0**-exponent),
-        exponent=exponent,
-        extend=("neither", "min", "max", "both")[(values.min() < low) + 2 * (values.max() > high)],
-        label=style.label(panel.long_name, panel.units, exponent),
-    )
 
 
 def mark(axes, panel: Map, x: np.ndarray, y: np.ndarray) -> None:

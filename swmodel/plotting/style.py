@@ -73,16 +73,19 @@ class Look:
 
 
 def look(fields: list[Map]) -> Look:
-    """The look that suits all given records of one field."""
+    """The look that suits all given records of one field; those of derivatives (d_...) are symmetric about zero."""
     name = fields[0].name.removesuffix("_mean")
+    positive = name in POSITIVE or name.endswith("_spread")
     values = np.concatenate([field.values.compressed() for field in fields])
     if values.size == 0:
         values = np.zeros(1)
-    signed = name in SIGNED or (name not in POSITIVE and values.min() < 0 < values.max())
-    low, high = limits(values, signed, positive=name in POSITIVE)
+    signed = name in SIGNED or name.startswith("d_") or (not positive and values.min() < 0 < values.max())
+    low, high = limits(values, signed, positive)
     exponent = power_of_ten(max(abs(low), abs(high)))
     scale = 10.0**-exponent
-    palette = SIGNED.get(name, "balance") if signed else {**POSITIVE, **SEQUENTIAL}.get(name, "dense")
+    palette = (
+        SIGNED.get(name, "balance") if signed else {**POSITIVE, **SEQUENTIAL}.get(name, "amp" if positive else "dense")
+    )
     colormap = cmocean.cm.cmap_d[palette].with_extremes(bad=LAND)
     return Look(
         colormap=colormap,
@@ -104,7 +107,7 @@ def limits(values: np.ndarray, signed: bool, positive: bool) -> tuple[float, flo
     margin = FAR * (usual_high - usual_low)
     low = 0.0 if positive else max(float(values.min()), usual_low - margin)
     high = min(float(values.max()), usual_high + margin)
-    return (low, high) if low < high else (low - 1.0, low + 1.0)
+    return (low, high) if low < high else (low if positive else low - 1.0, low + 1.0)
 
 
 def power_of_ten(size: float) -> int:

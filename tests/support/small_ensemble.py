@@ -36,17 +36,21 @@ def words(**changes):
     return [word for key, value in (SMALL | PERTURBED | more).items() for word in ("-s", f"{key}={value}")]
 
 
-def alone(config, numbers, steps: int):
-    """The States of members after some steps of a Simulation of each alone."""
+def perturbations(config):
+    """The Perturbations of an ensemble, made without its program."""
     from swmodel.domain import domain
     from swmodel.ensemble.perturbations import Perturbations
 
-    one = settings.whole(config)
-    perturbations, simulation, found = Perturbations(domain(one)), swmodel.Simulation(one), []
+    return Perturbations(domain(settings.whole(config)))
+
+
+def alone(config, numbers, steps: int):
+    """The States of members after some steps of a Simulation of each alone."""
+    drawn, simulation, found = perturbations(config), swmodel.Simulation(settings.whole(config)), []
     executor, put = simulation._executor, simulation.transport.put
     for member in numbers:
-        state, params = perturbations.draw(member)
-        executor.static = put(executor.static_of(perturbations.grid, params))
+        state, params = drawn.draw(member)
+        executor.static = put(executor.static_of(drawn.grid, params))
         simulation.carry = executor.start(put(state))
         simulation.advance(steps)
         found.append(simulation.state)

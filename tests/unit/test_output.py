@@ -9,6 +9,7 @@ import netCDF4
 import numpy as np
 import pytest
 import xarray as xr
+from support.cf_checker import checked
 from support.random_case import configuration, install
 from support.ranks import run_ranks
 from xgcm import Grid
@@ -59,20 +60,6 @@ def write(path, config, layout=(1, 1)):
 
     run_ranks(rank, layout, NY, NX)
     return path
-
-
-def checked(path):
-    """Errors and the report of the CF checker of compliance-checker."""
-    from compliance_checker.runner import CheckSuite, ComplianceChecker
-
-    CheckSuite.load_all_available_checkers()
-    report = path.with_suffix(".txt")
-    ComplianceChecker.run_checker(
-        str(path), ["cf:1.11"], 0, "normal", output_filename=str(report), output_format="text"
-    )
-    text = report.read_text()
-    errors = text.partition("Errors")[2].partition("Warnings")[0]
-    return [line for line in errors.splitlines() if line.startswith("*")], text
 
 
 def test_output_satisfies_the_cf_checker(tmp_path):

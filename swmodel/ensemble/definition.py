@@ -1,0 +1,72 @@
+"""What is in ensemble.nc: the variables of fields, members and time series, and what they say about themselves."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import numpy as np
+
+from ..diagnostics import QUANTITIES
+from ..output.metadata import DIMENSIONS, attributes, define_grid, define_time, describe
+from ..output.snapshots import CHUNK_BYTES, rows_in
+from ..output.static import FILL, define_static
+from ..state import VARIABLES
+from .settings import viscosity_factors, wind_factors, written
+
+MEAN, SPREAD, RMS = "_mean", "_spread", "_spread_rms"
+
+WORDS = {MEAN: ("mean over the members", "realization: mean"), SPREAD: ("spread", "realization: standard_deviation")}
+
+
+def define(config, transport, command_line: str, dataset) -> None:
+    """Define everything in a new netCDF4.Dataset."""
+    describe(dataset, config, transport, command_line)
+    # Each member has the whole grid, wherever it is.
+    about = {"title": f"ensemble: {dataset.title}", "layout": "1x1", "seed": np.int64(config.ensemble.seed)}
+    dataset.setncatts(about)
+    define_time(dataset, bounds=False)
+    define_grid(dataset, config.grid)
+    define_members(dataset, config)
+    shape, dtype = (config.grid.ny, config.grid.nx), np.dtype(config.run.dtype)
+    rows = rows_in(CHUNK_BYTES, shape, dtype)
+    packed = {"compression": "zlib", "complevel": 1, "shuffle": True}
+    define_static(dataset, config, packed | {"chunksizes": (rows, shape[1])})
+    make = partial(dataset.createVariable, datatype=dtype, fill_value=FILL, **packed)
+    for name in config.output.fields:
+        entry = VARIABLES[name]
+        grid = DIMENSIONS[entry.location]
+        chosen = make(name, dimensions=("time", "member", *grid), chunksizes=(1, 1, rows, shape[1]))
+        chosen.setncatts(attributes(entry, cell_methods="time: point"))
+        for suffix, (words, methods) in WORDS.items():
+            made = make(name + suffix, dimensions=("time", *grid), chunksizes=(1, rows, shape[1]))
+            made.setncatts(
+                attributes(entry, long_name=f"{entry.long_name}, {words}", cell_methods=f"time: point {methods}")
+            )
+        dataset.createVariable(name + RMS, "f8", ("time",), fill_value=False).setncatts(
+            {
+                "long_name": f"{entry.long_name}, spread, root mean square over the domain",
+                "units": entry.units,
+                "cell_methods": f"time: point {WORDS[SPREAD][1]} area: root_mean_square",
+            }
+        )
+
+
+def define_members(dataset, config) -> None:
+    """Make the dimensions of the members written and of all, with what they are, and the time series of all."""
+    numbers = {"member": ("number of the member in realization, of those with fields in the file", written(config))}
+    every = "number of the member, of all; 0 is not perturbed; fields of some are along member"
+    numbers["realization"] = every, range(config.ensemble.members)
+    for name, (words, values) in numbers.items():
+        dataset.createDimension(name, len(values))
+        variable = dataset.createVariable(name, "i4", (name,), fill_value=False)
+        variable.setncatts({"standard_name": "realization", "long_name": words, "units": "1"})
+        variable[:] = values
+    factors = {"viscosity": viscosity_factors(config)} if config.ensemble.viscosity else {}
+    factors |= {"wind": wind_factors(config)} if config.ensemble.wind and not config.ensemble.wind_length else {}
+    for name, values in factors.items():
+        variable = dataset.createVariable(f"{name}_factor", "f8", ("realization",), fill_value=False)
+        variable.setncatts({"long_name": f"factor of the {name} of each member", "units": "1"})
+        variable[:] = values
+    for name, quantity in QUANTITIES.items():
+        variable = dataset.createVariable(name, "f8", ("time", "realization"), fill_value=False)
+        variable.setncatts({"long_name": f"{quantity.long_name}, of each member", "units": quantity.units})

@@ -1,0 +1,15 @@
+"""The CF checker of compliance-checker."""
+
+
+def checked(path):
+    """Errors and the report of the CF checker of compliance-checker."""
+    from compliance_checker.runner import CheckSuite, ComplianceChecker
+
+    CheckSuite.load_all_available_checkers()
+    report = path.with_suffix(".txt")
+    ComplianceChecker.run_checker(
+        str(path), ["cf:1.11"], 0, "normal", output_filename=str(report), output_format="text"
+    )
+    text = report.read_text()
+    errors = text.partition("Errors")[2].partition("Warnings")[0]
+    return [line for line in errors.splitlines() if line.startswith("*")], text

@@ -1,0 +1,44 @@
+"""The memory that members take is that of the check before the start, measured on processes; steps take none."""
+
+import os
+import subprocess
+import sys
+
+from conftest import ROOT
+
+from swmodel.ensemble.settings import FIELDS
+
+CELLS, FEW, MANY = 300, 2, 42
+
+PROGRAM = """
+import pathlib, sys, tempfile
+from swmodel import environment
+environment.prepare()
+import swmodel
+from swmodel.ensemble import settings
+from swmodel.ensemble.members import Members
+from swmodel.ensemble.records import Records
+cells, size = map(int, sys.argv[1:])
+options = {"grid.nx": cells, "grid.ny": cells, "run.steps": 2, "time.cfl": 0.1, "ensemble.members": size}
+config = settings.check(swmodel.load("double_gyre", options, environ={}))
+members = Members(config)
+before = [leaf.unsafe_buffer_pointer() for leaf in members.carry.state]
+members.state
+members.advance(2)
+assert [leaf.unsafe_buffer_pointer() for leaf in members.carry.state] == before
+with tempfile.TemporaryDirectory() as folder:
+    with Records(pathlib.Path(folder, "ensemble.nc"), config, members.transport) as records:
+        records.write(members)
+print(environment.peak_memory())
+"""
+
+
+def test_a_member_takes_the_memory_that_is_checked_and_steps_and_records_take_no_more_of_it():
+    """Once, not twice; with one arena of malloc, as those of the threads would keep megabytes of what is free."""
+    malloc = {"MALLOC_ARENA_MAX": "1", "MALLOC_MMAP_THRESHOLD_": "65536"}
+    environment = os.environ | {"PYTHONPATH": str(ROOT)} | malloc
+    lines = [[sys.executable, "-c", PROGRAM, str(CELLS), str(size)] for size in (FEW, MANY)]
+    both = [subprocess.Popen(line, env=environment, stdout=subprocess.PIPE, text=True) for line in lines]
+    few, many = (int(process.communicate(timeout=200)[0]) for process in both)
+    fields = (many - few) / ((MANY - FEW) * CELLS**2 * 4)
+    assert FIELDS["ab3"] - 1.5 < fields < FIELDS["ab3"] + 4
