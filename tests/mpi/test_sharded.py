@@ -134,7 +134,10 @@ def test_a_process_with_too_few_devices_refuses_the_run_for_all(tmp_path):
     ]
     environ = os.environ | {"JAX_NUM_CPU_DEVICES": "1"}
     done = subprocess.run(line, capture_output=True, text=True, timeout=200, env=environ)
-    assert (done.returncode, done.stderr) == (3, "Error: 2 devices are asked for, and there are 1\n")
+    assert (done.returncode, done.stderr) == (
+        3,
+        "Error: 2 devices are asked for, and there are 1; JAX_NUM_CPU_DEVICES is 1\n",
+    )
 
 
 def test_two_processes_started_by_hand_leave_the_same_files_hold_their_part_only_and_go_on(serial, tmp_path):

@@ -96,6 +96,14 @@ def test_rows_without_numbers_draw_nothing(tmp_path):
     assert draw([make_record(cores=1, times={"reference": 1.0, 1: 0.1}, wrong=("reference", 1))], tmp_path) == []
 
 
+@pytest.mark.parametrize("sweep", ["strong", "sizes"])
+def test_other_sweeps_have_a_figure(tmp_path, sweep):
+    record = make_record(sweep, cores=2, times={1: 0.2, 2: 0.1}, noise=NOISE)
+    names = {path.name for path in draw([record], tmp_path)}
+    assert names == {f"{sweep}.png", f"{sweep}.pdf"}
+    assert all((tmp_path / name).stat().st_size > 5000 for name in names)
+
+
 def test_names_in_a_figure_do_not_touch():
     places = spaced([1.0, 1.01, 1.02, 9.0], factor=1.5)
     assert all(high / low > 1.49 for low, high in zip(places, places[1:], strict=False))
