@@ -148,7 +148,7 @@ def make_rows(sweep: Sweep, cores: int, gpus: int = 0, oversubscribe: bool = Fal
     """The rows of a sweep on a machine of so many cores and GPUs, and a line for each kind of row left out."""
     rows, skipped = [], []
     computing = [name for name in sweep.executors if name != "reference"]
-    reference = sweep.measure != "halo" and (sweep.reference or "reference" in sweep.executors)
+    reference = sweep.measure not in ("halo", "ensemble") and (sweep.reference or "reference" in sweep.executors)
     sharded = sweep.transport == "sharded"
     counts = [(n, devices) for n in sweep.nproc for devices in (sweep.devices if sharded else (1,))]
     several = [pair for pair in counts if math.prod(pair) * (sweep.threads or 1) > cores]

@@ -36,6 +36,7 @@ def test_a_wrong_answer_is_no_sample(answer, tmp_path):
 
 
 def test_there_are_rows_over_devices_and_over_processes():
-    rows, _ = make_rows(definition("ensemble"), cores=2)
+    rows, _ = make_rows(definition("ensemble", executors=("reference", "xla")), cores=2)
+    assert {row.executor for row in rows} == {"xla"}
     assert {(row.nproc, row.devices) for row in rows} == {(1, 1), (1, 2), (2, 1)}
     assert len({row.key for row in rows}) == len(rows)
