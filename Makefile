@@ -31,7 +31,7 @@ run: $(READY)
 	$(BIN)/swmodel plot $(RUN)
 
 test: $(READY)
-	$(BIN)/python -m pytest -n auto --dist loadfile $(PYTEST_ARGS)
+	$(BIN)/python -m pytest -n auto --dist loadfile --no-loadscope-reorder $(PYTEST_ARGS)
 
 exactness: $(READY)
 	$(BIN)/python tools/exactness.py

@@ -14,10 +14,9 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 
-#: The figures of the sweeps; "strong" and "sizes" measure what "table" does (unit/test_bench_compare.py draws them).
+#: The figures of the sweeps; the others measure what "table" does (unit/test_bench_compare.py draws them).
 FIGURES = {
     "table": ("speedup", "roofline"),
-    "weak": ("weak",),
     "halo": ("halo",),
     "output": ("output",),
     "start": ("start",),

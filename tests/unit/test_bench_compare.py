@@ -96,7 +96,7 @@ def test_rows_without_numbers_draw_nothing(tmp_path):
     assert draw([make_record(cores=1, times={"reference": 1.0, 1: 0.1}, wrong=("reference", 1))], tmp_path) == []
 
 
-@pytest.mark.parametrize("sweep", ["strong", "sizes"])
+@pytest.mark.parametrize("sweep", ["strong", "weak", "sizes"])
 def test_other_sweeps_have_a_figure(tmp_path, sweep):
     record = make_record(sweep, cores=2, times={1: 0.2, 2: 0.1}, noise=NOISE)
     names = {path.name for path in draw([record], tmp_path)}

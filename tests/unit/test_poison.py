@@ -29,6 +29,8 @@ from swmodel.state import Carry, State
 from swmodel.timestep import Multistep, method_of
 from swmodel.transport.one_device import OneDevice
 
+pytestmark = pytest.mark.usefixtures("quickly_compiled")
+
 NY, NX = 20, 21  # of the ring
 BLOCK = Block(0, (3, 3), Span(7, 13, NY), Span(7, 14, NX))  # 6 by 7 cells, at least seven from the seam of the ring
 DT = 20.0  # s

@@ -50,15 +50,17 @@ VARIANTS = {
 }
 #: Layouts computed at the same time, side by side from rank 0 on.
 PHASES = (((1, 1), (3, 1)), ((1, 2), (2, 1)), ((1, 3),), ((2, 2),))
-#: The layouts of xla, which compiles for seconds, besides 1x1: 2x2 in one precision, others by turns in the other.
+#: The layouts of xla, which compiles for seconds, besides 1x1 and 2x2: each by turns.
 OTHERS = ((1, 2), (3, 1), (2, 1), (1, 3))
 
 
 def dtypes(number, layout):
     """The precisions in which the variant of this number is computed in a layout."""
-    if EXECUTOR == "native" or layout == (1, 1):
-        return ("float64", "float32")
     one, other = (("float64", "float32"), ("float32", "float64"))[number % 2]
+    if layout == (1, 1):
+        return (one, other)
+    if EXECUTOR == "native":
+        return (one,) if layout in ((2, 2), (1, 2), (3, 1)) else (other,)
     if layout == (2, 2):
         return (one,)
     return (other,) if layout == OTHERS[number % len(OTHERS)] else ()

@@ -1,4 +1,4 @@
-"""Print a checksum of the bits that the native step gives with 1 to 4 steps in a sweep: levels.py PYxPX."""
+"""Print a checksum of the bits of the native step with some numbers of steps in a sweep: levels.py PYxPX LEVELS."""
 
 import hashlib
 import sys
@@ -53,7 +53,7 @@ layout = tuple(map(int, sys.argv[1].split("x")))
 install(NY, NX)
 for name, options in VARIANTS.items():
     config = configuration(NY, NX, run__nproc=layout[0] * layout[1], **options)
-    for levels in (1, 2, 3, 4) if layout in ((1, 1), (2, 2)) else (1, 4):
+    for levels in map(int, sys.argv[2]):
         checksum = bits(config, layout, levels)
         if checksum:
             print("bits", name, levels, checksum)
