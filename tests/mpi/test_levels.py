@@ -14,13 +14,9 @@ def one_process():
 @pytest.mark.parametrize("layout", LEVELS)
 def test_steps_in_a_sweep_and_layouts_do_not_change_a_bit(mpiexec, one_process, layout):
     py, px = map(int, layout.split("x"))
-    lines = [
-        line
-        for line in mpiexec("levels.py", py * px, layout, LEVELS[layout]).stdout.splitlines()
-        if line.startswith("bits")
-    ]
+    printed = mpiexec("levels.py", py * px, layout, LEVELS[layout]).stdout.splitlines()
     found = {}
-    for _, *name, levels, checksum in map(str.split, lines):
+    for _, *name, levels, checksum in (line.split() for line in printed if line.startswith("bits")):
         found.setdefault(" ".join(name), {})[levels] = checksum
     assert len(found) == 4
     for name, checksums in found.items():
