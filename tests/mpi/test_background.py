@@ -18,7 +18,7 @@ def one_process():
     return {}
 
 
-@pytest.mark.parametrize("layout", ["2x2", "1x4"])
+@pytest.mark.parametrize("layout", ["1x2", "2x1", "2x2", "1x4"])
 def test_several_ranks_give_the_background_of_one(mpiexec, one_process, layout):
     """Normalisation, L, Lᵀ by hand and by JAX, jvp, draws, and five steps towards (1 + Lᵀ L) x = b."""
     if not one_process:

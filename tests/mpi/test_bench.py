@@ -1,4 +1,4 @@
-"""The quick size of sweeps, as users run it: rows measured on one and two processes, right, recorded, drawn."""
+"""The quick size of every sweep, as users run it: rows measured on one and two processes, right, recorded, drawn."""
 
 from __future__ import annotations
 
@@ -14,9 +14,12 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 
-#: The figures of the sweeps; the others measure what "table" does (unit/test_bench_compare.py draws them).
+#: The figures of each sweep.
 FIGURES = {
     "table": ("speedup", "roofline"),
+    "strong": ("strong",),
+    "weak": ("weak",),
+    "sizes": ("sizes",),
     "halo": ("halo",),
     "output": ("output",),
     "start": ("start",),

@@ -32,6 +32,7 @@ def contents(path):
 @pytest.mark.parametrize(
     ("of", "mean", "layout", "where"),
     [
+        ("transport:y=6e5", True, "2x1", ["--nproc", "2"]),
         ("transport:x=6e5,from=3e5,to=19e5", True, "1x2", ["--nproc", "2"]),
         ("sea_level:6e5,1.1e6", False, "2x1", ["--nproc", "2", "--transport", "sharded"]),
     ],
