@@ -18,8 +18,6 @@ from swmodel.reference import Reference
 from swmodel.timestep import method_of
 from swmodel.transport.serial import Serial
 
-pytestmark = pytest.mark.usefixtures("quickly_compiled")
-
 ALL_TERMS = {"sponge__rate": 1e-4, "sponge__width": 2e4, "physics__biharmonic_viscosity": 1e8, "physics__slip": "no"}
 FLUXES = ("energy", "enstrophy", "arakawa_lamb")
 STEPPERS = ("ab2", "ab3", "rk3", "rk4", "leapfrog")
