@@ -28,7 +28,7 @@ MOST_CELLS = 10**9
 #: Of the domain along one axis, m: its cells are not smaller than LEAST.
 LEAST_LENGTH = LEAST * MOST_CELLS
 
-#: Relative difference by which a length and cells times their size may differ.
+#: Relative difference of what is the same but for rounding, such as a length and cells times their size.
 ROUND_OFF = 1e-12
 
 Duration = Annotated[float, BeforeValidator(parse_duration), Field(gt=0)]

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from .load import add_layer, gather, load
 from .messages import metres
-from .model import LENGTHS, Config, Grid
+from .model import LENGTHS, ROUND_OFF, Config, Grid
 
 #: Acceleration, m s-2, below which gravity is most likely a reduced one: that of the Moon is 1.62.
 SMALL_GRAVITY = 1.0
@@ -40,7 +40,7 @@ def domain(source, overrides=(), environ=None) -> Iterator[str]:
         for axis, old in zip(LENGTHS, before, strict=True):
             if given & set(axis):
                 changed.pop(axis, None)
-            if number and len(given & set(axis)) == 1 and not math.isclose(length(merged, axis), old):
+            if number and len(given & set(axis)) == 1 and not same(length(merged, axis), old):
                 (key,) = given & set(axis)
                 if key != axis[-1]:
                     changed[axis] = key, merged["grid", key].value, old, length(merged, axis)
@@ -56,6 +56,11 @@ def length(merged: dict, axis: tuple[str, str, str]) -> float:
     return number * size if whole is None else whole
 
 
+def same(one: float, other: float) -> bool:
+    """Whether two numbers differ by no more than round-off."""
+    return math.isclose(one, other, rel_tol=ROUND_OFF)
+
+
 def told(changed: dict) -> str:
     """One line for {axis: (key, its value, length of the domain before and now)}."""
     s = "s" if len(changed) == 1 else ""
@@ -65,7 +70,7 @@ def told(changed: dict) -> str:
         now.append(f"{metres(new)} {'wide' if cells == 'nx' else 'high'}")
         before.append(metres(old))
         number = round(old / value) if key == size else 0
-        fits = number and math.isclose(number * value, old)
+        fits = number and same(number * value, old)
         instead = " in its place" if key == size else ""
         remedies.append(f"grid.{cells}={number}" if fits else f"grid.{whole}={old!r}".removesuffix(".0") + instead)
     keys, now, before, remedies = map(" and ".join, (keys, now, before, remedies))
@@ -87,7 +92,7 @@ def gravity(config: Config) -> Iterator[str]:
 def record_times(config: Config) -> Iterator[str]:
     """Where the time step does not divide the interval of the records, one that does."""
     every, dt, last = config.output.every, config.time.dt, config.run.steps * config.time.dt
-    if every is None or last < every or math.isclose(max(1, round(every / dt)) * dt, every):
+    if every is None or last < every or same(max(1, round(every / dt)) * dt, every):
         return
     better, steps = dividing(every, dt, min(RECORDS, int(last / every)))
     yield (
