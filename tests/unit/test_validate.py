@@ -74,8 +74,8 @@ def test_a_sound_configuration_comes_back_resolved():
         ),
         (
             {"physics.reduced_gravity": True},
-            "physics.gravity: must be below physics.full_gravity, 9.81 m s-2, where physics.reduced_gravity is true, "
-            "not 9.81 m s-2",
+            "physics.gravity: must be below physics.full_gravity, 9.81 m s-2, not 9.81 m s-2, where "
+            "physics.reduced_gravity is true; false is for water over a sea floor",
         ),
         (
             {"physics.full_gravity": 3.7},
