@@ -97,8 +97,8 @@ def check_gravity(physics) -> Iterator[str]:
     full, unit = physics.full_gravity, "m s-2"
     if physics.reduced_gravity and physics.gravity >= full:
         yield (
-            f"physics.gravity: must be below physics.full_gravity, {full:g} {unit}, not {physics.gravity:g} {unit}, where "
-            "physics.reduced_gravity is true; false is for water over a sea floor"
+            f"physics.gravity: must be below physics.full_gravity, {full:g} {unit}, not {physics.gravity:g} {unit}, "
+            "where physics.reduced_gravity is true; false is for water over a sea floor"
         )
     if not physics.reduced_gravity and full != type(physics).model_fields["full_gravity"].default:
         yield f"physics.full_gravity: {full:g} {unit} has no effect unless physics.reduced_gravity is true"
