@@ -15,6 +15,10 @@ EXPORTS = {
 __all__ = list(EXPORTS)
 
 
+def __dir__():
+    return sorted([*__all__, *(name for name in globals() if name.startswith("__"))])
+
+
 def __getattr__(name: str):
     if name == "Simulation":
         from .environment import prepare, world

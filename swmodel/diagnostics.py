@@ -18,32 +18,39 @@ from .operators import Patch, east, north, south, west
 from .state import State
 
 
-def sea_level(state: State, grid) -> Patch:
-    """eta = h - H at centres, m."""
+def elevation(state: State, grid, physics) -> Patch:
+    """eta = h - H at centres, m: sea level, or where gravity is reduced the displacement of the interface."""
     return state.h - grid.depth
 
 
-def vorticity(state: State, grid) -> Patch:
+def sea_level(state: State, grid, physics) -> Patch:
+    """eta; where gravity is reduced, eta g'/g: the deep layer rests where sea level balances the interface. m."""
+    eta = elevation(state, grid, physics)
+    return (physics.gravity / physics.full_gravity) * eta if physics.reduced_gravity else eta
+
+
+def vorticity(state: State, grid, physics) -> Patch:
     """zeta = s (d_x v - d_y u) at corners, s-1."""
     return relative_vorticity(grid.open_u * state.u, grid.open_v * state.v, grid)
 
 
-def potential_vorticity_of_layer(state: State, grid) -> Patch:
+def potential_vorticity_of_layer(state: State, grid, physics) -> Patch:
     """q = (f + zeta) / h_q at corners, m-1 s-1."""
     return potential_vorticity(state.h, grid.open_u * state.u, grid.open_v * state.v, grid)
 
 
-def speed(state: State, grid) -> Patch:
+def speed(state: State, grid, physics) -> Patch:
     """sqrt((u²)^x + (v²)^y) at centres, m s-1."""
     return (2.0 * kinetic_energy(grid.open_u * state.u, grid.open_v * state.v)).map(lambda square: square**0.5)
 
 
-#: Functions of a padded State of Patches and a Grid of Patches, NumPy or JAX, to the Patch of each field.
+#: Functions of a padded State of Patches, a Grid of Patches, NumPy or JAX, and `config.physics` to each field's Patch.
 DERIVED = {
-    "h": lambda state, grid: state.h,
-    "u": lambda state, grid: state.u,
-    "v": lambda state, grid: state.v,
-    "eta": sea_level,
+    "h": lambda state, grid, physics: state.h,
+    "u": lambda state, grid, physics: state.u,
+    "v": lambda state, grid, physics: state.v,
+    "eta": elevation,
+    "sea_level": sea_level,
     "zeta": vorticity,
     "q": potential_vorticity_of_layer,
     "speed": speed,

@@ -6,11 +6,12 @@ No band holds many more than CELLS cells, so that memory stays bounded however l
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
 from . import fields
-from .state import VARIABLES
+from .state import Variable, entry_of
 
 CELLS = 2**17
 
@@ -23,10 +24,12 @@ class Extremes:
     """Least and largest values on water and open faces, and what is wrong.
 
     Attributes:
+        physics: `config.physics` of the run.
         ranges: {field, `wave_rate` or `drag_rate`: (least, largest)}, SI units.
         problems: {field: line that says where it cannot be used}.
     """
 
+    physics: Any
     ranges: dict[str, tuple[float, float]] = field(default_factory=dict)
     problems: dict[str, str] = field(default_factory=dict)
 
@@ -45,21 +48,23 @@ class Extremes:
         self.ranges[name] = (min(least, before[0]), max(largest, before[1]))
         too_low = least <= 0 if name in POSITIVE else least < 0 and name in NOT_NEGATIVE
         if name not in self.problems and (too_low or not np.isfinite([least, largest]).all()):
-            self.problems[name] = complaint(name, values, np.broadcast_to(water, shape), first_row)
+            self.problems[name] = complaint(
+                entry_of(name, self.physics), values, np.broadcast_to(water, shape), first_row
+            )
 
 
-def complaint(name: str, values: np.ndarray, water: np.ndarray, first_row: int) -> str:
+def complaint(entry: Variable, values: np.ndarray, water: np.ndarray, first_row: int) -> str:
     """What is wrong with a field, and in which cell first."""
     bad = ~np.isfinite(values)
-    bound = "finite"
+    bound, name = "finite", entry.name
     if name in POSITIVE:
-        bad, bound = bad | (values <= 0), f"above 0 {VARIABLES[name].units}"
+        bad, bound = bad | (values <= 0), f"above 0 {entry.units}"
     elif name in NOT_NEGATIVE:
-        bad, bound = bad | (values < 0), f"at least 0 {VARIABLES[name].units}"
+        bad, bound = bad | (values < 0), f"at least 0 {entry.units}"
     row, column = np.argwhere(bad & (water > 0))[0]
     value = np.broadcast_to(values, water.shape)[row, column]
-    what = "initial thickness h = depth + eta" if name == "h" else VARIABLES[name].long_name + f" ({name})"
-    found = "is missing" if np.isnan(value) else f"is {value:.6g} {VARIABLES[name].units}"
+    what = "initial thickness h = depth + eta" if name == "h" else f"{entry.long_name} ({name})"
+    found = "is missing" if np.isnan(value) else f"is {value:.6g} {entry.units}"
     return f"{what}: must be {bound} on water, but {found} at row {first_row + row}, column {column}"
 
 
@@ -69,7 +74,7 @@ def survey(config) -> Extremes:
     Raises:
         InputError: an input file cannot be used.
     """
-    found = Extremes()
+    found = Extremes(config.physics)
     step = max(1, CELLS // config.grid.nx)
     for first in range(0, config.grid.ny, step):
         survey_band(config, found, np.arange(first, min(first + step, config.grid.ny)))

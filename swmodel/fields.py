@@ -10,7 +10,7 @@ import numpy as np
 from . import cases
 from .coordinates import points
 from .netcdf_input import read_field
-from .state import VARIABLES
+from .state import entry_of
 
 #: Location of each field of a case that is not at centres, and its step (rows, columns) to the cell across the face.
 LOCATIONS = {"u": "u", "v": "v"}
@@ -55,7 +55,8 @@ def evaluate(config, name: str, rows, columns) -> np.ndarray:
 def from_file(config, name: str, rows, columns) -> np.ndarray:
     """Values of the input file of a field [rows, columns], NaN where it has none."""
     shape = (config.grid.ny, config.grid.nx)
-    return read_field(getattr(config.input, name), VARIABLES[name], shape, rows % shape[0], columns % shape[1])
+    wanted = entry_of(name, config.physics)
+    return read_field(getattr(config.input, name), wanted, shape, rows % shape[0], columns % shape[1])
 
 
 def fill_land(config, name: str, values: np.ndarray, rows, columns) -> np.ndarray:

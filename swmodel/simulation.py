@@ -119,13 +119,13 @@ class Simulation:
         self._padded = None
 
     def fields(self, names) -> dict[str, np.ndarray]:
-        """The fields called `names` (h, u, v, eta, zeta, q, speed) on this process's part, NumPy arrays [y, x].
+        """The fields called `names` (h, u, v, eta, sea_level, zeta, q, speed), NumPy arrays [y, x] of this process.
 
         Every process must ask for the same ones: vorticity needs the neighbours.
         """
-        blocks = self.blocks()
+        blocks, physics = self.blocks(), self.config.physics
         return self.transport.join(
-            [{name: DERIVED[name](*fields).on(shape) for name in names} for *fields, shape in blocks]
+            [{name: DERIVED[name](*fields, physics).on(shape) for name in names} for *fields, shape in blocks]
         )
 
     def field(self, name: str) -> np.ndarray:
@@ -148,12 +148,12 @@ class Simulation:
 
     def means(self, names) -> Means:
         """Running means of the fields called `names`."""
-        width = self.scheme.width
+        width, physics, shape = self.scheme.width, self.config.physics, self.transport.shape
 
         def evaluate(state: State, grid) -> dict:
             padded = pad(state, width, self.transport.shift, self.transport.extent())
             patches = State(*(Patch(field, (-width, -width)) for field in padded))
-            return {name: DERIVED[name](patches, as_patches(grid, width)).on(self.transport.shape) for name in names}
+            return {name: DERIVED[name](patches, as_patches(grid, width), physics).on(shape) for name in names}
 
         return Means(evaluate, self.transport, self.grid)
 

@@ -38,6 +38,7 @@ VARIABLES = {
         Variable("u", "u", "m s-1", "sea_water_x_velocity", "velocity in x"),
         Variable("v", "v", "m s-1", "sea_water_y_velocity", "velocity in y"),
         Variable("eta", "centre", "m", "sea_surface_height_above_geoid", "sea level"),
+        Variable("sea_level", "centre", "m", "sea_surface_height_above_geoid", "sea level"),
         Variable("zeta", "corner", "s-1", "ocean_relative_vorticity", "relative vorticity"),
         Variable("q", "corner", "m-1 s-1", "potential_vorticity_of_ocean_layer", "potential vorticity"),
         Variable("speed", "centre", "m s-1", "sea_water_speed", "speed of the current"),
@@ -49,6 +50,21 @@ VARIABLES = {
         Variable("linear_drag", "centre", "s-1", "", "rate of linear bottom drag"),
     )
 }
+
+#: What some of them are where gravity is reduced: the layer lies over a deep one at rest, and has no sea floor.
+REDUCED = {
+    variable.name: variable
+    for variable in (
+        Variable("eta", "centre", "m", "", "downward displacement of the interface"),
+        Variable("depth", "centre", "m", "", "resting thickness of the layer"),
+    )
+}
+
+
+def entry_of(name: str, physics) -> Variable:
+    """The entry of a variable in a run with these `config.physics`."""
+    return (REDUCED if physics.reduced_gravity else {}).get(name, VARIABLES[name])
+
 
 #: The prognostic fields, in the order of State.
 PROGNOSTIC = State._fields

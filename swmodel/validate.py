@@ -13,7 +13,7 @@ from .extremes import Extremes, survey
 from .kernels import REMEDY, native_missing
 from .netcdf_input import InputError, opened
 from .stability import dt_from_cfl, largest_dt, rates
-from .state import VARIABLES
+from .state import entry_of
 
 #: Fields that a process holds at the least: state, memory of the time stepper, their padded copies and tendencies.
 FIELDS = 12
@@ -84,11 +84,24 @@ def check_physics(config: Config) -> Iterator[str]:
     """Terms that contradict each other."""
     if config.grid.periodic_y and config.physics.beta != 0:
         yield "physics.beta: must be 0 m-1 s-1 where grid.periodic_y is true: f would jump where the ring closes"
+    yield from check_gravity(config.physics)
     rate, width = config.sponge.rate, config.sponge.width
     if rate > 0 and width == 0:
         yield f"sponge.width: must be above 0 m for a sponge of rate {rate:g} s-1"
     if width > 0 and rate == 0:
         yield f"sponge.rate: must be above 0 s-1 for a sponge {width:g} m wide"
+
+
+def check_gravity(physics) -> Iterator[str]:
+    """Whether gravity is below that of the planet where it is reduced, and the latter is given nowhere else."""
+    full, unit = physics.full_gravity, "m s-2"
+    if physics.reduced_gravity and physics.gravity >= full:
+        yield (
+            f"physics.gravity: must be below physics.full_gravity, {full:g} {unit}, not {physics.gravity:g} {unit}, "
+            "where physics.reduced_gravity is true; false is for water over a sea floor"
+        )
+    if not physics.reduced_gravity and full != type(physics).model_fields["full_gravity"].default:
+        yield f"physics.full_gravity: {full:g} {unit} has no effect unless physics.reduced_gravity is true"
 
 
 def check_length(config: Config) -> Iterator[str]:
@@ -113,7 +126,7 @@ def check_files(config: Config) -> Iterator[str]:
         source = getattr(config.input, name)
         if source:
             try:
-                with opened(source, VARIABLES[name], (config.grid.ny, config.grid.nx)):
+                with opened(source, entry_of(name, config.physics), (config.grid.ny, config.grid.nx)):
                     pass
             except InputError as error:
                 yield str(error)

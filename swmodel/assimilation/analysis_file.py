@@ -11,7 +11,7 @@ from ..errors import FilesError
 from ..gradients.controls import CONTROLS
 from ..output.metadata import DIMENSIONS, attributes, define_grid, describe
 from ..output.static import FILL, land, on_water
-from ..state import VARIABLES
+from ..state import entry_of
 from .observation_file import START
 from .stencils import QUANTITIES
 
@@ -42,7 +42,7 @@ def write_analysis(path, experiment, analysis: dict, departures: dict, results: 
             define_grid(dataset, config.grid)
             put_observations(dataset, experiment.observations, departures)
             put_iterations(dataset, results["iterations"])
-            put_forecast(dataset, results.get("twin", {}).get("forecast"))
+            put_forecast(dataset, results.get("twin", {}).get("forecast"), config.physics)
         except OSError as error:
             problem = f"{path} cannot be written: {error.strerror or error}"
     for name, of, values in fields(experiment, analysis):
@@ -68,7 +68,9 @@ def fields(experiment, analysis: dict):
 def put_field(dataset, name: str, of: str, values, config, transport, problem):
     """Write a control, gathered in blocks of rows; what went wrong on rank 0, in words."""
     control, block = CONTROLS[name], transport.block
-    about = {"long_name": f"{WORDS[of]}: {name.replace('_', ' ')}", "units": control.units}
+    entry = entry_of(name, config.physics) if control.location else None
+    words = entry.long_name if entry else name.replace("_", " ")
+    about = {"long_name": f"{WORDS[of]}: {words}", "units": control.units}
     if not control.location:
         if dataset is not None and problem is None:
             variable = dataset.createVariable(f"{name}_{of}", "f8", fill_value=False)
@@ -79,11 +81,10 @@ def put_field(dataset, name: str, of: str, values, config, transport, problem):
     values = on_water(values, land(config, rows, columns)[control.location])
     variable = None
     if dataset is not None and problem is None:
-        more = about if of == "increment" else about | {"standard_name": VARIABLES[name].standard_name}
         variable = dataset.createVariable(
             f"{name}_{of}", values.dtype, DIMENSIONS[control.location], fill_value=FILL, compression="zlib"
         )
-        variable.setncatts(attributes(VARIABLES[name], **(more | {"standard_name": more.get("standard_name", "")})))
+        variable.setncatts(attributes(entry, **about, standard_name="" if of == "increment" else entry.standard_name))
     height = max(1, GATHER_BYTES // (config.grid.nx * values.itemsize))
     for first in range(0, config.grid.ny, height):
         last = min(first + height, config.grid.ny)
@@ -134,7 +135,7 @@ def put_iterations(dataset, history: list) -> None:
         variable[:] = [row[name] for row in history]
 
 
-def put_forecast(dataset, forecast: dict | None) -> None:
+def put_forecast(dataset, forecast: dict | None, physics) -> None:
     """Errors against the truth over time, in a twin experiment."""
     if forecast is None:
         return
@@ -143,10 +144,11 @@ def put_forecast(dataset, forecast: dict | None) -> None:
     variable.setncatts({"long_name": "time since the start of the window", "units": "days"})
     variable.end_of_window = forecast["window_days"]
     variable[:] = forecast["days"]
-    for name, units in (("eta", "m"), ("current", "m s-1")):
+    told = {"eta": (entry_of("eta", physics).long_name, "m"), "current": ("current", "m s-1")}
+    for name, (what, units) in told.items():
         for who, of in forecast[name].items():
             for where, values in of.items():
                 variable = dataset.createVariable(f"{name}_error_{who}_{where}", "f8", ("error_time",))
-                words = f"rms error of {name} of the run from the {WORDS[who]}, {where}"
+                words = f"rms error of {what} of the run from the {WORDS[who]}, {where}"
                 variable.setncatts({"long_name": words, "units": units})
                 variable[:] = values

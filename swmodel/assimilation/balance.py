@@ -1,4 +1,4 @@
-"""Geostrophic balance as a linear operator: the currents that belong to a change of sea level."""
+"""Geostrophic balance as a linear operator: the currents that belong to a change of eta."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def geostrophic(eta, balance: Balance, shift):
     coast.
 
     Args:
-        eta: change of sea level on this block [ny, nx], m.
+        eta: change of h - H on this block [ny, nx], m.
         balance: of the block.
         shift: a transport's shift.
 

@@ -12,7 +12,7 @@ from ..errors import FilesError
 from ..netcdf_input import SYNONYMS
 from ..output.metadata import TIME
 from ..output.static import FILL
-from ..state import VARIABLES
+from ..state import VARIABLES, entry_of
 from .stencils import QUANTITIES
 
 #: The instant at which runs start.
@@ -47,8 +47,11 @@ class Unfit(ValueError):
     """A variable that is not as it has to be; the message says what is wrong with it."""
 
 
-def load(path) -> tuple[dict[str, np.ma.MaskedArray], np.ndarray | None, list[str]]:
+def load(path, physics) -> tuple[dict[str, np.ma.MaskedArray], np.ndarray | None, list[str]]:
     """The variables of an observation file in SI units, and what is wrong with its form.
+
+    Args:
+        physics: `config.physics` of the run.
 
     Returns:
         {name: float64 values [obs], masked where missing} of those of time (s since START), x, y, eta, eta_error, ...
@@ -68,7 +71,7 @@ def load(path) -> tuple[dict[str, np.ma.MaskedArray], np.ndarray | None, list[st
         columns = {}
         for name in wanted(dataset):
             try:
-                columns[name] = read_column(dataset, name)
+                columns[name] = read_column(dataset, name, physics)
             except Unfit as error:
                 problems.append(f"{path}: {error}")
         if not any(name in dataset.variables for name in QUANTITIES):
@@ -81,11 +84,12 @@ def wanted(dataset) -> list[str]:
     return ["time", "x", "y", *(f"{q}{end}" for q in QUANTITIES if q in dataset.variables for end in ("", "_error"))]
 
 
-def read_column(dataset, name: str) -> np.ma.MaskedArray:
+def read_column(dataset, name: str, physics) -> np.ma.MaskedArray:
     """The values of a variable in SI units, float64 [obs].
 
     Raises:
-        Unfit: it is missing, has another shape than time, does not hold numbers, or has other units.
+        Unfit: it is missing, has another shape than time, does not hold numbers, has other units, or is sea level where
+            the run has an interface.
     """
     units = "any time since a date" if name == "time" else "m" if name in "xy" else VARIABLES[name.split("_")[0]].units
     if name not in dataset.variables:
@@ -98,6 +102,12 @@ def read_column(dataset, name: str) -> np.ma.MaskedArray:
         raise Unfit(f"{name} has the dimensions ({have}); all variables need one, the same, which counts observations")
     if getattr(variable.dtype, "kind", "") not in ("i", "u", "f"):
         raise Unfit(f"{name} does not hold numbers")
+    standard_name = getattr(variable, "standard_name", "")
+    if name == "eta" and physics.reduced_gravity and standard_name == VARIABLES["sea_level"].standard_name:
+        raise Unfit(
+            f'eta has the standard_name "{standard_name}"; with physics.reduced_gravity it is the '
+            f"{entry_of(name, physics).long_name}: sea level times {physics.full_gravity / physics.gravity:.6g}"
+        )
     if name == "time":
         return seconds_since_start(variable)
     factors = LENGTHS if name in "xy" else dict.fromkeys(SYNONYMS[units], 1.0)
@@ -149,7 +159,7 @@ def read_platform(dataset) -> np.ndarray | None:
     return np.ma.filled(values.astype(object), "").astype(str)
 
 
-def save(path, columns: dict[str, np.ndarray], platform: np.ndarray | None, attributes: dict[str, str]) -> None:
+def save(path, columns: dict[str, np.ndarray], platform: np.ndarray | None, attributes: dict, physics) -> None:
     """Write an observation file, which appears when it is whole; NaN becomes _FillValue.
 
     Raises:
@@ -165,7 +175,7 @@ def save(path, columns: dict[str, np.ndarray], platform: np.ndarray | None, attr
             for name, values in columns.items():
                 fill = False if name in COORDINATES else FILL
                 variable = dataset.createVariable(name, "f8", ("obs",), fill_value=fill)
-                variable.setncatts(COORDINATES.get(name) or describe(name))
+                variable.setncatts(COORDINATES.get(name) or describe(name, physics))
                 variable[:] = values if name in COORDINATES else np.where(np.isnan(values), FILL, values)
             if platform is not None:
                 variable = dataset.createVariable("platform", str, ("obs",))
@@ -178,14 +188,15 @@ def save(path, columns: dict[str, np.ndarray], platform: np.ndarray | None, attr
         raise FilesError(f"{path} cannot be written: {getattr(error, 'strerror', None) or error}") from error
 
 
-def describe(name: str) -> dict[str, str]:
+def describe(name: str, physics) -> dict[str, str]:
     """Attributes of an observed quantity or of its error."""
     quantity, _, error = name.partition("_")
-    entry = VARIABLES[quantity]
+    entry = entry_of(quantity, physics)
     found = {
-        "standard_name": entry.standard_name + (" standard_error" if error else ""),
         "long_name": f"standard deviation of the error of {quantity}" if error else f"observed {entry.long_name}",
         "units": entry.units,
         "coordinates": "time x y",
     }
+    if entry.standard_name:
+        found["standard_name"] = entry.standard_name + (" standard_error" if error else "")
     return found if error else found | {"ancillary_variables": f"{quantity}_error"}

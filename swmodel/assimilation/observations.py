@@ -8,6 +8,7 @@ import numpy as np
 
 from ..config import ConfigError, to_toml
 from ..output.metadata import history_line, versions
+from ..state import entry_of
 from .checks import faults
 from .observation_file import load, save
 from .stencils import QUANTITIES
@@ -45,7 +46,7 @@ def read(path, config) -> Observations:
         ConfigError: the file is no observation file, or holds what the run cannot be compared with; all at once.
         InputError: the file of the mask cannot be read.
     """
-    columns, platform, problems = load(path)
+    columns, platform, problems = load(path, config.physics)
     used = np.stack([observed(columns, name) for name in QUANTITIES], axis=1)
     if not problems and not used.any():
         problems = [f"{path}: holds no observations"]
@@ -105,14 +106,14 @@ def write(path, observations: Observations, config, command_line: str = "") -> N
     platform = observations.platform[first] if (observations.platform != "").any() else None
     version = versions().get("swmodel", "").split()
     attributes = {
-        "title": "observations of sea level and currents",
+        "title": f"observations of {entry_of('eta', config.physics).long_name} and currents",
         "institution": config.output.institution or "not given",
         "source": " ".join(["swmodel", *version]),
         "references": "not given",
         "history": history_line(command_line or "swmodel.assimilation.observations.write"),
         "configuration": to_toml(config),
     }
-    save(path, columns, platform, attributes)
+    save(path, columns, platform, attributes, config.physics)
 
 
 def rows_of(observations: Observations) -> np.ndarray:

@@ -3,8 +3,9 @@
 Physics: the layer above the thermocline of a mid-latitude ocean, 500 m thick, over a deep layer at rest. Gravity is
 reduced, so that the Rossby radius is that of eddies, 40 to 80 km. The wind blows to the west in the south and the north
 and to the east between: an anticyclonic gyre lies in the south and a cyclonic one in the north, their western boundary
-currents meet, and the jet they form meanders and breaks up. The start is rest but for a small wave in sea level, by
-which the two gyres differ from the first day.
+currents meet, and the jet they form meanders and breaks up. The start is rest but for a small wave of the
+interface, by which the two gyres differ from the first day. `eta` is the displacement of the interface, downward, of
+which 316 m stand for 1 m of sea level.
 
 Reference: Jiang, S., F.-F. Jin and M. Ghil (1995), Multiple equilibria, periodic, and aperiodic solutions in a
 wind-driven, double-gyre, shallow-water model, J. Phys. Oceanogr. 25, 764-786; of their kind, with less viscosity.
@@ -14,7 +15,7 @@ Cost: 440 000 steps of 20 000 cells: one to three minutes for five years. On a g
 
 Command: swmodel run double_gyre
 
-Known answer: sea level is high in the southern gyre and low in the northern one. With a wind so weak that the gyres
+Known answer: eta is positive in the southern gyre and negative in the northern one. With a wind so weak that the gyres
 become steady (0.005 Pa) they are antisymmetric and their interior carries `sverdrup_transport`. Under any wind its work
 goes into energy, drag and friction without remainder.
 """
@@ -28,13 +29,14 @@ from ..config.model import CaseOptions, option
 
 class Options(CaseOptions):
     wind: float = option(0.1, "Pa", "amplitude of the wind stress")
-    perturbation: float = option(1.0, "m", "sea level of the wave at the start")
+    perturbation: float = option(1.0, "m", "height of the wave at the start, of the interface")
 
 
 DEFAULTS = {
     "grid": {"nx": 100, "ny": 200, "dx": 10e3, "dy": 10e3, "periodic_x": False, "periodic_y": False},
     "physics": {
         "gravity": 0.031,
+        "reduced_gravity": True,
         "depth": 500.0,
         "f0": 5e-5,
         "beta": 2e-11,

@@ -2,7 +2,7 @@
 
 Physics: the ocean of `double_gyre_twin`, but for bottom drag that is 20 times as strong in a round patch under the
 western end of the jet. The first state is known exactly; the first guess has the drag of the surroundings everywhere.
-Within twenty days the drag of the patch turns currents and sea level away from those of the first guess, by 4 m rms.
+Within twenty days the drag of the patch turns currents and interface away from those of the first guess, by 4 m rms.
 What an altimeter sees of that, with errors of 3.2 m, is enough to find the patch.
 
 Reference: Das, S. K. and R. W. Lardner (1991), On the estimation of parameters of hydraulic models by assimilation of

@@ -3,8 +3,8 @@
 Physics: the `double_gyre` on a grid of 20 km. After five years from rest, when its eddies have forgotten the start, one
 run is taken for the truth. The first guess is the same ocean a month earlier: it has the gyres and the jet, and knows
 nothing of today's eddies. For twenty days an altimeter crosses the basin on tracks 180 km apart, each seen every five
-days, and nine moorings measure currents; all with errors. In this layer over a deep one at rest a sea level of 1 cm
-stands for 3.2 m of `eta`.
+days, and nine moorings measure currents; all with errors. Gravity is reduced: what is observed, and
+found, is `eta`, the displacement of the interface, of which 3.2 m stand for a sea level of 1 cm.
 
 Reference: Le Dimet, F.-X. and O. Talagrand (1986), Variational algorithms for analysis and assimilation of
 meteorological observations: theoretical aspects, Tellus 38A, 97-110.
@@ -13,7 +13,7 @@ Cost: 144 000 steps of 5 000 cells before the window, about twelve seconds, and 
 
 Command: swmodel assimilate double_gyre_twin
 
-Known answer: the truth. Sea level and currents are off by at most a quarter of what the first guess is off by, from the
+Known answer: the truth. Interface and currents are off by at most a quarter of what the first guess is off by, from the
 start of the window to a month after its end, and farther than two cells from any observation, too.
 """
 
@@ -30,7 +30,7 @@ class Options(double_gyre.Options):
     repeat: float = option(5.0, "days", "after which the altimeter sees the same tracks again", gt=0)
     separation: float = option(180e3, "m", "of parallel tracks in x", gt=0)
     spacing: float = option(20e3, "m", "of observations along a track", gt=0)
-    eta_error: float = option(3.2, "m", "standard deviation of the altimeter's errors", gt=0)
+    eta_error: float = option(3.2, "m", "standard deviation of the altimeter's errors, of the interface", gt=0)
     moorings: int = option(3, "", "moorings in x and in y", ge=0, le=1000)
     velocity_error: float = option(0.05, "m s-1", "standard deviation of the errors of moorings", gt=0)
     seed: int = option(1, "", "seed of the tracks' order and of the errors", ge=0)

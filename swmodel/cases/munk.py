@@ -3,7 +3,8 @@
 Physics: a zonal wind that turns from westward in the south to eastward in the north drives a closed gyre, as in the
 case `stommel`, but viscosity takes the place of drag: the western boundary current is as wide as
 (viscosity/beta)^(1/3), and a weak countercurrent runs along its eastern side. The wind is so weak that the flow stays
-linear, and gravity is small: the steady state does not depend on it, and the time step grows as it falls.
+linear, and gravity is small: the steady current does not depend on it, sea level goes as its inverse, and the time step
+grows as it falls.
 
 Reference: Munk, W. H. (1950), On the wind-driven ocean circulation, J. Meteorol. 7, 79-93.
 

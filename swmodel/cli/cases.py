@@ -26,5 +26,8 @@ def init(case, settings):
     """
     import swmodel
     from swmodel.config import to_toml
+    from swmodel.config.remarks import domain
 
     click.echo(to_toml(swmodel.load(case, settings), comments=True), nl=False)
+    for remark in domain(case, settings):
+        click.echo(remark, err=True)

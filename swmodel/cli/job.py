@@ -30,6 +30,7 @@ class Job(NamedTuple):
         restart: a `restart.folder.Restart`, of which only rank 0's counts; None: from the start.
         task: one of TASKS.
         options: for the task, JSON values by name.
+        remarks: what to say before it starts, a line each.
     """
 
     config: Any
@@ -37,6 +38,7 @@ class Job(NamedTuple):
     restart: Any = None
     task: str = "run"
     options: dict = {}  # noqa: RUF012  nobody changes it
+    remarks: tuple[str, ...] = ()
 
     def prepare(self):
         """Make the run folder ready.

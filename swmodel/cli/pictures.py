@@ -16,7 +16,7 @@ import click
 @click.option("--diagnostics", is_flag=True, help="Time series of mass, energy, ... instead of maps.")
 @click.option("-o", "--output", type=click.Path(path_type=Path), metavar="FILE", help="Picture: PNG, PDF or SVG.")
 def plot(path, fields, record, time, member, diagnostics, output):
-    """Draw maps of a run: vorticity and sea level, or the fields named; of an ensemble, mean and spread.
+    """Draw maps of a run: vorticity and eta, or the fields named; of an ensemble, mean and spread.
 
     \b
     swmodel plot outputs/jet

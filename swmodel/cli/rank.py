@@ -237,6 +237,8 @@ def announce(job, quiet):
         f"{task}{config.case.name}: {size}, {first}{run.steps} steps of {config.time.dt:.4g} s "
         f"({run.steps * config.time.dt / 86400:.4g} days), {processes}, into {directory}"
     )
+    for remark in job.remarks:
+        click.echo(remark, err=True)
     if run.blocks > cores() and not (run.devices > 1 and has_gpu()):
         many = workers(run.nproc, run.devices)
         click.echo(f"{many} share the {cores()} cores of this machine: right, but slow", err=True)

@@ -41,6 +41,9 @@ PERTURB = {
     "ensemble.viscosity": "viscosity=",
 }
 
+#: Tasks that write records after intervals of time.
+RECORDING = ("run", "ensemble")
+
 #: The options that say what is computed, where and on what, for every command that does.
 COMMON = (
     click.argument("source", metavar="CASE|FILE.toml"),
@@ -107,12 +110,15 @@ def begin(source, overrides, output, force, quiet, task="run", options=lambda co
     def request(place=None):
         """The configuration, complete and checked, with the folder for its results. Rank 0 looks at the folder."""
         from .. import run_folder
+        from ..config.remarks import remarks
 
         config = configure(source, overrides, place, check)
         directory = output or Path("outputs", config.case.name if task == "run" else f"{config.case.name}-{task}")
-        if place is None or place.rank == 0:
-            run_folder.check(directory, force)
-        return Job(config, directory, None, task, options(config))
+        if place is not None and place.rank:
+            return Job(config, directory, None, task, options(config))
+        run_folder.check(directory, force)
+        told = remarks(config, source, overrides, records=task in RECORDING)
+        return Job(config, directory, None, task, options(config), tuple(told))
 
     start(request, partial(swmodel.load, source, overrides), quiet)
 

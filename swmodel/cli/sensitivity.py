@@ -21,7 +21,7 @@ def sensitivity(source, settings, output, force, quiet, of, to, mean, memory, **
 
     \b
     QUANTITY is one of          FIELD is one of
-      sea_level:X,Y               eta, u, v              the initial state
+      sea_level:X,Y, eta:X,Y      eta, u, v              the initial state
       transport:x=X               depth                  resting depth
       transport:y=Y,from=A,to=B   wind_x, wind_y         wind stress
       kinetic_energy, energy      linear_drag            rate of bottom drag

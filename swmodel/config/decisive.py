@@ -6,6 +6,8 @@ import tomllib
 from collections.abc import Callable
 from pathlib import Path
 
+from .model import Config
+
 SECTIONS = ("case", "grid", "physics", "sponge", "scheme", "time", "input")
 OPTIONS = ("run.dtype", "output.fields", "output.means")
 
@@ -37,8 +39,12 @@ def differences(before: str, now: str, essence: Callable[[str], dict] = decisive
         essence: function of a configuration that gives what counts, {section.key: value}.
     """
     old, new = essence(before), essence(now)
-    return [
-        f"{name}: {old.get(name, 'not set')} before, {new.get(name, 'not set')} now"
-        for name in dict.fromkeys([*new, *old])
-        if old.get(name) != new.get(name)
-    ]
+    pairs = {name: (old.get(name, default(name)), new.get(name, default(name))) for name in [*new, *old]}
+    return [f"{name}: {before} before, {after} now" for name, (before, after) in pairs.items() if before != after]
+
+
+def default(name: str):
+    """The value of section.key in a configuration without it, such as one of a version that did not know it yet."""
+    section, _, key = name.partition(".")
+    field = Config.model_fields[section].annotation.model_fields.get(key)
+    return "not set" if field is None or field.get_default() is None else field.get_default()

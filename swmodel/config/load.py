@@ -8,14 +8,14 @@ import types
 import typing
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from pydantic import ValidationError
 
 from .. import cases
 from .errors import ConfigError, suggest
 from .messages import describe, kind, show
-from .model import ALTERNATIVES, CaseOptions, Config, Run, Section, outdated
+from .model import ALTERNATIVES, LENGTHS, CaseOptions, Config, Run, Section, outdated
 from .sources import Given, Layer, from_environment, from_mapping, from_overrides, read_file, read_text
 
 #: Names of the sections, in the order in which they are written.
@@ -37,21 +37,7 @@ def load(
     Raises:
         ConfigError: with everything that is wrong at once.
     """
-    file, name = read_source(source)
-    environment = from_environment(os.environ if environ is None else environ, SECTIONS)
-    known = [(section, key) for section in SECTIONS for key in Config.model_fields[section].annotation.model_fields]
-    layers = [file, environment, from_overrides(overrides, known)]
-    problems = [problem for layer in layers for problem in layer.problems]
-
-    for layer in layers:
-        name = layer.values.get(("case", "name"), name)
-    case, problem = find_case(name)
-    problems += problem
-    classes = {section: Config.model_fields[section].annotation for section in SECTIONS}
-    if case is not None:
-        classes["case"] = getattr(case, "Options", CaseOptions)
-        layers.insert(0, from_mapping(getattr(case, "DEFAULTS", {}), f"case {name.value}"))
-
+    layers, name, case, classes, problems = gather(source, overrides, environ)
     merged: dict[tuple[str, str], Given] = {}
     for layer in layers:
         problems += add_layer(merged, layer, classes, case is not None)
@@ -64,9 +50,51 @@ def load(
         except ValidationError as error:
             if section != "case" or case is not None:
                 problems += [complaint(detail, cls, values, section) for detail in error.errors()]
+    if "grid" in sections:
+        wrong = sections["grid"].contradictions()
+        problems += [f"{merged['grid', key].place}: {words}" for key, words in wrong.items()]
     if problems:
         raise ConfigError(dict.fromkeys(problems))
     return Config(**sections)
+
+
+class Sources(NamedTuple):
+    """All that a configuration is made from.
+
+    Attributes:
+        layers: what each source gives, the case first; a later one overrides those before.
+        name: of the case.
+        case: its module, None where there is none of this name.
+        classes: {section: its class}.
+        problems: what is wrong so far.
+    """
+
+    layers: list[Layer]
+    name: Given
+    case: types.ModuleType | None
+    classes: dict[str, type[Section]]
+    problems: list[str]
+
+
+def gather(source, overrides, environ) -> Sources:
+    """The Sources of a configuration; see `load`.
+
+    Raises:
+        ConfigError: there is no such case or file.
+    """
+    file, name = read_source(source)
+    environment = from_environment(os.environ if environ is None else environ, SECTIONS)
+    known = [(section, key) for section in SECTIONS for key in Config.model_fields[section].annotation.model_fields]
+    layers = [file, environment, from_overrides(overrides, known)]
+    problems = [problem for layer in layers for problem in layer.problems]
+    for layer in layers:
+        name = layer.values.get(("case", "name"), name)
+    case, problem = find_case(name)
+    classes = {section: Config.model_fields[section].annotation for section in SECTIONS}
+    if case is not None:
+        classes["case"] = getattr(case, "Options", CaseOptions)
+        layers.insert(0, from_mapping(getattr(case, "DEFAULTS", {}), f"case {name.value}"))
+    return Sources(layers, name, case, classes, problems + problem)
 
 
 def from_toml(text: str) -> Config:
@@ -121,11 +149,19 @@ def add_layer(merged: dict, layer: Layer, classes: dict[str, type[Section]], cas
         if len(both) == 2 and None not in (both[0].value, both[1].value):
             problems.append(f"{both[1].place}: give {first} or {second}, not both")
         if both:
-            merged.pop((section, first), None)
-            merged.pop((section, second), None)
+            forget(merged, section, first, second)
+    for _, size, length in LENGTHS:
+        if any(key in accepted and accepted[key].value is not None for key in (("grid", size), ("grid", length))):
+            forget(merged, "grid", size, length)
     take_back_layout(merged, accepted)
     merged.update(accepted)
     return problems
+
+
+def forget(merged: dict, section: str, *keys: str):
+    """Remove keys of a section that others replace."""
+    for key in keys:
+        merged.pop((section, key), None)
 
 
 def take_back_layout(merged: dict, accepted: Mapping[tuple[str, str], Given]):

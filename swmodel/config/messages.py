@@ -78,3 +78,8 @@ def show(value: Any) -> str:
     if isinstance(value, (date, datetime, time)):
         return f"the date {value}"
     return "none" if value is None else str(value)
+
+
+def metres(length: float) -> str:
+    """A length or position in m or km, in words."""
+    return f"{length / 1e3:.10g} km" if abs(length) >= 1e4 else f"{length:.10g} m"

@@ -25,6 +25,12 @@ MOST_WHOLE = 2**53
 #: Along one axis; the numbers of cells and their products stay exact in 64 bits.
 MOST_CELLS = 10**9
 
+#: Of the domain along one axis, m: its cells are not smaller than LEAST.
+LEAST_LENGTH = LEAST * MOST_CELLS
+
+#: Relative difference of what is the same but for rounding, such as a length and cells times their size.
+ROUND_OFF = 1e-12
+
 Duration = Annotated[float, BeforeValidator(parse_duration), Field(gt=0)]
 
 
@@ -63,19 +69,51 @@ class Grid(Section):
 
     nx: int = option(360, "cells", "cells in x (west to east)", ge=1, le=MOST_CELLS)
     ny: int = option(180, "cells", "cells in y (south to north)", ge=1, le=MOST_CELLS)
-    dx: float = option(5e3, "m", "cell size in x", gt=0)
-    dy: float = option(5e3, "m", "cell size in y", gt=0)
+    dx: float = option(5e3, "m", "cell size in x (or give lx)", gt=0)
+    dy: float = option(5e3, "m", "cell size in y (or give ly)", gt=0)
+    lx: float | None = option(None, "m", "size of the domain in x; dx is lx / nx (or give dx)", ge=LEAST_LENGTH)
+    ly: float | None = option(None, "m", "size of the domain in y; dy is ly / ny (or give dy)", ge=LEAST_LENGTH)
     periodic_x: bool = option(True, "", "x is a ring; false puts walls at the west and the east")
     periodic_y: bool = option(False, "", "y is a ring; false puts walls at the south and the north")
     origin: Literal["edge", "centre", "middle"] = option(
         "edge", "", "where x = y = 0: south-west edge, centre of the first cell, or middle of the domain"
     )
 
+    def contradictions(self) -> dict[str, str]:
+        """{lx or ly: what is wrong} where the size of the cells is given too, and differs by more than round-off."""
+        found = {}
+        for cells, size, length in LENGTHS:
+            number, each, whole = (getattr(self, key) for key in (cells, size, length))
+            if whole is None or size not in self.model_fields_set:
+                continue
+            if math.isclose(number * each, whole, rel_tol=ROUND_OFF):
+                continue
+            are = f"{whole:.12g} m are not {cells} {size} = {number} x {each:.12g} m"
+            found[length] = f"{are}; leave out {length} or {size}"
+        return found
+
+    def sized(self) -> Grid:
+        """The grid with dx and dy in place of lx and ly: what is given of them, or lx / nx and ly / ny."""
+        sizes = {}
+        for cells, size, length in LENGTHS:
+            if (whole := getattr(self, length)) is not None:
+                sizes[length] = None
+                sizes |= {} if size in self.model_fields_set else {size: whole / getattr(self, cells)}
+        return self.model_copy(update=sizes)
+
 
 class Physics(Section):
     """Constants of the fluid and of the planet."""
 
-    gravity: float = option(9.81, "m s-2", "acceleration of gravity", gt=0)
+    gravity: float = option(9.81, "m s-2", "acceleration of gravity in the equations", gt=0)
+    reduced_gravity: bool = option(
+        False,
+        "",
+        "the layer lies over a deep one at rest: gravity is reduced, eta is the displacement of the interface",
+    )
+    full_gravity: float = option(
+        9.81, "m s-2", "gravity of the planet where it is reduced; sea level is eta gravity / full_gravity", gt=0
+    )
     depth: float = option(100.0, "m", "resting depth where the case or a file gives none", gt=0)
     density: float = option(1025.0, "kg m-3", "density, which turns wind stress into acceleration", gt=0)
     f0: float = option(0.0, "s-1", "Coriolis parameter at y = 0")
@@ -153,12 +191,12 @@ class Input(Section):
     wind_x: str = option("", "", "eastward wind stress, Pa, at cell centres")
     wind_y: str = option("", "", "northward wind stress, Pa, at cell centres")
     linear_drag: str = option("", "", "rate of linear drag, s-1, at cell centres")
-    eta: str = option("", "", "initial sea level, m, at cell centres")
+    eta: str = option("", "", "initial eta, m, at cell centres: sea level, or displacement of the interface")
     u: str = option("", "", "initial eastward velocity, m s-1, on east faces")
     v: str = option("", "", "initial northward velocity, m s-1, on north faces")
 
 
-FieldName = Literal["h", "u", "v", "eta", "zeta", "q", "speed"]
+FieldName = Literal["h", "u", "v", "eta", "sea_level", "zeta", "q", "speed"]
 
 
 class Output(Section):
@@ -228,7 +266,7 @@ class Ensemble(Section):
 
     members: int = option(16, "members", "members; number 0 is the run as configured, the others are perturbed", ge=2)
     seed: int = option(0, "", "of the random numbers; another one gives other members", ge=0)
-    initial_eta: float = option(0.0, "m", "standard deviation of what is added to the initial sea level", ge=0)
+    initial_eta: float = option(0.0, "m", "standard deviation of what is added to the initial eta", ge=0)
     initial_eta_length: float = option(0.0, "m", "length of its correlation", ge=0)
     wind: float = option(0.0, "1", "standard deviation of the relative change of the wind stress", ge=0)
     wind_length: float = option(0.0, "m", "length of its correlation; 0: one number for the whole domain", ge=0)
@@ -255,6 +293,14 @@ class Config(Section):
     assimilation: Assimilation = option(Assimilation, "", "")
     ensemble: Ensemble = option(Ensemble, "", "")
 
+    @field_validator("grid")
+    @classmethod
+    def with_sizes(cls, grid: Grid) -> Grid:
+        """The grid with the sizes of its cells, whatever they were given by."""
+        if wrong := grid.contradictions():
+            raise ValueError("; ".join(f"{key}: {words}" for key, words in wrong.items()))
+        return grid.sized()
+
 
 #: Keys of which only one may be given; a later source (file, command line) replaces an earlier one.
 ALTERNATIVES = (
@@ -263,6 +309,10 @@ ALTERNATIVES = (
     ("output", "every", "every_steps"),
     ("restart", "every", "every_steps"),
 )
+
+#: Keys of [grid] for each axis: number of cells, their size, and length of the domain, which may be given in place of
+#: the size. A later source that gives one of these two replaces both. No more than the size is kept and recorded.
+LENGTHS = (("nx", "dx", "lx"), ("ny", "dy", "ly"))
 
 
 def outdated(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[str]:

@@ -9,7 +9,7 @@ from typing import Any
 
 from .. import cases
 from .messages import choices
-from .model import ALTERNATIVES, CaseOptions, Config, Section
+from .model import ALTERNATIVES, LENGTHS, CaseOptions, Config, Section
 
 
 def to_toml(config: Config, comments: bool = False) -> str:
@@ -42,6 +42,7 @@ def table(name: str, section: Section, comments: bool) -> Iterator[str]:
 def left_out(name: str, section: Section) -> list[str]:
     """The alternatives that do not apply, since the other one is given."""
     pairs = [names for at, *names in ALTERNATIVES if at == name]
+    pairs += [names for _, *names in LENGTHS] if name == "grid" else []
     return [b if getattr(section, a) is not None or getattr(section, b) is None else a for a, b in pairs]
 
 

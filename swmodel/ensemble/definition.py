@@ -10,7 +10,7 @@ from ..diagnostics import QUANTITIES
 from ..output.metadata import DIMENSIONS, attributes, define_grid, define_time, describe
 from ..output.snapshots import CHUNK_BYTES, rows_in
 from ..output.static import FILL, define_static
-from ..state import VARIABLES
+from ..state import entry_of
 from .settings import viscosity_factors, wind_factors, written
 
 MEAN, SPREAD, RMS = "_mean", "_spread", "_spread_rms"
@@ -33,7 +33,7 @@ def define(config, transport, command_line: str, dataset) -> None:
     define_static(dataset, config, packed | {"chunksizes": (rows, shape[1])})
     make = partial(dataset.createVariable, datatype=dtype, fill_value=FILL, **packed)
     for name in config.output.fields:
-        entry = VARIABLES[name]
+        entry = entry_of(name, config.physics)
         grid = DIMENSIONS[entry.location]
         chosen = make(name, dimensions=("time", "member", *grid), chunksizes=(1, 1, rows, shape[1]))
         chosen.setncatts(attributes(entry, cell_methods="time: point"))

@@ -123,14 +123,15 @@ class Members:
     def evaluate(self, member: int, names) -> tuple[dict[str, np.ndarray], dict[str, float]]:
         """Of a member of this process, the fields called `names`, [y, x], and its numbers.
 
-        Fields are those of `diagnostics.DERIVED` (h, u, v, eta, zeta, q, speed), numbers those of
+        Fields are those of `diagnostics.DERIVED` (h, u, v, eta, sea_level, zeta, q, speed), numbers those of
         `diagnostics.QUANTITIES` (mass, energy, ...).
         """
         one, width, number = self.domain, self.domain.scheme.width, member - self.here.start
         padded = self._pad(State(*(field[number] for field in self.state)))
         padded = State(*(Patch(np.asarray(field), (-width, -width)) for field in padded))
-        shape = one.transport.block.shape
-        fields = {name: np.broadcast_to(DERIVED[name](padded, self.patches).on(shape), shape) for name in names}
+        shape, physics = one.transport.block.shape, one.config.physics
+        patches = {name: DERIVED[name](padded, self.patches, physics) for name in names}
+        fields = {name: np.broadcast_to(patch.on(shape), shape) for name, patch in patches.items()}
         return fields, diagnose([(padded, self.patches, shape)], one.config, one.transport)
 
     def field(self, name: str) -> np.ndarray:

@@ -14,7 +14,7 @@ from ..fields import given
 from ..noise import white_number
 from ..stability import largest_dt
 
-#: Where nothing is perturbed: standard deviation of the initial sea level over the depth, and length over that of the
+#: Where nothing is perturbed: standard deviation of the initial eta over the depth, and length over that of the
 #: shorter side of the domain, at least CELLS.
 SIZE, LENGTH = 1e-4, 0.1
 
@@ -61,7 +61,7 @@ def check(config: Config) -> Config:
 
 
 def perturbed(config: Config) -> Config:
-    """The configuration with a perturbation of the initial sea level where it has none at all."""
+    """The configuration with a perturbation of the initial eta where it has none at all."""
     if config.ensemble.initial_eta or config.ensemble.wind or config.ensemble.viscosity:
         return config
     cell, (shorter, longer) = max(config.grid.dx, config.grid.dy), sorted(sides(config))

@@ -11,8 +11,8 @@ from ..transport.halo import within
 from .places import Section, Station
 
 
-def station(view, at: Station):
-    """Sum of the weights times h - depth over the station's cells in the block, m."""
+def elevation(view, at: Station):
+    """eta at a station, m: sum of the weights times h - depth over the station's cells in the block, m."""
     (first_row, first_column), (rows, columns) = view.transport.offset(), view.transport.extent() or view.state.h.shape
     j, i = at.rows - first_row, at.columns - first_column
     ours = (j >= 0) & (j < rows) & (i >= 0) & (i < columns)
@@ -20,6 +20,12 @@ def station(view, at: Station):
     # One sum over the block would read it all at every step; four cells are gathered.
     values = eta[jnp.where(ours, j, 0), jnp.where(ours, i, 0)]
     return (values * jnp.where(ours, at.weights, 0.0).astype(eta.dtype)).sum()
+
+
+def sea_level(view, at: Station, full_gravity: float | None = None):
+    """Sea level at a station, m: eta, or eta g'/g with the `full_gravity` g where that of the run, g', is reduced."""
+    eta = elevation(view, at)
+    return eta if full_gravity is None else view.params.gravity.values[0, 0] / full_gravity * eta
 
 
 def section(view, cut: Section):
@@ -70,7 +76,8 @@ def potential_enstrophy(view, factor):
 
 
 OBSERVERS = {
-    "sea_level": station,
+    "eta": elevation,
+    "sea_level": sea_level,
     "transport": section,
     "mass": mass,
     "kinetic_energy": kinetic_energy,

@@ -9,7 +9,9 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from ..config.errors import suggest
+from ..config.messages import metres
 from ..errors import UsageError
+from ..state import entry_of
 from .places import section, station
 
 
@@ -52,15 +54,16 @@ def parse(text: str, config) -> Quantity:
         raise UsageError(f"--of {text}: {error}") from None
 
 
-def sea_level(name: str, place: str, config) -> Quantity:
-    """Sea level at a station, "X,Y" in m: bilinear between the wet cells around it."""
+def at_station(name: str, place: str, config) -> Quantity:
+    """eta or sea level at a station, "X,Y" in m: bilinear between the wet cells around it."""
     try:
         x, y = map(float, place.split(","))
     except ValueError:
-        raise UsageError(f'"{place}" is no position; write x and y in m, sea_level:X,Y') from None
-    at = station(config, x, y)
-    told = f"sea level at x = {metres(x)}, y = {metres(y)}"
-    return Quantity(name, "m", told, ((x, y),), {"at": at})
+        raise UsageError(f'"{place}" is no position; write x and y in m, {name}:X,Y') from None
+    at, physics = station(config, x, y), config.physics
+    told = f"{entry_of(name, physics).long_name} at x = {metres(x)}, y = {metres(y)}"
+    reduced = {"full_gravity": physics.full_gravity} if name == "sea_level" and physics.reduced_gravity else {}
+    return Quantity(name, "m", told, ((x, y),), {"at": at} | reduced)
 
 
 def transport(name: str, place: str, config) -> Quantity:
@@ -79,11 +82,6 @@ def transport(name: str, place: str, config) -> Quantity:
     ends = tuple((cut.at, end) if axis == "x" else (end, cut.at) for end in (cut.start, cut.end))
     told = f"volume transport through {axis} = {metres(cut.at)}{part}"
     return Quantity(name, "m3 s-1", told, ends, {"cut": cut})
-
-
-def metres(position: float) -> str:
-    """A position in m or km, in words."""
-    return f"{position / 1e3:.10g} km" if abs(position) >= 1e4 else f"{position:.10g} m"
 
 
 def integral(units: str, long_name: str, mass: bool = True) -> Callable:
@@ -106,7 +104,8 @@ class Entry(NamedTuple):
 
 
 QUANTITIES = {
-    "sea_level": Entry("sea_level:X,Y", sea_level),
+    "eta": Entry("eta:X,Y", at_station),
+    "sea_level": Entry("sea_level:X,Y", at_station),
     "transport": Entry("transport:x=X or transport:y=Y, with ,from=A,to=B a part of the section", transport),
     "kinetic_energy": Entry("kinetic_energy", integral("J", "kinetic energy")),
     "energy": Entry("energy", integral("J", "kinetic and available potential energy")),

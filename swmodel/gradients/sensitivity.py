@@ -95,7 +95,7 @@ def draw(directory: Path) -> None:
 
 def found_of(quantity: Quantity, name: str, derivative, largest: dict, config) -> dict:
     """What status.json says of a derivative: the number, or the largest value of the map and where it is."""
-    entry = derivative_of(quantity, name)
+    entry = derivative_of(quantity, name, config.physics)
     told = {"name": entry.name, "units": entry.units}
     if name not in FIELDS:
         return told | {"value": float(derivative)}

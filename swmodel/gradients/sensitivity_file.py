@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from ..config.model import Physics
-from ..state import VARIABLES, Variable
+from ..state import Variable, entry_of
 from .quantities import Quantity
 
 #: What derivatives are taken with respect to, as in `controls.CONTROLS`, which needs JAX.
@@ -15,7 +15,7 @@ NUMBERS = ("gravity", "viscosity", "biharmonic_viscosity", "quadratic_drag")
 #: What a reader of the file has to know.
 COMMENT = (
     "Each map gives the change of the quantity for a change of the field by one unit in one cell alone; divided by "
-    "cell_area it does not depend on the size of the cells. A change of depth keeps the initial sea level and velocity."
+    "cell_area it does not depend on the size of the cells. A change of depth keeps the initial eta and velocity."
 )
 
 
@@ -28,7 +28,7 @@ def write(path, config, transport, quantity: Quantity, value: float, gradient: d
     numbers = [Number(quantity.name, value, about | {"units": quantity.units})]
     maps = []
     for name, derivative in gradient.items():
-        entry = derivative_of(quantity, name)
+        entry = derivative_of(quantity, name, config.physics)
         if name in FIELDS:
             maps.append((entry, transport.get(derivative)))
         else:
@@ -45,10 +45,10 @@ def write(path, config, transport, quantity: Quantity, value: float, gradient: d
     return write_maps(path, config, transport, maps, numbers, about, command_line)
 
 
-def derivative_of(quantity: Quantity, name: str) -> Variable:
+def derivative_of(quantity: Quantity, name: str, physics) -> Variable:
     """The variable of the derivative with respect to a field or number."""
     if name in FIELDS:
-        location, units, long_name = VARIABLES[name].location, VARIABLES[name].units, VARIABLES[name].long_name
+        _, location, units, _, long_name = entry_of(name, physics)
         long_name = f"initial {long_name}" if name in ("eta", "u", "v") else long_name
     else:
         option = Physics.model_fields[name]

@@ -127,7 +127,7 @@ class Health:
     def largest_dt(self, margin: float = 1.0) -> tuple[float, str]:
         """The largest time step stable in all runs with `margin` times their last rates, s; what process sets it."""
         ranges = {name: (0.0, margin * getattr(self.last, name).max()) for name in ("wave_rate", "drag_rate")}
-        return largest_dt(self.config, Extremes(ranges=ranges))
+        return largest_dt(self.config, Extremes(self.config.physics, ranges))
 
     def cfl(self) -> np.ndarray:
         """(|u| + sqrt(g h)) dt sqrt(1/dx² + 1/dy²) at the last look, largest |u| and h; [runs]."""

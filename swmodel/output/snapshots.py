@@ -7,7 +7,7 @@ from functools import partial
 
 import numpy as np
 
-from ..state import VARIABLES
+from ..state import VARIABLES, entry_of
 from . import continuation
 from .background import BackgroundFile
 from .deflate import deflate
@@ -122,7 +122,7 @@ class Output:
         define_static(dataset, config, packed | {"chunksizes": chunk})
         methods = dict.fromkeys(self.names, "time: point") | {mean_name(name): "time: mean" for name in self.means}
         for name, method in methods.items():
-            entry = VARIABLES[name.removesuffix(MEAN)]
+            entry = entry_of(name.removesuffix(MEAN), config.physics)
             dimensions = ("time", *DIMENSIONS[entry.location])
             made = dataset.createVariable(
                 name, self.dtype, dimensions, fill_value=FILL, chunksizes=(1, *chunk), **packed

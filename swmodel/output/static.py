@@ -9,7 +9,7 @@ import numpy as np
 from .. import fields
 from ..coordinates import points
 from ..operators import Patch, mx_f, my_f
-from ..state import VARIABLES, Variable
+from ..state import Variable, entry_of
 from .metadata import DIMENSIONS, attributes
 
 #: What netCDF writes where there is no value, in float32 and float64.
@@ -93,7 +93,8 @@ ON_WATER = ("depth", "wind_x", "wind_y")
 def static_fields(config) -> dict[str, Variable]:
     """The fields [y, x] that do not change."""
     wind = (name for name in ("wind_x", "wind_y") if fields.given(config, name))
-    return {name: VARIABLES[name] for name in ("depth", "mask", "f", *wind)} | {"cell_area": CELL_AREA}
+    found = {name: entry_of(name, config.physics) for name in ("depth", "mask", "f", *wind)}
+    return found | {"cell_area": CELL_AREA}
 
 
 def evaluate(config, name: str, rows, columns) -> np.ndarray:

@@ -108,8 +108,7 @@ def draw_maps(figure, rows: list[Map], data: netCDF4.Dataset) -> None:
         axes[-1].scatter(*places.T, color=style.INK, linewidths=0, alpha=0.6, **look)
     axes[-1].set_xlim(west / scale, east / scale)
     axes[-1].set_ylim(south / scale, north / scale)
-    name = "Sea level" if "sea level" in rows[0].long_name or ": eta" in rows[0].long_name else ""
-    words = name or rows[0].long_name.partition(": ")[2]
+    words = rows[0].long_name.partition(": ")[2]
     figure.colorbar(
         image,
         ax=list(axes),
@@ -151,8 +150,8 @@ def draw_errors(panel, data: netCDF4.Dataset, name: str) -> None:
     panel.set_xlim(0, float(time[-1]))
     panel.set_ylim(bottom=0)
     panel.set_xlabel("Days since the start of the window (shaded)")
-    words, units = {"eta": ("sea level", "m"), "current": ("current", "m s-1")}[name]
-    panel.set_ylabel(style.label(f"rms error of {words}", units))
+    curve = data[f"{name}_error_analysis_everywhere"]
+    panel.set_ylabel(style.label(curve.long_name.partition(" of the run ")[0], curve.units))
     tidy(panel)
 
 

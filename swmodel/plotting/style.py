@@ -11,7 +11,7 @@ import numpy as np
 from .dataset import Map
 
 #: Colour maps (Thyng et al. 2016). Signed fields get limits symmetric about zero; positive ones start from zero.
-SIGNED = {"eta": "balance", "zeta": "balance", "u": "delta", "v": "delta", "wind_x": "balance", "wind_y": "balance"}
+SIGNED = dict.fromkeys(("eta", "sea_level", "zeta", "wind_x", "wind_y"), "balance") | {"u": "delta", "v": "delta"}
 POSITIVE = {"speed": "speed", "linear_drag": "amp"}
 SEQUENTIAL = {"h": "deep", "depth": "deep", "q": "matter", "f": "matter", "mask": "gray"}
 

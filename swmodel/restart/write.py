@@ -20,7 +20,7 @@ from ..errors import FilesError
 from ..journal import JournaledFile, remove
 from ..output.continuation import set_text
 from ..output.metadata import DIMENSIONS, attributes, define_grid, describe
-from ..state import VARIABLES, Carry
+from ..state import Carry, entry_of
 from .examine import CHECKSUM, HEADER_CHECKSUM, digest, examine, seal, text
 from .folder import TEMPORARY
 
@@ -185,7 +185,7 @@ def image(contents: Contents, config, transport, command_line: str) -> bytes:
         dataset.createDimension(name, transport.block.y.size)
     for name, local in contents.fields.items():
         base, _, memory = name.removesuffix(MEAN).partition(MEMORY)
-        entry = VARIABLES[base]
+        entry = entry_of(base, config.physics)
         dimensions = (*before, *DIMENSIONS[entry.location])
         variable = dataset.createVariable(name, local.dtype, dimensions, fill_value=False, contiguous=True)
         told = attributes(entry)

@@ -1,6 +1,7 @@
 """The command line: what it refuses, with which message and exit code, and that it starts fast."""
 
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -145,8 +146,17 @@ def test_init_writes_a_configuration_that_runs_as_the_case(swmodel, tmp_path):
 
     (tmp_path / "my.toml").write_text(swmodel("init jet").stdout)
     assert load(tmp_path / "my.toml", environ={}) == load("jet", environ={})
-    changed = swmodel("init jet -s grid.nx=90").stdout
-    assert "\nnx = 90\n" in changed
+    changed = swmodel("init jet -s grid.nx=90")
+    assert "\nnx = 90\n" in changed.stdout
+    assert changed.stderr.startswith("grid.nx=90 makes the domain 450 km wide instead of 1800 km; ")
+
+
+def test_the_package_shows_its_public_names_and_loads_them_when_they_are_used():
+    program = "import swmodel, sys; print([n for n in dir(swmodel) if n[0] != '_'], *sys.modules)"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    names, _, modules = done.stdout.partition("] ")
+    assert set(re.findall(r"\w+", names)) == {"Config", "ConfigError", "Simulation", "load", "resolve"}
+    assert not {"numpy", "pydantic", *HEAVY} & {module.partition(".")[0] for module in modules.split()}
 
 
 def test_an_unexpected_exception_is_one_line_and_70(swmodel, monkeypatch):

@@ -8,7 +8,7 @@ import pytest
 
 from swmodel import cases, load
 from swmodel.config import ConfigError, config_hash, for_processes, resolve, to_toml
-from swmodel.config.model import Config
+from swmodel.config.model import Config, Grid
 from swmodel.config.resolve import fastest_executor
 
 
@@ -114,6 +114,35 @@ def test_one_of_two_alternatives_given_later_removes_the_other(file, section, fi
     assert getattr(config, first) == (0.15 if first == "cfl" else None)
 
 
+def test_the_size_of_the_domain_gives_that_of_its_cells_whichever_source_has_their_number(file):
+    source = file("[grid]\nlx = 1e6\nnx = 70\n")
+    grid = load(source, environ={}).grid
+    assert (grid.nx, grid.dx, grid.dy, grid.lx) == (70, 1e6 / 70, 5e3, None)
+    assert load(source, ["grid.nx=30"], {}).grid.dx == 1e6 / 30
+    assert Config(grid=Grid(nx=70, lx=1e6)).grid.dx == 1e6 / 70
+    text = to_toml(load(source, environ={}))
+    assert "lx" not in text
+    assert load(file(text), environ={}) == load("jet", {"grid.nx": 70, "grid.dx": 1e6 / 70}, {})
+
+
+@pytest.mark.parametrize(("first", "second", "dx"), [("dx=10", "lx=1e6", 1e6 / 360), ("lx=10", "dx=7", 7.0)])
+def test_the_later_of_the_size_of_the_domain_and_that_of_a_cell_counts(file, first, second, dx):
+    source, (key, number) = file(f"[grid]\n{first}\n"), second.split("=")
+    assert load(source, [f"grid.{second}"], {}).grid.dx == dx
+    assert load(source, environ={f"SWMODEL_GRID_{key.upper()}": number}).grid.dx == dx
+    assert load("jet", [f"grid.{second}"], {f"SWMODEL_GRID_{first[:2].upper()}": first[3:]}).grid.dx == dx
+
+
+def test_one_source_may_give_the_size_of_the_domain_and_of_a_cell_if_they_agree(file):
+    both = "[grid]\nny = 30\ndy = 0.1\nly = "
+    assert load(file(f"{both}3.0000000000000001\n"), environ={}).grid.dy == 0.1
+    wrong = r"my\.toml:4: grid\.ly: 3\.001 m are not ny dy = 30 x 0\.1 m; leave out ly or dy"
+    with pytest.raises(ConfigError, match=wrong):
+        load(file(f"{both}3.001\n"), environ={})
+    with pytest.raises(ValueError, match="lx: 7 m are not nx dx = 360 x 1 m; leave out lx or dx"):
+        Config(grid=Grid(dx=1.0, lx=7.0))
+
+
 def test_another_number_of_processes_takes_back_the_layout_made_for_the_first(file):
     source = file('[run]\nnproc = 4\nlayout = "2x2"\ntransport = "mpi"\n')
     assert load(source, environ={}).run.layout == "2x2"
@@ -201,7 +230,8 @@ def test_the_template_explains_every_key_with_units_and_choices():
         for key, field in type(section).model_fields.items():
             assert f"# {field.description}" in text
             assert f"\n{key} =" in text or f"\n# {key} =" in text, (name, key)
-    assert "# cell size in x [m]\ndx = 5000.0\n" in text
+    assert "# cell size in x (or give lx) [m]\ndx = 5000.0\n" in text
+    assert "# size of the domain in x; dx is lx / nx (or give dx) [m]\n# lx =\n" in text
     assert "# time stepper; ab2, ab3, rk3, rk4, leapfrog\nstepper" in text
     assert "# length of the run in steps (or give days) [steps]\n# steps =\n" in text
     assert text.startswith("# The published benchmark")

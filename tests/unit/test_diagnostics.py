@@ -13,6 +13,7 @@ from swmodel.decomposition import block as block_of
 from swmodel.diagnostics import DERIVED, QUANTITIES, FixedPoint, diagnose
 from swmodel.grid import as_patches, build_grid, build_state
 from swmodel.operators import Patch
+from swmodel.simulation import Simulation
 from swmodel.state import State
 
 NY, NX = 11, 13
@@ -48,6 +49,25 @@ def patches(config, block, state=None):
 
 def whole_state(config):
     return build_state(config, block_of(0, (1, 1), NY, NX), np.dtype(config.run.dtype))
+
+
+@pytest.mark.parametrize("executor", ["reference", "native"])
+def test_sea_level_is_eta_but_for_the_factor_of_reduced_gravity_which_changes_no_state(executor):
+    found = []
+    for reduced in (False, True):
+        options = {"physics__gravity": 0.05, "physics__reduced_gravity": reduced, "output__means": ("sea_level",)}
+        simulation = Simulation(configuration(NY, NX, run__executor=executor, **options))
+        means = simulation.means(["sea_level", "eta"])
+        simulation.advance(2)
+        means.add(simulation.carry.state)
+        found.append((simulation.state, simulation.fields(["sea_level", "eta"]), means.values()))
+    (state, fields, averages), (again, *reduced) = found
+    assert all(np.array_equal(a, b) for a, b in zip(state, again, strict=True))
+    for values in (fields, averages):
+        np.testing.assert_array_equal(values["sea_level"], values["eta"])
+    for values in reduced:
+        assert np.abs(values["eta"]).max() > 0.1
+        np.testing.assert_allclose(values["sea_level"], values["eta"] * (0.05 / 9.81), rtol=1e-15)
 
 
 def numbers(config, layout, state=None):
@@ -175,7 +195,7 @@ def test_derived_fields_at_rest_and_in_solid_rotation():
     arrays = config.physics.depth * ones, -rate * y * ones, rate * x * ones
     state = State(*(Patch(field, (-1, -1)) for field in arrays))
     grid = as_patches(build_grid(config, block_of(0, (1, 1), NY, NX), np.float64), 1)
-    derived = {name: function(state, grid).on((NY, NX)) for name, function in DERIVED.items()}
+    derived = {name: function(state, grid, config.physics).on((NY, NX)) for name, function in DERIVED.items()}
     assert not derived["eta"].any()
     np.testing.assert_allclose(derived["zeta"], 2 * rate, rtol=1e-10)
     np.testing.assert_allclose(derived["q"], (config.physics.f0 + 2 * rate) / config.physics.depth, rtol=1e-10)

@@ -64,7 +64,8 @@ def test_the_file_opens_in_xarray_and_xgcm(folder):
     assert data.eta.sel(member=4).dims == ("time", "y_c", "x_c")
     assert data.energy.dims == ("time", "realization")
     assert grid.interp(data.eta_spread, "X").dims == ("time", "y_c", "x_f")
-    assert data.eta.attrs["standard_name"] == "sea_surface_height_above_geoid"
+    assert data.eta.attrs["long_name"] == "downward displacement of the interface"
+    assert data.v.attrs["standard_name"] == "sea_water_y_velocity"
     assert data.eta_mean.attrs["cell_methods"] == "time: point realization: mean"
 
 

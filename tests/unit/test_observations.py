@@ -278,6 +278,23 @@ def test_everything_that_is_wrong_is_said_at_once(tmp_path, config):
     assert [line.split(":")[0].split(" ")[0] for line in found] == ["eta", "time", "x,", "u", "u_error"]
 
 
+def test_with_reduced_gravity_the_interface_is_observed_and_not_sea_level(tmp_path, config):
+    physics = config.physics.model_copy(update={"gravity": 0.0981, "reduced_gravity": True})
+    reduced = config.model_copy(update={"physics": physics})
+    given = {"units": "m", "standard_name": "sea_surface_height_above_geoid"}
+    file = save(tmp_path / "obs.nc", GOOD | {"eta": (GOOD["eta"][0], given)})
+    assert read(file, config).size == 9
+    assert messages(file, reduced) == [
+        'eta has the standard_name "sea_surface_height_above_geoid"; with physics.reduced_gravity it is the downward '
+        "displacement of the interface: sea level times 100"
+    ]
+    write(tmp_path / "own.nc", some(), reduced)
+    equal(read(tmp_path / "own.nc", reduced), some())
+    with xr.open_dataset(tmp_path / "own.nc", decode_timedelta=False) as data:
+        assert data.eta.long_name == "observed downward displacement of the interface"
+        assert "standard_name" not in data.eta.attrs.keys() | data.eta_error.attrs.keys()
+
+
 def test_files_that_are_no_observation_files(tmp_path, config):
     (tmp_path / "text.nc").write_text("not NetCDF")
     assert messages(tmp_path / "none.nc", config) == ["there is no such file"]

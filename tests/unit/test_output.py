@@ -17,12 +17,16 @@ from xgcm import Grid
 from swmodel import cases
 from swmodel.config import config_hash, resolve, to_toml
 from swmodel.config.resolve import fastest_executor
+from swmodel.decomposition import block
 from swmodel.output import Diagnostics, Output
 from swmodel.state import VARIABLES
+from swmodel.transport.serial import Serial
 
 NY, NX = 11, 13
 SHAPE = {"centre": ("y_c", "x_c"), "u": ("y_c", "x_f"), "v": ("y_f", "x_c"), "corner": ("y_f", "x_f")}
-FIELDS = tuple(name for name in VARIABLES if name in ("h", "u", "v", "eta", "zeta", "q", "speed"))
+FIELDS = tuple(name for name in VARIABLES if name in ("h", "u", "v", "eta", "sea_level", "zeta", "q", "speed"))
+SEA_LEVEL = "sea level"
+INTERFACE = "downward displacement of the interface", "resting thickness of the layer"
 TIMES = {0: 0.0, 7: 140.0, 10: 200.0}
 
 
@@ -62,11 +66,27 @@ def write(path, config, layout=(1, 1)):
     return path
 
 
-def test_output_satisfies_the_cf_checker(tmp_path):
+@pytest.mark.parametrize("reduced", [False, True])
+def test_output_satisfies_the_cf_checker(tmp_path, reduced):
     """But for the role "grid_topology", which SGRID asks for and the checker does not know."""
-    errors, text = checked(write(tmp_path / "output.nc", config_of()))
+    errors, text = checked(write(tmp_path / "output.nc", config_of(physics__reduced_gravity=reduced)))
     assert "cf:1.11" in text
     assert [error for error in errors if "grid_topology is not a valid cf_role" not in error] == []
+
+
+@pytest.mark.parametrize(("reduced", "eta", "depth"), [(False, SEA_LEVEL, "resting depth"), (True, *INTERFACE)])
+def test_with_reduced_gravity_eta_is_the_interface_and_not_sea_level(tmp_path, reduced, eta, depth):
+    means = ("eta", "sea_level")
+    config = config_of(physics__reduced_gravity=reduced, output__means=means, output__fields=("h", *means))
+    with Output(tmp_path / "output.nc", config, Serial(block(0, (1, 1), NY, NX))):
+        pass
+    with netCDF4.Dataset(tmp_path / "output.nc") as data:
+        for end in ("", "_mean"):
+            assert data["sea_level" + end].long_name == SEA_LEVEL
+            assert data["sea_level" + end].standard_name == "sea_surface_height_above_geoid"
+            assert data["eta" + end].long_name == eta
+            assert ("standard_name" in data["eta" + end].ncattrs()) != reduced
+        assert (data["depth"].long_name, "standard_name" in data["depth"].ncattrs()) == (depth, not reduced)
 
 
 def test_diagnostics_satisfy_the_cf_checker(tmp_path):

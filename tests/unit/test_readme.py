@@ -58,6 +58,10 @@ def test_commands_in_the_order_of_the_readme(tmp_path, monkeypatch):
     assert namespace["eta"].shape == (45, 90)
     assert namespace["simulation"].step == 100
     assert set(namespace["grid"].axes) == {"X", "Y"}
+    stored, own = namespace["ds"].zeta, namespace["zeta"]
+    assert own.dims == stored.dims
+    away = {"x_f": slice(0, -1), "y_f": slice(0, -1)}
+    assert float(abs(own - stored).isel(away).max()) < 1e-5 * float(abs(stored).max())
 
 
 @pytest.mark.parametrize("path", re.findall(r"\]\(((?!http)[^)]+)\)", README))

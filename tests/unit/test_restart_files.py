@@ -13,7 +13,7 @@ from conftest import ROOT
 from support.ranks import run_ranks
 from support.restarts import assert_same_data, config, flip, resumed, simulation
 
-from swmodel.config import ConfigError
+from swmodel.config import ConfigError, decisive, to_toml
 from swmodel.errors import FilesError
 from swmodel.restart import folder, write
 from swmodel.restart.read import read
@@ -97,6 +97,18 @@ def test_what_determines_the_answer_must_be_the_same(run_folder):
         *("grid.nx", "physics.viscosity", "time.dt", "run.dtype"),
     ]
     assert error.value.problems[1] == "grid.nx: 14 before, 15 now"
+
+
+def test_an_option_that_was_unknown_before_had_its_default():
+    now = to_toml(config())
+    before = "".join(line for line in now.splitlines(True) if not line.startswith(("reduced_gravity", "full_gravity")))
+    assert before != now
+    assert decisive.differences(before, now) == []
+    other = to_toml(config(physics__reduced_gravity=True))
+    assert decisive.differences(before, other) == ["physics.reduced_gravity: False before, True now"]
+    assert decisive.differences(before, before.replace("[case]\n", "[case]\nwind = 1.0\n")) == [
+        "case.wind: not set before, 1.0 now"
+    ]
 
 
 @pytest.mark.parametrize(

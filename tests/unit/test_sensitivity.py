@@ -11,6 +11,7 @@ import pytest
 from support import random_case
 
 from swmodel import cases
+from swmodel.config.model import Physics
 from swmodel.diagnostics import diagnose
 from swmodel.domain import domain
 from swmodel.errors import NumericalError
@@ -111,7 +112,7 @@ def test_maps_are_the_derivatives_by_each_cell(basin, tmp_path, of, mean):
 
 
 def test_numbers_have_their_derivatives_and_no_picture(basin, tmp_path):
-    config = basin(physics__biharmonic_viscosity=1e6)
+    config = basin(physics__biharmonic_viscosity=1e6, physics__gravity=5.0, physics__reduced_gravity=True)
     found, status = compute(tmp_path, config, STATION, sensitivity_file.NUMBERS)
     for name in sensitivity_file.NUMBERS:
         given, values = getattr(config.physics, name), []
@@ -122,6 +123,19 @@ def test_numbers_have_their_derivatives_and_no_picture(basin, tmp_path):
         assert status["derivatives"][name]["value"] == float(found[f"d_sea_level_d_{name}"])
     assert not (tmp_path / "sensitivity.png").exists()
     assert "by gravity: " in sensitivity.summary(tmp_path)
+
+
+def test_with_reduced_gravity_sea_level_is_that_of_the_surface_and_eta_the_interface(basin):
+    """Sea level is eta g'/g; without reduced gravity it is eta."""
+    config = basin(physics__gravity=0.5, physics__reduced_gravity=True)
+    place = STATION.partition(":")[2]
+    told = [quantities.parse(f"{name}:{place}", config).long_name for name in ("sea_level", "eta")]
+    assert told == [
+        f"{what} at x = 17 km, y = 13 km" for what in ("sea level", "downward displacement of the interface")
+    ]
+    level, eta = (value(config, f"{name}:{place}") for name in ("sea_level", "eta"))
+    assert level == pytest.approx(eta * (0.5 / 9.81), rel=1e-14)
+    assert value(basin(physics__gravity=0.5), STATION) == eta
 
 
 def test_a_uniform_change_of_depth_changes_transport_by_the_sum_of_the_map(basin, tmp_path):
@@ -140,7 +154,7 @@ def test_the_fields_and_numbers_are_those_of_the_core():
         assert bool(control.location) == (name in sensitivity_file.FIELDS)
         quantity = quantities.Quantity("x", "J", "", (), {})
         inverse = sensitivity_file.inverse(sensitivity_file.inverse(control.units))
-        assert sensitivity_file.derivative_of(quantity, name).location == control.location
+        assert sensitivity_file.derivative_of(quantity, name, Physics()).location == control.location
         assert inverse == control.units.replace("1", "", control.units == "1")
 
 

@@ -28,8 +28,11 @@ def swmodel(tmp_path, monkeypatch):
     ("line", "message"),
     [
         ("--of sealevel:1,2 --to eta", '--of sealevel:1,2: no quantity "sealevel"; did you mean "sea_level"?'),
-        ("--of heat --to eta", "known are sea_level, transport, kinetic_energy, energy, mass, potential_enstrophy"),
-        ("--of heat --to eta", "write sea_level:X,Y; transport:x=X or transport:y=Y"),
+        (
+            "--of heat --to eta",
+            "known are eta, sea_level, transport, kinetic_energy, energy, mass, potential_enstrophy",
+        ),
+        ("--of heat --to eta", "write eta:X,Y; sea_level:X,Y; transport:x=X or transport:y=Y"),
         ("--of sea_level --to eta", '"" is no position; write x and y in m, sea_level:X,Y'),
         ("--of sea_level:1,2,3 --to eta", '"1,2,3" is no position'),
         ("--of sea_level:nan,2 --to eta", "x = nan m is outside the domain"),

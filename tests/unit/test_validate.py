@@ -72,6 +72,15 @@ def test_a_sound_configuration_comes_back_resolved():
             {"grid.periodic_y": True},
             "physics.beta: must be 0 m-1 s-1 where grid.periodic_y is true: f would jump where the ring closes",
         ),
+        (
+            {"physics.reduced_gravity": True},
+            "physics.gravity: must be below physics.full_gravity, 9.81 m s-2, not 9.81 m s-2, where "
+            "physics.reduced_gravity is true; false is for water over a sea floor",
+        ),
+        (
+            {"physics.full_gravity": 3.7},
+            "physics.full_gravity: 3.7 m s-2 has no effect unless physics.reduced_gravity is true",
+        ),
         ({"sponge.rate": 1e-4}, "sponge.width: must be above 0 m for a sponge of rate 0.0001 s-1"),
         ({"sponge.width": 5e4}, "sponge.rate: must be above 0 s-1 for a sponge 50000 m wide"),
         ({"run.days": None}, "run.days: the run has no length; give run.steps or run.days"),

@@ -1,0 +1,121 @@
+"""What a user may not expect of a configuration that is right: said in a line each before the run starts."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+
+from .load import add_layer, gather, load
+from .messages import metres
+from .model import LENGTHS, ROUND_OFF, Config, Grid
+
+#: Acceleration, m s-2, below which gravity is most likely a reduced one: that of the Moon is 1.62.
+SMALL_GRAVITY = 1.0
+
+#: A time step with no more letters than this is taken before longer ones, for this part of the steps more.
+FEW_DIGITS, MORE_STEPS = 8, 0.05
+
+#: Time steps that are tried, and records whose times are looked at for each.
+TRIED, RECORDS = 10_000, 10_000
+
+
+def remarks(config: Config, source, overrides=(), environ=None, records: bool = True) -> list[str]:
+    """The remarks on a resolved configuration and the sources that it was loaded from (see `load`).
+
+    Args:
+        records: whether there will be records after intervals of time.
+    """
+    found = [*domain(source, overrides, environ), *gravity(config)]
+    return [*found, *record_times(config)] if records else found
+
+
+def domain(source, overrides=(), environ=None) -> Iterator[str]:
+    """Where a source gives the number of cells or their size alone, how this changes the domain."""
+    found = gather(source, overrides, environ)
+    merged, changed = {}, {}
+    for number, layer in enumerate(found.layers):
+        before = [length(merged, axis) for axis in LENGTHS]
+        add_layer(merged, layer, found.classes, True)
+        given = {key for section, key in layer.values if section == "grid"}
+        for axis, old in zip(LENGTHS, before, strict=True):
+            if given & set(axis):
+                changed.pop(axis, None)
+            if number and len(given & set(axis)) == 1 and not same(length(merged, axis), old):
+                (key,) = given & set(axis)
+                if key != axis[-1]:
+                    changed[axis] = key, merged["grid", key].value, old, length(merged, axis)
+    if changed:
+        yield told(changed)
+
+
+def length(merged: dict, axis: tuple[str, str, str]) -> float:
+    """Length of the domain along an axis, m, from the values that sources have given so far."""
+    number, size, whole = (
+        merged["grid", key].value if ("grid", key) in merged else Grid.model_fields[key].default for key in axis
+    )
+    return number * size if whole is None else whole
+
+
+def same(one: float, other: float) -> bool:
+    """Whether two numbers differ by no more than round-off."""
+    return math.isclose(one, other, rel_tol=ROUND_OFF)
+
+
+def told(changed: dict) -> str:
+    """One line for {axis: (key, its value, length of the domain before and now)}."""
+    s = "s" if len(changed) == 1 else ""
+    keys, now, before, remedies = [], [], [], []
+    for (cells, size, whole), (key, value, old, new) in changed.items():
+        keys.append(f"grid.{key}={value:.12g}")
+        now.append(f"{metres(new)} {'wide' if cells == 'nx' else 'high'}")
+        before.append(metres(old))
+        number = round(old / value) if key == size else 0
+        fits = number and same(number * value, old)
+        instead = " in its place" if key == size else ""
+        remedies.append(f"grid.{cells}={number}" if fits else f"grid.{whole}={old!r}".removesuffix(".0") + instead)
+    keys, now, before, remedies = map(" and ".join, (keys, now, before, remedies))
+    return f"{keys} make{s} the domain {now} instead of {before}; {remedies} keep{s} it"
+
+
+def gravity(config: Config) -> Iterator[str]:
+    """Where gravity is so small, other than in the case, that it may be a reduced one."""
+    physics = config.physics
+    if physics.reduced_gravity or physics.gravity >= SMALL_GRAVITY:
+        return
+    if physics.gravity != load(config.case.name, environ={}).physics.gravity:
+        yield (
+            f"physics.gravity = {physics.gravity:g} m s-2: if it is the reduced gravity of a layer over a deep one at "
+            "rest, say so by physics.reduced_gravity=true; eta is then named displacement of the interface"
+        )
+
+
+def record_times(config: Config) -> Iterator[str]:
+    """Where the time step does not divide the interval of the records, one that does."""
+    every, dt, last = config.output.every, config.time.dt, config.run.steps * config.time.dt
+    if every is None or last < every or same(max(1, round(every / dt)) * dt, every):
+        return
+    better, steps = dividing(every, dt, min(RECORDS, int(last / every)))
+    yield (
+        f"time.dt = {dt:.6g} s does not divide output.every = {every:.12g} s: records come up to a step late; "
+        f"time.dt={better!r} meets them, with {steps} steps between two"
+    )
+
+
+def dividing(every: float, dt: float, records: int) -> tuple[float, int]:
+    """A time step, at most dt, of which whole numbers are all multiples of `every`, and its number in one of them.
+
+    The longest whose products with whole numbers have no rounding error in `records` records, unless one with few
+    digits is little shorter: model time is a product, and readers show its last bit as a nanosecond.
+    """
+
+    def exact(steps: int) -> bool:
+        return all(k * steps * (every / steps) == k * every for k in range(1, records + 1))
+
+    def order(steps: int) -> tuple[bool, int]:
+        return len(repr(every / steps)) > FEW_DIGITS, steps
+
+    least = math.ceil(every / dt)
+    most = max(least, min(least + TRIED, int(least * (1 + MORE_STEPS))))
+    tried = sorted(range(least, most + 1), key=order)
+    best = next(filter(exact, tried), least)
+    return every / best, best
