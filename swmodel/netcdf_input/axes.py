@@ -7,6 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ..coordinates import OFFSETS, points
+from .attributes import attribute, numeric
 from .errors import InputError, remark
 from .units import DEGREES, LENGTHS, SYNONYMS
 
@@ -103,21 +104,15 @@ def coordinate_of(dataset, dimension: str):
     return named[0] if len(named) == 1 else None
 
 
-def numeric(variable) -> bool:
-    """Whether a variable holds numbers."""
-    return getattr(variable.dtype, "kind", "") in ("i", "u", "f")
-
-
 def kind(coordinate) -> str:
     """What a coordinate is: x, y, z or t; empty if that is not known."""
     if coordinate is None:
         return ""
-    units = getattr(coordinate, "units", "")
-    by_units = next((axis for axis, words in DEGREES.items() if units in words), "")
+    axis, units = attribute(coordinate, "axis").lower(), attribute(coordinate, "units")
     return (
-        str(getattr(coordinate, "axis", "")).lower()
-        or STANDARD_NAMES.get(getattr(coordinate, "standard_name", ""), "")
-        or by_units
+        (axis if axis in ("x", "y", "z", "t") else "")
+        or STANDARD_NAMES.get(attribute(coordinate, "standard_name"), "")
+        or next((axis for axis, words in DEGREES.items() if units in words), "")
         or NAMES.get(coordinate.name.lower(), "")
     )
 
@@ -144,7 +139,7 @@ class Line:
     @property
     def units(self) -> str:
         """Units of the coordinate as they stand in the file."""
-        return str(getattr(self.coordinate, "units", ""))
+        return attribute(self.coordinate, "units")
 
     def factor(self) -> float:
         """Metres in a unit; NaN for degrees. Without units, steps of one count cells, and other numbers are metres."""
@@ -168,9 +163,9 @@ class Line:
         if not (steps > 0).all():
             raise InputError(f"{self.place} does not run in one direction")
         given = getattr(self.coordinate, "c_grid_axis_shift", shift)
-        if given != shift:
+        if not np.array_equal(given, shift):
             raise InputError(
-                f"{self.place} lies {given:g} cells off the centres; this field lies {shift:g} cells off them"
+                f"{self.place} lies {given} cells off the centres; this field lies {shift:g} cells off them"
             )
         if self.degrees:
             return

@@ -10,7 +10,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from . import records
-from .axes import Axes, arrange, numeric
+from .attributes import attribute, numeric
+from .axes import Axes, arrange
 from .errors import InputError, remark
 from .source import find, parse
 from .units import SYNONYMS
@@ -91,35 +92,40 @@ def opened(source: str, variable, grid) -> Iterator[Field]:
     if not os.path.isfile(wanted.path):
         raise InputError(f"input.{variable.name}: there is no file {wanted.path}")
     try:
-        dataset = netCDF4.Dataset(wanted.path)
-    except OSError as error:
-        raise InputError(f"input.{variable.name}: {wanted.path} cannot be read as NetCDF ({error.strerror})") from None
-    with dataset:
-        found = find(dataset, wanted, variable)
-        place = f"input.{variable.name}: {found.name} in {wanted.path}"
-        if not numeric(found):
-            raise InputError(f"{place} does not hold numbers")
-        axes = arrange(dataset, found, variable, grid, place)
-        if 0 in found.shape:
-            raise InputError(f"{place} has no records")
-        check_units(found, place, variable)
-        others = tuple(axis for axis in range(found.ndim) if axis not in axes.numbers)
-        chosen = records.choose(dataset, found, others, wanted.record, place)
-        yield Field(found, chosen, axes, sign_of(found, variable, place))
+        with netCDF4.Dataset(wanted.path) as dataset:
+            yield field_of(dataset, wanted, variable, grid)
+    except (OSError, RuntimeError) as error:  # netCDF4 raises RuntimeError where a part is damaged
+        why = getattr(error, "strerror", None) or error
+        raise InputError(f"input.{variable.name}: {wanted.path} cannot be read as NetCDF ({why})") from None
+
+
+def field_of(dataset, wanted, variable, grid) -> Field:
+    """The Field that a Source stands for, checked; `dataset` is its file."""
+    found = find(dataset, wanted, variable)
+    place = f"input.{variable.name}: {found.name} in {wanted.path}"
+    if not numeric(found):
+        raise InputError(f"{place} does not hold numbers")
+    axes = arrange(dataset, found, variable, grid, place)
+    if 0 in found.shape:
+        raise InputError(f"{place} has no records")
+    check_units(found, place, variable)
+    others = tuple(axis for axis in range(found.ndim) if axis not in axes.numbers)
+    chosen = records.choose(dataset, found, others, wanted.record, place)
+    return Field(found, chosen, axes, sign_of(found, variable, place))
 
 
 def check_units(found, place: str, variable) -> None:
     """Raise InputError unless the units are as wanted."""
-    units = getattr(found, "units", None)
-    if units is None and variable.units != "1":
+    units = attribute(found, "units")
+    if not units and variable.units != "1":
         raise InputError(f'{place} has no units; it needs "{variable.units}"')
-    if units is not None and units not in SYNONYMS[variable.units]:
+    if units not in SYNONYMS[variable.units]:
         raise InputError(f'{place} is in "{units}"; convert it to "{variable.units}"')
 
 
 def sign_of(found, variable, place: str) -> float:
     """What values are multiplied by: -1 where the attribute `positive` of a field that is positive downward is "up"."""
-    if variable.name not in DOWNWARD or str(getattr(found, "positive", "")).lower() != "up":
+    if variable.name not in DOWNWARD or attribute(found, "positive").lower() != "up":
         return 1.0
     remark(f"{place} is positive upward, so its sign is changed")
     return -1.0

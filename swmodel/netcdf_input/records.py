@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import re
+from datetime import timedelta
 
 import numpy as np
 
+from .attributes import attribute, numeric
 from .errors import InputError
 
 #: A time as it is written to choose a record; cftime passes over what it does not understand in others.
@@ -32,18 +34,18 @@ def choose(dataset, found, axes: tuple[int, ...], record: str | None, place: str
     if not axes:
         raise InputError(f"{place} has no records; leave out @{record}")
     axis = max(axes, key=lambda axis: (found.shape[axis], -axis))
-    count, times = found.shape[axis], Times(dataset, found.dimensions[axis], found.shape[axis])
+    count = found.shape[axis]
+    if record is not None and re.fullmatch(r"[+-]?[0-9]{1,18}", record) and -count <= int(record) < count:
+        return chosen | {axis: int(record) % count}
+    times = Times(dataset, found.dimensions[axis], count)
     if record is None:
         examples = f'"@0" to "@{count - 1}", or "@-1" for the last' + (f', or "@{times.text(0)}"' if times else "")
         raise InputError(
             f"{place} has {count} records along {found.dimensions[axis]}{times.span()}, and the model takes one; "
             f"choose it at the end of the entry: {examples}"
         )
-    if re.fullmatch(r"[+-]?[0-9]{1,18}", record):
-        number = int(record)
-        if not -count <= number < count:
-            raise InputError(f"{place} has no record {number}: they are 0 to {count - 1}{times.span()}")
-        return chosen | {axis: number % count}
+    if re.fullmatch(r"[+-]?[0-9]+", record):
+        raise InputError(f"{place} has no record {record}: they are 0 to {count - 1}{times.span()}")
     return chosen | {axis: times.nearest(record, place)}
 
 
@@ -53,17 +55,17 @@ class Times:
     def __init__(self, dataset, dimension: str, count: int):
         self.count, self.values = count, np.empty(0)
         variable = dataset.variables.get(dimension)
-        if variable is None or " since " not in str(getattr(variable, "units", "")) or variable.shape != (count,):
+        if variable is None or variable.shape != (count,) or not numeric(variable):
             return
-        self.units, self.calendar = variable.units, getattr(variable, "calendar", "standard")
+        self.units, self.calendar = attribute(variable, "units"), attribute(variable, "calendar") or "standard"
         values = np.ma.filled(np.ma.asarray(variable[:], dtype=np.float64), np.nan)
         try:
-            self.dates = np.ma.asarray(self.dates_of(values)) if np.isfinite(values).all() else []
-        except (ValueError, OverflowError):
+            self.decoded(values[[0, -1]])
+        except (ValueError, OverflowError):  # no units of time, or no finite numbers
             return
-        self.values = values if len(self.dates) else self.values
+        self.values = values
 
-    def dates_of(self, values, units: str = ""):
+    def decoded(self, values, units: str = ""):
         """The dates of numbers in the units of the file, or in others."""
         import netCDF4
 
@@ -74,9 +76,8 @@ class Times:
 
     def text(self, number: int) -> str:
         """A time as it is written to choose its record, rounded to the second."""
-        import datetime
-
-        return (self.dates[number] + datetime.timedelta(microseconds=500_000)).strftime("%Y-%m-%dT%H:%M:%S")
+        date = self.decoded(self.values[number]) + timedelta(microseconds=500_000)
+        return date.strftime("%Y-%m-%dT%H:%M:%S")
 
     def span(self) -> str:
         """From when to when they are, in words that follow others."""
@@ -85,7 +86,7 @@ class Times:
     def date(self, record: str):
         """The date that is written, in the calendar of the file; None if it is none."""
         try:
-            return self.dates_of(0, f"seconds since {record}") if TIME.fullmatch(record) else None
+            return self.decoded(0, f"seconds since {record}") if TIME.fullmatch(record) else None
         except (ValueError, OverflowError):
             return None
 
@@ -95,15 +96,16 @@ class Times:
         Raises:
             InputError: it is no time, or no record has it.
         """
+        import netCDF4
+
         how = f"write a number from 0 to {self.count - 1}, or -1 for the last"
         if not self:
             raise InputError(f'{place} has no record "{record}": its records have no times; {how}')
         date = self.date(record)
         if date is None:
             raise InputError(f'{place}: "{record}" is no record; {how}, or a time such as {self.text(0)}')
-        away = [abs((other - date).total_seconds()) for other in self.dates]
-        number = int(np.argmin(away))
-        if away[number] > NEAR:
-            near = f"the nearest is {self.text(number)}" if self.count > 1 else ""
-            raise InputError(f"{place} has no record at {record}: they are{self.span()[1:]}; {near}".rstrip("; "))
+        number = int(np.nanargmin(np.abs(self.values - netCDF4.date2num(date, self.units, self.calendar))))
+        if abs((self.decoded(self.values[number]) - date).total_seconds()) > NEAR:
+            near = f"; the nearest is {self.text(number)}" if self.count > 1 else ""
+            raise InputError(f"{place} has no record at {record}: they are{self.span()[1:]}{near}")
         return number

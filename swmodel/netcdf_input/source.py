@@ -6,6 +6,7 @@ import os
 import re
 from typing import NamedTuple
 
+from .attributes import attribute
 from .errors import InputError
 
 #: What may follow the name of the file.
@@ -55,7 +56,7 @@ def find(dataset, source: Source, variable):
             return dataset.variables[wanted]
         raise InputError(f'{place}: {path} has no variable "{wanted}"; it has {names}')
     standard_names = [variable.standard_name, EAST_AND_NORTH.get(variable.standard_name, variable.standard_name)]
-    matches = [v for v in dataset.variables.values() if getattr(v, "standard_name", None) in standard_names]
+    matches = [v for v in dataset.variables.values() if attribute(v, "standard_name") in standard_names]
     if len(matches) == 1:
         return matches[0]
     names = ", ".join(v.name for v in matches) or names

@@ -295,3 +295,25 @@ def test_heights_that_say_so_become_depths(ocean):
     path = ocean(depth=(-VALUES, {"units": "m", "positive": "up"}))
     np.testing.assert_array_equal(values_of(f"{path}:depth"), VALUES)
     check(configuration(path, "depth"))
+
+
+def test_a_file_that_is_damaged_within_the_field_is_named(ocean):
+    path = ocean(z=(np.zeros((NY, NX)), DEPTH))
+    with netCDF4.Dataset(path, "a") as dataset:
+        packed = dataset.createVariable("packed", "f8", dataset["z"].dimensions, fletcher32=True)
+        packed.units = "m"
+        packed[...] = VALUES
+    content = bytearray(Path(path).read_bytes())
+    content[content.index(VALUES.tobytes())] ^= 1
+    Path(path).write_bytes(content)
+    np.testing.assert_array_equal(values_of(f"{path}:z"), 0)
+    with pytest.raises(InputError, match=r"input.depth: .*ocean.nc cannot be read as NetCDF \(NetCDF: HDF error\)"):
+        values_of(f"{path}:packed")
+
+
+def test_attributes_that_are_no_text_are_refused_in_words(ocean):
+    path = ocean(z=(VALUES, {"units": np.array([1.0, 2.0]), "standard_name": np.array([1, 2]), "positive": 3}))
+    with pytest.raises(InputError, match='is in "\\[1. 2.\\]"; convert it to "m"'):
+        values_of(f"{path}:z")
+    with pytest.raises(InputError, match="no variable with standard_name"):
+        values_of(path)
