@@ -6,6 +6,7 @@ column r % px, counted from the south-west. Blocks differ by at most one row or 
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 
@@ -73,8 +74,31 @@ def blocks(layout: tuple[int, int], ny: int, nx: int) -> list[Block]:
 
 def layouts(nproc: int, ny: int, nx: int, width: int) -> list[tuple[int, int]]:
     """The layouts (py, px) of `nproc` blocks that leave every block at least `width` rows and columns."""
-    pairs = [(py, nproc // py) for py in range(1, nproc + 1) if nproc % py == 0]
-    return [(py, px) for py, px in pairs if ny // py >= width and nx // px >= width]
+    low = [n for n in range(1, math.isqrt(nproc) + 1) if nproc % n == 0]
+    pairs = [(py, nproc // py) for py in sorted({*low, *(nproc // n for n in low)})]
+    return [pair for pair in pairs if fits(pair, ny, nx, width)]
+
+
+def fits(layout: tuple[int, int], ny: int, nx: int, width: int) -> bool:
+    """Whether every block has at least `width` rows and columns."""
+    return ny // layout[0] >= width and nx // layout[1] >= width
+
+
+def largest_below(nproc: int, ny: int, nx: int, width: int) -> int:
+    """The largest number of blocks below `nproc` that has a layout; 0 if none has.
+
+    One of the factors of the number is at most its square root, so only such factors are tried, in y and in x.
+    """
+    most_y, most_x, limit = ny // width, nx // width, nproc - 1
+    factors = range(1, math.isqrt(max(limit, 0)) + 1)
+    return max(
+        (
+            short * min(most_long, limit // short)
+            for most_short, most_long in ((most_y, most_x), (most_x, most_y))
+            for short in factors[:most_short]
+        ),
+        default=0,
+    )
 
 
 def choose_layout(nproc: int, ny: int, nx: int, width: int = 1, owners: str = "processes") -> tuple[int, int]:
@@ -85,7 +109,7 @@ def choose_layout(nproc: int, ny: int, nx: int, width: int = 1, owners: str = "p
     """
     candidates = layouts(nproc, ny, nx, width)
     if not candidates:
-        largest = max(n for n in range(0, nproc) if n == 0 or layouts(n, ny, nx, width))
+        largest = largest_below(nproc, ny, nx, width)
         raise LayoutError(
             f"{nproc} {owners} are too many for a grid of {ny} x {nx} cells (blocks need {width} cells each way); "
             + (f"the largest number that fits below it is {largest}" if largest else "no number fits")
@@ -110,7 +134,7 @@ def parse_layout(text: str, nproc: int, ny: int, nx: int, width: int = 1, owners
     py, px = (int(part) for part in text.split("x"))
     if py * px != nproc:
         raise LayoutError(f"layout {text} has {py * px} blocks, but there are {nproc} {owners}")
-    if (py, px) not in layouts(nproc, ny, nx, width):
+    if not fits((py, px), ny, nx, width):
         raise LayoutError(
             f"layout {text} leaves blocks of {ny // py} x {nx // px} cells of a grid of {ny} x {nx}; "
             f"they need at least {width} each way"

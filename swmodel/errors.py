@@ -5,8 +5,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 INTERNAL = 70
 STOPPED = 75
+
+#: Longest line of a message and longest value quoted in it, characters, and most lines.
+LONGEST_LINE, LONGEST_QUOTE, MOST_LINES = 1000, 200, 20
+#: Longest account of what was left out of a line.
+LONGEST_GAP = 40
 
 
 class UsageError(Exception):
@@ -56,3 +63,22 @@ def exit_code(error: BaseException) -> int:
     if isinstance(error, ModuleNotFoundError) and not (error.name or "").startswith("swmodel"):
         return SetupError.exit_code
     return INTERNAL
+
+
+def as_line(text: str) -> str:
+    """The text as one line that a terminal shows as it is: no control characters, a long one without its middle."""
+    if not text.isprintable():
+        text = "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
+    return shortened(text, LONGEST_LINE)
+
+
+def shortened(text: str, longest: int = LONGEST_QUOTE) -> str:
+    """The text, of a longer one its two ends and the number of characters between them; of that, the same."""
+    left_out, half = len(text) - longest, longest // 2
+    return text if left_out <= LONGEST_GAP else f"{text[:half]} [... {left_out} characters ...] {text[-half:]}"
+
+
+def as_lines(lines: Sequence[str]) -> list[str]:
+    """Each as one line; of many the first ones, and how many more there are."""
+    more = len(lines) - MOST_LINES
+    return [as_line(line) for line in lines[:MOST_LINES]] + ([f"... and {more} more"] if more > 0 else [])

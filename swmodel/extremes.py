@@ -80,6 +80,12 @@ def survey(config) -> Extremes:
         survey_band(config, found, np.arange(first, min(first + step, config.grid.ny)))
     if "depth" not in found.ranges:
         found.problems["mask"] = "the domain has no water: the mask is 0 everywhere"
+    elif "depth" in found.problems and config.input.depth:
+        found.problems["depth"] += "; " + (
+            'are they heights? then the variable needs the attribute positive = "up"'
+            if found.ranges["depth"][1] < 0
+            else "land is where the file has no value, or input.mask is 0"
+        )
     return found
 
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from . import cases
 from .coordinates import points
-from .netcdf_input import read_field
+from .netcdf_input import InputError, read_field
 from .state import entry_of
 
 #: Location of each field of a case that is not at centres, and its step (rows, columns) to the cell across the face.
@@ -37,9 +37,17 @@ def evaluate(config, name: str, rows, columns) -> np.ndarray:
         Array that broadcasts to [rows, columns].
 
     Raises:
-        InputError: a file lacks the variable, or has another shape or other units.
+        InputError: a file lacks the variable, or has another shape, other coordinates or units; a mask is not 0 or 1.
     """
     rows, columns = np.asarray(rows), np.asarray(columns)
+    values = from_source(config, name, rows, columns)
+    if name == "mask":
+        check_mask(config, values, rows, columns)
+    return values
+
+
+def from_source(config, name: str, rows, columns) -> np.ndarray:
+    """Values of a field from its file, the formula of the case, or a constant; they broadcast to [rows, columns]."""
     if getattr(config.input, name):
         return fill_land(config, name, from_file(config, name, rows, columns), rows, columns)
     case, grid = cases.get(config.case.name), config.grid
@@ -52,11 +60,25 @@ def evaluate(config, name: str, rows, columns) -> np.ndarray:
     return np.full((1, 1), constant.get(name, 0.0))
 
 
+def check_mask(config, values: np.ndarray, rows, columns) -> None:
+    """Raise InputError unless each value of the mask is 0 or 1; in a file, missing ones are 0 by now."""
+    wrong = (values != 0) & (values != 1)
+    if not wrong.any():
+        return
+    row, column = np.argwhere(np.broadcast_to(wrong, (len(rows), len(columns))))[0]
+    value = np.broadcast_to(values, (len(rows), len(columns)))[row, column]
+    half = 50 if 1 < np.nanmax(values) <= 100 else 0.5
+    of = f"input.mask: {config.input.mask}" if config.input.mask else f"the mask of the case {config.case.name}"
+    raise InputError(
+        f"{of}: must be 0 (land) or 1 (water), but is {value:g} at row {rows[row] % config.grid.ny}, "
+        f"column {columns[column] % config.grid.nx}; if it is a share of water, write 1 where it is above {half:g}"
+    )
+
+
 def from_file(config, name: str, rows, columns) -> np.ndarray:
     """Values of the input file of a field [rows, columns], NaN where it has none."""
-    shape = (config.grid.ny, config.grid.nx)
-    wanted = entry_of(name, config.physics)
-    return read_field(getattr(config.input, name), wanted, shape, rows % shape[0], columns % shape[1])
+    grid, wanted = config.grid, entry_of(name, config.physics)
+    return read_field(getattr(config.input, name), wanted, grid, rows % grid.ny, columns % grid.nx)
 
 
 def fill_land(config, name: str, values: np.ndarray, rows, columns) -> np.ndarray:

@@ -12,7 +12,7 @@ import numpy as np
 from rich.console import Console
 from rich.table import Table
 
-from .config import ConfigError, load
+from .config import DECIDED, ConfigError, load
 from .plotting.dataset import PlotError, data_file, field_names, open_data, seconds
 from .plotting.style import clock, length_unit
 from .progress import workers
@@ -190,14 +190,17 @@ def difference_facts(config: dict) -> Iterator[tuple[str, str]]:
     for section, options in config.items():
         for key, value in options.items():
             default = defaults.get(section, {}).get(key)
-            if default in (None, "", "auto", "none") or as_text(value) == as_text(default):
+            decided = f"{section}.{key}" in DECIDED and default in (None, "", "auto")
+            if decided or as_text(value) == as_text(default):
                 continue
-            yield heading, f"{section}.{key} = {as_text(value)} (the case has {as_text(default) or 'none'})"
+            yield heading, f"{section}.{key} = {as_text(value)} (the case has {as_text(default)})"
             heading = ""
 
 
 def as_text(value) -> str:
-    return ", ".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
+    """A value in words; "none" for no value and for empty texts and lists."""
+    text = ", ".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
+    return "none" if value is None else text or "none"
 
 
 def duration(wall_seconds: float) -> str:

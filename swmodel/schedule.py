@@ -28,10 +28,10 @@ class Schedule(NamedTuple):
             return 0
         if self.steps:
             following = (step // self.steps + 1) * self.steps
-        elif self.seconds:
+        elif self.seconds and self.seconds > self.dt:
             following = self._at(self._count(step) + 1)
         else:
-            following = self.last
+            following = step + 1 if self.seconds else self.last
         return min(max(following, step + 1), self.last)
 
     def _at(self, count: int) -> int:

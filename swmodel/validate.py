@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from typing import Any
 
 import numpy as np
 
@@ -31,9 +33,7 @@ def check(config: Config) -> Config:
     problems = [*check_processes(config), *check_physics(config), *check_length(config), *check_output(config)]
     obstacles = [*check_files(config), *check_memory(config)]
     problems += obstacles
-    extremes = None if obstacles else survey(config)
-    if extremes is not None:
-        problems += extremes.problems.values() or check_dt(config, extremes)
+    problems += [] if obstacles else check_fields(config)
     if problems:
         raise ConfigError(problems)
     return resolve(config)
@@ -115,9 +115,13 @@ def check_length(config: Config) -> Iterator[str]:
 def check_output(config: Config) -> Iterator[str]:
     """Whether each output field is named once."""
     for key in ("fields", "means"):
-        names = getattr(config.output, key)
-        for name in dict.fromkeys(name for name in names if names.count(name) > 1):
-            yield f'output.{key}: "{name}" is listed {names.count(name)} times'
+        for name, count in repeated(getattr(config.output, key)):
+            yield f'output.{key}: "{name}" is listed {count} times'
+
+
+def repeated(names: Iterable) -> list[tuple[Any, int]]:
+    """What is in a list more than once, in the order of the list, with how often."""
+    return [(name, count) for name, count in Counter(names).items() if count > 1]
 
 
 def check_files(config: Config) -> Iterator[str]:
@@ -126,10 +130,19 @@ def check_files(config: Config) -> Iterator[str]:
         source = getattr(config.input, name)
         if source:
             try:
-                with opened(source, entry_of(name, config.physics), (config.grid.ny, config.grid.nx)):
+                with opened(source, entry_of(name, config.physics), config.grid):
                     pass
             except InputError as error:
                 yield str(error)
+
+
+def check_fields(config: Config) -> list[str]:
+    """Whether the run can start from its fields, and the time step is stable for them."""
+    try:
+        extremes = survey(config)
+    except InputError as error:
+        return [str(error)]
+    return list(extremes.problems.values()) or list(check_dt(config, extremes))
 
 
 def check_dt(config: Config, extremes: Extremes) -> Iterator[str]:

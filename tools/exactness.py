@@ -35,7 +35,7 @@ def prepare(folder: Path) -> tuple[str, ...]:
     swmodel("run", "rest", "--steps", "1", "--output", f"{folder}/island", "--force", "--quiet", settings=GRID)
     basin = (*BASIN, f"input.mask={folder}/island/output.nc")
     swmodel("run", "double_gyre", "--days", "60", "--output", f"{folder}/flow", "--force", "--quiet", settings=basin)
-    return (*basin, *(f"input.{name}={folder}/flow/output.nc" for name in ("eta", "u", "v")))
+    return (*basin, *(f"input.{name}={folder}/flow/output.nc@-1" for name in ("eta", "u", "v")))
 
 
 def check(folder: Path, layout: str, steps: int, settings) -> dict:

@@ -9,7 +9,7 @@ from datetime import datetime
 import numpy as np
 
 from ..errors import FilesError
-from ..netcdf_input import SYNONYMS
+from ..netcdf_input import LENGTHS, SYNONYMS
 from ..output.metadata import TIME
 from ..output.static import FILL
 from ..state import VARIABLES, entry_of
@@ -25,9 +25,6 @@ SECONDS = {
     **{"hour": 3600.0, "hr": 3600.0, "h": 3600.0, "day": 86400.0, "d": 86400.0},
 }
 CALENDARS = ("standard", "gregorian", "proleptic_gregorian")
-
-KILOMETRES = ("km", "kilometer", "kilometers", "kilometre", "kilometres")
-LENGTHS = dict.fromkeys(SYNONYMS["m"], 1.0) | dict.fromkeys(KILOMETRES, 1e3)
 
 COORDINATES = {
     "time": {name: TIME[name] for name in ("standard_name", "units", "calendar")} | {"long_name": "time", "axis": "T"},

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from ..config import ConfigError
 from ..errors import UsageError
 from ..gradients.differentiable import require_derivatives
+from ..validate import repeated
 from .network import is_twin, network
 from .observations import read
 
@@ -67,8 +68,8 @@ def problems(config) -> Iterator[str]:
     options = config.assimilation
     if not options.controls:
         yield f"assimilation.controls: name at least one of {', '.join(SIGMAS)}"
-    for name in dict.fromkeys(name for name in options.controls if options.controls.count(name) > 1):
-        yield f'assimilation.controls: "{name}" is listed {options.controls.count(name)} times'
+    for name, count in repeated(options.controls):
+        yield f'assimilation.controls: "{name}" is listed {count} times'
     missing = {}
     for name in dict.fromkeys(options.controls):
         if getattr(options, SIGMAS[name][0]) == 0:

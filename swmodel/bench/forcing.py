@@ -45,8 +45,11 @@ def write(folder, nx: int, ny: int):
     path = path_of(folder, nx, ny)
     temporary = path.with_suffix(".part")
     with Dataset(temporary, "w") as dataset:
-        dataset.createDimension("y", ny)
-        dataset.createDimension("x", nx)
+        for axis, count in (("y", ny), ("x", nx)):
+            dataset.createDimension(axis, count)
+            coordinate = dataset.createVariable(axis, "f8", (axis,))
+            coordinate.setncatts({"axis": axis.upper(), "long_name": "number of the cell", "units": "1"})
+            coordinate[:] = np.arange(count)
         for name, values in fields(nx, ny).items():
             variable = dataset.createVariable(name, "f8", ("y", "x"))
             variable.units = VARIABLES[name].units

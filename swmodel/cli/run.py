@@ -184,6 +184,8 @@ def typed() -> str:
 
 def as_typed(problem: str) -> str:
     """A message about `-s run.nproc=0` in terms of the option `--nproc 0`."""
+    if not problem.startswith("-s "):
+        return problem
     for option, key in OPTIONS.items():
         problem = problem.replace(f"-s {key}=", f"--{option.replace('_', '-')} ")
     for key, word in PERTURB.items():

@@ -6,7 +6,7 @@ import os
 import sys
 import traceback
 
-from ..errors import INTERNAL, STOPPED, exit_code
+from ..errors import INTERNAL, STOPPED, as_line, exit_code
 
 
 def words(error: BaseException) -> str:
@@ -17,7 +17,7 @@ def words(error: BaseException) -> str:
         return str(error)
     if exit_code(error) == INTERNAL:
         return f"Internal error: {type(error).__name__}: {error} (swmodel --debug ... shows where)"
-    return "\n".join(f"Error: {line}" for line in str(error).splitlines())
+    return "\n".join(f"Error: {as_line(line)}" for line in str(error).splitlines())
 
 
 def tell(error: BaseException):

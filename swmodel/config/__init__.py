@@ -3,10 +3,11 @@
 from .errors import ConfigError
 from .load import from_toml, load
 from .model import Config
-from .resolve import for_processes, layout_of, resolve, transport_for
+from .resolve import DECIDED, for_processes, layout_of, resolve, transport_for
 from .toml import config_hash, to_toml
 
 __all__ = [
+    "DECIDED",
     "Config",
     "ConfigError",
     "config_hash",

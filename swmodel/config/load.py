@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from pydantic import ValidationError
 
 from .. import cases
-from .errors import ConfigError, suggest
+from .errors import ConfigError, suggest, unknown
 from .messages import describe, kind, show
 from .model import ALTERNATIVES, LENGTHS, CaseOptions, Config, Run, Section, outdated
 from .sources import Given, Layer, from_environment, from_mapping, from_overrides, read_file, read_text
@@ -120,6 +120,8 @@ def read_source(source: str | os.PathLike) -> tuple[Layer, Given]:
         return file, Given("jet", f"{path}: case.name", Path())
     if path.is_dir():
         raise ConfigError([f"{path}: is a folder, not a file"])
+    if path.exists():
+        raise ConfigError([f"{path}: is a device or a pipe; write the configuration into a file"])
     if path.suffix == ".toml" or len(path.parts) > 1:
         raise ConfigError([f"{path}: there is no such file"])
     raise ConfigError([f"{source}: there is no case or file of this name; {suggest(str(source), cases.names())}"])
@@ -138,10 +140,10 @@ def add_layer(merged: dict, layer: Layer, classes: dict[str, type[Section]], cas
     accepted = {}
     for (section, key), given in layer.values.items():
         if section not in classes:
-            problems.append(f"{given.place}: no such section; {suggest(section, classes)}")
+            unknown(problems, given.place, "section", section, classes)
         elif key not in classes[section].model_fields:
             if section != "case" or case_known:
-                problems.append(f"{given.place}: no such key; {suggest(key, classes[section].model_fields)}")
+                unknown(problems, given.place, "key", key, classes[section].model_fields)
         else:
             accepted[section, key] = given._replace(value=convert(given, section, classes[section].model_fields[key]))
     for section, first, second in ALTERNATIVES:

@@ -8,10 +8,14 @@ from collections.abc import Mapping
 from datetime import date, datetime, time
 from typing import Any, Literal
 
+from ..errors import shortened
 from .errors import suggest
 
 #: What a text with a pattern looks like.
 PATTERNS = {"layout": "2x3 (blocks in y by blocks in x)"}
+
+#: Longer whole numbers are not written out.
+MOST_BITS = 1000
 
 #: Kinds of bound: the name that pydantic gives the bound, and its words.
 BOUNDS = {
@@ -70,13 +74,15 @@ def show(value: Any) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, str):
-        return f'"{value}"'
+        return f'"{shortened(value)}"'
     if isinstance(value, dict):
         return "a table"
     if isinstance(value, (list, tuple)):
-        return "[" + ", ".join(show(item) for item in value) + "]"
+        return "[" + shortened(", ".join(show(item) for item in value)) + "]"
     if isinstance(value, (date, datetime, time)):
         return f"the date {value}"
+    if isinstance(value, int) and value.bit_length() > MOST_BITS:  # Python refuses to write it in decimal digits
+        return f"a number of {value.bit_length()} bits"
     return "none" if value is None else str(value)
 
 

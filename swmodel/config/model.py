@@ -164,7 +164,7 @@ class Run(Section):
     nproc: int = option(1, "processes", "number of processes", ge=1, le=10**6)
     devices: int = option(1, "devices", "devices of each process, for the sharded transport", ge=1, le=10**4)
     layout: str = option(
-        "", "", "blocks in y and x, as 2x3; empty chooses the shortest halos", pattern=r"^([1-9]\d*x[1-9]\d*)?$"
+        "", "", "blocks in y and x, as 2x3; empty chooses the shortest halos", pattern=r"^([1-9]\d{0,9}x[1-9]\d{0,9})?$"
     )
     reproducible: bool = option(False, "", "the same bits for every layout, some percent slower")
     walltime: Duration | None = option(
@@ -184,7 +184,7 @@ class Run(Section):
 
 
 class Input(Section):
-    """NetCDF files in place of formulas: "FILE.nc" (found by standard name) or "FILE.nc:variable"."""
+    """NetCDF files in place of formulas: "FILE.nc" (by standard name), "FILE.nc:variable", "FILE.nc:name@record"."""
 
     depth: str = option("", "", "resting depth, m, at cell centres")
     mask: str = option("", "", "1 water, 0 land, at cell centres")
@@ -336,4 +336,4 @@ def outdated(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[str]:
 
 def made_for(layout: str, blocks: int) -> bool:
     """Whether the layout "PYxPX" has so many blocks."""
-    return bool(re.fullmatch(r"\d+x\d+", layout)) and math.prod(map(int, layout.split("x"))) == blocks
+    return bool(re.fullmatch(r"\d{1,10}x\d{1,10}", layout)) and math.prod(map(int, layout.split("x"))) == blocks

@@ -10,6 +10,9 @@ from .model import Config, Time, outdated
 
 SECONDS_PER_DAY = 86400.0
 
+#: What `resolve` fills in where the configuration leaves it to the model.
+DECIDED = ("time.dt", "run.steps", "run.layout", "run.executor", "run.transport")
+
 log = logging.getLogger(__name__)
 
 

@@ -11,11 +11,17 @@ from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from .errors import suggest
+from ..errors import shortened
+from .errors import unknown
 
 PREFIX = "SWMODEL_"
 HEADER = re.compile(r"""\s*\[{1,2}\s*["']?([^\]"'.]+?)["']?\s*\]""")
 KEY = re.compile(r"""\s*["']?([\w-]+)["']?(?:\s*\.\s*["']?([\w-]+)["']?)?\s*=""")
+
+#: Largest size of a file, bytes; a complete one with all its comments has a tenth.
+LONGEST_FILE = 100_000
+#: Most dots of a line: of file names, numbers and names.
+MOST_DOTS = 100
 
 
 class Given(NamedTuple):
@@ -37,17 +43,33 @@ class Layer(NamedTuple):
 def read_file(path: Path, sections: Collection[str]) -> Layer:
     """The layer of a TOML file, of which `sections` are the tables; problems say `file:line`."""
     try:
+        if path.stat().st_size > LONGEST_FILE:
+            return Layer({}, [f"{path}: is no configuration: it has more than {LONGEST_FILE} bytes"])
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else "it is not text in UTF-8"
         return Layer({}, [f"{path}: cannot be read: {reason}"])
     try:
-        tables = tomllib.loads(text)
+        tables = parse(text)
     except (ValueError, RecursionError) as error:
         at = re.search(r" \(at line (\d+), column \d+\)", str(error))
         place = f"{path}:{at[1] if at else max(1, len(text.splitlines()))}"
         return Layer({}, [f"{place}: not valid TOML: {str(error).replace(at[0] if at else '', '')}"])
     return flatten(tables, lines_of_keys(text), path, sections)
+
+
+def parse(text: str) -> dict[str, Any]:
+    """The tables of a TOML text.
+
+    Raises:
+        ValueError: it is not valid, or a line of it has more dots than names of the configuration need; the time that
+            tomllib takes grows with the square of the parts of a name.
+        RecursionError: it is nested too deeply.
+    """
+    for number, line in enumerate(text.splitlines(), 1):
+        if line.count(".") > MOST_DOTS and not line.lstrip().startswith("#"):
+            raise ValueError(f"more than {MOST_DOTS} dots (at line {number}, column 1)")
+    return tomllib.loads(text)
 
 
 def flatten(tables: Mapping, lines: Mapping, path: Path, sections: Collection[str]) -> Layer:
@@ -61,7 +83,7 @@ def flatten(tables: Mapping, lines: Mapping, path: Path, sections: Collection[st
             layer.problems.append(f'{place}: "{section}" {wrong} [{section if section in sections else "grid"}]')
             continue
         if section not in sections:
-            layer.problems.append(f"{place}: [{section}]: no such section; {suggest(section, sections)}")
+            unknown(layer.problems, f"{place}: [{section}]", "section", section, sections)
             continue
         for key, value in table.items():
             at = lines.get((section, key)) or line
@@ -116,9 +138,9 @@ def from_overrides(overrides: Mapping[str, Any] | Iterable[str], known: Iterable
         for text in [overrides] if isinstance(overrides, str) else overrides:
             name, equals, value = str(text).partition("=")
             if equals:
-                items.append((name.strip(), value.strip(), f"-s {text}"))
+                items.append((name.strip(), value.strip(), f"-s {shortened(str(text))}"))
             else:
-                layer.problems.append(f"-s {text}: write it as section.key=value")
+                layer.problems.append(f"-s {shortened(str(text))}: write it as section.key=value")
     for name, value, place in items:
         section, dot, key = name.partition(".")
         if dot:
@@ -135,6 +157,6 @@ def read_text(text: str) -> Any:
     if text.lower() in ("true", "false"):
         return text.lower() == "true"
     try:
-        return tomllib.loads(f"value = {text}\n")["value"] if "\n" not in text else text
+        return parse(f"value = {text}\n")["value"] if "\n" not in text else text
     except (ValueError, RecursionError):
         return text

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 
 import numpy as np
 
 from .. import cases, validate
 from ..config import Config, ConfigError
-from ..decomposition import split
 from ..extremes import survey
 from ..fields import given
 from ..noise import white_number
@@ -132,8 +132,8 @@ def chosen(config: Config) -> Iterator[str]:
     for member in options.write:
         if not 0 <= member < options.members:
             yield f"ensemble.write: no member {member}; they are 0 to {options.members - 1}"
-    for member in sorted({member for member in options.write if options.write.count(member) > 1}):
-        yield f"ensemble.write: member {member} is listed {options.write.count(member)} times"
+    for member, count in sorted(validate.repeated(options.write)):
+        yield f"ensemble.write: member {member} is listed {count} times"
     of_case = getattr(cases.get(config.case.name), "DEFAULTS", {}).get("output", {})
     for key, unused in UNUSED.items():
         if getattr(config.output, key) not in (unused, of_case.get(key)):
@@ -142,7 +142,7 @@ def chosen(config: Config) -> Iterator[str]:
 
 def memory(config: Config, nproc: int) -> Iterator[str]:
     """Whether the members of one of `nproc` processes fit into the memory of a machine like this one."""
-    here = split(config.ensemble.members, nproc)[0].length
+    here = math.ceil(config.ensemble.members / nproc)
     present = validate.memory_present()
     numbers = here * config.grid.nx * config.grid.ny * FIELDS[config.time.stepper]
     bytes_ = numbers * np.dtype(config.run.dtype).itemsize

@@ -1,11 +1,15 @@
 """What is wrong with a configuration is said at once, with its place, in the words and units of the user."""
 
+import os
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from swmodel import cases, load
-from swmodel.config import Config, ConfigError, to_toml
+from swmodel.config import Config, ConfigError, errors, to_toml
+from swmodel.config.sources import LONGEST_FILE, MOST_DOTS
+from swmodel.errors import LONGEST_LINE, LONGEST_QUOTE, MOST_LINES, as_line
 
 
 def problems(source="jet", overrides=(), environ=None):
@@ -179,6 +183,93 @@ def test_one_mistake_in_a_section_name_is_one_line(tmp_path):
     path = tmp_path / "my.toml"
     path.write_text("[grdi]\nnx = 2\nny = 3\n")
     assert problems(path) == [f'{path}:1: [grdi]: no such section; did you mean "grid"?']
+
+
+def message(source, overrides=()) -> list[str]:
+    """The lines that a user sees, of an error with any number of problems."""
+    with pytest.raises(ConfigError) as caught:
+        load(source, overrides, {})
+    return str(caught.value).split("\n")
+
+
+@pytest.mark.parametrize(
+    ("text", "kind"),
+    [
+        ("[grid]\n" + "".join(f"k{n}=1\n" for n in range(9000)), "key"),
+        ("".join(f"[t{n}]\n" for n in range(9000)), "section"),
+    ],
+)
+def test_of_many_problems_the_first_are_shown_and_looked_up(tmp_path, monkeypatch, text, kind):
+    """A suggestion costs a comparison with all that is known: it is not made where it is not shown."""
+    suggested = []
+    original = errors.suggest
+    monkeypatch.setattr(errors, "suggest", lambda *given: suggested.append(given) or original(*given))
+    path = tmp_path / "many.toml"
+    path.write_text(text)
+    lines = message(path)
+    assert len(lines) == MOST_LINES + 1
+    assert all(f"no such {kind}; known are" in line for line in lines[:-1])
+    assert lines[-1] == f"... and {9000 - MOST_LINES} more"
+    assert len(suggested) == MOST_LINES
+
+
+def test_a_long_value_is_shown_by_its_ends(tmp_path):
+    path = tmp_path / "my.toml"
+    path.write_text(f'[grid]\nnx = "{"a" * 90_000}"\n')
+    (line,) = message(path)
+    assert line.startswith(f'{path}:2: grid.nx: must be a whole number of cells, not "aaa')
+    assert line.endswith(" characters ...] " + LONGEST_QUOTE // 2 * "a" + '"')
+    (line,) = message("jet", [f"grid.nx={'a' * 90_000}"])
+    assert line.startswith("-s grid.nx=aaa")
+    assert "characters ...] aaa" in line
+    assert 'a: must be a whole number of cells, not "aaa' in line
+    assert len(line) < 3 * LONGEST_QUOTE
+
+
+@pytest.mark.parametrize("text", ["a" * 10**6, "\x1b[2J" * 10**4, "a" * (LONGEST_LINE + 30), "short"])
+def test_a_line_that_was_made_for_a_terminal_stays_as_it_is(text):
+    assert as_line(as_line(text)) == as_line(text)
+    assert as_line(text).isprintable()
+
+
+def test_signs_that_command_a_terminal_are_shown_as_text(tmp_path):
+    path = tmp_path / "my.toml"
+    path.write_text('[grid]\n"a\\u001b[31mb\\nc" = 1\n["x\\u0007\\u009by"]\n')
+    assert sorted(line.removeprefix(str(path)) for line in message(path)) == [
+        ": [x\\x07\\x9by]: no such section; known are " + ", ".join(Config.model_fields),
+        ":1: grid.a\\x1b[31mb\\nc: no such key; known are nx, ny, dx, dy, periodic_x, periodic_y, origin",
+    ]
+
+
+def test_numbers_of_any_length_are_refused_in_words(tmp_path):
+    path = tmp_path / "my.toml"
+    path.write_text("[grid]\nnx = 0x" + "f" * 9000)
+    assert message(path) == [f"{path}:2: grid.nx: must be at most 1000000000 cells, not a number of 36000 bits"]
+    (line,) = message("jet", [f"run.layout={'9' * 5000}x1"])
+    assert "must be like 2x3" in line
+
+
+def test_what_is_no_configuration_is_not_read(tmp_path):
+    huge = tmp_path / "huge.toml"
+    with open(huge, "wb") as file:
+        file.truncate(10**12)
+    assert message(huge) == [f"{huge}: is no configuration: it has more than {LONGEST_FILE} bytes"]
+    pipe = tmp_path / "pipe.toml"
+    os.mkfifo(pipe)
+    for path in (pipe, "/dev/zero"):
+        assert message(path) == [f"{path}: is a device or a pipe; write the configuration into a file"]
+
+
+def test_names_of_thousands_of_parts_are_refused_before_they_are_read(tmp_path):
+    """The time that tomllib takes for a name grows with the square of its parts: minutes for this one."""
+    path, name = tmp_path / "my.toml", "nx" + ".a" * 40_000
+    for text in (f"[grid]\n{name} = 1\n", f"[grid]\n[{name}]\n"):
+        path.write_text(text)
+        assert message(path) == [f"{path}:2: not valid TOML: more than {MOST_DOTS} dots"]
+    path.write_text(f"[grid]\n# {'.' * 200}\nnx = {'[' * 40_000}")
+    assert message(path) == [f"{path}:3: not valid TOML: maximum recursion depth exceeded"]
+    (line,) = message("jet", ["grid.nx={" + name + "=1}"])
+    assert "must be a whole number of cells, not" in line
 
 
 KEYS = [f"{name}.{key}" for name, s in Config.model_fields.items() for key in s.annotation.model_fields]

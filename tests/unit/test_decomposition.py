@@ -2,7 +2,18 @@
 
 import pytest
 
-from swmodel.decomposition import LayoutError, blocks, choose_layout, halo_length, layouts, parse_layout, split
+from swmodel import decomposition
+from swmodel.decomposition import (
+    LayoutError,
+    blocks,
+    choose_layout,
+    fits,
+    halo_length,
+    largest_below,
+    layouts,
+    parse_layout,
+    split,
+)
 
 
 @pytest.mark.parametrize("size", [1, 7, 10, 23])
@@ -33,6 +44,31 @@ def test_the_chosen_layout_has_the_shortest_halos(nproc):
 def test_too_many_processes_name_the_largest_number_that_fits():
     with pytest.raises(LayoutError, match="the largest number that fits below it is 6"):
         choose_layout(7, 2, 3)
+
+
+@pytest.mark.parametrize(("ny", "nx"), [(1, 1), (2, 3), (5, 7), (9, 4), (1, 12), (16, 16)])
+@pytest.mark.parametrize("width", [1, 2, 3])
+def test_that_number_is_the_largest_one_of_all_below(ny, nx, width):
+    for nproc in range(1, 2 * ny * nx + 2):
+        every = [py * px for py in range(1, ny + 1) for px in range(1, nx + 1) if fits((py, px), ny, nx, width)]
+        assert largest_below(nproc, ny, nx, width) == max((n for n in every if n < nproc), default=0)
+        assert bool(layouts(nproc, ny, nx, width)) == (nproc in every)
+
+
+@pytest.mark.parametrize("nproc", [10**6, 10**9 + 7, 10**10])
+def test_no_number_of_processes_is_searched_for_one_by_one(nproc, monkeypatch):
+    """Neither up to the number nor down from it: the numbers that are looked at are below its square root."""
+    looked_at = []
+
+    def counted(*bounds):
+        looked_at.append(len(range(*bounds)))
+        return range(*bounds)
+
+    monkeypatch.setattr(decomposition, "range", counted, raising=False)
+    with pytest.raises(LayoutError, match="the largest number that fits below it is 200"):
+        choose_layout(nproc, 10, 20)
+    assert looked_at
+    assert max(looked_at) <= nproc**0.5
 
 
 def test_a_layout_that_does_not_multiply_names_both_numbers():

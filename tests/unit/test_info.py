@@ -66,6 +66,19 @@ def test_an_option_that_the_case_has_empty_is_called_none(finished):
     assert "output.means = eta (the case has none)" in describe(finished)
 
 
+def test_input_files_and_whatever_else_the_case_leaves_empty_are_listed(tmp_path):
+    """What the model decided for itself, such as the executor, is not."""
+    folder = make_run(tmp_path / "first")
+    files = {f"input__{name}": f"{folder}/output.nc:{name}@0" for name in ("eta", "u")}
+    shown = describe(make_run(tmp_path / "run", **files, output__institution="a ship", run__check_every_steps=2))
+    changed = shown[shown.index("changed") :].split("\n\n")[0]
+    for name in ("eta", "u"):
+        assert f"input.{name} = {folder}/output.nc:{name}@0" in "".join(changed.split("\n"))
+    assert "output.institution = a ship (the case has none)" in changed
+    assert "run.check_every_steps = 2 (the case has none)" in changed
+    assert not any(f"{name} = " in changed for name in ("time.dt", "run.steps", "run.layout", "run.transport"))
+
+
 def test_fields_are_listed_with_units(finished):
     shown = lines(finished)
     assert shown["eta"].split("  ")[0] == "m"

@@ -6,8 +6,9 @@ import netCDF4
 import numpy as np
 import pytest
 
-from swmodel import fields, load, netcdf_input
-from swmodel.netcdf_input import InputError, read_field, runs
+from swmodel import cases, fields, load
+from swmodel.netcdf_input import InputError, read, read_field
+from swmodel.netcdf_input.read import runs
 from swmodel.state import VARIABLES
 from swmodel.validate import check
 
@@ -39,24 +40,27 @@ def ocean(tmp_path):
 DEPTH = {"units": "m", "standard_name": "sea_floor_depth_below_geoid"}
 
 
-def read(source, name="depth", rows=range(NY), columns=range(NX)):
-    return read_field(source, VARIABLES[name], (NY, NX), np.array(rows), np.array(columns))
+GRID = load("jet", {"grid.nx": NX, "grid.ny": NY}, {}).grid
+
+
+def values_of(source, name="depth", rows=range(NY), columns=range(NX)):
+    return read_field(source, VARIABLES[name], GRID, np.array(rows), np.array(columns))
 
 
 def test_a_variable_is_found_by_its_standard_name_or_by_the_name_given(ocean):
     path = ocean(z=(VALUES, DEPTH), other=(-VALUES, {"units": "m"}))
-    np.testing.assert_array_equal(read(path), VALUES)
-    np.testing.assert_array_equal(read(f"{path}:other"), -VALUES)
+    np.testing.assert_array_equal(values_of(path), VALUES)
+    np.testing.assert_array_equal(values_of(f"{path}:other"), -VALUES)
 
 
 def test_a_field_without_a_standard_name_is_found_by_its_own(ocean):
-    np.testing.assert_array_equal(read(ocean(linear_drag=(VALUES, {"units": "s-1"})), "linear_drag"), VALUES)
+    np.testing.assert_array_equal(values_of(ocean(linear_drag=(VALUES, {"units": "s-1"})), "linear_drag"), VALUES)
 
 
 @pytest.mark.parametrize("units", ["m", "metres", "meter"])
 @pytest.mark.parametrize("dtype", ["f8", "f4", "i2", "u1"])
 def test_numbers_of_any_type_become_double_precision(ocean, units, dtype):
-    values = read(ocean(z=(VALUES.astype(dtype), DEPTH | {"units": units})))
+    values = values_of(ocean(z=(VALUES.astype(dtype), DEPTH | {"units": units})))
     assert values.dtype == np.float64
     np.testing.assert_array_equal(values, VALUES)
 
@@ -67,14 +71,12 @@ def test_packed_numbers_are_unpacked(ocean):
         packed = dataset.createVariable("packed", "i2", dataset["z"].dimensions, fill_value=-1)
         packed.setncatts({"units": "m", "scale_factor": 0.5, "add_offset": 10.0})
         packed[...] = np.ma.masked_where(VALUES == 60, VALUES)
-    np.testing.assert_array_equal(read(f"{path}:packed"), np.where(VALUES == 60, np.nan, VALUES))
+    np.testing.assert_array_equal(values_of(f"{path}:packed"), np.where(VALUES == 60, np.nan, VALUES))
 
 
-@pytest.mark.parametrize("shape", [(3,), (1, 3), (3, 1), (1,), (1, 1)])
-def test_the_last_record_is_taken(ocean, shape):
-    records = np.zeros((*shape, NY, NX))
-    records.reshape(-1, NY, NX)[-1] = VALUES
-    np.testing.assert_array_equal(read(ocean(z=(records, DEPTH))), VALUES)
+@pytest.mark.parametrize("shape", [(1,), (1, 1)])
+def test_axes_of_one_element_are_passed_over(ocean, shape):
+    np.testing.assert_array_equal(values_of(ocean(z=(VALUES.reshape(*shape, NY, NX), DEPTH))), VALUES)
 
 
 ROWS = [range(NY), [3, 4, 0, 1], [-2, -1, 0, 1, 2], [4], [0, 0, 0], [4, 0], range(-NY, 2 * NY)]
@@ -85,7 +87,7 @@ ROWS = [range(NY), [3, 4, 0, 1], [-2, -1, 0, 1, 2], [4], [0, 0, 0], [4, 0], rang
 def test_rows_and_columns_in_any_order_round_the_ring(ocean, rows, columns):
     path = ocean(z=(VALUES, DEPTH))
     rows, columns = np.array(rows) % NY, np.array(columns) % NX
-    np.testing.assert_array_equal(read(path, "depth", rows, columns), VALUES[np.ix_(rows, columns)])
+    np.testing.assert_array_equal(values_of(path, "depth", rows, columns), VALUES[np.ix_(rows, columns)])
 
 
 def test_numbers_fall_into_runs():
@@ -95,14 +97,14 @@ def test_numbers_fall_into_runs():
 
 def test_a_block_that_reaches_round_the_ring_reads_no_more_than_itself(ocean, monkeypatch):
     path, sizes = ocean(z=(VALUES, DEPTH)), []
-    original = netcdf_input.read_window
+    original = read.read_window
 
     def counted(*arguments):
         sizes.append(original(*arguments).size)
         return original(*arguments)
 
-    monkeypatch.setattr(netcdf_input, "read_window", counted)
-    read(path, "depth", [4, 0, 1], [6, 0])
+    monkeypatch.setattr(read, "read_window", counted)
+    values_of(path, "depth", [4, 0, 1], [6, 0])
     assert sum(sizes) == 3 * 2
 
 
@@ -144,7 +146,7 @@ def test_a_file_that_does_not_hold_the_field_is_refused(ocean, tmp_path, variabl
     (tmp_path / "text.txt").write_text("not NetCDF")
     path = ocean(**variables)
     with pytest.raises(InputError) as caught:
-        read(f"{tmp_path}/{source}")
+        values_of(f"{tmp_path}/{source}")
     assert str(caught.value) == "input.depth: " + message.format(folder=tmp_path, path=path)
 
 
@@ -240,5 +242,78 @@ def test_formulas_and_files_of_the_same_field_agree_on_every_block(ocean):
 def test_an_existing_file_whose_name_has_a_colon_is_read(ocean, tmp_path):
     path = tmp_path / "12:00.nc"
     Path(ocean(z=(VALUES, DEPTH))).rename(path)
-    np.testing.assert_array_equal(read(str(path)), VALUES)
-    np.testing.assert_array_equal(read(f"{path}:z"), VALUES)
+    np.testing.assert_array_equal(values_of(str(path)), VALUES)
+    np.testing.assert_array_equal(values_of(f"{path}:z"), VALUES)
+
+
+@pytest.mark.parametrize(
+    ("name", "units", "standard_name"),
+    [
+        ("wind_x", "Pa", "surface_downward_eastward_stress"),
+        ("wind_y", "Pa", "surface_downward_northward_stress"),
+        ("u", "m s-1", "sea_water_eastward_velocity"),
+        ("v", "m s-1", "sea_water_northward_velocity"),
+        ("u", "m s-1", "sea_water_x_velocity"),
+    ],
+)
+def test_vectors_are_found_by_their_names_of_east_and_north_too(ocean, name, units, standard_name):
+    path = ocean(z=(VALUES, {"units": units, "standard_name": standard_name}), other=(-VALUES, DEPTH))
+    np.testing.assert_array_equal(values_of(path, name), VALUES)
+
+
+@pytest.mark.parametrize(("value", "share"), [(0.5, 0.5), (2.0, 50), (100.0, 50), (-1.0, 0.5), (255.0, 0.5)])
+def test_a_mask_that_is_neither_0_nor_1_is_refused_with_its_place(ocean, value, share):
+    mask = np.ones((NY, NX))
+    mask[3, 2] = value
+    path = ocean(mask=(mask, {"units": "1"}))
+    with pytest.raises(ValueError, match="input.mask") as caught:
+        check(configuration(path, "mask"))
+    assert caught.value.problems == (
+        f"input.mask: {path}:mask: must be 0 (land) or 1 (water), but is {value:g} at row 3, column 2; "
+        f"if it is a share of water, write 1 where it is above {share:g}",
+    )
+
+
+@pytest.mark.parametrize("value", [0.5, np.nan])
+def test_a_formula_of_a_mask_that_is_neither_0_nor_1_is_refused(monkeypatch, value):
+    """Also by a simulation whose configuration was not checked: the mask is what every block is built from."""
+    monkeypatch.setattr(cases.get("jet"), "mask", lambda config, at: np.where(at.i == 4, value, 1.0), raising=False)
+    config = load("jet", {"grid.nx": NX, "grid.ny": NY, "time.dt": 1.0, "run.steps": 1}, {})
+    message = f"the mask of the case jet: must be 0 .* but is {value:g} at row 0, column 4"
+    with pytest.raises(ValueError, match=message):
+        check(config)
+    with pytest.raises(InputError, match=message):
+        fields.wet(config, range(NY), range(NX))
+
+
+def test_depths_that_are_all_negative_are_asked_about(ocean):
+    with pytest.raises(ValueError, match='are they heights. then the variable needs the attribute positive = "up"'):
+        check(configuration(ocean(depth=(-VALUES, {"units": "m"})), "depth"))
+
+
+def test_heights_that_say_so_become_depths(ocean):
+    path = ocean(depth=(-VALUES, {"units": "m", "positive": "up"}))
+    np.testing.assert_array_equal(values_of(f"{path}:depth"), VALUES)
+    check(configuration(path, "depth"))
+
+
+def test_a_file_that_is_damaged_within_the_field_is_named(ocean):
+    path = ocean(z=(np.zeros((NY, NX)), DEPTH))
+    with netCDF4.Dataset(path, "a") as dataset:
+        packed = dataset.createVariable("packed", "f8", dataset["z"].dimensions, fletcher32=True)
+        packed.units = "m"
+        packed[...] = VALUES
+    content = bytearray(Path(path).read_bytes())
+    content[content.index(VALUES.tobytes())] ^= 1
+    Path(path).write_bytes(content)
+    np.testing.assert_array_equal(values_of(f"{path}:z"), 0)
+    with pytest.raises(InputError, match=r"input.depth: .*ocean.nc cannot be read as NetCDF \(NetCDF: HDF error\)"):
+        values_of(f"{path}:packed")
+
+
+def test_attributes_that_are_no_text_are_refused_in_words(ocean):
+    path = ocean(z=(VALUES, {"units": np.array([1.0, 2.0]), "standard_name": np.array([1, 2]), "positive": 3}))
+    with pytest.raises(InputError, match='is in "\\[1. 2.\\]"; convert it to "m"'):
+        values_of(f"{path}:z")
+    with pytest.raises(InputError, match="no variable with standard_name"):
+        values_of(path)

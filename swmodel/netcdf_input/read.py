@@ -1,0 +1,131 @@
+"""A field is found in its file, checked, and read in part, as it lies on the grid."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from . import records
+from .attributes import attribute, numeric
+from .axes import Axes, arrange
+from .errors import InputError, remark
+from .source import find, parse
+from .units import SYNONYMS
+
+#: Fields that are positive downward.
+DOWNWARD = ("depth", "wind_x", "wind_y")
+
+
+class Field(NamedTuple):
+    """A variable of an open file as a field of the grid.
+
+    Attributes:
+        variable: the NetCDF variable.
+        chosen: {axis: index} of the axes that are not those of the grid.
+        axes: those of the grid.
+        sign: -1 where the file has the field positive upward and the model downward, else 1.
+    """
+
+    variable: Any
+    chosen: dict[int, int]
+    axes: Axes
+    sign: float
+
+
+def read_field(source: str, variable, grid, rows, columns) -> np.ndarray:
+    """Values of one variable in the given rows and columns of the grid, float64; missing values become NaN.
+
+    Only runs of neighbouring rows and columns are read: a block that reaches round the ring costs no more than another.
+
+    Args:
+        source: "FILE" (the variable is found by its standard name) or "FILE:NAME", with "@RECORD" where there are
+            several.
+        variable: the entry of VARIABLES that says which standard name, location and units are wanted.
+        grid: section of the configuration.
+        rows, columns: numbers within the grid, in any order.
+
+    Raises:
+        InputError: the file, the variable, its shape, coordinates, record or units are not as wanted.
+    """
+    with opened(source, variable, grid) as field:
+        turned_y, turned_x = field.axes.turned
+        rows, columns = in_file(rows, grid.ny, turned_y), in_file(columns, grid.nx, turned_x)
+        values = np.block([[read_window(field, y, x) for x in runs(columns)] for y in runs(rows)])
+    return values[np.ix_(np.searchsorted(np.unique(rows), rows), np.searchsorted(np.unique(columns), columns))]
+
+
+def in_file(numbers, count: int, turned: bool) -> np.ndarray:
+    """The numbers of rows or columns in the file."""
+    numbers = np.asarray(numbers)
+    return count - 1 - numbers if turned else numbers
+
+
+def read_window(field: Field, rows: slice, columns: slice) -> np.ndarray:
+    """Values of a window of the file [rows, columns], float64, NaN where missing."""
+    index = field.chosen | dict(zip(field.axes.numbers, (rows, columns), strict=True))
+    values = field.variable[tuple(index[axis] for axis in range(field.variable.ndim))]
+    values = field.sign * np.ma.filled(np.ma.asarray(values, dtype=np.float64), np.nan)
+    return values.T if field.axes.numbers[0] > field.axes.numbers[1] else values
+
+
+def runs(numbers: np.ndarray) -> list[slice]:
+    """Slices of consecutive numbers that together hold each of `numbers` once, in rising order."""
+    unique = np.unique(numbers)
+    parts = np.split(unique, np.flatnonzero(np.diff(unique) > 1) + 1)
+    return [slice(int(part[0]), int(part[-1]) + 1) for part in parts]
+
+
+@contextmanager
+def opened(source: str, variable, grid) -> Iterator[Field]:
+    """The Field that `source` stands for, checked; its file is open inside `with`.
+
+    Raises:
+        InputError: as `read_field`.
+    """
+    import netCDF4
+
+    wanted = parse(source)
+    if not os.path.isfile(wanted.path):
+        raise InputError(f"input.{variable.name}: there is no file {wanted.path}")
+    try:
+        with netCDF4.Dataset(wanted.path) as dataset:
+            yield field_of(dataset, wanted, variable, grid)
+    except (OSError, RuntimeError) as error:  # netCDF4 raises RuntimeError where a part is damaged
+        why = getattr(error, "strerror", None) or error
+        raise InputError(f"input.{variable.name}: {wanted.path} cannot be read as NetCDF ({why})") from None
+
+
+def field_of(dataset, wanted, variable, grid) -> Field:
+    """The Field that a Source stands for, checked; `dataset` is its file."""
+    found = find(dataset, wanted, variable)
+    place = f"input.{variable.name}: {found.name} in {wanted.path}"
+    if not numeric(found):
+        raise InputError(f"{place} does not hold numbers")
+    axes = arrange(dataset, found, variable, grid, place)
+    if 0 in found.shape:
+        raise InputError(f"{place} has no records")
+    check_units(found, place, variable)
+    others = tuple(axis for axis in range(found.ndim) if axis not in axes.numbers)
+    chosen = records.choose(dataset, found, others, wanted.record, place)
+    return Field(found, chosen, axes, sign_of(found, variable, place))
+
+
+def check_units(found, place: str, variable) -> None:
+    """Raise InputError unless the units are as wanted."""
+    units = attribute(found, "units")
+    if not units and variable.units != "1":
+        raise InputError(f'{place} has no units; it needs "{variable.units}"')
+    if units not in SYNONYMS[variable.units]:
+        raise InputError(f'{place} is in "{units}"; convert it to "{variable.units}"')
+
+
+def sign_of(found, variable, place: str) -> float:
+    """What values are multiplied by: -1 where the attribute `positive` of a field that is positive downward is "up"."""
+    if variable.name not in DOWNWARD or attribute(found, "positive").lower() != "up":
+        return 1.0
+    remark(f"{place} is positive upward, so its sign is changed")
+    return -1.0

@@ -1,0 +1,222 @@
+"""Input files with coordinates: turned, exchanged and in other units the grid has the same field, or it is refused."""
+
+import itertools
+import logging
+
+import netCDF4
+import numpy as np
+import pytest
+
+from swmodel import fields, load
+from swmodel.netcdf_input import InputError, read_field
+from swmodel.state import VARIABLES
+from swmodel.validate import check
+
+NY, NX, DY, DX = 5, 7, 2000.0, 3000.0
+SHAPE = {"grid.nx": NX, "grid.ny": NY, "grid.dx": DX, "grid.dy": DY, "grid.origin": "edge"}
+GRID = load("jet", SHAPE, {}).grid
+VALUES = 50.0 + np.arange(NY * NX).reshape(NY, NX)
+Y, X = (np.arange(NY) + 0.5) * DY, (np.arange(NX) + 0.5) * DX
+METRES = {"units": "m"}
+
+
+@pytest.fixture
+def ocean(tmp_path):
+    """write(values, {dimension: (coordinate values, attributes)}, ...): the path of a file with the variable depth."""
+
+    def write(values, coordinates, **attributes):
+        path = tmp_path / "ocean.nc"
+        with netCDF4.Dataset(path, "w") as dataset:
+            for size, (name, coordinate) in zip(np.shape(values), coordinates.items(), strict=True):
+                dataset.createDimension(name, size)
+                if coordinate is not None:
+                    numbers, words = coordinate
+                    dataset.createVariable(words.get("name", name), np.asarray(numbers).dtype, (name,))[:] = numbers
+                    own = {key: word for key, word in words.items() if key != "name"}
+                    dataset[words.get("name", name)].setncatts(own)
+            variable = dataset.createVariable("depth", "f8", tuple(coordinates))
+            variable.setncatts({"units": "m"} | attributes)
+            variable[...] = values
+        return f"{path}:depth"
+
+    return write
+
+
+def read(source, name="depth", rows=range(NY), columns=range(NX)):
+    return read_field(source, VARIABLES[name], GRID, np.array(rows), np.array(columns))
+
+
+def placed(ocean, y=Y, x=X, attributes=METRES, values=VALUES, names=("y", "x")):
+    """A file with these coordinates; rows and columns of the values are in their order."""
+    return ocean(values, {names[0]: (y, attributes), names[1]: (x, attributes)})
+
+
+BLOCKS = [
+    (range(NY), range(NX)),
+    (range(-2, NY + 3), range(-3, NX + 2)),
+    ([3, 4, 5, 6], [6, 7, 8]),
+    ([2], [-1]),
+    ([4, 0, 2], [5, 5, 1]),
+]
+
+
+@pytest.mark.parametrize(("rows", "columns"), BLOCKS)
+@pytest.mark.parametrize(("down", "left", "exchanged"), [*itertools.product([False, True], repeat=3)])
+def test_however_a_file_lies_every_block_is_that_of_the_grid(ocean, down, left, exchanged, rows, columns):
+    y, x = slice(None, None, -1 if down else 1), slice(None, None, -1 if left else 1)
+    values, axes = VALUES[y, x], {"y": (Y[y], METRES), "x": (X[x], METRES)}
+    if exchanged:
+        values, axes = values.T, dict(reversed(axes.items()))
+    config = load("jet", SHAPE | {"input.depth": ocean(values, axes)}, {})
+    expected = VALUES[np.ix_(np.array(rows) % NY, np.array(columns) % NX)]
+    np.testing.assert_array_equal(fields.evaluate(config, "depth", rows, columns), expected)
+
+
+def test_no_more_is_read_of_a_turned_and_exchanged_field_than_the_block(ocean, monkeypatch):
+    source = ocean(VALUES[::-1].T, {"x": (X, METRES), "y": (Y[::-1], METRES)})
+    from swmodel.netcdf_input import read as module
+
+    original, sizes = module.read_window, []
+    monkeypatch.setattr(module, "read_window", lambda *given: sizes.append(original(*given).size) or original(*given))
+    np.testing.assert_array_equal(read(source, "depth", [4, 0, 1], [6, 0]), VALUES[np.ix_([4, 0, 1], [6, 0])])
+    assert sum(sizes) == 3 * 2
+
+
+@pytest.mark.parametrize(
+    ("name", "attributes"),
+    [
+        ("y", {}),
+        ("LAT", {}),
+        ("row", {"axis": "Y"}),
+        ("row", {"standard_name": "projection_y_coordinate", "units": "m"}),
+        ("row", {"name": "northing", "standard_name": "projection_y_coordinate", "units": "m"}),
+        ("row", {"units": "degrees_north"}),
+    ],
+)
+def test_a_coordinate_is_known_by_its_attributes_or_by_its_name(ocean, name, attributes):
+    source = ocean(VALUES[::-1].T, {"column": (X, {"axis": "X", "units": "m"}), name: (Y[::-1], attributes)})
+    np.testing.assert_array_equal(read(source), VALUES)
+
+
+def test_the_axes_of_the_grid_need_not_be_the_last(ocean):
+    values = np.stack([VALUES, -VALUES], axis=-1)
+    times = [0.0, 1.0], {"units": "days since 2000-01-01"}
+    source = ocean(values, {"y": (Y, METRES), "x": (X, METRES), "time": times})
+    np.testing.assert_array_equal(read(f"{source}@1"), -VALUES)
+
+
+@pytest.mark.parametrize(
+    ("y", "x", "attributes"),
+    [
+        (Y / 1e3, X / 1e3, {"units": "km"}),
+        (Y + 5e6, X - 3e5, METRES),  # the origin of a projection
+        ((Y + 5e6).astype("f4"), (X + 5e6).astype("f4"), METRES),
+        (Y.astype("i4"), X.astype("i4"), METRES),
+        (np.round(Y / 1e3, 1), np.round(X / 1e3, 1), {"units": "km"}),
+        (np.arange(NY), np.arange(NX), {}),  # numbers of cells
+        (45 + 0.02 * np.arange(NY) ** 1.1, 3 + 0.03 * np.arange(NX), {"units": "degrees"}),
+    ],
+)
+def test_coordinates_that_fit_the_grid_in_their_own_units_and_from_their_own_origin(ocean, y, x, attributes):
+    np.testing.assert_array_equal(read(placed(ocean, y, x, attributes)), VALUES)
+    np.testing.assert_array_equal(read(placed(ocean, y[::-1], x, attributes, VALUES[::-1])), VALUES)
+
+
+@pytest.mark.parametrize(
+    ("y", "x", "attributes", "message"),
+    [
+        (2 * Y, X, METRES, "y runs from 2000 to 18000 m in steps of 4000 m; "
+         "the grid has y from 1000 to 9000 m in steps of 2000 m"),
+        (Y, X / 1e3, METRES, "x runs from 1.5 to 19.5 m in steps of 3 m; "
+         "the grid has x from 1500 to 19500 m in steps of 3000 m"),
+        (Y, X + [0, 0, 0, 900, 0, 0, 0], METRES, "x runs from 1500 to 19500 m in steps of 2100 to 3900 m; "
+         "the grid has x from 1500 to 19500 m in steps of 3000 m"),
+        (Y[[0, 1, 3, 2, 4]], X, METRES, "y does not run in one direction"),
+        (Y, X % 9000, METRES, "x does not run in one direction"),
+        (Y, np.where(X > 9000, np.nan, X), METRES, "x has missing values"),
+        (Y, X, {"units": "ft"}, 'y is in "ft"; it needs "m", "km" or degrees'),
+        (Y, X, METRES | {"axis": "X"}, "has the axes (y, x), the last two of which are not y and x"),
+        (Y, X, METRES | {"c_grid_axis_shift": 0.5}, "y lies 0.5 cells off the centres; "
+         "this field lies 0 cells off them"),
+    ],
+)  # fmt: skip
+def test_coordinates_that_do_not_fit_the_grid_are_refused_with_both_ranges(ocean, y, x, attributes, message):
+    source = placed(ocean, y, x, attributes)
+    with pytest.raises(InputError) as caught:
+        read(source)
+    colon = " " if message.startswith("has") else ": "
+    assert str(caught.value) == f"input.depth: depth in {source.removesuffix(':depth')}{colon}{message}"
+
+
+def remarks(caplog, source, name="depth", times=3):
+    """What is logged when a field is read several times."""
+    with caplog.at_level(logging.WARNING):
+        for _ in range(times):
+            read(source, name)
+    return [record.getMessage() for record in caplog.records]
+
+
+def test_what_is_done_to_a_field_is_said_in_one_line_once(ocean, caplog):
+    source = ocean(VALUES[::-1, ::-1].T, {"x": (X[::-1], METRES), "y": (Y[::-1], METRES)}, positive="up")
+    np.testing.assert_array_equal(read(source), -VALUES)
+    path = source.removesuffix(":depth")
+    assert remarks(caplog, source) == [
+        f"input.depth: depth in {path}: y runs downward, so its rows are turned; x runs leftward, so its columns are "
+        "turned; its axes (x, y) are exchanged",
+        f"input.depth: depth in {path} is positive upward, so its sign is changed",
+    ]
+
+
+def test_a_field_that_lies_as_the_grid_does_is_read_without_a_word(ocean, caplog):
+    assert remarks(caplog, placed(ocean)) == []
+
+
+def test_files_without_coordinates_are_named_once(ocean, caplog):
+    path = ocean(VALUES, {"row": None, "column": None}).removesuffix(":depth")
+    assert remarks(caplog, f"{path}:depth") == [
+        f"{path} has no coordinates along row, column: its first row is the southern one and its first column is the "
+        "western one"
+    ]
+
+
+def test_degrees_are_no_distances(ocean, caplog):
+    path = placed(ocean, 40 + Y / 1e5, X / 1e5, {"units": "degrees"}).removesuffix(":depth")
+    assert remarks(caplog, f"{path}:depth") == [
+        f"input.depth: depth in {path}: y is in degrees, so its steps are not compared with 2000 m; "
+        "x is in degrees, so its steps are not compared with 3000 m"
+    ]
+
+
+def test_a_velocity_at_the_centres_is_noticed(ocean, caplog):
+    """u lies on east faces: at the grid's centres it is half a cell off."""
+    source = ocean(VALUES, {"y": (Y, METRES), "x": (X, METRES)}, units="m s-1")
+    assert remarks(caplog, source, "u")[0].endswith("x lies half a cell to the west of the grid's points")
+    at_faces = ocean(VALUES, {"y": (Y, METRES), "x_f": (X + DX / 2, METRES)}, units="m s-1")
+    caplog.clear()
+    assert remarks(caplog, at_faces, "u") == []
+
+
+def test_processes_of_a_launcher_and_ranks_but_the_first_are_silent(ocean, caplog, monkeypatch):
+    source = placed(ocean, Y[::-1], X, METRES, VALUES[::-1])
+    monkeypatch.setenv("SWMODEL_LAUNCHER", "1")
+    assert remarks(caplog, source) == []
+
+
+def test_a_run_reads_its_own_fields_from_the_file_of_another(tmp_path, caplog):
+    """output.nc has coordinates on centres and faces, land, and records: the state of any is that of a new run."""
+    from support.small_run import make_run
+
+    from swmodel.plotting.dataset import open_data
+
+    folder = make_run(tmp_path / "run")
+    config = load(folder / "config.toml", environ={})
+    names = ("eta", "u", "v", "depth")
+    sources = {f"input.{name}": f"{folder}/output.nc:{name}{'' if name == 'depth' else '@-1'}" for name in names}
+    again = load(folder / "config.toml", sources, {})
+    with caplog.at_level(logging.WARNING), open_data(folder / "output.nc") as data:
+        check(again)
+        for name in names:
+            values = data[name][:] if name == "depth" else data[name][-1]
+            found = fields.evaluate(again, name, range(config.grid.ny), range(config.grid.nx))
+            np.testing.assert_array_equal(found, np.ma.filled(values, 0.0))
+    assert [record.getMessage() for record in caplog.records if "output.nc" in record.getMessage()] == []
