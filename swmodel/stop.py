@@ -6,6 +6,7 @@ ranks call together, says whether any of them has one.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import time
@@ -68,7 +69,8 @@ class Stop:
     def _receive(self, number, frame):
         now = time.monotonic()
         if self.received and now - self._first > SAME_REQUEST:
-            os.write(2, f"ended at once by a second {signal.Signals(number).name}\n".encode())
+            with contextlib.suppress(OSError):  # nobody listens
+                os.write(2, f"ended at once by a second {signal.Signals(number).name}\n".encode())
             os._exit(STOPPED)
         if not self.received:
             self.received, self._first = number, now

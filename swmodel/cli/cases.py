@@ -27,4 +27,5 @@ def init(case, settings):
     import swmodel
     from swmodel.config import to_toml
 
-    click.echo(to_toml(swmodel.load(case, settings), comments=True), nl=False)
+    text = to_toml(swmodel.load(case, settings), comments=True)
+    click.echo(text.encode(), nl=False)  # TOML is UTF-8, whatever the terminal takes

@@ -13,6 +13,7 @@ import click
 
 import swmodel
 
+from .. import streams
 from .job import Job
 
 #: Options that stand for a configuration key.
@@ -126,6 +127,7 @@ def start(request, configuration, quiet):
     """
     from ..environment import world
 
+    streams.outlive()
     place = world()
     if place is not None:
         from .rank import run_as_rank

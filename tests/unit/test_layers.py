@@ -15,7 +15,8 @@ ROOT = Path(__file__).parents[2]
 #: From the lowest layer up. A name stands for a module or for a package with all that is in it.
 LAYERS = (
     "errors environment decomposition journal json_text progress schedule state coordinates linear netcdf_input noise",
-    "neighbours config.decisive config.duration config.errors config.messages config.model config.sources lock status",
+    "neighbours config.decisive config.duration config.errors config.messages config.model config.sources lock status "
+    "streams interrupt",
     "operators watchdog spawn",
     "cases run_folder stop stability friction vorticity_flux timestep means transport",
     "fields",
