@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-from . import interrupt, streams
+from .interrupt import leave_at_once, only_hastens
 
 
 def main():
     """Run the program; leaves with its exit code (`swmodel.errors`)."""
-    interrupt.leave_at_once()
+    leave_at_once()  # before anything else is imported
+    from . import environment, streams
+
     streams.prepare()
+    environment.settle()
     from .cli import main as program
 
     try:
         program(prog_name="swmodel")
     except SystemExit as end:
-        interrupt.only_hastens(end.code or 0)
+        only_hastens(end.code or 0)
         raise
 
 

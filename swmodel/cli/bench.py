@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from .. import streams
+from .. import streams, xla_flags
 
 SWEEPS = {
     "table": "The published benchmark, beside the published numbers.",
@@ -107,6 +107,7 @@ def add_sweep(name: str, text: str):
         from ..bench.session import run_sweep
 
         streams.outlive()
+        xla_flags.check()
         click.get_current_context().exit(run_sweep(name, **options))
 
     bench.command(name, help=text)(command)

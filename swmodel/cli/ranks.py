@@ -10,7 +10,7 @@ import socket
 import sys
 from importlib.util import find_spec
 
-from .. import environment, progress, spawn
+from .. import environment, progress, spawn, xla_flags
 from ..config import for_processes, transport_for
 from ..errors import SetupError, exit_code
 from ..transport.rendezvous import first_process, mpi_world
@@ -46,6 +46,8 @@ def connect(place, configuration):
             raise refusal(error) from error
         wrong, sharded = error, False
     try:
+        if progress.LAUNCHER not in os.environ:  # which has asked
+            xla_flags.check()
         if sharded:
             environment.prepare(run.reproducible, place, run.devices)
             from ..transport.join import join
@@ -179,9 +181,9 @@ def check_device(devices: int = 1) -> None:
     Raises:
         SetupError: it does not, as where JAX_PLATFORMS asks for a GPU that is not there; or it finds fewer.
     """
-    from ..transport.mesh import provide
-
     try:
+        from ..transport.mesh import provide
+
         provide(devices)
     except SetupError:
         raise

@@ -13,7 +13,7 @@ import click
 
 import swmodel
 
-from .. import streams
+from .. import streams, xla_flags
 from .job import Job
 
 #: Options that stand for a configuration key.
@@ -133,6 +133,7 @@ def start(request, configuration, quiet):
         from .rank import run_as_rank
 
         click.get_current_context().exit(run_as_rank(place, request, configuration, quiet, typed()))
+    xla_flags.check()
     job = request()
     code = run_here(job, quiet) if job.config.run.nproc == 1 else run_on_many(job, quiet)
     if not quiet and code == 0:

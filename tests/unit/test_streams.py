@@ -27,15 +27,14 @@ def full() -> int:
     return os.open("/dev/full", os.O_WRONLY)
 
 
-def close_all():
-    """Close the three standard streams: to call between fork and exec."""
-    for descriptor in range(3):
-        os.close(descriptor)
+def closed(*descriptors):
+    """The words before a command that has these descriptors closed."""
+    return ["sh", "-c", f'exec "$@" {" ".join(f"{descriptor}>&-" for descriptor in descriptors)}', "sh"]
 
 
-def swmodel(folder, *arguments, **options):
+def swmodel(folder, *arguments, before=(), **options):
     """Run the program; (exit code, what it said on stderr, "" where it is not a pipe)."""
-    line = [*PROGRAM, *map(str, arguments)]
+    line = [*before, *PROGRAM, *map(str, arguments)]
     done = subprocess.run(line, cwd=folder, text=True, timeout=100, **{"stderr": subprocess.PIPE} | options)
     return done.returncode, done.stderr or ""
 
@@ -56,7 +55,7 @@ def test_a_run_outlives_whoever_watches_it(tmp_path, make):
 
 
 def test_a_run_without_any_stream_writes_the_files_of_one_with_all(tmp_path):
-    assert swmodel(tmp_path, *RUN, stderr=None, preexec_fn=close_all) == (0, "")
+    assert swmodel(tmp_path, *RUN, stderr=None, before=closed(0, 1, 2)) == (0, "")
     assert read_status(tmp_path / "run")["state"] == "completed"
     code, said = swmodel(tmp_path, "info", "run", stdout=subprocess.DEVNULL)
     assert (code, said) == (0, "")
@@ -82,7 +81,7 @@ def test_a_result_that_cannot_be_written_is_an_error(tmp_path, command):
 
 
 def test_a_result_that_has_nowhere_to_go_is_an_error(tmp_path):
-    code, said = swmodel(tmp_path, "init", "jet", preexec_fn=lambda: os.close(1))
+    code, said = swmodel(tmp_path, "init", "jet", before=closed(1))
     assert (code, said) == (5, "Error: standard output cannot be written: Bad file descriptor\n")
 
 
@@ -90,7 +89,7 @@ def test_what_is_opened_next_is_no_standard_stream():
     program = (
         "from swmodel import streams; streams.prepare(); import os, sys; sys.exit(os.open(os.devnull, os.O_RDONLY))"
     )
-    assert subprocess.run([sys.executable, "-c", program], preexec_fn=close_all).returncode == 3
+    assert subprocess.run([*closed(0, 1, 2), sys.executable, "-c", program]).returncode == 3
 
 
 def test_a_descriptor_that_does_not_wait_loses_nothing():
