@@ -43,6 +43,8 @@ NUMBERS = st.one_of(
     st.floats(),
     st.integers(),
 )
+#: Sizes that a formula meets at its ends: at which it overflows, loses all digits, or divides by nothing.
+EXTREMES = (0, -1, 1e-300, 1e-20, 1e10, 1e20, 1e300, 2**31 - 1, 2**53)
 #: Values of any kind that TOML can write.
 JUNK = st.one_of(
     NUMBERS,
@@ -86,6 +88,18 @@ def tables(draw, broken=True):
     if broken and draw(st.integers(0, 9)) == 0:
         found.setdefault(draw(st.one_of(TEXTS, st.sampled_from(SECTIONS))), {})[draw(TEXTS)] = draw(JUNK)
     return found
+
+
+def numbers_of(name):
+    """(section, key) of all numbers that a configuration of the case holds."""
+    options = getattr(cases.get(name), "Options", None)
+    sections = {section: fields_of(section) for section in SECTIONS} | {"case": options.model_fields if options else {}}
+    found = [(section, key, field.annotation) for section, fields in sections.items() for key, field in fields.items()]
+    return [
+        (section, key)
+        for section, key, annotation in found
+        if not choices(annotation) and kind(annotation)[0] in (int, float)
+    ]
 
 
 def fields_of(section):
