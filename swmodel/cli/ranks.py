@@ -179,11 +179,14 @@ def check_device(devices: int = 1) -> None:
     """Make sure that JAX finds devices to compute on.
 
     Raises:
-        SetupError: it does not, as where JAX_PLATFORMS asks for a GPU that is not there; or it finds fewer.
+        SetupError: JAX cannot be imported, or finds none, as where JAX_PLATFORMS asks for a GPU that is not there, or
+            fewer.
     """
     try:
         from ..transport.mesh import provide
-
+    except Exception as error:  # as of a variable of JAX's own that it does not understand
+        raise SetupError(f"JAX cannot be used: {first_line(error)}") from error
+    try:
         provide(devices)
     except SetupError:
         raise

@@ -15,12 +15,14 @@ from support.fuzz import (
     as_environment,
     as_file,
     as_overrides,
+    environments,
     lines,
     make_files,
     numbers_of,
     patience,
     profile,
     swmodel,
+    swmodel_in,
     tables,
 )
 
@@ -30,6 +32,9 @@ from swmodel.validate import check
 
 #: Of `swmodel run`, beside 0: usage, a blow-up, files.
 DOCUMENTED = (2, 4, 5)
+#: A run as a program of its own.
+RUN = ("run", "rest", "-s", "grid.nx=5", "-s", "grid.ny=4", "--steps", "1", "--executor", "reference")
+RUN += ("--output", "apart", "--force")
 
 
 @pytest.fixture(scope="module")
@@ -140,6 +145,30 @@ def test_what_such_tests_have_found_is_refused_in_words(folder, options, reason)
     code, said = swmodel("run", "jet", *(word for option in options for word in ("-s", option)))
     assert code == 2
     assert reason in said
+
+
+@profile(4)
+@given(environments(), st.sampled_from([RUN, ("info", "whole"), ("plot", "whole", "--output", "out.png"), ("cases",)]))
+def test_any_environment_is_worked_in_or_refused_with_a_reason(folder, environ, line):
+    swmodel_in(environ, *line)
+
+
+@pytest.mark.parametrize(
+    ("environ", "line", "code", "reason"),
+    [
+        ({"XLA_FLAGS": "--garbage"}, RUN, 3, "Error: XLA does not take XLA_FLAGS=--garbage: Unknown flag in XLA_FLAGS"),
+        (
+            {"JAX_ENABLE_X64": "junk"},
+            RUN,
+            3,
+            "Error: JAX cannot be used: invalid truth value 'junk' for environment 'JAX_ENABLE_X64'",
+        ),
+        ({"MPLBACKEND": "module://missing", "PYTHONWARNINGS": "error"}, ("plot", "whole"), 0, ""),
+    ],
+)
+def test_what_others_have_set_is_without_effect_or_refused_in_words(folder, environ, line, code, reason):
+    found, said = swmodel_in(environ, *line)
+    assert (found, reason in said) == (code, True)
 
 
 def test_a_damaged_status_is_said_to_be_one(folder):
