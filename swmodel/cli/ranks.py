@@ -50,6 +50,7 @@ def connect(place, configuration):
             xla_flags.check()
         if sharded:
             environment.prepare(run.reproducible, place, run.devices)
+            check_jax()
             from ..transport.join import join
 
             comm = join(place, run.devices, first_process(place), run.watchdog)
@@ -175,6 +176,18 @@ def check_gpus(comm) -> None:
                 )
 
 
+def check_jax() -> None:
+    """Make sure that JAX can be imported.
+
+    Raises:
+        SetupError: it cannot, as where a variable of its own holds what it does not understand.
+    """
+    try:
+        import jax  # noqa: F401  to see whether it can be
+    except Exception as error:
+        raise SetupError(f"JAX cannot be used: {first_line(error)}") from error
+
+
 def check_device(devices: int = 1) -> None:
     """Make sure that JAX finds devices to compute on.
 
@@ -182,10 +195,9 @@ def check_device(devices: int = 1) -> None:
         SetupError: JAX cannot be imported, or finds none, as where JAX_PLATFORMS asks for a GPU that is not there, or
             fewer.
     """
-    try:
-        from ..transport.mesh import provide
-    except Exception as error:  # as of a variable of JAX's own that it does not understand
-        raise SetupError(f"JAX cannot be used: {first_line(error)}") from error
+    check_jax()
+    from ..transport.mesh import provide
+
     try:
         provide(devices)
     except SetupError:
