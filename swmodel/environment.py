@@ -21,6 +21,7 @@ import re
 import resource
 import sys
 import time
+import warnings
 from collections.abc import Mapping
 from pathlib import Path
 from typing import NamedTuple
@@ -107,6 +108,17 @@ def prepare(reproducible: bool = False, place: World | None = None, devices: int
         os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")
         if place.local_size > (os.cpu_count() or 1):
             share_cores(os.environ)
+
+
+def settle():
+    """Set what the user has set for other programs so that it does not end this one: to call first of all.
+
+    Pictures are drawn into files only: the backend of matplotlib that a notebook names may not be installed here. And
+    what the libraries that are used here warn of is no error.
+    """
+    os.environ["MPLBACKEND"] = "agg"
+    if any(option.startswith("error") for option in sys.warnoptions):
+        warnings.simplefilter("default")
 
 
 def extend_flags(flag: str):

@@ -21,6 +21,8 @@ from .stop import Stop, stopped
 
 #: Wall-clock seconds between two looks at the clock, the state's health and the progress line.
 CHUNK_SECONDS = 0.5
+#: Chunks that are made whatever the wall-clock limit: the first has one step, the second as many as take that long.
+LEAST_CHUNKS = 2
 
 
 def run(model, directory, progress=None, command_line: str = "", resume: bool = False) -> None:
@@ -51,7 +53,7 @@ def run(model, directory, progress=None, command_line: str = "", resume: bool = 
         raise problem
     state, code, message, peak = "completed", 0, "", None
     try:
-        with Stop(model.config.run.walltime) as stop:
+        with Stop(model.config.run.walltime, LEAST_CHUNKS) as stop:
             reason = _loop(model, directory, progress, command_line, resume, stop)
         peak = int(model.transport.reduce(np.asarray(peak_memory()), "max"))
         if reason:

@@ -128,5 +128,10 @@ def dt_from_cfl(config, extremes) -> float:
 
 
 def stable_dt(time, *eigenvalues: complex) -> float:
-    """The largest time step with which all of these rates, s-1, are stable, s; infinite if all are zero."""
+    """The largest time step with which all of these rates, s-1, are stable, s; infinite if all are zero.
+
+    Zero if one is beyond what numbers hold, as of a state that blows up.
+    """
+    if not np.isfinite(eigenvalues).all():
+        return 0.0
     return min((limit(value, time) / abs(value) for value in eigenvalues if value != 0), default=math.inf)

@@ -6,6 +6,9 @@ ranks call together, says whether any of them has one.
 
 from __future__ import annotations
 
+import contextlib
+import logging
+import math
 import os
 import signal
 import time
@@ -14,6 +17,8 @@ import numpy as np
 
 from .environment import started
 from .errors import STOPPED, Stopped
+
+log = logging.getLogger(__name__)
 
 #: The signals that ask a run to stop. The larger number wins where ranks have got different ones; LATE stands for none.
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
@@ -34,16 +39,19 @@ class Stop:
 
     Args:
         walltime_seconds: wall-clock limit counted from the start of the program, s; None: no limit.
+        least: chunks of steps that are made even where the limit is too short for them, so that each job of a chain
+            gets on.
 
     Attributes:
         reserve: wall-clock seconds that writing a restart takes; whoever writes one sets it to what was measured.
     """
 
-    def __init__(self, walltime_seconds: float | None = None):
-        self.walltime = walltime_seconds
+    def __init__(self, walltime_seconds: float | None = None, least: int = 0):
+        self.walltime, self.least = walltime_seconds, least
         self.reserve = min(MOST_RESTART, RESTART * (walltime_seconds or 0))
         self.received, self._first = 0, 0.0
         self._last_asked, self._longest = None, 0.0
+        self._chunks, self._too_short = 0, False
 
     def __enter__(self):
         self._before = {number: signal.signal(number, self._receive) for number in SIGNALS}
@@ -68,7 +76,8 @@ class Stop:
     def _receive(self, number, frame):
         now = time.monotonic()
         if self.received and now - self._first > SAME_REQUEST:
-            os.write(2, f"ended at once by a second {signal.Signals(number).name}\n".encode())
+            with contextlib.suppress(OSError):  # nobody listens
+                os.write(2, f"ended at once by a second {signal.Signals(number).name}\n".encode())
             os._exit(STOPPED)
         if not self.received:
             self.received, self._first = number, now
@@ -82,7 +91,14 @@ class Stop:
             self._longest = max(self._longest, now - self._last_asked)
         self._last_asked = now
         ahead = self._longest + 2 * self.reserve + min(MOST_LEAVE, LEAVE * self.walltime)
-        return now + ahead > started() + self.walltime
+        needed = now + ahead - started()
+        late, enough = needed > self.walltime, self._chunks >= self.least
+        if late and enough and self._too_short:
+            least = math.ceil(needed)
+            log.warning("the wall-clock limit of %s is too short: give %d s at least", duration(self.walltime), least)
+        self._too_short = late and not enough
+        self._chunks += 1
+        return late and enough
 
 
 def stopped(reason: str, simulation, directory) -> Stopped:

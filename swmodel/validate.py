@@ -155,10 +155,13 @@ def check_dt(config: Config, extremes: Extremes) -> Iterator[str]:
         )
         return
     largest, process = largest_dt(config, extremes)
+    stepper = time.stepper + (f" with ab2_epsilon = {time.ab2_epsilon:g}" if time.stepper == "ab2" else "")
+    if largest == 0:
+        yield f"time.stepper: no time step of {stepper} is stable ({process})"
+        return
     dt = dt_from_cfl(config, extremes) if time.dt is None else time.dt
     if dt > largest:
         given = "time.dt" if time.dt is not None else f"time.cfl: {time.cfl:g} gives a time step that is too long"
-        stepper = time.stepper + (f" with ab2_epsilon = {time.ab2_epsilon:g}" if time.stepper == "ab2" else "")
         yield f"{given}: {dt:.6g} s is above the largest stable time step of {stepper}, {floor(largest)} s ({process})"
     elif config.run.days is not None and config.run.days * 86400.0 / dt > MOST_STEPS:
         yield f"run.days: {config.run.days:g} days are more than {MOST_STEPS} steps of {dt:.6g} s"

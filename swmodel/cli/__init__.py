@@ -7,12 +7,14 @@ from __future__ import annotations
 
 import importlib.metadata
 import os
+import sys
 import tomllib
 from pathlib import Path
 
 import click
 
-from ..errors import exit_code
+from .. import interrupt, streams
+from ..errors import FilesError, exit_code
 from .assimilate import assimilate
 from .bench import bench
 from .cases import cases, init
@@ -32,15 +34,33 @@ __all__ = ["main"]
 class Program(click.Group):
     """A group that turns exceptions into one message and an exit code (`swmodel.errors`)."""
 
+    def main(self, *arguments, **options):
+        """Run the program; leaves with the exit code."""
+        try:
+            super().main(*arguments, **options)
+        except FilesError as error:  # --help or --version could not be written
+            sys.exit(end(error))
+
     def invoke(self, ctx):
         """Run the command."""
         try:
-            return super().invoke(ctx)
+            with interrupt.as_exception():
+                try:
+                    super().invoke(ctx)
+                finally:
+                    sys.stdout.flush()
         except (click.ClickException, click.Abort, click.exceptions.Exit):
             raise
         except (Exception, KeyboardInterrupt) as error:
-            tell(error)
-            ctx.exit(exit_code(error))
+            ctx.exit(end(error))
+
+
+def end(error: BaseException) -> int:
+    """Say what went wrong; the exit code. Whoever has left needs no words."""
+    if isinstance(error, streams.Unread):
+        return streams.UNREAD_CODE
+    tell(error)
+    return exit_code(error)
 
 
 def show_version(ctx, parameter, wanted):

@@ -6,6 +6,8 @@ from pathlib import Path
 
 import click
 
+from .. import streams, xla_flags
+
 SWEEPS = {
     "table": "The published benchmark, beside the published numbers.",
     "strong": "One grid on more and more processes.",
@@ -104,6 +106,8 @@ def add_sweep(name: str, text: str):
     def command(**options):
         from ..bench.session import run_sweep
 
+        streams.outlive()
+        xla_flags.check()
         click.get_current_context().exit(run_sweep(name, **options))
 
     bench.command(name, help=text)(command)

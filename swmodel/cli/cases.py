@@ -28,6 +28,7 @@ def init(case, settings):
     from swmodel.config import to_toml
     from swmodel.config.remarks import domain
 
-    click.echo(to_toml(swmodel.load(case, settings), comments=True), nl=False)
+    text = to_toml(swmodel.load(case, settings), comments=True)
+    click.echo(text.encode(), nl=False)  # TOML is UTF-8, whatever the terminal takes
     for remark in domain(case, settings):
         click.echo(remark, err=True)

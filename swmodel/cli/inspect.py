@@ -19,6 +19,8 @@ def info(path):
 @click.command()
 def doctor():
     """Check this installation, with exchanges between two processes by MPI and without."""
+    from .. import xla_flags
     from ..doctor import report
 
+    xla_flags.check()
     click.get_current_context().exit(report())

@@ -10,7 +10,7 @@ import socket
 import sys
 from importlib.util import find_spec
 
-from .. import environment, progress, spawn
+from .. import environment, progress, spawn, xla_flags
 from ..config import for_processes, transport_for
 from ..errors import SetupError, exit_code
 from ..transport.rendezvous import first_process, mpi_world
@@ -46,8 +46,11 @@ def connect(place, configuration):
             raise refusal(error) from error
         wrong, sharded = error, False
     try:
+        if progress.LAUNCHER not in os.environ:  # which has asked
+            xla_flags.check()
         if sharded:
             environment.prepare(run.reproducible, place, run.devices)
+            check_jax()
             from ..transport.join import join
 
             comm = join(place, run.devices, first_process(place), run.watchdog)
@@ -173,12 +176,26 @@ def check_gpus(comm) -> None:
                 )
 
 
+def check_jax() -> None:
+    """Make sure that JAX can be imported.
+
+    Raises:
+        SetupError: it cannot, as where a variable of its own holds what it does not understand.
+    """
+    try:
+        import jax  # noqa: F401  to see whether it can be
+    except Exception as error:
+        raise SetupError(f"JAX cannot be used: {first_line(error)}") from error
+
+
 def check_device(devices: int = 1) -> None:
     """Make sure that JAX finds devices to compute on.
 
     Raises:
-        SetupError: it does not, as where JAX_PLATFORMS asks for a GPU that is not there; or it finds fewer.
+        SetupError: JAX cannot be imported, or finds none, as where JAX_PLATFORMS asks for a GPU that is not there, or
+            fewer.
     """
+    check_jax()
     from ..transport.mesh import provide
 
     try:

@@ -13,6 +13,7 @@ import click
 
 import swmodel
 
+from .. import streams, xla_flags
 from .job import Job
 
 #: Options that stand for a configuration key.
@@ -132,11 +133,13 @@ def start(request, configuration, quiet):
     """
     from ..environment import world
 
+    streams.outlive()
     place = world()
     if place is not None:
         from .rank import run_as_rank
 
         click.get_current_context().exit(run_as_rank(place, request, configuration, quiet, typed()))
+    xla_flags.check()
     job = request()
     code = run_here(job, quiet) if job.config.run.nproc == 1 else run_on_many(job, quiet)
     if not quiet and code == 0:

@@ -7,12 +7,13 @@ import sys
 import traceback
 
 from ..errors import INTERNAL, STOPPED, as_line, exit_code
+from ..interrupt import WORDS
 
 
 def words(error: BaseException) -> str:
     """What went wrong, one line for each problem."""
     if isinstance(error, KeyboardInterrupt):
-        return "Stopped by the user."
+        return WORDS
     if exit_code(error) in (0, STOPPED):  # no error: nothing to do, or stopped as asked
         return str(error)
     if exit_code(error) == INTERNAL:

@@ -8,7 +8,7 @@ import sys
 
 import jax
 
-from .. import watchdog
+from .. import streams, watchdog
 from ..environment import RANK, World, has_gpu, visible_gpus
 from ..errors import SetupError
 from .rendezvous import LOCAL, find_first
@@ -72,7 +72,7 @@ def silence_gloo():
     It would come between the lines that ranks send to their launcher. What Python prints goes where it went.
     """
     sys.stdout.flush()
-    sys.stdout = os.fdopen(os.dup(1), "w", buffering=1)
+    sys.stdout = streams.copy(sys.stdout, os.dup(1))
     nowhere = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, 1)
     os.close(nowhere)

@@ -172,6 +172,13 @@ def test_a_restart_that_cannot_be_written_leaves_the_last(disk, refuse, words):
         assert read_status(long.folder)["steps"] == steps
 
 
+def test_a_run_on_two_processes_outlives_whoever_watches_it(tmp_path):
+    unread = ("sh", "-c", '"$@" 2>&1 | true', "sh")
+    swmodel(tmp_path, "run", "jet", *SMALL, "--steps", 3, "--nproc", 2, "--output", "run", before=unread)
+    status = read_status(tmp_path / "run")
+    assert (status["state"], status["exit_code"], status["steps"]) == ("completed", 0, 3)
+
+
 def test_more_processes_than_cells_name_the_largest_number(tmp_path):
     done = swmodel(tmp_path, "run", "jet", *SMALL, "--nproc", 400)
     assert done.returncode == 2

@@ -6,6 +6,8 @@ import math
 import os
 import shutil
 import signal
+import subprocess
+import sys
 from pathlib import Path
 
 from click.testing import CliRunner
@@ -18,6 +20,7 @@ from swmodel.cli import main
 from swmodel.config import Config
 from swmodel.config.messages import choices, kind
 
+ROOT = Path(__file__).parents[2]
 SECTIONS = tuple(name for name in Config.model_fields if name != "case")
 #: Seconds after which an example counts as hanging.
 PATIENCE = 60
@@ -43,6 +46,8 @@ NUMBERS = st.one_of(
     st.floats(),
     st.integers(),
 )
+#: Sizes that a formula meets at its ends: at which it overflows, loses all digits, or divides by nothing.
+EXTREMES = (0, -1, 1e-300, 1e-20, 1e10, 1e20, 1e300, 2**31 - 1, 2**53)
 #: Values of any kind that TOML can write.
 JUNK = st.one_of(
     NUMBERS,
@@ -86,6 +91,18 @@ def tables(draw, broken=True):
     if broken and draw(st.integers(0, 9)) == 0:
         found.setdefault(draw(st.one_of(TEXTS, st.sampled_from(SECTIONS))), {})[draw(TEXTS)] = draw(JUNK)
     return found
+
+
+def numbers_of(name):
+    """(section, key) of all numbers that a configuration of the case holds."""
+    options = getattr(cases.get(name), "Options", None)
+    sections = {section: fields_of(section) for section in SECTIONS} | {"case": options.model_fields if options else {}}
+    found = [(section, key, field.annotation) for section, fields in sections.items() for key, field in fields.items()]
+    return [
+        (section, key)
+        for section, key, annotation in found
+        if not choices(annotation) and kind(annotation)[0] in (int, float)
+    ]
 
 
 def fields_of(section):
@@ -192,6 +209,43 @@ def lines(draw):
         else:
             line.append(option)
     return [*line, *(SHORT if name == "run" else ())]
+
+
+#: Variables of the environment that this program, or what it is made of, reads, and what they may hold.
+ENVIRONMENT = {
+    **dict.fromkeys(("JAX_ENABLE_X64", "JAX_PLATFORMS", "JAX_NUM_CPU_DEVICES"), ["junk", "", "-1"]),
+    **dict.fromkeys(("HOME", "TMPDIR", "MPLCONFIGDIR", "XDG_CACHE_HOME"), ["", "/proc/nope", "missing", "garbage.nc"]),
+    **dict.fromkeys(("COLUMNS", "LINES", "OMP_NUM_THREADS", "NPROC", "PYTHONOPTIMIZE"), ["junk", "", "-1", "0"]),
+    **dict.fromkeys(("TERM", "TZ", "LC_ALL", "LANG", "HDF5_USE_FILE_LOCKING"), ["junk", "", "C", "ü"]),
+    **dict.fromkeys(("NO_COLOR", "FORCE_COLOR", "SWMODEL_NOPE", "SWMODEL_DEBUG_", "SWMODEL_GRID_"), ["1", "", "junk"]),
+    "XLA_FLAGS": ["--garbage", "garbage", "", "--xla_cpu_max_isa=AVX", "--xla_force_host_platform_device_count=x"],
+    "MPLBACKEND": ["module://matplotlib_inline.backend_inline", "junk", "", "TkAgg"],
+    "PYTHONIOENCODING": ["ascii", "ascii:strict", "latin-1", "utf-16"],
+    "PYTHONWARNINGS": ["error", "junk", "ignore"],
+    "SWMODEL_TIME_DT": ["junk", "1e9", "", "nan"],
+}
+
+
+@st.composite
+def environments(draw):
+    """One to three variables of the environment."""
+    names = draw(st.lists(st.sampled_from(sorted(ENVIRONMENT)), min_size=1, max_size=3, unique=True))
+    return {name: draw(st.sampled_from(ENVIRONMENT[name])) for name in names}
+
+
+def swmodel_in(environ, *arguments):
+    """`swmodel ARGUMENTS` as a program in the environment with these additions: (exit code, what is on stderr).
+
+    No traceback, and a reason for failures.
+    """
+    line = [sys.executable, ROOT / "cli.py", *map(str, arguments)]
+    done = subprocess.run(line, env=os.environ | environ, capture_output=True, timeout=PATIENCE)
+    said = done.stderr.decode("utf-16" if "utf-16" in environ.get("PYTHONIOENCODING", "") else "utf-8", "replace")
+    assert "Traceback" not in said, said
+    assert "Internal error" not in said, said
+    assert done.returncode in (0, 2, 3, 4, 5), (done.returncode, said)
+    assert done.returncode == 0 or "Error:" in said, said
+    return done.returncode, said
 
 
 @contextlib.contextmanager

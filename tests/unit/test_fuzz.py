@@ -10,7 +10,21 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from support.fuzz import as_environment, as_file, as_overrides, lines, make_files, patience, profile, swmodel, tables
+from support.fuzz import (
+    EXTREMES,
+    as_environment,
+    as_file,
+    as_overrides,
+    environments,
+    lines,
+    make_files,
+    numbers_of,
+    patience,
+    profile,
+    swmodel,
+    swmodel_in,
+    tables,
+)
 
 from swmodel import cases, load
 from swmodel.config import Config, ConfigError, to_toml
@@ -18,6 +32,9 @@ from swmodel.validate import check
 
 #: Of `swmodel run`, beside 0: usage, a blow-up, files.
 DOCUMENTED = (2, 4, 5)
+#: A run as a program of its own.
+RUN = ("run", "rest", "-s", "grid.nx=5", "-s", "grid.ny=4", "--steps", "1", "--executor", "reference")
+RUN += ("--output", "apart", "--force")
 
 
 @pytest.fixture(scope="module")
@@ -68,6 +85,14 @@ def test_any_slip_of_the_pen_in_a_file_is_accepted_or_refused_with_reasons(folde
     assert refused_or_resolved("any.toml", (), {})
 
 
+@pytest.mark.parametrize("name", ["jet", "double_gyre"])
+def test_any_number_alone_is_taken_or_refused_with_reasons(folder, name):
+    """All else is right, so that nothing else is refused first, and every check sees it."""
+    for section, key in numbers_of(name):
+        for value in EXTREMES:
+            assert refused_or_resolved(name, {"grid.nx": 5, "grid.ny": 4} | {f"{section}.{key}": value}, {})
+
+
 @profile(30)
 @given(tables(broken=False), st.integers(0, 3))
 def test_any_configuration_runs_to_its_end_or_is_refused(folder, found, steps):
@@ -111,6 +136,7 @@ def test_every_case_on_odd_grids_runs_or_is_refused(folder, name, size):
         (["grid.dx=1e-40"], "grid.dx=1e-40: must be 0 or between 1e-30 and 1e+30 in size, not 1e-40"),
         (["grid.dy=1e181"], "grid.dy=1e181: must be 0 or between 1e-30 and 1e+30 in size, not 1e+181"),
         (["case.name=turbulence", f"case.seed={2**128}"], "must be at most 9007199254740992 in size"),
+        (["time.ab2_epsilon=1e20"], "no time step of ab2 with ab2_epsilon = 1e+20 is stable (gravity waves"),
         (["run.steps=3000000000"], "run.steps: must be at most 2147483647 steps, not 3000000000"),
         ([f"input.u={'x' * 300}"], "input.u: there is no file"),
     ],
@@ -119,6 +145,30 @@ def test_what_such_tests_have_found_is_refused_in_words(folder, options, reason)
     code, said = swmodel("run", "jet", *(word for option in options for word in ("-s", option)))
     assert code == 2
     assert reason in said
+
+
+@profile(4)
+@given(environments(), st.sampled_from([RUN, ("info", "whole"), ("plot", "whole", "--output", "out.png"), ("cases",)]))
+def test_any_environment_is_worked_in_or_refused_with_a_reason(folder, environ, line):
+    swmodel_in(environ, *line)
+
+
+@pytest.mark.parametrize(
+    ("environ", "line", "code", "reason"),
+    [
+        ({"XLA_FLAGS": "--garbage"}, RUN, 3, "Error: XLA does not take XLA_FLAGS=--garbage: Unknown flag in XLA_FLAGS"),
+        (
+            {"JAX_ENABLE_X64": "junk"},
+            RUN,
+            3,
+            "Error: JAX cannot be used: invalid truth value 'junk' for environment 'JAX_ENABLE_X64'",
+        ),
+        ({"MPLBACKEND": "module://missing", "PYTHONWARNINGS": "error"}, ("plot", "whole"), 0, ""),
+    ],
+)
+def test_what_others_have_set_is_without_effect_or_refused_in_words(folder, environ, line, code, reason):
+    found, said = swmodel_in(environ, *line)
+    assert (found, reason in said) == (code, True)
 
 
 def test_a_damaged_status_is_said_to_be_one(folder):

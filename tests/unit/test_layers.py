@@ -16,7 +16,7 @@ ROOT = Path(__file__).parents[2]
 LAYERS = (
     "errors environment decomposition journal json_text progress schedule state coordinates linear noise",
     "neighbours config.decisive config.duration config.errors config.messages config.model config.sources lock status "
-    "netcdf_input",
+    "netcdf_input streams interrupt xla_flags",
     "operators watchdog spawn",
     "cases run_folder stop stability friction vorticity_flux timestep means transport",
     "fields",

@@ -1,6 +1,8 @@
 """A restart is invisible: in the state, in the files of the run, on the command line."""
 
+import re
 import signal
+import time
 
 import jax
 import netCDF4
@@ -11,6 +13,7 @@ from click.testing import CliRunner
 from support.restarts import assert_same_run, config, data, flip, resumed, simulation
 
 import swmodel
+from swmodel import environment
 from swmodel.cli import main
 from swmodel.config import from_toml, to_toml
 from swmodel.errors import NumericalError, Stopped, UsageError
@@ -62,6 +65,22 @@ def test_a_run_in_pieces_leaves_the_files_of_an_undisturbed_one(undisturbed, tmp
     for steps in (*stops[1:], 11):
         resumed(tmp_path / "run", steps)
     assert_same_run(tmp_path / "run", undisturbed)
+
+
+def test_a_chain_of_jobs_whose_limit_is_too_short_ends_all_the_same(undisturbed, tmp_path, monkeypatch):
+    """Each makes two chunks of steps, and says how short it is; the files are those of one run."""
+    monkeypatch.setenv(environment.STARTED, str(time.time() - 60))
+    path, limit = tmp_path / "run", {"run__check_every_steps": 2, "run__walltime": 1.0}
+    (tmp_path / "config.toml").write_text(to_toml(config(**limit)))
+    done, steps = cli("run", tmp_path / "config.toml", "--output", path), []
+    while done.exit_code == 75:
+        steps.append(read_status(path)["steps"])
+        assert re.search(r"WARNING: the wall-clock limit of 1 s is too short: give \d+ s at least\n", done.stderr)
+        assert "stopped by the wall-clock limit of 1 s at step " in done.stderr
+        done = cli("resume", path)
+    assert done.exit_code == 0, done.output
+    assert steps == [3, 6, 8]  # pieces end at records, too
+    assert_same_run(path, undisturbed)
 
 
 def test_an_older_restart_file_gives_the_same_run(undisturbed, run_folder):

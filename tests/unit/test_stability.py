@@ -178,3 +178,9 @@ def test_limits_are_computed_once_for_each_stepper_and_direction():
         limit(2j, STEPPERS["ab3"])
         limit(5j, STEPPERS["ab3"])
     assert stability._limit.cache_info().misses == 1
+
+
+def test_no_time_step_is_stable_with_a_rate_beyond_what_numbers_hold():
+    """As of a state that blows up, about which a message is then made."""
+    assert stability.stable_dt(STEPPERS["ab3"], 1.0, 1j * np.inf) == 0
+    assert stability.stable_dt(STEPPERS["ab3"], np.nan) == 0

@@ -98,6 +98,22 @@ def test_a_restart_and_the_longest_chunk_have_to_fit_in(monkeypatch, ahead, late
     assert [reason is not None for reason in reasons] == [False, late, late]
 
 
+@pytest.mark.parametrize(("limit", "least"), [(50.0, 155), (0.5, 151), (115.0, None)])
+def test_a_limit_that_is_too_short_leaves_time_for_the_least_and_says_what_it_takes(monkeypatch, caplog, limit, least):
+    """Two chunks of 50 s, room for a third, and a tenth of the limit, at most 10 s, to leave."""
+    now = [0.0]
+    monkeypatch.setattr(stop.time, "time", lambda: now[0])
+    monkeypatch.setenv(environment.STARTED, "0")
+    asked, reasons = Stop(limit, least=2), []
+    asked.reserve = 0.0
+    for _ in range(3):
+        reasons.append(asked.asked(ALONE))
+        now[0] += 50
+    assert reasons == [None, None, f"the wall-clock limit of {duration(limit)}"]
+    words = f"the wall-clock limit of {duration(limit)} is too short: give {least} s at least"
+    assert caplog.messages == ([words] if least else [])
+
+
 def test_the_message_says_by_what_when_and_how_to_go_on():
     class Simulation:
         step, time = 12, 129600.0

@@ -1,0 +1,52 @@
+"""Ctrl-C outside of a run: 75 and one line, wherever Python is."""
+
+import subprocess
+import sys
+
+import pytest
+from support.faults import PROGRAM
+
+from swmodel.errors import STOPPED
+from swmodel.interrupt import WORDS
+
+INTERRUPT = "import signal; signal.raise_signal(signal.SIGINT)\n"
+MAIN = "from swmodel.__main__ import main\nmain()\n"
+ENDS = (STOPPED, "", f"{WORDS}\n")
+
+
+def python(folder, *words, before=(), **options):
+    """Run Python; (exit code, stdout, stderr)."""
+    line = [*before, sys.executable, *map(str, words)]
+    done = subprocess.run(line, cwd=folder, capture_output=True, text=True, timeout=60, **options)
+    return done.returncode, done.stdout, done.stderr
+
+
+@pytest.mark.parametrize("module", ["click", "tomllib", "pydantic"])
+def test_while_modules_are_imported(tmp_path, module):
+    """Whether by the program or by its command; an exception would come out of the middle of the import."""
+    (tmp_path / "site").mkdir()
+    text = f"try:\n    {INTERRUPT}except BaseException:\n    print('an exception')\n"
+    (tmp_path / "site" / f"{module}.py").write_text(text if module == "click" else INTERRUPT)
+    environ = {"PYTHONPATH": str(tmp_path / "site")}
+    assert python(tmp_path, *PROGRAM[1:], "run", "jet", "--steps", "1", env=environ) == ENDS
+
+
+def test_an_end_that_is_decided_is_only_hastened(tmp_path):
+    program = (
+        f"import atexit\natexit.register(lambda: exec({INTERRUPT!r}))\nfrom swmodel.__main__ import main\nmain()\n"
+    )
+    (tmp_path / "program.py").write_text(program)
+    environ = {"PYTHONPATH": str(PROGRAM[1]).removesuffix("cli.py")}
+    code, out, err = python(tmp_path, "program.py", "--version", env=environ)
+    assert (code, err) == (0, "")
+    assert out.startswith("swmodel ")
+
+
+def test_who_has_it_ignored_is_obeyed(tmp_path):
+    """As a shell that starts the program behind itself (&)."""
+    (tmp_path / "program.py").write_text(
+        f"from swmodel import interrupt\ninterrupt.leave_at_once()\n{INTERRUPT}print('there')\n"
+    )
+    environ = {"PYTHONPATH": str(PROGRAM[1]).removesuffix("cli.py")}
+    before = ["sh", "-c", "trap '' INT; exec \"$@\"", "sh"]
+    assert python(tmp_path, "program.py", before=before, env=environ) == (0, "there\n", "")
