@@ -22,6 +22,9 @@ NAMES = {
     "time": "t",
 }  # fmt: skip
 
+#: What is taken for granted without a coordinate.
+FIRST = {"y": "its first row is taken for the southern one", "x": "its first column is taken for the western one"}
+
 #: How far from its point of the grid a coordinate may be, where the first ones coincide, cells.
 NEAR = 0.1
 
@@ -49,11 +52,11 @@ def arrange(dataset, found, variable, grid, place: str) -> Axes:
     """
     numbers = choose(dataset, found, grid, place)
     at = points(grid, variable.location, np.arange(grid.ny), np.arange(grid.nx))
-    turned, words, unknown = [], [], []
+    turned, words, unknown = [], [], {}
     for axis, number, wanted in zip("yx", numbers, (at.y[:, 0], at.x[0]), strict=True):
         coordinate = coordinate_of(dataset, found.dimensions[number])
         if coordinate is None:
-            unknown.append({"y": "its first row is the southern one", "x": "its first column is the western one"}[axis])
+            unknown[found.dimensions[number]] = FIRST[axis]
             turned.append(False)
             continue
         line = Line(coordinate, axis, wanted, grid.dy if axis == "y" else grid.dx, f"{place}: {coordinate.name}")
@@ -65,17 +68,9 @@ def arrange(dataset, found, variable, grid, place: str) -> Axes:
     if words:
         remark(f"{place}: {'; '.join(words)}")
     if unknown:
-        remark(
-            f"{dataset.filepath()} has no coordinates along {', '.join(missing(dataset, found, numbers))}: "
-            f"{' and '.join(unknown)}"
-        )
+        names, first = ", ".join(unknown), " and ".join(unknown.values())
+        remark(f"{dataset.filepath()} has no coordinates along {names}: {first}")
     return Axes(numbers, tuple(turned))
-
-
-def missing(dataset, found, numbers) -> list[str]:
-    """The dimensions of the grid without a coordinate."""
-    names = (found.dimensions[number] for number in numbers)
-    return [name for name in names if coordinate_of(dataset, name) is None]
 
 
 def choose(dataset, found, grid, place: str) -> tuple[int, int]:

@@ -7,6 +7,7 @@ import os
 from functools import cache
 
 from ..environment import World, world
+from ..errors import as_line
 from ..progress import LAUNCHER
 
 log = logging.getLogger(__name__)
@@ -22,4 +23,4 @@ class InputError(ValueError):
 def remark(line: str) -> None:
     """Log a line once: on rank 0, and not in processes whose launcher has read the files before them."""
     if (world() or World()).rank == 0 and LAUNCHER not in os.environ:
-        log.warning("%s", line)
+        log.warning("%s", as_line(line))

@@ -174,8 +174,8 @@ def test_a_field_that_lies_as_the_grid_does_is_read_without_a_word(ocean, caplog
 def test_files_without_coordinates_are_named_once(ocean, caplog):
     path = ocean(VALUES, {"row": None, "column": None}).removesuffix(":depth")
     assert remarks(caplog, f"{path}:depth") == [
-        f"{path} has no coordinates along row, column: its first row is the southern one and its first column is the "
-        "western one"
+        f"{path} has no coordinates along row, column: its first row is taken for the southern one and its first "
+        "column is taken for the western one"
     ]
 
 
@@ -196,10 +196,20 @@ def test_a_velocity_at_the_centres_is_noticed(ocean, caplog):
     assert remarks(caplog, at_faces, "u") == []
 
 
-def test_processes_of_a_launcher_and_ranks_but_the_first_are_silent(ocean, caplog, monkeypatch):
+@pytest.mark.parametrize(
+    ("place", "lines"),
+    [
+        ({"SWMODEL_LAUNCHER": "1"}, 0),
+        ({"SWMODEL_RANK": "1", "SWMODEL_SIZE": "2"}, 0),
+        ({"SWMODEL_RANK": "0", "SWMODEL_SIZE": "2"}, 1),
+    ],
+)
+def test_of_several_processes_one_speaks(ocean, caplog, monkeypatch, place, lines):
+    """The launcher, which reads the files first, or else rank 0."""
     source = placed(ocean, Y[::-1], X, METRES, VALUES[::-1])
-    monkeypatch.setenv("SWMODEL_LAUNCHER", "1")
-    assert remarks(caplog, source) == []
+    for name, value in place.items():
+        monkeypatch.setenv(name, value)
+    assert len(remarks(caplog, source)) == lines
 
 
 def test_a_run_reads_its_own_fields_from_the_file_of_another(tmp_path, caplog):
