@@ -18,6 +18,9 @@ from .stencils import QUANTITIES
 #: Bytes of a field gathered at a time.
 GATHER_BYTES = 4 << 20
 
+#: Units of the errors over time.
+FORECAST = {"eta": "m", "current": "m s-1"}
+
 WORDS = {
     "background": "first guess",
     "analysis": "analysis",
@@ -68,7 +71,8 @@ def fields(experiment, analysis: dict):
 def put_field(dataset, name: str, of: str, values, config, transport, problem):
     """Write a control, gathered in blocks of rows; what went wrong on rank 0, in words."""
     control, block = CONTROLS[name], transport.block
-    about = {"long_name": f"{WORDS[of]}: {name.replace('_', ' ')}", "units": control.units}
+    words = VARIABLES[name].long_name if name in VARIABLES else name.replace("_", " ")
+    about = {"long_name": f"{words}, {WORDS[of]}", "units": control.units}
     if not control.location:
         if dataset is not None and problem is None:
             variable = dataset.createVariable(f"{name}_{of}", "f8", fill_value=False)
@@ -143,10 +147,11 @@ def put_forecast(dataset, forecast: dict | None) -> None:
     variable.setncatts({"long_name": "time since the start of the window", "units": "days"})
     variable.end_of_window = forecast["window_days"]
     variable[:] = forecast["days"]
-    for name, units in (("eta", "m"), ("current", "m s-1")):
+    for name, units in FORECAST.items():
         for who, of in forecast[name].items():
             for where, values in of.items():
                 variable = dataset.createVariable(f"{name}_error_{who}_{where}", "f8", ("error_time",))
-                words = f"rms error of {name} of the run from the {WORDS[who]}, {where}"
+                what = VARIABLES[name].long_name if name in VARIABLES else name
+                words = f"rms error of {what} of the run from the {WORDS[who]}, {where}"
                 variable.setncatts({"long_name": words, "units": units})
                 variable[:] = values
