@@ -30,22 +30,19 @@ CURVES = {"background": (style.QUIET, "first guess"), "analysis": ("#b2182b", "a
 LINES = {"everywhere": "-", "unobserved": (0, (2, 1.5))}
 
 
-def plot_assimilation(directory, output=None) -> Path:
+def plot_assimilation(directory) -> Path:
     """Draw assimilation.png from analysis.nc in a folder: the first control that is a field, or nothing but curves.
 
     In a twin experiment the maps are truth, first guess, analysis and the errors of both; otherwise first guess,
     analysis and their difference.
-
-    Args:
-        output: another name for the picture.
 
     Raises:
         PlotError: the file is missing.
         FilesError: the picture cannot be written.
     """
     directory = Path(directory)
-    with open_data(directory / ANALYSIS) as data, mpl.rc_context(style.RC | {"savefig.bbox": "tight"}):
-        return save(picture(data), output or directory / PICTURE)
+    with open_data(directory / ANALYSIS) as data, mpl.rc_context(style.RC):
+        return save(picture(data), directory / PICTURE)
 
 
 def picture(data: netCDF4.Dataset) -> Figure:

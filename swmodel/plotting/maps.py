@@ -10,10 +10,8 @@ import netCDF4
 from matplotlib.figure import Figure
 
 from ..run_folder import ANALYSIS, ENSEMBLE, OUTPUT, SENSITIVITY
-from . import ensemble, style
-from . import sensitivity as sensitivities
-from .assimilation import plot_assimilation
-from .dataset import data_file, find_record, open_data, seconds
+from . import assimilation, ensemble, sensitivity, style
+from .dataset import PlotError, data_file, find_record, open_data, seconds
 from .files import default_output, save
 from .overlays import NOTHING, Over
 from .panels import draw, write_caption
@@ -54,9 +52,11 @@ def plot(
     target = output or default_output(file, fields, member=member)
     with open_data(file) as data, mpl.rc_context(style.RC):
         if hasattr(data, "quantity") and member is None:
-            figure = sensitivities.picture(data, fields and chosen(data, fields), scale, over)
+            figure = sensitivity.picture(data, fields and chosen(data, fields), scale, over)
         elif fields is None and member is None and "iteration" in data.dimensions:
-            return plot_assimilation(file.parent, output)
+            if over or scale != OF_RECORD:
+                raise PlotError(f"the picture of an assimilation has colours of its own; name a field of {file}")
+            figure, target = assimilation.picture(data), output or file.with_name(assimilation.PICTURE)
         elif fields is None and member is None and "realization" in data.dimensions:
             figure = ensemble.picture(data, record, time, scale, over)
         else:
@@ -69,12 +69,12 @@ def picture(
 ) -> Figure:
     """The figure of some fields of one record: see `plot`."""
     caption = case_of(data)
-    if any(changes(data, name) for name in names):
+    if any(changes(data, name) for name in (*names, *over.fields)):
         record = find_record(data, record, time)
         caption = titles(data)(record)
     panels = [read(data, name, record, member) for name in names]
-    records = range(seconds(data).size) if scale.range == "run" else [record]
+    count = seconds(data).size if scale.range == "run" else 0
     figure, _ = draw(panels, looks(data, panels, record, member, scale), 1 + len(over))
     write_caption(figure, caption)
-    over.draw(data, figure, record, member, records)
+    over.draw(data, figure, record, member, range(count) if count else [record])
     return figure

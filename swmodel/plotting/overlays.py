@@ -38,6 +38,11 @@ class Over:
         """Lines of text that tell what is drawn."""
         return self.arrows + bool(self.contours)
 
+    @property
+    def fields(self) -> list[str]:
+        """The fields that it is drawn from."""
+        return ["speed"] * self.arrows + ([self.contours] if self.contours else [])
+
     def draw(self, data: netCDF4.Dataset, figure: Figure, record: int, member, records, above: int = 1) -> Callable:
         """Draw it over all maps of a figure with a caption; a function of a record that draws that one instead.
 
@@ -133,8 +138,9 @@ class Contours:
         self.levels = MaxNLocator(LINES, steps=[1, 2, 2.5, 5, 10]).tick_values(*look.limits)
         self.update(field)
         figure, left = maps[0].figure, maps[0].get_position().x0
-        _, _, units = look.label.rpartition(" (") if look.label.endswith(")") else ("", "", "")
-        words = f"lines: {field.long_name}, every {self.levels[1] - self.levels[0]:g} {units.rstrip(')')}".rstrip()
+        factor = f" × 10{style.superscript(str(look.exponent))}" if look.exponent else ""
+        step = f"{self.levels[1] - self.levels[0]:g}{factor} {style.units_of(field.units)}".rstrip()
+        words = f"lines: {field.long_name}, every {step}"
         dashed = f"{words}; dashed below zero"
         fits = len(dashed) <= panels.LETTERS * (1 - left) * figure.get_figwidth()
         self.words = figure.text(
@@ -153,7 +159,8 @@ class Contours:
         west, east, south, north = field.domain
         metres, _ = style.length_unit(max(east - west, north - south))
         values = self.look.scaled(field)
-        inside = self.levels[(self.levels > values.min()) & (self.levels < values.max())]
+        low, high = (values.min(), values.max()) if values.count() else (0.0, 0.0)
+        inside = self.levels[(self.levels > low) & (self.levels < high)]
         look = {"levels": inside, "colors": style.INK, "linewidths": np.where(inside == 0, 1.1, 0.6)}
         place = field.x / metres, field.y / metres
         self.drawn = [axes.contour(*place, values, **look) for axes in self.maps] if inside.size else []

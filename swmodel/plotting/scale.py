@@ -78,6 +78,7 @@ def beside(data: netCDF4.Dataset, panel: Map, panels: Sequence[Map], record: int
 
 
 def look_of_film(data: netCDF4.Dataset, name: str, member: int | None, scale: Scale):
-    """The `style.Look` of all frames of a film, or, where each has its own, of any."""
+    """The `style.Look` of all frames of a film, or, where each has its own, of the first."""
+    records = [0] if scale.range == "record" else range(seconds(data).size)
     members = members_of(data, name) if scale.range == "shared" else [member]
-    return style.look(read_all(data, [name], range(seconds(data).size), members), scale.ends)
+    return style.look(read_all(data, [name], records, members), scale.ends)

@@ -50,12 +50,12 @@ def picture(data: netCDF4.Dataset, names=None, scale: Scale = OF_RECORD, over: O
     shown = looks(data, panels, -1, None, scale)
     words = wrapped(caption(data), panels, shown)
     figure, _ = draw(panels, shown, len(words) + len(over))
+    write_caption(figure, "\n".join(words))
     over.draw(data, figure, -1, None, [-1], len(words))
     x, y = (np.atleast_1d(getattr(data, f"quantity_{axis}", [])) for axis in "xy")
     for axes in figure.axes:
         if axes.images and len(x):
             mark(axes, panels[0], x, y)
-    write_caption(figure, "\n".join(words))
     return figure
 
 
