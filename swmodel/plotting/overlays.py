@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import netCDF4
 import numpy as np
 from matplotlib.figure import Figure
+from matplotlib.patheffects import withStroke
 from matplotlib.ticker import MaxNLocator
 
 from . import panels, style
@@ -16,7 +17,10 @@ from .derived import current
 from .shown import read, read_all
 
 #: Arrows along the longer side of a map, and the length of that of a strong current, in distances between arrows.
-ARROWS, LENGTH = 28, 1.6
+ARROWS, LENGTH = 28, 1.1
+
+#: Makes arrows and lines readable on dark colours.
+EDGE = [withStroke(linewidth=1.5, foreground="white", alpha=0.6)]
 
 #: Lines of equal value, at most.
 LINES = 15
@@ -98,7 +102,7 @@ class Arrows:
         strong = speed.limits[1] * 10.0**speed.exponent
         per_inch = strong * cells / (LENGTH * self.every * max(box.width * width, box.height * height))
         look = {"angles": "xy", "scale_units": "inches", "scale": per_inch, "units": "inches", "width": 0.012}
-        look |= {"color": style.INK, "alpha": 0.8, "headwidth": 4, "headlength": 4.5, "headaxislength": 4}
+        look |= {"color": style.INK, "path_effects": EDGE, "headwidth": 4, "headlength": 4.5, "headaxislength": 4}
         self.quivers = [axes.quiver(x, y, *self.thinned(*of), **look) for axes in maps]
         size = nice(strong)
         self.key = maps[0].quiverkey(
@@ -164,6 +168,8 @@ class Contours:
         look = {"levels": inside, "colors": style.INK, "linewidths": np.where(inside == 0, 1.1, 0.6)}
         place = field.x / metres, field.y / metres
         self.drawn = [axes.contour(*place, values, **look) for axes in self.maps] if inside.size else []
+        for lines in self.drawn:
+            lines.set_path_effects(EDGE)
 
 
 def nice(size: float) -> float:
