@@ -90,7 +90,7 @@ def draw(panels: list[Map], looks: list[style.Look], caption: int = 1) -> tuple[
     west, east, south, north = panels[0].domain
     length = max(east - west, north - south)
     if min(panels[0].values.shape) < FEWEST_ROWS or length > LONGEST * min(east - west, north - south):
-        return draw_lines(panels, looks)
+        return draw_lines(panels, looks, caption)
     frame = frame_for(panels, looks, caption)
     figure = Figure(figsize=frame.size)
     updates = []
@@ -177,9 +177,11 @@ def name_axes(axes, panel: Map, left: bool, bottom: bool) -> None:
         axes.set_xlabel(f"x ({unit})")
 
 
-def draw_lines(panels: list[Map], looks: list[style.Look]) -> tuple[Figure, list[Callable[[Map], None]]]:
+def draw_lines(panels: list[Map], looks: list[style.Look], caption: int) -> tuple[Figure, list[Callable]]:
     """The middle row (or column) of each map as a line, for grids of a few rows."""
-    frame = Frame(len(panels), 1, 6.0, 1.8, title=0)
+    frame = Frame(len(panels), 1, 6.0, 1.8, caption, title=0)
+    if any(len(look.label) > LETTERS * frame.height for look in looks):
+        frame = replace(frame, title=max(frame.wrapped(look.label).count("\n") + 1 for look in looks))
     figure = Figure(figsize=frame.size)
     updates = []
     for number, (panel, panel_look) in enumerate(zip(panels, looks, strict=True)):
@@ -188,28 +190,31 @@ def draw_lines(panels: list[Map], looks: list[style.Look]) -> tuple[Figure, list
         place, _ = frame.place(number, 0)
         axes = figure.add_axes(place)
         (line,) = axes.plot(positions / scale, middle(panel_look.scaled(panel)), color="#1f4e79", linewidth=1.2)
-        name_line(axes, panel_look)
+        name_line(axes, frame, panel_look)
         axes.yaxis.set_label_coords(-0.52 / frame.width, 0.5)
         axes.yaxis.set_major_locator(MaxNLocator(5))
         axes.margins(x=0)
         axes.tick_params(labelbottom=number == len(panels) - 1)
         axes.spines[["top", "right"]].set_visible(False)
-        updates.append(partial(change_line, axes, line, panel_look))
+        updates.append(partial(change_line, axes, line, frame, panel_look))
     axes.set_xlabel(f"{letter} ({unit})")
     return figure, updates
 
 
-def change_line(axes, line, first: style.Look, panel: Map, look: style.Look | None = None) -> None:
+def change_line(axes, line, frame: Frame, first: style.Look, panel: Map, look: style.Look | None = None) -> None:
     """Show another map as a line; with the look of the first, or with its own."""
     line.set_ydata(middle((look or first).scaled(panel)))
-    name_line(axes, look or first)
+    name_line(axes, frame, look or first)
 
 
-def name_line(axes, look: style.Look) -> None:
-    """The limits and the label of the vertical axis."""
+def name_line(axes, frame: Frame, look: style.Look) -> None:
+    """The limits of the vertical axis, and its label, above it where there is a title."""
     low, high = look.limits
     axes.set_ylim(low - 0.05 * (high - low), high + 0.05 * (high - low))
-    axes.set_ylabel(look.label)
+    if frame.title:
+        name_panel(axes, frame.wrapped(look.label))
+    else:
+        axes.set_ylabel(look.label)
 
 
 def middle(values: np.ma.MaskedArray) -> np.ma.MaskedArray:

@@ -46,7 +46,7 @@ def picture(data: netCDF4.Dataset, names=None, scale: Scale = OF_RECORD, over: O
     names = names or maps_of(data)
     if not names:
         raise PlotError(f"{data.filepath()} holds no map, only numbers; `swmodel info` and status.json have them")
-    panels = [named(read_map(data, name), data) for name in names]
+    panels = [named(read_map(data, name)) for name in names]
     shown = looks(data, panels, -1, None, scale)
     words = wrapped(caption(data), panels, shown)
     figure, _ = draw(panels, shown, len(words) + len(over))
@@ -59,7 +59,7 @@ def picture(data: netCDF4.Dataset, names=None, scale: Scale = OF_RECORD, over: O
     return figure
 
 
-def named(panel: Map, data: netCDF4.Dataset) -> Map:
+def named(panel: Map) -> Map:
     """The map of a derivative, labelled ∂(what)/∂(by what) with its units; another field as it is."""
     of, _, by = panel.long_name.removeprefix("derivative of ").rpartition(" with respect to ")
     if not of:

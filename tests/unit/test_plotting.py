@@ -162,6 +162,13 @@ def names_of(figure):
     }
 
 
+def test_a_label_that_is_longer_than_the_axis_of_a_line_stands_above_it():
+    values = field(waves(3, 200))
+    shown = replace(style.look([values]), label="a long name of a derivative by the depth of a cell (m)")
+    figure, _ = panels.draw([values], [shown])
+    assert (figure.axes[0].get_ylabel(), figure.axes[0].get_title(loc="left")) == ("", shown.label)
+
+
 def test_axes_have_units_and_panels_say_above_them_what_their_colours_are(run):
     with open_data(run / "output.nc") as data:
         above, beside = names_of(maps.picture(data, ["zeta", "eta"]))
