@@ -55,8 +55,6 @@ def build_grid(config, block, dtype, margin: int | None = None) -> Grid:
     columns = np.arange(block.x.start - margin, block.x.stop + margin)
     # One cell more than asked for on the north and east, so that faces and corners reach as far as centres.
     wet = Patch(fields.wet(config, [*rows, rows[-1] + 1], [*columns, columns[-1] + 1]), (0, 0))
-    wet_cells = 4 * my_f(mx_f(wet)).values
-    interior = (wet_cells == 4).astype(float)
     corner = points(grid, "corner", rows, columns)
     # Across a ring the sponge is that of the other side; f is not, for the corners along a wall, a cell beyond it.
     ring = rows % grid.ny, columns % grid.nx
@@ -66,15 +64,34 @@ def build_grid(config, block, dtype, margin: int | None = None) -> Grid:
         rdy=np.asarray(1 / grid.dy),
         f=config.physics.f0 + config.physics.beta * corner.y,
         depth=fields.evaluate(config, "depth", rows, columns),
-        wet=trim(wet.values, rows, columns),
-        open_u=trim((wet * east(wet)).values, rows, columns),
-        open_v=trim((wet * north(wet)).values, rows, columns),
-        slip=trim(interior + {"free": 0.0, "no": 2.0}[config.physics.slip] * (1 - interior), rows, columns),
-        share=trim(np.divide(4.0, wet_cells, out=np.zeros_like(wet_cells), where=wet_cells > 0), rows, columns),
-        dry=trim((wet_cells == 0).astype(float), rows, columns),
+        **{name: trim(mask, rows, columns) for name, mask in masks(wet, config.physics.slip).items()},
         **{name: rate if scheme.sponge else None for name, rate in sponge.items()},
     )
     return Grid(*(None if field is None else field.astype(dtype) for field in static))
+
+
+def masks(wet: Patch, slip: str) -> dict[str, np.ndarray]:
+    """The fields of a Grid that follow from where water is, by name; faces and corners reach a cell less far.
+
+    Args:
+        wet: 1 on water, 0 on land and beyond walls, at centres.
+        slip: "free" or "no".
+    """
+    wet_cells = 4 * water_around(wet)["corner"].values
+    interior = (wet_cells == 4).astype(float)
+    return {
+        "wet": wet.values,
+        "open_u": (wet * east(wet)).values,
+        "open_v": (wet * north(wet)).values,
+        "slip": interior + {"free": 0.0, "no": 2.0}[slip] * (1 - interior),
+        "share": np.divide(4.0, wet_cells, out=np.zeros_like(wet_cells), where=wet_cells > 0),
+        "dry": (wet_cells == 0).astype(float),
+    }
+
+
+def water_around(wet: Patch) -> dict[str, Patch]:
+    """The part of the cells around the points of each location that are water; 0 is land."""
+    return {"centre": wet, "u": mx_f(wet), "v": my_f(wet), "corner": my_f(mx_f(wet))}
 
 
 SPONGE_LOCATIONS = {"sponge_c": "centre", "sponge_u": "u", "sponge_v": "v"}

@@ -19,17 +19,19 @@ RESTARTS = "restart"
 BLOWUP = "blowup.nc"
 FILES = (CONFIG, OUTPUT, DIAGNOSTICS, STATUS)
 ENSEMBLE = "ensemble.nc"
+SENSITIVITY = "sensitivity.nc"
+ANALYSIS = "analysis.nc"
 #: Behind the name of a file that is being written, and, should its writer be killed, what may be left of it.
 WRITING = ".writing"
 LEFT_OVER = (WRITING, f"{WRITING}.journal")
 #: What other tasks than a run leave.
 RESULTS = (
     "check.json",
-    "sensitivity.nc",
+    SENSITIVITY,
     "sensitivity.png",
     "assimilation.json",
     "assimilation.png",
-    "analysis.nc",
+    ANALYSIS,
     "minimisation.h5",
     "twin.h5",
     "twin_observations.nc",

@@ -18,6 +18,9 @@ from .stencils import QUANTITIES
 #: Bytes of a field gathered at a time.
 GATHER_BYTES = 4 << 20
 
+#: Units of the errors over time.
+FORECAST = {"eta": "m", "current": "m s-1"}
+
 WORDS = {
     "background": "first guess",
     "analysis": "analysis",
@@ -70,7 +73,7 @@ def put_field(dataset, name: str, of: str, values, config, transport, problem):
     control, block = CONTROLS[name], transport.block
     entry = entry_of(name, config.physics) if control.location else None
     words = entry.long_name if entry else name.replace("_", " ")
-    about = {"long_name": f"{WORDS[of]}: {words}", "units": control.units}
+    about = {"long_name": f"{words}, {WORDS[of]}", "units": control.units}
     if not control.location:
         if dataset is not None and problem is None:
             variable = dataset.createVariable(f"{name}_{of}", "f8", fill_value=False)
@@ -144,11 +147,12 @@ def put_forecast(dataset, forecast: dict | None, physics) -> None:
     variable.setncatts({"long_name": "time since the start of the window", "units": "days"})
     variable.end_of_window = forecast["window_days"]
     variable[:] = forecast["days"]
-    told = {"eta": (entry_of("eta", physics).long_name, "m"), "current": ("current", "m s-1")}
-    for name, (what, units) in told.items():
+    told = {"eta": entry_of("eta", physics).long_name, "current": "current"}
+    for name, units in FORECAST.items():
         for who, of in forecast[name].items():
             for where, values in of.items():
                 variable = dataset.createVariable(f"{name}_error_{who}_{where}", "f8", ("error_time",))
+                what = told[name]
                 words = f"rms error of {what} of the run from the {WORDS[who]}, {where}"
                 variable.setncatts({"long_name": words, "units": units})
                 variable[:] = values

@@ -11,17 +11,19 @@ from pathlib import Path
 import numpy as np
 
 from ..environment import peak_memory
-from ..errors import NumericalError, Stopped
+from ..errors import FilesError, NumericalError, Stopped
+from ..gradients.controls import CONTROLS
 from ..json_text import dumps
+from ..run_folder import ANALYSIS
 from ..stop import Stop
 from . import checkpoint
-from .analysis_file import write_analysis
+from .analysis_file import FORECAST, write_analysis
 from .cost import CostFunction
 from .errors import Places, control_errors, forecast_errors
 from .experiment import prepare
 from .gauss_newton import OUTCOMES, Event, Limits, Progress, minimise
 
-NAME, ANALYSIS, FIGURE = "assimilation.json", "analysis.nc", "assimilation.png"
+NAME, FIGURE = "assimilation.json", "assimilation.png"
 
 #: Cells; shorter lengths of correlation are another one on the grid.
 SHORTEST = 3
@@ -202,7 +204,7 @@ def draw(directory):
 
     try:
         plot_assimilation(directory)
-    except PlotError as error:
+    except (PlotError, FilesError) as error:
         log.warning("no figure: %s", error)
 
 
@@ -229,20 +231,21 @@ def twin_summary(found) -> list[str]:
     lines = [f"errors, first guess -> analysis; unobserved: the {part:.0%} of cells over {far / 1e3:.0f} km from data"]
     for name, of in found["controls"].items():
         for where in of["background"]:
-            lines.append(line(f"{name} {where.replace('_', ' ')}", of["background"][where], of["analysis"][where]))
+            both = of["background"][where], of["analysis"][where]
+            lines.append(line(f"{name} {where.replace('_', ' ')}", *both, CONTROLS[name].units))
     forecast = found["forecast"]
     window = int(np.argmin(np.abs(np.array(forecast["days"]) - forecast["window_days"])))
-    for name in ("eta", "current"):
+    for name, units in FORECAST.items():
         for number in (0, window, -1):
             for where in forecast[name]["background"]:
                 both = (forecast[name][who][where][number] for who in ("background", "analysis"))
-                lines.append(line(f"{name} on day {forecast['days'][number]:.4g} {where}", *both))
+                lines.append(line(f"{name} on day {forecast['days'][number]:.4g} {where}", *both, units))
     return [words for words in lines if words]
 
 
-def line(words: str, before: float | None, after: float | None) -> str:
-    """One error, before and after; nothing where there is neither."""
+def line(words: str, before: float | None, after: float | None, units: str) -> str:
+    """One error with its units, before and after; nothing where there is neither."""
     if not before:
         return ""
     part = f"{after / before:8.2f} of it"
-    return f"  {words:34} {before:10.4g} -> {after:10.4g} {part}"
+    return f"  {words:34} {before:10.4g} -> {after:10.4g} {'' if units == '1' else units:6}{part}"

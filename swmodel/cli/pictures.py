@@ -7,27 +7,65 @@ from pathlib import Path
 import click
 
 
+def drawn(usual: str):
+    """A decorator with the options that say how fields are drawn; `usual` is the range where none is given."""
+    options = (
+        click.option("--vmin", type=float, metavar="X", help="Value at the lower end of the colours."),
+        click.option("--vmax", type=float, metavar="X", help="Value at the upper end of the colours."),
+        click.option(
+            "--range",
+            "range_",
+            type=click.Choice(["record", "run", "shared"]),
+            default=usual,
+            show_default=True,
+            help="Whose values the colours span: see above.",
+        ),
+        click.option("--arrows", is_flag=True, help="Arrows of the current over each map."),
+        click.option("--contours", metavar="NAME", help="Lines of equal value of this field over each map."),
+    )
+
+    def decorate(command):
+        for option in reversed(options):
+            command = option(command)
+        return command
+
+    return decorate
+
+
 @click.command()
 @click.argument("path", metavar="DIR|FILE.nc", type=click.Path(path_type=Path))
 @click.option("--field", "fields", metavar="NAME", multiple=True, help="Field to draw; may be repeated.")
 @click.option("--record", type=int, default=-1, help="Number of the record; -1 is the last.")
 @click.option("--time", metavar="TIME", help='Model time instead of a record: seconds, "6 h" or "2 days".')
 @click.option("--member", type=int, metavar="N", help="Of an ensemble, whose fields are drawn.")
+@drawn("record")
 @click.option("--diagnostics", is_flag=True, help="Time series of mass, energy, ... instead of maps.")
 @click.option("-o", "--output", type=click.Path(path_type=Path), metavar="FILE", help="Picture: PNG, PDF or SVG.")
-def plot(path, fields, record, time, member, diagnostics, output):
+@click.pass_context
+def plot(context, path, fields, record, time, member, diagnostics, output, **how):
     """Draw maps of a run: vorticity and eta, or the fields named; of an ensemble, mean and spread.
+
+    DIR may also be that of a sensitivity or an assimilation. Vorticity, speed and the like are computed from u, v (and
+    h) where the file does not hold them.
+
+    \b
+    The colours span, with --range,
+      record    the values of each field in the record that is drawn
+      run       those in all records, so that pictures of several records compare
+      shared    the same for all fields with the same units, and for all members
+    --vmin and --vmax are in the units of the label without its power of ten.
 
     \b
     swmodel plot outputs/jet
-    swmodel plot outputs/jet --field speed --time "5 days" --output speed.png
+    swmodel plot outputs/jet --field speed --time "5 days" --arrows --output speed.png
+    swmodel plot outputs/jet --field u --field v --range shared --contours eta
     """
     from ..config.duration import parse_duration
     from ..plotting import plot as draw
     from ..plotting import plot_diagnostics
 
-    if diagnostics and (fields or time is not None or member is not None):
-        raise click.UsageError("--diagnostics draws all time series; give no field, no time and no member")
+    if diagnostics and (others := given(context) - {"path", "diagnostics", "output"}):
+        raise click.UsageError(f"--diagnostics draws all time series; leave out {', '.join(sorted(others))}")
     try:
         seconds = None if time is None else float(parse_duration(time))
     except ValueError as error:
@@ -35,25 +73,46 @@ def plot(path, fields, record, time, member, diagnostics, output):
     if diagnostics:
         written = plot_diagnostics(path, output=output)
     else:
-        written = draw(path, fields=fields or None, record=record, time=seconds, output=output, member=member)
+        written = draw(path, fields or None, record, seconds, output, member, *wishes(**how))
     click.echo(f"Wrote {written}")
+
+
+def given(context) -> set[str]:
+    """The names of the parameters that stand on the command line."""
+    source = click.core.ParameterSource.COMMANDLINE
+    return {name for name in context.params if context.get_parameter_source(name) is source}
+
+
+def wishes(vmin, vmax, range_, arrows, contours):
+    """How fields are drawn: their Scale, and what is Over them."""
+    from ..plotting import Over, Scale
+
+    return Scale(range_, vmin, vmax), Over(arrows, contours)
 
 
 @click.command()
 @click.argument("path", metavar="DIR|FILE.nc", type=click.Path(path_type=Path))
 @click.option("--field", metavar="NAME", help="Field to show; without it, vorticity.")
 @click.option("--member", type=int, metavar="N", help="Of an ensemble, whose field is shown.")
+@drawn("run")
 @click.option(
     "--fps", type=click.FloatRange(min=0, min_open=True), default=12, show_default=True, help="Frames a second."
 )
 @click.option("-o", "--output", type=click.Path(path_type=Path), metavar="FILE", help="FILE.mp4 or FILE.gif.")
-def animate(path, field, member, fps, output):
+def animate(path, field, member, fps, output, **how):
     """Make a film of one field from all records of a run.
 
     \b
+    The colours span, with --range,
+      record    the values of each record, so that the colours change their meaning
+      run       those of all records
+      shared    those of all records and all members, so that films of several members compare
+    --vmin and --vmax are in the units of the label without its power of ten.
+
+    \b
     swmodel animate outputs/jet
-    swmodel animate outputs/jet --field speed --output speed.gif
+    swmodel animate outputs/jet --field speed --arrows --output speed.gif
     """
     from ..plotting import animate as film
 
-    click.echo(f"Wrote {film(path, field=field, fps=fps, output=output, member=member)}")
+    click.echo(f"Wrote {film(path, field, fps, output, member, *wishes(**how))}")

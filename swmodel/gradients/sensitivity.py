@@ -12,14 +12,14 @@ from ..config.errors import suggest
 from ..coordinates import points
 from ..environment import peak_memory
 from ..errors import NumericalError, UsageError
-from ..run_folder import write_config
+from ..run_folder import SENSITIVITY, write_config
 from ..status import read_status, write_status
 from ..stop import Stop
 from .differentiable import require_derivatives
 from .quantities import Quantity, parse
 from .sensitivity_file import FIELDS, NUMBERS, derivative_of, write
 
-NAME, PICTURE = "sensitivity.nc", "sensitivity.png"
+NAME, PICTURE = SENSITIVITY, "sensitivity.png"
 
 
 def check(config, of: str, to) -> None:

@@ -8,7 +8,8 @@ import numpy as np
 
 from .. import fields
 from ..coordinates import points
-from ..operators import Patch, mx_f, my_f
+from ..grid import water_around
+from ..operators import Patch
 from ..state import Variable, entry_of
 from .metadata import DIMENSIONS, attributes
 
@@ -30,8 +31,8 @@ def land(config, rows, columns) -> dict[str, np.ndarray | None]:
     """Where each location has no water around it, arrays that broadcast to [rows, columns]; None where it has some."""
     beyond = np.append(rows, rows[-1] + 1), np.append(columns, columns[-1] + 1)
     wet = Patch(fields.wet(config, *beyond), (0, 0))
-    near = {"centre": wet, "u": mx_f(wet), "v": my_f(wet), "corner": my_f(mx_f(wet))}
-    found = {location: patch.on((len(rows), len(columns))) == 0 for location, patch in near.items()}
+    shape = len(rows), len(columns)
+    found = {location: patch.on(shape) == 0 for location, patch in water_around(wet).items()}
     return {location: dry if dry.any() else None for location, dry in found.items()}
 
 

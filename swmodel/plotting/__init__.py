@@ -4,5 +4,7 @@ from .animation import animate
 from .dataset import PlotError
 from .diagnostics import plot_diagnostics
 from .maps import plot
+from .overlays import Over
+from .scale import Scale
 
-__all__ = ["PlotError", "animate", "plot", "plot_diagnostics"]
+__all__ = ["Over", "PlotError", "Scale", "animate", "plot", "plot_diagnostics"]

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import logging
 import shutil
-import subprocess
-from functools import partial
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import replace
 from pathlib import Path
 
 import matplotlib as mpl
@@ -13,62 +14,108 @@ import netCDF4
 from matplotlib.animation import FFMpegWriter, PillowWriter
 
 from . import style
-from .dataset import PlotError, data_file, find_field, find_record, open_data, seconds
-from .maps import chosen, default_output, read
+from .dataset import PlotError, data_file, find_record, open_data, seconds
+from .files import default_output, written
+from .overlays import NOTHING, Over
 from .panels import draw, write_caption
+from .scale import OF_RUN, Scale, look_of_film
+from .shown import changes, chosen, read
+from .titles import titles
 
 #: Dots per inch: a frame is some 1100 pixels wide.
 DPI = 160
 
-#: The colours are chosen from at most this many rows and columns of each record, so that memory is bounded.
-CELLS = 500
 
-
-def animate(path, field: str | None = None, fps: float = 12, output=None, member=None) -> Path:
+def animate(
+    path,
+    field: str | None = None,
+    fps: float = 12,
+    output=None,
+    member: int | None = None,
+    scale: Scale = OF_RUN,
+    over: Over = NOTHING,
+) -> Path:
     """Draw all records of a field into an MP4 (through ffmpeg), or a GIF where there is no ffmpeg.
 
-    The colours mean the same in all frames.
+    The colours mean the same in all frames unless `scale` says otherwise.
 
     Args:
         path: run folder or NetCDF file.
-        field: name of the field; without it, relative vorticity, or the first of its kind that the file has.
+        field: name of the field; without it, relative vorticity, or the first of its kind that there is.
         fps: frames per second.
         output: FILE.mp4 or FILE.gif; otherwise an MP4 named after the data and the field, beside the data.
         member: of an ensemble, whose field is shown; without it, the first that has fields.
+        scale: which values the ends of the colours stand for.
+        over: arrows of the current and lines of equal value.
 
     Returns:
         The file written: with the ending .gif where an MP4 was wanted and there is no ffmpeg.
 
     Raises:
-        PlotError: the file or the field does not exist, the field has no records, or the film cannot be written.
+        PlotError: the file or the field does not exist, the field has no records, or the film cannot be drawn so.
+        FilesError: the film cannot be written.
     """
     file = data_file(path)
     with open_data(file) as data:
         name = field or chosen(data, None)[0]
-        if find_field(data, name).ndim < 3:
+        if not changes(data, name):
             raise PlotError(f"{name} in {file} does not change with time; plot it instead")
         find_record(data, 0)
         target, writer = writer_for(Path(output or default_output(file, name, ".mp4", member)), fps)
-        with mpl.rc_context({**style.RC, "animation.ffmpeg_path": ffmpeg() or "ffmpeg"}):
-            film(data, partial(read, data, name, member=member), writer, target)
+        with mpl.rc_context({**style.RC, "animation.ffmpeg_path": ffmpeg() or "ffmpeg"}), written(target) as temporary:
+            film(data, name, member, scale, over, Camera(writer, temporary))
     return target
 
 
-def film(data: netCDF4.Dataset, frame, writer, target: Path) -> None:
-    """Write one frame for each record, `frame(record)`, all in the same colours."""
-    times = seconds(data)
-    now = style.clock(times)
-    shown = style.look([frame(record).sample(CELLS) for record in range(times.size)])
-    figure, (show,) = draw([frame(0)], [shown])
-    caption = write_caption(figure, "")
-    try:
-        with writer.saving(figure, str(target), DPI):
-            for record, time in enumerate(times):
-                show(frame(record))
-                caption.set_text(now(time))
-                writer.grab_frame()
-    except (OSError, subprocess.CalledProcessError) as error:
-        raise PlotError(f"cannot write {target}: {error}") from None
+class Camera:
+    """Writes frames of a figure into a file.
+
+    Raises:
+        CalledProcessError: ffmpeg has failed; its words are kept from the log.
+        OSError: the file cannot be written.
+    """
+
+    def __init__(self, writer, file: Path):
+        self.writer, self.file = writer, file
+
+    @contextmanager
+    def filming(self, figure) -> Iterator:
+        """A context with a function that takes a frame."""
+        log = logging.getLogger(FFMpegWriter.__module__)
+        level = log.level
+        log.setLevel(logging.CRITICAL)
+        try:
+            self.writer.setup(figure, str(self.file), DPI)
+            try:
+                yield self.writer.grab_frame
+            except OSError:  # ffmpeg has gone: its end says why
+                self.writer.finish()
+                raise
+            except BaseException:
+                with suppress(Exception):
+                    self.writer.finish()
+                raise
+            self.writer.finish()
+        finally:
+            log.setLevel(level)
+
+
+def film(data: netCDF4.Dataset, name: str, member: int | None, scale: Scale, over: Over, camera: Camera) -> None:
+    """Take one frame of each record; records are read one by one, first for the colours, then for the frames."""
+    records = range(seconds(data).size)
+    shown = look_of_film(data, name, member, scale)
+    if scale.range == "record":
+        shown = replace(shown, extend="both")
+    figure, (show,) = draw([read(data, name, 0, member)], [shown], 1 + len(over))
+    title, caption = titles(data), write_caption(figure, "")
+    overlay = over.draw(data, figure, 0, member, records)
+    with camera.filming(figure) as take:
+        for record in records:
+            field = read(data, name, record, member)
+            show(field, style.look([field], scale.ends) if scale.range == "record" else shown)
+            overlay(record)
+            caption.set_text(title(record))
+            take()
 
 
 def writer_for(target: Path, fps: float):
@@ -79,8 +126,6 @@ def writer_for(target: Path, fps: float):
     """
     if target.suffix not in (".mp4", ".gif"):
         raise PlotError(f"{target} must end in .mp4 or .gif")
-    if not target.parent.is_dir():
-        raise PlotError(f"cannot write {target}: there is no folder {target.parent}")
     if not fps > 0:
         raise PlotError(f"fps must be positive, not {fps}")
     if target.suffix == ".mp4" and ffmpeg() is None:

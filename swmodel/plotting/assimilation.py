@@ -11,17 +11,19 @@ import netCDF4
 import numpy as np
 from matplotlib.figure import Figure
 
+from ..run_folder import ANALYSIS
 from . import style
 from .dataset import Map, open_data, read_map
-from .panels import save
+from .files import save
+from .titles import case_of
 
-DATA, PICTURE = "analysis.nc", "assimilation.png"
+PICTURE = "assimilation.png"
 
 #: Words above the maps.
 TITLES = {"truth": "Truth", "background": "First guess", "analysis": "Analysis", "increment": "Increment"}
 
-#: Inches: width of a map, room for labels.
-WIDTH, ROOM, TALLEST = 2.1, 0.75, 2.0
+#: Inches: width for a map with its labels, of a map alone, height of its labels. Height over width of the tallest.
+WIDTH, MAP, ROOM, TALLEST = 2.1, 1.65, 0.9, 2.0
 
 #: Colours and lines of the curves.
 CURVES = {"background": (style.QUIET, "first guess"), "analysis": ("#b2182b", "analysis")}
@@ -35,10 +37,11 @@ def plot_assimilation(directory) -> Path:
     analysis and their difference.
 
     Raises:
-        PlotError: the file is missing, or the picture cannot be written.
+        PlotError: the file is missing.
+        FilesError: the picture cannot be written.
     """
     directory = Path(directory)
-    with open_data(directory / DATA) as data, mpl.rc_context(style.RC | {"savefig.bbox": "tight"}):
+    with open_data(directory / ANALYSIS) as data, mpl.rc_context(style.RC):
         return save(picture(data), directory / PICTURE)
 
 
@@ -47,13 +50,14 @@ def picture(data: netCDF4.Dataset) -> Figure:
     rows = maps(data)
     curves = [name for name in ("eta", "current") if f"{name}_error_analysis_everywhere" in data.variables]
     west, east, south, north = rows[0].domain if rows else (0.0, 1.0, 0.0, 1.0)
-    height = WIDTH * min(TALLEST, max(0.3, (north - south) / (east - west)))
+    height = MAP * min(TALLEST, max(0.3, (north - south) / (east - west)))
     below = 1.7
     size = WIDTH * max(3, len(rows)), bool(rows) * (height + ROOM) + below + ROOM
     figure = Figure(figsize=size, layout="constrained")
     parts = figure.subfigures(2, 1, height_ratios=[height + ROOM, below + ROOM]) if rows else [None, figure]
     if rows:
         draw_maps(parts[0], rows, data)
+    (parts[0] or figure).suptitle(case_of(data), x=0.01, ha="left", fontsize=style.CAPTION, color=style.QUIET)
     panels = parts[1].subplots(1, 1 + len(curves), squeeze=False)[0]
     draw_costs(panels[0], data)
     for panel, name in zip(panels[1:], curves, strict=True):
@@ -108,11 +112,10 @@ def draw_maps(figure, rows: list[Map], data: netCDF4.Dataset) -> None:
         axes[-1].scatter(*places.T, color=style.INK, linewidths=0, alpha=0.6, **look)
     axes[-1].set_xlim(west / scale, east / scale)
     axes[-1].set_ylim(south / scale, north / scale)
-    words = rows[0].long_name.partition(": ")[2]
     figure.colorbar(
         image,
         ax=list(axes),
-        label=style.label(words, rows[0].units, exponent),
+        label=style.label(rows[0].long_name.partition(", ")[0], rows[0].units, exponent),
         extend="both" if signed else "max",
         pad=0.01,
         aspect=24,
@@ -151,7 +154,7 @@ def draw_errors(panel, data: netCDF4.Dataset, name: str) -> None:
     panel.set_ylim(bottom=0)
     panel.set_xlabel("Days since the start of the window (shaded)")
     curve = data[f"{name}_error_analysis_everywhere"]
-    panel.set_ylabel(style.label(curve.long_name.partition(" of the run ")[0], curve.units))
+    panel.set_ylabel(style.label(curve.long_name.partition(" of the run")[0], curve.units))
     tidy(panel)
 
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+import tomllib
+from dataclasses import dataclass
 from pathlib import Path
 
 import netCDF4
@@ -10,7 +11,7 @@ import numpy as np
 
 from ..config.errors import suggest
 from ..journal import recover
-from ..run_folder import ENSEMBLE, OUTPUT
+from ..run_folder import ANALYSIS, ENSEMBLE, OUTPUT, SENSITIVITY
 
 #: Locations of SGRID: 1 where the points lie half a cell east, north of the centres.
 STAGGER = {"face": (0, 0), "edge1": (1, 0), "edge2": (0, 1), "node": (1, 1)}
@@ -60,11 +61,6 @@ class Map:
         steps = [float(c[1] - c[0]) if c.size > 1 else None for c in (self.x, self.y)]
         return steps[0] or steps[1] or 1.0, steps[1] or steps[0] or 1.0
 
-    def sample(self, limit: int) -> Map:
-        """Every n-th row and column, with the smallest n that leaves at most `limit` of each."""
-        n = -(-max(self.values.shape) // limit)
-        return replace(self, values=self.values[::n, ::n], x=self.x[::n], y=self.y[::n])
-
 
 def data_file(path, *names: str) -> Path:
     """The NetCDF file meant by `path`: the file itself, or the first of `names` (its records) in the run folder.
@@ -76,11 +72,29 @@ def data_file(path, *names: str) -> Path:
     if path.is_dir():
         found = [path / name for name in names if (path / name).is_file()]
         if not found:
-            raise PlotError(f"{path} holds no {names[0]}: it is not the folder of a run, or nothing was written yet")
+            raise PlotError(f"{path} holds no {names[0]}: {instead(path)}")
         return found[0]
     if not path.is_file():
         raise PlotError(f"there is no file or folder {path}")
     return path
+
+
+#: Folders that hold something else, by a file in them; the first that is found counts.
+OTHERS = {
+    SENSITIVITY: "it holds derivatives, which `swmodel plot {path}` draws",
+    ANALYSIS: "it holds an assimilation, which `swmodel plot {path}` draws",
+    ENSEMBLE: "it holds an ensemble, which `swmodel plot {path}` draws with its time series",
+    "twin_observations.nc": "it holds an assimilation that has not come to its end",
+    "minimisation.h5": "it holds an assimilation that has not come to its end",
+    "check.json": "it holds a check of derivatives, which has no picture; `{path}/check.json` has its numbers",
+    "results.json": "it holds measurements, which `swmodel bench report {path}` draws",
+}
+
+
+def instead(path: Path) -> str:
+    """What a folder holds, and what to do with it."""
+    found = next((words for name, words in OTHERS.items() if (path / name).is_file()), None)
+    return (found or "it is not the folder of a run, or nothing was written yet").format(path=path)
 
 
 def open_data(path: Path) -> netCDF4.Dataset:
@@ -94,6 +108,14 @@ def open_data(path: Path) -> netCDF4.Dataset:
         return netCDF4.Dataset(path)
     except OSError as error:
         raise PlotError(f"{path} cannot be read as NetCDF ({error.strerror or error})") from None
+
+
+def configuration(data: netCDF4.Dataset) -> dict:
+    """The configuration of the run as {section: {key: value}}; empty for a file without one."""
+    try:
+        return tomllib.loads(getattr(data, "configuration", ""))
+    except tomllib.TOMLDecodeError:
+        return {}
 
 
 def field_names(data: netCDF4.Dataset) -> list[str]:
@@ -153,6 +175,11 @@ def find_member(data: netCDF4.Dataset, member: int | None) -> int:
     return numbers.index(member)
 
 
+def number_of(data: netCDF4.Dataset, member: int | None) -> str:
+    """ ", member 2": which one the fields of a member are of; nothing in a file that is of no ensemble."""
+    return f", member {int(data['member'][find_member(data, member)])}" if "member" in data.variables else ""
+
+
 def read_map(data: netCDF4.Dataset, name: str, record: int = -1, member: int | None = None) -> Map:
     """One record of a field (of a field without time: the field); of several members, one: without a number, the first.
 
@@ -163,7 +190,7 @@ def read_map(data: netCDF4.Dataset, name: str, record: int = -1, member: int | N
     lead = (record, *[place] * (variable.ndim - 3)) if variable.ndim > 2 else ()
     y, x = (np.ma.filled(data[dimension][:], np.nan).astype(float) for dimension in variable.dimensions[-2:])
     mean = "mean " if "time: mean" in getattr(variable, "cell_methods", "") else ""
-    of_member = f", member {int(data['member'][place])}" if "member" in variable.dimensions else ""
+    of_member = number_of(data, member) if "member" in variable.dimensions else ""
     return Map(
         name=name,
         long_name=mean + getattr(variable, "long_name", name) + of_member,

@@ -12,7 +12,8 @@ from matplotlib.ticker import MaxNLocator
 from ..run_folder import DIAGNOSTICS
 from . import style
 from .dataset import PlotError, data_file, open_data, seconds
-from .panels import save
+from .files import save
+from .titles import case_of
 
 #: The series, in the order of their panels: integrals at the left, extremes at the right.
 SERIES = ("mass", "max_speed", "energy", "min_h", "potential_enstrophy", "cfl")
@@ -40,9 +41,9 @@ def plot_diagnostics(path, output=None) -> Path:
         names = [name for name in SERIES if name in data.variables]
         if not names or times.size == 0:
             raise PlotError(f"{file} holds no record of {', '.join(SERIES)}")
-        series = [series_of(data[name]) for name in names]
+        series, case = [series_of(data[name]) for name in names], case_of(data)
     with mpl.rc_context(style.RC):
-        return save(draw(times, series), output or file.with_suffix(".png"))
+        return save(draw(times, series, case), output or file.with_suffix(".png"))
 
 
 def series_of(variable) -> tuple[np.ndarray, str]:
@@ -62,12 +63,13 @@ def relative_change(values: np.ndarray) -> np.ndarray:
     return (values - values[0]) / abs(values[0])
 
 
-def draw(times: np.ndarray, series: list[tuple[np.ndarray, str]]) -> Figure:
-    """One small panel for each series over the same time axis; its label stands above it."""
+def draw(times: np.ndarray, series: list[tuple[np.ndarray, str]], case: str) -> Figure:
+    """One small panel for each series over the same time axis; its label stands above it, the case above all."""
     rows = -(-len(series) // COLUMNS)
     size, unit = style.time_unit(float(times[-1]))
     figure = Figure(figsize=(7.2, 0.5 + 1.55 * rows), layout="constrained")
     figure.get_layout_engine().set(w_pad=0.06, h_pad=0.05)
+    figure.suptitle(case, x=0.01, ha="left", fontsize=style.CAPTION, color=style.QUIET)
     panels = figure.subplots(rows, COLUMNS, sharex=True, squeeze=False).flat
     for number, (axes, (values, label)) in enumerate(zip(panels, series, strict=False)):
         axes.plot(times / size, values, color=LINE, linewidth=1.1, marker="." if times.size == 1 else "")

@@ -10,7 +10,11 @@ from matplotlib.figure import Figure
 
 from . import style
 from .dataset import PlotError, field_names, find_record, open_data, read_map, seconds
-from .panels import draw_image, name_axes, save
+from .files import save
+from .overlays import NOTHING, Over
+from .panels import draw_image, name_axes, name_panel
+from .scale import OF_RECORD, Scale, looks
+from .titles import case_of, titles
 
 #: Fields of the maps: the first of these that the file holds, or any.
 PREFERRED = ("eta", "speed", "zeta", "h", "u")
@@ -19,37 +23,49 @@ WIDTH, LOW, HIGH = 3.1, 0.3, 1.6
 CONTROL, MEAN, OTHERS = "#b2182b", style.INK, "0.72"
 
 
-def plot_ensemble(file: Path, output: Path, record: int = -1, time: float | None = None) -> Path:
-    """Draw ensemble.nc, the maps of one record (see `maps.plot`).
+def plot_ensemble(file: Path, output: Path) -> Path:
+    """Draw the last record of ensemble.nc.
 
     Raises:
-        PlotError: it is no such file, holds no record, or the picture cannot be written.
+        PlotError: it is no such file, or holds no record.
+        FilesError: the picture cannot be written.
     """
-    with open_data(file) as data, mpl.rc_context(style.RC | {"savefig.bbox": "tight"}):
-        return save(picture(data, record, time), output)
+    with open_data(file) as data, mpl.rc_context(style.RC):
+        return save(picture(data), output)
 
 
-def picture(data, record: int = -1, time: float | None = None) -> Figure:
-    """The figure: two maps above, two time series below."""
+def picture(
+    data, record: int = -1, time: float | None = None, scale: Scale = OF_RECORD, over: Over = NOTHING
+) -> Figure:
+    """The figure of ensemble.nc: two maps of one record above, two time series below (see `maps.plot`).
+
+    Raises:
+        PlotError: it is no such file, holds no record, or something is wanted over the maps.
+    """
     names = [name.removesuffix("_spread") for name in field_names(data) if name.endswith("_spread")]
     if not names:
         raise PlotError(f"{data.filepath()} is not the file of an ensemble")
+    if over:
+        raise PlotError("arrows and contours are drawn over fields of a member: name one, or name fields")
     field = next((name for name in PREFERRED if name in names), names[0])
     times, record = seconds(data), find_record(data, record, time)
     maps = [read_map(data, field + suffix, record) for suffix in ("_mean", "_spread")]
     west, east, south, north = maps[0].domain
     height = WIDTH * min(HIGH, max(LOW, (north - south) / (east - west)))
-    figure = Figure(figsize=(2 * (WIDTH + 1.1), height + 3.0), layout="constrained")
-    above, below = figure.subfigures(2, 1, height_ratios=[height + 0.7, 2.3])
+    figure = Figure(figsize=(2 * (WIDTH + 0.8), height + 3.2), layout="constrained")
+    above, below = figure.subfigures(2, 1, height_ratios=[height + 0.9, 2.3])
     panels = above.subplots(1, 2)
-    looks = [style.look([panel]) for panel in maps]
-    for number, (axes, panel, look) in enumerate(zip(panels, maps, looks, strict=True)):
+    shown = looks(data, maps, record, None, scale)
+    for number, (axes, panel, look) in enumerate(zip(panels, maps, shown, strict=True)):
         image = draw_image(axes, panel, look)
         name_axes(axes, panel, left=number == 0, bottom=True)
-        bar = above.colorbar(image, ax=axes, extend=look.extend, extendfrac=0.03, pad=0.02)
-        bar.set_label(look.label)
+        name_panel(axes, look.label)
+        bar = above.colorbar(image, ax=axes, extend=look.extend, extendfrac=0.03, pad=0.02, aspect=30)
         bar.outline.set_linewidth(0.4)
-    above.suptitle(style.clock(times)(times[record]), x=0.01, ha="left", fontsize=8, color=style.QUIET)
+    case, members = case_of(data), f"{data.dimensions['realization'].size} members"
+    words = titles(data)(record).removeprefix(f"{case}, ")
+    words = ", ".join(filter(None, (case, members, words)))
+    above.suptitle(words, x=0.01, ha="left", fontsize=style.CAPTION, color=style.QUIET)
     left, right = below.subplots(1, 2)
     draw_energy(left, data, times)
     draw_growth(right, data, times, field)

@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 
 import matplotlib as mpl
 import netCDF4
-import numpy as np
 from matplotlib.figure import Figure
 
-from . import style
-from .dataset import Map, PlotError, data_file, field_names, find_field, find_record, open_data, read_map, seconds
-from .ensemble import plot_ensemble
-from .panels import draw, save, write_caption
-
-#: Fields of the default picture: the first two of these that the file holds and that are not zero everywhere.
-PREFERRED = ("zeta", "eta", "speed", "u", "v", "q", "h")
+from ..run_folder import ANALYSIS, ENSEMBLE, OUTPUT, SENSITIVITY
+from . import assimilation, ensemble, sensitivity, style
+from .dataset import PlotError, data_file, find_record, open_data, seconds
+from .files import default_output, save
+from .overlays import NOTHING, Over
+from .panels import draw, write_caption
+from .scale import OF_RECORD, Scale, looks
+from .shown import changes, chosen, read
+from .titles import case_of, titles
 
 
 def plot(
@@ -27,67 +27,54 @@ def plot(
     time: float | None = None,
     output=None,
     member: int | None = None,
+    scale: Scale = OF_RECORD,
+    over: Over = NOTHING,
 ) -> Path:
     """Draw fields of one record into a picture beside the data.
 
     Args:
-        path: run folder or NetCDF file.
+        path: run folder or NetCDF file; also of an ensemble, of sensitivities or of an assimilation.
         fields: names of fields; without them, relative vorticity and sea level, or others where these are zero; of an
-            ensemble, mean and spread of its sea level, and its time series.
+            ensemble, mean and spread of its sea level, and its time series; of sensitivities, all maps; of an
+            assimilation, its summary.
         record: number of the record; negative ones count from the last.
         time: model time, s; the nearest record is drawn.
         output: picture to write (PNG, PDF or SVG by its name); otherwise a PNG named after the data and the fields.
         member: of an ensemble, whose fields are drawn.
+        scale: which values the ends of the colours stand for.
+        over: arrows of the current and lines of equal value, over each map.
 
     Raises:
-        PlotError: the file, the field, the record or the member does not exist, or the picture cannot be written.
+        PlotError: the file, the field, the record or the member does not exist, or the picture cannot be drawn so.
+        FilesError: the picture cannot be written.
     """
-    file = data_file(path)
+    file = data_file(path, OUTPUT, ENSEMBLE, SENSITIVITY, ANALYSIS)
+    target = output or default_output(file, fields, member=member)
     with open_data(file) as data, mpl.rc_context(style.RC):
-        target = output or default_output(file, fields, member=member)
-        if fields is None and member is None and "realization" in data.dimensions:
-            return plot_ensemble(file, target, record, time)
-        return save(picture(data, chosen(data, fields), record, time, member), target)
+        if hasattr(data, "quantity") and member is None:
+            figure = sensitivity.picture(data, fields and chosen(data, fields), scale, over)
+        elif fields is None and member is None and "iteration" in data.dimensions:
+            if over or scale != OF_RECORD:
+                raise PlotError(f"the picture of an assimilation has colours of its own; name a field of {file}")
+            figure, target = assimilation.picture(data), output or file.with_name(assimilation.PICTURE)
+        elif fields is None and member is None and "realization" in data.dimensions:
+            figure = ensemble.picture(data, record, time, scale, over)
+        else:
+            figure = picture(data, chosen(data, fields), record, time, member, scale, over)
+        return save(figure, target)
 
 
-def picture(data: netCDF4.Dataset, names: Sequence[str], record: int = -1, time=None, member=None) -> Figure:
-    """The figure of some fields of one record, with its model time if any of them changes with time."""
-    caption = ""
-    if any(find_field(data, name).ndim > 2 for name in names):
+def picture(
+    data: netCDF4.Dataset, names: Sequence[str], record: int = -1, time=None, member=None, scale=OF_RECORD, over=NOTHING
+) -> Figure:
+    """The figure of some fields of one record: see `plot`."""
+    caption = case_of(data)
+    if any(changes(data, name) for name in (*names, *over.fields)):
         record = find_record(data, record, time)
-        times = seconds(data)
-        caption = style.clock(times)(times[record])
+        caption = titles(data)(record)
     panels = [read(data, name, record, member) for name in names]
-    figure, _ = draw(panels, [style.look([panel]) for panel in panels])
+    count = seconds(data).size if scale.range == "run" else 0
+    figure, _ = draw(panels, looks(data, panels, record, member, scale), 1 + len(over))
     write_caption(figure, caption)
+    over.draw(data, figure, record, member, range(count) if count else [record])
     return figure
-
-
-def chosen(data: netCDF4.Dataset, fields: Sequence[str] | None) -> list[str]:
-    """The fields asked for, or the default ones."""
-    if fields is not None:
-        return [fields] if isinstance(fields, str) else list(fields)
-    names = field_names(data)
-    if not names:
-        raise PlotError(f"{data.filepath()} holds no field on a grid with dimensions y and x")
-    found = [name for name in PREFERRED if name in names] or names[:1]
-    return [name for name in found if np.ma.any(data[name][-1:])][:2] or found[:2]
-
-
-def default_output(file: Path, fields: Sequence[str] | None, suffix: str = ".png", member: int | None = None) -> Path:
-    """Beside the data: output.png for the default picture, output-eta.png for the field eta."""
-    names = [fields] if isinstance(fields, str) else fields or []
-    of_member = [] if member is None else [f"member-{member}"]
-    return file.with_name("-".join([file.stem, *names, *of_member]) + suffix)
-
-
-def read(data: netCDF4.Dataset, name: str, record: int, member: int | None = None) -> Map:
-    """One record of a field; relative vorticity in units of the Coriolis parameter unless that comes close to zero."""
-    field = read_map(data, name, record, member)
-    if name.removesuffix("_mean") != "zeta" or "f" not in field_names(data):
-        return field
-    f = read_map(data, "f", record).values
-    smallest, largest = np.sort(np.abs([f.min(), f.max()]))
-    if f.min() * f.max() <= 0 or smallest < 0.05 * largest:
-        return field
-    return replace(field, values=field.values / f, long_name=rf"{field.long_name} $\zeta/f$", units="1")

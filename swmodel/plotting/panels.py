@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
+import textwrap
 from collections.abc import Callable
-from dataclasses import dataclass
-from pathlib import Path
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import ClassVar
 
 import numpy as np
@@ -13,7 +14,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
 from . import style
-from .dataset import STAGGER, Map, PlotError
+from .dataset import STAGGER, Map
 
 #: Grids with fewer rows or columns than this, or longer than wide by more, are drawn as a line along their length.
 FEWEST_ROWS, LONGEST = 5, 20
@@ -21,48 +22,76 @@ FEWEST_ROWS, LONGEST = 5, 20
 #: Height over width of a panel lies between these; a domain beyond them is stretched.
 FLATTEST, TALLEST = 0.25, 2.0
 
-#: Labels of panels lower than this (inches) have their units on a second line.
-LOW = 2.2
+#: Inches from the top of a figure to the middle of its caption, and between lines of text.
+TOP, LINE = 0.15, 0.16
+
+#: Letters of a panel's title in an inch.
+LETTERS = 14
+
+#: Panels at least so much higher than wide stand three in a row.
+SLENDER = 1.3
 
 
 @dataclass(frozen=True)
 class Frame:
-    """Sizes of a figure in inches: a table of panels, each with a colour bar at its right."""
+    """Sizes of a figure in inches: a table of panels, each with a title above it and a colour bar at its right.
+
+    Attributes:
+        caption: lines of text above all panels.
+        title: lines of text above each panel.
+    """
 
     rows: int
     columns: int
     width: float
     height: float
-    right: float
+    caption: int = 1
+    title: int = 1
     left: ClassVar = 0.68
     bottom: ClassVar = 0.46
-    top: ClassVar = 0.28
     between: ClassVar = 0.16
     bar: ClassVar = 0.11
-    label: ClassVar = 0.64
+    right: ClassVar = 0.74
 
     @property
     def size(self) -> tuple[float, float]:
         across = self.left + self.columns * (self.width + self.right)
-        return across, self.bottom + self.top + self.rows * self.height + (self.rows - 1) * self.between
+        up = self.rows * (self.height + self.above + self.between) - self.between
+        return across, self.bottom + up + 2 * TOP + (self.caption - 1) * LINE
+
+    @property
+    def above(self) -> float:
+        """Height of a title."""
+        return self.title * LINE
 
     def place(self, row: int, column: int) -> tuple[list[float], list[float]]:
         """Rectangles [left, bottom, width, height] of a panel and its colour bar, as parts of the figure."""
         across, up = self.size
         x = self.left + column * (self.width + self.right)
-        y = self.bottom + (self.rows - 1 - row) * (self.height + self.between)
+        y = self.bottom + (self.rows - 1 - row) * (self.height + self.above + self.between)
         panel = [x / across, y / up, self.width / across, self.height / up]
         bar = [(x + self.width + 0.07) / across, y / up, self.bar / across, self.height / up]
         return panel, bar
 
+    def wrapped(self, text: str) -> str:
+        """A title in lines that are as long as a panel and its colour bar are wide; units are not divided."""
+        name, bracket, units = text.rpartition(" (")
+        whole = name + bracket + units.replace(" ", "\N{NO-BREAK SPACE}") if name else text
+        lines = textwrap.wrap(whole, int(LETTERS * (self.width + self.right - self.between)), break_long_words=False)
+        return "\n".join(lines).replace("\N{NO-BREAK SPACE}", " ")
 
-def draw(panels: list[Map], looks: list[style.Look]) -> tuple[Figure, list[Callable[[Map], None]]]:
-    """A figure with one panel for each map, and for each a function that shows another map in its place."""
+
+def draw(panels: list[Map], looks: list[style.Look], caption: int = 1) -> tuple[Figure, list[Callable]]:
+    """A figure with one panel for each map, and for each a function that shows another map (and look) in its place.
+
+    Args:
+        caption: lines of text above all panels that there is to be room for.
+    """
     west, east, south, north = panels[0].domain
     length = max(east - west, north - south)
     if min(panels[0].values.shape) < FEWEST_ROWS or length > LONGEST * min(east - west, north - south):
-        return draw_lines(panels, looks)
-    frame = frame_for(panels)
+        return draw_lines(panels, looks, caption)
+    frame = frame_for(panels, looks, caption)
     figure = Figure(figsize=frame.size)
     updates = []
     for number, (panel, panel_look) in enumerate(zip(panels, looks, strict=True)):
@@ -71,25 +100,38 @@ def draw(panels: list[Map], looks: list[style.Look]) -> tuple[Figure, list[Calla
         axes = figure.add_axes(place)
         image = draw_image(axes, panel, panel_look)
         name_axes(axes, panel, left=column == 0, bottom=number + frame.columns >= len(panels))
+        name_panel(axes, frame.wrapped(panel_look.label))
         bar = figure.colorbar(image, cax=figure.add_axes(bar_place), extend=panel_look.extend, extendfrac=0.03)
-        bar.set_label(panel_look.label.replace(" (", "\n(") if frame.height < LOW else panel_look.label)
-        bar.ax.yaxis.set_label_coords(frame.label / frame.bar, 0.5)
         bar.outline.set_linewidth(0.4)
         bar.locator = MaxNLocator(6, steps=[1, 2, 2.5, 5, 10])
-        updates.append(lambda new, image=image, shown=panel_look: image.set_data(cells(new, shown)))
+        updates.append(partial(change, axes, image, frame, panel_look))
     return figure, updates
 
 
-def frame_for(panels: list[Map]) -> Frame:
+def change(axes, image, frame: Frame, first: style.Look, panel: Map, look: style.Look | None = None) -> None:
+    """Show another map in a panel; with the look of the first, or with its own."""
+    look = look or first
+    image.set_data(cells(panel, look))
+    image.set_clim(*look.limits)
+    image.set_cmap(look.colormap)
+    name_panel(axes, frame.wrapped(look.label))
+
+
+def name_panel(axes, label: str) -> None:
+    """The name and units of what a panel shows, above it, where it cannot be taken for the name of an axis."""
+    axes.set_title(label, loc="left", fontsize=8.5, pad=3.5)
+
+
+def frame_for(panels: list[Map], looks: list[style.Look], caption: int) -> Frame:
     """Panels below each other for wide domains, beside each other for tall ones."""
     west, east, south, north = panels[0].domain
     aspect = min(max((north - south) / (east - west), FLATTEST), TALLEST)
-    columns = 1 if len(panels) == 1 or aspect < 0.7 else 2
+    columns = 1 if len(panels) == 1 or aspect < 0.7 else 3 if len(panels) == 3 and aspect >= SLENDER else 2
     width = min(5.6, 5.6 / aspect) if columns == 1 else min(3.2, 4.8 / aspect)
     if len(panels) == 1 and aspect >= 0.7:
         width = min(4.4, 5.2 / aspect)
-    height = width * aspect
-    return Frame(math.ceil(len(panels) / columns), columns, width, height, right=1.14 if height < LOW else 0.99)
+    frame = Frame(math.ceil(len(panels) / columns), columns, width, width * aspect, caption)
+    return replace(frame, title=max(frame.wrapped(look.label).count("\n") + 1 for look in looks))
 
 
 def draw_image(axes, panel: Map, panel_look: style.Look):
@@ -135,9 +177,11 @@ def name_axes(axes, panel: Map, left: bool, bottom: bool) -> None:
         axes.set_xlabel(f"x ({unit})")
 
 
-def draw_lines(panels: list[Map], looks: list[style.Look]) -> tuple[Figure, list[Callable[[Map], None]]]:
+def draw_lines(panels: list[Map], looks: list[style.Look], caption: int) -> tuple[Figure, list[Callable]]:
     """The middle row (or column) of each map as a line, for grids of a few rows."""
-    frame = Frame(len(panels), 1, 6.0, 1.8, right=0.15)
+    frame = Frame(len(panels), 1, 6.0, 1.8, caption, title=0)
+    if any(len(look.label) > LETTERS * frame.height for look in looks):
+        frame = replace(frame, title=max(frame.wrapped(look.label).count("\n") + 1 for look in looks))
     figure = Figure(figsize=frame.size)
     updates = []
     for number, (panel, panel_look) in enumerate(zip(panels, looks, strict=True)):
@@ -146,17 +190,31 @@ def draw_lines(panels: list[Map], looks: list[style.Look]) -> tuple[Figure, list
         place, _ = frame.place(number, 0)
         axes = figure.add_axes(place)
         (line,) = axes.plot(positions / scale, middle(panel_look.scaled(panel)), color="#1f4e79", linewidth=1.2)
-        low, high = panel_look.limits
-        axes.set_ylim(low - 0.05 * (high - low), high + 0.05 * (high - low))
-        axes.set_ylabel(panel_look.label)
+        name_line(axes, frame, panel_look)
         axes.yaxis.set_label_coords(-0.52 / frame.width, 0.5)
         axes.yaxis.set_major_locator(MaxNLocator(5))
         axes.margins(x=0)
         axes.tick_params(labelbottom=number == len(panels) - 1)
         axes.spines[["top", "right"]].set_visible(False)
-        updates.append(lambda new, line=line, shown=panel_look: line.set_ydata(middle(shown.scaled(new))))
+        updates.append(partial(change_line, axes, line, frame, panel_look))
     axes.set_xlabel(f"{letter} ({unit})")
     return figure, updates
+
+
+def change_line(axes, line, frame: Frame, first: style.Look, panel: Map, look: style.Look | None = None) -> None:
+    """Show another map as a line; with the look of the first, or with its own."""
+    line.set_ydata(middle((look or first).scaled(panel)))
+    name_line(axes, frame, look or first)
+
+
+def name_line(axes, frame: Frame, look: style.Look) -> None:
+    """The limits of the vertical axis, and its label, above it where there is a title."""
+    low, high = look.limits
+    axes.set_ylim(low - 0.05 * (high - low), high + 0.05 * (high - low))
+    if frame.title:
+        name_panel(axes, frame.wrapped(look.label))
+    else:
+        axes.set_ylabel(look.label)
 
 
 def middle(values: np.ma.MaskedArray) -> np.ma.MaskedArray:
@@ -166,21 +224,7 @@ def middle(values: np.ma.MaskedArray) -> np.ma.MaskedArray:
 
 
 def write_caption(figure: Figure, text: str):
-    """The model time, in small grey letters at the top left."""
-    left = figure.axes[0].get_position().x0
-    top = 1 - 0.19 / figure.get_figheight()
-    return figure.text(left, top, text, color=style.QUIET, fontsize=8, va="baseline")
-
-
-def save(figure: Figure, output) -> Path:
-    """Write a figure.
-
-    Raises:
-        PlotError: the folder does not exist, or the format is none that matplotlib writes.
-    """
-    output = Path(output)
-    try:
-        figure.savefig(output)
-    except (OSError, ValueError) as error:
-        raise PlotError(f"cannot write {output}: {error}") from None
-    return output
+    """What the figure shows, in small grey letters at the top left."""
+    left, height = figure.axes[0].get_position().x0, figure.get_figheight()
+    look = {"color": style.QUIET, "fontsize": style.CAPTION, "linespacing": LINE * 72 / style.CAPTION}
+    return figure.text(left, 1 - (TOP - LINE / 2) / height, text, va="top", **look)

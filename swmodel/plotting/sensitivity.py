@@ -7,41 +7,64 @@ from dataclasses import replace
 from pathlib import Path
 
 import matplotlib as mpl
+import netCDF4
 import numpy as np
+from matplotlib.figure import Figure
 from matplotlib.patheffects import withStroke
 
 from . import style
-from .dataset import Map, open_data, read_map
-from .panels import draw, save, write_caption
-
-#: Letters of the caption in an inch.
-LETTERS = 14
+from .dataset import Map, PlotError, open_data, read_map
+from .files import save
+from .overlays import NOTHING, Over
+from .panels import LETTERS, draw, frame_for, write_caption
+from .scale import OF_RECORD, Scale, looks
+from .titles import case_of
 
 
 def plot_sensitivity(file: Path, output: Path) -> Path | None:
     """Draw all derivatives in a file of sensitivities that are maps; None if there are none.
 
     Raises:
-        PlotError: the file is none, or the picture cannot be written.
+        PlotError: the file is none.
+        FilesError: the picture cannot be written.
     """
-    with open_data(file) as data, mpl.rc_context(style.RC | {"savefig.bbox": "tight"}):
-        names = [name for name, variable in data.variables.items() if name.startswith("d_") and variable.ndim == 2]
-        if not names:
-            return None
-        panels = [named(read_map(data, name)) for name in names]
-        figure, _ = draw(panels, [style.look([panel]) for panel in panels])
-        x, y = (np.atleast_1d(getattr(data, f"quantity_{axis}", [])) for axis in "xy")
-        for axes in figure.axes:
-            if axes.images and len(x):
-                mark(axes, panels[0], x, y)
-        lines = textwrap.wrap(caption(data), int(LETTERS * figure.get_figwidth()))
-        write_caption(figure, "\n".join(lines)).set_verticalalignment("bottom")
-        return save(figure, output)
+    with open_data(file) as data, mpl.rc_context(style.RC):
+        return save(picture(data), output) if maps_of(data) else None
+
+
+def maps_of(data: netCDF4.Dataset) -> list[str]:
+    """The names of the derivatives that are maps."""
+    return [name for name, variable in data.variables.items() if name.startswith("d_") and variable.ndim == 2]
+
+
+def picture(data: netCDF4.Dataset, names=None, scale: Scale = OF_RECORD, over: Over = NOTHING) -> Figure:
+    """The figure of some fields of a file of sensitivities, or of all its maps.
+
+    Raises:
+        PlotError: there is no such field, or no map.
+    """
+    names = names or maps_of(data)
+    if not names:
+        raise PlotError(f"{data.filepath()} holds no map, only numbers; `swmodel info` and status.json have them")
+    panels = [named(read_map(data, name)) for name in names]
+    shown = looks(data, panels, -1, None, scale)
+    words = wrapped(caption(data), panels, shown)
+    figure, _ = draw(panels, shown, len(words) + len(over))
+    write_caption(figure, "\n".join(words))
+    over.draw(data, figure, -1, None, [-1], len(words))
+    x, y = (np.atleast_1d(getattr(data, f"quantity_{axis}", [])) for axis in "xy")
+    for axes in figure.axes:
+        if axes.images and len(x):
+            mark(axes, panels[0], x, y)
+    return figure
 
 
 def named(panel: Map) -> Map:
-    """The map with a label that fits beside it: what the derivative is with respect to."""
-    return replace(panel, long_name=f"∂/∂ {panel.long_name.rpartition(' with respect to ')[2]}")
+    """The map of a derivative, labelled ∂(what)/∂(by what) with its units; another field as it is."""
+    of, _, by = panel.long_name.removeprefix("derivative of ").rpartition(" with respect to ")
+    if not of:
+        return panel
+    return replace(panel, long_name=f"∂({of}) / ∂({by})", units=f"{panel.units} per cell")
 
 
 def mark(axes, panel: Map, x: np.ndarray, y: np.ndarray) -> None:
@@ -54,9 +77,14 @@ def mark(axes, panel: Map, x: np.ndarray, y: np.ndarray) -> None:
     axes.plot(x / scale, y / scale, clip_on=len(x) > 1, zorder=5, **line, **ends)
 
 
+def wrapped(text: str, panels: list[Map], shown: list[style.Look]) -> list[str]:
+    """A text in lines that are as long as the figure of these panels is wide."""
+    return textwrap.wrap(text, int(LETTERS * frame_for(panels, shown, 1).size[0]))
+
+
 def caption(data) -> str:
-    """The quantity and its value."""
-    name, units = data.quantity_long_name, style.label("", data.quantity_units).strip(" ()")
+    """The case, the quantity and its value."""
+    name, units = data.quantity_long_name, style.units_of(data.quantity_units)
     number, _, power = f"{float(data.quantity_value):.4g}".partition("e")
     number = number.replace("-", "\N{MINUS SIGN}") + (f" × 10{style.superscript(str(int(power)))}" if power else "")
-    return f"{name[:1].upper()}{name[1:]}: {number} {units}"
+    return f"{case_of(data)}, {name}: {number} {units}".removeprefix(", ")

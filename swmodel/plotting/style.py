@@ -3,23 +3,22 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import cmocean
 import numpy as np
 
-from .dataset import Map
+from .dataset import Map, PlotError
+from .span import Span
 
 #: Colour maps (Thyng et al. 2016). Signed fields get limits symmetric about zero; positive ones start from zero.
 SIGNED = dict.fromkeys(("eta", "sea_level", "zeta", "wind_x", "wind_y"), "balance") | {"u": "delta", "v": "delta"}
 POSITIVE = {"speed": "speed", "linear_drag": "amp"}
 SEQUENTIAL = {"h": "deep", "depth": "deep", "q": "matter", "f": "matter", "mask": "gray"}
 
-#: Part of the values, in per cent, that may lie beyond each end of the colours, so that a few extremes do not take all.
-CLIPPED = 0.1
-
-#: Extremes closer than this to the values that stay, as a part of their range, are not cut off.
-FAR = 0.25
+#: Letters of the words above a figure, points.
+CAPTION = 8
 
 LAND = "0.78"
 INK = "0.15"
@@ -72,42 +71,50 @@ class Look:
         return field.values * 10.0**-self.exponent
 
 
-def look(fields: list[Map]) -> Look:
-    """The look that suits all given records of one field; those of derivatives (d_...) are symmetric about zero."""
-    name = fields[0].name.removesuffix("_mean")
-    positive = name in POSITIVE or name.endswith("_spread")
-    values = np.concatenate([field.values.compressed() for field in fields])
-    if values.size == 0:
-        values = np.zeros(1)
-    signed = name in SIGNED or name.startswith("d_") or (not positive and values.min() < 0 < values.max())
-    low, high = limits(values, signed, positive)
+def look(fields: Iterable[Map], ends: tuple[float | None, float | None] = (None, None)) -> Look:
+    """The look that suits all given fields, named after the first; they are taken one by one, and none is kept.
+
+    Those of derivatives (d_...) are symmetric about zero. The limits enclose what each field by itself would have.
+
+    Args:
+        ends: the values at the lower and upper end of the colours; None: what suits the fields.
+
+    Raises:
+        PlotError: the lower end is not below the upper one.
+    """
+    first, names, span = None, set(), None
+    for field in fields:
+        first = first or field
+        names.add(field.name.removesuffix("_mean"))
+        span = Span.of(field.values) | span
+    positive = all(name in POSITIVE or name.endswith("_spread") for name in names)
+    signed = any(name in SIGNED or name.startswith("d_") for name in names)
+    signed = signed or (not positive and span.least < 0 < span.most)
+    low, high = (given if end is None else end for given, end in zip(span.limits(signed, positive), ends, strict=True))
+    if not low < high:
+        raise PlotError(f"the lower end of the colours, {low:g}, is not below the upper one, {high:g}")
     exponent = power_of_ten(max(abs(low), abs(high)))
     scale = 10.0**-exponent
-    palette = (
-        SIGNED.get(name, "balance") if signed else {**POSITIVE, **SEQUENTIAL}.get(name, "amp" if positive else "dense")
-    )
-    colormap = cmocean.cm.cmap_d[palette].with_extremes(bad=LAND)
     return Look(
-        colormap=colormap,
+        colormap=colours(names, signed, positive, low, high),
         limits=(low * scale, high * scale),
         exponent=exponent,
-        extend=("neither", "min", "max", "both")[(values.min() < low) + 2 * (values.max() > high)],
-        label=label(fields[0].long_name, fields[0].units, exponent),
+        extend=("neither", "min", "max", "both")[(span.least < low) + 2 * (span.most > high)],
+        label=label(first.long_name, first.units, exponent),
     )
 
 
-def limits(values: np.ndarray, signed: bool, positive: bool) -> tuple[float, float]:
-    """Values at the ends of the colours: the extremes, or percentiles where a few extremes lie far beyond them."""
-    if signed:
-        bound = limits(np.abs(values), signed=False, positive=True)[1]
-        return -bound, bound
-    usual_low, usual_high = np.percentile(values, (CLIPPED, 100 - CLIPPED))
-    if positive:
-        usual_low = 0.0
-    margin = FAR * (usual_high - usual_low)
-    low = 0.0 if positive else max(float(values.min()), usual_low - margin)
-    high = min(float(values.max()), usual_high + margin)
-    return (low, high) if low < high else (low if positive else low - 1.0, low + 1.0)
+def colours(names: set[str], signed: bool, positive: bool, low: float, high: float):
+    """The colour map of fields; of signed ones zero has the neutral colour, whatever the ends."""
+    known, usual = (SIGNED, "balance") if signed else (POSITIVE | SEQUENTIAL, "amp" if positive else "dense")
+    palettes = {known.get(name, usual) for name in names}
+    palette = palettes.pop() if len(palettes) == 1 else usual
+    if signed and not low < 0 < high:
+        palette = "dense"
+    chosen = cmocean.cm.cmap_d[palette]
+    if signed and low < 0 < high and low != -high:
+        chosen = cmocean.tools.crop(chosen, low, high, 0.0)
+    return chosen.with_extremes(bad=LAND)
 
 
 def power_of_ten(size: float) -> int:
@@ -118,9 +125,13 @@ def power_of_ten(size: float) -> int:
 def label(long_name: str, units: str, exponent: int = 0) -> str:
     """Name and units as on an axis: "Sea level (m)", "Relative vorticity (10⁻⁵ s⁻¹)"; a pure number has no units."""
     factor = f"10{superscript(str(exponent))}" if exponent else ""
-    pretty = "" if units == "1" else re.sub(r"(?<=[A-Za-z])-?\d+", lambda power: superscript(power[0]), units)
-    unit = " ".join(part for part in (factor, pretty) if part)
+    unit = " ".join(part for part in (factor, units_of(units)) if part)
     return long_name[:1].upper() + long_name[1:] + (f" ({unit})" if unit else "")
+
+
+def units_of(units: str) -> str:
+    """Units as they are printed: "m s⁻¹"; of a pure number nothing."""
+    return "" if units == "1" else re.sub(r"(?<=[A-Za-z])-?\d+", lambda power: superscript(power[0]), units)
 
 
 def superscript(number: str) -> str:

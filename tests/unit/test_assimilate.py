@@ -3,6 +3,7 @@
 import json
 import math
 import os
+import re
 import signal
 
 import jax
@@ -20,6 +21,8 @@ from swmodel.assimilation.stencils import QUANTITIES
 from swmodel.config import ConfigError, resolve
 from swmodel.coordinates import points
 from swmodel.errors import NumericalError, Stopped, UsageError
+from swmodel.plotting import plot
+from swmodel.plotting.assimilation import picture
 
 pytestmark = pytest.mark.usefixtures("quickly_compiled")
 
@@ -128,7 +131,16 @@ def test_perfect_observations_everywhere_give_the_truth(experiment, tmp_path):
         increment = file["eta_analysis"][:] - file["eta_background"][:]
         np.testing.assert_array_equal(file["eta_increment"][:], increment)
     assert (tmp_path / "assimilation.png").stat().st_size > 10000
-    assert "outer iterations: cost" in assimilate.summary(tmp_path)
+    table = assimilate.summary(tmp_path)
+    assert "outer iterations: cost" in table
+    assert all(re.search(r"-> +\S+ m( s-1)? +\S+ of it", line) for line in table.splitlines() if "of it" in line)
+    assert re.search(r"u everywhere .* m s-1 ", table)
+    assert plot(tmp_path) == tmp_path / "assimilation.png"
+    assert plot(tmp_path, "eta_increment") == tmp_path / "analysis-eta_increment.png"
+    with netCDF4.Dataset(tmp_path / "analysis.nc") as file:
+        labels = [axes.get_ylabel() for figure in [picture(file)] for axes in figure.axes]
+        assert file["eta_truth"].long_name == "sea level, truth"
+    assert {"Sea level (m)", "Rms error of sea level (m)", "Rms error of current (m s⁻¹)"} <= set(labels)
 
 
 @pytest.mark.parametrize(

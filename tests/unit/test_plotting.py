@@ -1,17 +1,21 @@
 """Pictures: what they show is what the file holds, in colours and on axes that can be read."""
 
 import shutil
+from dataclasses import replace
+from itertools import combinations
 
 import imageio_ffmpeg
 import numpy as np
 import pytest
+from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.colors import same_color
+from matplotlib.transforms import Bbox
 from PIL import Image
 from support.small_run import make_run
 
 from swmodel import plotting
 from swmodel.plotting import PlotError, animation, diagnostics, maps, panels, style
-from swmodel.plotting.dataset import Map, find_record, open_data, read_map
+from swmodel.plotting.dataset import Map, field_names, find_record, open_data, read_map
 
 DAY = 86400.0
 
@@ -151,11 +155,39 @@ def test_a_narrow_channel_is_a_line_along_it(rows):
     assert (figure.axes[0].get_xlabel(), figure.axes[0].get_ylabel()) == ("x (km)", "Sea level (m)")
 
 
-def test_axes_and_colour_bars_have_units(run):
+def names_of(figure):
+    """Titles of the panels, and the labels of all axes."""
+    return [axes.get_title(loc="left") for axes in figure.axes if axes.images], {
+        text for axes in figure.axes for text in (axes.get_xlabel(), axes.get_ylabel()) if text
+    }
+
+
+def test_a_label_that_is_longer_than_the_axis_of_a_line_stands_above_it():
+    values = field(waves(3, 200))
+    shown = replace(style.look([values]), label="a long name of a derivative by the depth of a cell (m)")
+    figure, _ = panels.draw([values], [shown])
+    assert (figure.axes[0].get_ylabel(), figure.axes[0].get_title(loc="left")) == ("", shown.label)
+
+
+def test_axes_have_units_and_panels_say_above_them_what_their_colours_are(run):
     with open_data(run / "output.nc") as data:
-        figure = maps.picture(data, ["zeta", "eta"])
-    labels = {text for axes in figure.axes for text in (axes.get_xlabel(), axes.get_ylabel())}
-    assert labels >= {"x (km)", "y (km)", r"Relative vorticity $\zeta/f$", "Sea level (m)"}
+        above, beside = names_of(maps.picture(data, ["zeta", "eta"]))
+    assert above == [r"Relative vorticity $\zeta/f$", "Sea level (m)"]
+    assert beside == {"x (km)", "y (km)"}
+
+
+@pytest.mark.parametrize("shape", [(40, 20), (20, 20), (10, 20)])
+@pytest.mark.parametrize("count", [1, 2, 3, 4])
+def test_nothing_of_a_panel_reaches_into_another(shape, count):
+    """Title, ticks and numbers of each panel and its colour bar are in a rectangle of their own, and in the figure."""
+    shown = replace(field(waves(*shape, amplitude=1.23e-5), units="m s-1 per cell"), long_name="a name of some length")
+    figure, _ = panels.draw([shown] * count, [style.look([shown])] * count)
+    canvas = FigureCanvasAgg(figure)
+    canvas.draw()
+    pairs = [figure.axes[number : number + 2] for number in range(0, 2 * count, 2)]
+    boxes = [Bbox.union([axes.get_tightbbox() for axes in pair]) for pair in pairs]
+    assert all(not one.overlaps(other) for one, other in combinations(boxes, 2))
+    assert all(figure.bbox.containsx(x) and figure.bbox.containsy(y) for box in boxes for x, y in box.corners())
 
 
 def test_vorticity_is_in_units_of_f_where_f_vanishes_nowhere(run):
@@ -180,7 +212,7 @@ def test_the_last_record_is_shown_unless_another_is_asked_for(run):
         for chosen, expected in (({}, last), ({"record": 0}, 0), ({"record": -2}, last - 1), ({"time": 110.0}, 1)):
             figure = maps.picture(data, ["eta"], **chosen)
             np.testing.assert_array_equal(figure.axes[0].images[0].get_array(), data["eta"][expected])
-        assert figure.texts[0].get_text() == "1.7 minutes"
+        assert figure.texts[0].get_text() == "jet, 2000-01-01 00:01:40 (minute 1.7)"
 
 
 def test_land_of_the_file_is_land_of_the_picture(tmp_path):
@@ -193,7 +225,7 @@ def test_land_of_the_file_is_land_of_the_picture(tmp_path):
 
 def test_a_mean_says_that_it_is_one(run):
     with open_data(run / "output.nc") as data:
-        assert "Mean sea level (m)" in [axes.get_ylabel() for axes in maps.picture(data, ["eta_mean"]).axes]
+        assert names_of(maps.picture(data, ["eta_mean"]))[0] == ["Mean sea level (m)"]
 
 
 @pytest.mark.parametrize(("case", "names"), [("jet", ["zeta", "eta"]), ("inertial", ["speed", "u"])])
@@ -221,7 +253,7 @@ def test_plot_writes_beside_the_data_under_a_name_that_says_what_it_shows(run):
 
 def test_every_field_of_the_file_can_be_drawn(run):
     with open_data(run / "output.nc") as data:
-        for name in maps.field_names(data):
+        for name in field_names(data):
             assert maps.picture(data, [name]).axes
 
 
@@ -297,10 +329,3 @@ def test_errors_of_films_say_what_is_wrong(run, arguments, message):
     with pytest.raises(PlotError) as error:
         plotting.animate(run, **arguments)
     assert str(error.value) == message.format(run=run)
-
-
-@pytest.mark.parametrize(("cells", "left"), [(500, 500), (501, 251), (2500, 500)])
-def test_a_sample_takes_every_nth_cell(cells, left):
-    panel = field(np.arange(float(cells))[None, :] * np.ones((7, 1))).sample(500)
-    assert panel.values.shape[1] == panel.x.size == left
-    assert np.ptp(np.diff(panel.values[0])) == np.ptp(np.diff(panel.x)) == 0

@@ -1,6 +1,7 @@
 """Sensitivities: the maps are the derivatives, the quantities those of the diagnostics, and waves are reciprocal."""
 
 import json
+import re
 import types
 
 import jax
@@ -20,7 +21,8 @@ from swmodel.gradients.plan import plan
 from swmodel.gradients.trajectory import View
 from swmodel.grid import as_patches
 from swmodel.operators import Patch
-from swmodel.plotting.sensitivity import plot_sensitivity
+from swmodel.plotting import Over, PlotError, plot
+from swmodel.plotting.sensitivity import picture, plot_sensitivity
 from swmodel.reference import Reference
 from swmodel.state import State
 from swmodel.status import read_status
@@ -122,6 +124,8 @@ def test_numbers_have_their_derivatives_and_no_picture(basin, tmp_path):
         assert found[f"d_sea_level_d_{name}"] == pytest.approx((values[0] - values[1]) / (2e-4 * given), rel=1e-5)
         assert status["derivatives"][name]["value"] == float(found[f"d_sea_level_d_{name}"])
     assert not (tmp_path / "sensitivity.png").exists()
+    with pytest.raises(PlotError, match="holds no map, only numbers; `swmodel info` and status.json have them"):
+        plot(tmp_path)
     assert "by gravity: " in sensitivity.summary(tmp_path)
 
 
@@ -278,6 +282,17 @@ def test_there_is_a_picture_with_the_place_in_it(basin, tmp_path, of):
     assert f"{status['value']:.6g} {status['units']}" in text
     assert f"Next: swmodel plot {tmp_path}/sensitivity.nc --field d_" in text
     assert json.loads((tmp_path / "status.json").read_text())["state"] == "completed"
+    assert plot(tmp_path, "depth") == tmp_path / "sensitivity-depth.png"
+    with netCDF4.Dataset(tmp_path / "sensitivity.nc") as data:
+        figure, one = picture(data, over=Over(contours="depth")), picture(data, [f"d_{of.partition(':')[0]}_d_u"])
+    maps = [[axes for axes in drawn.axes if axes.images] for drawn in (figure, one)]
+    labels = [axes.get_title(loc="left").replace("\n", " ") for axes in maps[0]]
+    for label, by in zip(labels, ("initial sea level", "initial velocity in x"), strict=True):
+        assert re.fullmatch(rf"∂\({status['long_name']}\) / ∂\({by}\) \(.* per cell\)", label), label
+    assert len(maps[1]) == 1
+    caption, lines = (text.get_text().replace("\n", " ") for text in figure.texts)
+    assert caption.startswith(f"jet, {status['long_name']}, at the end of the run: ")
+    assert lines.startswith("lines: resting depth, every ")
 
 
 def test_a_channel_of_a_row_is_drawn_as_a_line(monkeypatch, tmp_path):

@@ -1,0 +1,151 @@
+"""Fields that a file of a run does not hold, computed from the state in it by the model's own formulas.
+
+Halos, walls and coasts are those of the run: the file holds the mask, and its configuration says which axes are rings
+and how the flow slips along walls. The values are those that the model would have written, but for rounding.
+"""
+
+from __future__ import annotations
+
+import netCDF4
+import numpy as np
+
+from ..config.model import Physics
+from ..state import VARIABLES, State, entry_of
+from .dataset import STAGGER, Map, PlotError, configuration, field_names, find_field, find_member, number_of, read_map
+
+#: What each of `diagnostics.DERIVED` is computed from.
+SOURCES = {
+    "h": ("h",),
+    "u": ("u",),
+    "v": ("v",),
+    "eta": ("h",),
+    "sea_level": ("h",),
+    "zeta": ("u", "v"),
+    "q": ("h", "u", "v"),
+    "speed": ("u", "v"),
+}
+
+#: Fields of the grid that a state needs around it.
+STATIC = {"mask", "depth", "f"}
+
+#: SGRID's names of the locations.
+LOCATIONS = {"centre": "face", "u": "edge1", "v": "edge2", "corner": "node"}
+
+
+def derivable(data: netCDF4.Dataset) -> list[str]:
+    """Names of the fields that the file does not hold and that can be computed from what it holds."""
+    names = set(field_names(data))
+    if not names >= STATIC or not {"grid", "physics"} <= set(configuration(data)):
+        return []
+    held = names | ({"h"} if "eta" in names else set())
+    return [name for name, sources in SOURCES.items() if name not in names and held.issuperset(sources)]
+
+
+def read(data: netCDF4.Dataset, name: str, record: int = -1, member: int | None = None) -> Map:
+    """One record of a field, computed where the file does not hold it; see `dataset.read_map`.
+
+    Raises:
+        PlotError: there is no such field or member, nor what it is computed from.
+    """
+    if name in field_names(data) or name not in derivable(data):
+        require(data, name)
+        return read_map(data, name, record, member)
+    from ..diagnostics import DERIVED  # which loads JAX
+
+    physics = Physics(**configuration(data)["physics"])
+    patch = DERIVED[name](*padded(data, record, member), physics)
+    return mapped(data, patch, entry_of(name, physics), member)
+
+
+def require(data: netCDF4.Dataset, name: str) -> None:
+    """See that there is a field.
+
+    Raises:
+        PlotError: it is neither in the file, nor can it be computed.
+    """
+    if name in SOURCES and name not in field_names(data) and name not in derivable(data):
+        sources = " and ".join([", ".join(SOURCES[name][:-1]), SOURCES[name][-1]]).removeprefix(" and ")
+        raise PlotError(f'no field "{name}" in {data.filepath()}, nor {sources} of a run to compute it from')
+    if name not in derivable(data):
+        find_field(data, name)
+
+
+def current(data: netCDF4.Dataset, record: int = -1, member: int | None = None) -> tuple[Map, Map]:
+    """The current in x and y at centres, m s-1: the means of u and of v on both sides of each cell.
+
+    Raises:
+        PlotError: there is no such member, nor u and v of a run.
+    """
+    from ..operators import mx_c, my_c
+
+    require(data, "speed")
+    state, grid = padded(data, record, member)
+    means = mx_c(grid.open_u * state.u), my_c(grid.open_v * state.v)
+    return tuple(mapped(data, mean, VARIABLES["speed"], member) for mean in means)
+
+
+def mapped(data: netCDF4.Dataset, patch, entry, member: int | None) -> Map:
+    """The Map of a Patch that covers the grid, with the name and units of a `state.Variable`; masked on land."""
+    from ..grid import water_around
+
+    shape, location = data["mask"].shape, LOCATIONS[entry.location]
+    east, north = STAGGER[location]
+    dry = water_around(wet_of(data))[entry.location].on(shape) == 0
+    return Map(
+        name=entry.name,
+        long_name=entry.long_name + number_of(data, member),
+        units=entry.units,
+        values=np.ma.masked_where(dry, np.ma.masked_invalid(np.broadcast_to(patch.on(shape), shape))),
+        x=np.ma.filled(data["x_f" if east else "x_c"][:], np.nan).astype(float),
+        y=np.ma.filled(data["y_f" if north else "y_c"][:], np.nan).astype(float),
+        location=location,
+    )
+
+
+def padded(data: netCDF4.Dataset, record: int, member: int | None) -> tuple[State, object]:
+    """The state with a row of neighbours around it, zero where the file does not hold it, and the Grid, Patches.
+
+    The thickness is, where it is not in the file, that of its sea level and depth.
+    """
+    from ..grid import Grid, masks
+    from ..operators import Patch
+
+    names, physics = field_names(data), configuration(data)["physics"]
+    kind = next(data[name].dtype for name in ("u", "h", "eta", "v") if name in names)
+
+    def field(name):
+        return np.ma.filled(stored(data, name, record, member), 0).astype(kind)
+
+    depth = field("depth")
+    h = field("h") if "h" in names else field("eta") + depth if "eta" in names else np.zeros_like(depth)
+    u, v = (field(name) if name in names else np.zeros_like(depth) for name in ("u", "v"))
+    static = {name: mask.astype(kind) for name, mask in masks(wet_of(data), physics["slip"]).items()}
+    static = {name: Patch(values, (-1, -1)) for name, values in static.items()}
+    static |= {"f": Patch(field("f"), (0, 0)), "depth": Patch(depth, (0, 0))}
+    static |= {f"r{side}": np.asarray(1 / float(data[f"{side}_c"][0])).astype(kind) for side in ("dx", "dy")}
+    grid = Grid(**dict.fromkeys(Grid._fields) | static)
+    return State(*(Patch(surround(data, values, 1), (-1, -1)) for values in (h, u, v))), grid
+
+
+def wet_of(data: netCDF4.Dataset):
+    """1 on water, 0 on land and beyond walls: a Patch with a cell more than the state in the north and east."""
+    from ..operators import Patch
+
+    return Patch(surround(data, (np.ma.filled(data["mask"][:], 0) != 0).astype(float), 2), (-1, -1))
+
+
+def stored(data: netCDF4.Dataset, name: str, record: int, member: int | None) -> np.ma.MaskedArray:
+    """The values of a field of the file."""
+    variable, place = data[name], find_member(data, member)
+    lead = (record, *[place] * (variable.ndim - 3)) if variable.ndim > 2 else ()
+    return variable[lead + (slice(None), slice(None))]
+
+
+def surround(data: netCDF4.Dataset, values: np.ndarray, beyond: int) -> np.ndarray:
+    """The values with a cell more in the south and west, `beyond` in the north and east: across a ring, or zero."""
+    grid = configuration(data)["grid"]
+    for axis, letter in enumerate("yx"):
+        widths = [(0, 0), (0, 0)]
+        widths[axis] = (1, beyond)
+        values = np.pad(values, widths, mode="wrap" if grid[f"periodic_{letter}"] else "constant")
+    return values

@@ -1,0 +1,75 @@
+"""Pictures and films on the disk: each is there whole, or not at all."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from matplotlib.figure import Figure
+
+from ..errors import FilesError
+from .dataset import PlotError
+
+
+@contextmanager
+def written(target: Path) -> Iterator[Path]:
+    """A context with the name under which to write a file; at its end the file is put into its place.
+
+    Raises:
+        PlotError: there is no such folder.
+        FilesError: the file cannot be written; nothing is left of it, and what stood there before stays.
+    """
+    place = target.resolve()
+    temporary = place.with_name(f"{place.stem}.writing{place.suffix}")
+    try:
+        if not place.parent.is_dir():
+            raise PlotError(f"cannot write {target}: there is no folder {target.parent}")
+        temporary.touch()
+        yield temporary
+        temporary.replace(place)
+    except (OSError, subprocess.CalledProcessError) as error:
+        raise FilesError(f"{target} cannot be written: {reason(error)}") from None
+    finally:
+        forget(temporary)
+
+
+def forget(temporary: Path) -> None:
+    """Remove what is left of a file, as far as that is possible."""
+    with suppress(OSError):
+        temporary.unlink(missing_ok=True)
+
+
+def reason(error: Exception) -> str:
+    """Why a file could not be written, in a few words; of ffmpeg, its last line."""
+    if isinstance(error, subprocess.CalledProcessError):
+        lines = (error.stderr or "").strip().splitlines() or [f"exit code {error.returncode}"]
+        return f"ffmpeg: {lines[-1].rpartition('] ')[2].rstrip('.')}"
+    return error.strerror or str(error)
+
+
+def save(figure: Figure, output) -> Path:
+    """Write a figure.
+
+    Raises:
+        PlotError: the folder does not exist, or the format is none that matplotlib writes.
+        FilesError: it cannot be written.
+
+    Returns:
+        The file written: a PNG where the name has no ending.
+    """
+    output = Path(output) if Path(output).suffix else Path(f"{output}.png")
+    with written(output) as temporary:
+        try:
+            figure.savefig(temporary)
+        except ValueError as error:
+            raise PlotError(f"cannot write {output}: {error}") from None
+    return output
+
+
+def default_output(file: Path, fields: str | Sequence[str] | None, suffix: str = ".png", member=None) -> Path:
+    """Beside the data: output.png for the default picture, output-eta.png for the field eta."""
+    names = [fields] if isinstance(fields, str) else fields or []
+    of_member = [] if member is None else [f"member-{member}"]
+    return file.with_name("-".join([file.stem, *names, *of_member]) + suffix)

@@ -1,0 +1,52 @@
+"""What stands above a picture: the case, the date and the model time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import netCDF4
+import numpy as np
+
+from . import style
+from .dataset import configuration, seconds
+
+#: Seconds between records from which on dates have no seconds.
+HOUR = 3600.0
+
+
+def case_of(data: netCDF4.Dataset) -> str:
+    """The name of the case; of a file without a configuration, nothing."""
+    return str(configuration(data).get("case", {}).get("name", ""))
+
+
+def titles(data: netCDF4.Dataset) -> Callable[[int], str]:
+    """A function of the record's number: "double_gyre, 2000-01-31 00:00 (day 30)"."""
+    case, times = case_of(data), seconds(data)
+    now, date = style.clock(times), dates(data)
+
+    def title(record: int) -> str:
+        number, unit = now(times[record]).split()
+        since = f"{unit.removesuffix('s')} {number}"
+        when = f"{date(record)} ({since})" if date else since
+        return ", ".join(filter(None, (case, when)))
+
+    return title
+
+
+def dates(data: netCDF4.Dataset) -> Callable[[int], str] | None:
+    """A function of the record's number that gives its date and time of day; None where the file has no calendar.
+
+    Times are rounded to seconds, which are left out where all are 0, and where records are an hour or more apart.
+    """
+    time, times = data["time"], np.round(seconds(data))
+    units, calendar = getattr(time, "units", ""), getattr(time, "calendar", "standard")
+    if "since" not in units or not np.all(np.isfinite(times)):
+        return None
+    apart = np.min(np.diff(np.unique(times)), initial=max(HOUR, float(times.max())))
+    short = apart >= HOUR or not np.any(times % 60)
+
+    def date(record: int) -> str:
+        shown = 60 * round(times[record] / 60) if short else times[record]
+        return netCDF4.num2date(shown, units, calendar).strftime("%Y-%m-%d %H:%M" + ("" if short else ":%S"))
+
+    return date

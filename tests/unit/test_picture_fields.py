@@ -1,0 +1,105 @@
+"""Fields that pictures compute: they are those that the model would have written, at every coast, wall and ring."""
+
+import shutil
+
+import netCDF4
+import numpy as np
+import pytest
+from support import random_case
+
+import swmodel
+from swmodel import cases
+from swmodel.diagnostics import DERIVED
+from swmodel.plotting import PlotError, derived, maps, shown
+from swmodel.plotting.dataset import open_data
+
+NY, NX = 7, 9
+
+#: Rings in x and y, slip along walls and coasts, precision.
+RUNS = [(True, True, "free", "float64"), (True, False, "no", "float32")]
+RUNS += [(False, True, "no", "float64"), (False, False, "free", "float32")]
+
+
+def write(folder, periodic_x, periodic_y, slip, dtype):
+    """The file of a run with islands, everything random and every field stored."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(cases, "get", cases.get)
+        values = random_case.install(NY, NX, seed=5, amplitude=0.3)
+        values["mask"][6, 0] = values["mask"][2:4, 3] = 0.0
+        rings = {"grid__periodic_x": periodic_x, "grid__periodic_y": periodic_y}
+        run = {"run__executor": "reference", "run__steps": 2, "run__dtype": dtype, "output__fields": tuple(DERIVED)}
+        config = random_case.configuration(NY, NX, physics__slip=slip, **rings, **run)
+        swmodel.Simulation(config).run(folder)
+    return folder / "output.nc"
+
+
+@pytest.fixture(scope="module")
+def file(tmp_path_factory):
+    return write(tmp_path_factory.mktemp("random") / "run", True, False, "no", "float64")
+
+
+def without(file, folder, *names):
+    """A copy of a file, in a folder, in which these fields have other names, kept_..."""
+    copy = shutil.copy(file, folder / "part.nc")
+    with netCDF4.Dataset(copy, "a") as data:
+        for name in names:
+            data.renameVariable(name, f"kept_{name}")
+    return copy
+
+
+@pytest.mark.parametrize("run", RUNS)
+def test_what_is_computed_is_what_the_model_writes(tmp_path, run):
+    file = write(tmp_path / "run", *run)
+    with open_data(without(file, tmp_path, "zeta", "q", "speed", "eta")) as data:
+        assert set(derived.derivable(data)) == {"zeta", "q", "speed", "eta"}
+        for name in derived.derivable(data):
+            computed, kept = derived.read(data, name), data[f"kept_{name}"]
+            np.testing.assert_array_equal(np.ma.getmaskarray(computed.values), np.ma.getmaskarray(kept[-1]))
+            off = np.abs(computed.values - kept[-1]).max() / np.abs(kept[-1]).max()
+            assert off < 4 * np.finfo(run[-1]).eps, name
+            assert (computed.long_name, computed.units, computed.location) == (
+                kept.long_name,
+                kept.units,
+                kept.location,
+            )
+            along = kept.dimensions[-2:]
+            for positions, dimension in zip((computed.y, computed.x), along, strict=True):
+                np.testing.assert_array_equal(positions, data[dimension][:])
+
+
+def test_the_thickness_is_that_of_sea_level_and_depth(file, tmp_path):
+    with open_data(without(file, tmp_path, "h", "q")) as data:
+        for name in ("h", "q"):
+            np.testing.assert_allclose(derived.read(data, name).values, data[f"kept_{name}"][-1], rtol=1e-12)
+
+
+def test_every_derived_field_of_the_model_is_known_with_what_it_needs():
+    assert set(derived.SOURCES) == set(DERIVED)
+
+
+@pytest.mark.parametrize(
+    ("gone", "name", "message"),
+    [
+        (("u", "speed"), "speed", 'no field "speed" in .*, nor u and v of a run to compute it from'),
+        (("h", "eta", "q"), "q", 'no field "q" in .*, nor h, u and v of a run to compute it from'),
+        (("f", "zeta"), "zeta", 'no field "zeta" in .*, nor u and v of a run'),
+    ],
+)
+def test_what_cannot_be_computed_is_said(file, tmp_path, gone, name, message):
+    with open_data(without(file, tmp_path, *gone)) as data, pytest.raises(PlotError, match=message):
+        maps.picture(data, [name])
+
+
+def test_the_default_picture_is_the_same_with_fields_that_are_not_stored(file, tmp_path):
+    with open_data(without(file, tmp_path, "zeta")) as data:
+        assert shown.chosen(data, None) == ["zeta", "eta"]
+
+
+def test_arrows_are_the_means_of_the_velocities_on_both_sides_of_a_cell(file):
+    with open_data(file) as data:
+        u, v = derived.current(data)
+        faces_u, faces_v = (np.ma.filled(data[name][-1], 0.0) for name in "uv")
+    west, south = np.roll(faces_u, 1, axis=1), np.vstack([np.zeros(NX), faces_v[:-1]])
+    water = ~np.ma.getmaskarray(u.values)
+    np.testing.assert_allclose(u.values[water], ((faces_u + west) / 2)[water])
+    np.testing.assert_allclose(v.values[water], ((faces_v + south) / 2)[water])

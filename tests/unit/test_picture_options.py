@@ -1,0 +1,207 @@
+"""What may be asked of pictures: the ends of their colours, arrows and lines over them, words above them."""
+
+import shutil
+import weakref
+from contextlib import nullcontext
+
+import netCDF4
+import numpy as np
+import pytest
+from click.testing import CliRunner
+from PIL import Image
+from support.small_run import make_run
+
+from swmodel import plotting
+from swmodel.cli import main
+from swmodel.plotting import Over, PlotError, Scale, animation, maps, scale, shown, style, titles
+from swmodel.plotting.dataset import Map, open_data
+
+
+@pytest.fixture(scope="module")
+def file(tmp_path_factory):
+    """A run of the jet with three records."""
+    return make_run(tmp_path_factory.mktemp("jet") / "run") / "output.nc"
+
+
+@pytest.fixture
+def data(file):
+    with open_data(file) as opened:
+        yield opened
+
+
+def clims(figure):
+    """The ends of the colours of each panel, in the field's units."""
+    return [axes.images[0].get_clim() for axes in figure.axes if axes.images]
+
+
+def field(values, name="eta"):
+    values = np.ma.masked_invalid(np.asarray(values, float))
+    return Map(name, name, "m", values, *(np.arange(size, dtype=float) for size in values.shape[::-1]), "face")
+
+
+def test_each_record_has_its_own_colours_and_a_run_has_one(data):
+    own = [clims(maps.picture(data, ["v"], record)) for record in range(3)]
+    same = [clims(maps.picture(data, ["v"], record, scale=Scale("run"))) for record in range(3)]
+    assert len(set(map(str, own))) == 3
+    assert same == [same[0]] * 3
+    assert same[0] == max(own[1:], key=lambda ends: ends[0][1])  # at first there is no current across the jet
+
+
+def test_the_colours_of_a_run_miss_no_cell_of_a_large_grid():
+    values = np.zeros((5, 2002))
+    values[:, 1::2] = 7.0
+    assert style.look(iter([field(0 * values), field(values)])).limits == (-7, 7)
+
+
+def test_records_are_not_held_together():
+    alive = []
+
+    def records():
+        for number in range(4):
+            alive.append(weakref.ref(one := field(np.full((5, 5), number))))
+            yield one
+            del one
+            assert sum(record() is not None for record in alive[1:]) <= 1
+
+    style.look(records())
+    assert len(alive) == 4
+
+
+def test_shared_colours_are_the_same_for_the_same_units_only(data):
+    u, v, eta = clims(maps.picture(data, ["u", "v", "eta"], scale=Scale("shared")))
+    own = clims(maps.picture(data, ["u", "v", "eta"]))
+    assert u == v == max(own[:2], key=lambda ends: ends[1])
+    assert own[0] != own[1]
+    assert eta == own[2]
+
+
+def test_given_ends_are_the_ends(data):
+    assert clims(maps.picture(data, ["eta", "h"], scale=Scale("record", -2.0, 3.0))) == [(-2, 3)] * 2
+    low, high = clims(maps.picture(data, ["eta"]))[0]
+    assert clims(maps.picture(data, ["eta"], scale=Scale("run", high=2 * high))) == [(low, 2 * high)]
+
+
+@pytest.mark.parametrize(("low", "high"), [(-1.0, 3.0), (-5.0, 1.0), (-2.0, 2.0)])
+def test_zero_of_a_signed_field_is_neutral_whatever_the_ends(low, high):
+    shown = style.look([field([[-9.0, 9.0]])], (low, high))
+    neutral = style.look([field([[-9.0, 9.0]])]).colormap(0.5)
+    np.testing.assert_allclose(shown.colormap(-low / (high - low)), neutral, atol=0.03)
+    assert shown.extend == "both"
+
+
+@pytest.mark.parametrize(
+    ("ends", "message"),
+    [
+        (("record", 2.0, 1.0), "vmin must be less than vmax, and 2 is not less than 1"),
+        (("record", 1.0, 1.0), "1 is not less than 1"),
+        (("record", float("nan"), 1.0), "vmin must be a number, not nan"),
+        (("all",), 'no range "all"; there are record, run, shared'),
+    ],
+)
+def test_ends_that_make_no_sense_are_refused(ends, message):
+    with pytest.raises(PlotError, match=message):
+        Scale(*ends)
+
+
+def test_ends_are_refused_where_fields_have_different_units_or_nothing_is_left_of_the_colours(data):
+    with pytest.raises(PlotError, match=r"the same units, not for u \(m s-1\), eta \(m\)"):
+        maps.picture(data, ["u", "eta"], scale=Scale("record", low=0.0))
+    with pytest.raises(PlotError, match="the lower end of the colours, 1e[+]06, is not below the upper one"):
+        maps.picture(data, ["eta"], scale=Scale("record", low=1e6))
+
+
+def test_a_film_has_the_colours_of_the_whole_run_unless_asked_otherwise(data):
+    seen = {}
+
+    class Camera:
+        def __init__(self, name):
+            self.frames = seen.setdefault(name, [])
+
+        def filming(self, figure):
+            (image,) = figure.axes[0].images
+            return nullcontext(lambda: self.frames.append((image.get_clim(), figure.texts[0].get_text())))
+
+    for name in ("run", "record", "shared"):
+        animation.film(data, "v", None, Scale(name), Over(), Camera(name))
+    run, record, shared = ([clim for clim, _ in seen[name]] for name in ("run", "record", "shared"))
+    assert run == shared == clims(maps.picture(data, ["v"], scale=Scale("run"))) * 3
+    assert record == [clims(maps.picture(data, ["v"], number))[0] for number in range(3)]
+    title = titles.titles(data)
+    assert [text for _, text in seen["run"]] == [title(number) for number in range(3)]
+
+
+def test_arrows_have_the_length_that_their_key_says(data):
+    figure = maps.picture(data, ["eta", "h"], over=Over(arrows=True))
+    quivers = [axes.collections[-1] for axes in figure.axes if axes.images]
+    (key,) = (artist for axes in figure.axes for artist in axes.artists)
+    assert key.Q is quivers[0]
+    assert key.text.get_text() == f"current of {key.U:g} m s⁻¹"
+    strongest = float(shown.read(data, "speed", -1).values.max())
+    assert 0.4 * strongest < key.U <= strongest
+    assert quivers[0].scale == quivers[1].scale
+    assert len(quivers[0].U) == 9 * 14
+    assert len(figure.texts) == 1
+
+
+def test_lines_are_where_the_field_has_their_values(data):
+    figure = maps.picture(data, ["v"], over=Over(contours="eta"))
+    lines = figure.axes[0].collections[-1]
+    assert figure.texts[-1].get_text().startswith(f"lines: sea level, every {lines.levels[1] - lines.levels[0]:g} m")
+    eta = shown.read(data, "eta", -1)
+    level, path = next((level, path) for level, path in zip(lines.levels, lines.get_paths(), strict=True) if len(path))
+    x, y = path.vertices[len(path) // 2] * 1e3
+    rows, columns = np.interp(y, eta.y, np.arange(9)), np.interp(x, eta.x, np.arange(14))
+    around = eta.values[int(rows) : int(rows) + 2, int(columns) : int(columns) + 2]
+    assert around.min() <= level <= around.max()
+
+
+def test_arrows_and_lines_of_a_film_are_those_of_each_record(data):
+    figure = maps.picture(data, ["v"], 0)
+    update = Over(True, "eta").draw(data, figure, 0, None, range(3))
+    update(2)
+    expected = maps.picture(data, ["v"], 2)
+    Over(True, "eta").draw(data, expected, 2, None, range(3))
+    for one, other in zip(figure.axes[0].collections, expected.axes[0].collections, strict=True):
+        assert [p.vertices.tolist() for p in one.get_paths()] == [p.vertices.tolist() for p in other.get_paths()]
+    quivers = [next(c for c in f.axes[0].collections if hasattr(c, "U")) for f in (figure, expected)]
+    np.testing.assert_array_equal(quivers[0].U, quivers[1].U)
+
+
+@pytest.mark.parametrize(
+    ("times", "words"),
+    [
+        ([0, 30 * 86400], ["jet, 2000-01-01 00:00 (day 0)", "jet, 2000-01-31 00:00 (day 30)"]),
+        ([0, 172799.6], ["jet, 2000-01-01 00:00 (day 0)", "jet, 2000-01-03 00:00 (day 2)"]),
+        ([0, 90.0], ["jet, 2000-01-01 00:00:00 (minute 0.0)", "jet, 2000-01-01 00:01:30 (minute 1.5)"]),
+        ([0, 60.0], ["jet, 2000-01-01 00:00 (minute 0)", "jet, 2000-01-01 00:01 (minute 1)"]),
+        ([59 * 86400], ["jet, 2000-02-29 00:00 (day 59)"]),
+    ],
+)
+def test_the_title_says_the_case_and_the_date(tmp_path, times, words):
+    with netCDF4.Dataset(tmp_path / "times.nc", "w") as data:
+        data.configuration = '[case]\nname = "jet"\n'
+        data.createDimension("time", len(times))
+        data.createVariable("time", "f8", ("time",)).units = "seconds since 2000-01-01 00:00:00"
+        data["time"].calendar = "proleptic_gregorian"
+        data["time"][:] = times
+        assert [titles.titles(data)(number) for number in range(len(times))] == words
+        data["time"].units = "s"
+        assert titles.titles(data)(0) == f"jet, {words[0].partition('(')[2].rstrip(')')}"
+
+
+def test_the_options_of_the_command_line_reach_the_picture(file, tmp_path, monkeypatch):
+    folder, calls = shutil.copytree(file.parent, tmp_path / "run"), []
+    for name in ("plot", "animate"):
+        monkeypatch.setattr(plotting, name, lambda *given: calls.append(given) or "it")
+    for line in ("plot", "animate --range shared --vmin=-1 --vmax 2 --arrows --contours eta"):
+        result = CliRunner().invoke(main, [*line.split(), str(folder)])
+        assert (result.exit_code, result.output) == (0, "Wrote it\n")
+    assert calls[0][-2:] == (Scale("record"), Over())
+    assert calls[1][-2:] == (Scale("shared", -1.0, 2.0), Over(True, "eta"))
+    result = CliRunner().invoke(main, ["plot", str(folder), "--diagnostics", "--arrows", "--record", "1"])
+    assert (result.exit_code, "leave out arrows, record" in result.stderr) == (2, True)
+    monkeypatch.undo()
+    result = CliRunner().invoke(main, ["plot", str(folder), "--vmin", "3", "--vmax", "2"])
+    assert (result.exit_code, "vmin must be less than vmax" in result.stderr) == (2, True)
+    assert scale.RANGES == ("record", "run", "shared")
+    assert Image.open(plotting.plot(folder, ["zeta"], over=Over(True, "eta"), scale=Scale("run"))).width > 800
