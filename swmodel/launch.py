@@ -86,8 +86,9 @@ def rank_environment(nproc: int) -> dict[str, str]:
     root = Path(__file__).parents[1]
     if root.name not in ("site-packages", "dist-packages"):
         environ["PYTHONPATH"] = os.pathsep.join(filter(None, (str(root), environ.get("PYTHONPATH"))))
+    environment.add(environment.OPEN_MPI, environ)
     if nproc > environment.cores():
-        environment.share_cores(environ)
+        environment.add(environment.OVERSUBSCRIBED, environ)
     return environ
 
 

@@ -80,6 +80,17 @@ def test_more_ranks_than_cores_let_each_other_run(monkeypatch):
     assert launch.rank_environment(3)["MPIR_CVAR_POLLS_BEFORE_YIELD"] == "1"
 
 
+def test_open_mpi_starts_as_many_ranks_as_asked_for_by_anybody_and_binds_none_to_a_core(monkeypatch):
+    for name in launch.environment.OPEN_MPI:
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("OMPI_MCA_hwloc_base_binding_policy", "numa")
+    environ = launch.rank_environment(2)
+    assert environ["OMPI_ALLOW_RUN_AS_ROOT"] == environ["OMPI_ALLOW_RUN_AS_ROOT_CONFIRM"] == "1"
+    assert environ["OMPI_MCA_rmaps_base_oversubscribe"] == "1"
+    assert environ["OMPI_MCA_hwloc_base_binding_policy"] == "numa", "what the user has set stays"
+    assert environ["PRTE_MCA_hwloc_default_binding_policy"] == "none"
+
+
 @pytest.mark.parametrize(
     ("status", "mpiexec_code", "code"),
     [
