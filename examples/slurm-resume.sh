@@ -52,6 +52,9 @@ if [ "$STOPPING" = yes ]; then  # it was the signal that ended the wait
     wait $! || CODE=$?
 fi
 
+# The signal may have met ranks that were not listening, as they were just starting or had just done their work.
+if [ "$STOPPING" = yes ] && [ "$CODE" = 143 ]; then CODE=75; fi
+
 if [ "$CODE" = 75 ]; then
     echo "stopped in time, to be continued: job $SLURM_JOB_ID goes back into the queue"
     CODE=0

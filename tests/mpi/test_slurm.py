@@ -102,6 +102,18 @@ def test_a_job_is_stopped_in_time_put_back_and_goes_on_to_its_end(cluster):
             os.kill(pid, signal.SIGKILL)
 
 
+def test_a_signal_that_meets_ranks_before_they_listen_or_after_they_have_done_their_work_puts_the_job_back(cluster):
+    install(cluster / "bin/srun", "#!/bin/sh\necho $$ > srun.pid\nexec sleep 60\n")
+    install(cluster / "bin/scancel", "#!/bin/sh\nkill -TERM $(cat srun.pid)\n")
+    job, deadline = start(cluster), time.monotonic() + 20
+    while not (cluster / "srun.pid").exists() or not (cluster / "srun.pid").read_text():
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+    job.send_signal(signal.SIGTERM)
+    assert job.wait(20) == 0
+    assert requeued(cluster) == 1
+
+
 @pytest.mark.parametrize(("code", "job_code", "times"), [(0, 0, 0), (75, 0, 1), (4, 4, 0), (143, 143, 0)])
 def test_only_a_run_that_can_be_resumed_is_put_back(cluster, code, job_code, times):
     install(cluster / "bin/srun", f"#!/bin/sh\necho $* > srun.txt\nexit {code}\n")

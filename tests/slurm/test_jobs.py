@@ -74,23 +74,34 @@ class Job:
 
     def until_restarts(self, more_than=0, seconds=60):
         """Wait for a restart file of a step above; the newest step."""
-        return self.until(lambda: max(map(step_of, candidates(self.run)), default=0) > more_than, seconds)
+        self.until(lambda: self.reached() > more_than, seconds)
+        return self.reached()
 
-    def processes(self) -> list[int]:
-        """Those of the job: the script, the ranks, and Slurm's own."""
-        mark = f"SLURM_JOB_ID={self.number}".encode()
-        return [pid for pid in self.node.processes() if mark in Path(f"/proc/{pid}/environ").read_bytes().split(b"\0")]
+    def reached(self) -> int:
+        """The step of the newest restart file; 0 if there is none."""
+        return max(map(step_of, candidates(self.run)), default=0)
+
+    def processes(self) -> dict[int, bytes]:
+        """{process id: environment} of the batch script, the ranks and what else the job has started."""
+        found = {pid: Path(f"/proc/{pid}/environ").read_bytes() for pid in self.node.processes()}
+        return {pid: environ for pid, environ in found.items() if f"SLURM_JOB_ID={self.number}\0".encode() in environ}
 
     def ranks(self) -> list[int]:
-        names = {pid: Path(f"/proc/{pid}/environ").read_bytes() for pid in self.processes()}
-        return [pid for pid, environ in names.items() if b"\0SLURM_STEP_ID=0\0" in environ]
+        """Process ids of the ranks."""
+        return [
+            pid for pid, environ in self.processes().items() if b"\0SLURM_PROCID=" in environ and b"\0PMI" in environ
+        ]
 
-    def go_on_to(self, steps):
-        """Have the run end at a step when it goes on, and the job begin now: Slurm lets one that is put back wait."""
-        (self.folder / f"steps-{self.number}").write_text(str(steps))
+    def go_on(self) -> int:
+        """Let the job, which was put back, begin now, as Slurm has it wait; the step at which its run has ended."""
         self.until_state("PENDING")
-        self.node.say("scontrol", "update", f"JobId={self.number}", "StartTime=now")
-        assert self.until_state("COMPLETED", "FAILED", "TIMEOUT", seconds=90) == "COMPLETED", self.log
+        steps = self.reached() + 1001
+        (self.folder / f"steps-{self.number}").write_text(str(steps))
+        while (state := self.until_state("PENDING", "COMPLETED", "FAILED", "TIMEOUT", seconds=90)) == "PENDING":
+            self.node.say("scontrol", "update", f"JobId={self.number}", "StartTime=now")
+            self.until(lambda: self.facts()["JobState"] != "PENDING", 30)
+        assert state == "COMPLETED", self.log
+        return steps
 
     def assert_undisturbed(self, steps):
         """Records and the last restart have the bits of a run that nothing has disturbed."""
@@ -117,13 +128,33 @@ def limited(node, site):
     return warned, Job(node, site, "examples/slurm.sh", *ENDLESS, options=["--time=1"])
 
 
+def test_a_job_that_is_warned_of_its_limit_is_put_back_and_goes_on_to_the_bits_of_an_undisturbed_run(limited):
+    job = limited[0]
+    job.until(lambda: job.facts()["Restarts"] == "1", 90)
+    status = read_status(job.run)
+    assert (status["state"], status["exit_code"]) == ("stopped", 75), job.log
+    assert status["message"].startswith("stopped by SIGTERM at step ")
+    assert f"stopped in time, to be continued: job {job.number} goes back into the queue" in job.log
+    job.assert_undisturbed(job.go_on())
+
+
+def test_a_job_that_hits_its_limit_without_warning_leaves_a_restart(limited):
+    job = limited[1]
+    assert job.until_state("TIMEOUT", "FAILED", "COMPLETED", seconds=120) == "TIMEOUT"
+    status = read_status(job.run)
+    assert (status["state"], status["exit_code"]) == ("stopped", 75), job.log
+    newest = candidates(job.run)[0]
+    assert step_of(newest) == status["steps"]
+    assert "problem" not in facts(newest)
+
+
 def test_a_job_with_the_published_grid_is_complete(node, site):
     published = ["jet", "-s", "grid.nx=3600", "-s", "grid.ny=1800", "--steps", "20"]
     job = Job(node, site, "examples/slurm.sh", *published)
     assert job.until_state("COMPLETED", "FAILED", seconds=180) == "COMPLETED", job.log
     status = read_status(job.run)
     assert (status["state"], status["steps"], status["nproc"]) == ("completed", 20, 2)
-    assert "jet: 3600 x 1800 cells, 20 steps of 19.95 s (0.004618 days), 2 processes" in job.log
+    assert "jet: 3600 x 1800 cells, 20 steps of 19.95 s (0.004619 days), 2 processes" in job.log
 
 
 def test_srun_starts_a_run_on_devices_without_mpi(node, site):
@@ -143,43 +174,16 @@ def test_a_killed_rank_ends_the_job_and_its_restart_stays(node, site):
     assert "problem" not in facts(candidates(job.run)[0])
 
 
-def test_a_job_outlives_the_daemon_of_its_node_and_with_a_node_that_crashes_it_is_put_back_and_goes_on(node, site):
+def test_a_job_outlives_the_daemon_of_its_node_and_is_put_back_and_goes_on_where_the_node_crashes(node, site):
     job = Job(node, site, "examples/slurm-resume.sh", *ENDLESS)
     reached = job.until_restarts()
-    daemon = node.daemons["slurmd"]
-    daemon.kill()
-    daemon.wait()
-    reached = job.until_restarts(reached)  # nothing but the daemon has gone
-    for pid in job.processes():
-        os.kill(pid, signal.SIGKILL)
-    job.until(lambda: not job.processes(), 20)
-    newest = job.until_restarts()
+    node.kill_daemon()
+    job.until_restarts(more_than=reached)
+    node.crash()
+    assert job.facts()["JobState"] == "RUNNING", "Slurm does not know it yet"
+    job.until(lambda: job.facts()["Restarts"] == "1", 120)
     node.start("slurmd", "-D")
-    job.until(lambda: job.facts()["Restarts"] == "1", 60)
-    job.go_on_to(newest + 1001)
-    job.assert_undisturbed(newest + 1001)
-
-
-def test_a_job_that_is_warned_of_its_limit_is_put_back_and_goes_on_to_the_bits_of_an_undisturbed_run(limited):
-    job = limited[0]
-    job.until(lambda: job.facts()["Restarts"] == "1", 90)
-    status = read_status(job.run)
-    assert (status["state"], status["exit_code"]) == ("stopped", 75), job.log
-    assert status["message"].startswith("stopped by SIGTERM at step ")
-    assert f"stopped in time, to be continued: job {job.number} goes back into the queue" in job.log
-    steps = status["steps"] + 1001
-    job.go_on_to(steps)
-    job.assert_undisturbed(steps)
-
-
-def test_a_job_that_hits_its_limit_without_warning_leaves_a_restart(limited):
-    job = limited[1]
-    assert job.until_state("TIMEOUT", "FAILED", "COMPLETED", seconds=120) == "TIMEOUT"
-    status = read_status(job.run)
-    assert (status["state"], status["exit_code"]) == ("stopped", 75), job.log
-    newest = candidates(job.run)[0]
-    assert step_of(newest) == status["steps"]
-    assert "problem" not in facts(newest)
+    job.assert_undisturbed(job.go_on())
 
 
 def test_the_benchmarks_run_as_a_job(node, site):

@@ -133,6 +133,21 @@ class OneNode:
                 preexec_fn=end_with_parent,
             )
 
+    def kill_daemon(self):
+        """Kill slurmd: jobs go on, and Slurm hears nothing of them."""
+        self.daemons["slurmd"].kill()
+        self.daemons["slurmd"].wait()
+
+    def crash(self):
+        """Kill what runs on the node besides its daemon: Slurm's own first, as it would tell how the others ended."""
+        names = {pid: Path(f"/proc/{pid}/comm").read_text().strip() for pid in self.processes()}
+        others = "munged", "slurmctld", "slurmscriptd"  # of the controller, which would be on another machine
+        for pid in sorted(
+            (pid for pid in names if names[pid] not in others), key=lambda pid: names[pid] != "slurmstepd"
+        ):
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+
     def say(self, *line) -> str:
         """What a command of Slurm prints; nothing if it fails."""
         done = subprocess.run([str(word) for word in line], env=self.environ, capture_output=True, text=True)
