@@ -93,12 +93,15 @@ class Job:
         ]
 
     def go_on(self) -> int:
-        """Let the job, which was put back, begin now, as Slurm has it wait; the step at which its run has ended."""
+        """Let the job, which was put back, begin soon, not after two minutes; the step at which its run has ended.
+
+        Not at once: for some seconds the node takes it for the job that it has just ended.
+        """
         self.until_state("PENDING")
         steps = self.reached() + 1001
         (self.folder / f"steps-{self.number}").write_text(str(steps))
         while (state := self.until_state("PENDING", "COMPLETED", "FAILED", "TIMEOUT", seconds=90)) == "PENDING":
-            self.node.say("scontrol", "update", f"JobId={self.number}", "StartTime=now")
+            self.node.say("scontrol", "update", f"JobId={self.number}", "StartTime=now+8")
             self.until(lambda: self.facts()["JobState"] != "PENDING", 30)
         assert state == "COMPLETED", self.log
         return steps
