@@ -9,9 +9,12 @@ PYTHON ?= $(shell for p in python3 python3.14 python3.13 python3.12 python3.11; 
 RUN = outputs/jet
 BIN = $(VENV)/bin
 READY = $(VENV)/.ready-$(MPI)
+# Open MPI's mpiexec ends with 1 where it got a signal itself, whatever the ranks say, and wakes frozen ranks to end them.
+OPEN_MPI = bits faults files launch restart slurm stop
+NOT_OPEN_MPI = to_mpiexec_and_all_ranks or a_frozen_rank
 
 .DEFAULT_GOAL = help
-.PHONY: help run test exactness twins fuzz soak sanitize lint format setup clean distclean
+.PHONY: help run test exactness twins fuzz soak slurm openmpi sanitize lint format setup clean distclean
 
 help:
 	@echo "make run        set up, run the jet for ten days on two processes, plot it; results in $(RUN)"
@@ -20,6 +23,8 @@ help:
 	@echo "make twins      assimilate in both twin experiments, twice each: is the truth found? (ten minutes)"
 	@echo "make fuzz       try thousands of random configurations and command lines"
 	@echo "make soak       kill and resume a run one hundred times: the same bits as undisturbed (ten minutes)"
+	@echo "make slurm      run the batch scripts on a Slurm of one node, started for it: limits, requeues, crashes (six minutes)"
+	@echo "make openmpi    set up .venv-openmpi with the Open MPI on PATH and run tests of several processes on it"
 	@echo "make sanitize   test the native step with a build that stops at accesses beyond arrays and undefined behaviour"
 	@echo "make setup      create $(VENV) with everything in it"
 	@echo "make lint       check style;   make format   apply it"
@@ -44,6 +49,14 @@ twins: $(READY)
 
 soak: $(READY)
 	PYTHONPATH=.:tests $(BIN)/python -m support.soak $(SOAK_ARGS)
+
+slurm: $(READY)
+	SWMODEL_SLURM=1 $(BIN)/python -m pytest -v tests/slurm $(PYTEST_ARGS)
+
+openmpi:
+	@mpicc --showme:version 2>/dev/null | grep -q "Open MPI" || { echo "the mpicc on PATH is not that of Open MPI: load its module, or install openmpi-bin and libopenmpi-dev (names of Debian)" >&2; exit 1; }
+	$(MAKE) setup VENV=.venv-openmpi MPI=system
+	.venv-openmpi/bin/python -m pytest -v $(OPEN_MPI:%=tests/mpi/test_%.py) -k "not ($(NOT_OPEN_MPI))" $(PYTEST_ARGS)
 
 sanitize: $(READY)
 	tools/test-sanitized $(BIN)/python $(PYTEST_ARGS)
@@ -74,4 +87,4 @@ clean:
 	find swmodel tests -name __pycache__ -type d -prune -exec rm -rf {} +
 
 distclean: clean
-	rm -rf $(VENV)
+	rm -rf $(VENV) .venv-openmpi

@@ -1,5 +1,6 @@
 #!/bin/bash
 # A run longer than a job may last, in as many jobs as it takes: sbatch examples/slurm-resume.sh
+# Another run than the one below: sbatch examples/slurm-resume.sh double_gyre --days 3000, with what `swmodel run` takes.
 # What happens when: docs/slurm.md
 #SBATCH --job-name=swmodel
 #SBATCH --nodes=2
@@ -13,14 +14,17 @@
 
 set -euo pipefail
 
-RUN=outputs/jet-${SLURM_JOB_ID:-local}
 CASE=(jet -s grid.nx=3600 -s grid.ny=1800 --days 100)
+if [ $# -gt 0 ]; then CASE=("$@"); fi
+RUN=outputs/${SLURM_JOB_NAME:-swmodel}-${SLURM_JOB_ID:-local}
 
 # The modules of your site: a Python, and the MPI that mpi4jax was compiled with.
 # module load python openmpi
+# How srun tells the ranks of each other, where it does not do so by itself: pmix for Open MPI, pmi2 for MPICH.
+# export SLURM_MPI_TYPE=pmix
 
 cd "${SLURM_SUBMIT_DIR:-.}"
-source .venv/bin/activate
+source "${VENV:-.venv}/bin/activate"
 
 # One core for each rank: JAX takes the number of its threads from NPROC.
 export NPROC="${SLURM_CPUS_PER_TASK:-1}"
@@ -47,6 +51,9 @@ if [ "$STOPPING" = yes ]; then  # it was the signal that ended the wait
     CODE=0
     wait $! || CODE=$?
 fi
+
+# The signal may have met ranks that were not listening, as they were just starting or had just done their work.
+if [ "$STOPPING" = yes ] && [ "$CODE" = 143 ]; then CODE=75; fi
 
 if [ "$CODE" = 75 ]; then
     echo "stopped in time, to be continued: job $SLURM_JOB_ID goes back into the queue"

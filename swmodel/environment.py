@@ -44,7 +44,21 @@ OVERSUBSCRIBED = {
     "MPIR_CVAR_CH4_PROGRESS_THROTTLE": "true",
     "MPIR_CVAR_CH4_PROGRESS_THROTTLE_NO_PROGRESS_COUNT": "1",
     "OMPI_MCA_mpi_yield_when_idle": "1",
+}
+
+#: What the mpiexec of Open MPI 4 and 5 needs to start ranks as MPICH's does: as root too, the user in containers;
+#: none bound to a core; and as many as are asked for, also above its count of cores, which is without hardware threads.
+#: After a signal it gives them a second, then kills them: s, long enough for them to stop by themselves.
+OPEN_MPI = {
+    "OMPI_ALLOW_RUN_AS_ROOT": "1",
+    "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
+    "OMPI_MCA_hwloc_base_binding_policy": "none",
+    "OMPI_MCA_odls_base_sigkill_timeout": "60",
     "OMPI_MCA_rmaps_base_oversubscribe": "1",
+    "PRTE_ALLOW_RUN_AS_ROOT": "1",
+    "PRTE_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
+    "PRTE_MCA_hwloc_default_binding_policy": "none",
+    "PRTE_MCA_odls_base_sigkill_timeout": "60",
     "PRTE_MCA_rmaps_default_mapping_policy": ":oversubscribe",
 }
 
@@ -65,11 +79,14 @@ class World(NamedTuple):
 
 def world(environ: Mapping[str, str] = os.environ) -> World | None:
     """The place of this process among others as their launcher describes it; None for a process alone."""
-    for rank, size, local_rank, local_size in LAUNCHERS:
-        if rank in environ and int(environ.get(size, 1)) > 1:
-            local = re.match(r"\d+", environ.get(local_size, "")) or re.match(r"\d+", environ[size])
-            return World(int(environ[rank]), int(environ[size]), int(local[0]), int(environ.get(local_rank, 0)))
-    return None
+    rows = [row for row in LAUNCHERS if row[0] in environ and int(environ.get(row[1], 1)) > 1]
+    if not rows:
+        return None
+    rank, size = (int(environ[name]) for name in rows[0][:2])
+    same = [row for row in rows if int(environ[row[1]]) == size and row[3] in environ]  # srun tells it besides PMI
+    local_rank, local_size = same[0][2:] if same else rows[0][2:]
+    local = re.match(r"\d+", environ.get(local_size, "")) or re.match(r"\d+", str(size))
+    return World(rank, size, int(local[0]), int(environ.get(local_rank, 0)))
 
 
 def started() -> float:
@@ -107,7 +124,7 @@ def prepare(reproducible: bool = False, place: World | None = None, devices: int
         os.environ.setdefault("JAX_CPU_ENABLE_ASYNC_DISPATCH", "false")
         os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")
         if place.local_size > (os.cpu_count() or 1):
-            share_cores(os.environ)
+            add(OVERSUBSCRIBED, os.environ)
 
 
 def settle():
@@ -128,10 +145,16 @@ def extend_flags(flag: str):
         os.environ["XLA_FLAGS"] = f"{flags} {flag}".strip()
 
 
-def share_cores(environ):
-    """Add the variables that several ranks on one core need."""
-    for name, value in OVERSUBSCRIBED.items():
+def add(variables: Mapping[str, str], environ):
+    """Add variables to an environment; what the user has set stays."""
+    for name, value in variables.items():
         environ.setdefault(name, value)
+
+
+def srun_started(environ: Mapping[str, str] = os.environ) -> bool:
+    """Whether srun itself started this process, and not a launcher that it started."""
+    place = world(environ)
+    return place is not None and place == world({name: environ[name] for name in environ if name.startswith("SLURM_")})
 
 
 def peak_memory() -> int:

@@ -28,13 +28,18 @@ BANNER = re.compile(
     r"$|={10,}$|=   |YOUR APPLICATION TERMINATED|This typically refers|Please see the FAQ|"
     r"swmodel\.spawn:|\[mpiexec@|\[proxy:|Abort\(\d+\) .* application called MPI_Abort|"
     r"[EF]\d{4} \S+ +\d+ (coordination_service_agent\.cc|client\.h):\d+\] |Additional GRPC error|:UNKNOWN:Error|"
-    r"\*\*\* Check failure stack trace|    @ +0x"
+    r"\*\*\* Check failure stack trace|    @ +0x|"
+    r"-{74}$|Primary job  terminated normally|a non-zero exit code\. Per user-direction|\S+ noticed that process rank |"
+    r"signal \d+ \(.+\)\.$|MPI_ABORT was invoked on rank |with errorcode \d+\.$|NOTE: invoking MPI_ABORT causes |"
+    r"You may or may not see output from|exactly when Open MPI kills them|\[\S+:\d+\] .*ORTE_ERROR_LOG: |"
+    r"\S+ detected that one or more processes exited with |the job to be terminated\. The first process to do so was:|"
+    r"  Process name: \[\[|  Exit code:  "
 )
 #: How MPICH's mpiexec names the process that died, and a few lines later how; how Open MPI does, in one line or two.
 DIED = re.compile(r"=   PID (?P<pid>\d+) RUNNING AT (?P<host>\S+)")
 EXIT = re.compile(r"YOUR APPLICATION TERMINATED WITH THE EXIT STRING: (?P<how>.*)")
 DIED_OPEN_MPI = re.compile(r"process rank (?P<rank>\d+) with PID \d+ on node \S+ exited on")
-EXIT_OPEN_MPI = re.compile(r"(?P<how>signal \d+ \(.+\))\.")
+EXIT_OPEN_MPI = re.compile(r"(?P<signal>signal \d+) \((?P<name>.+)\)\.")
 #: How `spawn` does.
 DIED_SPAWNED = re.compile(spawn.ENDED.format(rank=r"(?P<rank>\d+)", how="(?P<how>.*)"))
 
@@ -86,8 +91,9 @@ def rank_environment(nproc: int) -> dict[str, str]:
     root = Path(__file__).parents[1]
     if root.name not in ("site-packages", "dist-packages"):
         environ["PYTHONPATH"] = os.pathsep.join(filter(None, (str(root), environ.get("PYTHONPATH"))))
+    environment.add(environment.OPEN_MPI, environ)
     if nproc > environment.cores():
-        environment.share_cores(environ)
+        environment.add(environment.OVERSUBSCRIBED, environ)
     return environ
 
 
@@ -208,8 +214,10 @@ class Ranks:
             self.dead = f"process {match['pid']} on {match['host']}" if rank is None else f"rank {rank}"
         if match := DIED_OPEN_MPI.search(line):
             self.dead = f"rank {match['rank']}"
-        if match := EXIT.match(line) or EXIT_OPEN_MPI.search(line):
+        if match := EXIT.match(line):
             self.blame(self.dead, match["how"])
+        if match := EXIT_OPEN_MPI.search(line):
+            self.blame(self.dead, f"{match['name']} ({match['signal']})")
         if match := DIED_SPAWNED.match(line):
             self.killed = "(signal " in match["how"]
             if self.killed:

@@ -10,6 +10,8 @@ os.environ.setdefault("JAX_PLATFORMS", "cpu")
 import jax
 import pytest
 
+from swmodel import environment
+
 ROOT = Path(__file__).resolve().parents[1]
 PROGRAMS = Path(__file__).parent / "mpi" / "programs"
 
@@ -17,6 +19,8 @@ if "SWMODEL_TEST_KERNELS" in os.environ:  # a folder with another build of the n
     import swmodel.kernels
 
     swmodel.kernels.__path__.insert(0, os.environ["SWMODEL_TEST_KERNELS"])
+
+environment.add(environment.OPEN_MPI, os.environ)  # for the mpiexec that tests start themselves
 
 jax.config.update("jax_enable_x64", True)
 jax.config.update("jax_numpy_dtype_promotion", "strict")
@@ -55,17 +59,15 @@ def mpiexec():
     from swmodel.launch import find_mpiexec
 
     def run(program, n, *arguments, timeout=120):
-        environment = os.environ | {
+        environ = os.environ | {
             "PYTHONPATH": os.pathsep.join([str(ROOT), str(ROOT / "tests"), os.environ.get("PYTHONPATH", "")]),
             "MPIEXEC_TIMEOUT": str(timeout),
-            "MPIR_CVAR_POLLS_BEFORE_YIELD": "1",
-            "MPIR_CVAR_CH4_PROGRESS_THROTTLE": "true",
-            "MPIR_CVAR_CH4_PROGRESS_THROTTLE_NO_PROGRESS_COUNT": "1",
+            **environment.OVERSUBSCRIBED,
             "JAX_CPU_ENABLE_ASYNC_DISPATCH": "false",
             "NPROC": "1",
         }
         line = [find_mpiexec(), "-n", str(n), sys.executable, str(PROGRAMS / program), *map(str, arguments)]
-        done = subprocess.run(line, env=environment, capture_output=True, text=True, timeout=timeout + 30)
+        done = subprocess.run(line, env=environ, capture_output=True, text=True, timeout=timeout + 30)
         if done.returncode:
             pytest.fail(f"{' '.join(line)}\nexit code {done.returncode}\n{done.stdout}\n{done.stderr}")
         return done

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import socket
 import time
 from importlib.util import find_spec
+from pathlib import Path
 
-from ..environment import RANK, World
+from ..environment import RANK, World, srun_started, started
 from ..errors import SetupError
 from ..spawn import LOCAL, free_port
 
@@ -69,6 +71,7 @@ def mpi_world(place: World):
     Raises:
         SetupError: mpi4py is missing, or its MPI is not the one that started the processes.
     """
+    clear_shared_memory()
     try:
         from mpi4py import MPI
     except (ImportError, RuntimeError) as error:
@@ -76,8 +79,36 @@ def mpi_world(place: World):
     comm = MPI.COMM_WORLD
     if comm.Get_size() != place.size:
         library = MPI.Get_library_version().strip().splitlines()[0]
-        raise SetupError(
-            f"{place.size} processes were started, but MPI here knows of {comm.Get_size()}: mpiexec is not that of the "
-            f"MPI that mpi4py uses ({library}); start with `swmodel run --nproc {place.size}` or the other mpiexec"
+        how = (
+            "srun does not speak to the MPI that mpi4py uses"
+            f" ({library}); try `srun --mpi=pmix`, or pmi2 for MPICH, or SLURM_MPI_TYPE in the environment"
+            if srun_started()
+            else f"mpiexec is not that of the MPI that mpi4py uses ({library}); start with `swmodel run --nproc "
+            f"{place.size}` or the other mpiexec"
         )
+        raise SetupError(f"{place.size} processes were started, but MPI here knows of {comm.Get_size()}: {how}")
     return comm
+
+
+def clear_shared_memory(folder: Path = Path("/dev/shm")) -> None:
+    """Remove what killed ranks of this job have left of MPICH's shared memory on this machine.
+
+    MPICH names it by job and step, which are the same when Slurm puts a job back into the queue. MPI_Init would take
+    the old one for its own, and hang or crash. Only what is this user's, older than this process and not in use goes.
+    """
+    if "SLURM_RESTART_COUNT" not in os.environ:
+        return
+    for path in folder.glob("mpich_shm_*"):
+        with contextlib.suppress(OSError):
+            status = path.stat()
+            if status.st_uid == os.getuid() and status.st_mtime < started() and not in_use(path):
+                path.unlink()
+
+
+def in_use(path: Path) -> bool:
+    """Whether a process of this user has mapped a file."""
+    for maps in Path("/proc").glob("[0-9]*/maps"):
+        with contextlib.suppress(OSError):
+            if str(path) in maps.read_text():
+                return True
+    return False

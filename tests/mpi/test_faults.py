@@ -187,10 +187,17 @@ def test_more_processes_than_cells_name_the_largest_number(tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
-def test_the_launcher_of_another_mpi_is_refused_by_every_process(tmp_path):
+@pytest.mark.parametrize(
+    ("names", "why", "advice"),
+    [
+        ("OMPI_COMM_WORLD_RANK OMPI_COMM_WORLD_SIZE", "mpiexec is not that of the MPI", "`swmodel run --nproc 2`"),
+        ("SLURM_PROCID SLURM_STEP_NUM_TASKS", "srun does not speak to the MPI that mpi4py uses (", "`srun --mpi=pmix`"),
+    ],
+)
+def test_the_launcher_of_another_mpi_is_refused_by_every_process(tmp_path, names, why, advice):
     """It starts two processes that know nothing of each other: each of them would run the whole model."""
     line = [*PROGRAM, "run", "jet", *SMALL, "--steps", "1", "-o", "run"]
-    environs = [{"OMPI_COMM_WORLD_RANK": str(rank), "OMPI_COMM_WORLD_SIZE": "2"} for rank in (0, 1)]
+    environs = [dict(zip(names.split(), (str(rank), "2"), strict=True)) for rank in (0, 1)]
     both = [
         subprocess.Popen(line, cwd=tmp_path, env=os.environ | environ, stderr=subprocess.PIPE, text=True)
         for environ in environs
@@ -198,10 +205,8 @@ def test_the_launcher_of_another_mpi_is_refused_by_every_process(tmp_path):
     for process in both:
         err = process.communicate(timeout=60)[1]
         assert process.returncode == 3
-        assert (
-            err.count("Error: 2 processes were started, but MPI here knows of 1: mpiexec is not that of the MPI") == 1
-        )
-        assert "start with `swmodel run --nproc 2`" in err
+        assert err.count(f"Error: 2 processes were started, but MPI here knows of 1: {why}") == 1
+        assert advice in err
     assert list(tmp_path.iterdir()) == []
 
 

@@ -16,7 +16,7 @@ from swmodel.restart.folder import candidates, step_of
 from swmodel.status import read_status
 
 ROOT = Path(__file__).parents[2]
-CASE = "CASE=(jet {} -s restart.every_steps=200 --days 10000)".format(" ".join(SMALL))
+CASE = ["jet", *SMALL, "-s", "restart.every_steps=200", "--days", "10000"]
 
 #: srun starts the ranks; at SIGTERM it kills them. scancel signals the ranks. scontrol is to leave a note.
 SRUN = """#!/bin/bash
@@ -45,13 +45,10 @@ def install(path, text):
 
 @pytest.fixture
 def cluster(tmp_path):
-    """A folder with a small run in the batch script, and Slurm's commands in bin/."""
+    """A folder to submit in, and Slurm's commands in bin/."""
     (tmp_path / "bin").mkdir()
     (tmp_path / ".venv/bin").mkdir(parents=True)
     (tmp_path / ".venv/bin/activate").write_text('export PATH="$PWD/bin:$PATH"\n')
-    lines = (ROOT / "examples" / "slurm-resume.sh").read_text().splitlines()
-    assert sum(line.startswith("CASE=(") for line in lines) == 1
-    install(tmp_path / "job.sh", "\n".join(CASE if line.startswith("CASE=(") else line for line in lines))
     install(tmp_path / "bin/srun", SRUN.format(mpiexec=find_mpiexec()))
     install(
         tmp_path / "bin/scancel",
@@ -67,7 +64,11 @@ def start(cluster, **environ):
     slurm = {"SLURM_JOB_ID": "7", "SLURM_SUBMIT_DIR": str(cluster), "SLURM_CPUS_PER_TASK": "1", TAG: str(cluster)}
     with (cluster / "log.txt").open("a") as log:
         return subprocess.Popen(
-            ["bash", "job.sh"], cwd=cluster, env=os.environ | slurm | environ, stdout=log, stderr=log
+            ["bash", ROOT / "examples/slurm-resume.sh", *CASE],
+            cwd=cluster,
+            env=os.environ | slurm | environ,
+            stdout=log,
+            stderr=log,
         )
 
 
@@ -80,7 +81,7 @@ def requeued(cluster):
 
 
 def test_a_job_is_stopped_in_time_put_back_and_goes_on_to_its_end(cluster):
-    run = cluster / "outputs/jet-7"
+    run = cluster / "outputs/swmodel-7"
     try:
         job, deadline = start(cluster), time.monotonic() + 60
         while not candidates(run):
@@ -99,6 +100,18 @@ def test_a_job_is_stopped_in_time_put_back_and_goes_on_to_its_end(cluster):
     finally:
         for pid in ranks_of(cluster).values():
             os.kill(pid, signal.SIGKILL)
+
+
+def test_a_signal_that_meets_ranks_before_they_listen_or_after_they_have_done_their_work_puts_the_job_back(cluster):
+    install(cluster / "bin/srun", "#!/bin/sh\necho $$ > srun.pid\nexec sleep 60\n")
+    install(cluster / "bin/scancel", "#!/bin/sh\nkill -TERM $(cat srun.pid)\n")
+    job, deadline = start(cluster), time.monotonic() + 20
+    while not (cluster / "srun.pid").exists() or not (cluster / "srun.pid").read_text():
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+    job.send_signal(signal.SIGTERM)
+    assert job.wait(20) == 0
+    assert requeued(cluster) == 1
 
 
 @pytest.mark.parametrize(("code", "job_code", "times"), [(0, 0, 0), (75, 0, 1), (4, 4, 0), (143, 143, 0)])

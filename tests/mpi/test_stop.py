@@ -10,21 +10,21 @@ import time
 import pytest
 from support.long_run import PROGRAM, SMALL, LongRun, processes_of
 
+from swmodel.launch import BANNER
 from swmodel.restart.folder import candidates, facts, step_of
 from swmodel.status import read_status
 
 #: Processes of devices. A step takes some milliseconds there, and a chunk of ten no longer than one of 500 elsewhere.
 DEVICES = ["--transport", "sharded", "--nproc", "2", "--devices", "2", "--quiet"]
-#: mpiexec's own words, said besides those of the model where the user starts it.
-MPIEXEC = re.compile(r"\[mpiexec@.*\n|^[=Y].*\n|^\n", re.MULTILINE)
 
 
 def assert_stopped(run, code, err, reason):
     """The run ended resumable, with one line that says why, and an intact restart of the step that it names."""
     assert code == 75
+    own = "".join(line for line in err.splitlines(True) if not BANNER.match(line))  # without the words of mpiexec
     match = re.fullmatch(
         rf"stopped by {reason} at step (\d+) \(day \d+\.\d{{3}}\); continue with `swmodel resume run`\n",
-        MPIEXEC.sub("", err),
+        own,
     )
     assert match, err
     newest = candidates(run.folder)[0]

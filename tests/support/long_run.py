@@ -32,7 +32,7 @@ def processes_of(folder) -> dict[int, dict[bytes, bytes]]:
 def ranks_of(folder) -> dict[int, int]:
     """{rank: process id} of the ranks among them."""
     found = processes_of(folder).items()
-    names = b"PMI_RANK", b"SWMODEL_RANK"
+    names = b"PMI_RANK", b"OMPI_COMM_WORLD_RANK", b"SWMODEL_RANK"
     return {int(environ[name]): pid for pid, environ in found for name in names if name in environ}
 
 

@@ -11,6 +11,8 @@ from swmodel import environment
 from swmodel.environment import World
 
 ROOT = Path(__file__).parents[2]
+#: As srun says it: the second process on the second of two machines, with four on each.
+SRUN = {"SLURM_PROCID": "5", "SLURM_STEP_NUM_TASKS": "8", "SLURM_STEP_TASKS_PER_NODE": "4(x2)", "SLURM_LOCALID": "1"}
 
 
 @pytest.fixture
@@ -34,14 +36,15 @@ def environ(monkeypatch):
             {"OMPI_COMM_WORLD_RANK": "1", "OMPI_COMM_WORLD_SIZE": "4", "OMPI_COMM_WORLD_LOCAL_SIZE": "2"},
             World(1, 4, 2),
         ),
+        (SRUN, World(5, 8, 4, 1)),
         (
-            {
-                "SLURM_PROCID": "5",
-                "SLURM_STEP_NUM_TASKS": "8",
-                "SLURM_STEP_TASKS_PER_NODE": "4(x2)",
-                "SLURM_LOCALID": "1",
-            },
+            SRUN | {"PMI_RANK": "5", "PMI_SIZE": "8"},
             World(5, 8, 4, 1),
+        ),  # srun --mpi=pmi2: PMI does not tell the machine
+        (SRUN | {"PMIX_RANK": "5"}, World(5, 8, 4, 1)),
+        (  # mpiexec, which srun has started on each node
+            SRUN | {"SLURM_STEP_NUM_TASKS": "2", "PMI_RANK": "3", "PMI_SIZE": "8", "MPI_LOCALNRANKS": "2"},
+            World(3, 8, 2),
         ),
         ({"SLURM_PROCID": "0", "SLURM_NTASKS": "8", "SLURM_JOB_ID": "1"}, None),  # a batch script, outside srun
     ],

@@ -1,6 +1,7 @@
 """How processes of the sharded transport find each other, and which devices each takes."""
 
 import json
+import mmap
 import os
 import re
 import socket
@@ -125,6 +126,24 @@ def test_else_mpi_tells_it(monkeypatch, environ):
     for hosts, address in ((["a", "a", "b", "b"], "a:1"), (4 * ["a"], "127.0.0.1:1")):
         monkeypatch.setattr(rendezvous, "mpi_world", lambda place, hosts=hosts: World4(*hosts))
         assert rendezvous.first_process(World(1, 4)) == address
+
+
+def test_what_killed_ranks_of_a_job_have_left_is_removed_when_it_is_put_back_and_nothing_else(monkeypatch, tmp_path):
+    """MPICH's shared memory has the same name in a job that is put back: MPI_Init hangs or crashes on the old one."""
+    left, others, mapped, young = (
+        tmp_path / name for name in ("mpich_shm_1_0", "sem", "mpich_shm_2_0", "mpich_shm_3_0")
+    )
+    for path in (left, others, mapped, young):
+        path.write_bytes(bytes(10))
+        os.utime(path, (1e9, 1e9))
+    young.touch()
+    with mapped.open() as file, mmap.mmap(file.fileno(), 0, prot=mmap.PROT_READ):
+        monkeypatch.setattr(rendezvous, "started", lambda: 1.5e9)
+        rendezvous.clear_shared_memory(tmp_path)
+        assert left.exists(), "not put back: another step of the job may be about to use it"
+        monkeypatch.setenv("SLURM_RESTART_COUNT", "1")
+        rendezvous.clear_shared_memory(tmp_path)
+    assert sorted(tmp_path.iterdir()) == sorted((others, mapped, young))
 
 
 def test_processes_that_nothing_tells_of_each_other_are_refused():

@@ -1,0 +1,22 @@
+"""A real Slurm for the tests of this folder, which `make slurm` runs; elsewhere they are left out."""
+
+import os
+
+import pytest
+from support.one_node import OneNode, missing
+
+
+def pytest_collection_modifyitems(items):
+    if "SWMODEL_SLURM" not in os.environ:
+        for item in items:
+            if item.path.parent.name == "slurm":
+                item.add_marker(pytest.mark.skip(reason="needs Slurm: make slurm"))
+
+
+@pytest.fixture(scope="session")
+def node():
+    """A running OneNode."""
+    if packages := missing():
+        pytest.exit(f"Slurm is missing: install {', '.join(packages)} (names of Debian)", returncode=3)
+    with OneNode() as node:
+        yield node

@@ -1,0 +1,205 @@
+"""The batch scripts as they are, on a real Slurm: jobs that end, hit their limit, are put back, and lose their node.
+
+What a user would give to sbatch is all that differs: one node, two ranks, a short limit, a small case. Jobs that wait
+for Slurm's clock, whose limits are minutes, are submitted first and looked at last.
+"""
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from support.faults import SMALL, swmodel
+from support.restarts import assert_same_run
+
+from swmodel.launch import find_mpiexec
+from swmodel.restart.folder import candidates, facts, step_of
+from swmodel.status import read_status
+
+ROOT = Path(__file__).parents[2]
+TWO = ["--nodes=1", "--ntasks-per-node=2"]
+RESTARTS = ["-s", "restart.every_steps=2000", "-s", "run.check_every_steps=500"]
+RECORDS = ["-s", "output.every_steps=20000", "-s", "output.diagnostics_every_steps=20000"]
+CASE = ["jet", *SMALL, "-s", "time.stepper=ab3", *RECORDS]
+ENDLESS = [*CASE, *RESTARTS, "--days", "100000"]
+#: The environment's activate; a file `steps-JOB` gives the step at which a run that goes on is to end.
+ACTIVATE = """source "{prefix}/bin/activate"
+if [ -f "steps-$SLURM_JOB_ID" ]; then export SWMODEL_RUN_STEPS=$(cat "steps-$SLURM_JOB_ID"); fi
+"""
+
+
+def mpi_type() -> str:
+    """What srun has to speak with the MPI of this environment."""
+    said = subprocess.run([find_mpiexec(), "--version"], capture_output=True, text=True).stdout
+    return "pmi2" if "HYDRA" in said else "pmix"
+
+
+class Job:
+    """A job in Slurm's queue, submitted in `folder`."""
+
+    def __init__(self, node, folder, script, *arguments, options=(), **environ):
+        self.node, self.folder = node, folder
+        environ = node.environ | {"PYTHONPATH": str(ROOT), "SLURM_MPI_TYPE": mpi_type()} | environ
+        line = ["sbatch", "--parsable", *TWO, *options, ROOT / script, *arguments]
+        done = subprocess.run(list(map(str, line)), cwd=folder, env=environ, capture_output=True, text=True)
+        assert done.returncode == 0, done.stderr
+        self.number = int(done.stdout)
+
+    @property
+    def run(self):
+        return self.folder / f"outputs/swmodel-{self.number}"
+
+    @property
+    def log(self):
+        found = list(self.folder.glob(f"*-{self.number}.log"))
+        return found[0].read_text() if found else ""
+
+    def facts(self) -> dict[str, str]:
+        """What Slurm knows of it."""
+        words = self.node.say("scontrol", "show", "job", self.number, "--oneliner").split()
+        return dict(word.partition("=")[::2] for word in words)
+
+    def until(self, true, seconds):
+        """Wait until true() is; fails with the log and the state of the job."""
+        try:
+            return self.node.until(true, seconds)
+        except TimeoutError as error:
+            pytest.fail(f"{self.facts()}\n{self.log}\n{error}")
+
+    def until_state(self, *states, seconds=60):
+        """Wait for one of these states; which it is."""
+        return self.until(lambda: self.facts().get("JobState") in states and self.facts()["JobState"], seconds)
+
+    def until_restarts(self, more_than=0, seconds=60):
+        """Wait for a restart file of a step above; the newest step."""
+        self.until(lambda: self.reached() > more_than, seconds)
+        return self.reached()
+
+    def reached(self) -> int:
+        """The step of the newest restart file; 0 if there is none."""
+        return max(map(step_of, candidates(self.run)), default=0)
+
+    def processes(self) -> dict[int, bytes]:
+        """{process id: environment} of the batch script, the ranks and what else the job has started."""
+        found = {pid: Path(f"/proc/{pid}/environ").read_bytes() for pid in self.node.processes()}
+        return {pid: environ for pid, environ in found.items() if f"SLURM_JOB_ID={self.number}\0".encode() in environ}
+
+    def ranks(self) -> list[int]:
+        """Process ids of the ranks."""
+        return [
+            pid for pid, environ in self.processes().items() if b"\0SLURM_PROCID=" in environ and b"\0PMI" in environ
+        ]
+
+    def go_on(self) -> int:
+        """Let the job, which was put back, begin soon, not after two minutes; the step at which its run has ended.
+
+        Not at once: for some seconds the node takes it for the job that it has just ended.
+        """
+        self.until_state("PENDING")
+        steps = self.reached() + 1001
+        (self.folder / f"steps-{self.number}").write_text(str(steps))
+        while (state := self.until_state("PENDING", "COMPLETED", "FAILED", "TIMEOUT", seconds=90)) == "PENDING":
+            self.node.say("scontrol", "update", f"JobId={self.number}", "StartTime=now+8")
+            self.until(lambda: self.facts()["JobState"] != "PENDING", 30)
+        assert state == "COMPLETED", self.log
+        return steps
+
+    def assert_undisturbed(self, steps):
+        """Records and the last restart have the bits of a run that nothing has disturbed."""
+        done = swmodel(
+            self.folder, "run", *CASE, "--steps", steps, "--nproc", 2, "--quiet", "-o", f"alone-{self.number}"
+        )
+        assert done.returncode == 0, done.stderr
+        assert_same_run(self.run, self.folder / f"alone-{self.number}", steps)
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory):
+    """A folder to submit jobs in."""
+    folder = tmp_path_factory.mktemp("site")
+    (folder / ".venv/bin").mkdir(parents=True)
+    (folder / ".venv/bin/activate").write_text(ACTIVATE.format(prefix=sys.prefix))
+    return folder
+
+
+@pytest.fixture(scope="module", autouse=True)
+def limited(node, site):
+    """Two endless jobs with a limit of a minute: one is warned before, one is not."""
+    warned = Job(node, site, "examples/slurm-resume.sh", *ENDLESS, options=["--time=1", "--signal=B:TERM@10"])
+    return warned, Job(node, site, "examples/slurm.sh", *ENDLESS, options=["--time=1"])
+
+
+def test_a_job_that_is_warned_of_its_limit_is_put_back_and_goes_on_to_the_bits_of_an_undisturbed_run(limited):
+    job = limited[0]
+    job.until(lambda: job.facts()["Restarts"] == "1", 90)
+    status = read_status(job.run)
+    assert (status["state"], status["exit_code"]) == ("stopped", 75), job.log
+    assert status["message"].startswith("stopped by SIGTERM at step ")
+    assert f"stopped in time, to be continued: job {job.number} goes back into the queue" in job.log
+    job.assert_undisturbed(job.go_on())
+
+
+def test_a_job_that_hits_its_limit_without_warning_leaves_a_restart(limited):
+    job = limited[1]
+    assert job.until_state("TIMEOUT", "FAILED", "COMPLETED", seconds=120) == "TIMEOUT"
+    status = read_status(job.run)
+    assert (status["state"], status["exit_code"]) == ("stopped", 75), job.log
+    newest = candidates(job.run)[0]
+    assert step_of(newest) == status["steps"]
+    assert "problem" not in facts(newest)
+
+
+def test_a_job_with_the_published_grid_is_complete(node, site):
+    published = ["jet", "-s", "grid.nx=3600", "-s", "grid.ny=1800", "--steps", "20"]
+    job = Job(node, site, "examples/slurm.sh", *published)
+    assert job.until_state("COMPLETED", "FAILED", seconds=180) == "COMPLETED", job.log
+    status = read_status(job.run)
+    assert (status["state"], status["steps"], status["nproc"]) == ("completed", 20, 2)
+    assert "jet: 3600 x 1800 cells, 20 steps of 19.95 s (0.004619 days), 2 processes" in job.log
+
+
+def test_srun_starts_a_run_on_devices_without_mpi(node, site):
+    job = Job(node, site, "examples/slurm.sh", *CASE, "--transport", "sharded", "--steps", "500", SLURM_MPI_TYPE="none")
+    assert job.until_state("COMPLETED", "FAILED", seconds=90) == "COMPLETED", job.log
+    status = read_status(job.run)
+    assert (status["state"], status["transport"], status["nproc"]) == ("completed", "sharded", 2)
+
+
+def test_a_killed_rank_ends_the_job_and_its_restart_stays(node, site):
+    job = Job(node, site, "examples/slurm-resume.sh", *ENDLESS)
+    job.until_restarts()
+    os.kill(job.ranks()[-1], signal.SIGKILL)
+    assert job.until_state("COMPLETED", "FAILED") == "FAILED"
+    assert job.facts()["ExitCode"] == "137:0"
+    assert "Killed" in job.log
+    assert "problem" not in facts(candidates(job.run)[0])
+
+
+def test_a_job_outlives_the_daemon_of_its_node_and_is_put_back_and_goes_on_where_the_node_crashes(node, site):
+    job = Job(node, site, "examples/slurm-resume.sh", *ENDLESS)
+    reached = job.until_restarts()
+    node.kill_daemon()
+    job.until_restarts(more_than=reached)
+    node.crash()
+    assert job.facts()["JobState"] == "RUNNING", "Slurm does not know it yet"
+    job.until(lambda: job.facts()["Restarts"] == "1", 120)
+    node.start("slurmd", "-D")
+    job.assert_undisturbed(job.go_on())
+
+
+def test_the_benchmarks_run_as_a_job(node, site):
+    """In a job that has the node for itself, which waits for the others."""
+    job = Job(node, site, "benchmarks/slurm.sh", "--quick", "--rounds", "1", NPROC_LIST="1,2")
+    assert job.until_state("COMPLETED", "FAILED", seconds=300) == "COMPLETED", job.log
+    folder = site / f"outputs/bench-{job.number}"
+    assert (folder / "report.md").is_file()
+    assert "exit code" not in job.log
+    assert sorted(path.parent.name for path in folder.glob("*/results.json")) == [
+        "halo",
+        "start",
+        "strong",
+        "table",
+        "weak",
+    ]

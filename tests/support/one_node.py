@@ -1,0 +1,210 @@
+"""A Slurm of one node on this machine: munged, slurmctld and slurmd in a scratch folder, gone in the end.
+
+Nothing of an installed Slurm is touched: configuration, state, keys, sockets and ports are its own. The daemons belong
+to the user who starts them, root or not, and need neither systemd nor control groups. `python -m support.one_node
+COMMAND...` runs a command, such as a shell, beside them.
+"""
+
+import contextlib
+import getpass
+import os
+import random
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from swmodel.spawn import end_with_parent, free_port
+
+#: Programs of each daemon and what starts jobs: Debian's package. Daemons are not on the PATH of every user.
+NEEDED = {"munged": "munge", "slurmctld": "slurmctld", "slurmd": "slurmd", "sbatch": "slurm-client"}
+PATH = os.pathsep.join([os.environ.get("PATH", os.defpath), "/usr/sbin", "/sbin"])
+#: Time in which a daemon has to answer, and jobs to end when they are cancelled, s.
+PATIENCE = 30.0
+#: Processors that the node says it has: so many ranks at a time, however few there are.
+CPUS = 8
+
+CONFIGURATION = """
+ClusterName=one-node
+FirstJobId={first}
+SlurmctldHost={host}(127.0.0.1)
+SlurmctldPort={ports[0]}
+SlurmdPort={ports[1]}
+SlurmUser={user}
+SlurmdUser={user}
+AuthType=auth/munge
+AuthInfo=socket={folder}/munge.socket
+CredType=cred/munge
+StateSaveLocation={folder}/state
+SlurmdSpoolDir={folder}/spool
+SlurmctldPidFile={folder}/slurmctld.pid
+SlurmdPidFile={folder}/slurmd.pid
+SlurmctldLogFile={folder}/slurmctld.log
+SlurmdLogFile={folder}/slurmd.log
+ProctrackType=proctrack/linuxproc
+TaskPlugin=task/none
+SwitchType=switch/none
+JobAcctGatherType=jobacct_gather/none
+AccountingStorageType=accounting_storage/none
+SelectType=select/cons_tres
+SelectTypeParameters=CR_CPU
+SlurmdParameters=config_overrides
+MailProg=/bin/true
+MpiDefault=none
+JobRequeue=1
+KillWait=5
+OverTimeLimit=0
+SlurmdTimeout=10
+ReturnToService=2
+SchedulerParameters=batch_sched_delay=0,sched_interval=2
+PartitionName=all Nodes={host} Default=YES MaxTime=INFINITE State=UP
+NodeName={host} NodeAddr=127.0.0.1 CPUs={cpus}
+"""
+
+
+def missing() -> list[str]:
+    """Debian's packages of the programs that are not there."""
+    return [package for program, package in NEEDED.items() if shutil.which(program, path=PATH) is None]
+
+
+class OneNode:
+    """A running Slurm while it is entered as a context.
+
+    Attributes:
+        folder: its scratch folder.
+        environ: the environment in which sbatch, srun and the like find it.
+    """
+
+    def __init__(self):
+        self.daemons = {}
+
+    def __enter__(self):
+        self.folder = Path(tempfile.mkdtemp(prefix="swmodel-slurm-"))
+        with contextlib.ExitStack() as stack:
+            stack.callback(self.end)
+            self._configure()
+            self.start("munged", "--foreground", "--force", *self._munge())
+            self.until(lambda: self.say("munge", "-n", "-S", self.folder / "munge.socket"))
+            self.start("slurmctld", "-D", "-i")
+            self.start("slurmd", "-D")
+            self.until(lambda: "idle" in self.say("sinfo", "--noheader", "--format=%t"))
+            self._stack = stack.pop_all()
+        return self
+
+    def __exit__(self, *error):
+        self._stack.close()
+
+    def _configure(self):
+        for name in ("state", "spool"):
+            (self.folder / name).mkdir()
+        key = self.folder / "munge.key"
+        key.write_bytes(os.urandom(1024))
+        key.chmod(0o600)
+        self.folder.chmod(0o711)
+        conf = self.folder / "slurm.conf"
+        ports = free_port(), free_port()
+        host, first = socket.gethostname().partition(".")[0], random.randrange(1, 10**6)
+        conf.write_text(
+            CONFIGURATION.format(
+                host=host, first=first, ports=ports, folder=self.folder, user=getpass.getuser(), cpus=CPUS
+            )
+        )
+        outside = {name: value for name, value in os.environ.items() if not name.startswith(("SLURM", "SBATCH"))}
+        self.environ = outside | {"SLURM_CONF": str(conf), "PATH": PATH}
+
+    def _munge(self):
+        names = {"key-file": "key", "socket": "socket", "pid-file": "pid", "log-file": "log", "seed-file": "seed"}
+        return [f"--{option}={self.folder}/munge.{ending}" for option, ending in names.items()]
+
+    def start(self, name, *arguments):
+        """Start a daemon, away from the terminal's Ctrl-C, and ended with this process."""
+        with (self.folder / f"{name}.out").open("a") as out:
+            self.daemons[name] = subprocess.Popen(
+                [shutil.which(name, path=PATH), *arguments],
+                env=self.environ,
+                stdin=subprocess.DEVNULL,
+                stdout=out,
+                stderr=out,
+                start_new_session=True,
+                preexec_fn=end_with_parent,
+            )
+
+    def kill_daemon(self):
+        """Kill slurmd: jobs go on, and Slurm hears nothing of them."""
+        self.daemons["slurmd"].kill()
+        self.daemons["slurmd"].wait()
+
+    def crash(self):
+        """Kill what runs on the node besides its daemon: Slurm's own first, as it would tell how the others ended."""
+        names = {pid: Path(f"/proc/{pid}/comm").read_text().strip() for pid in self.processes()}
+        others = "munged", "slurmctld", "slurmscriptd"  # of the controller, which would be on another machine
+        for pid in sorted(
+            (pid for pid in names if names[pid] not in others), key=lambda pid: names[pid] != "slurmstepd"
+        ):
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+
+    def say(self, *line) -> str:
+        """What a command of Slurm prints; nothing if it fails."""
+        done = subprocess.run([str(word) for word in line], env=self.environ, capture_output=True, text=True)
+        return done.stdout if done.returncode == 0 else ""
+
+    def until(self, true, seconds=PATIENCE):
+        """Wait until true() is; what it returned.
+
+        Raises:
+            TimeoutError: not in so many seconds; with what the daemons have said.
+        """
+        deadline = time.monotonic() + seconds
+        while not (found := true()):
+            if time.monotonic() > deadline:
+                raise TimeoutError(f"not in {seconds:g} s\n{self.logs()}")
+            time.sleep(0.2)
+        return found
+
+    def logs(self) -> str:
+        """The last lines of each daemon."""
+        files = sorted([*self.folder.glob("*.log"), *self.folder.glob("*.out")])
+        return "\n".join(f"{file.name}:\n" + "".join(file.open(errors="replace").readlines()[-15:]) for file in files)
+
+    def end(self):
+        """End jobs, daemons and all that came of them, remove the folder."""
+        if "slurmctld" in self.daemons:
+            self.say("scancel", "--user", getpass.getuser())
+            with contextlib.suppress(TimeoutError):
+                self.until(lambda: not self.say("squeue", "--noheader"))
+        for daemon in reversed(self.daemons.values()):
+            daemon.terminate()
+        for daemon in reversed(self.daemons.values()):
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                daemon.wait(5)
+            daemon.kill()
+            daemon.wait()
+        for pid in self.processes():
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+    def processes(self) -> list[int]:
+        """What has this Slurm in its environment: steps, jobs and their processes."""
+        mark = f"SLURM_CONF={self.folder}/slurm.conf".encode()
+        found = []
+        for path in Path("/proc").glob("[0-9]*/environ"):
+            with contextlib.suppress(OSError):
+                if mark in path.read_bytes().split(b"\0"):
+                    found.append(int(path.parent.name))
+        return found
+
+
+def main():
+    signal.signal(signal.SIGTERM, lambda *signal: sys.exit(143))
+    with OneNode() as node:
+        sys.exit(subprocess.call(sys.argv[1:], env=node.environ))
+
+
+if __name__ == "__main__":
+    main()
