@@ -9,7 +9,7 @@ PYTHON ?= $(shell for p in python3 python3.14 python3.13 python3.12 python3.11; 
 RUN = outputs/jet
 BIN = $(VENV)/bin
 READY = $(VENV)/.ready-$(MPI)
-# Open MPI's mpiexec ends with 1 where it got a signal itself, whatever the ranks say, and wakes frozen ranks to end them.
+# Open MPI's mpiexec kills ranks a second after it got a signal itself, and wakes frozen ranks to end them.
 OPEN_MPI = bits faults files launch restart slurm stop
 NOT_OPEN_MPI = to_mpiexec_and_all_ranks or a_frozen_rank
 

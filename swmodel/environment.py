@@ -48,17 +48,14 @@ OVERSUBSCRIBED = {
 
 #: What the mpiexec of Open MPI 4 and 5 needs to start ranks as MPICH's does: as root too, the user in containers;
 #: none bound to a core; and as many as are asked for, also above its count of cores, which is without hardware threads.
-#: After a signal it gives them a second, then kills them: s, long enough for them to stop by themselves.
 OPEN_MPI = {
     "OMPI_ALLOW_RUN_AS_ROOT": "1",
     "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
     "OMPI_MCA_hwloc_base_binding_policy": "none",
-    "OMPI_MCA_odls_base_sigkill_timeout": "60",
     "OMPI_MCA_rmaps_base_oversubscribe": "1",
     "PRTE_ALLOW_RUN_AS_ROOT": "1",
     "PRTE_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
     "PRTE_MCA_hwloc_default_binding_policy": "none",
-    "PRTE_MCA_odls_base_sigkill_timeout": "60",
     "PRTE_MCA_rmaps_default_mapping_policy": ":oversubscribe",
 }
 
