@@ -19,6 +19,10 @@ class ConfigError(ValueError):
         self.problems = tuple(problems)
         super().__init__("\n".join(self.problems))
 
+    def __reduce__(self):
+        """As it is sent to other processes."""
+        return type(self), (self.problems,)
+
 
 def suggest(word: str, known: Iterable[str]) -> str:
     """'did you mean "jet"?' for a word close to a known one, else a list of what is known."""

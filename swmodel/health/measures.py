@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import jax.numpy as jnp
@@ -34,6 +35,26 @@ class Measures(NamedTuple):
 def scale(grid) -> float:
     """sqrt(1/dx² + 1/dy²), m-1."""
     return math.hypot(1 / grid.dx, 1 / grid.dy)
+
+
+@lru_cache(maxsize=8)
+def unusable(transport, margin: int = 0):
+    """The jitted function (State, wet) of a block -> number of cells, of all blocks, that no run can go on from.
+
+    They are those in which h, u or v is not finite, and water without thickness: where `Measures.low` is not negative.
+    One for all runs with the same block, so that it is compiled once.
+
+    Args:
+        margin: cells around the block that `wet` has.
+    """
+
+    def count(state: State, wet):
+        wet = Patch(wet, (-margin, -margin)).on(state.h.shape)
+        finite = jnp.isfinite(state.h) & jnp.isfinite(state.u) & jnp.isfinite(state.v)
+        bad = ~finite | (wet > 0) & ~(state.h > 0)
+        return transport.sum(within(bad, transport.extent()).sum(dtype=state.h.dtype))
+
+    return transport.jit(count)
 
 
 def measure(config, transport, margin: int = 0):

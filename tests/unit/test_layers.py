@@ -27,6 +27,7 @@ LAYERS = (
     "restart",
     "health results",
     "run",
+    "occupy",
     "simulation gradients",
     "assimilation",
     "ensemble",
