@@ -28,9 +28,9 @@ from .state import Carry, State
 from .transport.halo import pad
 from .transport.mesh import processes
 
-#: Steps that `advance` takes, in one call or in many, before it looks at the state. A look costs as much as a fraction
-#: of a step on large grids, and half as much as a call of `advance(1)` on the smallest.
-LOOK_EVERY = 20
+#: Steps that `advance` takes, in one call or in many, before it looks at the state. A look takes as long as a step on
+#: large grids, and on the smallest half as long as a call of `advance(1)`.
+LOOK_EVERY = 50
 #: The most steps that a carry, whose step is an int32, can count.
 MOST_STEPS = 2**31 - 1
 
@@ -149,7 +149,14 @@ class Simulation:
 
     @property
     def state(self) -> State:
-        """Thickness and velocities of this process's block, NumPy arrays [y, x] that cannot be written."""
+        """Thickness and velocities of this process's block, NumPy arrays [y, x] that cannot be written.
+
+        Raises:
+            NumericalError: the solution has blown up, which was not said yet. On several processes, any of which may
+                ask by itself, nobody looks.
+        """
+        if self.transport.size == 1:
+            self._look()
         return State(*map(read_only, self.get(self.carry.state)))
 
     def get(self, tree):
@@ -159,8 +166,7 @@ class Simulation:
     def advance(self, steps: int, check: bool = True) -> None:
         """Compute `steps` time steps, also beyond the end of the configuration; called by all processes together.
 
-        The state is looked at in the end, where steps are few after LOOK_EVERY of them; besides by `fields`,
-        `diagnostics` and `write_restart`.
+        The state is looked at in the end; where steps are few, after LOOK_EVERY of them, and when it is asked for.
 
         Args:
             steps: a whole number, at least 0.
