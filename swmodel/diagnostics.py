@@ -14,6 +14,7 @@ import numpy as np
 
 from .dynamics import corner_thickness, kinetic_energy, potential_vorticity, relative_vorticity
 from .environment import share_of_cores
+from .errors import UsageError
 from .operators import Patch, east, north, south, west
 from .state import State
 
@@ -55,6 +56,18 @@ DERIVED = {
     "q": potential_vorticity_of_layer,
     "speed": speed,
 }
+
+
+def known(names) -> list[str]:
+    """The names of fields, of which one may be given by itself.
+
+    Raises:
+        UsageError: there are no such fields.
+    """
+    names = [names] if isinstance(names, str) else [str(name) for name in names]
+    if unknown := [name for name in names if name not in DERIVED]:
+        raise UsageError(f"no field {', '.join(unknown)}; there are {', '.join(DERIVED)}")
+    return names
 
 
 class Quantity(NamedTuple):

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from os import PathLike
 from typing import Any, NamedTuple
 
 import jax
 import numpy as np
 
-from .config import for_processes, load, resolve
+from .config import Config, for_processes, load, resolve
 from .decomposition import parse_layout
 from .dynamics import Params
 from .environment import world
+from .errors import UsageError
 from .grid import Grid, build_grid, build_params
 from .scheme import Scheme, scheme_of
 from .transport import connect
@@ -41,9 +43,13 @@ def domain(config, scheme=scheme_of, alone=False) -> Domain:
         alone: whether this process has the whole grid, even where there are others.
 
     Raises:
+        UsageError: it is neither.
         ConfigError: the configuration contradicts itself.
+        SetupError: there are not as many processes or devices as it says.
     """
-    config = load(config) if isinstance(config, str) else config
+    config = load(config) if isinstance(config, str | PathLike) else config
+    if not isinstance(config, Config):
+        raise UsageError(f"{config!r:.60}: a Config (swmodel.load), or the name of a case or file, is needed")
     place = world()
     if place is not None and place.size > 1 and not alone:
         config = for_processes(config, place.size)

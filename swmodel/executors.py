@@ -138,7 +138,7 @@ class Native(Compiled):
 
     Raises:
         ImportError: it was not compiled, or for another processor.
-        ValueError: `levels` steps reach beyond the neighbouring block.
+        ValueError: `levels` is less than 1, or so many steps reach beyond the neighbouring block.
     """
 
     name = "native"
@@ -150,6 +150,8 @@ class Native(Compiled):
         if levels is None:
             levels = native.choose_levels(transport.smallest, scheme.width, self.method, dtype.itemsize)
         self.levels = levels
+        if levels < 1:
+            raise ValueError(f"{levels} steps in a sweep: there is at least one")
         if scheme.width * levels > min(transport.smallest):
             raise ValueError(f"{levels} steps in a sweep need {scheme.width * levels} rows and columns in every block")
         margin = scheme.width * self.levels + 1

@@ -45,7 +45,7 @@ class Results:
         self.snapshots, self.records = schedules(simulation.config)
         names = simulation.config.output.means
         self.means, self.numbers = simulation.means(names) if names else None, {}
-        if self.means and simulation.restart:
+        if self.means and simulation.restart and simulation.restart.step == simulation.step:
             self.means.reset(simulation.restart.means, simulation.restart.mean_steps)
 
     def write(self) -> None:
@@ -71,7 +71,7 @@ class Results:
     def advance(self, steps: int) -> None:
         """Compute `steps` time steps, and the means over them."""
         for part in [1] * steps if self.means else [steps]:
-            self.simulation.advance(part)
+            self.simulation.advance(part, check=False)
             if self.means:
                 self.means.add(self.simulation.carry.state)
 

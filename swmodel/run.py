@@ -13,7 +13,7 @@ import numpy as np
 from . import run_folder
 from .config import to_toml
 from .environment import peak_memory
-from .errors import STOPPED, FilesError, UsageError, exit_code
+from .errors import STOPPED, FilesError, exit_code
 from .restart.folder import path_of, set_aside
 from .restart.restarts import Restarts
 from .status import write_status
@@ -25,11 +25,25 @@ CHUNK_SECONDS = 0.5
 LEAST_CHUNKS = 2
 
 
+def on_first(transport, function):
+    """What function() returns on rank 0, on all processes; its error is raised on all."""
+    result = problem = None
+    if transport.rank == 0:
+        try:
+            result = function()
+        except Exception as error:
+            problem = error
+    result, problem = transport.broadcast((result, problem))
+    if problem is not None:
+        raise problem
+    return result
+
+
 def run(model, directory, progress=None, command_line: str = "", resume: bool = False) -> None:
     """Run a model from its present step to the end of its configuration; called by all processes together.
 
     Leaves in `directory` (made if need be): config.toml, the model's results, restart/ and, written last whatever
-    happens, status.json. Those of an earlier run are replaced.
+    happens, status.json. Those of an earlier run are replaced: the caller holds the folder (`lock.held`).
 
     Args:
         model: a Simulation, or the Members of an ensemble.
@@ -39,18 +53,12 @@ def run(model, directory, progress=None, command_line: str = "", resume: bool = 
         resume: the model comes from a restart file of the run in `directory`, and goes on with the files there.
 
     Raises:
-        UsageError: the model is beyond that end already.
         NumericalError: the solution blew up.
         FilesError: a file could not be written.
         Stopped: a signal or the wall-clock limit has ended the run, which can be resumed.
     """
     directory = Path(directory)
-    if model.step > model.config.run.steps:
-        raise UsageError(f"step {model.step} is beyond the {model.config.run.steps} steps of the run")
-    problem = prepare(directory, model, resume) if model.transport.rank == 0 else None
-    problem = model.transport.broadcast(problem)
-    if problem is not None:
-        raise problem
+    on_first(model.transport, lambda: prepare(directory, model, resume))
     state, code, message, peak = "completed", 0, "", None
     try:
         with Stop(model.config.run.walltime, LEAST_CHUNKS) as stop:
@@ -69,8 +77,12 @@ def run(model, directory, progress=None, command_line: str = "", resume: bool = 
             write_status(directory, state=state, exit_code=code, message=message, **numbers)
 
 
-def prepare(directory: Path, model, resume: bool) -> FilesError | None:
-    """Make the run folder, with config.toml and without what belongs to an earlier run; the error if it cannot be."""
+def prepare(directory: Path, model, resume: bool) -> None:
+    """Make the run folder, with config.toml and without what belongs to an earlier run.
+
+    Raises:
+        FilesError: it cannot be made or written.
+    """
     try:
         if resume:
             run_folder.reopen(directory)
@@ -78,11 +90,8 @@ def prepare(directory: Path, model, resume: bool) -> FilesError | None:
         else:
             run_folder.prepare(directory)
         run_folder.write_config(directory, to_toml(model.config))
-    except FilesError as error:
-        return error
     except OSError as error:
-        return FilesError(f"{directory} cannot be written: {error.strerror}")
-    return None
+        raise FilesError(f"{directory} cannot be written: {error.strerror}") from error
 
 
 def _loop(model, directory: Path, progress, command_line: str, resume: bool, stop: Stop) -> str | None:

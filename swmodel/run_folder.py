@@ -40,8 +40,27 @@ RESULTS = (
 )
 
 
-def check(directory, force: bool = False):
+class Advice(NamedTuple):
+    """What the user can do about a folder that holds something, in words.
+
+    Attributes:
+        replace: how to replace what is there, or to take another folder.
+        resume: how to go on with a run there, given the folder.
+    """
+
+    replace: str
+    resume: str
+
+
+COMMAND_LINE = Advice("give --force to replace it or another folder with --output", "swmodel resume {}")
+PYTHON = Advice("give force=True to replace it or another folder", 'Simulation.from_restart("{0}").run("{0}")')
+
+
+def check(directory, force: bool = False, advice: Advice = COMMAND_LINE, held: bool = False):
     """Whether a run may be written into `directory`, which need not exist. Writes nothing.
+
+    Args:
+        held: whether this process holds the folder's lock.
 
     Raises:
         UsageError: it is not empty and `force` is not given.
@@ -49,21 +68,22 @@ def check(directory, force: bool = False):
     """
     directory = Path(directory)
     try:
-        refuse(directory, force)
+        if directory.exists() and not directory.is_dir():
+            raise FilesError(f"{directory} is a file, not a folder; give another")
+        if not held:
+            lock.check(directory)
+        refuse(directory, force, advice)
     except OSError as error:
         raise FilesError(f"{directory} cannot be read: {error.strerror}") from error
 
 
-def refuse(directory: Path, force: bool):
+def refuse(directory: Path, force: bool, advice: Advice):
     """See `check`; also raises OSError where a folder above cannot be looked into."""
-    if directory.exists() and not directory.is_dir():
-        raise FilesError(f"{directory} is a file, not a folder; give another with --output")
-    lock.check(directory)
     if directory.is_dir() and any(path.name != lock.NAME for path in directory.iterdir()) and not force:
-        state, found = read_status(directory).get("state"), holding(directory)
+        state, found = read_status(directory).get("state"), holding(directory, advice)
         what = f"holds {found.kind} ({state})" if state else "exists and is not empty"
         go_on = f", or go on with it by {found.command}" if found.command else ""
-        raise UsageError(f"{directory} {what}; give --force to replace it or another folder with --output{go_on}")
+        raise UsageError(f"{directory} {what}; {advice.replace}{go_on}")
     parent = next(path for path in (directory, *directory.absolute().parents) if path.exists())
     if not parent.is_dir() or not os.access(parent, os.W_OK | os.X_OK):
         raise FilesError(f"{directory} cannot be written: no permission in {parent}")
@@ -77,7 +97,7 @@ class Holding(NamedTuple):
     command: str
 
 
-def holding(directory) -> Holding:
+def holding(directory, advice: Advice = COMMAND_LINE) -> Holding:
     """What the folder, which need not exist, holds."""
     directory = Path(directory)
     names = {path.name for path in directory.iterdir()} if directory.is_dir() else set()
@@ -86,8 +106,11 @@ def holding(directory) -> Holding:
         return Holding("an assimilation", "assimilate", command)
     if names & {"check.json", "sensitivity.nc"}:
         return Holding("derivatives", "run", "")
-    kind, task = ("an ensemble", "ensemble") if ENSEMBLE in names else ("a run", "run")
-    return Holding(kind, task, f"`swmodel resume {directory}`" if RESTARTS in names else "")
+    if ENSEMBLE in names:
+        kind, task, advice = "an ensemble", "ensemble", COMMAND_LINE
+    else:
+        kind, task = "a run", "run"
+    return Holding(kind, task, f"`{advice.resume.format(directory)}`" if RESTARTS in names else "")
 
 
 def prepare(directory):

@@ -7,10 +7,12 @@ def compute(config, directory, options, report, command_line, watch):
     """Run the model; see `cli.job.TASKS`. The option `restart` is the path of a restart file."""
     import swmodel
 
+    from ..run import run
+
     restart = options.get("restart")
     simulation = swmodel.Simulation(config, restart)
     watch(lambda: simulation.step)
-    simulation.run(directory, report, command_line, resume=restart is not None)
+    run(simulation, directory, report, command_line, resume=restart is not None)
 
 
 def summary(directory) -> str:

@@ -27,6 +27,10 @@ def unknown(problems: list[str], place: str, what: str, word: str, known: Iterab
     hint = f"; {suggest(word, known)}" if len(problems) < MOST_LINES else ""
     problems.append(f"{place}: no such {what}{hint}")
 
+    def __reduce__(self):
+        """As it is sent to other processes."""
+        return type(self), (self.problems,)
+
 
 def suggest(word: str, known: Iterable[str]) -> str:
     """'did you mean "jet"?' for a word close to a known one, else a list of what is known."""

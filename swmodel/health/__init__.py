@@ -5,6 +5,7 @@ has a counterpart of `one`, and shares all else.
 """
 
 from ..run_folder import BLOWUP
+from .measures import unusable
 from .verdict import RUNAWAY, Health
 
-__all__ = ["BLOWUP", "RUNAWAY", "Health"]
+__all__ = ["BLOWUP", "RUNAWAY", "Health", "unusable"]

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import math
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import jax.numpy as jnp
+import numpy as np
 
 from ..operators import Patch
 from ..state import State
@@ -34,6 +36,35 @@ class Measures(NamedTuple):
 def scale(grid) -> float:
     """sqrt(1/dx² + 1/dy²), m-1."""
     return math.hypot(1 / grid.dx, 1 / grid.dy)
+
+
+@lru_cache(maxsize=8)
+def unusable(transport, margin: int = 0):
+    """The function (State, wet) of a block -> number of cells, of all blocks, that no run can go on from.
+
+    They are those in which h, u or v is not finite, and water without thickness: where `Measures.low` is not negative.
+    Jitted, once for all runs with the same block; a state of NumPy arrays is looked at where it is, many times faster
+    than it goes to a device.
+
+    Args:
+        margin: cells around the block that `wet` has.
+    """
+
+    def count(state: State, wet):
+        wet = Patch(wet, (-margin, -margin)).on(state.h.shape)
+        finite = [field - field == 0 for field in state]
+        bad = ~(finite[0] & finite[1] & finite[2]) | (wet > 0) & ~(state.h > 0)
+        return transport.sum(within(bad, transport.extent()).sum(dtype=state.h.dtype))
+
+    jitted = transport.jit(count)
+
+    def look(state: State, wet):
+        if not isinstance(state.h, np.ndarray):
+            return jitted(state, wet)
+        with np.errstate(invalid="ignore"):
+            return count(state, np.asarray(wet))
+
+    return look
 
 
 def measure(config, transport, margin: int = 0):

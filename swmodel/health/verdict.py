@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 
 from ..errors import FilesError, NumericalError
-from ..extremes import Extremes
+from ..extremes import Extremes, survey
 from ..restart.folder import candidates
 from ..run_folder import BLOWUP
 from ..stability import largest_dt
@@ -176,24 +176,37 @@ class Health:
             broken, bad: the runs that cannot be used, and those, or whose energy is too large, [runs].
             growth: energy over what it can be, [runs].
         """
-        run, model, dt, of = int(np.argmax(bad)), self.model, self.config.time.dt, self.runs.of(bad)
+        run, of = int(np.argmax(bad)), self.runs.of(bad)
         if broken[run]:
             what = self.told(*self.unusable_value(run), of)
         else:
             what = f"energy{of} is {growth[run]:.3g} times what the run can have; {self.told(*self.fastest(run))}"
-        suggested = min(dt / 2, SAFETY * self.largest_dt()[0])
-        raise NumericalError(
-            f"the solution blew up by step {model.step} (day {model.time / 86400:.3f}){self.runs.among(bad)}: "
-            f"{what}; CFL {self.cfl()[run]:.3g} at step {self.step}; start anew with a smaller time step "
-            f"(time.dt = {suggested:.4g} s){self.runs.remedy}{self.remains(run, of)}"
-        )
+        what += f"; CFL {self.cfl()[run]:.3g} at step {self.step}"
+        self.blame_steps(bad, what, self.largest_dt()[0])
 
     def refuse(self, bad: np.ndarray):
-        """Raise NumericalError for the runs whose state at the start cannot be used."""
+        """Raise NumericalError for the runs whose state now, at the first look, cannot be used."""
         run, of = int(np.argmax(bad)), self.runs.of(bad)
+        what = self.told(*self.unusable_value(run), of)
+        if self.model.step > self.model.first_step:
+            self.blame_steps(bad, what, largest_dt(self.config, survey(self.config))[0])
         raise NumericalError(
-            f"the state at step {self.model.step} cannot be used{self.runs.among(bad)}: "
-            f"{self.told(*self.unusable_value(run), of)}{self.runs.remedy_at_start}{self.remains(run, of)}"
+            f"the state at step {self.model.step} cannot be used{self.runs.among(bad)}: {what}"
+            f"{self.runs.remedy_at_start}{self.remains(run, of)}"
+        )
+
+    def blame_steps(self, bad: np.ndarray, what: str, largest: float):
+        """Raise NumericalError for the runs that steps have made unusable.
+
+        Args:
+            what: is wrong, in words.
+            largest: time step that is known to be stable, s.
+        """
+        run, model, dt = int(np.argmax(bad)), self.model, self.config.time.dt
+        raise NumericalError(
+            f"the solution blew up by step {model.step} (day {model.time / 86400:.3f}){self.runs.among(bad)}: "
+            f"{what}; start anew with a smaller time step (time.dt = {min(dt / 2, SAFETY * largest):.4g} s)"
+            f"{self.runs.remedy}{self.remains(run, self.runs.of(bad))}"
         )
 
     def told(self, name: str, value: float, index: int, of: str = "") -> str:

@@ -67,6 +67,8 @@ def _examined(path, config, members: int) -> tuple[dict | None, str | None]:
     try:
         found = examine(path)
         before = from_toml(found["configuration"])
+    except FileNotFoundError:
+        return None, f"{path}: there is no such file"
     except Exception as error:
         return None, f"{path} cannot be read: {error}"
     if found["damaged"]:

@@ -17,6 +17,7 @@ blocks; `held_bytes`, of its blocks; and, by all processes in the same order fro
 from __future__ import annotations
 
 from ..decomposition import block
+from ..errors import SetupError
 
 
 def _serial(layout, ny, nx, devices):
@@ -26,8 +27,13 @@ def _serial(layout, ny, nx, devices):
 
 
 def _mpi(layout, ny, nx, devices):
-    from .mpi import Mpi, world_rank
+    from .mpi import Mpi, world_rank, world_size
 
+    if world_size() != layout[0] * layout[1]:
+        raise SetupError(
+            f"a run on {layout[0] * layout[1]} processes, but MPI knows of {world_size()}: start the program with "
+            f"mpiexec -n {layout[0] * layout[1]}, or set run.nproc"
+        )
     return Mpi(block(world_rank(), layout, ny, nx))
 
 
@@ -50,7 +56,7 @@ def connect(name: str, layout: tuple[int, int], ny: int, nx: int, devices: int =
 
     Raises:
         ImportError: mpi4jax or mpi4py is not installed.
-        SetupError: there are fewer devices.
+        SetupError: there are fewer devices, or another number of processes.
         ValueError: there is no such transport.
     """
     if name not in TRANSPORTS:

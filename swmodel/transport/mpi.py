@@ -96,3 +96,8 @@ def _overlap(block: Block, first: int, last: int) -> tuple[int, int]:
 def world_rank() -> int:
     """This process's number in MPI's world."""
     return HOST_COMM.Get_rank()
+
+
+def world_size() -> int:
+    """The number of processes in MPI's world."""
+    return HOST_COMM.Get_size()

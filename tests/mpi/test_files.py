@@ -1,5 +1,6 @@
 """The same run on one process and on several leaves files that agree; the Python interface works under mpiexec."""
 
+import json
 import os
 import subprocess
 import sys
@@ -54,3 +55,18 @@ def test_the_python_interface_gives_the_same_numbers_under_mpiexec(mpiexec):
     one, three = (mpiexec("api.py", n).stdout.split() for n in (1, 3))
     assert (one[0], three[0]) == ("1", "3")
     assert one[2:] == three[2:]
+
+
+def test_from_python_all_processes_are_told_the_same_and_a_run_is_gone_on_with_but_not_overwritten(mpiexec, tmp_path):
+    told = json.loads(mpiexec("python_run.py", 2, tmp_path).stdout.splitlines()[-1])
+    assert all(mine == others for mine, others in told)
+    done, overwriting, arrived, longer, unstable, negative = ((words, code) for (words, code), _ in told)
+    assert done == arrived == longer == ("done", 0)
+    assert overwriting[1] == 2
+    assert "run holds a run (completed); give force=True" in overwriting[0]
+    assert unstable[1] == 4
+    assert "the solution blew up by step 60 " in unstable[0]
+    assert negative[1] == 2
+    assert contents(tmp_path / "run", "output.nc")["step"].tolist() == [0, 3, 6, 9]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["run"]
+    assert not (tmp_path / "run/run.lock").exists()

@@ -60,7 +60,7 @@ def flip(path, name):
 def resumed(directory, steps=11, path=None, **options):
     """Go on with the run in a folder, as `swmodel resume` does."""
     restart, _ = folder.choose(directory, path)
-    simulation(restart.path, run__steps=steps, **options).run(directory, resume=True)
+    simulation(restart.path, run__steps=steps, **options).run(directory)
     return directory
 
 

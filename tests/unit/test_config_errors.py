@@ -1,6 +1,7 @@
 """What is wrong with a configuration is said at once, with its place, in the words and units of the user."""
 
 import os
+import pickle
 
 import pytest
 from hypothesis import given, settings
@@ -312,3 +313,8 @@ def test_any_typed_options_either_load_or_are_a_configuration_error(path, pairs)
 def test_any_text_of_a_file_either_loads_or_is_a_configuration_error(path, text):
     path.write_text(text)
     assert loads_or_explains(path.with_name("again.toml"), path)
+
+
+def test_all_that_is_wrong_reaches_other_processes():
+    sent = pickle.loads(pickle.dumps(ConfigError(["one", "two"])))
+    assert (sent.problems, str(sent)) == (("one", "two"), "one\ntwo")

@@ -76,12 +76,12 @@ def test_a_value_that_is_not_finite_is_named_with_its_place(executor):
 
 
 @pytest.mark.parametrize("value", [0.0, -1.0])
-def test_thickness_has_to_be_positive_on_water_and_only_there(value):
+def test_thickness_has_to_be_positive_on_water_and_only_there(value, monkeypatch):
     model = simulation("seamount")
     margin = model.scheme.width + 1
     wet = np.ones([length + 2 * margin for length in model.block.shape], np.float32)
     wet[margin + 3, margin + 4] = 0
-    model.grid = model.grid._replace(wet=wet)
+    monkeypatch.setitem(vars(model), "grid", model.grid._replace(wet=wet))
     health = Health(model)
     disturb(model, "h", value, 3, 4)
     health.check()

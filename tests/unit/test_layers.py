@@ -28,6 +28,7 @@ LAYERS = (
     "restart",
     "health results",
     "run",
+    "occupy",
     "simulation gradients",
     "assimilation",
     "ensemble",

@@ -157,17 +157,19 @@ def test_a_blown_up_state_is_never_written(tmp_path):
     assert all(np.isfinite(data(newest)[name]).all() for name in "huv")
 
 
-def test_another_run_into_the_folder_takes_its_restart_files_away(run_folder):
-    simulation(run__steps=2).run(run_folder)
-    assert [folder.step_of(path) for path in folder.candidates(run_folder)] == [2]
+def test_means_begin_anew_where_steps_were_taken_since_the_restart(halfway, tmp_path):
+    model = simulation(folder.path_of(halfway, 5))
+    model.advance(1)
+    before = model.time
+    model.run(tmp_path / "run")
+    bounds = data(tmp_path / "run" / "output.nc")["time_bounds"]
+    assert bounds[1].tolist() == [before, 8 * model.dt]
 
 
 def test_going_on_from_an_older_file_sets_newer_ones_aside(run_folder):
     older = simulation(folder.path_of(run_folder, 5), run__steps=9, restart__every_wall=None)
     seen = []
-    older.run(
-        run_folder, lambda event: seen.append(sorted(p.name for p in (run_folder / "restart").iterdir())), resume=True
-    )
+    older.run(run_folder, lambda event: seen.append(sorted(p.name for p in (run_folder / "restart").iterdir())))
     assert seen[0] == ["step-0000000005.nc", "step-0000000007.nc.unused"]
     assert [folder.step_of(path) for path in folder.candidates(run_folder)] == [9, 5]
     assert len(list((run_folder / "restart").iterdir())) == 2

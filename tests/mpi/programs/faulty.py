@@ -5,8 +5,10 @@ import signal
 import sys
 from functools import partial
 from pathlib import Path
+from types import SimpleNamespace
 
 import swmodel
+import swmodel.run
 from swmodel.cli.job import Job
 from swmodel.cli.rank import run_as_rank
 from swmodel.config import load
@@ -17,31 +19,25 @@ FAULT, FOLDER = sys.argv[1], Path(sys.argv[2])
 PLACE = world()
 
 
-class Faulty:
-    """Stands for the simulation: all ranks wait for each other, but rank 1 does not come."""
+def run(simulation, directory, progress, command_line, resume):
+    """Stands for the run: all ranks wait for each other, but rank 1 does not come."""
+    from mpi4py import MPI
 
-    step = 0
-
-    def __init__(self, config, restart):
-        pass
-
-    def run(self, directory, progress, command_line, resume):
-        from mpi4py import MPI
-
-        if FAULT == "blow-up":
-            raise NumericalError("the solution blew up")
-        if FAULT == "bug everywhere":
+    if FAULT == "blow-up":
+        raise NumericalError("the solution blew up")
+    if FAULT == "bug everywhere":
+        raise ZeroDivisionError("a bug")
+    if PLACE.rank == 1:
+        if FAULT == "killed":
+            os.kill(os.getpid(), signal.SIGKILL)
+        if FAULT == "bug":
             raise ZeroDivisionError("a bug")
-        if PLACE.rank == 1:
-            if FAULT == "killed":
-                os.kill(os.getpid(), signal.SIGKILL)
-            if FAULT == "bug":
-                raise ZeroDivisionError("a bug")
-            if FAULT == "disk full":
-                raise FilesError("no space left")
-        MPI.COMM_WORLD.Barrier()
+        if FAULT == "disk full":
+            raise FilesError("no space left")
+    MPI.COMM_WORLD.Barrier()
 
 
-swmodel.Simulation = Faulty
+swmodel.Simulation = lambda config, restart: SimpleNamespace(step=0)
+swmodel.run.run = run
 configuration = partial(load, "jet", environ={})
 sys.exit(run_as_rank(PLACE, lambda place: Job(configuration(), FOLDER), configuration, True, ""))
