@@ -28,8 +28,8 @@ from .state import Carry, State
 from .transport.halo import pad
 from .transport.mesh import processes
 
-#: Steps that `advance` takes, in one call or in many, before it looks at the state. A look takes as long as a step on
-#: large grids, and on the smallest half as long as a call of `advance(1)`.
+#: Steps that `advance` takes on one process, in one call or in many, before it looks at the state. A look takes as long
+#: as a step on large grids, and on the smallest half as long as a call of `advance(1)`.
 LOOK_EVERY = 50
 #: The most steps that a carry, whose step is an int32, can count.
 MOST_STEPS = 2**31 - 1
@@ -152,11 +152,9 @@ class Simulation:
         """Thickness and velocities of this process's block, NumPy arrays [y, x] that cannot be written.
 
         Raises:
-            NumericalError: the solution has blown up, which was not said yet. On several processes, any of which may
-                ask by itself, nobody looks.
+            NumericalError: the solution has blown up, which was not said yet.
         """
-        if self.transport.size == 1:
-            self._look()
+        self._look()
         return State(*map(read_only, self.get(self.carry.state)))
 
     def get(self, tree):
@@ -166,7 +164,8 @@ class Simulation:
     def advance(self, steps: int, check: bool = True) -> None:
         """Compute `steps` time steps, also beyond the end of the configuration; called by all processes together.
 
-        The state is looked at in the end; where steps are few, after LOOK_EVERY of them, and when it is asked for.
+        The state is looked at in the end; on one process, where steps are few, after LOOK_EVERY of them and when it is
+        asked for. (On several, any of which may ask for the state by itself, nothing is left to be looked at.)
 
         Args:
             steps: a whole number, at least 0.
@@ -184,7 +183,7 @@ class Simulation:
         self._padded = None
         if check:
             self._unseen += steps
-            if self._unseen >= LOOK_EVERY:
+            if self._unseen >= LOOK_EVERY or self.transport.size > 1:
                 self._look()
 
     def _look(self) -> None:
