@@ -79,7 +79,7 @@ def prepare(directory: Path, model, resume: bool) -> FilesError | None:
     except FilesError as error:
         return error
     except OSError as error:
-        return FilesError(f"{directory} cannot be written: {error.strerror}")
+        return FilesError(f"{directory} cannot be written: {error.strerror or error}")
     return None
 
 

@@ -12,7 +12,18 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from . import style
-from .dataset import Map, PlotError, data_file, field_names, find_field, find_record, open_data, read_map, seconds
+from .dataset import (
+    Map,
+    PlotError,
+    data_file,
+    field_names,
+    find_field,
+    find_record,
+    open_data,
+    read_map,
+    seconds,
+    values_of,
+)
 from .ensemble import plot_ensemble
 from .panels import draw, save, write_caption
 
@@ -71,7 +82,7 @@ def chosen(data: netCDF4.Dataset, fields: Sequence[str] | None) -> list[str]:
     if not names:
         raise PlotError(f"{data.filepath()} holds no field on a grid with dimensions y and x")
     found = [name for name in PREFERRED if name in names] or names[:1]
-    return [name for name in found if np.ma.any(data[name][-1:])][:2] or found[:2]
+    return [name for name in found if np.ma.any(values_of(data, name))][:2] or found[:2]
 
 
 def default_output(file: Path, fields: Sequence[str] | None, suffix: str = ".png", member: int | None = None) -> Path:

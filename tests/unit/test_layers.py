@@ -16,7 +16,7 @@ ROOT = Path(__file__).parents[2]
 LAYERS = (
     "errors environment decomposition journal json_text progress schedule state coordinates linear netcdf_input noise",
     "neighbours config.decisive config.duration config.errors config.messages config.model config.sources lock status",
-    "operators watchdog spawn",
+    "operators watchdog spawn integrity",
     "cases run_folder stop stability friction vorticity_flux timestep means transport",
     "fields",
     "extremes scheme reference",
@@ -31,7 +31,7 @@ LAYERS = (
     "assimilation",
     "ensemble",
     "launch",
-    "info doctor",
+    "info verify doctor",
     "bench",
     "cli",
     "__main__",
@@ -48,8 +48,8 @@ DOORS = {
     "mpi4jax": "transport.messages doctor.exchange bench.traffic cli.ranks",
     "mpi4py": "transport.mpi transport.messages transport.rendezvous doctor.exchange bench.device",
     "netCDF4": (
-        "netcdf_input output restart plotting info bench.forcing assimilation.observation_file assimilation.known "
-        "assimilation.analysis_file"
+        "netcdf_input integrity output restart plotting info bench.forcing assimilation.observation_file "
+        "assimilation.known assimilation.analysis_file"
     ),
     "matplotlib": "plotting bench.figures",
     "cmocean": "plotting",
