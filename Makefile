@@ -11,7 +11,7 @@ BIN = $(VENV)/bin
 READY = $(VENV)/.ready-$(MPI)
 
 .DEFAULT_GOAL = help
-.PHONY: help run test exactness twins fuzz soak sanitize lint format setup clean distclean
+.PHONY: help run test exactness twins fuzz soak damage sanitize lint format setup clean distclean
 
 help:
 	@echo "make run        set up, run the jet for ten days on two processes, plot it; results in $(RUN)"
@@ -20,6 +20,7 @@ help:
 	@echo "make twins      assimilate in both twin experiments, twice each: is the truth found? (ten minutes)"
 	@echo "make fuzz       try thousands of random configurations and command lines"
 	@echo "make soak       kill and resume a run one hundred times: the same bits as undisturbed (ten minutes)"
+	@echo "make damage     damage the files of a run in five hundred ways: all is named, nothing hangs (half an hour)"
 	@echo "make sanitize   test the native step with a build that stops at accesses beyond arrays and undefined behaviour"
 	@echo "make setup      create $(VENV) with everything in it"
 	@echo "make lint       check style;   make format   apply it"
@@ -44,6 +45,9 @@ twins: $(READY)
 
 soak: $(READY)
 	PYTHONPATH=.:tests $(BIN)/python -m support.soak $(SOAK_ARGS)
+
+damage: $(READY)
+	PYTHONPATH=.:tests $(BIN)/python -m support.damage $(DAMAGE_ARGS)
 
 sanitize: $(READY)
 	tools/test-sanitized $(BIN)/python $(PYTEST_ARGS)

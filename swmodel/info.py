@@ -123,7 +123,8 @@ def read_config(path: Path) -> dict:
     except OSError as error:
         raise FilesError(f"{path / CONFIG} cannot be read: {error.strerror}") from None
     except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        raise FilesError(f"the configuration in {path} is not TOML: {error}") from None
+        where = path / CONFIG if path.is_dir() else path
+        raise FilesError(f"the configuration in {where} is not TOML: {error}") from None
 
 
 def as_written(path: Path, pairs: Iterator[tuple[str, str]]) -> list[tuple[str, str]]:

@@ -94,7 +94,7 @@ def layout_differences(file, define) -> list[str]:
     with h5py.File(io.BytesIO(dataset.close()), "r") as new:
         found, wanted = ({name: storage(each[name]) for name in list(each)} for each in (file, new))
     if checksums.VARIABLE not in found:  # written by a version without them
-        del wanted[checksums.VARIABLE]
+        del wanted[checksums.VARIABLE], wanted[checksums.DIMENSION]
     return [
         f"{name} is {found.get(name, 'missing')}, not {wanted.get(name, 'in files of this version')}"
         for name in sorted({*found, *wanted})

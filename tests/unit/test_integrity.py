@@ -203,7 +203,7 @@ try:
 except BaseException as error:
     print(repr(error))
 with h5py.File(sys.argv[1]) as again:
-    print(list(again))
+    print(sorted(again))
 _WRITER.submit(time.sleep, 1e6)
 """
 
