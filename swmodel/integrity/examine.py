@@ -21,6 +21,9 @@ def examine(path, full: bool = True, netcdf: bool = False) -> dict:
     """
     import h5py
 
+    if netcdf and not h5py.is_hdf5(path):  # NetCDF of another kind, or none
+        open_as_netcdf(path)
+        return {"checksums": False, "steps": [], "damaged": []}
     with h5py.File(path, "r", locking=False) as file:
         size = file.id.get_filesize()
         variables = {name: file[name] for name in list(file) if isinstance(file[name], h5py.Dataset)}

@@ -24,7 +24,7 @@ def main(jobs: str) -> None:
         except MemoryError:
             found = {"problem": f"cannot be read: it takes more than {MEMORY >> 30} GB of memory"}
         except Exception as error:
-            words = " ".join(str(error).split())
+            words = " ".join(str(getattr(error, "strerror", None) or error).split())
             found = {"problem": f"cannot be read: {words or type(error).__name__}"}
         print(json.dumps(found), flush=True)
 
