@@ -15,6 +15,7 @@ from support.restarts import assert_same_data, config, flip, resumed, simulation
 
 from swmodel.config import ConfigError
 from swmodel.errors import FilesError
+from swmodel.integrity import guard
 from swmodel.restart import folder, write
 from swmodel.restart.read import read
 
@@ -46,6 +47,20 @@ def test_a_truncated_file_is_passed_over(run_folder, length):
     os.truncate(newest, length if length >= 0 else newest.stat().st_size + length)
     assert folder.facts(newest)["problem"].startswith("cannot be read: ")
     assert folder.choose(run_folder)[0].step == 5
+
+
+@pytest.mark.parametrize(
+    ("program", "words"),
+    [
+        ("import os; os.kill(os.getpid(), 11)", "cannot be read: HDF5 crashed on it (exit code -11)"),
+        ("import time; time.sleep(60)", "cannot be read within 1 s"),
+    ],
+)
+def test_a_file_that_crashes_or_hangs_hdf5_is_passed_over(run_folder, monkeypatch, program, words):
+    monkeypatch.setattr(guard, "PROGRAM", program)
+    monkeypatch.setattr(guard, "SECONDS", 1.0)
+    monkeypatch.setattr(guard, "WALL", 1.0)
+    assert folder.facts(folder.path_of(run_folder, 7)) == {"problem": words}
 
 
 def test_without_an_intact_file_all_are_listed(run_folder):
