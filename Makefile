@@ -14,7 +14,7 @@ OPEN_MPI = bits faults files launch restart slurm stop
 NOT_OPEN_MPI = to_mpiexec_and_all_ranks or a_frozen_rank
 
 .DEFAULT_GOAL = help
-.PHONY: help run test exactness twins fuzz soak slurm openmpi sanitize lint format setup clean distclean
+.PHONY: help run test exactness twins fuzz soak damage slurm openmpi sanitize lint format setup clean distclean
 
 help:
 	@echo "make run        set up, run the jet for ten days on two processes, plot it; results in $(RUN)"
@@ -23,6 +23,7 @@ help:
 	@echo "make twins      assimilate in both twin experiments, twice each: is the truth found? (ten minutes)"
 	@echo "make fuzz       try thousands of random configurations and command lines"
 	@echo "make soak       kill and resume a run one hundred times: the same bits as undisturbed (ten minutes)"
+	@echo "make damage     damage the files of a run in five hundred ways: all is named, nothing hangs (half an hour)"
 	@echo "make slurm      run the batch scripts on a Slurm of one node, started for it: limits, requeues, crashes (six minutes)"
 	@echo "make openmpi    set up .venv-openmpi with the Open MPI on PATH and run tests of several processes on it"
 	@echo "make sanitize   test the native step with a build that stops at accesses beyond arrays and undefined behaviour"
@@ -49,6 +50,9 @@ twins: $(READY)
 
 soak: $(READY)
 	PYTHONPATH=.:tests $(BIN)/python -m support.soak $(SOAK_ARGS)
+
+damage: $(READY)
+	PYTHONPATH=.:tests $(BIN)/python -m support.damage $(DAMAGE_ARGS)
 
 slurm: $(READY)
 	SWMODEL_SLURM=1 $(BIN)/python -m pytest -v tests/slurm $(PYTEST_ARGS)

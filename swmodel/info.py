@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import os
 import tomllib
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,12 +14,14 @@ from rich.console import Console
 from rich.table import Table
 
 from .config import DECIDED, ConfigError, load
-from .plotting.dataset import PlotError, data_file, field_names, open_data, seconds
+from .errors import FilesError
+from .integrity import guard
+from .plotting.dataset import data_file, field_names, look, opened, seconds
 from .plotting.style import clock, length_unit
 from .progress import workers
-from .restart.folder import candidates
-from .restart.folder import facts as facts_of_restart
+from .restart.folder import candidates, job
 from .run_folder import CONFIG, DIAGNOSTICS, ENSEMBLE, OUTPUT
+from .status import NAME as STATUS
 from .status import read_status
 
 #: Series whose relative change since the start is given.
@@ -36,17 +39,35 @@ def describe(path) -> str:
 
     Raises:
         PlotError: there is no such run or file.
+        FilesError: a file cannot be read, or is damaged.
     """
     path = Path(path)
     file = records_of(path)
+    restarts = examine(path, file)
     summary = Table.grid(padding=(0, 2, 0, 0))
-    for name, text in facts(path):
+    for name, text in facts(path, file, restarts):
         summary.add_row(name, text)
     parts = [str(path), "", summary]
     if file:
-        with open_data(file) as data:
+        with opened(file) as data:
             parts += ["", field_table(data)]
     return as_lines(parts)
+
+
+def examine(path: Path, file: Path | None) -> dict[Path, dict]:
+    """What is found in the restart files, after a look by the same process at all others that are going to be read.
+
+    Raises:
+        FilesError: one of those cannot be read, or is damaged.
+    """
+    files = [file] if file else []
+    files += [path / DIAGNOSTICS] if path.is_dir() and os.path.lexists(path / DIAGNOSTICS) else []
+    restarts = candidates(path)
+    found = guard.facts([*map(look, files), *map(job, restarts)])
+    for each, one in zip(files, found, strict=False):
+        if "problem" in one:
+            raise FilesError(f"{each}: {one['problem']}")
+    return dict(zip(restarts, found[len(files) :], strict=True))
 
 
 def records_of(path: Path) -> Path | None:
@@ -56,7 +77,7 @@ def records_of(path: Path) -> Path | None:
         PlotError: there is no such file, or it is not the folder of a run.
     """
     started = path.is_dir() and (path / CONFIG).is_file()
-    return None if started and not any((path / name).is_file() for name in (OUTPUT, ENSEMBLE)) else data_file(path)
+    return None if started and not any(os.path.lexists(path / name) for name in (OUTPUT, ENSEMBLE)) else data_file(path)
 
 
 def as_lines(parts: list) -> str:
@@ -67,42 +88,55 @@ def as_lines(parts: list) -> str:
     return "\n".join(line.rstrip() for line in console.file.getvalue().splitlines())
 
 
-def facts(path: Path) -> Iterator[tuple[str, str]]:
-    """Pairs of a name and a text, of what is there of configuration, state, records and time series."""
-    file = records_of(path)
+def facts(path: Path, file: Path | None, restarts: dict[Path, dict]) -> Iterator[tuple[str, str]]:
+    """Pairs of a name and a text, of what is there of configuration, state, records, time series and restart files."""
     if path.is_dir():
-        yield from state_facts(read_status(path))
-    config = read_config(path)
+        yield from as_written(path / STATUS, state_facts(read_status(path)))
+    config, written = read_config(path), path / CONFIG if path.is_dir() else path
     if config:
-        yield from config_facts(config)
+        yield from as_written(written, config_facts(config))
     if file:
-        with open_data(file) as data:
+        with opened(file) as data:
             yield from member_facts(data)
             yield from record_facts(data)
     if (path / DIAGNOSTICS).is_file():
-        with open_data(path / DIAGNOSTICS) as data:
+        with opened(path / DIAGNOSTICS) as data:
             yield from conservation_facts(data)
-    if path.is_dir():
-        yield from restart_facts(path)
+    yield from restart_facts(restarts)
     if config:
-        yield from difference_facts(config)
+        yield from as_written(written, difference_facts(config))
 
 
 def read_config(path: Path) -> dict:
     """The configuration of the run as {section: {key: value}}, from its folder or its file; empty where there is none.
 
     Raises:
-        PlotError: config.toml is not TOML.
+        FilesError: it cannot be read, or is not TOML.
     """
-    if path.is_dir():
-        text = (path / CONFIG).read_text() if (path / CONFIG).is_file() else ""
-    else:
-        with open_data(path) as data:
-            text = getattr(data, "configuration", "")
     try:
+        if path.is_dir():
+            text = (path / CONFIG).read_text(encoding="utf-8") if os.path.lexists(path / CONFIG) else ""
+        else:
+            with opened(path) as data:
+                text = getattr(data, "configuration", "")
         return tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
-        raise PlotError(f"the configuration in {path} is not TOML: {error}") from None
+    except OSError as error:
+        raise FilesError(f"{path / CONFIG} cannot be read: {error.strerror}") from None
+    except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        where = path / CONFIG if path.is_dir() else path
+        raise FilesError(f"the configuration in {where} is not TOML: {error}") from None
+
+
+def as_written(path: Path, pairs: Iterator[tuple[str, str]]) -> list[tuple[str, str]]:
+    """The pairs, which come from a text file of the model.
+
+    Raises:
+        FilesError: what they are made of is not there, or of another type.
+    """
+    try:
+        return list(pairs)
+    except (AttributeError, KeyError, TypeError, ValueError):
+        raise FilesError(f"{path}: is not as the model wrote it: it was changed or damaged") from None
 
 
 def state_facts(status: dict) -> Iterator[tuple[str, str]]:
@@ -168,11 +202,11 @@ def change(values: np.ndarray) -> float:
     return (values[-1] - values[0]) / abs(values[0])
 
 
-def restart_facts(path: Path) -> Iterator[tuple[str, str]]:
-    """The restart files, the newest first, read through and compared with their checksums."""
+def restart_facts(restarts: dict[Path, dict]) -> Iterator[tuple[str, str]]:
+    """The restart files, the newest first, and whether they are as their checksums say."""
     heading = "restarts"
-    for restart in candidates(path):
-        found, size = facts_of_restart(restart), restart.stat().st_size
+    for restart, found in restarts.items():
+        size = restart.lstat().st_size
         when = ""
         if "step" in found:
             when = f"step {found['step']}, day {found['seconds'] / 86400:.4g}, written {found['written']}, "

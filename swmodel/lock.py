@@ -34,7 +34,7 @@ def held(directory):
             file.close()
             file = take(path)
     except OSError as error:
-        raise FilesError(f"{directory} cannot be written: {error.strerror}") from error
+        raise FilesError(f"{directory} cannot be written: {error.strerror or error}") from error
     with file:
         file.truncate(0)
         file.write(f"process {os.getpid()} on {socket.gethostname()}")

@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from .output import Diagnostics, Output
+from .output.continuation import require_intact
 from .run_folder import DIAGNOSTICS, OUTPUT
 from .schedule import Schedule
 
@@ -21,10 +22,12 @@ def opened(simulation, directory, command_line: str = "", resume: bool = False) 
         resume: go on with the files of the run that the simulation's restart file is of.
 
     Raises:
-        FilesError: a file could not be written, or is that of another run.
+        FilesError: a file could not be written, is that of another run, or damaged.
     """
     config, transport, directory = simulation.config, simulation.transport, Path(directory)
     keep, other = keepers(simulation) if resume else (None, None)
+    if resume:
+        require_intact({directory / OUTPUT: keep, directory / DIAGNOSTICS: other}, transport)
     with (
         Diagnostics(directory / DIAGNOSTICS, config, transport, command_line, other) as series,
         Output(directory / OUTPUT, config, transport, command_line, keep) as output,

@@ -91,7 +91,7 @@ def prepare(directory: Path, model, resume: bool) -> None:
             run_folder.prepare(directory)
         run_folder.write_config(directory, to_toml(model.config))
     except OSError as error:
-        raise FilesError(f"{directory} cannot be written: {error.strerror}") from error
+        raise FilesError(f"{directory} cannot be written: {error.strerror or error}") from error
 
 
 def _loop(model, directory: Path, progress, command_line: str, resume: bool, stop: Stop) -> str | None:

@@ -74,7 +74,7 @@ def check(directory, force: bool = False, advice: Advice = COMMAND_LINE, held: b
             lock.check(directory)
         refuse(directory, force, advice)
     except OSError as error:
-        raise FilesError(f"{directory} cannot be read: {error.strerror}") from error
+        raise FilesError(f"{directory} cannot be read: {error.strerror or error}") from error
 
 
 def refuse(directory: Path, force: bool, advice: Advice):
@@ -120,15 +120,18 @@ def prepare(directory):
         FilesError: the folder cannot be made or written.
     """
     directory = Path(directory)
+    restarts = directory / RESTARTS
     try:
         directory.mkdir(parents=True, exist_ok=True)
         for name in (*FILES, *RESULTS, BLOWUP):
             for left in ("", *LEFT_OVER):
                 (directory / (name + left)).unlink(missing_ok=True)
-        if (directory / RESTARTS).is_dir():
-            shutil.rmtree(directory / RESTARTS)
+        if restarts.is_dir() and not restarts.is_symlink():
+            shutil.rmtree(restarts)
+        else:
+            restarts.unlink(missing_ok=True)
     except OSError as error:
-        raise FilesError(f"{directory} cannot be written: {error.strerror}") from error
+        raise FilesError(f"{error.filename or directory} cannot be written: {error.strerror or error}") from error
 
 
 def reopen(directory):
@@ -141,7 +144,7 @@ def reopen(directory):
         for name in (STATUS, BLOWUP):
             (Path(directory) / name).unlink(missing_ok=True)
     except OSError as error:
-        raise FilesError(f"{directory} cannot be written: {error.strerror}") from error
+        raise FilesError(f"{directory} cannot be written: {error.strerror or error}") from error
 
 
 def write_config(directory, text: str):
@@ -156,4 +159,4 @@ def write_config(directory, text: str):
         temporary.write_text(text, encoding="utf-8")
         temporary.replace(path)
     except OSError as error:
-        raise FilesError(f"{directory} cannot be written: {error.strerror}") from error
+        raise FilesError(f"{directory} cannot be written: {error.strerror or error}") from error

@@ -51,6 +51,8 @@ def read_status(directory) -> dict:
         status = json.loads(path.read_text())
     except FileNotFoundError:
         return {}
+    except OSError as error:
+        raise FilesError(f"{path} cannot be read: {error.strerror}") from None
     except ValueError:
         status = None
     if not isinstance(status, dict):

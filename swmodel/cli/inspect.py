@@ -9,8 +9,17 @@ import click
 
 @click.command()
 @click.argument("path", metavar="DIR|FILE.nc", type=click.Path(path_type=Path))
-def info(path):
-    """Describe a run or a NetCDF file: grid, time, fields, state."""
+@click.option("--verify", is_flag=True, help="Read all files through, and compare them with their checksums.")
+def info(path, verify):
+    """Describe a run or a NetCDF file: grid, time, fields, state; or verify that its files are intact."""
+    if verify:
+        from ..verify import require_intact, verdicts
+
+        found = verdicts(path)
+        for name, verdict in found.items():
+            click.echo(f"{name}: {verdict}")
+        require_intact(path, found)
+        return
     from ..info import describe
 
     click.echo(describe(path))

@@ -7,7 +7,7 @@ from functools import partial
 import numpy as np
 
 from ..diagnostics import QUANTITIES
-from ..output.metadata import DIMENSIONS, attributes, define_grid, define_time, describe
+from ..output.metadata import DIMENSIONS, attributes, define_checksums, define_grid, define_time, describe
 from ..output.snapshots import CHUNK_BYTES, rows_in
 from ..output.static import FILL, define_static
 from ..state import entry_of
@@ -49,6 +49,7 @@ def define(config, transport, command_line: str, dataset) -> None:
                 "cell_methods": f"time: point {WORDS[SPREAD][1]} area: root_mean_square",
             }
         )
+    define_checksums(dataset)
 
 
 def define_members(dataset, config) -> None:

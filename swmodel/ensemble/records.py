@@ -13,7 +13,7 @@ import numpy as np
 from ..diagnostics import QUANTITIES
 from ..output import continuation
 from ..output.background import BackgroundFile
-from ..output.snapshots import store
+from ..output.records import Records as Rows
 from ..output.static import land, on_water, static_differences, write_static
 from ..state import VARIABLES
 from .definition import MEAN, RMS, SPREAD, define
@@ -61,15 +61,16 @@ class Records:
         self._land = land(config, *map(np.arange, self.shape)) if transport.rank == 0 else {}
         make = partial(define, config, transport, command_line)
 
-        def resume(file):
-            differences = continuation.differences(file, config, make)
-            differences = differences or static_differences(file, config, [(0, self.shape[0])])
+        def resume(records):
+            differences = continuation.differences(records.file, config, make)
+            differences = differences or static_differences(records.file, config, [(0, self.shape[0])])
             continuation.require_same(path, differences)
-            continuation.resume(file, keep, config, command_line)
+            continuation.resume(records, keep, config, command_line)
 
         self._file = BackgroundFile(path, transport, make, resume if keep else None)
         if keep is None:
             self._file.put(write_static, config, 0, self.shape[0])
+            self._file.put(Rows.seal)
 
     def write(self, members) -> dict[str, np.ndarray]:
         """Append a record; the diagnostics in it, [all members] by name.
@@ -135,9 +136,9 @@ class Records:
 
     def _put(self, name: str, values: np.ndarray, place: tuple[int, ...] = ()) -> None:
         values = np.array(values, self.dtype)  # a copy: the model may use the memory again
-        self._file.put(store, name, 0, values, place, nbytes=values.nbytes)
+        self._file.put(Rows.put_rows, name, 0, values, place, nbytes=values.nbytes)
 
 
-def _store_series(file, numbers: dict[str, np.ndarray]) -> None:
+def _store_series(records, numbers: dict[str, np.ndarray]) -> None:
     for name, values in numbers.items():
-        file[name][-1] = values
+        records.put(name, values)

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from ..output.continuation import require_intact
 from ..results import keepers, schedules
 from ..run_folder import ENSEMBLE
 from .records import Records
@@ -14,8 +15,10 @@ from .records import Records
 @contextmanager
 def opened(members, directory, command_line: str = "", resume: bool = False) -> Iterator[Results]:
     """A context with the Results of an ensemble, as `swmodel.results.opened` of a run."""
-    keep = keepers(members)[0] if resume else None
-    with Records(Path(directory) / ENSEMBLE, members.config, members.transport, command_line, keep) as records:
+    path, keep = Path(directory) / ENSEMBLE, keepers(members)[0] if resume else None
+    if resume:
+        require_intact({path: keep}, members.transport)
+    with Records(path, members.config, members.transport, command_line, keep) as records:
         yield Results(members, records)
 
 

@@ -9,15 +9,18 @@ from __future__ import annotations
 
 import os
 import shutil
+import threading
 import time
+import traceback
 from collections import deque
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future
 from functools import partial
 from pathlib import Path
+from queue import SimpleQueue
 
 from ..errors import FilesError
 from ..journal import JournaledFile, remove
-from .records import RECORD_METADATA_BYTES, begin, complete, set_length
+from .records import RECORD_METADATA_BYTES, Records
 
 #: Bytes of arrays that may wait to be written to one file; whoever has more waits.
 BUDGET = 64 << 20
@@ -25,7 +28,33 @@ BUDGET = 64 << 20
 #: A record is committed at once unless the next one is waiting already; but never later than after so many seconds.
 COMMIT_SECONDS = 0.2
 
-_THREAD = ThreadPoolExecutor(max_workers=1, thread_name_prefix="netcdf")
+
+class Writer:
+    """The thread that writes. It is a daemon: should HDF5 hang in it, the program can end nevertheless."""
+
+    def __init__(self):
+        self._calls, self._thread = SimpleQueue(), None
+
+    def submit(self, function, *arguments) -> Future:
+        """Have `function(*arguments)` called after what was submitted before."""
+        if self._thread is None:
+            self._thread = threading.Thread(target=self._work, name="netcdf", daemon=True)
+            self._thread.start()
+        future = Future()
+        self._calls.put((future, function, arguments))
+        return future
+
+    def _work(self) -> None:
+        while True:
+            future, function, arguments = self._calls.get()
+            try:
+                future.set_result(function(*arguments))
+            except BaseException as error:
+                future.set_exception(error)
+            del future, function, arguments  # arrays, and what an error holds
+
+
+_WRITER = Writer()
 
 
 class BackgroundFile:
@@ -38,7 +67,7 @@ class BackgroundFile:
         path: of the file; an existing one is replaced, unless there is `resume`.
         transport: how the ranks agree.
         define: function of a netCDF4.Dataset that defines everything in a new file.
-        resume: function of the h5py.File that prepares an existing file for more records.
+        resume: function of the Records that prepares an existing file for more of them.
 
     Raises:
         FilesError: the file cannot be written.
@@ -46,7 +75,8 @@ class BackgroundFile:
 
     def __init__(self, path, transport, define, resume=None):
         self.path, self.transport = Path(path), transport
-        self._opened, self._journal, self._error, self._told = None, None, None, False
+        self._opened = self._records = self._journal = self._error = None
+        self._told = False
         self._pending, self._waiting, self._begun, self._done = deque(), 0, 0, 0
         self._ready, self._committed = False, 0.0
         self._whole = None  # number of records, while one more is begun
@@ -78,12 +108,12 @@ class BackgroundFile:
         self.agree()
 
     def put(self, function, *arguments, nbytes: int = 0) -> None:
-        """Have `function(h5py.File, *arguments)` called after what was put before; `nbytes` is the arguments' size."""
+        """Have `function(Records, *arguments)` called after what was put before; `nbytes` is the arguments' size."""
         if self.transport.rank:
             return
         while self._pending and (self._pending[0][0].done() or self._waiting + nbytes > BUDGET):
             self._wait_for_first()
-        self._pending.append((_THREAD.submit(self._call, function, arguments), nbytes))
+        self._pending.append((_WRITER.submit(self._call, function, arguments), nbytes))
         self._waiting += nbytes
 
     def agree(self) -> None:
@@ -96,7 +126,7 @@ class BackgroundFile:
     def close(self, agree: bool = True) -> None:
         """Write what is waiting and close the file; without agreeing where the ranks may no longer do the same."""
         if self.transport.rank == 0:
-            self._pending.append((_THREAD.submit(self._close), 0))
+            self._pending.append((_WRITER.submit(self._close), 0))
         self._finish()
         if agree:
             self.agree()
@@ -117,11 +147,11 @@ class BackgroundFile:
             raise FilesError(f"{self.path} cannot be continued: there is no such file")
         try:
             self._open()
-            resume(self._opened)
+            resume(self._records)
         except (OSError, RuntimeError, KeyError) as error:
             raise FilesError(f"{self.path} cannot be continued: {getattr(error, 'strerror', None) or error}") from None
         self._ready = True
-        self._commit(self._opened)
+        self._commit(self._records)
 
     def _open(self) -> None:
         import h5py
@@ -131,33 +161,34 @@ class BackgroundFile:
         except BlockingIOError:
             raise FilesError(f"{self.path} is being written by another process") from None
         self._opened = h5py.File(self._journal, "r+")
+        self._records = Records(self._opened)
 
-    def _begin(self, file, nbytes: int) -> None:
+    def _begin(self, records, nbytes: int) -> None:
         free = self._free()
         if nbytes > free:
-            self._commit(file)
+            self._commit(records)
             raise FilesError(f"{self.path}: disk full, {free} bytes free of the {nbytes} that the next record may need")
-        self._whole = len(file["time"])
-        begin(file)
+        self._whole = len(records)
+        records.begin()
 
-    def _complete(self, file, step: int, seconds: float) -> None:
-        complete(file, step, seconds)
+    def _complete(self, records, step: int, seconds: float) -> None:
+        records.complete(step, seconds)
         self._whole, self._done = None, self._done + 1
         if self._begun == self._done or time.monotonic() > self._committed + COMMIT_SECONDS:
-            self._commit(file)
+            self._commit(records)
 
-    def _commit(self, file) -> None:
-        file.flush()
+    def _commit(self, records) -> None:
+        records.file.flush()
         self._journal.commit()
         self._committed = time.monotonic()
 
     def _call(self, function, arguments) -> None:
         try:
             if self._error is None:
-                function(self._opened, *arguments)
+                function(self._records, *arguments)
                 if self._journal is not None:
                     self._journal.check()
-        except Exception as error:
+        except BaseException as error:
             self._fail(error)
 
     def _close(self) -> None:
@@ -167,18 +198,22 @@ class BackgroundFile:
         try:
             if self._ready:
                 if self._whole is not None:
-                    set_length(self._opened, self._whole)
+                    self._records.set_length(self._whole)
                 self._opened.close()
                 self._journal.commit()
-        except Exception as error:
+        except BaseException as error:
             self._fail(error)
         finally:
             if self._opened:
                 self._opened.close()
             self._journal.close()
 
-    def _fail(self, error: Exception) -> None:
-        """Keep the first error, in words if it is one of HDF5 or the system."""
+    def _fail(self, error: BaseException) -> None:
+        """Keep the first error, in words if it is one of HDF5 or the system.
+
+        What the calls that it passed through hold is let go, as it may be an iteration with h5py's lock.
+        """
+        traceback.clear_frames(error.__traceback__)
         if self._error is not None:
             return
         if isinstance(error, (OSError, RuntimeError)):  # HDF5 raises either where writing fails

@@ -6,11 +6,52 @@ import io
 
 from ..config import config_hash, decisive, to_toml
 from ..errors import FilesError
+from ..integrity import checksums, guard
+from ..run_folder import CONFIG, holding
 from .metadata import history_line
-from .records import select
+
+#: What has to be right in every record: which are kept depends on it.
+SURE = (checksums.VARIABLE, "step")
 
 #: Lines of the history that are kept besides the first: HDF5 has room for 64 KiB.
 HISTORY_LINES = 100
+
+
+def require_intact(files: dict, transport) -> None:
+    """Make sure that the files can be written on, and that what is kept in them is what was written; on rank 0.
+
+    Args:
+        files: {path of a file that is there: function of a record's step that says whether the record is kept}.
+        transport: called by all ranks together.
+
+    Raises:
+        FilesError: a file is damaged, on all ranks.
+    """
+    error = transport.broadcast(damage(files) if transport.rank == 0 else None)
+    if error is not None:
+        raise error
+
+
+def damage(files: dict) -> FilesError | None:
+    """See `require_intact`."""
+    paths, problems = [path for path in files if path.is_file()], []
+    for path, found in zip(paths, guard.facts([guard.Job(path) for path in paths]), strict=True):
+        if "damaged" in found:
+            steps = found["steps"]
+            found["damaged"] = [
+                (name, record)
+                for name, record in found["damaged"]
+                if record is None or record >= len(steps) or name in SURE or files[path](steps[record])
+            ]
+            problem = guard.in_words(found) if found["damaged"] else None
+        else:
+            problem = found["problem"]
+        problems += [f"{path}: {problem}"] if problem else []
+    if not problems:
+        return None
+    folder = paths[0].parent
+    anew = f"put a copy in its place, or start anew: swmodel {{}} {folder / CONFIG} --output {folder} --force"
+    return FilesError("\n".join([*problems[:-1], f"{problems[-1]}; {anew.format(holding(folder).task)}"]))
 
 
 def require_same(path, differences: list[str]) -> None:
@@ -23,14 +64,17 @@ def require_same(path, differences: list[str]) -> None:
         raise FilesError(f"{path} cannot be continued: " + "; ".join(differences))
 
 
-def resume(file, keep, config, command_line: str) -> None:
-    """Leave the records for whose step `keep` is true, and record the configuration and the command line."""
-    select(file, keep)
+def resume(records, keep, config, command_line: str) -> None:
+    """Leave the Records for whose step `keep` is true, and record the configuration and the command line."""
+    records.select(keep)
+    file = records.file
     lines = text_of(file, "history").splitlines()
     set_text(file, "history", "\n".join([lines[0], *lines[1:][-HISTORY_LINES:], history_line(command_line)]))
     if text_of(file, "configuration_sha256") != config_hash(config):
         set_text(file, "configuration", to_toml(config))
         set_text(file, "configuration_sha256", config_hash(config))
+        if checksums.HEADER in file.attrs:
+            checksums.seal_header(file)
 
 
 def differences(file, config, define) -> list[str]:
@@ -48,7 +92,9 @@ def layout_differences(file, define) -> list[str]:
     dataset = netCDF4.Dataset("new.nc", "w", format="NETCDF4", memory=1 << 16)
     define(dataset)
     with h5py.File(io.BytesIO(dataset.close()), "r") as new:
-        found, wanted = ({name: storage(variable) for name, variable in each.items()} for each in (file, new))
+        found, wanted = ({name: storage(each[name]) for name in list(each)} for each in (file, new))
+    if checksums.VARIABLE not in found:  # written by a version without them
+        del wanted[checksums.VARIABLE], wanted[checksums.DIMENSION]
     return [
         f"{name} is {found.get(name, 'missing')}, not {wanted.get(name, 'in files of this version')}"
         for name in sorted({*found, *wanted})

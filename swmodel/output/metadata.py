@@ -11,6 +11,7 @@ import numpy as np
 from .. import cases
 from ..config import config_hash, to_toml
 from ..coordinates import points
+from ..integrity import checksums
 
 #: Dimensions (y, x) of each location, and what SGRID calls it; x_f and y_f, the east and north faces, are its nodes.
 DIMENSIONS = {"centre": ("y_c", "x_c"), "u": ("y_c", "x_f"), "v": ("y_f", "x_c"), "corner": ("y_f", "x_f")}
@@ -36,6 +37,9 @@ TIME = {
     "calendar": "proleptic_gregorian",
     "units_metadata": "leap_seconds: none",
 }
+
+#: Size of a chunk of checksums: that of a page.
+CHECKSUM_BYTES = 4096
 
 #: Packages whose versions are recorded.
 PACKAGES = ("swmodel", "numpy", "jax", "mpi4jax", "netCDF4")
@@ -100,6 +104,26 @@ def define_time(dataset, bounds: bool) -> None:
         dataset["time"].bounds = "time_bounds"
         dataset.createDimension("bounds", 2)
         dataset.createVariable("time_bounds", "f8", ("time", "bounds"), fill_value=False)
+
+
+def define_checksums(dataset) -> None:
+    """Make the variable with the checksums of each record; to call after all others."""
+    names = [name for name, variable in dataset.variables.items() if "time" in variable.dimensions]
+    size = len(names) + 1
+    dataset.createDimension(checksums.DIMENSION, size)
+    made = dataset.createVariable(
+        checksums.VARIABLE,
+        "u4",
+        ("time", checksums.DIMENSION),
+        fill_value=False,
+        chunksizes=(max(1, CHECKSUM_BYTES // (4 * size)), size),
+    )
+    made.setncatts(
+        {
+            "long_name": "CRC-32 of the values in the record of each of the variables, and of these checksums",
+            checksums.COLUMNS: " ".join(names),
+        }
+    )
 
 
 def define_grid(dataset, grid) -> None:

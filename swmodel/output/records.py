@@ -1,41 +1,102 @@
-"""Records along the unlimited dimension time of a file opened with h5py."""
+"""Records along the unlimited dimension time of a file opened with h5py, with their checksums."""
 
 from __future__ import annotations
+
+import numpy as np
+
+from ..integrity import checksums
+from .deflate import deflate
 
 #: Room for the metadata that a record adds to the file, and for the journal.
 RECORD_METADATA_BYTES = 1 << 16
 
 
-def set_length(file, records: int) -> None:
-    """Give every variable with time so many records; new ones hold the fill value."""
-    for variable in with_time(file):
-        variable.resize(records, axis=0)
+class Records:
+    """The records of an open file.
 
+    Attributes:
+        file: h5py.File.
+    """
 
-def begin(file) -> None:
-    """Add a record of fill values."""
-    set_length(file, len(file["time"]) + 1)
+    def __init__(self, file):
+        self.file = file
+        # All names before any variable: an iteration that an error leaves suspended keeps h5py's lock for ever.
+        self._variables = {name: file[name] for name in list(file)}
+        self._variables = {name: v for name, v in self._variables.items() if v.maxshape and v.maxshape[0] is None}
+        self._columns, self._sums = checksums.columns(file), {}
 
+    def __len__(self) -> int:
+        return len(self.file["time"])
 
-def complete(file, step: int, seconds: float) -> None:
-    """Write step and time of the last record, and with means the time that they cover: since the record before."""
-    last = len(file["time"]) - 1
-    file["step"][last] = step
-    if "time_bounds" in file:
-        file["time_bounds"][last] = file["time"][last - 1] if last else 0.0, seconds
-    file["time"][last] = seconds
+    def set_length(self, records: int) -> None:
+        """Give every variable with time so many records; new ones hold the fill value."""
+        for variable in self._variables.values():
+            variable.resize(records, axis=0)
 
+    def begin(self) -> None:
+        """Add a record of fill values."""
+        self.set_length(len(self) + 1)
+        self._sums.clear()
 
-def select(file, keep) -> None:
-    """Leave the records for whose number of steps `keep` is true, in their order."""
-    kept = [record for record, step in enumerate(file["step"][:].tolist()) if keep(step)]
-    for place, record in enumerate(kept):
-        if place != record:
-            for variable in with_time(file):
-                variable[place] = variable[record]
-    set_length(file, len(kept))
+    def put(self, name: str, values) -> None:
+        """Write a variable in the last record."""
+        variable = self._variables[name]
+        values = np.asarray(values, variable.dtype)
+        variable[-1] = values
+        self._sums[name] = checksums.crc(values)
 
+    def put_rows(self, name: str, first: int, rows: np.ndarray, place: tuple[int, ...] = ()) -> None:
+        """Compress and write rows of the last record from row `first` on, in rising order.
 
-def with_time(file) -> list:
-    """The variables with the unlimited dimension, which is the first of theirs."""
-    return [variable for variable in file.values() if variable.maxshape[:1] == (None,)]
+        They are whole chunks, or reach to the last row.
+
+        Args:
+            place: indices of the axes between time and the rows, if there are any.
+        """
+        variable = self._variables[name]
+        record, height = len(variable) - 1, variable.chunks[-2]
+        self._sums[name] = checksums.crc(rows, self._sums.get(name, 0))
+        for start in range(0, len(rows), height):
+            chunk = rows[start : start + height]
+            if len(chunk) < height:
+                chunk = np.concatenate([chunk, np.zeros((height - len(chunk), chunk.shape[1]), chunk.dtype)])
+            variable.id.write_direct_chunk((record, *place, first + start, 0), deflate(chunk))
+
+    def put_static(self, name: str, first: int, rows: np.ndarray) -> None:
+        """Write rows of a field without time from row `first` on, in rising order."""
+        field = self.file[name]
+        rows = np.asarray(rows, field.dtype)
+        field[first : first + len(rows)] = rows
+        self._sums[name] = checksums.crc(rows, self._sums.get(name, 0))
+
+    def seal(self) -> None:
+        """Write the checksums of what does not change, all of which is in the file."""
+        checksums.seal(self.file, self._sums)
+
+    def complete(self, step: int, seconds: float) -> None:
+        """Write step and time of the last record, with means the time that they cover, and the checksums."""
+        last = len(self) - 1
+        self.put("step", step)
+        if "time_bounds" in self._variables:
+            self.put("time_bounds", (self.file["time"][last - 1] if last else 0.0, seconds))
+        self.put("time", seconds)
+        if self._columns:
+            sums = [self._sums[name] if name in self._sums else self._of_fill(name) for name in self._columns]
+            self.file[checksums.VARIABLE][last] = checksums.row(sums)
+
+    def select(self, keep) -> None:
+        """Leave the records for whose number of steps `keep` is true, in their order."""
+        kept = [record for record, step in enumerate(self.file["step"][:].tolist()) if keep(step)]
+        for place, record in enumerate(kept):
+            if place != record:
+                for variable in self._variables.values():
+                    variable[place] = variable[record]
+        self.set_length(len(kept))
+
+    def _of_fill(self, name: str) -> int:
+        """The checksum of a record of fill values."""
+        variable, total = self._variables[name], 0
+        row = np.full(variable.shape[-1:], variable.fillvalue, variable.dtype)
+        for _ in range(int(np.prod(variable.shape[1:-1]))):
+            total = checksums.crc(row, total)
+        return total

@@ -7,7 +7,8 @@ from functools import partial
 from ..diagnostics import QUANTITIES
 from . import continuation
 from .background import BackgroundFile
-from .metadata import define_time, describe
+from .metadata import define_checksums, define_time, describe
+from .records import Records
 
 
 class Diagnostics:
@@ -28,11 +29,13 @@ class Diagnostics:
     def __init__(self, path, config, transport, command_line: str = "", keep=None):
         define = partial(_define, config, transport, command_line)
 
-        def resume(file):
-            continuation.require_same(path, continuation.differences(file, config, define))
-            continuation.resume(file, keep, config, command_line)
+        def resume(records):
+            continuation.require_same(path, continuation.differences(records.file, config, define))
+            continuation.resume(records, keep, config, command_line)
 
         self._file = BackgroundFile(path, transport, define, resume if keep else None)
+        if keep is None:
+            self._file.put(Records.seal)
 
     def write(self, step: int, seconds: float, numbers: dict[str, float]) -> None:
         """Append the numbers of one time.
@@ -74,8 +77,9 @@ def _define(config, transport, command_line: str, dataset) -> None:
     for name, quantity in QUANTITIES.items():
         variable = dataset.createVariable(name, "f8", ("time",), fill_value=False)
         variable.setncatts({"long_name": quantity.long_name, "units": quantity.units})
+    define_checksums(dataset)
 
 
-def _store(file, numbers: dict[str, float]) -> None:
+def _store(records, numbers: dict[str, float]) -> None:
     for name in QUANTITIES:
-        file[name][-1] = numbers[name]
+        records.put(name, numbers[name])

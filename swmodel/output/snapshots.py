@@ -10,8 +10,8 @@ import numpy as np
 from ..state import VARIABLES, entry_of
 from . import continuation
 from .background import BackgroundFile
-from .deflate import deflate
-from .metadata import DIMENSIONS, attributes, define_grid, define_time, describe
+from .metadata import DIMENSIONS, attributes, define_checksums, define_grid, define_time, describe
+from .records import Records
 from .static import FILL, define_static, land, on_water, static_differences, write_static
 
 #: Uncompressed size aimed at for a chunk of a field, and for the rows gathered at a time.
@@ -50,16 +50,17 @@ class Output:
         ]
         define = partial(self._define, config, command_line)
 
-        def resume(file):
-            differences = continuation.differences(file, config, define)
-            differences = differences or static_differences(file, config, self._row_blocks)
+        def resume(records):
+            differences = continuation.differences(records.file, config, define)
+            differences = differences or static_differences(records.file, config, self._row_blocks)
             continuation.require_same(path, differences)
-            continuation.resume(file, keep, config, command_line)
+            continuation.resume(records, keep, config, command_line)
 
         self._file = BackgroundFile(path, transport, define, resume if keep else None)
         if keep is None:
             for first, last in self._row_blocks:
                 self._file.put(write_static, config, first, last)
+            self._file.put(Records.seal)
 
     def write(self, step: int, seconds: float, fields: dict, means: dict | None = None) -> None:
         """Append a record.
@@ -111,7 +112,7 @@ class Output:
             rows = self.transport.gather_rows(local, first, last)
             if rows is not None:
                 rows = np.array(rows, self.dtype)  # a copy: the model may use the memory again
-                self._file.put(store, name, first, rows, nbytes=rows.nbytes)
+                self._file.put(Records.put_rows, name, first, rows, nbytes=rows.nbytes)
 
     def _define(self, config, command_line: str, dataset) -> None:
         describe(dataset, config, self.transport, command_line)
@@ -128,6 +129,7 @@ class Output:
                 name, self.dtype, dimensions, fill_value=FILL, chunksizes=(1, *chunk), **packed
             )
             made.setncatts(attributes(entry, cell_methods=method))
+        define_checksums(dataset)
 
 
 MEAN = "_mean"
@@ -143,18 +145,3 @@ def rows_in(nbytes: int, shape: tuple[int, int], dtype: np.dtype) -> int:
     rows, columns = shape
     parts = math.ceil(rows * columns * dtype.itemsize / nbytes)
     return math.ceil(rows / min(parts, rows))
-
-
-def store(file, name: str, first: int, rows: np.ndarray, place: tuple[int, ...] = ()) -> None:
-    """Compress and write rows of the last record from row `first` on: whole chunks, or up to the last of the field.
-
-    Args:
-        place: indices of the axes between time and the rows, if there are any.
-    """
-    variable = file[name]
-    record, height = len(variable) - 1, variable.chunks[-2]
-    for start in range(0, len(rows), height):
-        chunk = rows[start : start + height]
-        if len(chunk) < height:
-            chunk = np.concatenate([chunk, np.zeros((height - len(chunk), chunk.shape[1]), chunk.dtype)])
-        variable.id.write_direct_chunk((record, *place, first + start, 0), deflate(chunk))

@@ -60,10 +60,10 @@ def define_static(dataset, config, storage) -> None:
     dataset["mask"].setncatts({"flag_values": np.array([0, 1], "i1"), "flag_meanings": "land sea"})
 
 
-def write_static(file, config, first: int, last: int) -> None:
-    """Write the fields that do not change in rows first to last."""
+def write_static(records, config, first: int, last: int) -> None:
+    """Write the fields that do not change in rows first to last, in rising order, into a file's Records."""
     for name, values in static_rows(config, first, last):
-        file[name][first:last] = values
+        records.put_static(name, first, values)
 
 
 def static_differences(file, config, row_blocks) -> list[str]:

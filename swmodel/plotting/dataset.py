@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import tomllib
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,7 +11,8 @@ import netCDF4
 import numpy as np
 
 from ..config.errors import suggest
-from ..journal import recover
+from ..errors import FilesError
+from ..integrity import checksums, guard
 from ..run_folder import ANALYSIS, ENSEMBLE, OUTPUT, SENSITIVITY
 
 #: Locations of SGRID: 1 where the points lie half a cell east, north of the centres.
@@ -67,14 +69,15 @@ def data_file(path, *names: str) -> Path:
 
     Raises:
         PlotError: there is no such file.
+        FilesError: there is something else of that name.
     """
     path, names = Path(path), names or (OUTPUT, ENSEMBLE)
     if path.is_dir():
-        found = [path / name for name in names if (path / name).is_file()]
+        found = [path / name for name in names if os.path.lexists(path / name)]
         if not found:
             raise PlotError(f"{path} holds no {names[0]}: {instead(path)}")
         return found[0]
-    if not path.is_file():
+    if not os.path.lexists(path):
         raise PlotError(f"there is no file or folder {path}")
     return path
 
@@ -100,14 +103,57 @@ def instead(path: Path) -> str:
 def open_data(path: Path) -> netCDF4.Dataset:
     """The open file, to be used in a `with`; repaired first if its writer was killed.
 
+    Another process has looked at it before, and verified all but the values of fields: `values_of` does that.
+
     Raises:
-        PlotError: it is not a NetCDF file.
+        FilesError: it is not a NetCDF file, or damaged.
     """
-    recover(path)
+    (found,) = guard.facts([look(path)])
+    if "problem" in found:
+        raise FilesError(f"{path}: {found['problem']}")
+    return opened(path)
+
+
+def look(path) -> guard.Job:
+    """What another process has to find no problem with before the file is `opened` here."""
+    return guard.Job(Path(path), options={"full": False, "netcdf": True})
+
+
+def opened(path) -> netCDF4.Dataset:
+    """A file that was looked at, to be used in a `with`.
+
+    Raises:
+        FilesError: it is not a NetCDF file.
+    """
     try:
         return netCDF4.Dataset(path)
     except OSError as error:
-        raise PlotError(f"{path} cannot be read as NetCDF ({error.strerror or error})") from None
+        raise FilesError(f"{path} cannot be read as NetCDF ({error.strerror or error})") from None
+
+
+def values_of(data: netCDF4.Dataset, name: str, record: int = -1) -> np.ma.MaskedArray:
+    """The values of a field in a record, none where there is none, or of a field without time; as they were written.
+
+    Raises:
+        FilesError: they are damaged.
+    """
+    variable = data[name]
+    moves = variable.dimensions[0] == "time"
+    if moves and not len(variable):
+        return np.ma.empty(0)
+    record = record % len(variable) if moves else None
+    try:
+        values = variable[record] if moves else variable[...]
+    except (OSError, RuntimeError) as error:
+        raise FilesError(f"{data.filepath()}: damaged: {guard.place(name, record)}") from error
+    if moves and checksums.VARIABLE in data.variables:
+        row = data[checksums.VARIABLE]
+        expected = row[record][getattr(row, checksums.COLUMNS).split().index(name)]
+    else:
+        expected = None if moves else getattr(variable, checksums.ATTRIBUTE, None)
+    if expected is not None and checksums.crc(np.ma.getdata(values)) != expected:
+        raise FilesError(f"{data.filepath()}: damaged: {guard.place(name, record)}")
+    return values
 
 
 def configuration(data: netCDF4.Dataset) -> dict:
@@ -180,14 +226,25 @@ def number_of(data: netCDF4.Dataset, member: int | None) -> str:
     return f", member {int(data['member'][find_member(data, member)])}" if "member" in data.variables else ""
 
 
+def stored(data: netCDF4.Dataset, name: str, record: int, member: int | None) -> np.ma.MaskedArray:
+    """The values [y, x] of a field of the file, of one member where there are several; as they were written.
+
+    Raises:
+        PlotError: there is no such member.
+        FilesError: they are damaged.
+    """
+    place, values = find_member(data, member), values_of(data, name, record)
+    return values if values.ndim == 2 else values[place]
+
+
 def read_map(data: netCDF4.Dataset, name: str, record: int = -1, member: int | None = None) -> Map:
     """One record of a field (of a field without time: the field); of several members, one: without a number, the first.
 
     Raises:
         PlotError: there is no such field or member.
+        FilesError: it is damaged.
     """
-    variable, place = find_field(data, name), find_member(data, member)
-    lead = (record, *[place] * (variable.ndim - 3)) if variable.ndim > 2 else ()
+    variable, values = find_field(data, name), stored(data, name, record, member)
     y, x = (np.ma.filled(data[dimension][:], np.nan).astype(float) for dimension in variable.dimensions[-2:])
     mean = "mean " if "time: mean" in getattr(variable, "cell_methods", "") else ""
     of_member = number_of(data, member) if "member" in variable.dimensions else ""
@@ -195,7 +252,7 @@ def read_map(data: netCDF4.Dataset, name: str, record: int = -1, member: int | N
         name=name,
         long_name=mean + getattr(variable, "long_name", name) + of_member,
         units=getattr(variable, "units", "1"),
-        values=np.ma.masked_invalid(variable[lead + (slice(None), slice(None))]),
+        values=np.ma.masked_invalid(values),
         x=x,
         y=y,
         location=getattr(variable, "location", "face"),

@@ -11,7 +11,18 @@ import numpy as np
 
 from ..config.model import Physics
 from ..state import VARIABLES, State, entry_of
-from .dataset import STAGGER, Map, PlotError, configuration, field_names, find_field, find_member, number_of, read_map
+from .dataset import (
+    STAGGER,
+    Map,
+    PlotError,
+    configuration,
+    field_names,
+    find_field,
+    number_of,
+    read_map,
+    stored,
+    values_of,
+)
 
 #: What each of `diagnostics.DERIVED` is computed from.
 SOURCES = {
@@ -131,14 +142,7 @@ def wet_of(data: netCDF4.Dataset):
     """1 on water, 0 on land and beyond walls: a Patch with a cell more than the state in the north and east."""
     from ..operators import Patch
 
-    return Patch(surround(data, (np.ma.filled(data["mask"][:], 0) != 0).astype(float), 2), (-1, -1))
-
-
-def stored(data: netCDF4.Dataset, name: str, record: int, member: int | None) -> np.ma.MaskedArray:
-    """The values of a field of the file."""
-    variable, place = data[name], find_member(data, member)
-    lead = (record, *[place] * (variable.ndim - 3)) if variable.ndim > 2 else ()
-    return variable[lead + (slice(None), slice(None))]
+    return Patch(surround(data, (np.ma.filled(values_of(data, "mask"), 0) != 0).astype(float), 2), (-1, -1))
 
 
 def surround(data: netCDF4.Dataset, values: np.ndarray, beyond: int) -> np.ndarray:

@@ -1,19 +1,13 @@
-"""What a restart file says, and whether it is intact; also a program, since HDF5 may crash or hang on a damaged file.
-
-`python examine.py FILE` prints the facts as JSON. The program imports nothing of swmodel, so it starts in 0.1 s.
-"""
+"""What a restart file says, and whether it is intact."""
 
 from __future__ import annotations
 
 import hashlib
-import json
 import math
-import sys
 
 import numpy as np
 
-#: Bytes read at a time.
-READ_BYTES = 4 << 20
+from ..integrity.checksums import READ_BYTES, text
 
 #: Attribute of a field: SHA-256 of its values in the order of rows, little-endian.
 CHECKSUM = "sha256"
@@ -36,12 +30,6 @@ def seal(header: dict, checksums: dict[str, str]) -> str:
     ).hexdigest()
 
 
-def text(attribute) -> str:
-    """An attribute as text: NetCDF stores numbers and texts as arrays of one element, some texts as bytes."""
-    value = np.ravel(attribute)[0]
-    return value.decode() if isinstance(value, bytes) else str(value)
-
-
 def checksum(variable) -> str:
     """The checksum of a field, read in blocks of rows."""
     total = digest()
@@ -55,8 +43,8 @@ def examine(path) -> dict:
     """Facts about a restart file, which are right if `damaged` is empty.
 
     Returns:
-        step, seconds, mean_steps, written, configuration; fields (names); members, 1 for a run; damaged (names of the
-        fields whose values are not those that were written, and "header").
+        step, seconds, mean_steps, written, configuration; fields (names); members, 1 for a run; damaged (pairs of the
+        name of a field whose values are not those that were written, or "header", and None).
 
     Raises:
         OSError, KeyError, ValueError, RuntimeError: the file cannot be read, or is no restart file.
@@ -65,14 +53,14 @@ def examine(path) -> dict:
 
     with h5py.File(path, "r", locking=False) as file:
         attributes = {name: text(value) for name, value in file.attrs.items()}
-        fields = [name for name in file if CHECKSUM in file[name].attrs]
+        fields = [name for name in list(file) if CHECKSUM in file[name].attrs]
         checksums = {name: text(file[name].attrs[CHECKSUM]) for name in fields}
         members = max((len(file[name]) for name in fields if file[name].ndim > 2), default=1)
-        damaged = [name for name in fields if checksum(file[name]) != checksums[name]]
+        damaged = [[name, None] for name in fields if checksum(file[name]) != checksums[name]]
     configuration = attributes["configuration"]
     same = hashlib.sha256(configuration.encode()).hexdigest() == attributes["configuration_sha256"]
     if not same or seal(attributes, checksums) != attributes[HEADER_CHECKSUM]:
-        damaged.insert(0, "header")
+        damaged.insert(0, ["header", None])
     return {
         "step": int(attributes["step"]),
         "seconds": float(attributes["seconds"]),
@@ -83,10 +71,3 @@ def examine(path) -> dict:
         "members": members,
         "damaged": damaged,
     }
-
-
-if __name__ == "__main__":
-    try:
-        print(json.dumps(examine(sys.argv[1])))
-    except Exception as error:
-        print(json.dumps({"problem": f"cannot be read: {error}"}))

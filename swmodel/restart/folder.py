@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import json
 import re
-import subprocess
-import sys
 from pathlib import Path
 from typing import NamedTuple
 
 from ..config import ConfigError, to_toml
 from ..config.decisive import decisive, decisive_of_ensemble, differences
 from ..errors import FilesError
+from ..integrity import guard
 from ..run_folder import CONFIG, RESTARTS, WRITING, holding
 
 NAME = re.compile(r"step-(\d+)\.nc")
@@ -20,8 +18,8 @@ NAME = re.compile(r"step-(\d+)\.nc")
 TEMPORARY, UNUSED = WRITING, ".unused"
 LEFT_OVER = re.compile(rf"{NAME.pattern}({TEMPORARY}(\.journal)?|{UNUSED})?")
 
-#: Least time that the check of a file may take, and the slowest disk that it is given time for.
-EXAMINE_SECONDS, SLOWEST_BYTES_PER_SECOND = 60.0, 5e6
+#: The module that examines a restart file.
+EXAMINE = "swmodel.restart.examine"
 
 
 class Restart(NamedTuple):
@@ -52,24 +50,13 @@ def candidates(directory) -> list[Path]:
 
 
 def facts(path) -> dict:
-    """What `examine.examine` finds, or {"problem": why the file cannot be used}; in a process of its own."""
-    path = Path(path)
-    if not path.is_file():
-        return {"problem": "there is no such file"}
-    limit = EXAMINE_SECONDS + path.stat().st_size / SLOWEST_BYTES_PER_SECOND
-    line = [sys.executable, "-P", str(Path(__file__).with_name("examine.py")), str(path)]
-    try:
-        done = subprocess.run(line, capture_output=True, text=True, timeout=limit, stdin=subprocess.DEVNULL)
-        found = json.loads(done.stdout)
-    except subprocess.TimeoutExpired:
-        return {"problem": f"cannot be read within {limit:.0f} s"}
-    except ValueError:
-        return {"problem": f"cannot be read: HDF5 crashed on it (exit code {done.returncode})"}
-    if found.get("damaged"):
-        found["problem"] = "damaged: " + ", ".join(
-            name if name == "header" else f"variable {name}" for name in found["damaged"]
-        )
-    return found
+    """What `examine.examine` finds, and "problem", why the file cannot be used, if there is any; by another process."""
+    return guard.facts([job(path)])[0]
+
+
+def job(path) -> guard.Job:
+    """The examination of a restart file."""
+    return guard.Job(Path(path), EXAMINE)
 
 
 def choose(directory, asked: str | None = None) -> tuple[Restart, list[str]]:

@@ -9,7 +9,7 @@ import numpy as np
 from ..config import Config, from_toml
 from ..errors import FilesError
 from ..state import PROGNOSTIC, Carry, State
-from .examine import examine
+from .folder import facts
 from .write import MEAN, MEMORY, members_of
 
 
@@ -64,15 +64,10 @@ def read(path, config, transport) -> Loaded:
 
 def _examined(path, config, members: int) -> tuple[dict | None, str | None]:
     """The facts about the file, and why it cannot be used."""
-    try:
-        found = examine(path)
-        before = from_toml(found["configuration"])
-    except FileNotFoundError:
-        return None, f"{path}: there is no such file"
-    except Exception as error:
-        return None, f"{path} cannot be read: {error}"
-    if found["damaged"]:
-        return None, f"{path} is damaged: {', '.join(found['damaged'])}"
+    found = facts(path)
+    if "problem" in found:
+        return None, f"{path}: {found['problem']}"
+    before = from_toml(found["configuration"])
     there, here = (
         {"cells": (each.grid.ny, each.grid.nx), "dtype": each.run.dtype, "members": count, **each.time.model_dump()}
         for each, count in ((before, found["members"]), (config, members))

@@ -21,7 +21,7 @@ from ..journal import JournaledFile, remove
 from ..output.continuation import set_text
 from ..output.metadata import DIMENSIONS, attributes, define_grid, describe
 from ..state import Carry, entry_of
-from .examine import CHECKSUM, HEADER_CHECKSUM, digest, examine, seal, text
+from .examine import CHECKSUM, HEADER_CHECKSUM, digest, examine, seal
 from .folder import TEMPORARY
 
 #: Bytes of a field gathered at a time.
@@ -150,7 +150,8 @@ class _Writer:
         self.close()
         found = examine(self.temporary)
         if found["damaged"] or found["fields"] != sorted(checksums):
-            raise OSError(f"what was read back is not what was written ({text(found['damaged'] or 'fields')})")
+            places = ", ".join(name for name, _ in found["damaged"])
+            raise OSError(f"what was read back is not what was written ({places or 'fields'})")
         self.temporary.replace(self.path)
         sync(self.path.parent)
 

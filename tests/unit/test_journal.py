@@ -20,6 +20,7 @@ from swmodel.config import load, resolve
 from swmodel.decomposition import block
 from swmodel.diagnostics import QUANTITIES
 from swmodel.errors import FilesError
+from swmodel.integrity.examine import examine
 from swmodel.journal import recover
 from swmodel.output import Diagnostics, Output
 
@@ -72,6 +73,7 @@ def steps_in(path):
             assert file[name][...].tobytes() == expected.tobytes(), (name, steps)
         if "depth" in file and steps:
             assert (file["depth"][:] == config().physics.depth).all()
+    assert examine(path)["damaged"] == []
     return tuple(steps)
 
 

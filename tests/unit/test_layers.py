@@ -17,7 +17,7 @@ LAYERS = (
     "errors environment decomposition journal json_text progress schedule state coordinates linear noise",
     "neighbours config.decisive config.duration config.errors config.messages config.model config.sources lock status "
     "netcdf_input streams interrupt xla_flags",
-    "operators watchdog spawn",
+    "operators watchdog spawn integrity",
     "cases run_folder stop stability friction vorticity_flux timestep means transport",
     "fields",
     "extremes scheme reference",
@@ -33,7 +33,7 @@ LAYERS = (
     "assimilation",
     "ensemble",
     "launch",
-    "info doctor",
+    "info verify doctor",
     "bench",
     "cli",
     "__main__",
@@ -50,8 +50,8 @@ DOORS = {
     "mpi4jax": "transport.messages doctor.exchange bench.traffic cli.ranks",
     "mpi4py": "transport.mpi transport.messages transport.rendezvous doctor.exchange bench.device",
     "netCDF4": (
-        "netcdf_input output restart plotting info bench.forcing assimilation.observation_file assimilation.known "
-        "assimilation.analysis_file"
+        "netcdf_input integrity output restart plotting info bench.forcing assimilation.observation_file "
+        "assimilation.known assimilation.analysis_file"
     ),
     "matplotlib": "plotting bench.figures",
     "cmocean": "plotting",

@@ -5,6 +5,7 @@ from dataclasses import replace
 from itertools import combinations
 
 import imageio_ffmpeg
+import netCDF4
 import numpy as np
 import pytest
 from matplotlib.backends.backend_agg import FigureCanvasAgg
@@ -14,6 +15,7 @@ from PIL import Image
 from support.small_run import make_run
 
 from swmodel import plotting
+from swmodel.errors import FilesError
 from swmodel.plotting import PlotError, animation, diagnostics, maps, panels, style
 from swmodel.plotting.dataset import Map, field_names, find_record, open_data, read_map
 
@@ -263,16 +265,31 @@ def test_every_field_of_the_file_can_be_drawn(run):
         (("missing",), "there is no file or folder missing"),
         ((".", None), ". holds no output.nc: it is not the folder of a run, or nothing was written yet"),
         (("{run}", "zeeta"), 'no field "zeeta" in {run}/output.nc; did you mean "zeta"?'),
-        (("{run}/text.nc",), "{run}/text.nc cannot be read as NetCDF (NetCDF: Unknown file format)"),
     ],
 )
 def test_errors_say_what_is_wrong(run, tmp_path, monkeypatch, arguments, message):
     monkeypatch.chdir(tmp_path)
-    (run / "text.nc").write_text("no NetCDF")
     with pytest.raises(PlotError) as error:
         plotting.plot(*(a and a.format(run=run) for a in arguments))
     assert str(error.value) == message.format(run=run)
     assert error.value.exit_code == 2
+
+
+def test_a_file_that_is_no_netcdf_is_an_error(tmp_path):
+    path = tmp_path / "text.nc"
+    path.write_text("no NetCDF")
+    with pytest.raises(FilesError, match=f"^{path}: cannot be read: NetCDF: Unknown file format$"):
+        plotting.plot(path)
+
+
+def test_netcdf_of_the_classic_kind_can_be_drawn(tmp_path):
+    path = tmp_path / "classic.nc"
+    with netCDF4.Dataset(path, "w", format="NETCDF3_CLASSIC") as data:
+        for name, size in (("y_c", 4), ("x_c", 5)):
+            data.createDimension(name, size)
+            data.createVariable(name, "f8", (name,))[:] = np.arange(size)
+        data.createVariable("any", "f8", ("y_c", "x_c"))[:] = 1.5
+    assert plotting.plot(path).is_file()
 
 
 @pytest.mark.parametrize("name", ["eta.xyz", "nowhere/eta.png"])

@@ -15,6 +15,7 @@ from support.restarts import assert_same_data, config, flip, resumed, simulation
 
 from swmodel.config import ConfigError, decisive, to_toml
 from swmodel.errors import FilesError
+from swmodel.integrity import guard
 from swmodel.restart import folder, write
 from swmodel.restart.read import read
 
@@ -27,7 +28,7 @@ def test_one_wrong_bit_is_found_and_named(run_folder, name):
     restart, remarks = folder.choose(run_folder)
     assert restart.step == 5
     assert remarks == [f"{newest}: damaged: variable {name}; going on from step-0000000005.nc"]
-    with pytest.raises(FilesError, match=f"is damaged: {name}"):
+    with pytest.raises(FilesError, match=f"{newest}: damaged: variable {name}"):
         simulation(newest)
 
 
@@ -55,10 +56,10 @@ def test_a_truncated_file_is_passed_over(run_folder, length):
         ("import time; time.sleep(60)", "cannot be read within 1 s"),
     ],
 )
-def test_a_file_that_crashes_or_hangs_hdf5_is_passed_over(run_folder, tmp_path, monkeypatch, program, words):
-    (tmp_path / "examine.py").write_text(program)
-    monkeypatch.setattr(folder, "__file__", str(tmp_path / "folder.py"))
-    monkeypatch.setattr(folder, "EXAMINE_SECONDS", 1.0)
+def test_a_file_that_crashes_or_hangs_hdf5_is_passed_over(run_folder, monkeypatch, program, words):
+    monkeypatch.setattr(guard, "PROGRAM", program)
+    monkeypatch.setattr(guard, "SECONDS", 1.0)
+    monkeypatch.setattr(guard, "WALL", 1.0)
     assert folder.facts(folder.path_of(run_folder, 7)) == {"problem": words}
 
 

@@ -1,0 +1,116 @@
+"""What a NetCDF file of a run holds, and what of it is damaged."""
+
+from __future__ import annotations
+
+from . import checksums
+
+
+def examine(path, full: bool = True, netcdf: bool = False) -> dict:
+    """Facts about a file, which can be read safely by this process afterwards if there is no "problem".
+
+    Args:
+        full: verify all values; otherwise only those that are no fields [..., y, x], which take long.
+        netcdf: open it with netCDF4, too, whose HDF5 is another one.
+
+    Returns:
+        checksums: whether the file has any; steps of its records; damaged: pairs of the name of a variable, or of what
+        else is damaged, and the number of the record, None for what does not change.
+
+    Raises:
+        OSError, KeyError, ValueError, RuntimeError: the file cannot be read.
+    """
+    import h5py
+
+    if netcdf and not h5py.is_hdf5(path):  # NetCDF of another kind, or none
+        open_as_netcdf(path)
+        return {"checksums": False, "steps": [], "damaged": []}
+    with h5py.File(path, "r", locking=False) as file:
+        size = file.id.get_filesize()
+        variables = {name: file[name] for name in list(file) if isinstance(file[name], h5py.Dataset)}
+        for name, variable in variables.items():
+            require_within(name, variable, size)
+        looked_at = {name: variable for name, variable in variables.items() if full or variable.ndim < 2}
+        if checksums.VARIABLE in variables:
+            damaged = [*static_damage(file, looked_at, len(variables["time"])), *record_damage(file, looked_at)]
+        else:
+            damaged = unreadable(looked_at)
+        steps = variables["step"][:].tolist() if "step" in variables and variables["step"].ndim == 1 else []
+    if netcdf:
+        open_as_netcdf(path)
+    return {"checksums": checksums.VARIABLE in variables, "steps": steps, "damaged": damaged}
+
+
+def require_within(name: str, variable, size: int) -> None:
+    """Walk through the index of a variable's chunks.
+
+    Raises:
+        ValueError: the file does not hold all that it is said to.
+    """
+    ends = []
+    if variable.chunks is not None:
+        variable.id.chunk_iter(lambda chunk: ends.append(chunk.byte_offset + chunk.size))
+        if len(set(ends)) < len(ends):
+            raise ValueError(f"chunks of {name} lie on each other")
+    elif variable.id.get_offset() is not None:
+        ends.append(variable.id.get_offset() + variable.id.get_storage_size())
+    if max(ends, default=0) > size:
+        raise ValueError(f"{name} reaches beyond the end of the file")
+
+
+def static_damage(file, variables: dict, records: int) -> list:
+    """What is damaged of that which does not change. A file whose writer was killed before the first has no seal."""
+    if checksums.HEADER not in file.attrs:
+        return [["header", None]] if records else []
+    found = [["header", None]] if int(file.attrs[checksums.HEADER]) != checksums.header(file) else []
+    for name, variable in variables.items():
+        if checksums.ATTRIBUTE in variable.attrs:
+            try:
+                intact = checksums.of_values(variable) == int(variable.attrs[checksums.ATTRIBUTE])
+            except (OSError, RuntimeError):
+                intact = False
+            found += [] if intact else [[name, None]]
+    return found
+
+
+def record_damage(file, variables: dict) -> list:
+    """The variables and records whose values are not those that were written."""
+    rows, names = file[checksums.VARIABLE], checksums.columns(file)
+    records, found = len(file["time"]), []
+    kept = rows[:]
+    good = [checksums.row(row[:-1]).tolist() == row.tolist() for row in kept]
+    if rows.shape != (records, len(names) + 1):
+        return [[checksums.VARIABLE, None]]
+    found += [[checksums.VARIABLE, record] for record in range(records) if not good[record]]
+    for column, name in enumerate(names):
+        if name in variables:
+            if len(variables[name]) != records:
+                found.append([name, None])
+                continue
+            sums = zip(checksums.of_records(variables[name]), kept[:, column].tolist(), good, strict=True)
+            found += [[name, record] for record, (ours, theirs, ok) in enumerate(sums) if ok and ours != theirs]
+    return found
+
+
+def unreadable(variables: dict) -> list:
+    """Of a file without checksums, the variables that cannot be read."""
+    found = []
+    for name, variable in variables.items():
+        try:
+            if variable.shape is not None:
+                checksums.of_values(variable)
+        except (OSError, RuntimeError):
+            found.append([name, None])
+    return found
+
+
+def open_as_netcdf(path) -> None:
+    """Go through all that netCDF4 says of the file."""
+    import netCDF4
+
+    with netCDF4.Dataset(path) as data:
+        for each in (data, *data.variables.values()):
+            for name in each.ncattrs():
+                each.getncattr(name)
+        for variable in data.variables.values():
+            if variable.ndim < 2:
+                variable[...]

@@ -1,0 +1,291 @@
+"""A run folder with damaged files, and what must hold for every command on it.
+
+Each seed chooses files of a stopped run and what is done to them. `info`, `info --verify`, `plot` and `resume` then end
+with a documented code and a reason; where the code is 0, the numbers are those of the run that nothing has disturbed.
+
+`python -m support.damage --seeds 500` (`make damage`) tries that many, in a process that is watched.
+"""
+
+import argparse
+import multiprocessing
+import os
+import random
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from swmodel.integrity import guard, program
+from swmodel.restart.folder import EXAMINE
+
+from .fuzz import swmodel
+from .restarts import FILES, data, make_halfway, simulation
+
+#: Files that can be damaged, the more often the more of them there are.
+TARGETS = (
+    *("output.nc", "output.nc", "output.nc", "diagnostics.nc", "diagnostics.nc", "status.json", "config.toml"),
+    *("restart/step-0000000007.nc", "restart/step-0000000005.nc", "output.nc.journal", "diagnostics.nc.journal"),
+)
+#: Bytes that are lost or exchanged at once: of a disk, of a file system.
+PAGES = (64, 512, 4096)
+#: Seconds after which a command of the campaign counts as hanging.
+PATIENCE = 300
+
+#: What `info` reads from records and time series.
+INFO = ("records", "mass", "energy", "potential enstrophy")
+
+LINES = {
+    "info": ("info",),
+    "verify": ("info", "--verify"),
+    "plot": ("plot", "--field", "h", "--field", "f", "--record", "1", "-o", "picture.png"),
+    "series": ("plot", "--diagnostics", "-o", "picture.png"),
+    "resume": ("resume", "--steps", "11", "--quiet"),
+}
+
+
+def flip(content, chance):
+    """Some bytes are others."""
+    for _ in range(chance.choice([1, 3, 20, 100])):
+        content[chance.randrange(len(content))] ^= chance.randrange(1, 256)
+
+
+def zero(content, chance):
+    """A page is zero."""
+    size = chance.choice(PAGES)
+    first = chance.randrange(len(content)) // size * size
+    content[first : first + size] = bytes(len(content[first : first + size]))
+
+
+def swap(content, chance):
+    """Two pages have changed places."""
+    size = chance.choice(PAGES)
+    if len(content) >= 2 * size:
+        one, other = (chance.randrange(len(content) // size) * size for _ in range(2))
+        kept = content[one : one + size]
+        content[one : one + size] = content[other : other + size]
+        content[other : other + size] = kept
+
+
+def cut(content, chance):
+    """The end is missing."""
+    del content[chance.randrange(len(content)) :]
+
+
+def extend(content, chance):
+    """There is something behind the end."""
+    content += chance.randbytes(chance.choice([1, 100, 10_000]))
+
+
+def garble(content, chance):
+    """It is something else, but for the first bytes maybe."""
+    first = chance.choice([0, 8, 100])
+    content[first:] = chance.randbytes(chance.choice([0, 1, 1000]))
+
+
+CHANGES = (flip, flip, flip, zero, zero, zero, swap, swap, cut, extend, garble)
+
+
+def replace(path, chance):
+    """Something else is in the place of a file; what, in words."""
+    path.unlink(missing_ok=True)
+    kind = chance.choice(["nothing", "a folder", "a broken link", "a link to itself"])
+    if kind == "a folder":
+        path.mkdir()
+    elif kind != "nothing":
+        path.symlink_to("nowhere" if kind == "a broken link" else path.name)
+    return kind
+
+
+def damage(folder, seed):
+    """Damage files of a run as the seed says: {name: what was done}."""
+    chance, done = random.Random(seed), {}
+    for name in {chance.choice(TARGETS) for _ in range(chance.choice([1, 1, 1, 2]))}:
+        path = folder / name
+        content = bytearray(path.read_bytes() if path.exists() else chance.randbytes(5000))
+        if chance.random() < 0.08:
+            done[name] = replace(path, chance)
+            continue
+        change = chance.choice(CHANGES)
+        change(content, chance)
+        path.write_bytes(content)
+        done[name] = change.__name__
+    return done
+
+
+#: Processes are forked from one that has imported what the program of `guard` needs.
+SERVER = multiprocessing.get_context("forkserver")
+SERVER.set_forkserver_preload(["h5py", "netCDF4", "isal.isal_zlib", guard.EXAMINE, EXAMINE])
+
+
+def forked(line, timeout, **options):
+    """As `subprocess.run` of the program of `guard`, which starts in some milliseconds."""
+    with tempfile.TemporaryDirectory() as folder:
+        said = Path(folder, "said")
+        process = SERVER.Process(target=examine_into, args=(said, line[-1]))
+        process.start()
+        process.join(timeout)
+        late = process.is_alive()
+        process.kill()
+        process.join()
+        text = said.read_text() if said.exists() else ""
+    if late:
+        raise subprocess.TimeoutExpired(line, timeout, output=text.encode())
+    return subprocess.CompletedProcess(line, process.exitcode, text, "")
+
+
+def examine_into(path, jobs):
+    """Have the program print into a file."""
+    with path.open("w") as sys.stdout:
+        program.main(jobs)
+
+
+class Truth:
+    """The run that is damaged, what the commands say of it, and the run that nothing has disturbed."""
+
+    def __init__(self, folder):
+        self.folder = Path(folder)
+        self.half = make_halfway(self.folder / "half")
+        self.records = {name: data(self.half / name) for name in FILES}
+        simulation().run(self.folder / "whole")
+        self.whole = {name: data(self.folder / "whole" / name) for name in FILES}
+        guard.run = forked
+        copy = self.copy()
+        self.numbers, self.pictures = numbers(run("info", copy)[1]), {}
+        for command in ("plot", "series"):
+            run(command, copy)
+            self.pictures[command] = picture(copy)
+
+    def copy(self):
+        """The run once more, to be damaged."""
+        shutil.rmtree(self.folder / "run", ignore_errors=True)
+        return shutil.copytree(self.half, self.folder / "run")
+
+    def holds(self, seed, commands=LINES):
+        """Whether nothing is wrong that is silent: what was damaged, and {command: exit code}."""
+        folder = self.copy()
+        done, codes = damage(folder, seed), {}
+        for command in commands:
+            codes[command], said = run(command, folder)
+            assert codes[command] in (0, 2, 5), (codes, said)
+            if codes[command] == 0:
+                self.compare(command, folder, said, "config.toml" not in done)
+        return done, codes
+
+    def compare(self, command, folder, said, same_configuration):
+        """What a command that has succeeded has read or written is right."""
+        if command == "info":
+            assert numbers(said).items() <= self.numbers.items(), said
+        elif command in self.pictures:
+            assert picture(folder) == self.pictures[command], f"{command}: another picture"
+        elif command == "verify":
+            for name in FILES:
+                if (folder / name).exists():
+                    assert_same_records(data(folder / name), self.records[name])
+        elif command == "resume":
+            for name in FILES:
+                assert_same_records(data(folder / name), self.whole[name], same_configuration)
+
+
+def assert_same_records(ours, theirs, all_of_them=True):
+    """The values are the same to the last bit; or those that do not change, and those of the steps that both have."""
+    if all_of_them:
+        assert ours.keys() == theirs.keys()
+        assert ours["step"].tolist() == theirs["step"].tolist()
+    for name in ours.keys() & theirs.keys():
+        one, other = ours[name], theirs[name]
+        if other.shape[:1] == theirs["step"].shape:
+            both = sorted({*ours["step"].tolist()} & {*theirs["step"].tolist()})
+            one, other = (
+                v[[s.tolist().index(k) for k in both]] for v, s in ((one, ours["step"]), (other, theirs["step"]))
+            )
+        assert one.tobytes() == other.tobytes(), name
+
+
+def numbers(said):
+    """Of what `info` says, {name: text} of what it has read from records and time series."""
+    pairs = (line.split("  ", 1) for line in said.splitlines() if line.startswith(INFO))
+    return {name: text.strip() for name, text in pairs}
+
+
+def picture(folder):
+    """The picture that was drawn last, which is removed; None if there is none."""
+    path = folder.parent / "picture.png"
+    content = path.read_bytes() if path.exists() else None
+    path.unlink(missing_ok=True)
+    return content
+
+
+def run(command, folder):
+    """A command on a folder, in this process: exit code, and what it has said."""
+    before = Path.cwd()
+    os.chdir(folder.parent)
+    try:
+        (folder.parent / "picture.png").unlink(missing_ok=True)
+        first, *more = LINES[command]
+        return swmodel(first, folder.name, *more)
+    finally:
+        os.chdir(before)
+
+
+def work(seeds, pipe):
+    """Try seeds; tell for each, before, which it is, and after, what was found."""
+    with tempfile.TemporaryDirectory() as folder:
+        truth = Truth(folder)
+        for seed in seeds:
+            pipe.send(("begin", seed, None))
+            try:
+                pipe.send(("end", seed, truth.holds(seed)))
+            except BaseException as error:
+                pipe.send(("wrong", seed, f"{type(error).__name__}: {error}"[:2000]))
+    pipe.send(("done", None, None))
+
+
+def campaign(seeds):
+    """Try all seeds; what is wrong, {seed: words}, and how often each command had which code."""
+    wrong, counts, left, context = {}, {}, list(seeds), multiprocessing.get_context("spawn")
+    while left:
+        ours, theirs = context.Pipe(duplex=False)
+        worker = context.Process(target=work, args=(left, theirs), daemon=False)
+        worker.start()
+        theirs.close()
+        seed, begun = None, time.monotonic()
+        while True:
+            try:
+                what, seed_now, found = ours.recv() if ours.poll(PATIENCE) else ("hang", seed, "it hangs")
+            except EOFError:
+                what, seed_now, found = "crash", seed, "the process crashed"
+            if what == "begin":
+                seed = seed_now
+                continue
+            if what == "done":
+                left = []
+                break
+            left = [each for each in left if each != seed_now]
+            if what == "end":
+                for command, code in found[1].items():
+                    counts[command, code] = counts.get((command, code), 0) + 1
+                print(f"{seed_now} {time.monotonic() - begun:.1f} s: {found}", flush=True)
+                begun = time.monotonic()
+                continue
+            wrong[seed_now] = found
+            print(f"{seed_now}: WRONG: {found}", flush=True)
+            if what in ("hang", "crash"):
+                break
+            begun = time.monotonic()
+        worker.kill()
+        worker.join()
+    return wrong, counts
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--seeds", type=int, default=500)
+    parser.add_argument("--first", type=int, default=0)
+    asked = parser.parse_args()
+    found, codes = campaign(range(asked.first, asked.first + asked.seeds))
+    for (command, code), count in sorted(codes.items()):
+        print(f"{command}: exit code {code} {count} times")
+    print(f"{asked.seeds} seeds, {len(found)} wrong: {sorted(found)}")
+    raise SystemExit(bool(found))
