@@ -26,6 +26,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import NamedTuple
 
+from .errors import SetupError
+
 #: Environment of `spawn`: rank and size.
 RANK, SIZE = "SWMODEL_RANK", "SWMODEL_SIZE"
 #: Environment of spawn, mpiexec (MPICH, Intel MPI, PMI), MVAPICH, mpirun (Open MPI) and srun: rank and size among all
@@ -76,19 +78,32 @@ class World(NamedTuple):
 
 def world(environ: Mapping[str, str] = os.environ) -> World | None:
     """The place of this process among others as their launcher describes it; None for a process alone."""
-    rows = [row for row in LAUNCHERS if row[0] in environ and int(environ.get(row[1], 1)) > 1]
+    rows = [row for row in LAUNCHERS if row[0] in environ and number(environ, row[1], 1) > 1]
     if not rows:
         return None
-    rank, size = (int(environ[name]) for name in rows[0][:2])
-    same = [row for row in rows if int(environ[row[1]]) == size and row[3] in environ]  # srun tells it besides PMI
+    rank, size = (number(environ, name) for name in rows[0][:2])
+    same = [row for row in rows if number(environ, row[1]) == size and row[3] in environ]  # srun tells it besides PMI
     local_rank, local_size = same[0][2:] if same else rows[0][2:]
     local = re.match(r"\d+", environ.get(local_size, "")) or re.match(r"\d+", str(size))
-    return World(rank, size, int(local[0]), int(environ.get(local_rank, 0)))
+    return World(rank, size, int(local[0]), number(environ, local_rank, 0))
 
 
 def started() -> float:
     """When the program began, s since 1970: the launcher that started this process, or this process itself."""
-    return float(os.environ.get(STARTED, _IMPORTED))
+    return number(os.environ, STARTED, _IMPORTED, float)
+
+
+def number(environ: Mapping[str, str], name: str, default=None, kind=int):
+    """The number in a variable of the environment; the default where there is none.
+
+    Raises:
+        SetupError: it is something else.
+    """
+    text = environ.get(name, default)
+    try:
+        return kind(text)
+    except ValueError:
+        raise SetupError(f"{name}={text}: must be a number; launchers of processes set it, or nobody") from None
 
 
 def cores() -> int:
@@ -173,13 +188,18 @@ def resident_memory() -> int:
     return int(pages.read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE") if pages.exists() else peak_memory()
 
 
+def total_memory() -> int:
+    """Memory of this machine, bytes."""
+    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+
+
 def free_memory() -> int:
     """Memory of this machine that can be had now, bytes; where the system does not tell, all of it."""
     meminfo = Path("/proc/meminfo")
     if meminfo.is_file():
         lines = dict(line.split(":", 1) for line in meminfo.read_text().splitlines())
         return int(lines["MemAvailable"].split()[0]) * 1024
-    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    return total_memory()
 
 
 def has_gpu() -> bool:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import os
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from typing import Any
@@ -11,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from .config import Config, ConfigError, layout_of, resolve
+from .environment import total_memory
 from .extremes import Extremes, survey
 from .kernels import REMEDY, native_missing
 from .netcdf_input import InputError, opened
@@ -67,17 +67,12 @@ def check_memory(config: Config) -> Iterator[str]:
     """Whether the fields of a process, if all are of one size, fit into the memory of a machine like this one."""
     cells = config.grid.nx * config.grid.ny / config.run.nproc
     wanted = cells * FIELDS * np.dtype(config.run.dtype).itemsize / 1e9
-    present = memory_present() / 1e9
+    present = total_memory() / 1e9
     if wanted > present:
         yield (
             f"grid.nx, grid.ny: {cells:.3g} cells in a process need at least {wanted:.3g} GB; this machine has "
             f"{present:.3g} GB; take fewer cells or more processes on more machines"
         )
-
-
-def memory_present() -> int:
-    """Memory of this machine, bytes."""
-    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
 
 
 def check_physics(config: Config) -> Iterator[str]:

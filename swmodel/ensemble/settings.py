@@ -9,6 +9,7 @@ import numpy as np
 
 from .. import cases, validate
 from ..config import Config, ConfigError
+from ..environment import total_memory
 from ..extremes import survey
 from ..fields import given
 from ..noise import white_number
@@ -143,7 +144,7 @@ def chosen(config: Config) -> Iterator[str]:
 def memory(config: Config, nproc: int) -> Iterator[str]:
     """Whether the members of one of `nproc` processes fit into the memory of a machine like this one."""
     here = math.ceil(config.ensemble.members / nproc)
-    present = validate.memory_present()
+    present = total_memory()
     numbers = here * config.grid.nx * config.grid.ny * FIELDS[config.time.stepper]
     bytes_ = numbers * np.dtype(config.run.dtype).itemsize
     if bytes_ > present:

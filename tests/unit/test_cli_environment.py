@@ -9,6 +9,7 @@ import pytest
 
 from swmodel import environment
 from swmodel.environment import World
+from swmodel.errors import SetupError
 
 ROOT = Path(__file__).parents[2]
 #: As srun says it: the second process on the second of two machines, with four on each.
@@ -51,6 +52,21 @@ def environ(monkeypatch):
 )
 def test_the_place_among_processes_is_read_from_the_launcher(environ, place):
     assert environment.world(environ) == place
+
+
+@pytest.mark.parametrize(
+    ("wrong", "ask"),
+    [
+        ({"PMI_RANK": "junk", "PMI_SIZE": "2"}, environment.world),
+        ({"PMI_RANK": "0", "PMI_SIZE": "junk"}, environment.world),
+        ({environment.STARTED: "junk"}, environment.started),
+    ],
+)
+def test_a_variable_of_a_launcher_that_is_no_number_is_named(monkeypatch, wrong, ask):
+    for name, value in wrong.items():
+        monkeypatch.setenv(name, value)
+    with pytest.raises(SetupError, match="=junk: must be a number"):
+        ask()
 
 
 @pytest.mark.parametrize(("local_size", "threads"), [(8, "1"), (3, "2"), (2, "4"), (16, "1")])

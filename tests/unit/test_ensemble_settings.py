@@ -3,9 +3,9 @@
 import pytest
 from support.small_ensemble import configuration
 
-from swmodel import validate
 from swmodel.cli.run import PERTURB, as_typed
 from swmodel.config import ConfigError
+from swmodel.ensemble import settings
 from swmodel.ensemble.settings import CELLS, unresolved
 from swmodel.ensemble.words import PERTURBATIONS, overrides
 from swmodel.errors import UsageError
@@ -85,6 +85,6 @@ def test_options_of_runs_without_effect_are_refused_but_those_of_the_case_left_o
 
 
 def test_members_must_fit_into_the_memory_of_one_process_not_of_all(monkeypatch):
-    monkeypatch.setattr(validate, "memory_present", lambda: 100_000)
+    monkeypatch.setattr(settings, "total_memory", lambda: 100_000)
     assert "ensemble.members: 40 members in a process need at least" in refused(ensemble__members=40)
     assert configuration(ensemble__members=40, run__nproc=20).run.nproc == 20

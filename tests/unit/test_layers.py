@@ -14,7 +14,8 @@ ROOT = Path(__file__).parents[2]
 
 #: From the lowest layer up. A name stands for a module or for a package with all that is in it.
 LAYERS = (
-    "errors environment decomposition journal json_text progress schedule state coordinates linear noise",
+    "errors",
+    "environment decomposition journal json_text progress schedule state coordinates linear noise",
     "neighbours config.decisive config.duration config.errors config.messages config.model config.sources lock status "
     "netcdf_input streams interrupt xla_flags",
     "operators watchdog spawn integrity",
