@@ -22,7 +22,8 @@ def take_and_run(model, directory, progress=None, force: bool = False) -> None:
         force: replace what is already in the folder.
 
     Raises:
-        UsageError: the model is beyond its end already, or the folder is not empty and `force` is not given.
+        UsageError: the model is beyond its end already, the folder is not empty and `force` is not given, or `force` is
+            given for the run that the model goes on with.
         ConfigError: the model comes from a restart file of the run in the folder, and has another configuration.
         FilesError: another run holds the folder, or it cannot be written.
         NumericalError, Stopped: see `run`.
@@ -47,6 +48,10 @@ def take(stack, model, directory: Path, force: bool) -> bool:
     """
     resume = model.restart is not None and model.step == model.restart.step
     resume = resume and Path(model.restart.path).resolve().parent == (directory / run_folder.RESTARTS).resolve()
+    if resume and force:
+        raise UsageError(
+            f"{directory} holds the run that this Simulation goes on with; leave out force=True, or give another folder"
+        )
     run_folder.check(directory, force or resume, run_folder.PYTHON)
     stack.enter_context(lock.held(directory))
     run_folder.check(directory, force or resume, run_folder.PYTHON, held=True)  # another run may just have ended

@@ -28,8 +28,8 @@ from .state import Carry, State
 from .transport.halo import pad
 from .transport.mesh import processes
 
-#: Steps that `advance` takes on one process, in one call or in many, before it looks at the state. A look takes as long
-#: as a step on large grids, and on the smallest half as long as a call of `advance(1)`.
+#: Calls of `advance(1)` on one process before it looks at the state. A look takes as long as a step on large grids, and
+#: on the smallest half as long as such a call.
 LOOK_EVERY = 50
 #: The most steps that a carry, whose step is an int32, can count.
 MOST_STEPS = 2**31 - 1
@@ -92,6 +92,10 @@ class Simulation:
 
     def __setattr__(self, name, value):
         if self._complete and name != "carry" and not name.startswith("_"):
+            if not hasattr(self, name):
+                raise UsageError(
+                    f"Simulation has no attribute {name} that could be set; `carry`, with the state, can be"
+                )
             raise UsageError(
                 f"Simulation.{name} cannot be set: what is computed follows from the configuration; make a Simulation "
                 'of another, as swmodel.load("jet", {"physics.viscosity": 200}); `carry`, with the state, can be set'
@@ -138,7 +142,12 @@ class Simulation:
 
     @property
     def carry(self) -> Carry:
-        """State, memory of the time stepper and step number, as the executor keeps them."""
+        """State, memory of the time stepper and step number, as the executor keeps them.
+
+        Raises:
+            NumericalError: the solution has blown up, which was not said yet.
+        """
+        self._look()
         return self._carry
 
     @carry.setter
@@ -154,7 +163,6 @@ class Simulation:
         Raises:
             NumericalError: the solution has blown up, which was not said yet.
         """
-        self._look()
         return State(*map(read_only, self.get(self.carry.state)))
 
     def get(self, tree):
@@ -164,8 +172,8 @@ class Simulation:
     def advance(self, steps: int, check: bool = True) -> None:
         """Compute `steps` time steps, also beyond the end of the configuration; called by all processes together.
 
-        The state is looked at in the end; on one process, where steps are few, after LOOK_EVERY of them and when it is
-        asked for. (On several, any of which may ask for the state by itself, nothing is left to be looked at.)
+        The state is looked at in the end; where one process takes steps one by one, after LOOK_EVERY of them and when
+        it is asked for. (Of several processes any may ask by itself, so nothing is left to be looked at.)
 
         Args:
             steps: a whole number, at least 0.
@@ -183,7 +191,7 @@ class Simulation:
         self._padded = None
         if check:
             self._unseen += steps
-            if self._unseen >= LOOK_EVERY or self.transport.size > 1:
+            if steps > 1 or self._unseen >= LOOK_EVERY or self.transport.size > 1:
                 self._look()
 
     def _look(self) -> None:
@@ -290,7 +298,8 @@ def whole_number(steps, most: int) -> int:
     except TypeError:
         number = -1
     if not 0 <= number <= most:
-        raise UsageError(f"advance({steps!r:.40}): needs a whole number of steps, 0 or more, and not more than {most}")
+        bound = f"at most {most} from here" if number > most else "0 or more"
+        raise UsageError(f"advance({steps!r:.40}): needs a whole number of steps, {bound}")
     return number
 
 

@@ -11,6 +11,7 @@ import logging
 import math
 import os
 import signal
+import threading
 import time
 
 import numpy as np
@@ -30,12 +31,15 @@ SAME_REQUEST = 1.0
 #: and leave: part of the limit, and at most, s.
 RESTART, MOST_RESTART = 0.05, 30.0
 LEAVE, MOST_LEAVE = 0.1, 10.0
+#: A limit that is said to be enough is this much longer than what a job has just been seen to need.
+MARGIN = 1.2
 
 
 class Stop:
     """Collects requests to stop while it is entered as a context; a second signal ends the process at once.
 
-    One within another takes over what the outer has received. Only in the main thread.
+    One within another takes over what the outer has received. In another than the main thread, where Python hands no
+    signals on, only the limit counts.
 
     Args:
         walltime_seconds: wall-clock limit counted from the start of the program, s; None: no limit.
@@ -54,7 +58,8 @@ class Stop:
         self._chunks, self._too_short = 0, False
 
     def __enter__(self):
-        self._before = {number: signal.signal(number, self._receive) for number in SIGNALS}
+        heard = SIGNALS if threading.current_thread() is threading.main_thread() else ()
+        self._before = {number: signal.signal(number, self._receive) for number in heard}
         for handler in self._before.values():
             outer = getattr(handler, "__self__", None)
             if isinstance(outer, Stop):
@@ -90,15 +95,29 @@ class Stop:
         if self._last_asked is not None:
             self._longest = max(self._longest, now - self._last_asked)
         self._last_asked = now
-        ahead = self._longest + 2 * self.reserve + min(MOST_LEAVE, LEAVE * self.walltime)
-        needed = now + ahead - started()
-        late, enough = needed > self.walltime, self._chunks >= self.least
+        needed = now - started() + self._longest
+        late = needed + kept_free(self.walltime, self.reserve) > self.walltime
+        enough = self._chunks >= self.least
         if late and enough and self._too_short:
-            least = math.ceil(needed)
+            least = math.ceil(MARGIN * limit_for(needed))
             log.warning("the wall-clock limit of %s is too short: give %d s at least", duration(self.walltime), least)
         self._too_short = late and not enough
         self._chunks += 1
         return late and enough
+
+
+def kept_free(limit: float, reserve: float | None = None) -> float:
+    """Wall-clock seconds kept free before a limit to write two restarts, each `reserve` if that is known, and leave."""
+    reserve = min(MOST_RESTART, RESTART * limit) if reserve is None else reserve
+    return 2 * reserve + min(MOST_LEAVE, LEAVE * limit)
+
+
+def limit_for(seconds: float) -> float:
+    """The least limit of which that many wall-clock seconds are not kept free."""
+    limit = seconds
+    while limit < seconds + kept_free(limit) - 1e-3:
+        limit = seconds + kept_free(limit)
+    return limit
 
 
 def stopped(reason: str, simulation, directory) -> Stopped:

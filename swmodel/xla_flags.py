@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 import subprocess
@@ -11,6 +12,8 @@ from .errors import SetupError
 
 NAME = "XLA_FLAGS"
 ASK = "from jaxlib import xla_client; xla_client.make_cpu_client()"
+#: Seconds after which no answer counts as consent.
+PATIENCE = 60
 #: What stands before the words in a line of XLA's log.
 HEAD = re.compile(r"^[A-Z]\d{4} \S+ +\d+ \S+:\d+\] ")
 
@@ -23,7 +26,11 @@ def check():
     """
     if not os.environ.get(NAME):
         return
-    done = subprocess.run([sys.executable, "-c", ASK], capture_output=True, text=True, errors="replace")
-    if done.returncode and "ModuleNotFoundError" not in done.stderr:
-        why = HEAD.sub("", next(iter(done.stderr.splitlines()), f"exit code {done.returncode}"))
-        raise SetupError(f"XLA does not take {NAME}={os.environ[NAME]}: {why}")
+    line = [sys.executable, "-P", "-c", ASK]
+    with contextlib.suppress(subprocess.TimeoutExpired):
+        done = subprocess.run(
+            line, stdin=subprocess.DEVNULL, capture_output=True, text=True, errors="replace", timeout=PATIENCE
+        )
+        said = [HEAD.sub("", line) for line in done.stderr.splitlines() if HEAD.match(line)]
+        if done.returncode and said:
+            raise SetupError(f"XLA does not take {NAME}={os.environ[NAME]}: {said[0]}")

@@ -59,7 +59,7 @@ def resume(directory, asked, settings, quiet, **options):
         kind, task, command = run_folder.holding(directory)
         if task not in ("run", "ensemble"):
             raise UsageError(f"{directory} holds {kind}; go on with it by {command}")
-        config = configure(path, overrides, place, check if task == "ensemble" else None)
+        config = configure(path, overrides, place, check if task == "ensemble" else None, complete=True)
         if place is not None and place.rank:
             return Job(config, directory, Restart(Path()), task)
         run_folder.check(directory, force=True)
@@ -72,4 +72,4 @@ def resume(directory, asked, settings, quiet, **options):
             click.echo(remark, err=True)
         return Job(config, directory, restart, task)
 
-    start(request, partial(swmodel.load, directory / CONFIG, overrides), quiet)
+    start(request, partial(swmodel.load, directory / CONFIG, overrides, complete=True), quiet)

@@ -153,12 +153,13 @@ def overrides_of(settings, options) -> list[str]:
     return [*settings, *given]
 
 
-def configure(source, overrides, place=None, check=None):
+def configure(source, overrides, place=None, check=None, complete=False):
     """The complete, checked configuration from a case or file and overrides (`section.key=value`).
 
     Args:
         place: the place of this process among those that mpiexec has started; their number is `run.nproc`.
         check: function that gives the resolved configuration, or raises; without it, `validate.check`.
+        complete: see `swmodel.load`.
 
     Raises:
         ConfigError: with everything that is wrong.
@@ -169,7 +170,7 @@ def configure(source, overrides, place=None, check=None):
     from swmodel.validate import check as check_run
 
     try:
-        config = swmodel.load(source, overrides)
+        config = swmodel.load(source, overrides, complete=complete)
         if place is not None:
             asked = any(text.startswith("run.nproc=") for text in overrides)
             if asked and config.run.nproc != place.size:

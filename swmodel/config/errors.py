@@ -21,15 +21,15 @@ class ConfigError(ValueError):
         self.problems = tuple(problems)
         super().__init__("\n".join(as_lines(self.problems)))
 
+    def __reduce__(self):
+        """As it is sent to other processes."""
+        return type(self), (self.problems,)
+
 
 def unknown(problems: list[str], place: str, what: str, word: str, known: Iterable[str]) -> None:
     """Add to the problems that there is no such section or key, with a suggestion as long as they are few."""
     hint = f"; {suggest(word, known)}" if len(problems) < MOST_LINES else ""
     problems.append(f"{place}: no such {what}{hint}")
-
-    def __reduce__(self):
-        """As it is sent to other processes."""
-        return type(self), (self.problems,)
 
 
 def suggest(word: str, known: Iterable[str]) -> str:

@@ -26,6 +26,7 @@ def load(
     source: str | os.PathLike = "jet",
     overrides: Mapping[str, Any] | Iterable[str] = (),
     environ: Mapping[str, str] | None = None,
+    complete: bool = False,
 ) -> Config:
     """The configuration of a run: defaults < case < file < environment < overrides.
 
@@ -33,11 +34,14 @@ def load(
         source: name of a case, or path of a TOML file, whose `case.name` says which case it starts from.
         overrides: {"grid.nx": 90, ...} or ["grid.nx=90", ...].
         environ: variables SWMODEL_<SECTION>_<KEY>; those of the process if None.
+        complete: the source has the options of a run. One that it lacks was not known to the version that wrote it, and
+            has the default of the model, not that of the case.
 
     Raises:
         ConfigError: with everything that is wrong at once.
     """
     layers, name, case, classes, problems = gather(source, overrides, environ)
+    layers = layers[1:] if complete and case is not None else layers
     merged: dict[tuple[str, str], Given] = {}
     for layer in layers:
         problems += add_layer(merged, layer, classes, case is not None)
@@ -105,7 +109,7 @@ def from_toml(text: str) -> Config:
     """
     tables = tomllib.loads(text)
     values = {f"{section}.{key}": value for section, options in tables.items() for key, value in options.items()}
-    return load(tables["case"]["name"], values, environ={})
+    return load(tables["case"]["name"], values, environ={}, complete=True)
 
 
 def read_source(source: str | os.PathLike) -> tuple[Layer, Given]:

@@ -6,6 +6,7 @@ import os
 import re
 from typing import NamedTuple
 
+from ..state import REDUCED, VARIABLES
 from .attributes import attribute
 from .errors import InputError
 
@@ -53,6 +54,7 @@ def find(dataset, source: Source, variable):
     wanted = source.name or ("" if variable.standard_name else variable.name)
     if wanted:
         if wanted in dataset.variables:
+            require_layer(dataset.variables[wanted], f"{place}: {path}", variable)
             return dataset.variables[wanted]
         raise InputError(f'{place}: {path} has no variable "{wanted}"; it has {names}')
     standard_names = [variable.standard_name, EAST_AND_NORTH.get(variable.standard_name, variable.standard_name)]
@@ -65,3 +67,17 @@ def find(dataset, source: Source, variable):
         f'{place}: {path} has {what} with standard_name "{" or ".join(dict.fromkeys(standard_names))}" ({names}); '
         f'name it as "{path}:NAME"'
     )
+
+
+def require_layer(found, place: str, variable) -> None:
+    """See that a field of a layer over a deep one at rest is not sea level, nor the depth of the sea floor.
+
+    Raises:
+        InputError: its standard name says that it is.
+    """
+    of_sea = VARIABLES[variable.name].standard_name
+    if variable is REDUCED.get(variable.name) and attribute(found, "standard_name") == of_sea:
+        raise InputError(
+            f'{place}: {found.name} has the standard_name "{of_sea}"; with physics.reduced_gravity '
+            f"{variable.name} is the {variable.long_name}"
+        )

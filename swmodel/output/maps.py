@@ -11,7 +11,7 @@ from ..errors import FilesError
 from ..state import Variable
 from .metadata import DIMENSIONS, attributes, define_grid, describe
 from .snapshots import CHUNK_BYTES, GATHER_BYTES, rows_in
-from .static import FILL, define_static, land, on_water, write_static
+from .static import FILL, define_static, land, on_water, static_rows
 
 
 class Number(NamedTuple):
@@ -96,7 +96,8 @@ class _Writer:
         self.file.setncatts(told)
         define_grid(self.file, config.grid)
         define_static(self.file, config, packed)
-        write_static(self.file, config, 0, shape[0])
+        for name, values in static_rows(config, 0, shape[0]):
+            self.file[name][:] = values
         for name, value, meaning in numbers:
             variable = self.file.createVariable(name, "f8", fill_value=False)
             variable.setncatts(meaning)

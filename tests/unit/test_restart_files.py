@@ -13,7 +13,7 @@ from conftest import ROOT
 from support.ranks import run_ranks
 from support.restarts import assert_same_data, config, flip, resumed, simulation
 
-from swmodel.config import ConfigError, decisive, to_toml
+from swmodel.config import ConfigError, decisive, from_toml, load, to_toml
 from swmodel.errors import FilesError
 from swmodel.integrity import guard
 from swmodel.restart import folder, write
@@ -110,6 +110,17 @@ def test_an_option_that_was_unknown_before_had_its_default():
     assert decisive.differences(before, before.replace("[case]\n", "[case]\nwind = 1.0\n")) == [
         "case.wind: not set before, 1.0 now"
     ]
+
+
+def test_a_run_goes_on_without_what_its_case_has_been_given_since(tmp_path):
+    """A double gyre begun before gravity could be called reduced has sea level in its files, and keeps it."""
+    now = to_toml(load("double_gyre", {}, {}))
+    before = "".join(line for line in now.splitlines(True) if not line.startswith(("reduced_gravity", "full_gravity")))
+    (tmp_path / "config.toml").write_text(before)
+    for old in (load(tmp_path / "config.toml", (), {}, complete=True), from_toml(before)):
+        assert not old.physics.reduced_gravity
+        assert decisive.differences(before, to_toml(old)) == []
+    assert load(tmp_path / "config.toml", (), {}).physics.reduced_gravity  # a new run from the file of an old one
 
 
 @pytest.mark.parametrize(

@@ -1,8 +1,10 @@
 """Requests to stop: signals and the wall-clock limit, on one process and agreed between several."""
 
+import re
 import signal
 import subprocess
 import sys
+import threading
 import time
 
 import pytest
@@ -11,7 +13,7 @@ from support.ranks import run_ranks
 from swmodel import environment, stop
 from swmodel.decomposition import block
 from swmodel.errors import STOPPED, Stopped, exit_code
-from swmodel.stop import Stop, duration, stopped
+from swmodel.stop import Stop, duration, limit_for, stopped
 from swmodel.transport.serial import Serial
 
 ALONE = Serial(block(0, (1, 1), 1, 1))
@@ -98,20 +100,46 @@ def test_a_restart_and_the_longest_chunk_have_to_fit_in(monkeypatch, ahead, late
     assert [reason is not None for reason in reasons] == [False, late, late]
 
 
-@pytest.mark.parametrize(("limit", "least"), [(50.0, 155), (0.5, 151), (115.0, None)])
-def test_a_limit_that_is_too_short_leaves_time_for_the_least_and_says_what_it_takes(monkeypatch, caplog, limit, least):
-    """Two chunks of 50 s, room for a third, and a tenth of the limit, at most 10 s, to leave."""
-    now = [0.0]
+def chunks_of_50_seconds(monkeypatch, limit, chunks):
+    """What a Stop with the limit answers before each of some chunks of steps."""
+    now, reasons = [0.0], []
     monkeypatch.setattr(stop.time, "time", lambda: now[0])
     monkeypatch.setenv(environment.STARTED, "0")
-    asked, reasons = Stop(limit, least=2), []
-    asked.reserve = 0.0
-    for _ in range(3):
+    asked = Stop(limit, least=2)
+    for _ in range(chunks):
         reasons.append(asked.asked(ALONE))
         now[0] += 50
-    assert reasons == [None, None, f"the wall-clock limit of {duration(limit)}"]
-    words = f"the wall-clock limit of {duration(limit)} is too short: give {least} s at least"
-    assert caplog.messages == ([words] if least else [])
+    return reasons
+
+
+@pytest.mark.parametrize("limit", [0.5, 50.0, 120.0])
+def test_a_limit_that_is_too_short_leaves_time_for_the_least_and_says_one_that_is_enough(monkeypatch, caplog, limit):
+    """Two chunks are made whatever the limit; with the one that is named a third would be, too, and nothing is said."""
+    assert chunks_of_50_seconds(monkeypatch, limit, 3) == [None, None, f"the wall-clock limit of {duration(limit)}"]
+    (said,) = caplog.messages
+    enough = re.fullmatch(rf"the wall-clock limit of {duration(limit)} is too short: give (\d+) s at least", said)
+    caplog.clear()
+    assert chunks_of_50_seconds(monkeypatch, float(enough[1]), 3) == [None, None, None]
+    assert caplog.messages == []
+
+
+@pytest.mark.parametrize("seconds", [0.3, 70.0, 3000.0])
+def test_the_least_limit_leaves_the_time_that_is_needed_and_no_more(seconds):
+    least = limit_for(seconds)
+    assert least - stop.kept_free(least) == pytest.approx(seconds, abs=1e-2)
+
+
+def test_in_another_thread_only_the_limit_counts():
+    found = []
+
+    def enter():
+        with Stop(1e-6) as asked:
+            found.append(asked.asked(ALONE))
+
+    thread = threading.Thread(target=enter)
+    thread.start()
+    thread.join()
+    assert found == ["the wall-clock limit of 1e-06 s"]
 
 
 def test_the_message_says_by_what_when_and_how_to_go_on():
