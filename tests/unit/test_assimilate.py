@@ -139,8 +139,10 @@ def test_perfect_observations_everywhere_give_the_truth(experiment, tmp_path):
     assert plot(tmp_path, "eta_increment") == tmp_path / "analysis-eta_increment.png"
     with netCDF4.Dataset(tmp_path / "analysis.nc") as file:
         labels = [axes.get_ylabel() for figure in [picture(file)] for axes in figure.axes]
-        assert file["eta_truth"].long_name == "sea level, truth"
-    assert {"Sea level (m)", "Rms error of sea level (m)", "Rms error of current (m s⁻¹)"} <= set(labels)
+        assert file["eta_truth"].long_name == "downward displacement of the interface, truth"
+    what = "downward displacement of the interface"
+    labels = {label.replace("\n", " ") for label in labels}
+    assert {f"{what.capitalize()} (m)", f"Rms error of {what} (m)", "Rms error of current (m s⁻¹)"} <= labels
 
 
 @pytest.mark.parametrize(
