@@ -101,7 +101,7 @@ def compare(config, restart: Restart, task: str = "run") -> None:
     essence = decisive_of_ensemble if ensemble else decisive
     problems = differences(restart.configuration, to_toml(config), essence)
     if ensemble != (restart.members > 1):
-        problems.append(f"it is {'of a single run' if ensemble else 'that of an ensemble'}")
+        problems.insert(0, f"it is {'of a single run' if ensemble else 'that of an ensemble'}")
     if problems:
         raise ConfigError([f"{restart.path} is of another {task}:", *problems])
 

@@ -13,7 +13,7 @@ from swmodel.restart.folder import candidates
 
 ROOT = Path(__file__).parents[2]
 PROGRAM = [sys.executable, str(ROOT / "cli.py")]
-SMALL = ["-s", "grid.nx=23", "-s", "grid.ny=11", "-s", "grid.dx=5e3", "-s", "grid.dy=5e3"]
+SMALL = ["-s", "grid.nx=23", "-s", "grid.ny=11", "-s", "grid.dx=5e3", "-s", "grid.dy=5e3", "-s", "time.dt=20"]
 #: Text of an environment that marks the processes of a test, to find them by.
 TAG = "SWMODEL_TEST_RUN"
 
