@@ -316,6 +316,7 @@ sys.path[:0] = [sys.argv[2], *sys.argv[3:]]
 from test_journal import opened, write, Path
 path = Path(sys.argv[1])
 file = opened("output", path, keep=(lambda step: True) if path.exists() else None)
+file.flush()
 print("go", flush=True)
 for step in range(10**6):
     write(file, step)
