@@ -64,7 +64,7 @@ def plot(context, path, fields, record, time, member, diagnostics, output, **how
     from ..plotting import plot as draw
     from ..plotting import plot_diagnostics
 
-    if diagnostics and (others := given(context) - {"path", "diagnostics", "output"}):
+    if diagnostics and (others := given(context) - {"--diagnostics", "--output"}):
         raise click.UsageError(f"--diagnostics draws all time series; leave out {', '.join(sorted(others))}")
     try:
         seconds = None if time is None else float(parse_duration(time))
@@ -78,9 +78,10 @@ def plot(context, path, fields, record, time, member, diagnostics, output, **how
 
 
 def given(context) -> set[str]:
-    """The names of the parameters that stand on the command line."""
+    """The options that stand on the command line, as --name."""
     source = click.core.ParameterSource.COMMANDLINE
-    return {name for name in context.params if context.get_parameter_source(name) is source}
+    options = (option for option in context.command.params if isinstance(option, click.Option))
+    return {max(option.opts, key=len) for option in options if context.get_parameter_source(option.name) is source}
 
 
 def wishes(vmin, vmax, range_, arrows, contours):

@@ -7,26 +7,12 @@ from typing import NamedTuple
 import numpy as np
 
 from ..coordinates import OFFSETS, points
-from .attributes import attribute, numeric
+from .coordinates import across, along, kind, values_along
 from .errors import InputError, remark
-from .units import DEGREES, LENGTHS, SYNONYMS
-
-STANDARD_NAMES = {
-    "projection_x_coordinate": "x", "longitude": "x", "grid_longitude": "x",
-    "projection_y_coordinate": "y", "latitude": "y", "grid_latitude": "y",
-    "time": "t",
-}  # fmt: skip
-NAMES = {
-    "x": "x", "x_c": "x", "x_f": "x", "lon": "x", "longitude": "x",
-    "y": "y", "y_c": "y", "y_f": "y", "lat": "y", "latitude": "y",
-    "time": "t",
-}  # fmt: skip
+from .line import Line
 
 #: What is taken for granted without a coordinate.
 FIRST = {"y": "its first row is taken for the southern one", "x": "its first column is taken for the western one"}
-
-#: How far from its point of the grid a coordinate may be, where the first ones coincide, cells.
-NEAR = 0.1
 
 
 class Axes(NamedTuple):
@@ -38,8 +24,6 @@ class Axes(NamedTuple):
 
 def arrange(dataset, found, variable, grid, place: str) -> Axes:
     """The Axes of a variable; what is not plain is said in a line, once.
-
-    The origin is not compared: that of a projection is not the grid's, and a shift changes nothing.
 
     Args:
         dataset, found: the file, and the variable in it.
@@ -53,13 +37,14 @@ def arrange(dataset, found, variable, grid, place: str) -> Axes:
     numbers = choose(dataset, found, grid, place)
     at = points(grid, variable.location, np.arange(grid.ny), np.arange(grid.nx))
     turned, words, unknown = [], [], {}
-    for axis, number, wanted in zip("yx", numbers, (at.y[:, 0], at.x[0]), strict=True):
-        coordinate = coordinate_of(dataset, found.dimensions[number])
-        if coordinate is None:
-            unknown[found.dimensions[number]] = FIRST[axis]
+    for axis, wanted, size in zip("yx", (at.y[:, 0], at.x[0]), (grid.dy, grid.dx), strict=True):
+        dimension, other = (found.dimensions[number] for number in (numbers if axis == "y" else numbers[::-1]))
+        coordinates = coordinates_of(dataset, found, dimension, other, axis, place)
+        if not coordinates:
+            unknown[dimension] = FIRST[axis]
             turned.append(False)
             continue
-        line = Line(coordinate, axis, wanted, grid.dy if axis == "y" else grid.dx, f"{place}: {coordinate.name}")
+        line = agreed([Line(one, dimension, axis, wanted, size, place) for one in coordinates], place)
         line.check(OFFSETS[variable.location]["yx".index(axis)])
         turned.append(line.turned)
         words += line.words()
@@ -75,7 +60,7 @@ def arrange(dataset, found, variable, grid, place: str) -> Axes:
 
 def choose(dataset, found, grid, place: str) -> tuple[int, int]:
     """The numbers of the axes of y and x: those that their coordinates say, else the last two."""
-    kinds = [kind(coordinate_of(dataset, name)) for name in found.dimensions]
+    kinds = [next(map(kind, along(dataset, name)), "") for name in found.dimensions]
     if kinds.count("y") == kinds.count("x") == 1:
         numbers = kinds.index("y"), kinds.index("x")
     else:
@@ -85,108 +70,51 @@ def choose(dataset, found, grid, place: str) -> tuple[int, int]:
                 f"{place} has the axes ({', '.join(found.dimensions)}), the last two of which are not y and x"
             )
     shape, wanted = tuple(found.shape[n] for n in numbers if n >= 0), (grid.ny, grid.nx)
-    others = [length for n, length in enumerate(found.shape) if n not in numbers]
-    if shape != wanted or sum(length > 1 for length in others) > 1:
+    if shape != wanted:
         swapped = "; its axes are swapped" if shape == wanted[::-1] else ""
         raise InputError(f"{place} has shape {found.shape}, the grid needs {wanted} (ny, nx){swapped}")
+    several = [name for n, name in enumerate(found.dimensions) if n not in numbers and found.shape[n] > 1]
+    if len(several) > 1:
+        raise InputError(
+            f"{place} has several records along {' and '.join(several)}, and one is chosen along one axis only; "
+            "cut the file to one record along the others"
+        )
     return numbers
 
 
-def coordinate_of(dataset, dimension: str):
-    """The coordinate along a dimension: the variable of its name, or the only one along it that is known as x or y."""
-    along = [v for v in dataset.variables.values() if v.dimensions == (dimension,) and numeric(v)]
-    named = [v for v in along if v.name == dimension] or [v for v in along if kind(v)]
-    return named[0] if len(named) == 1 else None
+def coordinates_of(dataset, found, dimension: str, other: str, axis: str, place: str) -> list:
+    """The coordinates of y or x of a field, best first: those along its dimension, else those that vary along both.
 
-
-def kind(coordinate) -> str:
-    """What a coordinate is: x, y, z or t; empty if that is not known."""
-    if coordinate is None:
-        return ""
-    axis, units = attribute(coordinate, "axis").lower(), attribute(coordinate, "units")
-    return (
-        (axis if axis in ("x", "y", "z", "t") else "")
-        or STANDARD_NAMES.get(attribute(coordinate, "standard_name"), "")
-        or next((axis for axis, words in DEGREES.items() if units in words), "")
-        or NAMES.get(coordinate.name.lower(), "")
-    )
-
-
-class Line:
-    """A coordinate beside the grid's.
-
-    Args:
-        coordinate: variable of the file.
-        axis: y or x.
-        wanted: positions of the grid, m.
-        size: distance of these, m.
-        place: how messages begin.
+    Raises:
+        InputError: one of two dimensions varies more along the other one.
     """
-
-    def __init__(self, coordinate, axis: str, wanted: np.ndarray, size: float, place: str):
-        self.coordinate, self.axis, self.wanted, self.size, self.place = coordinate, axis, wanted, size, place
-        values = np.ma.filled(np.ma.asarray(coordinate[:], dtype=np.float64), np.nan)
-        self.turned = bool(len(values) > 1 and values[-1] < values[0])
-        self.values = values[::-1] if self.turned else values
-        self.degrees = any(self.units in words for words in DEGREES.values())
-        self.metres = self.values * self.factor()
-
-    @property
-    def units(self) -> str:
-        """Units of the coordinate as they stand in the file."""
-        return attribute(self.coordinate, "units")
-
-    def factor(self) -> float:
-        """Metres in a unit; NaN for degrees. Without units, steps of one count cells, and other numbers are metres."""
-        if self.degrees:
-            return np.nan
-        if self.units in SYNONYMS["1"]:
-            return self.size if np.allclose(np.diff(self.values), 1.0) else 1.0
-        if self.units not in LENGTHS:
-            raise InputError(f'{self.place} is in "{self.units}"; it needs "m", "km" or degrees')
-        return LENGTHS[self.units]
-
-    def check(self, shift: float) -> None:
-        """Raise InputError unless the coordinate has the steps of the grid, in one direction.
-
-        Args:
-            shift: of the points of the field from the centres of cells, cells.
-        """
-        steps = np.diff(self.values)
-        if not np.isfinite(self.values).all():
-            raise InputError(f"{self.place} has missing values")
-        if not (steps > 0).all():
-            raise InputError(f"{self.place} does not run in one direction")
-        given = getattr(self.coordinate, "c_grid_axis_shift", shift)
-        if not np.array_equal(given, shift):
+    if coordinates := along(dataset, dimension):
+        return coordinates
+    coordinates = across(dataset, found, dimension, other, axis)
+    for one in coordinates:
+        ways = [np.ptp(finite(values_along(one, name))) for name in (dimension, other)]
+        if ways[0] < ways[1]:
             raise InputError(
-                f"{self.place} lies {given} cells off the centres; this field lies {shift:g} cells off them"
+                f"{place}: {one.name} changes by {ways[0]:g} along {dimension} and by {ways[1]:g} along {other}: these "
+                "are not the axes of y and x"
             )
-        if self.degrees:
-            return
-        rounding = 4 * np.finfo(np.float32).eps if self.coordinate.dtype.itemsize < 8 else 0.0
-        away = np.abs(self.metres - self.metres[0] - (self.wanted - self.wanted[0])).max()
-        if away > NEAR * self.size + rounding * np.abs(self.metres).max():
-            least, most = steps.min() * self.factor(), steps.max() * self.factor()
-            between = f"{least:g}" if np.isclose(least, most, rtol=1e-3) else f"{least:g} to {most:g}"
-            raise InputError(
-                f"{self.place} runs {self.span(self.metres)} in steps of {between} m; "
-                f"the grid has {self.axis} {self.span(self.wanted)} in steps of {self.size:g} m"
-            )
+    return coordinates
 
-    def span(self, values: np.ndarray) -> str:
-        """From where to where values in m run."""
-        return f"from {values[0]:g} to {values[-1]:g} m"
 
-    def words(self) -> list[str]:
-        """What a user should know, in words."""
-        name, found = self.coordinate.name, []
-        if self.turned:
-            way, what = {"y": ("downward", "rows"), "x": ("leftward", "columns")}[self.axis]
-            found.append(f"{name} runs {way}, so its {what} are turned")
-        if self.degrees:
-            found.append(f"{name} is in degrees, so its steps are not compared with {self.size:g} m")
-        elif abs(abs(self.metres[0] - self.wanted[0]) / self.size - 0.5) < NEAR:
-            side = {"y": ("south", "north"), "x": ("west", "east")}[self.axis][int(self.metres[0] > self.wanted[0])]
-            found.append(f"{name} lies half a cell to the {side} of the grid's points")
-        return found
+def finite(values: np.ndarray) -> np.ndarray:
+    """Those that are there; zero where none is."""
+    some = values[np.isfinite(values)]
+    return some if some.size else np.zeros(1)
+
+
+def agreed(lines: list[Line], place: str) -> Line:
+    """The first of the coordinates along an axis.
+
+    Raises:
+        InputError: one of them rises where another falls.
+    """
+    rising, falling = ([line for line in lines if line.direction == sign] for sign in (1.0, -1.0))
+    if rising and falling:
+        names = f"{rising[0].coordinate.name} rises and {falling[0].coordinate.name} falls"
+        raise InputError(f"{place}: {names} along {lines[0].dimension}; leave only the right one in the file")
+    return lines[0]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import tomllib
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -173,15 +174,18 @@ def is_axis(variable, place: int, letter: str) -> bool:
     return variable.dimensions[place].startswith(f"{letter}_")
 
 
-def find_field(data: netCDF4.Dataset, name: str) -> netCDF4.Variable:
+def find_field(data: netCDF4.Dataset, name: str, computed: Sequence[str] = ()) -> netCDF4.Variable:
     """The field called `name`.
+
+    Args:
+        computed: names of fields that the file does not hold, which a message may suggest, too.
 
     Raises:
         PlotError: there is none; the message suggests a similar name or lists them all.
     """
     names = field_names(data)
     if name not in names:
-        raise PlotError(f'no field "{name}" in {data.filepath()}; {suggest(name, names)}')
+        raise PlotError(f'no field "{name}" in {data.filepath()}; {suggest(name, [*names, *computed])}')
     return data[name]
 
 

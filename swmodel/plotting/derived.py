@@ -49,7 +49,8 @@ def derivable(data: netCDF4.Dataset) -> list[str]:
     if not names >= STATIC or not {"grid", "physics"} <= set(configuration(data)):
         return []
     held = names | ({"h"} if "eta" in names else set())
-    return [name for name, sources in SOURCES.items() if name not in names and held.issuperset(sources)]
+    unknown = names if "reduced_gravity" in configuration(data)["physics"] else names | {"sea_level"}
+    return [name for name, sources in SOURCES.items() if name not in unknown and held.issuperset(sources)]
 
 
 def read(data: netCDF4.Dataset, name: str, record: int = -1, member: int | None = None) -> Map:
@@ -63,9 +64,15 @@ def read(data: netCDF4.Dataset, name: str, record: int = -1, member: int | None 
         return read_map(data, name, record, member)
     from ..diagnostics import DERIVED  # which loads JAX
 
-    physics = Physics(**configuration(data)["physics"])
+    physics = physics_of(data)
     patch = DERIVED[name](*padded(data, record, member), physics)
     return mapped(data, patch, entry_of(name, physics), member)
+
+
+def physics_of(data: netCDF4.Dataset) -> Physics:
+    """The constants of the run, without those that are of a later version."""
+    given = configuration(data)["physics"]
+    return Physics(**{name: value for name, value in given.items() if name in Physics.model_fields})
 
 
 def require(data: netCDF4.Dataset, name: str) -> None:
@@ -74,11 +81,14 @@ def require(data: netCDF4.Dataset, name: str) -> None:
     Raises:
         PlotError: it is neither in the file, nor can it be computed.
     """
-    if name in SOURCES and name not in field_names(data) and name not in derivable(data):
+    computed = derivable(data)
+    if name in SOURCES and name not in field_names(data) and name not in computed:
+        if name == "sea_level" and "reduced_gravity" not in configuration(data).get("physics", {}):
+            raise PlotError(f'no field "{name}" in {data.filepath()}, which does not say whether gravity is reduced')
         sources = " and ".join([", ".join(SOURCES[name][:-1]), SOURCES[name][-1]]).removeprefix(" and ")
         raise PlotError(f'no field "{name}" in {data.filepath()}, nor {sources} of a run to compute it from')
-    if name not in derivable(data):
-        find_field(data, name)
+    if name not in computed:
+        find_field(data, name, computed)
 
 
 def current(data: netCDF4.Dataset, record: int = -1, member: int | None = None) -> tuple[Map, Map]:

@@ -12,14 +12,16 @@ from . import style
 from .dataset import PlotError, field_names, find_record, open_data, read_map, seconds
 from .files import save
 from .overlays import NOTHING, Over
-from .panels import draw_image, name_axes, name_panel
+from .panels import LINE, draw_image, name_axes, name_panel, wrapped
 from .scale import OF_RECORD, Scale, looks
 from .titles import case_of, titles
 
 #: Fields of the maps: the first of these that the file holds, or any.
 PREFERRED = ("eta", "speed", "zeta", "h", "u")
 
+#: Of a map: its width in inches, height over width, and the width of what stands above it.
 WIDTH, LOW, HIGH = 3.1, 0.3, 1.6
+TITLE = 3.3
 CONTROL, MEAN, OTHERS = "#b2182b", style.INK, "0.72"
 
 
@@ -52,14 +54,15 @@ def picture(
     maps = [read_map(data, field + suffix, record) for suffix in ("_mean", "_spread")]
     west, east, south, north = maps[0].domain
     height = WIDTH * min(HIGH, max(LOW, (north - south) / (east - west)))
-    figure = Figure(figsize=(2 * (WIDTH + 0.8), height + 3.2), layout="constrained")
-    above, below = figure.subfigures(2, 1, height_ratios=[height + 0.9, 2.3])
-    panels = above.subplots(1, 2)
     shown = looks(data, maps, record, None, scale)
+    height += 0.9 + LINE * max(wrapped(look.label, TITLE).count("\n") for look in shown)
+    figure = Figure(figsize=(2 * (WIDTH + 0.8), height + 2.5), layout="constrained")
+    above, below = figure.subfigures(2, 1, height_ratios=[height, 2.5])
+    panels = above.subplots(1, 2)
     for number, (axes, panel, look) in enumerate(zip(panels, maps, shown, strict=True)):
         image = draw_image(axes, panel, look)
         name_axes(axes, panel, left=number == 0, bottom=True)
-        name_panel(axes, look.label)
+        name_panel(axes, wrapped(look.label, TITLE))
         bar = above.colorbar(image, ax=axes, extend=look.extend, extendfrac=0.03, pad=0.02, aspect=30)
         bar.outline.set_linewidth(0.4)
     case, members = case_of(data), f"{data.dimensions['realization'].size} members"
@@ -100,7 +103,8 @@ def draw_growth(axes, data, times, field: str) -> None:
 
 
 def name_series(axes, times, label: str) -> None:
-    """Labels with units."""
-    axes.set(xlabel=f"time ({style.time_unit(float(times[-1]))[1]})", ylabel=label)
+    """Name and units of what is drawn above it, those of time below."""
+    name_panel(axes, wrapped(label, TITLE))
+    axes.set_xlabel(f"time ({style.time_unit(float(times[-1]))[1]})")
     axes.margins(x=0.01)
     axes.spines[["top", "right"]].set_visible(False)

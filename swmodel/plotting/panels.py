@@ -74,11 +74,16 @@ class Frame:
         return panel, bar
 
     def wrapped(self, text: str) -> str:
-        """A title in lines that are as long as a panel and its colour bar are wide; units are not divided."""
-        name, bracket, units = text.rpartition(" (")
-        whole = name + bracket + units.replace(" ", "\N{NO-BREAK SPACE}") if name else text
-        lines = textwrap.wrap(whole, int(LETTERS * (self.width + self.right - self.between)), break_long_words=False)
-        return "\n".join(lines).replace("\N{NO-BREAK SPACE}", " ")
+        """A title in lines that are as long as a panel and its colour bar are wide."""
+        return wrapped(text, self.width + self.right - self.between)
+
+
+def wrapped(text: str, width: float) -> str:
+    """A title in lines of so many inches; units stand undivided behind the last word."""
+    name, bracket, units = text.rpartition(" (")
+    whole = name + (bracket + units).replace(" ", "\N{NO-BREAK SPACE}") if name else text
+    lines = textwrap.wrap(whole, int(LETTERS * width), break_long_words=False)
+    return "\n".join(lines).replace("\N{NO-BREAK SPACE}", " ")
 
 
 def draw(panels: list[Map], looks: list[style.Look], caption: int = 1) -> tuple[Figure, list[Callable]]:

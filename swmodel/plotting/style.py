@@ -151,12 +151,18 @@ def time_unit(span: float) -> tuple[float, str]:
     return 1.0, "seconds"
 
 
-def clock(times: np.ndarray):
-    """A function that writes model time (s) in a unit that suits all `times`, with the digits that tell them apart."""
+def clock(times: np.ndarray, exact: float = np.inf):
+    """A function that writes model time (s) in a unit that suits all `times`, with the digits that tell them apart.
+
+    Args:
+        exact: how far from a time that is written as a whole number it may be, s.
+    """
     size, unit = time_unit(float(np.nanmax(times)))
     written = np.unique(np.asarray(times) / size)
     step = np.min(np.diff(written), initial=max(1.0, written[-1]))
     digits = next((d for d in range(3) if np.all(np.abs(written - np.round(written, d)) < 0.05 * step)), 3)
+    while np.any(np.abs(written - np.round(written))[np.round(written, digits) % 1 == 0] * size > exact):
+        digits += 1
 
     def write(time: float) -> str:
         number = f"{time / size:.{digits}f}"

@@ -22,7 +22,8 @@ def case_of(data: netCDF4.Dataset) -> str:
 def titles(data: netCDF4.Dataset) -> Callable[[int], str]:
     """A function of the record's number: "double_gyre, 2000-01-31 00:00 (day 30)"."""
     case, times = case_of(data), seconds(data)
-    now, date = style.clock(times), dates(data)
+    date = dates(data)
+    now = style.clock(times, resolution(times) / 2 if date else np.inf)
 
     def title(record: int) -> str:
         number, unit = now(times[record]).split()
@@ -36,17 +37,23 @@ def titles(data: netCDF4.Dataset) -> Callable[[int], str]:
 def dates(data: netCDF4.Dataset) -> Callable[[int], str] | None:
     """A function of the record's number that gives its date and time of day; None where the file has no calendar.
 
-    Times are rounded to seconds, which are left out where all are 0, and where records are an hour or more apart.
+    Times are rounded to their `resolution`.
     """
     time, times = data["time"], np.round(seconds(data))
     units, calendar = getattr(time, "units", ""), getattr(time, "calendar", "standard")
     if "since" not in units or not np.all(np.isfinite(times)):
         return None
-    apart = np.min(np.diff(np.unique(times)), initial=max(HOUR, float(times.max())))
-    short = apart >= HOUR or not np.any(times % 60)
+    step = resolution(times)
 
     def date(record: int) -> str:
-        shown = 60 * round(times[record] / 60) if short else times[record]
-        return netCDF4.num2date(shown, units, calendar).strftime("%Y-%m-%d %H:%M" + ("" if short else ":%S"))
+        shown = step * round(times[record] / step)
+        return netCDF4.num2date(shown, units, calendar).strftime("%Y-%m-%d %H:%M" + (":%S" if step == 1 else ""))
 
     return date
+
+
+def resolution(times: np.ndarray) -> int:
+    """To how many seconds dates are written: 60 where all are full minutes or records an hour or more apart, else 1."""
+    times = np.round(times)
+    apart = np.min(np.diff(np.unique(times)), initial=max(HOUR, float(times.max())))
+    return 60 if apart >= HOUR or not np.any(times % 60) else 1

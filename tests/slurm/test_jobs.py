@@ -83,8 +83,8 @@ class Job:
 
     def processes(self) -> dict[int, bytes]:
         """{process id: environment} of the batch script, the ranks and what else the job has started."""
-        found = {pid: Path(f"/proc/{pid}/environ").read_bytes() for pid in self.node.processes()}
-        return {pid: environ for pid, environ in found.items() if f"SLURM_JOB_ID={self.number}\0".encode() in environ}
+        mark = f"SLURM_JOB_ID={self.number}".encode()
+        return {pid: environ for pid, environ in self.node.environs().items() if mark in environ.split(b"\0")}
 
     def ranks(self) -> list[int]:
         """Process ids of the ranks."""

@@ -140,7 +140,7 @@ class OneNode:
 
     def crash(self):
         """Kill what runs on the node besides its daemon: Slurm's own first, as it would tell how the others ended."""
-        names = {pid: Path(f"/proc/{pid}/comm").read_text().strip() for pid in self.processes()}
+        names = {pid: text.decode().strip() for pid, text in read_proc("comm", self.processes()).items()}
         others = "munged", "slurmctld", "slurmscriptd"  # of the controller, which would be on another machine
         for pid in sorted(
             (pid for pid in names if names[pid] not in others), key=lambda pid: names[pid] != "slurmstepd"
@@ -191,13 +191,22 @@ class OneNode:
 
     def processes(self) -> list[int]:
         """What has this Slurm in its environment: steps, jobs and their processes."""
+        return list(self.environs())
+
+    def environs(self) -> dict[int, bytes]:
+        """{process id: environment} of these."""
         mark = f"SLURM_CONF={self.folder}/slurm.conf".encode()
-        found = []
-        for path in Path("/proc").glob("[0-9]*/environ"):
-            with contextlib.suppress(OSError):
-                if mark in path.read_bytes().split(b"\0"):
-                    found.append(int(path.parent.name))
-        return found
+        every = (int(path.name) for path in Path("/proc").glob("[0-9]*"))
+        return {pid: environ for pid, environ in read_proc("environ", every).items() if mark in environ.split(b"\0")}
+
+
+def read_proc(file: str, pids) -> dict[int, bytes]:
+    """What a file of /proc holds for each process, but for those that have ended or are another user's."""
+    found = {}
+    for pid in pids:
+        with contextlib.suppress(OSError):
+            found[pid] = Path(f"/proc/{pid}/{file}").read_bytes()
+    return found
 
 
 def main():

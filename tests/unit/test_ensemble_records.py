@@ -1,20 +1,27 @@
 """ensemble.nc of a basin with an island, and what is shown of it."""
 
+import shutil
+from itertools import combinations
+
+import matplotlib as mpl
 import netCDF4
 import numpy as np
 import pytest
 import xarray
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.transforms import Bbox
 from support.cf_checker import checked
+from support.seal import resealed
 from support.small_ensemble import configuration
 
 from swmodel.ensemble.members import Members
 from swmodel.ensemble.records import Records
 from swmodel.info import describe
 from swmodel.output.static import land
-from swmodel.plotting import Over, Scale, derived, maps, plot
+from swmodel.plotting import Over, Scale, derived, maps, plot, style
 from swmodel.plotting import ensemble as pictures
 from swmodel.plotting.dataset import PlotError, open_data, read_map
-from swmodel.state import VARIABLES
+from swmodel.state import REDUCED, VARIABLES
 
 FIELDS = ("eta", "u", "v", "zeta", "q", "speed")
 STILL = {f"ensemble__{key}": 0.0 for key in ("wind", "wind_length", "viscosity")}
@@ -106,6 +113,26 @@ def test_above_the_picture_stand_case_members_and_date_and_above_each_map_what_i
         assert above.get_suptitle().startswith("rest, 3 members, 2000-01-01 00:07:08 (")
         with pytest.raises(PlotError, match="arrows and contours are drawn over fields of a member: name one"):
             pictures.picture(data, over=Over(arrows=True))
+
+
+def test_nothing_of_a_panel_reaches_into_another_where_names_are_long(written, tmp_path):
+    """Names, ticks and numbers of each panel and its colour bar are in a rectangle of their own, and in the figure."""
+    path, name = shutil.copy(written[0], tmp_path / "ensemble.nc"), REDUCED["eta"].long_name
+    with netCDF4.Dataset(path, "a") as data:
+        for field in ("eta", "eta_mean", "eta_spread"):
+            data[field].long_name = data[field].long_name.replace(VARIABLES["eta"].long_name, name)
+    resealed(path)
+    with open_data(path) as data, mpl.rc_context(style.RC):
+        figure = pictures.picture(data)
+        FigureCanvasAgg(figure).draw()
+    above, below = figure.subfigs
+    mean, spread, *bars = above.axes
+    assert all(name[1:] in axes.get_title(loc="left").replace("\n", " ") for axes in (mean, spread, below.axes[1]))
+    groups = [(mean, bars[0]), (spread, bars[1]), *((axes,) for axes in below.axes)]
+    boxes = [Bbox.union([axes.get_tightbbox() for axes in group]) for group in groups]
+    assert len(boxes) == 4
+    assert all(not one.overlaps(other) for one, other in combinations(boxes, 2))
+    assert all(figure.bbox.containsx(x) and figure.bbox.containsy(y) for box in boxes for x, y in box.corners())
 
 
 def test_the_picture_shows_mean_spread_and_series(written, monkeypatch):

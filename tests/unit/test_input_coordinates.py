@@ -18,6 +18,9 @@ GRID = load("jet", SHAPE, {}).grid
 VALUES = 50.0 + np.arange(NY * NX).reshape(NY, NX)
 Y, X = (np.arange(NY) + 0.5) * DY, (np.arange(NX) + 0.5) * DX
 METRES = {"units": "m"}
+NORTH, EAST = {"units": "degrees_north"}, {"units": "degrees_east"}
+GRID_Y = "the grid has y from 1000 to 9000 m in steps of 2000 m"
+GRID_X = "the grid has x from 1500 to 19500 m in steps of 3000 m"
 
 
 @pytest.fixture
@@ -125,16 +128,14 @@ def test_coordinates_that_fit_the_grid_in_their_own_units_and_from_their_own_ori
 @pytest.mark.parametrize(
     ("y", "x", "attributes", "message"),
     [
-        (2 * Y, X, METRES, "y runs from 2000 to 18000 m in steps of 4000 m; "
-         "the grid has y from 1000 to 9000 m in steps of 2000 m"),
-        (Y, X / 1e3, METRES, "x runs from 1.5 to 19.5 m in steps of 3 m; "
-         "the grid has x from 1500 to 19500 m in steps of 3000 m"),
-        (Y, X + [0, 0, 0, 900, 0, 0, 0], METRES, "x runs from 1500 to 19500 m in steps of 2100 to 3900 m; "
-         "the grid has x from 1500 to 19500 m in steps of 3000 m"),
-        (Y[[0, 1, 3, 2, 4]], X, METRES, "y does not run in one direction"),
-        (Y, X % 9000, METRES, "x does not run in one direction"),
-        (Y, np.where(X > 9000, np.nan, X), METRES, "x has missing values"),
-        (Y, X, {"units": "ft"}, 'y is in "ft"; it needs "m", "km" or degrees'),
+        (2 * Y, X, METRES, f"y runs from 2000 to 18000 m in steps of 4000 m; {GRID_Y}"),
+        (Y, X / 1e3, METRES, f"x runs from 1.5 to 19.5 m in steps of 3 m; {GRID_X}"),
+        (Y, X + [0, 0, 0, 900, 0, 0, 0], METRES, f"x runs from 1500 to 19500 m in steps of 2100 to 3900 m; {GRID_X}"),
+        (Y[[0, 1, 3, 2, 4]], X, METRES, f"y does not run in one direction, between 1000 and 9000 m; {GRID_Y}"),
+        (Y, X % 9000, METRES, f"x does not run in one direction, between 1500 and 7500 m; {GRID_X}"),
+        (Y, np.where(X > 9000, np.nan, X), METRES, f"x has missing values, between 1500 and 7500 m; {GRID_X}"),
+        (Y / Y, X, {"units": "degrees"}, f"y does not run in one direction, between 1 and 1 degrees; {GRID_Y}"),
+        (Y, X, {"units": "ft"}, f'y is in "ft", between 1000 and 9000; it needs "m", "km" or degrees; {GRID_Y}'),
         (Y, X, METRES | {"axis": "X"}, "has the axes (y, x), the last two of which are not y and x"),
         (Y, X, METRES | {"c_grid_axis_shift": 0.5}, "y lies 0.5 cells off the centres; "
          "this field lies 0 cells off them"),
@@ -190,10 +191,109 @@ def test_degrees_are_no_distances(ocean, caplog):
 def test_a_velocity_at_the_centres_is_noticed(ocean, caplog):
     """u lies on east faces: at the grid's centres it is half a cell off."""
     source = ocean(VALUES, {"y": (Y, METRES), "x": (X, METRES)}, units="m s-1")
-    assert remarks(caplog, source, "u")[0].endswith("x lies half a cell to the west of the grid's points")
+    assert remarks(caplog, source, "u")[0].endswith(
+        ": x runs from 1500 to 19500 m, the grid's points from 3000 to 21000 m: half a cell to the west"
+    )
     at_faces = ocean(VALUES, {"y": (Y, METRES), "x_f": (X + DX / 2, METRES)}, units="m s-1")
     caplog.clear()
     assert remarks(caplog, at_faces, "u") == []
+
+
+def test_another_origin_is_said_with_both_ranges(ocean, caplog):
+    path = placed(ocean, Y[::-1] + 4250, X, METRES, VALUES[::-1]).removesuffix(":depth")
+    assert remarks(caplog, f"{path}:depth") == [
+        f"input.depth: depth in {path}: y runs downward, so its rows are turned; "
+        "y runs from 5250 to 13250 m, the grid's points from 1000 to 9000 m: origins are not compared"
+    ]
+
+
+def test_numbers_of_cells_have_no_origin(ocean, caplog):
+    assert remarks(caplog, placed(ocean, np.arange(NY), np.arange(NX), {})) == []
+
+
+def with_others(source, **coordinates):
+    """The file with more coordinates: (dimensions, values, attributes) by their names."""
+    with netCDF4.Dataset(source.removesuffix(":depth"), "a") as dataset:
+        for name, (dimensions, values, attributes) in coordinates.items():
+            dataset.createVariable(name, "f8", dimensions, fill_value=-999.0)[:] = values
+            dataset[name].setncatts(attributes)
+    return source
+
+
+LATITUDES, LONGITUDES = np.linspace(60.0, 40.0, NY), np.linspace(-8.0, 20.0, NX)
+PLANE_Y, PLANE_X = LATITUDES[:, None] + LONGITUDES / 50, LONGITUDES + LATITUDES[:, None] / 50
+NORTHING = {"standard_name": "projection_y_coordinate", "units": "m"}
+
+
+def test_of_several_coordinates_that_in_m_is_compared(ocean, caplog):
+    source = ocean(VALUES[::-1], {"row": None, "x": (X, METRES)})
+    with_others(source, lat=(("row",), LATITUDES, NORTH), northing=(("row",), Y[::-1], NORTHING))
+    np.testing.assert_array_equal(read(source), VALUES)
+    path = source.removesuffix(":depth")
+    assert remarks(caplog, source) == [f"input.depth: depth in {path}: northing runs downward, so its rows are turned"]
+    with netCDF4.Dataset(path, "a") as dataset:
+        dataset["northing"][:] = 2 * Y[::-1]
+    with pytest.raises(InputError, match="northing runs from 2000 to 18000 m in steps of 4000 m"):
+        read(source)
+
+
+@pytest.mark.parametrize("row", ["row", "y"])
+def test_coordinates_that_contradict_each_other_are_refused(ocean, row):
+    source = ocean(VALUES, {row: (Y, {"name": "northing"} | NORTHING), "x": (X, METRES)})
+    with_others(source, lat=((row,), LATITUDES, NORTH))
+    with pytest.raises(InputError, match=f"northing rises and lat falls along {row}; leave only the right one in the"):
+        read(source)
+
+
+@pytest.mark.parametrize(
+    ("name", "attributes"),
+    [("nav_lat", {"units": "degrees"}), ("phi", {"units": "degrees", "standard_name": "latitude"}), ("phi", NORTH)],
+)
+@pytest.mark.parametrize("plane", [False, True])
+def test_a_latitude_of_one_or_two_dimensions_says_where_north_is(ocean, caplog, name, attributes, plane):
+    source = ocean(VALUES[::-1, ::-1], {"row": None, "column": None})
+    latitude = (("row", "column"), PLANE_Y, attributes) if plane else (("row",), LATITUDES, attributes)
+    with_others(source, **{name: latitude}, nav_lon=(("row", "column"), PLANE_X[:, ::-1], {"units": "degrees"}))
+    np.testing.assert_array_equal(read(source), VALUES)
+    (line,) = remarks(caplog, source)
+    assert f"{name} runs downward" in line
+    assert "nav_lon runs leftward" in line
+
+
+def test_a_latitude_may_be_missing_on_land_and_lie_on_exchanged_axes(ocean):
+    source = ocean(VALUES[::-1], {"row": None, "column": None})
+    holes = np.ma.masked_greater(PLANE_Y, 58.0)
+    with_others(source, nav_lat=(("column", "row"), holes.T, NORTH))
+    np.testing.assert_array_equal(read(source), VALUES)
+
+
+@pytest.mark.parametrize(
+    ("latitude", "message"),
+    [
+        (PLANE_Y[[0, 3, 2, 1, 4]], f"nav_lat does not run in one direction, between 40.* degrees_north; {GRID_Y}"),
+        (40 + PLANE_X, "nav_lat changes by 0.4 along row and by 28 along column: these are not the axes of y and x"),
+        (np.ma.masked_all((NY, NX)), f"nav_lat has missing values; {GRID_Y}"),
+    ],
+)
+def test_a_latitude_that_does_not_say_where_north_is_is_refused(ocean, latitude, message):
+    source = with_others(ocean(VALUES, {"row": None, "column": None}), nav_lat=(("row", "column"), latitude, NORTH))
+    with pytest.raises(InputError, match=f"input.depth: depth in .*: {message}"):
+        read(source)
+
+
+@pytest.mark.parametrize("left", [False, True])
+def test_longitudes_go_on_beyond_360(ocean, left):
+    way = slice(None, None, -1 if left else 1)
+    longitudes = np.linspace(340.0, 376.0, NX)[way] % 360
+    source = ocean(VALUES[:, way], {"lat": (LATITUDES[::-1], NORTH), "lon": (longitudes, EAST)})
+    np.testing.assert_array_equal(read(source), VALUES)
+
+
+def test_records_along_several_axes_are_refused(ocean):
+    axes = {"time": None, "z": None, "y": (Y, METRES), "x": (X, METRES)}
+    source = ocean(np.broadcast_to(VALUES, (2, 3, NY, NX)), axes)
+    with pytest.raises(InputError, match="depth in .* has several records along time and z, and one is chosen along"):
+        read(f"{source}@0")
 
 
 @pytest.mark.parametrize(

@@ -134,7 +134,8 @@ def test_a_block_that_reaches_round_the_ring_reads_no_more_than_itself(ocean, mo
         (
             {"z": (np.zeros((2, 3, NY, NX)), DEPTH)},
             "ocean.nc",
-            "z in {path} has shape (2, 3, 5, 7), the grid needs (5, 7) (ny, nx)",
+            "z in {path} has several records along z_0 and z_1, and one is chosen along one axis only; "
+            "cut the file to one record along the others",
         ),
         ({"z": (np.zeros((0, NY, NX)), DEPTH)}, "ocean.nc", "z in {path} has no records"),
         ({"z": (VALUES, DEPTH | {"units": "km"})}, "ocean.nc", 'z in {path} is in "km"; convert it to "m"'),

@@ -1,16 +1,19 @@
 """Fields that pictures compute: they are those that the model would have written, at every coast, wall and ring."""
 
+import re
 import shutil
+from contextlib import contextmanager
 
 import netCDF4
 import numpy as np
 import pytest
 from support import random_case
+from support.seal import resealed
 
 import swmodel
 from swmodel import cases
 from swmodel.diagnostics import DERIVED
-from swmodel.plotting import PlotError, derived, maps, shown
+from swmodel.plotting import Over, PlotError, derived, maps, shown
 from swmodel.plotting.dataset import open_data
 
 NY, NX = 7, 9
@@ -44,7 +47,20 @@ def without(file, folder, *names):
     with netCDF4.Dataset(copy, "a") as data:
         for name in names:
             data.renameVariable(name, f"kept_{name}")
+    resealed(copy)
     return copy
+
+
+@contextmanager
+def edited(file, folder, words, others):
+    """An open copy of a file without zeta and sea_level, with other words in its configuration."""
+    copy = without(file, folder, "zeta", "sea_level")
+    with netCDF4.Dataset(copy, "a") as data:
+        assert words in data.configuration
+        data.configuration = data.configuration.replace(words, others)
+    resealed(copy)
+    with open_data(copy) as data:
+        yield data
 
 
 @pytest.mark.parametrize("run", RUNS)
@@ -88,6 +104,26 @@ def test_every_derived_field_of_the_model_is_known_with_what_it_needs():
 def test_what_cannot_be_computed_is_said(file, tmp_path, gone, name, message):
     with open_data(without(file, tmp_path, *gone)) as data, pytest.raises(PlotError, match=message):
         maps.picture(data, [name])
+
+
+def test_an_unknown_field_is_answered_with_all_that_can_be_drawn(file, tmp_path):
+    with open_data(without(file, tmp_path, "zeta", "q")) as data, pytest.raises(PlotError) as caught:
+        maps.picture(data, ["u"], over=Over(contours="nix"))
+    known = str(caught.value).partition("; ")[2]
+    assert {"u", "zeta", "q", "speed"} <= set(re.findall(r"\w+", known))
+
+
+def test_constants_of_a_later_version_are_passed_over(file, tmp_path):
+    with edited(file, tmp_path, "[physics]", "[physics]\ntides = 3.0") as data, open_data(file) as whole:
+        np.testing.assert_allclose(derived.read(data, "zeta").values, whole["zeta"][-1], rtol=1e-12)
+
+
+def test_sea_level_is_not_computed_where_a_file_does_not_say_what_eta_is(file, tmp_path):
+    """A file of a version without reduced gravity: the eta of its double gyre is called sea level, and is none."""
+    with edited(file, tmp_path, "reduced_gravity = false\n", "") as data:
+        assert set(derived.derivable(data)) == {"zeta"}
+        with pytest.raises(PlotError, match="which does not say whether gravity is reduced"):
+            derived.read(data, "sea_level")
 
 
 def test_the_default_picture_is_the_same_with_fields_that_are_not_stored(file, tmp_path):

@@ -2,7 +2,7 @@
 
 import shutil
 import weakref
-from contextlib import nullcontext
+from contextlib import contextmanager, nullcontext
 
 import netCDF4
 import numpy as np
@@ -167,6 +167,18 @@ def test_arrows_and_lines_of_a_film_are_those_of_each_record(data):
     np.testing.assert_array_equal(quivers[0].U, quivers[1].U)
 
 
+@contextmanager
+def records_at(folder, times):
+    """An open file with nothing but a case and the times of its records."""
+    with netCDF4.Dataset(folder / "times.nc", "w") as data:
+        data.configuration = '[case]\nname = "jet"\n'
+        data.createDimension("time", len(times))
+        data.createVariable("time", "f8", ("time",)).units = "seconds since 2000-01-01 00:00:00"
+        data["time"].calendar = "proleptic_gregorian"
+        data["time"][:] = times
+        yield data
+
+
 @pytest.mark.parametrize(
     ("times", "words"),
     [
@@ -178,15 +190,27 @@ def test_arrows_and_lines_of_a_film_are_those_of_each_record(data):
     ],
 )
 def test_the_title_says_the_case_and_the_date(tmp_path, times, words):
-    with netCDF4.Dataset(tmp_path / "times.nc", "w") as data:
-        data.configuration = '[case]\nname = "jet"\n'
-        data.createDimension("time", len(times))
-        data.createVariable("time", "f8", ("time",)).units = "seconds since 2000-01-01 00:00:00"
-        data["time"].calendar = "proleptic_gregorian"
-        data["time"][:] = times
+    with records_at(tmp_path, times) as data:
         assert [titles.titles(data)(number) for number in range(len(times))] == words
         data["time"].units = "s"
         assert titles.titles(data)(0) == f"jet, {words[0].partition('(')[2].rstrip(')')}"
+
+
+@pytest.mark.parametrize(
+    ("times", "last"),
+    [
+        ([0, 86100], "23:55 (hour 23.9)"),
+        ([0, 71760], "19:56 (hour 19.9)"),
+        ([0, 71900], "19:58 (hour 19.97)"),
+        ([0, 86400 + 60], "00:01 (day 1.001)"),
+        ([0, 86400, 20 * 86400 + 40], "00:01 (day 20.0005)"),
+        ([0, 86400 + 20], "00:00 (day 1)"),
+        ([0, 3599, 3601], "01:00:01 (hour 1.0003)"),
+    ],
+)
+def test_what_stands_behind_the_date_does_not_contradict_it(tmp_path, times, last):
+    with records_at(tmp_path, times) as data:
+        assert titles.titles(data)(len(times) - 1).endswith(last)
 
 
 def test_the_options_of_the_command_line_reach_the_picture(file, tmp_path, monkeypatch):
@@ -199,7 +223,9 @@ def test_the_options_of_the_command_line_reach_the_picture(file, tmp_path, monke
     assert calls[0][-2:] == (Scale("record"), Over())
     assert calls[1][-2:] == (Scale("shared", -1.0, 2.0), Over(True, "eta"))
     result = CliRunner().invoke(main, ["plot", str(folder), "--diagnostics", "--arrows", "--record", "1"])
-    assert (result.exit_code, "leave out arrows, record" in result.stderr) == (2, True)
+    assert (result.exit_code, "leave out --arrows, --record" in result.stderr) == (2, True)
+    result = CliRunner().invoke(main, ["plot", str(folder), "--diagnostics", "--range", "run", "-o", "x.png"])
+    assert (result.exit_code, result.stderr.strip().endswith("leave out --range")) == (2, True)
     monkeypatch.undo()
     result = CliRunner().invoke(main, ["plot", str(folder), "--vmin", "3", "--vmax", "2"])
     assert (result.exit_code, "vmin must be less than vmax" in result.stderr) == (2, True)
