@@ -69,7 +69,7 @@ class Watchdog:
 
     @property
     def patience(self) -> float:
-        """How long the rank may be without progress now, s: longer until its first, be it at step 0 or at a later one."""
+        """How long the rank may be without progress now, s: longer until its first, at whatever step."""
         return self.limit if self.moved else max(self.limit, START)
 
     def _watch(self):
