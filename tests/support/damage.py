@@ -120,7 +120,7 @@ SERVER.set_forkserver_preload(["h5py", "netCDF4", "isal.isal_zlib", guard.EXAMIN
 
 
 def forked(line, **options):
-    """As `subprocess.run` of the program of `guard`, which starts in some milliseconds and ends itself when it is late."""
+    """As `subprocess.run` of the program of `guard`, which starts in milliseconds and ends itself when late."""
     with tempfile.TemporaryDirectory() as folder:
         said = Path(folder, "said")
         process = SERVER.Process(target=examine_into, args=(said, line[-1]))

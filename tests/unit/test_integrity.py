@@ -9,6 +9,7 @@ import h5py
 import netCDF4
 import numpy as np
 import pytest
+import xarray
 from click.testing import CliRunner
 from conftest import ROOT
 from support.damage import Truth, forked
@@ -16,7 +17,7 @@ from support.faults import obey_permissions
 from support.restarts import FILES, assert_same_data, data, resumed, simulation
 
 from swmodel.cli import main
-from swmodel.errors import FilesError
+from swmodel.errors import FilesError, NumericalError
 from swmodel.integrity import guard, program
 from swmodel.integrity.checksums import crc
 from swmodel.plotting import animate, plot
@@ -141,6 +142,76 @@ def test_files_of_versions_without_checksums_are_read_and_gone_on_with(run_folde
         ours, theirs = data(run_folder / name), data(tmp_path / "whole" / name)
         del theirs["crc32"]
         assert {key: value.tobytes() for key, value in ours.items()} == {k: v.tobytes() for k, v in theirs.items()}
+
+
+def other_program(path):
+    """What people do to a file: a remark, and a variable of their own."""
+    with netCDF4.Dataset(path, "a") as file:
+        file.comment = "of Tuesday"
+        file["h"].remark = "see there"
+        file.createVariable("vorticity", "f8", ("time", "y_c", "x_c"))[:] = 1.0
+
+
+def test_what_another_program_adds_is_no_damage(run_folder):
+    other_program(run_folder / "output.nc")
+    assert verdicts(run_folder)["output.nc"] == "intact"
+    for line in (["info"], ["plot", "--field", "h"], ["plot", "--field", "vorticity"], ["info", "--verify"]):
+        done = cli(*line, run_folder)
+        assert (done.exit_code, "damaged" in done.output) == (0, False), done.output
+
+
+def test_a_run_goes_on_in_a_file_with_attributes_of_another_program(run_folder, tmp_path):
+    with netCDF4.Dataset(run_folder / "output.nc", "a") as file:
+        file.comment = "of Tuesday"
+    simulation().run(tmp_path / "whole")
+    resumed(run_folder)
+    assert_same_data(run_folder / "output.nc", tmp_path / "whole" / "output.nc")
+
+
+def part(path, decode, take):
+    """What xarray keeps of a file of records."""
+    with xarray.open_dataset(path, decode_times=decode) as data:
+        take(data).to_netcdf(path.with_name("part.nc"))
+    return path.with_name("part.nc")
+
+
+def test_records_that_xarray_has_taken_out_are_verified(run_folder):
+    path = part(run_folder / "output.nc", False, lambda data: data.isel(time=slice(1, 3)))
+    assert verdicts(path) == {"part.nc": "intact"}
+    change(path, "h", (1, 3, 4), 1.0)
+    assert verdicts(path) == {"part.nc": "damaged: variable h in record 1 (step 7)"}
+    plot(path, fields=["u"])
+    with pytest.raises(FilesError, match="damaged: variable h in record 1$"):
+        plot(path, fields=["h"])
+
+
+@pytest.mark.parametrize("take", [lambda data: data.isel(time=slice(0, 2)), lambda data: data[["h"]]])
+def test_what_xarray_has_written_anew_is_drawn_with_a_warning(run_folder, caplog, take):
+    """It rounds times and words their units otherwise, and checksums are left out where they are not asked for."""
+    path = part(run_folder / "output.nc", True, take)
+    for command in ("info", "plot"):
+        caplog.clear()
+        done = cli(command, path)
+        assert done.exit_code == 0, done.output
+        (warned,) = [record.getMessage() for record in caplog.records if record.name.startswith("swmodel")]
+        assert warned.startswith(f"{path}: damaged: header")
+        assert "\n" not in warned
+    assert verdicts(path)["part.nc"].startswith("damaged: header")
+
+
+def test_a_file_that_has_lost_its_checksums_is_damaged(run_folder):
+    with h5py.File(run_folder / "output.nc", "r+") as file:
+        del file["crc32"]
+    assert verdicts(run_folder)["output.nc"] == "damaged: header"
+    with pytest.raises(FilesError, match="output.nc: damaged: header; put a copy"):
+        resumed(run_folder)
+
+
+def test_the_state_of_a_blow_up_is_intact(tmp_path):
+    model = simulation(time__dt=40.0, run__steps=400, run__check_every_steps=5)
+    with pytest.raises(NumericalError):
+        model.run(tmp_path)
+    assert verdicts(tmp_path)["blowup.nc"] == "intact"
 
 
 EXAMINER = (
