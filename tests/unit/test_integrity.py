@@ -127,13 +127,18 @@ def test_checksums_are_those_of_zlib_over_the_values(halfway):
         assert file["depth"].crc32 == crc(file["depth"][:])
 
 
+def remove_checksums(path):
+    """A file as earlier versions wrote it."""
+    with h5py.File(path, "r+") as file:
+        del file["crc32"], file["checked"], file.attrs["header_crc32"]
+        for variable in list(file):
+            file[variable].attrs.pop("crc32", None)
+
+
 def test_files_of_versions_without_checksums_are_read_and_gone_on_with(run_folder, tmp_path):
     simulation().run(tmp_path / "whole")
     for name in FILES:
-        with h5py.File(run_folder / name, "r+") as file:
-            del file["crc32"], file["checked"], file.attrs["header_crc32"]
-            for variable in list(file):
-                file[variable].attrs.pop("crc32", None)
+        remove_checksums(run_folder / name)
         assert verdicts(run_folder)[name] == "can be read; it holds no checksums"
     assert cli("info", run_folder).exit_code == 0
     assert cli("plot", run_folder).exit_code == 0
@@ -204,6 +209,45 @@ def test_a_file_that_has_lost_its_checksums_is_damaged(run_folder):
         del file["crc32"]
     assert verdicts(run_folder)["output.nc"] == "damaged: header"
     with pytest.raises(FilesError, match="output.nc: damaged: header; put a copy"):
+        resumed(run_folder)
+
+
+def set_text(path, name, text):
+    """A global attribute of any bytes, none if there are none."""
+    with h5py.File(path, "r+") as file:
+        del file.attrs[name]
+        if text is not None:
+            file.attrs.create(name, text)
+
+
+@pytest.mark.parametrize(
+    ("history", "lines"),
+    [
+        (np.bytes_("Montag: geändert\nDienstag".encode("latin-1")), 3),
+        ("", 1),
+        (h5py.Empty("S1"), 1),
+        (np.empty(0, "S1"), 1),
+        (None, 1),
+    ],
+    ids=["latin-1", "empty", "null", "nothing", "missing"],
+)
+def test_a_run_goes_on_whatever_the_history_says(run_folder, history, lines):
+    for name in FILES:
+        set_text(run_folder / name, "history", history)
+    assert cli("info", run_folder).exit_code == 0
+    resumed(run_folder)
+    for name in FILES:
+        with netCDF4.Dataset(run_folder / name) as file:
+            assert file.history.endswith("swmodel.Simulation")
+            assert len(file.history.splitlines()) == lines
+
+
+@pytest.mark.parametrize("text", [b"\xff\xfe = [", b"grid = 3", "", h5py.Empty("S1")])
+def test_a_file_whose_configuration_is_none_cannot_be_continued(run_folder, text):
+    """In a file of a version without checksums, which would tell."""
+    remove_checksums(run_folder / "output.nc")
+    set_text(run_folder / "output.nc", "configuration", np.bytes_(text) if isinstance(text, bytes) else text)
+    with pytest.raises(FilesError, match="output.nc cannot be continued: "):
         resumed(run_folder)
 
 

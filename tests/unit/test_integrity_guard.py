@@ -77,7 +77,10 @@ def test_the_program_ends_with_what_started_it(halfway, tmp_path):
     job = f"guard.PROGRAM = {program!r}; guard.facts([guard.Job({str(halfway / 'diagnostics.nc')!r})])"
     line = [sys.executable, "-c", f"from swmodel.integrity import guard; {job}"]
     with subprocess.Popen(line, cwd=ROOT) as parent:
-        child = os.pidfd_open(int(told.read_text()))
+        pipe = os.open(told, os.O_RDONLY | os.O_NONBLOCK)
+        select.select([pipe], [], [], 60)
+        child = os.pidfd_open(int(os.read(pipe, 100)))
+        os.close(pipe)
         parent.kill()
     try:
         assert select.select([child], [], [], 30)[0]
