@@ -16,7 +16,7 @@ from rich.table import Table
 from .config import DECIDED, ConfigError, load
 from .errors import FilesError
 from .integrity import guard
-from .plotting.dataset import data_file, field_names, look, opened, seconds
+from .plotting.dataset import data_file, field_names, look, opened, seconds, warn_of
 from .plotting.style import clock, length_unit
 from .progress import workers
 from .restart.folder import candidates, job
@@ -65,8 +65,7 @@ def examine(path: Path, file: Path | None) -> dict[Path, dict]:
     restarts = candidates(path)
     found = guard.facts([*map(look, files), *map(job, restarts)])
     for each, one in zip(files, found, strict=False):
-        if "problem" in one:
-            raise FilesError(f"{each}: {one['problem']}")
+        warn_of(each, one)
     return dict(zip(restarts, found[len(files) :], strict=True))
 
 

@@ -10,7 +10,7 @@ from .config import ConfigError, load
 from .errors import FilesError, UsageError
 from .integrity import guard
 from .restart.folder import LEFT_OVER, candidates, job
-from .run_folder import BLOWUP, CONFIG, RESTARTS
+from .run_folder import CONFIG, RESTARTS
 from .status import NAME as STATUS
 from .status import read_status
 
@@ -57,7 +57,7 @@ def require_intact(path, found: dict[str, str]) -> None:
 
 def of(path: Path) -> guard.Job:
     """The examination of a file by its kind: restart files are known by their names."""
-    if path.name == BLOWUP or (path.parent.name == RESTARTS and LEFT_OVER.fullmatch(path.name)):
+    if path.parent.name == RESTARTS and LEFT_OVER.fullmatch(path.name):
         return job(path)
     return guard.Job(path, options={"netcdf": path.suffix == ".nc"})
 

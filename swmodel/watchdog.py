@@ -25,7 +25,8 @@ from .errors import INTERNAL
 
 FOLDER = "stuck"
 PACKAGE = Path(__file__).parent
-#: Time that a run is given for its first step at the least, s: it imports and compiles before.
+#: Time that a run is given for its first step at the least, s: before, it imports, compiles and verifies the files that
+#: it goes on with.
 START = 600.0
 #: Ranks that a message describes one by one.
 SHOWN = 8
@@ -46,7 +47,7 @@ class Watchdog:
         self.rank, self.processes, self.limit, self.tell = rank, processes, limit, tell
         self.folder = Path(directory) / FOLDER
         self.progress = lambda: None
-        self.seen, self.waited = None, 0.0
+        self.seen, self.waited, self.moved = None, 0.0, False
         self.tick = min(30.0, limit / 20)
         self._main = threading.get_ident()
         self._end = threading.Event()
@@ -66,6 +67,11 @@ class Watchdog:
         """Take the number that `progress()` returns for the rank's progress, from now on."""
         self.progress = progress
 
+    @property
+    def patience(self) -> float:
+        """How long the rank may be without progress now, s: longer until its first, at whatever step."""
+        return self.limit if self.moved else max(self.limit, START)
+
     def _watch(self):
         while not self._end.is_set():
             before = time.monotonic()
@@ -73,15 +79,14 @@ class Watchdog:
                 return
             # While this process itself is suspended, time does not count.
             self._count(min(time.monotonic() - before, 2 * self.tick))
-            if self.waited > (self.limit if self.seen else max(self.limit, START)) or (
-                self.waited and self.folder.is_dir()
-            ):
+            if self.waited > self.patience or (self.waited and self.folder.is_dir()):
                 self._answer()
 
     def _count(self, seconds: float):
         """Add to the time without progress, or begin anew."""
         now = self.progress()
         self.waited = self.waited + seconds if now == self.seen else 0.0
+        self.moved = self.moved or (self.seen is not None and now != self.seen)
         self.seen = now
 
     def _answer(self):

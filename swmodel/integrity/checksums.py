@@ -4,8 +4,8 @@ A checksum is the CRC-32 (that of zlib) of the values in their order in the file
 `zlib.crc32(file["h"][record].tobytes())`. Those of a record are a row of the variable `crc32`, whose attribute
 `variables` names the columns; the last column is that of the row itself. A variable without time has its own as
 attribute `crc32`.
-The global attribute `header_crc32` is that of the names, types, dimensions and attributes of all variables; of the
-history it is not, to which other programs add.
+The global attribute `header_crc32` is that of the names, types and dimensions of these variables, and of the attributes
+that the model reads. Of all else it is not: other programs add attributes and variables, and keep the order of records.
 
 A CRC of the values notices what HDF5's own checksum of a chunk (fletcher32) cannot: chunks that the index of the file
 no longer finds, which are read as fill values.
@@ -20,8 +20,13 @@ import numpy as np
 VARIABLE, DIMENSION, COLUMNS = "crc32", "checked", "variables"
 ATTRIBUTE, HEADER = "crc32", "header_crc32"
 
-#: Attributes that the header's checksum passes over: itself, the history, and what HDF5 and netCDF keep for themselves.
-PASSED_OVER = {HEADER, "history", "DIMENSION_LIST", "REFERENCE_LIST", "_Netcdf4Dimid", "_Netcdf4Coordinates"}
+#: Attributes that the header's checksum is of, of the file and of each variable with a checksum.
+OF_FILE = ("configuration", "configuration_sha256", "seed")
+TEXTS = ("units", "calendar", "standard_name", "long_name", "location", "cell_methods")
+OF_VARIABLE = (*TEXTS, "_FillValue", ATTRIBUTE, COLUMNS)
+
+#: What HDF5 calls a dimension that has no variable, at the beginning.
+NO_VARIABLE = "This is a netCDF dimension but not a netCDF variable"
 
 #: Bytes of values read at a time.
 READ_BYTES = 4 << 20
@@ -46,28 +51,32 @@ def columns(file) -> list[str]:
 
 
 def header(file) -> int:
-    """The checksum of the names, types, dimensions and attributes in a file opened with h5py."""
-    lines = [line for name in sorted(file) for line in (name, about(file, file[name]), *attributes(file[name].attrs))]
-    return crc("\n".join([*attributes(file.attrs), *lines]).encode())
+    """The checksum of what is fixed in a file opened with h5py: names, types, dimensions, and attributes."""
+    known = {*columns(file), VARIABLE}
+    known = [name for name in sorted(file) if name in known or ATTRIBUTE in file[name].attrs]
+    lines = [[name, about(file, file[name]), *attributes(file[name].attrs, OF_VARIABLE)] for name in known]
+    return crc("\n".join(sum(lines, [*attributes(file.attrs, OF_FILE)])).encode())
 
 
 def about(file, variable) -> str:
     """Type, shape but for the number of records, and dimensions of a variable."""
     dimensions = [file[scales[0]].name for scales in variable.attrs.get("DIMENSION_LIST", ()) if len(scales)]
-    return f"{variable.dtype} {variable.maxshape} {dimensions}"
+    moves = variable.name == "/time" or dimensions[:1] == ["/time"]
+    return f"{variable.dtype} {variable.shape[moves:]} {dimensions}"
 
 
-def attributes(attrs) -> Iterator[str]:
-    """The attributes as lines of text."""
-    for name in sorted(set(attrs) - PASSED_OVER):
-        value = np.asarray(attrs[name])
-        yield f"{name} {value.dtype} {value.tolist()!r}"
+def attributes(attrs, names: tuple[str, ...]) -> Iterator[str]:
+    """Those of these attributes that there are, as lines of text; not a fill value of NaN, which xarray adds."""
+    values = ((name, text(attrs[name])) for name in names if name in attrs)
+    return (f"{name} {value}" for name, value in values if value != "nan")
 
 
 def seal(file, sums: dict[str, int]) -> None:
     """Write the checksums of what does not change; those of `sums` are known, others are computed."""
     for name in list(file):
         variable = file[name]
+        if text(variable.attrs.get("NAME", "")).startswith(NO_VARIABLE):
+            continue
         if not variable.maxshape or variable.maxshape[0] is not None:
             variable.attrs[ATTRIBUTE] = np.uint32(sums[name] if name in sums else of_values(variable))
     seal_header(file)
@@ -118,6 +127,21 @@ def block_of(nbytes: int) -> int:
 
 
 def text(attribute) -> str:
-    """An attribute as text: some are arrays of one element, some bytes."""
-    value = np.ravel(attribute)[0]
-    return value.decode() if isinstance(value, bytes) else str(value)
+    """An attribute as text: some are arrays of one element, some bytes, some empty; what is no UTF-8 is replaced."""
+    values = () if getattr(attribute, "shape", ()) is None else np.ravel(attribute)  # h5py.Empty has no shape
+    value = values[0] if len(values) else ""
+    # h5py reads what is no UTF-8 as surrogates
+    return value.decode(errors="replace") if isinstance(value, bytes) else as_utf8(str(value))
+
+
+def as_utf8(words: str) -> str:
+    """The text with what cannot be encoded replaced."""
+    return words.encode(errors="replace").decode()
+
+
+def number(attribute) -> int:
+    """An attribute as a number; -1 where it is none. Some programs write arrays of one element."""
+    try:
+        return int(np.ravel(attribute)[0])
+    except (IndexError, TypeError, ValueError):
+        return -1

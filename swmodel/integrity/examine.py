@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+import math
+
 from . import checksums
+from .guard import HEADER as IN_HEADER
+
+#: The most that deflate packs into a byte.
+DEFLATED = 1032
 
 
-def examine(path, full: bool = True, netcdf: bool = False) -> dict:
+def examine(path, full: bool = True, netcdf: bool = False, allow=lambda nbytes: None) -> dict:
     """Facts about a file, which can be read safely by this process afterwards if there is no "problem".
 
     Args:
         full: verify all values; otherwise only those that are no fields [..., y, x], which take long.
         netcdf: open it with netCDF4, too, whose HDF5 is another one.
+        allow: called with the size of the values, unpacked, before they are read.
 
     Returns:
         checksums: whether the file has any; steps of its records; damaged: pairs of the name of a variable, or of what
@@ -27,11 +34,13 @@ def examine(path, full: bool = True, netcdf: bool = False) -> dict:
     with h5py.File(path, "r", locking=False) as file:
         size = file.id.get_filesize()
         variables = {name: file[name] for name in list(file) if isinstance(file[name], h5py.Dataset)}
-        for name, variable in variables.items():
-            require_within(name, variable, size)
+        sizes = {name: require_within(name, variable, size) for name, variable in variables.items()}
         looked_at = {name: variable for name, variable in variables.items() if full or variable.ndim < 2}
+        allow(sum(sizes[name] for name in looked_at))
         if checksums.VARIABLE in variables:
-            damaged = [*static_damage(file, looked_at, len(variables["time"])), *record_damage(file, looked_at)]
+            damaged = [*static_damage(file, looked_at), *record_damage(file, looked_at)]
+        elif checksums.HEADER in file.attrs:  # which names the variables that have some in each record
+            damaged = static_damage(file, looked_at)
         else:
             damaged = unreadable(looked_at)
         steps = variables["step"][:].tolist() if "step" in variables and variables["step"].ndim == 1 else []
@@ -40,32 +49,35 @@ def examine(path, full: bool = True, netcdf: bool = False) -> dict:
     return {"checksums": checksums.VARIABLE in variables, "steps": steps, "damaged": damaged}
 
 
-def require_within(name: str, variable, size: int) -> None:
-    """Walk through the index of a variable's chunks.
+def require_within(name: str, variable, size: int) -> int:
+    """Walk through the index of a variable's chunks; the size of what is in them, unpacked, bytes.
 
     Raises:
         ValueError: the file does not hold all that it is said to.
     """
-    ends = []
+    ends, unpacked = [], 0
     if variable.chunks is not None:
         variable.id.chunk_iter(lambda chunk: ends.append(chunk.byte_offset + chunk.size))
         if len(set(ends)) < len(ends):
             raise ValueError(f"chunks of {name} lie on each other")
+        unpacked = len(ends) * math.prod(variable.chunks) * variable.dtype.itemsize
     elif variable.id.get_offset() is not None:
-        ends.append(variable.id.get_offset() + variable.id.get_storage_size())
+        unpacked = variable.id.get_storage_size()
+        ends.append(variable.id.get_offset() + unpacked)
     if max(ends, default=0) > size:
         raise ValueError(f"{name} reaches beyond the end of the file")
+    return min(unpacked, DEFLATED * size)
 
 
-def static_damage(file, variables: dict, records: int) -> list:
+def static_damage(file, variables: dict) -> list:
     """What is damaged of that which does not change. A file whose writer was killed before the first has no seal."""
     if checksums.HEADER not in file.attrs:
-        return [["header", None]] if records else []
-    found = [["header", None]] if int(file.attrs[checksums.HEADER]) != checksums.header(file) else []
+        return [IN_HEADER] if len(file["time"]) else []
+    found = [IN_HEADER] if checksums.number(file.attrs[checksums.HEADER]) != checksums.header(file) else []
     for name, variable in variables.items():
         if checksums.ATTRIBUTE in variable.attrs:
             try:
-                intact = checksums.of_values(variable) == int(variable.attrs[checksums.ATTRIBUTE])
+                intact = checksums.of_values(variable) == checksums.number(variable.attrs[checksums.ATTRIBUTE])
             except (OSError, RuntimeError):
                 intact = False
             found += [] if intact else [[name, None]]

@@ -8,14 +8,20 @@ import signal
 import stat
 import sys
 from pathlib import Path
-from subprocess import DEVNULL, TimeoutExpired, run
+from subprocess import DEVNULL, run
 from typing import NamedTuple
 
+from ..errors import FilesError
 from ..journal import journal_of, recover
 
-#: Processor time that the look at a file may take, s, besides that for its size, bytes per second; wall-clock time: so
-#: many times as much, for a slow disk and a busy machine.
-SECONDS, SLOWEST_BYTES_PER_SECOND, WALL = 10.0, 2e7, 6.0
+#: Processor time that the look at a file may take, s, besides that for the values that are read (`program`).
+SECONDS = 10.0
+
+#: Signals by which the program ends itself where that takes too long, or is ended by the system.
+LATE = (-signal.SIGXCPU, -signal.SIGALRM, -signal.SIGKILL)
+
+#: Signals that are meant for this process: should they come before the program ignores them, it is started again.
+OURS = (-signal.SIGINT, -signal.SIGTERM, -signal.SIGHUP)
 
 #: How often a file is read that is being written.
 ATTEMPTS = 3
@@ -26,6 +32,15 @@ NAMED = 3
 ROOT = Path(__file__).parents[2]
 PROGRAM = "import sys; sys.path.insert(0, sys.argv[1]); from swmodel.integrity.program import main; main(sys.argv[2])"
 
+
+#: What the program says when it sets itself a limit of time, s.
+LIMIT = "limit"
+
+#: The damaged place if names and attributes, or their checksum, are not what was written.
+HEADER = ["header", None]
+
+#: What is not as it was written, with the header, in a file that another program wrote anew: xarray rounds times.
+WRITTEN_ANEW = ("header", "time", "time_bounds")
 
 #: The module that examines a file of records.
 EXAMINE = "swmodel.integrity.examine"
@@ -70,27 +85,41 @@ def why_no_file(path) -> str | None:
 
 
 def examined(jobs: list[Job]) -> list[dict]:
-    """What the program says of each file; another process goes on behind one on which it ends."""
+    """What the program says of each file; another process goes on behind one on which it ends.
+
+    It is in a session of its own, as a signal to a terminal's or a job's processes says nothing about a file.
+    """
     if not jobs:
         return []
-    limits = [SECONDS + job.path.stat().st_size / SLOWEST_BYTES_PER_SECOND for job in jobs]
-    listed = json.dumps([(job.module, str(job.path), job.options, s) for job, s in zip(jobs, limits, strict=True)])
+    listed = json.dumps([(job.module, str(job.path), job.options, SECONDS) for job in jobs])
     line = [sys.executable, "-P", "-c", PROGRAM, str(ROOT), listed]
     environ = os.environ | {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
-    code = None
-    try:
-        done = run(line, capture_output=True, text=True, timeout=WALL * sum(limits), stdin=DEVNULL, env=environ)
-        said, code = done.stdout, done.returncode
-    except TimeoutExpired as error:
-        said = (error.stdout or b"").decode()
-    found = [json.loads(each) for each in said.splitlines()]
+    done = run(line, capture_output=True, text=True, stdin=DEVNULL, env=environ, start_new_session=True)
+    said = [json.loads(each) for each in done.stdout.splitlines(keepends=True) if each.endswith("\n")]
+    limits, found = [one[LIMIT] for one in said if LIMIT in one], [one for one in said if LIMIT not in one]
     if len(found) == len(jobs):
         return found
-    if code in (None, -signal.SIGXCPU, -signal.SIGKILL):
-        problem = f"cannot be read within {limits[len(found)]:.0f} s"
+    if done.returncode in OURS:
+        return [*found, *examined(jobs[len(found) :])]
+    if done.returncode in LATE:
+        problem = f"cannot be read within {limits[-1] if limits else SECONDS:.0f} s"
     else:
-        problem = f"cannot be read: HDF5 crashed on it (exit code {code})"
+        problem = f"cannot be read: HDF5 crashed on it (exit code {done.returncode})"
     return [*found, {"problem": problem}, *examined(jobs[len(found) + 1 :])]
+
+
+def doubt(path, found: dict) -> str | None:
+    """What the user has to know of a file whose values are read as far as each is intact; None if there is nothing.
+
+    Raises:
+        FilesError: there is a "problem", and more than that names and attributes are not those that were written.
+    """
+    if "problem" not in found:
+        return None
+    places = found.get("damaged", ())
+    if HEADER in places and all(name in WRITTEN_ANEW for name, _ in places):
+        return f"{path}: {found['problem']}: names, units and times may not be those that the model wrote"
+    raise FilesError(f"{path}: {found['problem']}")
 
 
 def in_words(found: dict) -> str:

@@ -148,7 +148,7 @@ class BackgroundFile:
         try:
             self._open()
             resume(self._records)
-        except (OSError, RuntimeError, KeyError) as error:
+        except (OSError, RuntimeError, LookupError, TypeError, ValueError, AttributeError) as error:  # of an odd file
             raise FilesError(f"{self.path} cannot be continued: {getattr(error, 'strerror', None) or error}") from None
         self._ready = True
         self._commit(self._records)

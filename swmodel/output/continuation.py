@@ -69,7 +69,8 @@ def resume(records, keep, config, command_line: str) -> None:
     records.select(keep)
     file = records.file
     lines = text_of(file, "history").splitlines()
-    set_text(file, "history", "\n".join([lines[0], *lines[1:][-HISTORY_LINES:], history_line(command_line)]))
+    kept = [*lines[:1], *lines[1:][-HISTORY_LINES:]]
+    set_text(file, "history", "\n".join([*kept, history_line(command_line)]))
     if text_of(file, "configuration_sha256") != config_hash(config):
         set_text(file, "configuration", to_toml(config))
         set_text(file, "configuration_sha256", config_hash(config))
@@ -109,9 +110,8 @@ def storage(variable) -> str:
 
 
 def text_of(file, name: str) -> str:
-    """A global attribute as text."""
-    value = file.attrs[name]
-    return value.decode() if isinstance(value, bytes) else str(value)
+    """A global attribute as text; empty if there is none."""
+    return checksums.text(file.attrs[name]) if name in file.attrs else ""
 
 
 def set_text(file, name: str, text: str) -> None:

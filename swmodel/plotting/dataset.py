@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import tomllib
 from collections.abc import Sequence
@@ -15,6 +16,8 @@ from ..config.errors import suggest
 from ..errors import FilesError
 from ..integrity import checksums, guard
 from ..run_folder import ANALYSIS, ENSEMBLE, OUTPUT, SENSITIVITY
+
+log = logging.getLogger(__name__)
 
 #: Locations of SGRID: 1 where the points lie half a cell east, north of the centres.
 STAGGER = {"face": (0, 0), "edge1": (1, 0), "edge2": (0, 1), "node": (1, 1)}
@@ -104,15 +107,24 @@ def instead(path: Path) -> str:
 def open_data(path: Path) -> netCDF4.Dataset:
     """The open file, to be used in a `with`; repaired first if its writer was killed.
 
-    Another process has looked at it before, and verified all but the values of fields: `values_of` does that.
+    Another process has looked at it before, and verified all but the values of fields: `values_of` does that. Where
+    only its header is not what was written, a warning says so.
 
     Raises:
         FilesError: it is not a NetCDF file, or damaged.
     """
-    (found,) = guard.facts([look(path)])
-    if "problem" in found:
-        raise FilesError(f"{path}: {found['problem']}")
+    warn_of(path, *guard.facts([look(path)]))
     return opened(path)
+
+
+def warn_of(path, found: dict) -> None:
+    """Warn of what is doubtful in a file that was looked at.
+
+    Raises:
+        FilesError: it cannot be read, or is damaged.
+    """
+    if words := guard.doubt(path, found):
+        log.warning("%s", words)
 
 
 def look(path) -> guard.Job:
@@ -147,11 +159,12 @@ def values_of(data: netCDF4.Dataset, name: str, record: int = -1) -> np.ma.Maske
         values = variable[record] if moves else variable[...]
     except (OSError, RuntimeError) as error:
         raise FilesError(f"{data.filepath()}: damaged: {guard.place(name, record)}") from error
-    if moves and checksums.VARIABLE in data.variables:
-        row = data[checksums.VARIABLE]
-        expected = row[record][getattr(row, checksums.COLUMNS).split().index(name)]
+    if moves:
+        row = data.variables.get(checksums.VARIABLE)
+        names = getattr(row, checksums.COLUMNS, "").split()
+        expected = row[record][names.index(name)] if name in names else None
     else:
-        expected = None if moves else getattr(variable, checksums.ATTRIBUTE, None)
+        expected = getattr(variable, checksums.ATTRIBUTE, None)
     if expected is not None and checksums.crc(np.ma.getdata(values)) != expected:
         raise FilesError(f"{data.filepath()}: damaged: {guard.place(name, record)}")
     return values

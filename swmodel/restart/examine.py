@@ -39,8 +39,11 @@ def checksum(variable) -> str:
     return total.hexdigest()
 
 
-def examine(path) -> dict:
+def examine(path, allow=lambda nbytes: None) -> dict:
     """Facts about a restart file, which are right if `damaged` is empty.
+
+    Args:
+        allow: called with the size of the fields before they are read.
 
     Returns:
         step, seconds, mean_steps, written, configuration; fields (names); members, 1 for a run; damaged (pairs of the
@@ -55,6 +58,7 @@ def examine(path) -> dict:
         attributes = {name: text(value) for name, value in file.attrs.items()}
         fields = [name for name in list(file) if CHECKSUM in file[name].attrs]
         checksums = {name: text(file[name].attrs[CHECKSUM]) for name in fields}
+        allow(file.id.get_filesize())  # nothing is packed
         members = max((len(file[name]) for name in fields if file[name].ndim > 2), default=1)
         damaged = [[name, None] for name in fields if checksum(file[name]) != checksums[name]]
     configuration = attributes["configuration"]

@@ -119,19 +119,14 @@ SERVER = multiprocessing.get_context("forkserver")
 SERVER.set_forkserver_preload(["h5py", "netCDF4", "isal.isal_zlib", guard.EXAMINE, EXAMINE])
 
 
-def forked(line, timeout, **options):
-    """As `subprocess.run` of the program of `guard`, which starts in some milliseconds."""
+def forked(line, **options):
+    """As `subprocess.run` of the program of `guard`, which starts in milliseconds and ends itself when late."""
     with tempfile.TemporaryDirectory() as folder:
         said = Path(folder, "said")
         process = SERVER.Process(target=examine_into, args=(said, line[-1]))
         process.start()
-        process.join(timeout)
-        late = process.is_alive()
-        process.kill()
         process.join()
         text = said.read_text() if said.exists() else ""
-    if late:
-        raise subprocess.TimeoutExpired(line, timeout, output=text.encode())
     return subprocess.CompletedProcess(line, process.exitcode, text, "")
 
 
@@ -150,7 +145,6 @@ class Truth:
         self.records = {name: data(self.half / name) for name in FILES}
         simulation().run(self.folder / "whole")
         self.whole = {name: data(self.folder / "whole" / name) for name in FILES}
-        guard.run = forked
         copy = self.copy()
         self.numbers, self.pictures = numbers(run("info", copy)[1]), {}
         for command in ("plot", "series"):
@@ -169,7 +163,7 @@ class Truth:
         for command in commands:
             codes[command], said = run(command, folder)
             assert codes[command] in (0, 2, 5), (codes, said)
-            if codes[command] == 0:
+            if codes[command] == 0 and "damaged: header" not in said:
                 self.compare(command, folder, said, "config.toml" not in done)
         return done, codes
 
@@ -230,7 +224,8 @@ def run(command, folder):
 
 
 def work(seeds, pipe):
-    """Try seeds; tell for each, before, which it is, and after, what was found."""
+    """Try seeds; tell for each, before, which it is, and after, what was found. In a process of its own."""
+    guard.run = forked
     with tempfile.TemporaryDirectory() as folder:
         truth = Truth(folder)
         for seed in seeds:

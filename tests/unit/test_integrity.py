@@ -1,6 +1,7 @@
 """Damaged files of a run are named, with what is damaged, by all that reads them; nothing hangs or is silent."""
 
 import os
+import re
 import subprocess
 import sys
 
@@ -8,14 +9,15 @@ import h5py
 import netCDF4
 import numpy as np
 import pytest
+import xarray
 from click.testing import CliRunner
 from conftest import ROOT
-from support.damage import Truth
+from support.damage import Truth, forked
 from support.faults import obey_permissions
 from support.restarts import FILES, assert_same_data, data, resumed, simulation
 
 from swmodel.cli import main
-from swmodel.errors import FilesError
+from swmodel.errors import FilesError, NumericalError
 from swmodel.integrity import guard, program
 from swmodel.integrity.checksums import crc
 from swmodel.plotting import animate, plot
@@ -125,13 +127,18 @@ def test_checksums_are_those_of_zlib_over_the_values(halfway):
         assert file["depth"].crc32 == crc(file["depth"][:])
 
 
+def remove_checksums(path):
+    """A file as earlier versions wrote it."""
+    with h5py.File(path, "r+") as file:
+        del file["crc32"], file["checked"], file.attrs["header_crc32"]
+        for variable in list(file):
+            file[variable].attrs.pop("crc32", None)
+
+
 def test_files_of_versions_without_checksums_are_read_and_gone_on_with(run_folder, tmp_path):
     simulation().run(tmp_path / "whole")
     for name in FILES:
-        with h5py.File(run_folder / name, "r+") as file:
-            del file["crc32"], file["checked"], file.attrs["header_crc32"]
-            for variable in list(file):
-                file[variable].attrs.pop("crc32", None)
+        remove_checksums(run_folder / name)
         assert verdicts(run_folder)[name] == "can be read; it holds no checksums"
     assert cli("info", run_folder).exit_code == 0
     assert cli("plot", run_folder).exit_code == 0
@@ -140,6 +147,115 @@ def test_files_of_versions_without_checksums_are_read_and_gone_on_with(run_folde
         ours, theirs = data(run_folder / name), data(tmp_path / "whole" / name)
         del theirs["crc32"]
         assert {key: value.tobytes() for key, value in ours.items()} == {k: v.tobytes() for k, v in theirs.items()}
+
+
+def other_program(path):
+    """What people do to a file: a remark, and a variable of their own."""
+    with netCDF4.Dataset(path, "a") as file:
+        file.comment = "of Tuesday"
+        file["h"].remark = "see there"
+        file.createVariable("vorticity", "f8", ("time", "y_c", "x_c"))[:] = 1.0
+
+
+def test_what_another_program_adds_is_no_damage(run_folder):
+    other_program(run_folder / "output.nc")
+    assert verdicts(run_folder)["output.nc"] == "intact"
+    for line in (["info"], ["plot", "--field", "h"], ["plot", "--field", "vorticity"], ["info", "--verify"]):
+        done = cli(*line, run_folder)
+        assert (done.exit_code, "damaged" in done.output) == (0, False), done.output
+
+
+def test_a_run_goes_on_in_a_file_with_attributes_of_another_program(run_folder, tmp_path):
+    with netCDF4.Dataset(run_folder / "output.nc", "a") as file:
+        file.comment = "of Tuesday"
+    simulation().run(tmp_path / "whole")
+    resumed(run_folder)
+    assert_same_data(run_folder / "output.nc", tmp_path / "whole" / "output.nc")
+
+
+def part(path, decode, take):
+    """What xarray keeps of a file of records."""
+    with xarray.open_dataset(path, decode_times=decode) as data:
+        take(data).to_netcdf(path.with_name("part.nc"))
+    return path.with_name("part.nc")
+
+
+def test_records_that_xarray_has_taken_out_are_verified(run_folder):
+    path = part(run_folder / "output.nc", False, lambda data: data.isel(time=slice(1, 3)))
+    assert verdicts(path) == {"part.nc": "intact"}
+    change(path, "h", (1, 3, 4), 1.0)
+    assert verdicts(path) == {"part.nc": "damaged: variable h in record 1 (step 7)"}
+    plot(path, fields=["u"])
+    with pytest.raises(FilesError, match="damaged: variable h in record 1$"):
+        plot(path, fields=["h"])
+
+
+@pytest.mark.parametrize("take", [lambda data: data.isel(time=slice(0, 2)), lambda data: data[["h"]]])
+def test_what_xarray_has_written_anew_is_drawn_with_a_warning(run_folder, caplog, take):
+    """It rounds times and words their units otherwise, and checksums are left out where they are not asked for."""
+    path = part(run_folder / "output.nc", True, take)
+    for command in ("info", "plot"):
+        caplog.clear()
+        done = cli(command, path)
+        assert done.exit_code == 0, done.output
+        (warned,) = [record.getMessage() for record in caplog.records if record.name.startswith("swmodel")]
+        assert warned.startswith(f"{path}: damaged: header")
+        assert "\n" not in warned
+    assert verdicts(path)["part.nc"].startswith("damaged: header")
+
+
+def test_a_file_that_has_lost_its_checksums_is_damaged(run_folder):
+    with h5py.File(run_folder / "output.nc", "r+") as file:
+        del file["crc32"]
+    assert verdicts(run_folder)["output.nc"] == "damaged: header"
+    with pytest.raises(FilesError, match="output.nc: damaged: header; put a copy"):
+        resumed(run_folder)
+
+
+def set_text(path, name, text):
+    """A global attribute of any bytes, none if there are none."""
+    with h5py.File(path, "r+") as file:
+        del file.attrs[name]
+        if text is not None:
+            file.attrs.create(name, text)
+
+
+@pytest.mark.parametrize(
+    ("history", "lines"),
+    [
+        (np.bytes_("Montag: geändert\nDienstag".encode("latin-1")), 3),
+        ("", 1),
+        (h5py.Empty("S1"), 1),
+        (np.empty(0, "S1"), 1),
+        (None, 1),
+    ],
+    ids=["latin-1", "empty", "null", "nothing", "missing"],
+)
+def test_a_run_goes_on_whatever_the_history_says(run_folder, history, lines):
+    for name in FILES:
+        set_text(run_folder / name, "history", history)
+    assert cli("info", run_folder).exit_code == 0
+    resumed(run_folder)
+    for name in FILES:
+        with netCDF4.Dataset(run_folder / name) as file:
+            assert file.history.endswith("swmodel.Simulation")
+            assert len(file.history.splitlines()) == lines
+
+
+@pytest.mark.parametrize("text", [b"\xff\xfe = [", b"grid = 3", "", h5py.Empty("S1")])
+def test_a_file_whose_configuration_is_none_cannot_be_continued(run_folder, text):
+    """In a file of a version without checksums, which would tell."""
+    remove_checksums(run_folder / "output.nc")
+    set_text(run_folder / "output.nc", "configuration", np.bytes_(text) if isinstance(text, bytes) else text)
+    with pytest.raises(FilesError, match="output.nc cannot be continued: "):
+        resumed(run_folder)
+
+
+def test_the_state_of_a_blow_up_is_intact(tmp_path):
+    model = simulation(time__dt=40.0, run__steps=400, run__check_every_steps=5)
+    with pytest.raises(NumericalError):
+        model.run(tmp_path)
+    assert verdicts(tmp_path)["blowup.nc"] == "intact"
 
 
 EXAMINER = (
@@ -231,12 +347,14 @@ def link(target):
 
 
 HARMS = {
-    "a folder": (make_folder, r"it is a folder|Is a directory"),
-    "a broken link": (link("nowhere"), "it is a link to nothing|No such file or directory"),
-    "a link to itself": (link(None), "Too many levels of symbolic links"),
+    "a folder": (make_folder, "is a folder|Is a directory"),
+    "a broken link": (link("nowhere"), "it is a link to nothing|[Nn]o such file"),
+    "a link to itself": (link(None), "Too many levels of symbolic links|no such file"),
     "no text and no NetCDF": (lambda path: path.write_bytes(b"\xff\xfe" * 500), "cannot be read|is not"),
     "empty": (lambda path: path.write_bytes(b""), "cannot be read|is not"),
 }
+#: What `info` takes for a file that is not there yet.
+AS_GOOD_AS_NONE = {("config.toml", "empty"), ("status.json", "a broken link")}
 
 
 @pytest.mark.parametrize("harm", HARMS)
@@ -246,11 +364,16 @@ def test_a_file_that_is_none_is_code_5_and_a_reason(run_folder, name, harm):
     do(run_folder / name)
     lines = [["info"], ["info", "--verify"]]
     lines += {"output.nc": [["plot"]], "diagnostics.nc": [["plot", "--diagnostics"]]}.get(name, [])
-    if (name, harm) in {("config.toml", "empty"), ("status.json", "a broken link")}:
-        return  # as good as none
     for line in lines:
         done = cli(*line, run_folder)
+        if line == ["info"] and (name, harm) in AS_GOOD_AS_NONE:
+            assert done.exit_code == 0, done.output
+            continue
+        if "--verify" in line and (name, harm) == ("status.json", "a broken link"):
+            assert "status.json: can be read" in done.output
+            continue
         assert (done.exit_code, done.exception.code) == (5, 5), (line, done.output)
+        assert re.search(words, done.output), done.output
         said = done.output.splitlines()
         assert any(str(name) in each for each in said), done.output
         assert "None" not in done.output
@@ -292,7 +415,9 @@ def test_a_folder_of_broken_links_is_replaced_on_request_and_never_none(tmp_path
 
 @pytest.fixture(scope="module")
 def truth(tmp_path_factory):
-    return Truth(tmp_path_factory.mktemp("damage"))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(guard, "run", forked)
+        yield Truth(tmp_path_factory.mktemp("damage"))
 
 
 @pytest.mark.parametrize("seed", range(12))

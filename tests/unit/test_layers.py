@@ -17,8 +17,8 @@ LAYERS = (
     "errors",
     "environment decomposition journal json_text progress schedule state coordinates linear noise",
     "neighbours config.decisive config.duration config.errors config.messages config.model config.sources lock status "
-    "netcdf_input streams interrupt xla_flags",
-    "operators watchdog spawn integrity",
+    "netcdf_input streams interrupt xla_flags spawn",
+    "operators watchdog integrity",
     "cases run_folder stop stability friction vorticity_flux timestep means transport",
     "fields",
     "extremes scheme reference",

@@ -49,17 +49,22 @@ def test_a_truncated_file_is_passed_over(run_folder, length):
     assert folder.choose(run_folder)[0].step == 5
 
 
+#: The program that examines files comes so far.
+BEGINS = (
+    "import os, sys, time; sys.path.insert(0, sys.argv[1])\n"
+    "from swmodel.integrity import program; program.WALL = 1.0; program.limit(1.0)\n"
+)
+
+
 @pytest.mark.parametrize(
     ("program", "words"),
     [
-        ("import os; os.kill(os.getpid(), 11)", "cannot be read: HDF5 crashed on it (exit code -11)"),
-        ("import time; time.sleep(60)", "cannot be read within 1 s"),
+        (f"{BEGINS}os.kill(os.getpid(), 11)", "cannot be read: HDF5 crashed on it (exit code -11)"),
+        (f"{BEGINS}time.sleep(60)", "cannot be read within 1 s"),
     ],
 )
 def test_a_file_that_crashes_or_hangs_hdf5_is_passed_over(run_folder, monkeypatch, program, words):
     monkeypatch.setattr(guard, "PROGRAM", program)
-    monkeypatch.setattr(guard, "SECONDS", 1.0)
-    monkeypatch.setattr(guard, "WALL", 1.0)
     assert folder.facts(folder.path_of(run_folder, 7)) == {"problem": words}
 
 
