@@ -11,7 +11,7 @@ from pathlib import Path
 import netCDF4
 import numpy as np
 from rich.console import Console
-from rich.table import Table
+from rich.table import Column, Table
 
 from .config import DECIDED, ConfigError, load
 from .errors import FilesError
@@ -44,7 +44,7 @@ def describe(path) -> str:
     path = Path(path)
     file = records_of(path)
     restarts = examine(path, file)
-    summary = Table.grid(padding=(0, 2, 0, 0))
+    summary = Table.grid("", Column(overflow="fold"), padding=(0, 2, 0, 0))
     for name, text in facts(path, file, restarts):
         summary.add_row(name, text)
     parts = [str(path), "", summary]
