@@ -21,7 +21,7 @@ def __dir__():
 
 def __getattr__(name: str):
     if name == "Simulation":
-        from .environment import prepare, world
+        from .parallel.environment import prepare, world
 
         prepare(place=world())
     if name in EXPORTS:

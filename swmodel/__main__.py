@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from .interrupt import leave_at_once, only_hastens
+from .parallel.interrupt import leave_at_once, only_hastens
 
 
 def main():
     """Run the program; leaves with its exit code (`swmodel.errors`)."""
     leave_at_once()  # before anything else is imported
-    from . import environment, streams
+    from .parallel import environment, streams
 
     streams.prepare()
     environment.settle()

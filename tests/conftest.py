@@ -10,15 +10,15 @@ os.environ.setdefault("JAX_PLATFORMS", "cpu")
 import jax
 import pytest
 
-from swmodel import environment
+from swmodel.parallel import environment
 
 ROOT = Path(__file__).resolve().parents[1]
 PROGRAMS = Path(__file__).parent / "mpi" / "programs"
 
 if "SWMODEL_TEST_KERNELS" in os.environ:  # a folder with another build of the native step (tools/test-sanitized)
-    import swmodel.kernels
+    import swmodel.executors.native
 
-    swmodel.kernels.__path__.insert(0, os.environ["SWMODEL_TEST_KERNELS"])
+    swmodel.executors.native.__path__.insert(0, os.environ["SWMODEL_TEST_KERNELS"])
 
 environment.add(environment.OPEN_MPI, os.environ)  # for the mpiexec that tests start themselves
 
@@ -56,7 +56,7 @@ def mpiexec():
 
     Returns the completed process; fails the test with the program's output if it does not end with exit code 0.
     """
-    from swmodel.launch import find_mpiexec
+    from swmodel.model.launch import find_mpiexec
 
     def run(program, n, *arguments, timeout=120):
         environ = os.environ | {

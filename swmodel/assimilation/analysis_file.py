@@ -9,9 +9,9 @@ import numpy as np
 
 from ..errors import FilesError
 from ..gradients.controls import CONTROLS
-from ..output.metadata import DIMENSIONS, attributes, define_grid, describe
-from ..output.static import FILL, land, on_water
-from ..state import entry_of
+from ..files.output.metadata import DIMENSIONS, attributes, define_grid, describe
+from ..files.output.static import FILL, land, on_water
+from ..ocean.state import entry_of
 from .observation_file import START
 from .stencils import QUANTITIES
 

@@ -10,12 +10,12 @@ from pathlib import Path
 
 import numpy as np
 
-from ..environment import peak_memory
+from ..parallel.environment import peak_memory
 from ..errors import FilesError, NumericalError, Stopped
 from ..gradients.controls import CONTROLS
-from ..json_text import dumps
-from ..run_folder import ANALYSIS
-from ..stop import Stop
+from ..files.json_text import dumps
+from ..files.run_folder import ANALYSIS
+from ..parallel.stop import Stop
 from . import checkpoint
 from .analysis_file import FORECAST, write_analysis
 from .cost import CostFunction

@@ -6,8 +6,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..operators import Patch, dx_f, dy_f, mx_c, mx_f, my_c, my_f
-from ..transport.halo import surround
+from ..ocean.operators import Patch, dx_f, dy_f, mx_c, mx_f, my_c, my_f
+from ..parallel.transport.halo import surround
 
 #: Balance fades where |f| is below this part of its largest value in the domain.
 EQUATORIAL = 0.1

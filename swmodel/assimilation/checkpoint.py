@@ -13,7 +13,7 @@ import numpy as np
 from ..config import to_toml
 from ..config.decisive import decisive, differences
 from ..errors import UsageError
-from .block_file import read_blocks, write_blocks
+from ..files.block_file import read_blocks, write_blocks
 from .gauss_newton import Progress
 
 NAME = "minimisation.h5"

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from ..coordinates import edges
-from ..state import VARIABLES
+from ..ocean.coordinates import edges
+from ..ocean.state import VARIABLES
 from .observation_file import START
 from .stencils import QUANTITIES, stencils
 

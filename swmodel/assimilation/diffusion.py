@@ -37,8 +37,8 @@ import jax.numpy as jnp
 import numpy as np
 from numpy.polynomial.chebyshev import chebval
 
-from ..operators import Patch, dx_c, dx_f, dy_c, dy_f, east, north
-from ..transport.halo import surround
+from ..ocean.operators import Patch, dx_c, dx_f, dy_c, dy_f, east, north
+from ..parallel.transport.halo import surround
 
 #: The mask of the Grid for each location.
 MASKS = {"centre": "wet", "u": "open_u", "v": "open_v"}

@@ -6,8 +6,8 @@ import math
 
 import numpy as np
 
-from .. import fields
-from ..coordinates import edges, origin
+from ..config import fields
+from ..ocean.coordinates import edges, origin
 from ..gradients import Problem
 from . import twin
 from .experiment import depth_of, problem_of

@@ -14,12 +14,13 @@ from ..config.decisive import differences
 from ..errors import UsageError
 from ..gradients import Problem
 from ..gradients.pieces import length_of
-from ..grid import as_patches, build_grid
-from ..scheme import scheme_of
-from ..state import State
+from ..ocean.grid import as_patches
+from ..config.build import build_grid
+from ..config.build import scheme_of
+from ..ocean.state import State
 from . import twin
 from .background import Background
-from .block_file import read_blocks, write_blocks
+from ..files.block_file import read_blocks, write_blocks
 from .checkpoint import essence_of_run, require_none
 from .interpolation import operator
 from .network import is_twin, network

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 
 from ..errors import FilesError, UsageError
-from ..journal import recover
+from ..files.journal import recover
 from .checks import TOLERANCE
 from .observations import Observations
 from .stencils import QUANTITIES, stencils

@@ -9,10 +9,10 @@ from datetime import datetime
 import numpy as np
 
 from ..errors import FilesError
-from ..netcdf_input import LENGTHS, SYNONYMS
-from ..output.metadata import TIME
-from ..output.static import FILL
-from ..state import VARIABLES, entry_of
+from ..config.netcdf_input import LENGTHS, SYNONYMS
+from ..files.output.metadata import TIME
+from ..files.output.static import FILL
+from ..ocean.state import VARIABLES, entry_of
 from .stencils import QUANTITIES
 
 #: The instant at which runs start.

@@ -6,9 +6,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .. import fields
-from ..coordinates import OFFSETS, origin
-from ..state import VARIABLES
+from ..config import fields
+from ..ocean.coordinates import OFFSETS, origin
+from ..ocean.state import VARIABLES
 
 #: The quantities that can be observed; an observation holds the number of its own in this list.
 QUANTITIES = ("eta", "u", "v")

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..coordinates import edges, origin
+from ..ocean.coordinates import edges, origin
 from .known import by_quantity, in_output
 from .observations import Observations
 from .stencils import QUANTITIES, neighbourhoods, stencils

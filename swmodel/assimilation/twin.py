@@ -10,8 +10,8 @@ import numpy as np
 
 from .. import cases
 from ..gradients.pieces import length_of
-from ..simulation import Simulation
-from ..state import State
+from ..model.simulation import Simulation
+from ..ocean.state import State
 
 DAY = 86400.0
 

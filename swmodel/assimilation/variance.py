@@ -16,8 +16,8 @@ import jax.numpy as jnp
 import numpy as np
 from numpy.polynomial.chebyshev import chebval
 
-from ..noise import white_noise
-from ..operators import Patch
+from ..ocean.noise import white_noise
+from ..ocean.operators import Patch
 from .diffusion import Links, links_of, smooth, stack_series, weights
 
 #: Rows of the spectrum that are worked on at a time, so that no process holds all of it.

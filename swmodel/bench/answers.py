@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 
 from ..config import Config, load
-from ..reference import Reference
+from ..executors.reference import Reference
 from . import forcing
 from .rows import Row
 

@@ -12,7 +12,7 @@ import shutil
 from collections.abc import Callable
 from pathlib import Path
 
-from ..environment import cores, has_gpu
+from ..parallel.environment import cores, has_gpu
 from ..errors import SetupError
 from . import others, results, start, triad
 from .rows import Row

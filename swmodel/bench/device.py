@@ -10,7 +10,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from .. import environment
+from ..parallel import environment
 from .machine import settings
 
 

@@ -8,10 +8,10 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from ..config import resolve
-from ..decomposition import parse_layout
-from ..scheme import scheme_of
-from ..transport import connect
+from ..model.resolve import resolve
+from ..parallel.decomposition import parse_layout
+from ..config.build import scheme_of
+from ..parallel.transport import connect
 from . import traffic
 from .answers import configuration
 from .device import largest, launched

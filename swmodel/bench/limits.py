@@ -6,7 +6,7 @@ import os
 
 import numpy as np
 
-from ..environment import cores, free_memory
+from ..parallel.environment import cores, free_memory
 from ..errors import UsageError
 from .markdown import gib
 from .rows import Row

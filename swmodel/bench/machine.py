@@ -9,7 +9,7 @@ import re
 import subprocess
 from pathlib import Path
 
-from ..environment import cores
+from ..parallel.environment import cores
 
 ROOT = Path(__file__).parents[2]
 PACKAGES = ("numpy", "jax", "jaxlib", "mpi4jax", "mpi4py")

@@ -6,11 +6,12 @@ import math
 import typing
 from dataclasses import asdict, dataclass, replace
 
-from ..config import load, resolve
+from ..config import load
+from ..model.resolve import resolve
 from ..config.errors import suggest
 from ..config.model import Run
 from ..errors import UsageError
-from ..progress import workers
+from ..model.progress import workers
 from .sweeps import Sweep
 
 #: Executors that compute on the CPU alone; where no other is asked for, rows on GPUs are those of xla.

@@ -8,7 +8,7 @@ import sys
 import time
 from collections import deque
 
-from .. import launch, progress
+from ..model import launch, progress
 from .rows import Row
 
 #: Lines of a worker that failed of which the last goes on record.
@@ -17,7 +17,7 @@ KEPT = 40
 NOISE = (
     "[mpiexec",
     "[proxy",
-    "swmodel.spawn: ",
+    "swmodel.parallel.spawn: ",
     "=",
     "YOUR APPLICATION",
     "This typically",
@@ -51,7 +51,7 @@ def shown(nproc: int, launcher: str = "", transport: str = "mpi") -> str:
     if nproc == 1:
         return worker
     spawned = transport == "sharded" and not launcher
-    return f"python -P -m swmodel.spawn {nproc} {worker}" if spawned else f"{launcher or 'mpiexec'} -n {nproc} {worker}"
+    return f"python -P -m swmodel.parallel.spawn {nproc} {worker}" if spawned else f"{launcher or 'mpiexec'} -n {nproc} {worker}"
 
 
 def environment(row: Row) -> dict[str, str]:

@@ -10,7 +10,7 @@ import numpy as np
 
 import swmodel
 
-from ..health import Health
+from ..model.health import Health
 from . import answers, traffic
 from .device import largest, launched, memory_bytes
 from .rows import Row

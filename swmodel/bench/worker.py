@@ -9,7 +9,8 @@ import json
 import os
 import sys
 
-from .. import environment, progress
+from ..parallel import environment
+from ..model import progress
 from .rows import Row
 
 
@@ -22,8 +23,8 @@ def main(text: str):
         choose_device(os.environ, place.local_rank)
     environment.prepare(place=place, devices=row.devices)
     if sharded and place is not None:
-        from ..transport.join import join
-        from ..transport.rendezvous import first_process
+        from ..parallel.transport.join import join
+        from ..parallel.transport.rendezvous import first_process
 
         join(place, row.devices, first_process(place))
     result = act(row, task)

@@ -22,7 +22,7 @@ import numpy as np
 
 from ..config.errors import ConfigError
 from ..config.model import CaseOptions, option
-from ..coordinates import points
+from ..ocean.coordinates import points
 
 
 class Options(CaseOptions):

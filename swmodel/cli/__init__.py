@@ -13,7 +13,7 @@ from pathlib import Path
 
 import click
 
-from .. import interrupt, streams
+from ..parallel import interrupt, streams
 from ..errors import FilesError, exit_code
 from .assimilate import assimilate
 from .bench import bench

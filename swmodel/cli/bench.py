@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from .. import streams, xla_flags
+from ..parallel import streams, xla_flags
 
 SWEEPS = {
     "table": "The published benchmark, beside the published numbers.",

@@ -13,14 +13,14 @@ import click
 def info(path, verify):
     """Describe a run or a NetCDF file: grid, time, fields, state; or verify that its files are intact."""
     if verify:
-        from ..verify import require_intact, verdicts
+        from ..plotting.verify import require_intact, verdicts
 
         found = verdicts(path)
         for name, verdict in found.items():
             click.echo(f"{name}: {verdict}")
         require_intact(path, found)
         return
-    from ..info import describe
+    from ..plotting.info import describe
 
     click.echo(describe(path))
 
@@ -28,8 +28,8 @@ def info(path, verify):
 @click.command()
 def doctor():
     """Check this installation, with exchanges between two processes by MPI and without."""
-    from .. import xla_flags
-    from ..doctor import report
+    from ..parallel import xla_flags
+    from .doctor import report
 
     xla_flags.check()
     click.get_current_context().exit(report())

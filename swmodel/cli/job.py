@@ -46,7 +46,7 @@ class Job(NamedTuple):
         Raises:
             FilesError: it cannot be made or written.
         """
-        from .. import run_folder
+        from ..files import run_folder
 
         fresh = self.restart is None and not self.options.get("resume")
         (run_folder.prepare if fresh else run_folder.reopen)(self.directory)

@@ -30,9 +30,9 @@ from .tell import words
 def worker(directory, command_line, restart, task, options):
     """Compute what the launcher has prepared in DIRECTORY, as one rank. COMMAND_LINE goes on record."""
     from ..config import load
-    from ..environment import world
-    from ..restart.folder import Restart
-    from ..run_folder import CONFIG
+    from ..parallel.environment import world
+    from ..files.restart.folder import Restart
+    from ..files.run_folder import CONFIG
 
     def request(place):
         start = restart and Restart(Path(restart))
@@ -59,9 +59,10 @@ def run_as_rank(place, request, configuration, quiet, command_line) -> int:
         configuration: function that returns the job's configuration, not checked yet, or raises.
         command_line: what the user typed, for the history of the files.
     """
-    from .. import environment, progress
-    from ..stop import Stop
-    from ..watchdog import Watchdog
+    from ..parallel import environment
+    from ..model import progress
+    from ..parallel.stop import Stop
+    from ..parallel.watchdog import Watchdog
     from .ranks import Refused, check_same, check_transport, connect, together
 
     with Stop(), contextlib.ExitStack() as stack:
@@ -106,9 +107,9 @@ def leave(place, error) -> int:
 
 def occupy(stack, job, quiet):
     """Take the run folder until the end of the context `stack`, say what is going to be computed; the lock file."""
-    from .. import lock
+    from ..files import lock
     from ..config import to_toml
-    from ..run_folder import write_config
+    from ..files.run_folder import write_config
 
     file = stack.enter_context(lock.held(job.directory))
     job.prepare()
@@ -119,7 +120,7 @@ def occupy(stack, job, quiet):
 
 def say(message: str, code: int):
     """Tell the user why the run ends with exit code `code`; the launcher, if there is one, does it."""
-    from .. import progress
+    from ..model import progress
 
     if progress.LAUNCHER in os.environ:
         progress.send({"failed": message, "exit_code": code})
@@ -129,7 +130,7 @@ def say(message: str, code: int):
 
 def give_up(directory, message: str):
     """Record and say that the run is stuck; the watchdog ends it."""
-    from ..status import finish
+    from ..files.status import finish
 
     finish(directory, "failed", INTERNAL, message)
     say(f"Error: {message}", INTERNAL)
@@ -137,8 +138,9 @@ def give_up(directory, message: str):
 
 def compute(job, quiet, command_line, place=None, watchdog=None):
     """Compute the job in this process; how it ends is recorded in status.json."""
-    from .. import environment, progress
-    from ..status import finish
+    from ..parallel import environment
+    from ..model import progress
+    from ..files.status import finish
     from .ranks import check_device
 
     config, directory = job.config, job.directory
@@ -161,7 +163,7 @@ def compute(job, quiet, command_line, place=None, watchdog=None):
 
 def record(error, directory):
     """Write the end of a run that failed into its status.json, unless it is written already."""
-    from ..status import finish
+    from ..files.status import finish
 
     code = exit_code(error)
     finish(directory, "stopped" if code == STOPPED else "failed", code, str(error))
@@ -190,7 +192,7 @@ def say_failed(error, rank, directory):
 
     The launcher says what status.json gives as the reason: a last line of a rank that ends all may be lost on its way.
     """
-    from .. import progress
+    from ..model import progress
     from .tell import tell
 
     code = exit_code(error)
@@ -221,8 +223,8 @@ def start_log(place):
 
 def announce(job, quiet):
     """Say in a line what is going to be computed."""
-    from ..environment import cores, has_gpu
-    from ..progress import workers
+    from ..parallel.environment import cores, has_gpu
+    from ..model.progress import workers
 
     if quiet:
         return

@@ -10,10 +10,11 @@ import socket
 import sys
 from importlib.util import find_spec
 
-from .. import environment, progress, spawn, xla_flags
-from ..config import for_processes, transport_for
+from ..parallel import environment, spawn, xla_flags
+from ..model import progress
+from ..model.resolve import for_processes, transport_for
 from ..errors import SetupError, exit_code
-from ..transport.rendezvous import first_process, mpi_world
+from ..parallel.transport.rendezvous import first_process, mpi_world
 from .tell import words
 
 PACKAGES = ("swmodel", "jax", "jaxlib", "mpi4jax", "mpi4py", "numpy")
@@ -51,7 +52,7 @@ def connect(place, configuration):
         if sharded:
             environment.prepare(run.reproducible, place, run.devices)
             check_jax()
-            from ..transport.join import join
+            from ..parallel.transport.join import join
 
             comm = join(place, run.devices, first_process(place), run.watchdog)
         else:
@@ -196,7 +197,7 @@ def check_device(devices: int = 1) -> None:
             fewer.
     """
     check_jax()
-    from ..transport.mesh import provide
+    from ..parallel.transport.mesh import provide
 
     try:
         provide(devices)
@@ -235,7 +236,7 @@ def try_message(place) -> None:
     Raises:
         SetupError: mpi4jax does not work with this JAX.
     """
-    from ..transport import ring
+    from ..parallel.transport import ring
 
     try:
         right = ring("mpi", place.size)

@@ -9,7 +9,7 @@ import click
 
 import swmodel
 
-from ..run_folder import CONFIG
+from ..files.run_folder import CONFIG
 from .job import Job
 from .run import configure, overrides_of, start
 
@@ -48,10 +48,10 @@ def resume(directory, asked, settings, quiet, **options):
 
     def request(place=None):
         """The job, complete and checked. Rank 0 looks at the restart files."""
-        from .. import run_folder
+        from ..files import run_folder
         from ..ensemble.settings import check
         from ..errors import FilesError, UsageError
-        from ..restart.folder import Restart, choose, compare
+        from ..files.restart.folder import Restart, choose, compare
 
         path = directory / CONFIG
         if not path.is_file():

@@ -13,7 +13,7 @@ import click
 
 import swmodel
 
-from .. import streams, xla_flags
+from ..parallel import streams, xla_flags
 from .job import Job
 
 #: Options that stand for a configuration key.
@@ -110,7 +110,7 @@ def begin(source, overrides, output, force, quiet, task="run", options=lambda co
 
     def request(place=None):
         """The configuration, complete and checked, with the folder for its results. Rank 0 looks at the folder."""
-        from .. import run_folder
+        from ..files import run_folder
         from ..config.remarks import remarks
 
         config = configure(source, overrides, place, check)
@@ -131,7 +131,7 @@ def start(request, configuration, quiet):
         request: function of the place of this process among others, None if it is alone, that returns a Job, or raises.
         configuration: function that returns its configuration, not checked yet, or raises.
     """
-    from ..environment import world
+    from ..parallel.environment import world
 
     streams.outlive()
     place = world()
@@ -165,9 +165,10 @@ def configure(source, overrides, place=None, check=None, complete=False):
         ConfigError: with everything that is wrong.
         UsageError: the command line asks for another number of processes than there are.
     """
-    from swmodel.config import ConfigError, for_processes
+    from swmodel.config import ConfigError
+    from swmodel.model.resolve import for_processes
     from swmodel.errors import UsageError
-    from swmodel.validate import check as check_run
+    from swmodel.model.validate import check as check_run
 
     try:
         config = swmodel.load(source, overrides, complete=complete)
@@ -199,7 +200,7 @@ def as_typed(problem: str) -> str:
 
 def run_here(job, quiet) -> int:
     """Run in this process; 0, the exit code. Needs no MPI."""
-    from ..stop import Stop
+    from ..parallel.stop import Stop
     from .rank import compute, occupy
 
     with Stop(), contextlib.ExitStack() as stack:
@@ -210,7 +211,7 @@ def run_here(job, quiet) -> int:
 
 def run_on_many(job, quiet) -> int:
     """Start `run.nproc` processes and wait for them; the exit code."""
-    from .. import launch, progress
+    from ..model import launch, progress
     from .rank import occupy
 
     nproc, directory = job.config.run.nproc, job.directory

@@ -7,7 +7,7 @@ def compute(config, directory, options, report, command_line, watch):
     """Run the model; see `cli.job.TASKS`. The option `restart` is the path of a restart file."""
     import swmodel
 
-    from ..run import run
+    from ..model.run import run
 
     restart = options.get("restart")
     simulation = swmodel.Simulation(config, restart)
@@ -17,7 +17,7 @@ def compute(config, directory, options, report, command_line, watch):
 
 def summary(directory) -> str:
     """How long the run took, and what to type next."""
-    from .. import progress
-    from ..status import read_status
+    from ..model import progress
+    from ..files.status import read_status
 
     return progress.summary(read_status(directory), directory)

@@ -7,7 +7,7 @@ import sys
 import traceback
 
 from ..errors import INTERNAL, STOPPED, as_line, exit_code
-from ..interrupt import WORDS
+from ..parallel.interrupt import WORDS
 
 
 def words(error: BaseException) -> str:

@@ -3,7 +3,7 @@
 from .errors import ConfigError
 from .load import from_toml, load
 from .model import Config
-from .resolve import DECIDED, for_processes, layout_of, resolve, transport_for
+from ..model.resolve import DECIDED, for_processes, layout_of, resolve, transport_for
 from .toml import config_hash, to_toml
 
 __all__ = [

@@ -6,11 +6,11 @@ from functools import partial
 
 import numpy as np
 
-from ..diagnostics import QUANTITIES
-from ..output.metadata import DIMENSIONS, attributes, define_checksums, define_grid, define_time, describe
-from ..output.snapshots import CHUNK_BYTES, rows_in
-from ..output.static import FILL, define_static
-from ..state import entry_of
+from ..ocean.diagnostics import QUANTITIES
+from ..files.output.metadata import DIMENSIONS, attributes, define_checksums, define_grid, define_time, describe
+from ..files.output.snapshots import CHUNK_BYTES, rows_in
+from ..files.output.static import FILL, define_static
+from ..ocean.state import entry_of
 from .settings import viscosity_factors, wind_factors, written
 
 MEAN, SPREAD, RMS = "_mean", "_spread", "_spread_rms"

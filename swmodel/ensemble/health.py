@@ -1,12 +1,12 @@
-"""Members as `swmodel.health` looks at runs: bound, verdict and messages are those of one run."""
+"""Members as `swmodel.model.health` looks at runs: bound, verdict and messages are those of one run."""
 
 from __future__ import annotations
 
 import jax
 import numpy as np
 
-from ..health.one import write_state
-from ..state import PROGNOSTIC, State
+from ..model.health.one import write_state
+from ..ocean.state import PROGNOSTIC, State
 from .settings import viscosity_factors
 
 

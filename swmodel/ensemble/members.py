@@ -15,19 +15,19 @@ import jax.numpy as jnp
 import numpy as np
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
-from ..diagnostics import DERIVED, diagnose
-from ..domain import domain
-from ..environment import share_of_cores
-from ..executors import EXECUTORS
-from ..grid import as_patches
-from ..health import Health
-from ..health.one import largest_stress
-from ..operators import Patch
-from ..restart.read import read
-from ..state import Carry, State
-from ..transport import connect
-from ..transport.halo import pad
-from ..transport.mesh import provide
+from ..ocean.diagnostics import DERIVED, diagnose
+from ..model.domain import domain
+from ..parallel.environment import share_of_cores
+from ..executors.registry import EXECUTORS
+from ..ocean.grid import as_patches
+from ..model.health import Health
+from ..model.health.one import largest_stress
+from ..ocean.operators import Patch
+from ..files.restart.read import read
+from ..ocean.state import Carry, State
+from ..parallel.transport import connect
+from ..parallel.transport.halo import pad
+from ..parallel.transport.mesh import provide
 from .health import Many
 from .perturbations import Perturbations
 from .results import opened

@@ -4,7 +4,7 @@
     wind_x,y      *= 1 + size e              e: one number, or a field as above if there is a length
     viscosity     *= exp(size e)             e: one number
 
-e is standard normal and belongs to (seed, name, member) alone (`swmodel.noise`): how members are spread over processes
+e is standard normal and belongs to (seed, name, member) alone (`swmodel.ocean.noise`): how members are spread over processes
 and devices plays no part. Fields are smoothed as errors of a first guess are (`assimilation.background`).
 """
 
@@ -13,9 +13,9 @@ from __future__ import annotations
 import numpy as np
 
 from ..assimilation.background import Background
-from ..fields import given
-from ..grid import build_state
-from ..state import State
+from ..config.fields import given
+from ..config.build import build_state
+from ..ocean.state import State
 from .settings import viscosity_factors, wind_factors
 
 #: The controls of a Background that stand for the fields; the wind's has the same factor for both components.

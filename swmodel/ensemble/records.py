@@ -10,12 +10,12 @@ from functools import partial
 
 import numpy as np
 
-from ..diagnostics import QUANTITIES
-from ..output import continuation
-from ..output.background import BackgroundFile
-from ..output.records import Records as Rows
-from ..output.static import land, on_water, static_differences, write_static
-from ..state import VARIABLES
+from ..ocean.diagnostics import QUANTITIES
+from ..files.output import continuation
+from ..files.output.background import BackgroundFile
+from ..files.output.records import Records as Rows
+from ..files.output.static import land, on_water, static_differences, write_static
+from ..ocean.state import VARIABLES
 from .definition import MEAN, RMS, SPREAD, define
 from .settings import written
 

@@ -6,15 +6,15 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from ..output.continuation import require_intact
-from ..results import keepers, schedules
-from ..run_folder import ENSEMBLE
+from ..files.output.continuation import require_intact
+from ..model.results import keepers, schedules
+from ..files.run_folder import ENSEMBLE
 from .records import Records
 
 
 @contextmanager
 def opened(members, directory, command_line: str = "", resume: bool = False) -> Iterator[Results]:
-    """A context with the Results of an ensemble, as `swmodel.results.opened` of a run."""
+    """A context with the Results of an ensemble, as `swmodel.model.results.opened` of a run."""
     path, keep = Path(directory) / ENSEMBLE, keepers(members)[0] if resume else None
     if resume:
         require_intact({path: keep}, members.transport)
@@ -23,7 +23,7 @@ def opened(members, directory, command_line: str = "", resume: bool = False) -> 
 
 
 class Results:
-    """What an ensemble writes besides restarts, each record when it is due; see `swmodel.results.Results`."""
+    """What an ensemble writes besides restarts, each record when it is due; see `swmodel.model.results.Results`."""
 
     means = None
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import logging
 from pathlib import Path
 
-from ..progress import workers
-from ..run_folder import CONFIG, ENSEMBLE, RESTARTS
-from ..status import NAME as STATUS
-from ..status import read_status
+from ..model.progress import workers
+from ..files.run_folder import CONFIG, ENSEMBLE, RESTARTS
+from ..files.status import NAME as STATUS
+from ..files.status import read_status
 
 PICTURE = "ensemble.png"
 
@@ -20,7 +20,7 @@ def compute(config, directory, options, report, command_line, watch) -> None:
 
     The option `restart` is the path of a restart file.
     """
-    from ..run import run
+    from ..model.run import run
     from .members import Members
 
     restart = options.get("restart")

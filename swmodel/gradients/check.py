@@ -20,13 +20,13 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from ..environment import peak_memory
+from ..parallel.environment import peak_memory
 from ..errors import NumericalError, Stopped
-from ..fields import given
-from ..json_text import dumps
-from ..noise import white_noise, white_number
-from ..state import State
-from ..stop import Stop
+from ..config.fields import given
+from ..files.json_text import dumps
+from ..ocean.noise import white_noise, white_number
+from ..ocean.state import State
+from ..parallel.stop import Stop
 from .controls import CONTROLS
 from .problem import Problem
 

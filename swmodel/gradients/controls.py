@@ -9,12 +9,13 @@ from typing import Any, NamedTuple
 import jax.numpy as jnp
 import numpy as np
 
-from .. import fields
-from ..dynamics import Params
-from ..grid import Grid
-from ..scheme import Scheme, scheme_of
-from ..state import VARIABLES, State
-from ..transport.halo import surround_far, within
+from ..config import fields
+from ..ocean.grid import Params
+from ..ocean.grid import Grid
+from ..ocean.scheme import Scheme
+from ..config.build import scheme_of
+from ..ocean.state import VARIABLES, State
+from ..parallel.transport.halo import surround_far, within
 
 
 class Control(NamedTuple):

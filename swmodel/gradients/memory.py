@@ -8,7 +8,7 @@ import sys
 import jax
 import numpy as np
 
-from ..environment import free_memory, resident_memory, world
+from ..parallel.environment import free_memory, resident_memory, world
 from ..errors import UsageError
 from .plan import Plan, plan
 from .sweeps import Sweeps

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import jax.numpy as jnp
 
-from ..diagnostics import contributions as contributions_of
-from ..operators import mx_f, my_f
-from ..state import State
-from ..transport.halo import within
+from ..ocean.diagnostics import contributions as contributions_of
+from ..ocean.operators import mx_f, my_f
+from ..ocean.state import State
+from ..parallel.transport.halo import within
 from .places import Section, Station
 
 

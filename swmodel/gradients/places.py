@@ -6,8 +6,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .. import fields
-from ..coordinates import edges, origin
+from ..config import fields
+from ..ocean.coordinates import edges, origin
 from ..errors import UsageError
 
 

@@ -9,11 +9,11 @@ import jax.numpy as jnp
 import numpy as np
 
 from ..config import load
-from ..domain import domain
+from ..model.domain import domain
 from ..errors import UsageError
-from ..grid import build_state
-from ..state import State
-from ..timestep import method_of
+from ..config.build import build_state
+from ..ocean.state import State
+from ..ocean.timestep import method_of
 from .controls import CONTROLS, first_guess, scheme_for
 from .differentiable import require_derivatives
 from .memory import fit

@@ -9,12 +9,12 @@ import numpy as np
 
 from ..config import to_toml
 from ..config.errors import suggest
-from ..coordinates import points
-from ..environment import peak_memory
+from ..ocean.coordinates import points
+from ..parallel.environment import peak_memory
 from ..errors import NumericalError, UsageError
-from ..run_folder import SENSITIVITY, write_config
-from ..status import read_status, write_status
-from ..stop import Stop
+from ..files.run_folder import SENSITIVITY, write_config
+from ..files.status import read_status, write_status
+from ..parallel.stop import Stop
 from .differentiable import require_derivatives
 from .quantities import Quantity, parse
 from .sensitivity_file import FIELDS, NUMBERS, derivative_of, write

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from ..config.model import Physics
-from ..state import Variable, entry_of
+from ..ocean.state import Variable, entry_of
 from .quantities import Quantity
 
 #: What derivatives are taken with respect to, as in `controls.CONTROLS`, which needs JAX.
@@ -21,7 +21,7 @@ COMMENT = (
 
 def write(path, config, transport, quantity: Quantity, value: float, gradient: dict, options, command_line):
     """Write the file; the Largest of each map, by name, on rank 0."""
-    from ..output.maps import Number, write_maps  # which needs JAX
+    from ..files.output.maps import Number, write_maps  # which needs JAX
 
     when = f"mean over the states after steps 1 to {config.run.steps}" if options["mean"] else "at the end of the run"
     about = {"long_name": f"{quantity.long_name}, {when}", "definition": options["of"]}

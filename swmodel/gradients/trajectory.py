@@ -16,13 +16,13 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 
-from ..dynamics import Params
-from ..executors import make_step
-from ..grid import Grid, as_patches
-from ..kernels import native
-from ..operators import Patch
-from ..state import Carry, State
-from ..transport.halo import pad
+from ..ocean.grid import Params
+from ..executors.xla import make_step
+from ..ocean.grid import Grid, as_patches
+from ..executors.native import kernel as native
+from ..ocean.operators import Patch
+from ..ocean.state import Carry, State
+from ..parallel.transport.halo import pad
 from .controls import place, replace
 
 

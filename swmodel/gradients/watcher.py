@@ -10,7 +10,7 @@ import numpy as np
 from jax import monitoring
 
 from ..errors import NumericalError, Stopped
-from ..stop import Stop
+from ..parallel.stop import Stop
 
 #: Seconds between two reports of progress.
 REPORT_SECONDS = 5.0

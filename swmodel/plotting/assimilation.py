@@ -11,7 +11,7 @@ import netCDF4
 import numpy as np
 from matplotlib.figure import Figure
 
-from ..run_folder import ANALYSIS
+from ..files.run_folder import ANALYSIS
 from . import style
 from .dataset import Map, open_data, read_map
 from .files import save

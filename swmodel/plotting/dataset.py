@@ -14,8 +14,8 @@ import numpy as np
 
 from ..config.errors import suggest
 from ..errors import FilesError
-from ..integrity import checksums, guard
-from ..run_folder import ANALYSIS, ENSEMBLE, OUTPUT, SENSITIVITY
+from ..files.integrity import checksums, guard
+from ..files.run_folder import ANALYSIS, ENSEMBLE, OUTPUT, SENSITIVITY
 
 log = logging.getLogger(__name__)
 

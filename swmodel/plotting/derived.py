@@ -10,19 +10,8 @@ import netCDF4
 import numpy as np
 
 from ..config.model import Physics
-from ..state import VARIABLES, State, entry_of
-from .dataset import (
-    STAGGER,
-    Map,
-    PlotError,
-    configuration,
-    field_names,
-    find_field,
-    number_of,
-    read_map,
-    stored,
-    values_of,
-)
+from ..ocean.state import VARIABLES, State, entry_of
+from .dataset import STAGGER, Map, PlotError, configuration, field_names, find_field, number_of, read_map, stored, values_of
 
 #: What each of `diagnostics.DERIVED` is computed from.
 SOURCES = {
@@ -62,7 +51,7 @@ def read(data: netCDF4.Dataset, name: str, record: int = -1, member: int | None 
     if name in field_names(data) or name not in derivable(data):
         require(data, name)
         return read_map(data, name, record, member)
-    from ..diagnostics import DERIVED  # which loads JAX
+    from ..ocean.diagnostics import DERIVED  # which loads JAX
 
     physics = physics_of(data)
     patch = DERIVED[name](*padded(data, record, member), physics)
@@ -97,7 +86,7 @@ def current(data: netCDF4.Dataset, record: int = -1, member: int | None = None) 
     Raises:
         PlotError: there is no such member, nor u and v of a run.
     """
-    from ..operators import mx_c, my_c
+    from ..ocean.operators import mx_c, my_c
 
     require(data, "speed")
     state, grid = padded(data, record, member)
@@ -107,7 +96,7 @@ def current(data: netCDF4.Dataset, record: int = -1, member: int | None = None) 
 
 def mapped(data: netCDF4.Dataset, patch, entry, member: int | None) -> Map:
     """The Map of a Patch that covers the grid, with the name and units of a `state.Variable`; masked on land."""
-    from ..grid import water_around
+    from ..ocean.grid import water_around
 
     shape, location = data["mask"].shape, LOCATIONS[entry.location]
     east, north = STAGGER[location]
@@ -128,8 +117,8 @@ def padded(data: netCDF4.Dataset, record: int, member: int | None) -> tuple[Stat
 
     The thickness is, where it is not in the file, that of its sea level and depth.
     """
-    from ..grid import Grid, masks
-    from ..operators import Patch
+    from ..ocean.grid import Grid, masks
+    from ..ocean.operators import Patch
 
     names, physics = field_names(data), configuration(data)["physics"]
     kind = next(data[name].dtype for name in ("u", "h", "eta", "v") if name in names)
@@ -150,7 +139,7 @@ def padded(data: netCDF4.Dataset, record: int, member: int | None) -> tuple[Stat
 
 def wet_of(data: netCDF4.Dataset):
     """1 on water, 0 on land and beyond walls: a Patch with a cell more than the state in the north and east."""
-    from ..operators import Patch
+    from ..ocean.operators import Patch
 
     return Patch(surround(data, (np.ma.filled(values_of(data, "mask"), 0) != 0).astype(float), 2), (-1, -1))
 

@@ -9,7 +9,7 @@ import numpy as np
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
-from ..run_folder import DIAGNOSTICS
+from ..files.run_folder import DIAGNOSTICS
 from . import style
 from .dataset import PlotError, data_file, open_data, seconds
 from .files import save

@@ -9,7 +9,7 @@ import matplotlib as mpl
 import netCDF4
 from matplotlib.figure import Figure
 
-from ..run_folder import ANALYSIS, ENSEMBLE, OUTPUT, SENSITIVITY
+from ..files.run_folder import ANALYSIS, ENSEMBLE, OUTPUT, SENSITIVITY
 from . import assimilation, ensemble, sensitivity, style
 from .dataset import PlotError, data_file, find_record, open_data, seconds
 from .files import default_output, save

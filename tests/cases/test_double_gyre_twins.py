@@ -5,7 +5,7 @@ import pytest
 from support.known_answers import whole
 
 import swmodel
-from swmodel import fields
+from swmodel.config import fields
 from swmodel.assimilation.twin import believed
 from swmodel.cases import FIELDS
 

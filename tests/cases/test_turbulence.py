@@ -5,7 +5,7 @@ import pytest
 from support.known_answers import simulate, whole
 
 import swmodel
-from swmodel import fields
+from swmodel.config import fields
 from swmodel.cases import turbulence
 
 SMALL = {"grid.nx": 50, "grid.ny": 37, "grid.dx": 10e3, "grid.dy": 12e3, "case.wavenumber": 6}

@@ -6,8 +6,8 @@ import subprocess
 import sys
 from pathlib import Path
 
-from swmodel.doctor import processes
-from swmodel.launch import find_mpiexec
+from swmodel.cli.doctor import processes
+from swmodel.model.launch import find_mpiexec
 
 ROOT = Path(__file__).parents[2]
 

@@ -13,8 +13,8 @@ from support.long_run import LongRun
 from support.restarts import assert_same_data, data
 from support.small_ensemble import words
 
-from swmodel.restart.folder import candidates, facts, path_of
-from swmodel.status import read_status
+from swmodel.files.restart.folder import candidates, facts, path_of
+from swmodel.files.status import read_status
 
 ROOT = Path(__file__).parents[2]
 

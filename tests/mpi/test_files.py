@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from conftest import ROOT
 
-from swmodel.integrity import checksums
+from swmodel.files.integrity import checksums
 
 ARGUMENTS = [
     *("jet", "-s", "grid.nx=45", "-s", "grid.ny=21", "--steps", "40", "-s", "output.every_steps=15"),

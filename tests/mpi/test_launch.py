@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from swmodel import launch
-from swmodel.progress import LAUNCHER
-from swmodel.run_folder import FILES, RESTARTS
-from swmodel.status import read_status
+from swmodel.model import launch
+from swmodel.model.progress import LAUNCHER
+from swmodel.files.run_folder import FILES, RESTARTS
+from swmodel.files.status import read_status
 
 ROOT = Path(__file__).parents[2]
 PROGRAM = [sys.executable, str(ROOT / "cli.py")]

@@ -4,8 +4,8 @@ import numpy as np
 
 from support.random_case import configuration, put
 from swmodel.assimilation.background import Background
-from swmodel.grid import build_grid
-from swmodel.transport import connect
+from swmodel.config.build import build_grid
+from swmodel.parallel.transport import connect
 
 DX, DY = 4e3, 5e3
 

@@ -17,8 +17,8 @@ import tempfile
 import time
 from pathlib import Path
 
-from swmodel.integrity import guard, program
-from swmodel.restart.folder import EXAMINE
+from swmodel.files.integrity import guard, program
+from swmodel.files.restart.folder import EXAMINE
 
 from .fuzz import swmodel
 from .restarts import FILES, data, make_halfway, simulation

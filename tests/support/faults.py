@@ -7,7 +7,7 @@ import sys
 import time
 from pathlib import Path
 
-from swmodel import lock
+from swmodel.files import lock
 from swmodel.errors import FilesError
 
 ROOT = Path(__file__).parents[2]

@@ -3,7 +3,7 @@
 import math
 
 import swmodel
-from swmodel.coordinates import points
+from swmodel.ocean.coordinates import points
 
 
 def simulate(case, overrides, seconds):

@@ -18,7 +18,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from swmodel.spawn import end_with_parent, free_port
+from swmodel.parallel.spawn import end_with_parent, free_port
 
 #: Programs of each daemon and what starts jobs: Debian's package. Daemons are not on the PATH of every user.
 NEEDED = {"munged": "munge", "slurmctld": "slurmctld", "slurmd": "slurmd", "sbatch": "slurm-client"}

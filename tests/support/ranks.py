@@ -5,8 +5,8 @@ from threading import Barrier
 
 import numpy as np
 
-from swmodel.decomposition import blocks
-from swmodel.transport.one_device import OneDevice
+from swmodel.parallel.decomposition import blocks
+from swmodel.parallel.transport.one_device import OneDevice
 
 OPERATIONS = {"sum": np.sum, "max": np.max, "min": np.min}
 

@@ -5,7 +5,7 @@ import netCDF4
 import numpy as np
 
 import swmodel
-from swmodel.restart import folder
+from swmodel.files.restart import folder
 
 SMALL = {"grid.nx": 14, "grid.ny": 9, "run.executor": "reference", "run.steps": 11}
 RECORDS = {

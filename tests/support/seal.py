@@ -2,7 +2,7 @@
 
 import h5py
 
-from swmodel.integrity import checksums
+from swmodel.files.integrity import checksums
 
 
 def resealed(path) -> None:

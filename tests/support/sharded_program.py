@@ -15,12 +15,12 @@ import numpy as np
 
 from support.collectives import collectives
 from support.random_case import configuration, install
-from swmodel.decomposition import block
+from swmodel.parallel.decomposition import block
 from swmodel.gradients import Problem
 from swmodel.gradients.check import Checks, controls_of
-from swmodel.grid import build_grid, build_params
-from swmodel.simulation import Simulation
-from swmodel.transport.sharded import Sharded
+from swmodel.config.build import build_grid, build_params
+from swmodel.model.simulation import Simulation
+from swmodel.parallel.transport.sharded import Sharded
 
 DEVICES = 4
 jax.config.update("jax_num_cpu_devices", DEVICES)

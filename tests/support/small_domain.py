@@ -6,8 +6,8 @@ from types import SimpleNamespace
 import numpy as np
 
 from swmodel.config.model import Config
-from swmodel.reference import Reference
-from swmodel.state import State
+from swmodel.executors.reference import Reference
+from swmodel.ocean.state import State
 
 NY, NX = 9, 11
 FLUXES = ("energy", "enstrophy", "arakawa_lamb")

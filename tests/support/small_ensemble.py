@@ -38,7 +38,7 @@ def words(**changes):
 
 def perturbations(config):
     """The Perturbations of an ensemble, made without its program."""
-    from swmodel.domain import domain
+    from swmodel.model.domain import domain
     from swmodel.ensemble.perturbations import Perturbations
 
     return Perturbations(domain(settings.whole(config)))

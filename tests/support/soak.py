@@ -18,7 +18,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from swmodel.restart.folder import candidates, step_of
+from swmodel.files.restart.folder import candidates, step_of
 
 from .faults import PROGRAM, SMALL, swmodel, wait_until_free
 from .long_run import TAG, processes_of, ranks_of

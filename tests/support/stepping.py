@@ -5,10 +5,10 @@ import itertools
 import jax
 import numpy as np
 
-from swmodel.decomposition import block
-from swmodel.executors import EXECUTORS
-from swmodel.grid import build_grid, build_params, build_state
-from swmodel.transport.serial import Serial
+from swmodel.parallel.decomposition import block
+from swmodel.executors.registry import EXECUTORS
+from swmodel.config.build import build_grid, build_params, build_state
+from swmodel.parallel.transport.serial import Serial
 
 FLUXES = ("energy", "enstrophy", "arakawa_lamb")
 STEPPERS = ("ab2", "ab3", "rk3", "rk4", "leapfrog")

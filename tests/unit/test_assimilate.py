@@ -18,8 +18,9 @@ from swmodel.assimilation.cost import CostFunction
 from swmodel.assimilation.experiment import prepare
 from swmodel.assimilation.gauss_newton import Limits, Progress, minimise
 from swmodel.assimilation.stencils import QUANTITIES
-from swmodel.config import ConfigError, resolve
-from swmodel.coordinates import points
+from swmodel.config import ConfigError
+from swmodel.model.resolve import resolve
+from swmodel.ocean.coordinates import points
 from swmodel.errors import NumericalError, Stopped, UsageError
 from swmodel.plotting import plot
 from swmodel.plotting.assimilation import picture

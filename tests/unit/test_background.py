@@ -11,10 +11,10 @@ from swmodel.assimilation.background import Background
 from swmodel.assimilation.balance import build_balance, geostrophic, inverse
 from swmodel.assimilation.conjugate_gradient import make_dot
 from swmodel.assimilation.gauss_newton import Cost, Limits, Progress, minimise
-from swmodel.grid import as_patches
-from swmodel.operators import Patch
-from swmodel.scheme import scheme_of
-from swmodel.transport.serial import Serial
+from swmodel.ocean.grid import as_patches
+from swmodel.ocean.operators import Patch
+from swmodel.config.build import scheme_of
+from swmodel.parallel.transport.serial import Serial
 
 pytestmark = pytest.mark.usefixtures("quickly_compiled")
 

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from swmodel.decomposition import block, blocks
-from swmodel.noise import white_noise, white_number
+from swmodel.parallel.decomposition import block, blocks
+from swmodel.ocean.noise import white_noise, white_number
 
 WHOLE = block(0, (1, 1), 61, 83)
 

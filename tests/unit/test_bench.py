@@ -97,7 +97,7 @@ def test_processes_of_devices_can_be_rows():
 
 
 def test_every_executor_of_the_configuration_can_be_a_row():
-    from swmodel.executors import EXECUTORS
+    from swmodel.executors.registry import EXECUTORS
 
     assert set(rows.executors()) == set(EXECUTORS)
     assert rows.choose(("all",)) == rows.executors()
@@ -280,13 +280,13 @@ def test_the_operations_of_the_roofline_are_those_of_the_step():
     import numpy as np
 
     from swmodel.bench.answers import configuration
-    from swmodel.decomposition import block
-    from swmodel.executors import make_step
-    from swmodel.grid import build_grid, build_params, build_state
-    from swmodel.scheme import scheme_of
-    from swmodel.state import Carry
-    from swmodel.timestep import method_of
-    from swmodel.transport.serial import Serial
+    from swmodel.parallel.decomposition import block
+    from swmodel.executors.registry.xla import make_step
+    from swmodel.config.build import build_grid, build_params, build_state
+    from swmodel.config.build import scheme_of
+    from swmodel.ocean.state import Carry
+    from swmodel.ocean.timestep import method_of
+    from swmodel.parallel.transport.serial import Serial
 
     config = configuration(Row("model", "xla", 1, 400, 300))
     transport, method = Serial(block(0, (1, 1), 300, 400)), method_of("ab2", 0.1, 0.05)

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 from support.ranks import run_ranks
 
-from swmodel.assimilation.block_file import read_blocks, write_blocks
-from swmodel.decomposition import block
+from swmodel.files.block_file import read_blocks, write_blocks
+from swmodel.parallel.decomposition import block
 from swmodel.errors import FilesError
-from swmodel.transport.serial import Serial
+from swmodel.parallel.transport.serial import Serial
 
 SHAPE = (90, 70)
 FIELDS = {"w": np.random.default_rng(0).standard_normal(SHAPE), "gravity": np.float64(9.81)}

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from swmodel import environment
-from swmodel.environment import World
+from swmodel.parallel import environment
+from swmodel.parallel.environment import World
 from swmodel.errors import SetupError
 
 ROOT = Path(__file__).parents[2]

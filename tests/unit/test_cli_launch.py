@@ -10,13 +10,13 @@ import threading
 
 import pytest
 
-from swmodel import launch, progress
+from swmodel.model import launch, progress
 from swmodel.cli.run import configure
 from swmodel.config import to_toml
-from swmodel.environment import World
+from swmodel.parallel.environment import World
 from swmodel.errors import FilesError, SetupError, UsageError
-from swmodel.run_folder import check, prepare
-from swmodel.status import read_status, write_status
+from swmodel.files.run_folder import check, prepare
+from swmodel.files.status import read_status, write_status
 
 HYDRA = """
 ===================================================================================

@@ -7,7 +7,7 @@ import re
 
 import pytest
 
-from swmodel import progress
+from swmodel.model import progress
 
 EVENT = {
     "step": 50,

@@ -7,9 +7,10 @@ import tomllib
 import pytest
 
 from swmodel import cases, load
-from swmodel.config import ConfigError, config_hash, for_processes, resolve, to_toml
+from swmodel.config import ConfigError, config_hash, to_toml
+from swmodel.model.resolve import for_processes, resolve
 from swmodel.config.model import Config, Grid
-from swmodel.config.resolve import fastest_executor
+from swmodel.model.resolve import fastest_executor
 
 
 @pytest.fixture
@@ -281,8 +282,8 @@ def test_every_key_has_help_and_a_unit():
 
 def test_configuring_imports_neither_jax_nor_mpi_nor_netcdf():
     program = (
-        "import sys, swmodel.validate; from swmodel.config import *; "
-        "swmodel.validate.check(load('jet', ['grid.nx=9', 'grid.ny=9', 'time.cfl=0.1'], {})); "
+        "import sys, swmodel.model.validate; from swmodel.config import *; "
+        "swmodel.model.validate.check(load('jet', ['grid.nx=9', 'grid.ny=9', 'time.cfl=0.1'], {})); "
         "print({'jax', 'mpi4py', 'mpi4jax', 'netCDF4', 'matplotlib', 'xarray'} & set(sys.modules))"
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)

@@ -6,8 +6,8 @@ from support.random_case import configuration, install
 from support.stepping import STEPPERS, after
 
 from swmodel import cases
-from swmodel.executors import EXECUTORS
-from swmodel.reference import Reference
+from swmodel.executors.registry import EXECUTORS
+from swmodel.executors.reference import Reference
 
 EVERY_EXECUTOR = pytest.mark.parametrize("executor", EXECUTORS)
 

@@ -2,18 +2,8 @@
 
 import pytest
 
-from swmodel import decomposition
-from swmodel.decomposition import (
-    LayoutError,
-    blocks,
-    choose_layout,
-    fits,
-    halo_length,
-    largest_below,
-    layouts,
-    parse_layout,
-    split,
-)
+from swmodel.parallel import decomposition
+from swmodel.parallel.decomposition import LayoutError, blocks, choose_layout, fits, halo_length, largest_below, layouts, parse_layout, split
 
 
 @pytest.mark.parametrize("size", [1, 7, 10, 23])

@@ -8,13 +8,15 @@ import pytest
 from support.random_case import configuration, install
 from support.ranks import run_ranks
 
-from swmodel import cases, fields
-from swmodel.decomposition import block as block_of
-from swmodel.diagnostics import DERIVED, QUANTITIES, FixedPoint, diagnose
-from swmodel.grid import as_patches, build_grid, build_state
-from swmodel.operators import Patch
-from swmodel.simulation import Simulation
-from swmodel.state import State
+from swmodel import cases
+from swmodel.config import fields
+from swmodel.parallel.decomposition import block as block_of
+from swmodel.ocean.diagnostics import DERIVED, QUANTITIES, FixedPoint, diagnose
+from swmodel.ocean.grid import as_patches
+from swmodel.config.build import build_grid, build_state
+from swmodel.ocean.operators import Patch
+from swmodel.model.simulation import Simulation
+from swmodel.ocean.state import State
 
 NY, NX = 11, 13
 WALLS = [(True, True), (True, False), (False, True), (False, False)]
@@ -151,7 +153,7 @@ def test_same_bits_on_every_layout(layout, ring, dtype):
 def test_same_bits_for_strips_of_any_height(monkeypatch, cells):
     config = config_of(True, False)
     expected = numbers(config, (2, 2))
-    monkeypatch.setattr("swmodel.diagnostics.STRIP_CELLS", cells)
+    monkeypatch.setattr("swmodel.ocean.diagnostics.STRIP_CELLS", cells)
     assert numbers(config, (2, 2)) == expected
 
 

@@ -12,10 +12,10 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from swmodel import doctor
-from swmodel.doctor import findings, mpi, processes, sharded
-from swmodel.doctor.exchange import MARK, say
-from swmodel.doctor.findings import TESTED_JAX, Finding, jax_version
+from swmodel.cli import doctor
+from swmodel.cli.doctor import findings, mpi, processes, sharded
+from swmodel.cli.doctor.exchange import MARK, say
+from swmodel.cli.doctor.findings import TESTED_JAX, Finding, jax_version
 
 ROOT = Path(__file__).parents[2]
 MPICH, OPEN_MPI = "/opt/mpich/lib/libmpi.so.12", "/usr/lib/libmpi.so.40"
@@ -90,7 +90,7 @@ def test_processes_that_hang_are_ended():
 
 
 def test_no_mpi_library_is_loaded_in_a_process_without_mpi():
-    program = "from swmodel.environment import mpi_libraries; print(mpi_libraries())"
+    program = "from swmodel.parallel.environment import mpi_libraries; print(mpi_libraries())"
     done = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=True)
     assert done.stdout == "[]\n"
 

@@ -16,8 +16,8 @@ from swmodel.cli import main
 from swmodel.ensemble import settings
 from swmodel.ensemble.members import Members
 from swmodel.errors import FilesError
-from swmodel.launch import last_restart
-from swmodel.restart.folder import path_of
+from swmodel.model.launch import last_restart
+from swmodel.files.restart.folder import path_of
 
 
 def command(*line, code=0):

@@ -10,10 +10,10 @@ from support.small_ensemble import configuration
 
 from swmodel.ensemble.members import Members
 from swmodel.errors import NumericalError
-from swmodel.restart.folder import candidates, facts
-from swmodel.run import run
-from swmodel.state import State
-from swmodel.status import read_status
+from swmodel.files.restart.folder import candidates, facts
+from swmodel.model.run import run
+from swmodel.ocean.state import State
+from swmodel.files.status import read_status
 
 
 def unstable():

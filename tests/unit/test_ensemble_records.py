@@ -16,12 +16,12 @@ from support.small_ensemble import configuration
 
 from swmodel.ensemble.members import Members
 from swmodel.ensemble.records import Records
-from swmodel.info import describe
-from swmodel.output.static import land
+from swmodel.plotting.info import describe
+from swmodel.files.output.static import land
 from swmodel.plotting import Over, Scale, derived, maps, plot, style
 from swmodel.plotting import ensemble as pictures
 from swmodel.plotting.dataset import PlotError, open_data, read_map
-from swmodel.state import REDUCED, VARIABLES
+from swmodel.ocean.state import REDUCED, VARIABLES
 
 FIELDS = ("eta", "u", "v", "zeta", "q", "speed")
 STILL = {f"ensemble__{key}": 0.0 for key in ("wind", "wind_length", "viscosity")}

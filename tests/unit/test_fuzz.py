@@ -28,7 +28,7 @@ from support.fuzz import (
 
 from swmodel import cases, load
 from swmodel.config import Config, ConfigError, to_toml
-from swmodel.validate import check
+from swmodel.model.validate import check
 
 #: Of `swmodel run`, beside 0: usage, a blow-up, files.
 DOCUMENTED = (2, 4, 5)

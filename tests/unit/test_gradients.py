@@ -7,7 +7,7 @@ import pytest
 from support.random_case import configuration, install
 
 from swmodel import cases
-from swmodel.diagnostics import contributions
+from swmodel.ocean.diagnostics import contributions
 from swmodel.errors import UsageError
 from swmodel.gradients import Problem
 from swmodel.gradients.check import Checks, controls_of, failures

@@ -10,10 +10,10 @@ import pytest
 
 import swmodel
 from swmodel.errors import NumericalError, exit_code
-from swmodel.health import BLOWUP, RUNAWAY, Health
-from swmodel.restart.folder import candidates
-from swmodel.state import VARIABLES
-from swmodel.status import read_status
+from swmodel.model.health import BLOWUP, RUNAWAY, Health
+from swmodel.files.restart.folder import candidates
+from swmodel.ocean.state import VARIABLES
+from swmodel.files.status import read_status
 
 SMALL = {"grid.nx": 24, "grid.ny": 14, "run.steps": 400, "output.every_steps": 10**6}
 EXECUTORS = ["xla", "native"]

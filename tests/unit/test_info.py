@@ -6,7 +6,7 @@ import shutil
 import pytest
 from support.small_run import make_run
 
-from swmodel.info import describe, duration
+from swmodel.plotting.info import describe, duration
 from swmodel.plotting import PlotError
 from swmodel.plotting.dataset import open_data
 

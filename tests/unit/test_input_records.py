@@ -5,9 +5,9 @@ import numpy as np
 import pytest
 
 from swmodel import load
-from swmodel.netcdf_input import InputError, read_field
-from swmodel.netcdf_input.source import Source, parse
-from swmodel.state import VARIABLES
+from swmodel.config.netcdf_input import InputError, read_field
+from swmodel.config.netcdf_input.source import Source, parse
+from swmodel.ocean.state import VARIABLES
 
 NY, NX = 3, 4
 GRID = load("jet", {"grid.nx": NX, "grid.ny": NY}, {}).grid

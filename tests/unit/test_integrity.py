@@ -18,10 +18,10 @@ from support.restarts import FILES, assert_same_data, data, resumed, simulation
 
 from swmodel.cli import main
 from swmodel.errors import FilesError, NumericalError
-from swmodel.integrity import guard, program
-from swmodel.integrity.checksums import crc
+from swmodel.files.integrity import guard, program
+from swmodel.files.integrity.checksums import crc
 from swmodel.plotting import animate, plot
-from swmodel.verify import verdicts
+from swmodel.plotting.verify import verdicts
 
 
 def cli(*arguments):
@@ -260,7 +260,7 @@ def test_the_state_of_a_blow_up_is_intact(tmp_path):
 
 EXAMINER = (
     "import sys; sys.path.insert(0, sys.argv[1])\n"
-    "from swmodel.integrity import examine, program\n"
+    "from swmodel.files.integrity import examine, program\n"
     "program.MEMORY = 2 << 30\n"
     "real = examine.examine\n"
     "def fail():\n"
@@ -291,7 +291,7 @@ def test_a_file_on_which_hdf5_crashes_hangs_or_runs_out_of_memory_is_named_and_o
 
 def test_limits_hold_for_the_program_itself():
     code = (
-        "import resource; from swmodel.integrity import program; program.main('[]');"
+        "import resource; from swmodel.files.integrity import program; program.main('[]');"
         "print(resource.getrlimit(resource.RLIMIT_AS)[0], resource.getrlimit(resource.RLIMIT_CORE)[0])"
     )
     line = [sys.executable, "-c", code]
@@ -302,9 +302,9 @@ def test_limits_hold_for_the_program_itself():
 SUSPENDED = """
 import sys, time, h5py
 sys.path[:0] = sys.argv[2:]
-from swmodel.decomposition import block
-from swmodel.output.background import _WRITER, BackgroundFile
-from swmodel.transport.serial import Serial
+from swmodel.parallel.decomposition import block
+from swmodel.files.output.background import _WRITER, BackgroundFile
+from swmodel.parallel.transport.serial import Serial
 def define(dataset):
     dataset.createDimension("time")
     dataset.createVariable("time", "f8", ("time",))

@@ -11,16 +11,16 @@ import pytest
 from conftest import ROOT
 from support.restarts import FILES
 
-from swmodel.integrity import guard
-from swmodel.integrity.examine import examine
-from swmodel.verify import verdicts
+from swmodel.files.integrity import guard
+from swmodel.files.integrity.examine import examine
+from swmodel.plotting.verify import verdicts
 
 
 def act(action):
     """The program, which does something before it examines a file."""
     return (
         "import os, resource, signal, sys, time; sys.path.insert(0, sys.argv[1])\n"
-        "from swmodel.integrity import examine, program\n"
+        "from swmodel.files.integrity import examine, program\n"
         "real = examine.examine\n"
         "def look(path, **options):\n"
         f"    {action}\n"
@@ -75,7 +75,7 @@ def test_the_program_ends_with_what_started_it(halfway, tmp_path):
     os.mkfifo(told)
     program = act(f"open({str(told)!r}, 'w').write(str(os.getpid())); time.sleep(600)")
     job = f"guard.PROGRAM = {program!r}; guard.facts([guard.Job({str(halfway / 'diagnostics.nc')!r})])"
-    line = [sys.executable, "-c", f"from swmodel.integrity import guard; {job}"]
+    line = [sys.executable, "-c", f"from swmodel.files.integrity import guard; {job}"]
     with subprocess.Popen(line, cwd=ROOT) as parent:
         pipe = os.open(told, os.O_RDONLY | os.O_NONBLOCK)
         select.select([pipe], [], [], 60)

@@ -7,7 +7,7 @@ import pytest
 from support.faults import PROGRAM
 
 from swmodel.errors import STOPPED
-from swmodel.interrupt import WORDS
+from swmodel.parallel.interrupt import WORDS
 
 INTERRUPT = "import signal; signal.raise_signal(signal.SIGINT)\n"
 MAIN = "from swmodel.__main__ import main\nmain()\n"

@@ -12,18 +12,18 @@ import time
 import pytest
 from conftest import ROOT
 
-from swmodel import environment
+from swmodel.parallel import environment
 from swmodel.cli.ranks import Refused, check_gpus
-from swmodel.environment import World
+from swmodel.parallel.environment import World
 from swmodel.errors import SetupError
-from swmodel.transport import join, rendezvous
+from swmodel.parallel.transport import join, rendezvous
 
 SLURM = {"SLURM_STEP_NODELIST": "node[007-008]", "SLURM_STEP_NUM_TASKS": "4"}
 
 AGREE = """
 import json, os, sys
-from swmodel.environment import world
-from swmodel.transport.join import join
+from swmodel.parallel.environment import world
+from swmodel.parallel.transport.join import join
 place = world()
 store = join(place, 1, os.environ.get("JAX_COORDINATOR_ADDRESS"))
 first, second = store.allgather((place.rank, {"a": None})), store.allgather("x" * 100_000 + str(place.rank))
@@ -64,7 +64,7 @@ def test_what_is_wrong_with_the_command_is_said_where_mpi_does_not_know_the_othe
 IMPATIENT = """
 import sys
 from swmodel.cli import main
-from swmodel.transport import join
+from swmodel.parallel.transport import join
 join.START = 1
 sys.argv[1:] = ["run", "jet", "--transport", "sharded", "--steps", "1", "-o", "nowhere"]
 main()
@@ -148,7 +148,7 @@ def test_what_killed_ranks_of_a_job_have_left_is_removed_when_it_is_put_back_and
 
 def test_processes_that_nothing_tells_of_each_other_are_refused():
     environ = os.environ | {"PYTHONPATH": str(ROOT)}
-    program = "from swmodel.transport.join import join, World; join(World(0, 2), 1, None)"
+    program = "from swmodel.parallel.transport.join import join, World; join(World(0, 2), 1, None)"
     done = subprocess.run([sys.executable, "-c", program], env=environ, capture_output=True, text=True, timeout=60)
     words = "SetupError: the 2 processes do not find where the first of them is; give the first one's HOST:PORT in "
     assert done.stderr.endswith(f"{words}JAX_COORDINATOR_ADDRESS\n")

@@ -15,14 +15,15 @@ import netCDF4
 import numpy as np
 import pytest
 
-from swmodel import journal
-from swmodel.config import load, resolve
-from swmodel.decomposition import block
-from swmodel.diagnostics import QUANTITIES
+from swmodel.files import journal
+from swmodel.config import load
+from swmodel.model.resolve import resolve
+from swmodel.parallel.decomposition import block
+from swmodel.ocean.diagnostics import QUANTITIES
 from swmodel.errors import FilesError
-from swmodel.integrity.examine import examine
-from swmodel.journal import recover
-from swmodel.output import Diagnostics, Output
+from swmodel.files.integrity.examine import examine
+from swmodel.files.journal import recover
+from swmodel.files.output import Diagnostics, Output
 
 NY, NX = 6, 8
 KINDS = ("output", "diagnostics")
@@ -36,7 +37,7 @@ def config():
 
 
 def serial():
-    from swmodel.transport.serial import Serial
+    from swmodel.parallel.transport.serial import Serial
 
     return Serial(block(0, (1, 1), NY, NX))
 
@@ -228,7 +229,7 @@ def failure(kind, path, state):
 def test_the_records_that_wait_for_a_commit_are_committed_when_the_disk_seems_too_full_for_the_next(
     tmp_path, monkeypatch
 ):
-    from swmodel.output import background
+    from swmodel.files.output import background
 
     monkeypatch.setattr(background, "COMMIT_SECONDS", 1e9)
     free = [1 << 30]

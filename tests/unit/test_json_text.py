@@ -3,8 +3,8 @@
 import json
 import math
 
-from swmodel.json_text import dumps
-from swmodel.status import write_status
+from swmodel.files.json_text import dumps
+from swmodel.files.status import write_status
 
 
 def test_what_is_not_finite_is_null_and_all_else_stays():

@@ -140,9 +140,9 @@ def test_the_reference_shares_no_code_with_the_dynamics():
 def test_the_launcher_loads_neither_jax_nor_mpi_nor_netcdf():
     heavy = ["jax", "jaxlib", "mpi4py", "mpi4jax", "netCDF4", "matplotlib"]
     program = (
-        "import sys, swmodel.cli, swmodel.launch, swmodel.validate, swmodel.doctor, swmodel.ensemble.task\n"
+        "import sys, swmodel.cli, swmodel.model.launch, swmodel.model.validate, swmodel.cli.doctor, swmodel.ensemble.task\n"
         "import swmodel.bench.session\n"
-        "swmodel.validate.check(swmodel.load('jet'))\n"
+        "swmodel.model.validate.check(swmodel.load('jet'))\n"
         f"print(*(name for name in {heavy} if name in sys.modules))"
     )
     done = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=True)

@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from swmodel import lock, run_folder
+from swmodel.files import lock, run_folder
 from swmodel.errors import FilesError
 
 
@@ -27,7 +27,7 @@ def test_a_folder_in_use_is_refused_and_the_holder_named(tmp_path):
 
 def test_the_lock_of_a_killed_process_is_free_and_its_file_in_nobodys_way(tmp_path):
     program = (
-        "import os, signal, sys; from swmodel.lock import held\n"
+        "import os, signal, sys; from swmodel.files.lock import held\n"
         "with held(sys.argv[1]):\n"
         "    os.kill(os.getpid(), signal.SIGKILL)"
     )
@@ -42,7 +42,7 @@ def test_the_lock_of_a_killed_process_is_free_and_its_file_in_nobodys_way(tmp_pa
 def test_a_process_with_the_file_holds_the_folder_after_its_parent_is_killed(tmp_path):
     """As mpiexec after the launcher."""
     program = (
-        "import os, signal, subprocess, sys; from swmodel.lock import held\n"
+        "import os, signal, subprocess, sys; from swmodel.files.lock import held\n"
         "with held(sys.argv[1]) as file:\n"
         "    silent = dict(stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)\n"
         "    child = subprocess.Popen(['sleep', '60'], pass_fds=[file.fileno()], **silent)\n"

@@ -7,15 +7,16 @@ import pytest
 from support.random_case import configuration, install
 
 from swmodel import cases
-from swmodel.decomposition import block
-from swmodel.dynamics import tendency
-from swmodel.executors import make_step
-from swmodel.grid import as_patches, build_grid, build_params, build_state
-from swmodel.operators import Patch
-from swmodel.scheme import scheme_of
-from swmodel.state import Carry, State
-from swmodel.timestep import method_of
-from swmodel.transport.mpi import Mpi
+from swmodel.parallel.decomposition import block
+from swmodel.ocean.dynamics import tendency
+from swmodel.executors.registry.xla import make_step
+from swmodel.ocean.grid import as_patches
+from swmodel.config.build import build_grid, build_params, build_state
+from swmodel.ocean.operators import Patch
+from swmodel.config.build import scheme_of
+from swmodel.ocean.state import Carry, State
+from swmodel.ocean.timestep import method_of
+from swmodel.parallel.transport.mpi import Mpi
 
 
 @pytest.fixture(autouse=True)

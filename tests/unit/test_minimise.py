@@ -11,8 +11,8 @@ from support.ranks import run_ranks
 
 from swmodel.assimilation.conjugate_gradient import conjugate_gradients, make_dot
 from swmodel.assimilation.gauss_newton import OUTCOMES, Cost, Limits, Progress, minimise
-from swmodel.decomposition import block
-from swmodel.transport.serial import Serial
+from swmodel.parallel.decomposition import block
+from swmodel.parallel.transport.serial import Serial
 
 DOT = make_dot(Serial(block(0, (1, 1), 3, 4)))
 TIGHT = Limits(gradient=1e-13, outer=20, inner=50, residual=1e-14, precision=1e-15)

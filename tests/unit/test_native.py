@@ -10,13 +10,13 @@ import pytest
 from support.random_case import configuration, install
 
 from swmodel import cases
-from swmodel.decomposition import block, blocks
-from swmodel.executors import Native
-from swmodel.grid import build_grid, build_params, build_state
-from swmodel.kernels.native import choose_levels
-from swmodel.reference import Reference
-from swmodel.timestep import method_of
-from swmodel.transport.serial import Serial
+from swmodel.parallel.decomposition import block, blocks
+from swmodel.executors.native.executor import Native
+from swmodel.config.build import build_grid, build_params, build_state
+from swmodel.executors.native.kernel import choose_levels
+from swmodel.executors.reference import Reference
+from swmodel.ocean.timestep import method_of
+from swmodel.parallel.transport.serial import Serial
 
 ALL_TERMS = {"sponge__rate": 1e-4, "sponge__width": 2e4, "physics__biharmonic_viscosity": 1e8, "physics__slip": "no"}
 FLUXES = ("energy", "enstrophy", "arakawa_lamb")

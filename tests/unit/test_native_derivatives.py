@@ -7,13 +7,14 @@ import pytest
 from support.random_case import configuration, install
 
 from swmodel import cases
-from swmodel.decomposition import block
-from swmodel.executors import make_native_step, make_step
-from swmodel.grid import build_grid, build_params, build_state
-from swmodel.scheme import scheme_of
-from swmodel.state import Carry, State
-from swmodel.timestep import method_of
-from swmodel.transport.serial import Serial
+from swmodel.parallel.decomposition import block
+from swmodel.executors.native.executor import make_native_step
+from swmodel.executors.registry.xla import make_step
+from swmodel.config.build import build_grid, build_params, build_state
+from swmodel.config.build import scheme_of
+from swmodel.ocean.state import Carry, State
+from swmodel.ocean.timestep import method_of
+from swmodel.parallel.transport.serial import Serial
 
 pytestmark = pytest.mark.usefixtures("quickly_compiled")
 

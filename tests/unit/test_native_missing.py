@@ -8,11 +8,13 @@ import types
 
 import pytest
 
-from swmodel import environment, kernels
-from swmodel.config import Config, ConfigError, load, resolve
-from swmodel.config.resolve import say_missing
-from swmodel.doctor import findings
-from swmodel.validate import check
+from swmodel.parallel import environment
+from swmodel.executors.registry import native as kernels
+from swmodel.config import Config, ConfigError, load
+from swmodel.model.resolve import resolve
+from swmodel.model.resolve import say_missing
+from swmodel.cli.doctor import findings
+from swmodel.model.validate import check
 
 SMALL = {"grid": {"nx": 8, "ny": 6}, "run": {"steps": 1}, "time": {"dt": 1.0}}
 
@@ -52,16 +54,16 @@ def test_asking_for_what_is_not_built_names_the_remedy(not_built):
 
 def test_an_import_that_fails_names_the_remedy():
     program = (
-        "import sys; sys.modules['swmodel.kernels._step'] = None\nfrom swmodel.kernels import native\nnative.register()"
+        "import sys; sys.modules['swmodel.executors.native._step'] = None\nfrom swmodel.executors.native import native\nnative.register()"
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
     assert done.stderr.strip().splitlines()[-1].startswith("ImportError: the native step cannot be used")
     assert "tools/build-native" in done.stderr.splitlines()[-1]
 
 
-@pytest.mark.skipif(importlib.util.find_spec("swmodel.kernels._step") is None, reason="the native step was not built")
+@pytest.mark.skipif(importlib.util.find_spec("swmodel.executors.native._step") is None, reason="the native step was not built")
 def test_a_step_compiled_from_another_version_is_not_called(monkeypatch):
-    from swmodel.kernels import _step, native
+    from swmodel.executors.native import _step, kernel as native
 
     monkeypatch.setattr(environment, "has_gpu", lambda: False)
     assert kernels.native_missing() == ""
@@ -71,9 +73,9 @@ def test_a_step_compiled_from_another_version_is_not_called(monkeypatch):
         native.register()
 
 
-@pytest.mark.skipif(importlib.util.find_spec("swmodel.kernels._step") is None, reason="the native step was not built")
+@pytest.mark.skipif(importlib.util.find_spec("swmodel.executors.native._step") is None, reason="the native step was not built")
 def test_the_doctor_shows_a_step_built_for_another_jax(monkeypatch):
-    from swmodel.kernels import _step
+    from swmodel.executors.native import _step
 
     assert findings.native_step().advice == ""
     assert findings.numbers(_step.jaxlib)

@@ -6,11 +6,12 @@ import netCDF4
 import numpy as np
 import pytest
 
-from swmodel import cases, fields, load
-from swmodel.netcdf_input import InputError, read, read_field
-from swmodel.netcdf_input.read import runs
-from swmodel.state import VARIABLES
-from swmodel.validate import check
+from swmodel import cases, load
+from swmodel.config import fields
+from swmodel.config.netcdf_input import InputError, read, read_field
+from swmodel.config.netcdf_input.read import runs
+from swmodel.ocean.state import VARIABLES
+from swmodel.model.validate import check
 
 NY, NX = 5, 7
 VALUES = 50.0 + np.arange(NY * NX).reshape(NY, NX)

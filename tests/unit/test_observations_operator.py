@@ -13,9 +13,9 @@ from swmodel import cases
 from swmodel.assimilation.interpolation import operator
 from swmodel.assimilation.observations import Observations
 from swmodel.assimilation.stencils import QUANTITIES, stencils
-from swmodel.coordinates import edges, points
-from swmodel.decomposition import block, blocks
-from swmodel.state import VARIABLES, State
+from swmodel.ocean.coordinates import edges, points
+from swmodel.parallel.decomposition import block, blocks
+from swmodel.ocean.state import VARIABLES, State
 
 NY, NX = 9, 11
 DT, STEPS, EVERY = 20.0, 12, 4

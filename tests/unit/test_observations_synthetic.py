@@ -12,8 +12,8 @@ from swmodel.assimilation.interpolation import operator
 from swmodel.assimilation.observations import Observations, read, write
 from swmodel.assimilation.stencils import QUANTITIES, stencils
 from swmodel.assimilation.synthetic import Altimeter, moorings, observe_run, over_water, together, tracks
-from swmodel.config import resolve
-from swmodel.coordinates import edges
+from swmodel.model.resolve import resolve
+from swmodel.ocean.coordinates import edges
 from swmodel.errors import FilesError, UsageError
 
 NY, NX, KM, DAY = 60, 80, 1e3, 86400.0

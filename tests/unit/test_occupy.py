@@ -6,11 +6,11 @@ import pytest
 from support.restarts import assert_same_run, simulation
 
 import swmodel
-from swmodel import lock
+from swmodel.files import lock
 from swmodel.config import ConfigError
 from swmodel.errors import FilesError, NumericalError, UsageError
-from swmodel.restart import folder
-from swmodel.status import read_status
+from swmodel.files.restart import folder
+from swmodel.files.status import read_status
 
 
 def contents(directory):

@@ -15,12 +15,13 @@ from support.ranks import run_ranks
 from xgcm import Grid
 
 from swmodel import cases
-from swmodel.config import config_hash, resolve, to_toml
-from swmodel.config.resolve import fastest_executor
-from swmodel.decomposition import block
-from swmodel.output import Diagnostics, Output
-from swmodel.state import VARIABLES
-from swmodel.transport.serial import Serial
+from swmodel.config import config_hash, to_toml
+from swmodel.model.resolve import resolve
+from swmodel.model.resolve import fastest_executor
+from swmodel.parallel.decomposition import block
+from swmodel.files.output import Diagnostics, Output
+from swmodel.ocean.state import VARIABLES
+from swmodel.parallel.transport.serial import Serial
 
 NY, NX = 11, 13
 SHAPE = {"centre": ("y_c", "x_c"), "u": ("y_c", "x_f"), "v": ("y_f", "x_c"), "corner": ("y_f", "x_f")}
@@ -169,8 +170,8 @@ def test_a_resting_fluid_in_a_ring_has_neither_wind_nor_land(tmp_path, monkeypat
 
 @pytest.mark.parametrize("layout", [(1, 2), (2, 1), (3, 2), (11, 1)])
 def test_data_are_the_same_from_any_number_of_ranks(tmp_path, layout, monkeypatch):
-    monkeypatch.setattr("swmodel.output.snapshots.CHUNK_BYTES", 3 * NX * 4)
-    monkeypatch.setattr("swmodel.output.snapshots.GATHER_BYTES", 6 * NX * 4)
+    monkeypatch.setattr("swmodel.files.output.snapshots.CHUNK_BYTES", 3 * NX * 4)
+    monkeypatch.setattr("swmodel.files.output.snapshots.GATHER_BYTES", 6 * NX * 4)
     config = config_of()
     one, many = (write(tmp_path / f"{name}.nc", config, shape) for name, shape in (("one", (1, 1)), ("many", layout)))
     with netCDF4.Dataset(one) as a, netCDF4.Dataset(many) as b:
@@ -282,9 +283,9 @@ with netCDF4.Dataset(sys.argv[1]) as data:
 KILLED = """
 import os, sys, numpy as np, subprocess
 from swmodel.config import load, resolve
-from swmodel.decomposition import block
-from swmodel.output import Output
-from swmodel.transport.serial import Serial
+from swmodel.parallel.decomposition import block
+from swmodel.files.output import Output
+from swmodel.parallel.transport.serial import Serial
 config = resolve(load("rest", {"grid.nx": 8, "grid.ny": 6, "output.fields": ["h"]}))
 output = Output(sys.argv[1], config, Serial(block(0, (1, 1), 6, 8)))
 for step in range(3):

@@ -10,12 +10,13 @@ from support.random_case import configuration, install
 from support.ranks import run_ranks
 
 from swmodel import cases
-from swmodel.config import config_hash, resolve, to_toml
-from swmodel.decomposition import block
-from swmodel.diagnostics import QUANTITIES
+from swmodel.config import config_hash, to_toml
+from swmodel.model.resolve import resolve
+from swmodel.parallel.decomposition import block
+from swmodel.ocean.diagnostics import QUANTITIES
 from swmodel.errors import FilesError
-from swmodel.output import Diagnostics, Output
-from swmodel.transport.serial import Serial
+from swmodel.files.output import Diagnostics, Output
+from swmodel.parallel.transport.serial import Serial
 
 NY, NX = 11, 13
 UNDISTURBED = (0, 7, 14, 21, 28)

@@ -12,11 +12,12 @@ import numpy as np
 import pytest
 from support.ranks import run_ranks
 
-from swmodel.config import load, resolve
-from swmodel.decomposition import block
+from swmodel.config import load
+from swmodel.model.resolve import resolve
+from swmodel.parallel.decomposition import block
 from swmodel.errors import FilesError
-from swmodel.output import Diagnostics, Output, background
-from swmodel.transport.serial import Serial
+from swmodel.files.output import Diagnostics, Output, background
+from swmodel.parallel.transport.serial import Serial
 
 NY, NX = 60, 80
 DISK_BYTES = 1 << 20
@@ -80,8 +81,8 @@ LIMITED = """
 import resource, signal, sys
 sys.path[:0] = sys.argv[2:]
 from test_output_errors import background, write_until_it_fails, NY, NX
-from swmodel.decomposition import block
-from swmodel.transport.serial import Serial
+from swmodel.parallel.decomposition import block
+from swmodel.parallel.transport.serial import Serial
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
 background.COMMIT_SECONDS = 0.0
 resource.setrlimit(resource.RLIMIT_FSIZE, (200_000, 200_000))

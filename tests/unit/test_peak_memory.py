@@ -10,8 +10,8 @@ import pytest
 from conftest import ROOT
 from support.small_run import make_run
 
-from swmodel import run
-from swmodel.environment import peak_memory
+from swmodel.model import run
+from swmodel.parallel.environment import peak_memory
 
 STATUS = Path("/proc/self/status")
 
@@ -28,7 +28,7 @@ def test_the_peak_is_what_the_system_says():
 @system_tells
 def test_the_peak_is_not_that_of_the_program_that_started_the_process():
     held = np.ones(40_000_000)
-    program = "from swmodel.environment import peak_memory; print(peak_memory())"
+    program = "from swmodel.parallel.environment import peak_memory; print(peak_memory())"
     done = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=True)
     assert int(done.stdout) < held.nbytes / 2 < peak_memory()
 

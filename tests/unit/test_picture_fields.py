@@ -12,7 +12,7 @@ from support.seal import resealed
 
 import swmodel
 from swmodel import cases
-from swmodel.diagnostics import DERIVED
+from swmodel.ocean.diagnostics import DERIVED
 from swmodel.plotting import Over, PlotError, derived, maps, shown
 from swmodel.plotting.dataset import open_data
 

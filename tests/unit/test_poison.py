@@ -18,16 +18,17 @@ from support.random_case import configuration, install
 from support.stepping import FLUXES, fields_of, same_bits
 
 from swmodel import cases
-from swmodel.decomposition import Block, Span
-from swmodel.dynamics import tendency
-from swmodel.executors import make_step
-from swmodel.grid import as_patches, build_grid, build_params
-from swmodel.kernels import native
-from swmodel.operators import Patch
-from swmodel.scheme import scheme_of
-from swmodel.state import Carry, State
-from swmodel.timestep import Multistep, method_of
-from swmodel.transport.one_device import OneDevice
+from swmodel.parallel.decomposition import Block, Span
+from swmodel.ocean.dynamics import tendency
+from swmodel.executors.registry.xla import make_step
+from swmodel.ocean.grid import as_patches
+from swmodel.config.build import build_grid, build_params
+from swmodel.executors.native import kernel as native
+from swmodel.ocean.operators import Patch
+from swmodel.config.build import scheme_of
+from swmodel.ocean.state import Carry, State
+from swmodel.ocean.timestep import Multistep, method_of
+from swmodel.parallel.transport.one_device import OneDevice
 
 pytestmark = pytest.mark.usefixtures("quickly_compiled")
 

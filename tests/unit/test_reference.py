@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from support.small_domain import EVERYTHING, FLUXES, NX, NY, RINGS, build, e, everything, n, random_state, s, seabed, w
 
-from swmodel.state import State
+from swmodel.ocean.state import State
 
 
 @pytest.fixture

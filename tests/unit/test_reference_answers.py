@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from support.small_domain import EVERYTHING, FLUXES, NX, NY, build, e, everything, n, random_state, seabed
 
-from swmodel.reference.steppers import STEPPERS
-from swmodel.state import State
+from swmodel.executors.reference.steppers import STEPPERS
+from swmodel.ocean.state import State
 
 
 @pytest.fixture

@@ -9,7 +9,8 @@ from click.testing import CliRunner
 
 from swmodel import load
 from swmodel.cli import main
-from swmodel.config import resolve, to_toml
+from swmodel.model.resolve import resolve
+from swmodel.config import to_toml
 from swmodel.config.remarks import dividing, domain, remarks
 
 

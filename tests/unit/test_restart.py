@@ -13,12 +13,12 @@ from click.testing import CliRunner
 from support.restarts import assert_same_run, config, data, flip, resumed, simulation
 
 import swmodel
-from swmodel import environment
+from swmodel.parallel import environment
 from swmodel.cli import main
 from swmodel.config import from_toml, to_toml
 from swmodel.errors import NumericalError, Stopped, UsageError
-from swmodel.restart import folder, restarts, write
-from swmodel.status import read_status
+from swmodel.files.restart import folder, restarts, write
+from swmodel.files.status import read_status
 
 
 @pytest.fixture(scope="module")
@@ -90,7 +90,7 @@ def test_an_older_restart_file_gives_the_same_run(undisturbed, run_folder):
 def test_a_run_asked_to_stop_leaves_a_restart_and_the_rest_follows(undisturbed, tmp_path, monkeypatch):
     directory = tmp_path / "run"
     stopping = simulation()
-    monkeypatch.setattr("swmodel.run.CHUNK_SECONDS", 1e-9)
+    monkeypatch.setattr("swmodel.model.run.CHUNK_SECONDS", 1e-9)
 
     def progress(event):
         if event["step"] == 6:

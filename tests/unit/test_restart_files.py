@@ -15,9 +15,9 @@ from support.restarts import assert_same_data, config, flip, resumed, simulation
 
 from swmodel.config import ConfigError, decisive, from_toml, load, to_toml
 from swmodel.errors import FilesError
-from swmodel.integrity import guard
-from swmodel.restart import folder, write
-from swmodel.restart.read import read
+from swmodel.files.integrity import guard
+from swmodel.files.restart import folder, write
+from swmodel.files.restart.read import read
 
 
 @pytest.mark.parametrize("name", ["h", "v", "u_memory1", "eta_mean"])
@@ -52,7 +52,7 @@ def test_a_truncated_file_is_passed_over(run_folder, length):
 #: The program that examines files comes so far.
 BEGINS = (
     "import os, sys, time; sys.path.insert(0, sys.argv[1])\n"
-    "from swmodel.integrity import program; program.WALL = 1.0; program.limit(1.0)\n"
+    "from swmodel.files.integrity import program; program.WALL = 1.0; program.limit(1.0)\n"
 )
 
 
@@ -220,7 +220,7 @@ def test_a_journal_of_a_killed_writer_does_not_enter_the_next_file(halfway, tmp_
     path = tmp_path / "restart.nc"
     model = simulation(folder.path_of(halfway, 7))
     program = (
-        "import os, swmodel.restart.write as write, swmodel\n"
+        "import os, swmodel.files.restart.write as write, swmodel\n"
         "write.JournaledFile.close = lambda self: os._exit(9)\n"
         f"swmodel.Simulation.from_restart({str(folder.path_of(halfway, 5))!r}).write_restart({str(path)!r})"
     )

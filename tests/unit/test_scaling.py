@@ -19,10 +19,10 @@ from support.stepping import EVERY_SCHEME, same_bits, step_by_step
 import swmodel
 from swmodel import cases
 from swmodel.config import Config
-from swmodel.diagnostics import DERIVED, QUANTITIES
-from swmodel.extremes import survey
-from swmodel.stability import dt_from_cfl, largest_dt
-from swmodel.state import VARIABLES
+from swmodel.ocean.diagnostics import DERIVED, QUANTITIES
+from swmodel.config.extremes import survey
+from swmodel.config.stability import dt_from_cfl, largest_dt
+from swmodel.ocean.state import VARIABLES
 
 NY, NX = 7, 9
 

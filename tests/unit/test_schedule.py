@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from swmodel.schedule import Schedule
+from swmodel.files.schedule import Schedule
 
 
 @settings(max_examples=200, deadline=None)

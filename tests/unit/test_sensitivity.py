@@ -13,20 +13,20 @@ from support import random_case
 
 from swmodel import cases
 from swmodel.config.model import Physics
-from swmodel.diagnostics import diagnose
-from swmodel.domain import domain
+from swmodel.ocean.diagnostics import diagnose
+from swmodel.model.domain import domain
 from swmodel.errors import NumericalError
 from swmodel.gradients import controls, pieces, problem, quantities, sensitivity, sensitivity_file
 from swmodel.gradients.plan import plan
 from swmodel.gradients.trajectory import View
-from swmodel.grid import as_patches
-from swmodel.operators import Patch
+from swmodel.ocean.grid import as_patches
+from swmodel.ocean.operators import Patch
 from swmodel.plotting import Over, PlotError, plot
 from swmodel.plotting.sensitivity import picture, plot_sensitivity
-from swmodel.reference import Reference
-from swmodel.state import State
-from swmodel.status import read_status
-from swmodel.transport.halo import pad
+from swmodel.executors.reference import Reference
+from swmodel.ocean.state import State
+from swmodel.files.status import read_status
+from swmodel.parallel.transport.halo import pad
 
 pytestmark = pytest.mark.usefixtures("quickly_compiled")
 

@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 
 import swmodel
-from swmodel import simulation as module
+from swmodel.model import simulation as module
 from swmodel.errors import NumericalError, SetupError, UsageError
-from swmodel.health import unusable
-from swmodel.state import State
-from swmodel.transport import connect
+from swmodel.model.health import unusable
+from swmodel.ocean.state import State
+from swmodel.parallel.transport import connect
 
 SMALL = {"grid.nx": 14, "grid.ny": 9, "run.executor": "reference", "run.steps": 5}
 EXECUTORS = ["reference", "native"]

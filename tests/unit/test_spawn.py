@@ -10,7 +10,7 @@ import pytest
 from conftest import ROOT
 
 PLACE = (
-    "import os; from swmodel.environment import world; place = world()\n"
+    "import os; from swmodel.parallel.environment import world; place = world()\n"
     "words = place.rank, place.size, place.local_rank, place.local_size, os.environ['JAX_COORDINATOR_ADDRESS']\n"
     "os.write(1, (' '.join(map(str, words)) + '\\n').encode())"  # one write, as all write into one pipe
 )
@@ -19,7 +19,7 @@ ONE_ENDS = "import os, sys, time\nif os.environ['SWMODEL_RANK'] == '1':\n    {}\
 
 
 def spawn(program, size=2, **options):
-    line = [sys.executable, "-P", "-m", "swmodel.spawn", str(size), sys.executable, "-c", program]
+    line = [sys.executable, "-P", "-m", "swmodel.parallel.spawn", str(size), sys.executable, "-c", program]
     environ = os.environ | {"PYTHONPATH": str(ROOT)}
     pipes = dict.fromkeys(("stdout", "stderr"), subprocess.PIPE)
     return subprocess.Popen(line, env=environ, text=True, start_new_session=True, **pipes, **options)
@@ -46,11 +46,11 @@ def test_each_process_finds_its_place_and_the_first():
 )
 def test_a_process_that_ends_takes_the_others_with_it_and_is_named(end, code, words, least):
     program = ONE_ENDS.format(end)
-    line = f"import swmodel.spawn as s, sys; s.GRACE = 1.0; sys.exit(s.main(2, [sys.executable, '-c', {program!r}]))"
+    line = f"import swmodel.parallel.spawn as s, sys; s.GRACE = 1.0; sys.exit(s.main(2, [sys.executable, '-c', {program!r}]))"
     begin = time.monotonic()
     done = subprocess.run([sys.executable, "-c", line], capture_output=True, text=True, timeout=30, cwd=ROOT)
     assert least < time.monotonic() - begin < 20
-    assert (done.returncode, done.stderr) == (code, f"swmodel.spawn: rank 1 ended: {words}\n")
+    assert (done.returncode, done.stderr) == (code, f"swmodel.parallel.spawn: rank 1 ended: {words}\n")
 
 
 def test_processes_that_end_together_with_an_error_are_not_named():
@@ -60,7 +60,7 @@ def test_processes_that_end_together_with_an_error_are_not_named():
 
 
 def test_one_that_fails_has_all_ended():
-    process = spawn(ONE_ENDS.format("from swmodel.spawn import fail; fail()"))
+    process = spawn(ONE_ENDS.format("from swmodel.parallel.spawn import fail; fail()"))
     assert process.communicate(timeout=30) == ("", "")
 
 
@@ -81,7 +81,7 @@ def test_a_signal_is_handed_on_and_a_second_one_ends_all(answer, signals, code):
 
 def test_where_one_cannot_be_started_none_is_left():
     line = (
-        "import swmodel.spawn as s, sys; start = s.Processes.start\n"
+        "import swmodel.parallel.spawn as s, sys; start = s.Processes.start\n"
         "def fail_at_last(*given):\n    assert given[-1] < 1, 'no more'\n    start(*given)\n"
         "s.Processes.start = fail_at_last; s.main(2, ['sleep', '60'])"
     )
@@ -96,7 +96,7 @@ def test_processes_end_with_what_started_them(killed):
     if killed == "spawn" and sys.platform != "linux":
         pytest.skip("only Linux ends processes with their parent")
     program = "import os, time; os.write(1, f'{os.getppid()}\\n'.encode()); time.sleep(60)"
-    line = [sys.executable, "-P", "-m", "swmodel.spawn", "2", sys.executable, "-c", program]
+    line = [sys.executable, "-P", "-m", "swmodel.parallel.spawn", "2", sys.executable, "-c", program]
     starter = f"import subprocess; subprocess.Popen({line}).wait()"
     parent = subprocess.Popen([sys.executable, "-c", starter], stdout=subprocess.PIPE, text=True, cwd=ROOT)
     (pid,) = {int(parent.stdout.readline()) for _ in range(2)}

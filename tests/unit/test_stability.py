@@ -5,14 +5,15 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from swmodel import Simulation, load, stability
+from swmodel import Simulation, load
+from swmodel.config import stability
 from swmodel.cases import jet
 from swmodel.config.model import Time
-from swmodel.coordinates import points
-from swmodel.extremes import survey
-from swmodel.stability import amplification, dt_from_cfl, largest_dt, limit, rates
-from swmodel.state import Carry, State
-from swmodel.timestep import method_of
+from swmodel.ocean.coordinates import points
+from swmodel.config.extremes import survey
+from swmodel.config.stability import amplification, dt_from_cfl, largest_dt, limit, rates
+from swmodel.ocean.state import Carry, State
+from swmodel.ocean.timestep import method_of
 
 STEPPERS = {
     "ab2": Time(stepper="ab2"),

@@ -10,11 +10,11 @@ import time
 import pytest
 from support.ranks import run_ranks
 
-from swmodel import environment, stop
-from swmodel.decomposition import block
+from swmodel.parallel import environment, stop
+from swmodel.parallel.decomposition import block
 from swmodel.errors import STOPPED, Stopped, exit_code
-from swmodel.stop import Stop, duration, limit_for, stopped
-from swmodel.transport.serial import Serial
+from swmodel.parallel.stop import Stop, duration, limit_for, stopped
+from swmodel.parallel.transport.serial import Serial
 
 ALONE = Serial(block(0, (1, 1), 1, 1))
 
@@ -45,7 +45,7 @@ def test_the_same_request_from_terminal_and_mpiexec_is_one():
 
 def test_a_second_signal_ends_the_process_at_once():
     program = (
-        "import signal, time; from swmodel.stop import Stop, SAME_REQUEST\n"
+        "import signal, time; from swmodel.parallel.stop import Stop, SAME_REQUEST\n"
         "with Stop():\n"
         "    signal.raise_signal(signal.SIGTERM)\n"
         "    time.sleep(SAME_REQUEST + 0.1)\n"

@@ -9,8 +9,8 @@ import threading
 import pytest
 from support.faults import PROGRAM, SMALL
 
-from swmodel import streams
-from swmodel.status import read_status
+from swmodel.parallel import streams
+from swmodel.files.status import read_status
 
 RUN = ["run", "jet", *SMALL, "--steps", "3", "--executor", "reference", "--output", "run"]
 

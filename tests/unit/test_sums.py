@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from support.small_run import SMALL
 
 import swmodel
-from swmodel.diagnostics import Bounds, FixedPoint
-from swmodel.transport.serial import Serial
+from swmodel.ocean.diagnostics import Bounds, FixedPoint
+from swmodel.parallel.transport.serial import Serial
 
 QUICK = settings(max_examples=150, derandomize=True, deadline=None, database=None)
 ANY = st.floats(allow_nan=False, allow_infinity=False)

@@ -6,9 +6,10 @@ import pytest
 
 from swmodel import load
 from swmodel.cases import jet
-from swmodel.config import ConfigError, resolve
-from swmodel.extremes import survey
-from swmodel.validate import check, floor
+from swmodel.config import ConfigError
+from swmodel.model.resolve import resolve
+from swmodel.config.extremes import survey
+from swmodel.model.validate import check, floor
 
 SMALL = {"grid.nx": 12, "grid.ny": 9}
 
@@ -199,7 +200,7 @@ def at(row, column, value, otherwise):
 )
 @pytest.mark.parametrize("cells", [12, 10**6], ids=["band by band", "at once"])
 def test_a_field_that_cannot_be_used_is_reported_with_its_place(monkeypatch, field, value, otherwise, message, cells):
-    monkeypatch.setattr("swmodel.extremes.CELLS", cells)
+    monkeypatch.setattr("swmodel.config.extremes.CELLS", cells)
     monkeypatch.setattr(jet, field, at(7, 3, value, otherwise), raising=False)
     assert problems({}) == [message]
     if field not in ("u", "v"):
@@ -227,7 +228,7 @@ def test_bands_of_rows_and_the_whole_grid_have_the_same_extremes(monkeypatch):
     config = load("jet", {**SMALL, "physics.quadratic_drag": 1e-3}, {})
     found = []
     for cells in (1, 25, 10**6):
-        monkeypatch.setattr("swmodel.extremes.CELLS", cells)
+        monkeypatch.setattr("swmodel.config.extremes.CELLS", cells)
         found.append(survey(config))
     assert found[0] == found[1] == found[2]
     # The corners (0, 0) and (8, 11) are land: what is left lies between rows 1 and 7 of their columns.

@@ -2,7 +2,7 @@
 
 import pytest
 
-from swmodel.watchdog import START, Watchdog
+from swmodel.parallel.watchdog import START, Watchdog
 
 
 @pytest.mark.parametrize("first", [0, 40])

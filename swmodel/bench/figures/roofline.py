@@ -14,7 +14,7 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from ...plotting.style import INK, QUIET
-from ...progress import workers
+from ...model.progress import workers
 from ..markdown import digits, percent
 from ..numbers import Numbers, bandwidth, bytes_per_cell, numbers
 from ..sweeps import published

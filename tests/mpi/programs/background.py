@@ -9,7 +9,7 @@ import numpy as np
 from support.background_case import background_case
 
 from swmodel.assimilation.conjugate_gradient import conjugate_gradients, make_dot
-from swmodel.noise import white_noise
+from swmodel.ocean.noise import white_noise
 
 jax.config.update("jax_enable_x64", True)
 NY, NX = 11, 13

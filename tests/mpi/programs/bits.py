@@ -12,11 +12,11 @@ import numpy as np
 from mpi4py import MPI
 from support.random_case import configuration, install
 
-from swmodel.decomposition import block
-from swmodel.executors import EXECUTORS
-from swmodel.grid import build_grid, build_params, build_state
-from swmodel.reference import Reference
-from swmodel.transport import messages, mpi
+from swmodel.parallel.decomposition import block
+from swmodel.executors.registry import EXECUTORS
+from swmodel.config.build import build_grid, build_params, build_state
+from swmodel.executors.reference import Reference
+from swmodel.parallel.transport import messages, mpi
 
 jax.config.update("jax_enable_x64", True)
 EXECUTOR = sys.argv[1]

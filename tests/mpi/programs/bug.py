@@ -2,7 +2,7 @@
 
 import swmodel
 from swmodel.cli import main
-from swmodel.environment import world
+from swmodel.parallel.environment import world
 
 
 class Buggy(swmodel.Simulation):

@@ -8,12 +8,13 @@ import jax.numpy as jnp
 import numpy as np
 from support.random_case import configuration, install
 
-from swmodel.executors import make_native_step, make_step
-from swmodel.grid import build_grid, build_params, build_state
-from swmodel.scheme import scheme_of
-from swmodel.state import Carry, State
-from swmodel.timestep import method_of
-from swmodel.transport import connect
+from swmodel.executors.native.executor import make_native_step
+from swmodel.executors.registry.xla import make_step
+from swmodel.config.build import build_grid, build_params, build_state
+from swmodel.config.build import scheme_of
+from swmodel.ocean.state import Carry, State
+from swmodel.ocean.timestep import method_of
+from swmodel.parallel.transport import connect
 
 jax.config.update("jax_enable_x64", True)
 NY, NX, STEPS = 7, 9, 4

@@ -8,11 +8,11 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import swmodel
-import swmodel.run
+import swmodel.model.run
 from swmodel.cli.job import Job
 from swmodel.cli.rank import run_as_rank
 from swmodel.config import load
-from swmodel.environment import world
+from swmodel.parallel.environment import world
 from swmodel.errors import FilesError, NumericalError
 
 FAULT, FOLDER = sys.argv[1], Path(sys.argv[2])
@@ -38,6 +38,6 @@ def run(simulation, directory, progress, command_line, resume):
 
 
 swmodel.Simulation = lambda config, restart: SimpleNamespace(step=0)
-swmodel.run.run = run
+swmodel.model.run.run = run
 configuration = partial(load, "jet", environ={})
 sys.exit(run_as_rank(PLACE, lambda place: Job(configuration(), FOLDER), configuration, True, ""))

@@ -7,9 +7,9 @@ import jax
 import numpy as np
 from support.random_case import configuration, install
 
-from swmodel.executors import Native
-from swmodel.grid import build_grid, build_params, build_state
-from swmodel.transport import connect
+from swmodel.executors.native.executor import Native
+from swmodel.config.build import build_grid, build_params, build_state
+from swmodel.parallel.transport import connect
 
 jax.config.update("jax_enable_x64", True)
 NY, NX, STEPS = 34, 35, 10

@@ -8,7 +8,7 @@ from swmodel.cli import ranks
 from swmodel.cli.job import Job
 from swmodel.cli.rank import run_as_rank
 from swmodel.config import load
-from swmodel.environment import world
+from swmodel.parallel.environment import world
 
 FAULT, FOLDER = sys.argv[1], Path(sys.argv[2])
 PLACE = world()

@@ -1,0 +1,138 @@
+"""What is installed, what the machine has, and whether JAX computes here."""
+
+from __future__ import annotations
+
+import os
+import platform
+import shutil
+import sys
+import time
+from collections.abc import Iterator
+from importlib.metadata import PackageNotFoundError, version
+from importlib.util import find_spec
+from pathlib import Path
+from typing import NamedTuple
+
+from ...parallel import environment
+from ...executors.native import REMEDY, native_missing
+
+#: JAX versions that the model and mpi4jax are tested with: from the first to below the second (as in pyproject.toml).
+TESTED_JAX = ("0.10", "0.12")
+INSTALL = "make setup, or pip install . where the sources are"
+REQUIRED = ("jax", "jaxlib", "numpy", "netCDF4", "pydantic", "click", "rich", "matplotlib", "cmocean")
+
+
+class Finding(NamedTuple):
+    """One line of the report.
+
+    Attributes:
+        what: what was looked at.
+        found: what it was found to be.
+        advice: what to do about it; empty if all is well.
+        broken: the model does not run as it should until that is done.
+    """
+
+    what: str
+    found: str
+    advice: str = ""
+    broken: bool = False
+
+
+def installed(package: str) -> str | None:
+    """Version of an installed package; None where there is none."""
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return None
+
+
+def numbers(text: str) -> tuple[int, ...]:
+    """(0, 10, 2) for "0.10.2"."""
+    return tuple(int(part) for part in text.split(".") if part.isdigit())
+
+
+def packages() -> Iterator[Finding]:
+    """Versions of Python and of what the model needs."""
+    yield Finding("Python", f"{platform.python_version()}, {sys.executable}")
+    yield Finding("swmodel", f"{installed('swmodel') or 'not installed'}, {Path(__file__).parents[1]}")
+    for name in REQUIRED:
+        found = installed(name)
+        if found is None:
+            yield Finding(name, "missing", INSTALL, broken=True)
+        elif name == "jax":
+            yield jax_version(found)
+        elif name == "jaxlib" and numbers(found)[:2] != numbers(installed("jax") or "")[:2]:
+            advice = f"of another release than jax {installed('jax')}: pip install --upgrade jax jaxlib"
+            yield Finding(name, found, advice, broken=True)
+        else:
+            yield Finding(name, found)
+    if find_spec("imageio_ffmpeg") is None and shutil.which("ffmpeg") is None:
+        yield Finding("ffmpeg", "missing: films are GIF files", "for MP4: pip install imageio-ffmpeg")
+    else:
+        yield Finding("ffmpeg", shutil.which("ffmpeg") or f"imageio-ffmpeg {installed('imageio-ffmpeg')}")
+
+
+def jax_version(found: str) -> Finding:
+    """Whether JAX is one of the versions that are tested."""
+    first, below = TESTED_JAX
+    if numbers(first) <= numbers(found) < numbers(below):
+        return Finding("jax", found)
+    return Finding(
+        "jax",
+        f"{found}, not tested: {first} to below {below} is",
+        f'pip install "jax>={first},<{below}", then install mpi4jax anew, if it is installed',
+    )
+
+
+def machine() -> Iterator[Finding]:
+    """Cores, memory, GPUs."""
+    yield Finding("system", f"{platform.system()} {platform.machine()}")
+    yield Finding("cores", f"{environment.cores()} of {os.cpu_count()} for this process")
+    yield Finding("memory", memory())
+    if Path("/dev/nvidiactl").exists() and not environment.has_gpu():
+        yield Finding("GPU", "an NVIDIA GPU, but JAX cannot use it", 'pip install "jax[cuda13]"')
+
+
+def memory() -> str:
+    """Physical memory, and what of it is available where the system says so."""
+    total = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    text = f"{total / 2**30:.1f} GiB"
+    with_available = Path("/proc/meminfo")
+    if with_available.exists():
+        lines = dict(line.split(":", 1) for line in with_available.read_text().splitlines())
+        text += f", {int(lines['MemAvailable'].split()[0]) / 2**20:.1f} GiB available"
+    return text
+
+
+def one_process() -> Iterator[Finding]:
+    """Whether JAX has a device and compiles and runs a program on it."""
+    start = time.perf_counter()
+    try:
+        import jax
+        import jax.numpy as jnp
+
+        devices = jax.devices()
+        result = jax.jit(lambda x: jnp.sum(x * x))(jnp.arange(10.0))
+        right = float(result) == 285.0
+    except Exception as error:  # whatever is wrong with JAX is what this is here to show
+        yield Finding("jax.jit", f"{type(error).__name__}: {error}", INSTALL, broken=True)
+        return
+    yield Finding("devices", ", ".join(device.device_kind for device in devices))
+    if right:
+        yield Finding("jax.jit", f"compiles and computes ({time.perf_counter() - start:.1f} s with importing JAX)")
+    else:
+        yield Finding("jax.jit", f"wrong result {result}", "install jax and jaxlib anew", broken=True)
+    yield native_step()
+
+
+def native_step() -> Finding:
+    """Whether the native step was built, and for what."""
+    missing = native_missing()
+    if missing:
+        return Finding("native step", f"not used: {missing}", REMEDY)
+    from ...executors.native import _step
+
+    found = f"float32 and float64, {_step.instructions}, by compiler {_step.compiler}"
+    if numbers(_step.jaxlib)[:2] != numbers(installed("jaxlib") or "")[:2]:
+        return Finding("native step", f"{found}, built for jaxlib {_step.jaxlib}", f"build it anew: {REMEDY}")
+    return Finding("native step", found)

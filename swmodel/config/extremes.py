@@ -1,0 +1,130 @@
+"""The extremes of a run's fields and what is wrong with them, found in one sweep over bands of rows.
+
+No band holds many more than CELLS cells, so that memory stays bounded however large the grid is.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from . import fields
+from ..ocean.state import Variable, entry_of
+
+CELLS = 2**17
+
+#: Fields that must be above zero on water, and fields that must not be below it.
+POSITIVE, NOT_NEGATIVE = ("depth", "h"), ("linear_drag",)
+
+
+@dataclass
+class Extremes:
+    """Least and largest values on water and open faces, and what is wrong.
+
+    Attributes:
+        physics: `config.physics` of the run.
+        ranges: {field, `wave_rate` or `drag_rate`: (least, largest)}, SI units.
+        problems: {field: line that says where it cannot be used}.
+    """
+
+    physics: Any
+    ranges: dict[str, tuple[float, float]] = field(default_factory=dict)
+    problems: dict[str, str] = field(default_factory=dict)
+
+    def largest(self, name: str) -> float:
+        """Largest modulus of a field, 0 where no point has it."""
+        return max(abs(value) for value in self.ranges.get(name, (0.0,)))
+
+    def include(self, name: str, values: np.ndarray, water: np.ndarray, first_row: int) -> None:
+        """Take account of a band's values where `water` is not zero; both broadcast to the band."""
+        shape = np.broadcast_shapes(values.shape, water.shape)
+        selected = values if water.all() else np.broadcast_to(values, shape)[np.broadcast_to(water > 0, shape)]
+        if not selected.size:
+            return
+        least, largest = float(selected.min()), float(selected.max())
+        before = self.ranges.get(name, (least, largest))
+        self.ranges[name] = (min(least, before[0]), max(largest, before[1]))
+        too_low = least <= 0 if name in POSITIVE else least < 0 and name in NOT_NEGATIVE
+        if name not in self.problems and (too_low or not np.isfinite([least, largest]).all()):
+            self.problems[name] = complaint(
+                entry_of(name, self.physics), values, np.broadcast_to(water, shape), first_row
+            )
+
+
+def complaint(entry: Variable, values: np.ndarray, water: np.ndarray, first_row: int) -> str:
+    """What is wrong with a field, and in which cell first."""
+    bad = ~np.isfinite(values)
+    bound, name = "finite", entry.name
+    if name in POSITIVE:
+        bad, bound = bad | (values <= 0), f"above 0 {entry.units}"
+    elif name in NOT_NEGATIVE:
+        bad, bound = bad | (values < 0), f"at least 0 {entry.units}"
+    row, column = np.argwhere(bad & (water > 0))[0]
+    value = np.broadcast_to(values, water.shape)[row, column]
+    what = "initial thickness h = depth + eta" if name == "h" else f"{entry.long_name} ({name})"
+    found = "is missing" if np.isnan(value) else f"is {value:.6g} {entry.units}"
+    return f"{what}: must be {bound} on water, but {found} at row {first_row + row}, column {column}"
+
+
+def survey(config) -> Extremes:
+    """The extremes of depth, initial state, wind stress and drag over the whole grid.
+
+    Raises:
+        InputError: an input file cannot be used.
+    """
+    found = Extremes(config.physics)
+    step = max(1, CELLS // config.grid.nx)
+    for first in range(0, config.grid.ny, step):
+        survey_band(config, found, np.arange(first, min(first + step, config.grid.ny)))
+    if "depth" not in found.ranges:
+        found.problems["mask"] = "the domain has no water: the mask is 0 everywhere"
+    elif "depth" in found.problems and config.input.depth:
+        found.problems["depth"] += "; " + (
+            'are they heights? then the variable needs the attribute positive = "up"'
+            if found.ranges["depth"][1] < 0
+            else "land is where the file has no value, or input.mask is 0"
+        )
+    return found
+
+
+def survey_band(config, found: Extremes, rows: np.ndarray) -> None:
+    """Include one band of rows."""
+    columns = np.arange(config.grid.nx)
+    # One row and column more, for the faces on the north and east sides.
+    wet = fields.wet(config, [*rows, rows[-1] + 1], [*columns, len(columns)])
+    here_y, here_x = (slice(0, -1) if length > 1 else slice(None) for length in wet.shape)
+    across_y, across_x = (slice(1, None) if length > 1 else slice(None) for length in wet.shape)
+    centre = wet[here_y, here_x]
+    water = {"centre": centre, "u": centre * wet[here_y, across_x], "v": centre * wet[across_y, here_x]}
+    values = {name: fields.evaluate(config, name, rows, columns) for name in ("depth", "eta", "u", "v", "linear_drag")}
+    for name in ("wind_x", "wind_y"):
+        if fields.given(config, name):
+            values[name] = fields.evaluate(config, name, rows, columns)
+    for name, value in values.items():
+        found.include(name, value, water.get(name, centre), rows[0])
+    if not {"depth", "eta"} & found.problems.keys():
+        values["h"] = values["depth"] + values["eta"]
+        found.include("h", values["h"], centre, rows[0])
+    if not found.problems:
+        for name, rate in local_rates(config, values, water).items():
+            found.include(name, rate, centre, rows[0])
+
+
+def local_rates(config, values: dict, water: dict) -> dict[str, np.ndarray]:
+    """Rates of gravity waves with advection and of bottom drag in each cell of a band, s-1.
+
+    Cell by cell, since the current may be fast where the layer is thin: in the jet at its published size the largest
+    speed and the largest thickness together would forbid the published time step.
+    """
+    grid, physics = config.grid, config.physics
+    speed_x, speed_y = (np.where(water[name] > 0, np.abs(values[name]), 0.0) for name in ("u", "v"))
+    h = values["h"] if water["centre"].all() else np.maximum(values["h"], 0)
+    waves = np.sqrt(h * (4 * physics.gravity * (1 / grid.dx**2 + 1 / grid.dy**2)))
+    advection = speed_x / grid.dx + speed_y / grid.dy
+    rates = {"wave_rate": waves + advection, "drag_rate": values["linear_drag"]}
+    if physics.quadratic_drag > 0:
+        thickness = np.where(h > 0, h, np.inf)
+        rates["drag_rate"] = rates["drag_rate"] + 2 * physics.quadratic_drag * np.hypot(speed_x, speed_y) / thickness
+    return rates

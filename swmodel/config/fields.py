@@ -1,0 +1,105 @@
+"""The fields of a run, from the case's formulas or from NetCDF files, for any rows and columns of the grid.
+
+Everything is evaluated where it is asked for, so that a rank builds its own block and nothing larger.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from .. import cases
+from ..ocean.coordinates import points
+from .netcdf_input import InputError, read_field
+from ..ocean.state import entry_of
+
+#: Location of each field of a case that is not at centres, and its step (rows, columns) to the cell across the face.
+LOCATIONS = {"u": "u", "v": "v"}
+ACROSS = {"u": (0, 1), "v": (1, 0)}
+
+
+def given(config, name: str) -> bool:
+    """Whether a file or the case defines the field, so that it is more than a constant."""
+    return bool(getattr(config.input, name)) or hasattr(cases.get(config.case.name), name)
+
+
+def evaluate(config, name: str, rows, columns) -> np.ndarray:
+    """Values of a field in the given row and column numbers, wrapped round the rings; float64, SI units.
+
+    A value missing from a file on land becomes `physics.depth` for the depth and zero for all others, and so does the
+    height of land in a file of depths; on water both stay, which the check of the configuration reports. Without a
+    mask, cells where the file of depths has no value are land.
+
+    Args:
+        name: one of `cases.FIELDS`.
+        rows, columns: integer sequences; numbers beyond the grid continue on its other side.
+
+    Returns:
+        Array that broadcasts to [rows, columns].
+
+    Raises:
+        InputError: a file lacks the variable, or has another shape, other coordinates or units; a mask is not 0 or 1.
+    """
+    rows, columns = np.asarray(rows), np.asarray(columns)
+    values = from_source(config, name, rows, columns)
+    if name == "mask":
+        check_mask(config, values, rows, columns)
+    return values
+
+
+def from_source(config, name: str, rows, columns) -> np.ndarray:
+    """Values of a field from its file, the formula of the case, or a constant; they broadcast to [rows, columns]."""
+    if getattr(config.input, name):
+        return fill_land(config, name, from_file(config, name, rows, columns), rows, columns)
+    case, grid = cases.get(config.case.name), config.grid
+    if hasattr(case, name):
+        at = points(grid, LOCATIONS.get(name, "centre"), rows % grid.ny, columns % grid.nx)
+        return np.atleast_2d(np.asarray(getattr(case, name)(config, at), dtype=np.float64))
+    if name == "mask" and config.input.depth:
+        return np.isfinite(from_file(config, "depth", rows, columns)).astype(np.float64)
+    constant = {"mask": 1.0, "depth": config.physics.depth, "linear_drag": config.physics.linear_drag}
+    return np.full((1, 1), constant.get(name, 0.0))
+
+
+def check_mask(config, values: np.ndarray, rows, columns) -> None:
+    """Raise InputError unless each value of the mask is 0 or 1; in a file, missing ones are 0 by now."""
+    wrong = (values != 0) & (values != 1)
+    if not wrong.any():
+        return
+    row, column = np.argwhere(np.broadcast_to(wrong, (len(rows), len(columns))))[0]
+    value = np.broadcast_to(values, (len(rows), len(columns)))[row, column]
+    half = 50 if 1 < np.nanmax(values) <= 100 else 0.5
+    of = f"input.mask: {config.input.mask}" if config.input.mask else f"the mask of the case {config.case.name}"
+    raise InputError(
+        f"{of}: must be 0 (land) or 1 (water), but is {value:g} at row {rows[row] % config.grid.ny}, "
+        f"column {columns[column] % config.grid.nx}; if it is a share of water, write 1 where it is above {half:g}"
+    )
+
+
+def from_file(config, name: str, rows, columns) -> np.ndarray:
+    """Values of the input file of a field [rows, columns], NaN where it has none."""
+    grid, wanted = config.grid, entry_of(name, config.physics)
+    return read_field(getattr(config.input, name), wanted, grid, rows % grid.ny, columns % grid.nx)
+
+
+def fill_land(config, name: str, values: np.ndarray, rows, columns) -> np.ndarray:
+    """The values with NaN on land, or on faces closed by it, replaced, and depths there that are not positive."""
+    missing = ~(values > 0) if name == "depth" else np.isnan(values)
+    if not missing.any():
+        return values
+    if name == "mask":
+        return np.where(missing, 0.0, values)
+    if name in ACROSS:
+        north, east = ACROSS[name]
+        water = wet(config, rows, columns) * wet(config, rows + north, columns + east)
+    else:
+        water = evaluate(config, "mask", rows, columns)
+    return np.where(missing & (water == 0), config.physics.depth if name == "depth" else 0.0, values)
+
+
+def wet(config, rows, columns) -> np.ndarray:
+    """1 on water, 0 on land and beyond walls, [rows, columns] or broadcast to it; float64."""
+    grid = config.grid
+    rows, columns = np.asarray(rows), np.asarray(columns)
+    inside_y = np.ones((1, 1)) if grid.periodic_y else ((rows >= 0) & (rows < grid.ny))[:, None].astype(float)
+    inside_x = np.ones((1, 1)) if grid.periodic_x else ((columns >= 0) & (columns < grid.nx))[None, :].astype(float)
+    return inside_y * inside_x * (evaluate(config, "mask", rows, columns) != 0)

@@ -1,0 +1,53 @@
+"""The reference as an object: start, advance, tendency."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ...config.fields import evaluate
+from ...ocean.state import Carry, State
+from .ring import Ring
+from .steppers import STEPPERS, TENDENCIES_KEPT
+from .tendency import Tendency
+
+
+class Reference:
+    """The whole domain of a configuration, in its dtype. Values go in and come out as NumPy arrays [ny, nx]."""
+
+    def __init__(self, config):
+        self.config = config
+        self.ring = Ring(config)
+        self._tendency = Tendency(self.ring)
+
+    def start(self, state: State | None = None) -> Carry:
+        """Step 0, from the initial state of the case or from the one given; at rest on land and closed faces."""
+        config, ring = self.config, self.ring
+        if state is None:
+            depth, eta, u, v = (self._inside(name) for name in ("depth", "eta", "u", "v"))
+            state = State(depth + eta, u, v)
+        state = ring.extract(ring.embed(state, ring.rest))
+        if config.time.stepper == "leapfrog":
+            return Carry(state, (state,), 0)
+        zeros = State(*(np.zeros_like(field) for field in state))
+        return Carry(state, (zeros,) * TENDENCIES_KEPT[config.time.stepper], 0)
+
+    def _inside(self, name):
+        """A field of the case or of a file on the domain without the land of walls, float64."""
+        return evaluate(self.config, name, range(self.config.grid.ny), range(self.config.grid.nx))
+
+    def advance(self, carry: Carry, n: int, dt: float) -> Carry:
+        """The carry n steps of dt seconds later; the one given is left as it is."""
+        ring, stepper = self.ring, self.config.time.stepper
+        remembered = ring.rest if stepper == "leapfrog" else 0
+        x = ring.embed(carry.state, ring.rest)
+        memory = [ring.embed(state, remembered) for state in carry.memory]
+        steps = range(int(carry.step), int(carry.step) + n)
+        x, memory = STEPPERS[stepper](self._tendency, x, memory, steps, dt, self.config.time)
+        return Carry(ring.extract(x), tuple(ring.extract(state) for state in memory), steps.stop)
+
+    def tendency(self, state: State) -> State:
+        """dh/dt (m s-1), du/dt and dv/dt (m s-2)."""
+        x = self.ring.embed(state, self.ring.rest)
+        F = np.zeros_like(x)
+        self._tendency(x, F)
+        return self.ring.extract(F)

@@ -1,0 +1,166 @@
+"""The domain as a doubly periodic ring of cells, with one row and column of neighbours round it.
+
+A wall is an explicit row (south of row 0) or column (west of column 0) of land: the ring closes over it, so that the
+same land lies beyond the wall of the north or the east. Coasts and walls are then the same thing, and no stencil
+knows of walls.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ...ocean.coordinates import points
+from ...config.fields import evaluate
+from ...ocean.state import State
+
+
+# A padded array [..., R+2, C+2] at its own points, or one place to the east, north-west, ... of them: [..., R, C].
+def c(a):
+    return a[..., 1:-1, 1:-1]
+
+
+def e(a):
+    return a[..., 1:-1, 2:]
+
+
+def w(a):
+    return a[..., 1:-1, :-2]
+
+
+def n(a):
+    return a[..., 2:, 1:-1]
+
+
+def s(a):
+    return a[..., :-2, 1:-1]
+
+
+def ne(a):
+    return a[..., 2:, 2:]
+
+
+def nw(a):
+    return a[..., 2:, :-2]
+
+
+def se(a):
+    return a[..., :-2, 2:]
+
+
+def sw(a):
+    return a[..., :-2, :-2]
+
+
+def wrap(*arrays):
+    """Fill the outer rows and columns of padded arrays with what lies there on the ring."""
+    for a in arrays:
+        a[..., 0] = a[..., -2]
+        a[..., -1] = a[..., 1]
+        a[..., 0, :] = a[..., -2, :]
+        a[..., -1, :] = a[..., 1, :]
+
+
+def east(a):
+    """East neighbour of every point of a ring without padding [R or 1, C or 1] (for setting up)."""
+    return np.roll(a, -1, axis=1)
+
+
+def north(a):
+    """North neighbour of every point of a ring without padding [R or 1, C or 1] (for setting up)."""
+    return np.roll(a, -1, axis=0)
+
+
+class Ring:
+    """What is fixed in the domain: masks as lists of exceptional points, depth, Coriolis parameter, wind, drag, sponge.
+
+    Masks are flat indices into padded arrays, so that a domain without coasts pays nothing for them.
+
+    Attributes:
+        shape: of a padded field, (R+2, C+2), where R = ny, or ny + 1 with walls at south and north; likewise C.
+        depth: H at centres, m, broadcasts to [R, C].
+        closed: land cells, closed u faces and closed v faces, flat indices into a padded [h, u, v].
+        rest: values of [h, u, v] at `closed`: (H, 0, 0).
+        boundary: boundary corners, flat indices into a padded field.
+        corner_cells: the four cells of each of them [4, boundary], flat indices into a padded field.
+        corner_weights: 1/wet cells for the wet ones of these, 0 for land [4, boundary].
+        corner_dry: 1 m for each boundary corner without a wet cell, 0 m for the others [boundary].
+    """
+
+    def __init__(self, config):
+        grid = config.grid
+        self.config = config
+        self.dtype = np.dtype(config.run.dtype)
+        self.walls = (0 if grid.periodic_y else 1, 0 if grid.periodic_x else 1)
+        self.rows = np.arange(-self.walls[0], grid.ny)
+        self.columns = np.arange(-self.walls[1], grid.nx)
+        self.shape = (self.rows.size + 2, self.columns.size + 2)
+        self.depth = self.field("depth")
+        wet = (self.rows >= 0)[:, None] & (self.columns >= 0) & (self.field("mask") != 0)
+        self._find_closed(wet)
+        self._find_boundary_corners(wet)
+
+    def field(self, name):
+        """Values of a field of the case or of a file, broadcast to [R, C]; irrelevant on the land of walls."""
+        return evaluate(self.config, name, self.rows, self.columns).astype(self.dtype)
+
+    def _find_closed(self, wet):
+        is_open = np.stack([wet, wet & east(wet), wet & north(wet)])
+        which, row, column = np.nonzero(~is_open)
+        self.closed = np.ravel_multi_index((which, row + 1, column + 1), (3, *self.shape))
+        rest = np.where(which == 0, np.broadcast_to(self.depth, wet.shape)[row, column], 0.0)
+        self.rest = rest.astype(self.dtype)
+
+    def _find_boundary_corners(self, wet):
+        cells = np.stack([wet, east(wet), north(wet), east(north(wet))])
+        row, column = np.nonzero(~cells.all(axis=0))
+        self.boundary = np.ravel_multi_index((row + 1, column + 1), self.shape)
+        self.corner_cells = self.boundary + np.array([[0], [1], [self.shape[1]], [self.shape[1] + 1]])
+        wet_cells = cells[:, row, column]
+        count = wet_cells.sum(axis=0)
+        self.corner_weights = (wet_cells / np.maximum(count, 1)).astype(self.dtype)
+        self.corner_dry = (count == 0).astype(self.dtype)
+
+    def coriolis(self):
+        """f = f0 + beta y at corners, s-1: [R, 1], or a number where it is constant."""
+        physics = self.config.physics
+        if not physics.beta:
+            return physics.f0
+        y = points(self.config.grid, "corner", self.rows, self.columns).y
+        return (physics.f0 + physics.beta * y).astype(self.dtype)
+
+    def at_faces(self, name):
+        """A field of the centres averaged to u faces and to v faces; a number where it is constant."""
+        values = self.field(name)
+        if values.size == 1:
+            return values.item(), values.item()
+        return 0.5 * (values + east(values)), 0.5 * (values + north(values))
+
+    def sponge(self, location):
+        """Sum over the sides of rate (1 - d/width)² where the distance d from the side is below width, s-1, [R, C]."""
+        sponge, grid = self.config.sponge, self.config.grid
+        at = points(grid, location, self.rows, self.columns)
+        west, south = at.origin[0] - 0.5 * grid.dx, at.origin[1] - 0.5 * grid.dy
+        distance = {
+            "west": at.x - west,
+            "east": west + at.length_x - at.x,
+            "south": at.y - south,
+            "north": south + at.length_y - at.y,
+        }
+        rate = sum(sponge.rate * np.maximum(1 - distance[side] / sponge.width, 0) ** 2 for side in sponge.sides)
+        return np.asarray(rate, dtype=self.dtype)
+
+    def embed(self, state, at_closed):
+        """A padded copy [h, u, v] of a State of [ny, nx] arrays, with the given values on land and closed faces."""
+        x = np.zeros((3, *self.shape), self.dtype)
+        for padded, values in zip(x, state, strict=True):
+            self.inside(padded)[...] = values
+        x.reshape(-1)[self.closed] = at_closed
+        return x
+
+    def inside(self, a):
+        """The part [..., ny, nx] of a padded array that is the domain."""
+        return c(a)[..., self.walls[0] :, self.walls[1] :]
+
+    def extract(self, x):
+        """State of [ny, nx] views of a padded [h, u, v]."""
+        return State(*self.inside(x))

@@ -1,0 +1,138 @@
+"""Files examined by another process, as HDF5 may crash, hang or ask for any amount of memory on a damaged one."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import stat
+import sys
+from pathlib import Path
+from subprocess import DEVNULL, run
+from typing import NamedTuple
+
+from ...errors import FilesError
+from ..journal import journal_of, recover
+
+#: Processor time that the look at a file may take, s, besides that for the values that are read (`program`).
+SECONDS = 10.0
+
+#: Signals by which the program ends itself where that takes too long, or is ended by the system.
+LATE = (-signal.SIGXCPU, -signal.SIGALRM, -signal.SIGKILL)
+
+#: Signals that are meant for this process: should they come before the program ignores them, it is started again.
+OURS = (-signal.SIGINT, -signal.SIGTERM, -signal.SIGHUP)
+
+#: How often a file is read that is being written.
+ATTEMPTS = 3
+
+#: How many damaged places are named.
+NAMED = 3
+
+ROOT = Path(__file__).parents[2]
+PROGRAM = "import sys; sys.path.insert(0, sys.argv[1]); from swmodel.files.integrity.program import main; main(sys.argv[2])"
+
+
+#: What the program says when it sets itself a limit of time, s.
+LIMIT = "limit"
+
+#: The damaged place if names and attributes, or their checksum, are not what was written.
+HEADER = ["header", None]
+
+#: What is not as it was written, with the header, in a file that another program wrote anew: xarray rounds times.
+WRITTEN_ANEW = ("header", "time", "time_bounds")
+
+#: The module that examines a file of records.
+EXAMINE = "swmodel.files.integrity.examine"
+
+
+class Job(NamedTuple):
+    """A file to examine, by `examine(path, **options)` of a module."""
+
+    path: Path
+    module: str = EXAMINE
+    options: dict = {}  # noqa: RUF012  nobody changes it
+
+
+def facts(jobs: list[Job]) -> list[dict]:
+    """What is found in each file, with "problem", why it cannot be used, in words, if there is any; by one process."""
+    found = [why_no_file(job.path) for job in jobs]
+    here = [place for place, problem in enumerate(found) if problem is None]
+    found = [{"problem": problem} for problem in found]
+    for _ in range(ATTEMPTS):
+        for place in here:
+            recover(jobs[place].path)
+        for place, one in zip(here, examined([jobs[place] for place in here]), strict=True):
+            found[place] = one | ({"problem": in_words(one)} if one.get("damaged") else {})
+        here = [place for place in here if "problem" in found[place] and journal_of(jobs[place].path).exists()]
+        if not here:
+            break
+    return found
+
+
+def why_no_file(path) -> str | None:
+    """Why there is no file to read at a path; None if there is one."""
+    path = Path(path)
+    try:
+        mode = path.stat().st_mode
+    except FileNotFoundError:
+        return "cannot be read: it is a link to nothing" if path.is_symlink() else "there is no such file"
+    except OSError as error:
+        return f"cannot be read: {error.strerror}"
+    if stat.S_ISREG(mode):
+        return None if os.access(path, os.R_OK) else "cannot be read: no permission"
+    return f"cannot be read: it is {'a folder' if stat.S_ISDIR(mode) else 'no file'}"
+
+
+def examined(jobs: list[Job]) -> list[dict]:
+    """What the program says of each file; another process goes on behind one on which it ends.
+
+    It is in a session of its own, as a signal to a terminal's or a job's processes says nothing about a file.
+    """
+    if not jobs:
+        return []
+    listed = json.dumps([(job.module, str(job.path), job.options, SECONDS) for job in jobs])
+    line = [sys.executable, "-P", "-c", PROGRAM, str(ROOT), listed]
+    environ = os.environ | {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
+    done = run(line, capture_output=True, text=True, stdin=DEVNULL, env=environ, start_new_session=True)
+    said = [json.loads(each) for each in done.stdout.splitlines(keepends=True) if each.endswith("\n")]
+    limits, found = [one[LIMIT] for one in said if LIMIT in one], [one for one in said if LIMIT not in one]
+    if len(found) == len(jobs):
+        return found
+    if done.returncode in OURS:
+        return [*found, *examined(jobs[len(found) :])]
+    if done.returncode in LATE:
+        problem = f"cannot be read within {limits[-1] if limits else SECONDS:.0f} s"
+    else:
+        problem = f"cannot be read: HDF5 crashed on it (exit code {done.returncode})"
+    return [*found, {"problem": problem}, *examined(jobs[len(found) + 1 :])]
+
+
+def doubt(path, found: dict) -> str | None:
+    """What the user has to know of a file whose values are read as far as each is intact; None if there is nothing.
+
+    Raises:
+        FilesError: there is a "problem", and more than that names and attributes are not those that were written.
+    """
+    if "problem" not in found:
+        return None
+    places = found.get("damaged", ())
+    if HEADER in places and all(name in WRITTEN_ANEW for name, _ in places):
+        return f"{path}: {found['problem']}: names, units and times may not be those that the model wrote"
+    raise FilesError(f"{path}: {found['problem']}")
+
+
+def in_words(found: dict) -> str:
+    """What is damaged."""
+    places = found["damaged"]
+    named = [place(name, record, found.get("steps", ())) for name, record in places[:NAMED]]
+    more = [f"and {len(places) - NAMED} more"] if len(places) > NAMED else []
+    return "damaged: " + ", ".join(named + more)
+
+
+def place(name: str, record: int | None, steps=()) -> str:
+    """A damaged place."""
+    where = name if name == "header" else f"variable {name}"
+    if record is None:
+        return where
+    return f"{where} in record {record}" + (f" (step {steps[record]})" if record < len(steps) else "")

@@ -1,0 +1,86 @@
+"""One run in a folder at a time: a lock on the file run.lock, which the system frees when its holder ends or is killed.
+
+On network file systems the lock holds between machines only where the server supports it (NFS version 4 does, NFS
+mounted with `nolock` or `local_lock` does not); there, two runs on different machines are not kept apart.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+import socket
+from pathlib import Path
+
+from ..errors import FilesError
+
+NAME = "run.lock"
+
+
+@contextlib.contextmanager
+def held(directory):
+    """Hold the folder, made if need be, for the run of this process; yields the open lock file.
+
+    A process that inherits the file's descriptor holds the folder too. The file is removed in the end.
+
+    Raises:
+        FilesError: another run holds it, or it cannot be written.
+    """
+    path = Path(directory) / NAME
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        file = take(path)
+        while not still_there(file, path):  # another run has just ended, and removed the file that we have opened
+            file.close()
+            file = take(path)
+    except OSError as error:
+        raise FilesError(f"{directory} cannot be written: {error.strerror or error}") from error
+    with file:
+        file.truncate(0)
+        file.write(f"process {os.getpid()} on {socket.gethostname()}")
+        file.flush()
+        try:
+            yield file
+        finally:
+            path.unlink(missing_ok=True)
+
+
+def check(directory):
+    """Make sure that no run is at work in the folder. Writes nothing.
+
+    Raises:
+        FilesError: there is one.
+    """
+    path = Path(directory) / NAME
+    with contextlib.suppress(FileNotFoundError, PermissionError), path.open() as file:
+        lock(file, path, fcntl.LOCK_SH)  # of a file open for reading, network file systems give no other
+
+
+def take(path: Path):
+    """The lock file, open and locked."""
+    file = path.open("a+")
+    try:
+        lock(file, path, fcntl.LOCK_EX)
+    except BaseException:
+        file.close()
+        raise
+    return file
+
+
+def lock(file, path: Path, kind: int):
+    """Lock an open file, LOCK_EX or LOCK_SH, at once or not at all; closing it, or the end of the process, frees it."""
+    try:
+        fcntl.flock(file, kind | fcntl.LOCK_NB)
+    except BlockingIOError:
+        file.seek(0)
+        holder = file.read() or "another process"
+        raise FilesError(
+            f"{path.parent} is in use by a run, {holder}; wait for its end or take another folder"
+        ) from None
+
+
+def still_there(file, path: Path) -> bool:
+    """Whether the open file is the one that is found under its name."""
+    with contextlib.suppress(FileNotFoundError):
+        return os.path.samestat(os.fstat(file.fileno()), path.stat())
+    return False

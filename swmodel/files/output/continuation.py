@@ -1,0 +1,123 @@
+"""Whether an existing file is that of the run which would write on in it."""
+
+from __future__ import annotations
+
+import io
+
+from ...config import config_hash, decisive, to_toml
+from ...errors import FilesError
+from ..integrity import checksums, guard
+from ..run_folder import CONFIG, holding
+from .metadata import history_line
+
+#: What has to be right in every record: which are kept depends on it.
+SURE = (checksums.VARIABLE, "step")
+
+#: Lines of the history that are kept besides the first: HDF5 has room for 64 KiB.
+HISTORY_LINES = 100
+
+
+def require_intact(files: dict, transport) -> None:
+    """Make sure that the files can be written on, and that what is kept in them is what was written; on rank 0.
+
+    Args:
+        files: {path of a file that is there: function of a record's step that says whether the record is kept}.
+        transport: called by all ranks together.
+
+    Raises:
+        FilesError: a file is damaged, on all ranks.
+    """
+    error = transport.broadcast(damage(files) if transport.rank == 0 else None)
+    if error is not None:
+        raise error
+
+
+def damage(files: dict) -> FilesError | None:
+    """See `require_intact`."""
+    paths, problems = [path for path in files if path.is_file()], []
+    for path, found in zip(paths, guard.facts([guard.Job(path) for path in paths]), strict=True):
+        if "damaged" in found:
+            steps = found["steps"]
+            found["damaged"] = [
+                (name, record)
+                for name, record in found["damaged"]
+                if record is None or record >= len(steps) or name in SURE or files[path](steps[record])
+            ]
+            problem = guard.in_words(found) if found["damaged"] else None
+        else:
+            problem = found["problem"]
+        problems += [f"{path}: {problem}"] if problem else []
+    if not problems:
+        return None
+    folder = paths[0].parent
+    anew = f"put a copy in its place, or start anew: swmodel {{}} {folder / CONFIG} --output {folder} --force"
+    return FilesError("\n".join([*problems[:-1], f"{problems[-1]}; {anew.format(holding(folder).task)}"]))
+
+
+def require_same(path, differences: list[str]) -> None:
+    """Do nothing if there are no differences.
+
+    Raises:
+        FilesError: otherwise, with all of them.
+    """
+    if differences:
+        raise FilesError(f"{path} cannot be continued: " + "; ".join(differences))
+
+
+def resume(records, keep, config, command_line: str) -> None:
+    """Leave the Records for whose step `keep` is true, and record the configuration and the command line."""
+    records.select(keep)
+    file = records.file
+    lines = text_of(file, "history").splitlines()
+    kept = [*lines[:1], *lines[1:][-HISTORY_LINES:]]
+    set_text(file, "history", "\n".join([*kept, history_line(command_line)]))
+    if text_of(file, "configuration_sha256") != config_hash(config):
+        set_text(file, "configuration", to_toml(config))
+        set_text(file, "configuration_sha256", config_hash(config))
+        if checksums.HEADER in file.attrs:
+            checksums.seal_header(file)
+
+
+def differences(file, config, define) -> list[str]:
+    """What keeps a file made by `define` with another configuration from being continued with `config`, in words."""
+    if "configuration" not in file.attrs:
+        return ["it holds no configuration of swmodel"]
+    return decisive.differences(text_of(file, "configuration"), to_toml(config)) or layout_differences(file, define)
+
+
+def layout_differences(file, define) -> list[str]:
+    """Variables whose type, shape or storage is not what `define` makes of a new netCDF4.Dataset, in words."""
+    import h5py
+    import netCDF4
+
+    dataset = netCDF4.Dataset("new.nc", "w", format="NETCDF4", memory=1 << 16)
+    define(dataset)
+    with h5py.File(io.BytesIO(dataset.close()), "r") as new:
+        found, wanted = ({name: storage(each[name]) for name in list(each)} for each in (file, new))
+    if checksums.VARIABLE not in found:  # written by a version without them
+        del wanted[checksums.VARIABLE], wanted[checksums.DIMENSION]
+    return [
+        f"{name} is {found.get(name, 'missing')}, not {wanted.get(name, 'in files of this version')}"
+        for name in sorted({*found, *wanted})
+        if found.get(name) != wanted.get(name)
+    ]
+
+
+def storage(variable) -> str:
+    """Type, shape and chunks of a variable in words."""
+    sizes = [str(size or "time") for size in variable.maxshape]
+    return f"{variable.dtype} [{', '.join(sizes)}] in chunks of {variable.chunks}"
+
+
+def text_of(file, name: str) -> str:
+    """A global attribute as text; empty if there is none."""
+    return checksums.text(file.attrs[name]) if name in file.attrs else ""
+
+
+def set_text(file, name: str, text: str) -> None:
+    """Set a global attribute as netCDF does, with a fixed length."""
+    import h5py
+    import numpy as np
+
+    encoded = text.encode()
+    file.attrs.create(name, np.bytes_(encoded), dtype=h5py.string_dtype("utf-8", len(encoded)))

@@ -1,0 +1,164 @@
+"""What the files say about themselves: CF-1.12 attributes and the SGRID-0.3 description of the C-grid."""
+
+from __future__ import annotations
+
+import platform
+from datetime import UTC, datetime
+from importlib.metadata import PackageNotFoundError, version
+
+import numpy as np
+
+from ... import cases
+from ...config import config_hash, to_toml
+from ...ocean.coordinates import points
+from ..integrity import checksums
+
+#: Dimensions (y, x) of each location, and what SGRID calls it; x_f and y_f, the east and north faces, are its nodes.
+DIMENSIONS = {"centre": ("y_c", "x_c"), "u": ("y_c", "x_f"), "v": ("y_f", "x_c"), "corner": ("y_f", "x_f")}
+SGRID_LOCATIONS = {"centre": "face", "u": "edge1", "v": "edge2", "corner": "node"}
+
+TOPOLOGY = {
+    "cf_role": "grid_topology",
+    "long_name": "Arakawa C-grid",
+    "topology_dimension": np.int32(2),
+    "node_dimensions": "x_f y_f",
+    "face_dimensions": "x_c: x_f (padding: low) y_c: y_f (padding: low)",
+    "edge1_dimensions": "x_f y_c: y_f (padding: low)",
+    "edge2_dimensions": "x_c: x_f (padding: low) y_f",
+    "node_coordinates": "x_f y_f",
+    "face_coordinates": "x_c y_c",
+}
+
+TIME = {
+    "standard_name": "time",
+    "long_name": "model time",
+    "axis": "T",
+    "units": "seconds since 2000-01-01 00:00:00",
+    "calendar": "proleptic_gregorian",
+    "units_metadata": "leap_seconds: none",
+}
+
+#: Size of a chunk of checksums: that of a page.
+CHECKSUM_BYTES = 4096
+
+#: Packages whose versions are recorded.
+PACKAGES = ("swmodel", "numpy", "jax", "mpi4jax", "netCDF4")
+
+
+def describe(dataset, config, transport, command_line: str) -> None:
+    """Set the global attributes: what the file is, and how it came about."""
+    title, references = of_case(config)
+    packages = versions()
+    dataset.setncatts(
+        {
+            "Conventions": "CF-1.12 SGRID-0.3",
+            "title": title,
+            "institution": config.output.institution or "not given",
+            "source": " ".join(["swmodel", *packages.get("swmodel", "").split()])
+            + ", shallow-water equations on an Arakawa C-grid",
+            "references": references,
+            "history": history_line(command_line),
+            "configuration": to_toml(config),
+            "configuration_sha256": config_hash(config),
+            "versions": ", ".join(f"{name} {number}" for name, number in packages.items()),
+            "nproc": np.int32(transport.size),
+            "devices": np.int32(config.run.devices),
+            "layout": "x".join(map(str, transport.layout)),
+            "executor": config.run.executor,
+        }
+    )
+
+
+def history_line(command_line: str) -> str:
+    """When (UTC) and by what command line a file was made or continued."""
+    return f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}: {command_line or 'swmodel.Simulation'}"
+
+
+def of_case(config) -> tuple[str, str]:
+    """Title and references of a case, from its docstring."""
+    text = cases.get(config.case.name).__doc__ or config.case.name
+    paragraphs = [" ".join(paragraph.split()) for paragraph in text.strip().split("\n\n")]
+    found = [words.partition(":")[2].strip() for words in paragraphs if words.startswith("Reference")]
+    return paragraphs[0], " ".join(found) or "Sadourny (1975), J. Atmos. Sci. 32, 680-689"
+
+
+def versions() -> dict[str, str]:
+    """Versions of Python and of the PACKAGES that are installed."""
+    found = {"Python": platform.python_version()}
+    for name in PACKAGES:
+        try:
+            found[name] = version(name)
+        except PackageNotFoundError:
+            continue
+    return found
+
+
+def define_time(dataset, bounds: bool) -> None:
+    """Make the unlimited dimension time with its variable, the number of steps, and (with means) the bounds."""
+    dataset.createDimension("time")
+    dataset.createVariable("time", "f8", ("time",), fill_value=False).setncatts(TIME)
+    dataset.createVariable("step", "i8", ("time",), fill_value=False).setncatts(
+        {"long_name": "number of time steps", "units": "1"}
+    )
+    if bounds:
+        dataset["time"].bounds = "time_bounds"
+        dataset.createDimension("bounds", 2)
+        dataset.createVariable("time_bounds", "f8", ("time", "bounds"), fill_value=False)
+
+
+def define_checksums(dataset) -> None:
+    """Make the variable with the checksums of each record; to call after all others."""
+    names = [name for name, variable in dataset.variables.items() if "time" in variable.dimensions]
+    size = len(names) + 1
+    dataset.createDimension(checksums.DIMENSION, size)
+    made = dataset.createVariable(
+        checksums.VARIABLE,
+        "u4",
+        ("time", checksums.DIMENSION),
+        fill_value=False,
+        chunksizes=(max(1, CHECKSUM_BYTES // (4 * size)), size),
+    )
+    made.setncatts(
+        {
+            "long_name": "CRC-32 of the values in the record of each of the variables, and of these checksums",
+            checksums.COLUMNS: " ".join(names),
+        }
+    )
+
+
+def define_grid(dataset, grid) -> None:
+    """Make the dimensions of the grid with their coordinates, and the variable that describes its topology."""
+    centre, corner = (points(grid, location, range(grid.ny), range(grid.nx)) for location in ("centre", "corner"))
+    along = {"x_c": centre.x[0], "x_f": corner.x[0], "y_c": centre.y[:, 0], "y_f": corner.y[:, 0]}
+    for name, values in along.items():
+        axis, on_faces = name[0], name.endswith("_f")
+        dataset.createDimension(name, len(values))
+        variable = dataset.createVariable(name, "f8", (name,), fill_value=False)
+        where = {"x_c": "centres", "x_f": "east faces", "y_c": "centres", "y_f": "north faces"}[name]
+        variable.setncatts(
+            {
+                "standard_name": f"projection_{axis}_coordinate",
+                "long_name": f"{axis} of the cells' {where}",
+                "units": "m",
+                "axis": axis.upper(),
+            }
+        )
+        if on_faces:
+            variable.c_grid_axis_shift = np.float64(0.5)
+        variable[:] = values
+    topology = dataset.createVariable("grid", "i4", fill_value=False)
+    topology.setncatts(TOPOLOGY)
+    topology[...] = 0
+
+
+def attributes(variable, name: str | None = None, **more) -> dict[str, str]:
+    """Attributes of a field from its entry in VARIABLES; those that are empty are left out."""
+    found = {
+        "standard_name": variable.standard_name,
+        "long_name": variable.long_name,
+        "units": variable.units,
+        "grid": "grid",
+        "location": SGRID_LOCATIONS[variable.location],
+        "cell_measures": "area: cell_area" if variable.location == "centre" and name != "cell_area" else "",
+    }
+    return {key: text for key, text in (found | more).items() if text}

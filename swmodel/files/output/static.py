@@ -1,0 +1,109 @@
+"""The fields that do not change: depth, mask, Coriolis parameter, wind stress, and the sizes of cells."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from ...config import fields
+from ...ocean.coordinates import points
+from ...ocean.grid import water_around
+from ...ocean.operators import Patch
+from ...ocean.state import Variable, entry_of
+from .metadata import DIMENSIONS, attributes
+
+#: What netCDF writes where there is no value, in float32 and float64.
+FILL = 9.969209968386869e36
+
+CELL_AREA = Variable("cell_area", "centre", "m2", "cell_area", "area of the cells")
+
+#: Grid spacing along one axis, at the points of one dimension: name -> (dimension, description).
+SPACING = {
+    "dx_c": ("x_c", "size of the cells in x"),
+    "dx_f": ("x_f", "distance in x of the centres on both sides of the faces"),
+    "dy_c": ("y_c", "size of the cells in y"),
+    "dy_f": ("y_f", "distance in y of the centres on both sides of the faces"),
+}
+
+
+def land(config, rows, columns) -> dict[str, np.ndarray | None]:
+    """Where each location has no water around it, arrays that broadcast to [rows, columns]; None where it has some."""
+    beyond = np.append(rows, rows[-1] + 1), np.append(columns, columns[-1] + 1)
+    wet = Patch(fields.wet(config, *beyond), (0, 0))
+    shape = len(rows), len(columns)
+    found = {location: patch.on(shape) == 0 for location, patch in water_around(wet).items()}
+    return {location: dry if dry.any() else None for location, dry in found.items()}
+
+
+def on_water(values: np.ndarray, dry: np.ndarray | None) -> np.ndarray:
+    """The values with FILL on land."""
+    return values if dry is None else np.where(dry, np.asarray(FILL, values.dtype), values)
+
+
+def define_static(dataset, config, storage) -> None:
+    """Make the fields that do not change in a file with the grid defined; write those of one axis.
+
+    Args:
+        dataset: netCDF4.Dataset.
+        config: resolved configuration.
+        storage: options of createVariable for fields without time.
+    """
+    for name, (dimension, description) in SPACING.items():
+        variable = dataset.createVariable(name, "f8", (dimension,), fill_value=False)
+        variable.setncatts({"long_name": description, "units": "m"})
+        variable[:] = config.grid.dx if name.startswith("dx") else config.grid.dy
+    for name, entry in static_fields(config).items():
+        kind, fill = ("i1", False) if name == "mask" else ("f8", FILL if name in ON_WATER else False)
+        variable = dataset.createVariable(name, kind, DIMENSIONS[entry.location], fill_value=fill, **storage)
+        variable.setncatts(attributes(entry, name))
+    dataset["mask"].setncatts({"flag_values": np.array([0, 1], "i1"), "flag_meanings": "land sea"})
+
+
+def write_static(records, config, first: int, last: int) -> None:
+    """Write the fields that do not change in rows first to last, in rising order, into a file's Records."""
+    for name, values in static_rows(config, first, last):
+        records.put_static(name, first, values)
+
+
+def static_differences(file, config, row_blocks) -> list[str]:
+    """Which fields that do not change are others in the file, in words; read in blocks of rows (first, last)."""
+    others = {
+        name
+        for first, last in row_blocks
+        for name, values in static_rows(config, first, last)
+        if not np.array_equal(file[name][first:last], values)
+    }
+    return [f"{name} has other values in the file" for name in static_fields(config) if name in others]
+
+
+def static_rows(config, first: int, last: int) -> Iterator[tuple[str, np.ndarray]]:
+    """The fields that do not change in rows first to last, as they are in the file."""
+    rows, columns = np.arange(first, last), np.arange(config.grid.nx)
+    dry = land(config, rows, columns)["centre"]
+    for name in static_fields(config):
+        values = evaluate(config, name, rows, columns)
+        values = on_water(values, dry) if name in ON_WATER else values
+        yield name, np.broadcast_to(values, (len(rows), len(columns)))
+
+
+#: Fields without value on land.
+ON_WATER = ("depth", "wind_x", "wind_y")
+
+
+def static_fields(config) -> dict[str, Variable]:
+    """The fields [y, x] that do not change."""
+    wind = (name for name in ("wind_x", "wind_y") if fields.given(config, name))
+    found = {name: entry_of(name, config.physics) for name in ("depth", "mask", "f", *wind)}
+    return found | {"cell_area": CELL_AREA}
+
+
+def evaluate(config, name: str, rows, columns) -> np.ndarray:
+    """Values of a field that does not change, which broadcast to [rows, columns]."""
+    if name == "f":
+        return config.physics.f0 + config.physics.beta * points(config.grid, "corner", rows, columns).y
+    if name == "cell_area":
+        return np.full((1, 1), config.grid.dx * config.grid.dy)
+    if name == "mask":
+        return fields.wet(config, rows, columns)
+    return fields.evaluate(config, name, rows, columns)

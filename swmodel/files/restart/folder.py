@@ -1,0 +1,121 @@
+"""The restart files in a run folder: their names, whether they are intact, which one a run goes on from."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import NamedTuple
+
+from ...config import ConfigError, to_toml
+from ...config.decisive import decisive, decisive_of_ensemble, differences
+from ...errors import FilesError
+from ..integrity import guard
+from ..run_folder import CONFIG, RESTARTS, WRITING, holding
+
+NAME = re.compile(r"step-(\d+)\.nc")
+
+#: What is left of files that are not in use: of a run that died while writing, and set aside by a resumed run.
+TEMPORARY, UNUSED = WRITING, ".unused"
+LEFT_OVER = re.compile(rf"{NAME.pattern}({TEMPORARY}(\.journal)?|{UNUSED})?")
+
+#: The module that examines a restart file.
+EXAMINE = "swmodel.files.restart.examine"
+
+
+class Restart(NamedTuple):
+    """An intact restart file: steps done, the configuration (TOML) of the run that wrote it, and its members."""
+
+    path: Path
+    step: int = 0
+    configuration: str = ""
+    members: int = 1
+
+
+def path_of(directory, step: int) -> Path:
+    """The restart file of the run in `directory` after `step` steps."""
+    return Path(directory) / RESTARTS / f"step-{step:010d}.nc"
+
+
+def step_of(path: Path) -> int:
+    """The step in the name of a restart file; -1 for other names."""
+    match = NAME.fullmatch(path.name)
+    return int(match[1]) if match else -1
+
+
+def candidates(directory) -> list[Path]:
+    """The restart files of the run in `directory`, the newest first."""
+    folder = Path(directory) / RESTARTS
+    found = [path for path in folder.iterdir() if NAME.fullmatch(path.name)] if folder.is_dir() else []
+    return sorted(found, key=step_of, reverse=True)
+
+
+def facts(path) -> dict:
+    """What `examine.examine` finds, and "problem", why the file cannot be used, if there is any; by another process."""
+    return guard.facts([job(path)])[0]
+
+
+def job(path) -> guard.Job:
+    """The examination of a restart file."""
+    return guard.Job(Path(path), EXAMINE)
+
+
+def choose(directory, asked: str | None = None) -> tuple[Restart, list[str]]:
+    """The restart file to go on from, and remarks for the user on newer ones that are damaged.
+
+    Args:
+        directory: the run folder.
+        asked: a path or the name of a file in the folder's restart/; None: the newest that is intact.
+
+    Raises:
+        FilesError: there is none that is intact; the message lists what there is.
+    """
+    if asked is not None:
+        named = Path(directory) / RESTARTS / asked
+        paths = [named if named.is_file() else Path(asked)]
+    else:
+        paths = candidates(directory)
+    problems = []
+    for path in paths:
+        found = facts(path)
+        if "problem" not in found:
+            restart = Restart(path, found["step"], found["configuration"], found["members"])
+            return restart, [f"{problem}; going on from {path.name}" for problem in problems]
+        problems.append(f"{path}: {found['problem']}")
+    if asked is not None or not paths:
+        others = [path for path in candidates(directory) if path not in paths]
+        listed = f"restart files in {directory} are: {', '.join(path.name for path in others) or 'none'}"
+        task = holding(directory).task
+        anew = f"`swmodel {task} {Path(directory) / CONFIG} --output {directory} --force` starts the {task} anew"
+        nothing = f"{directory} holds no restart file to go on from; {anew}"
+        raise FilesError(f"{problems[0]}; {listed}" if problems else nothing)
+    raise FilesError("\n".join([f"no restart file in {directory} is intact", *problems]))
+
+
+def compare(config, restart: Restart, task: str = "run") -> None:
+    """Make sure that a restart file belongs to a configuration (resolved) of a run, or of an ensemble.
+
+    Raises:
+        ConfigError: what determines the answer differs; one line for each key.
+    """
+    ensemble = task == "ensemble"
+    essence = decisive_of_ensemble if ensemble else decisive
+    problems = differences(restart.configuration, to_toml(config), essence)
+    if ensemble != (restart.members > 1):
+        problems.insert(0, f"it is {'of a single run' if ensemble else 'that of an ensemble'}")
+    if problems:
+        raise ConfigError([f"{restart.path} is of another {task}:", *problems])
+
+
+def set_aside(directory, step: int) -> None:
+    """Rename the restart files beyond `step`: the run goes on from there, and will come past them again."""
+    for path in candidates(directory):
+        if step_of(path) > step:
+            path.replace(path.with_name(path.name + UNUSED))
+
+
+def tidy(directory, step: int) -> None:
+    """Keep the restart file of `step` and the one before; remove all others and what is left of unfinished ones."""
+    ours = [path for path in candidates(directory) if step_of(path) <= step][:2]
+    for path in (Path(directory) / RESTARTS).iterdir():
+        if LEFT_OVER.fullmatch(path.name) and path not in ours:
+            path.unlink(missing_ok=True)

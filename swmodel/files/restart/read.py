@@ -1,0 +1,76 @@
+"""Reading a restart file: rank 0 makes sure that it is intact, then each rank reads its block, or its members."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from ...config import Config, from_toml
+from ...errors import FilesError
+from ...ocean.state import PROGNOSTIC, Carry, State
+from .folder import facts
+from .write import MEAN, MEMORY, members_of
+
+
+class Loaded(NamedTuple):
+    """What a restart file holds of the fields of a process, as `transport.make` gives them.
+
+    Attributes:
+        carry: state and memory, fields [y, x], of an ensemble [members, y, x], and step number.
+        means: running means by the name of the field, taken over `mean_steps` steps.
+        path, step: of the file.
+        config: of the run that wrote it.
+    """
+
+    carry: Carry
+    means: dict[str, np.ndarray]
+    mean_steps: int
+    path: str
+    step: int
+    config: Config
+
+
+def read(path, config, transport) -> Loaded:
+    """The fields of this rank, read block by block; called by all ranks together.
+
+    Args:
+        path: of a file that `folder.choose` has found, so that HDF5 can open it; only rank 0's counts.
+        config: resolved configuration, of the same cells, precision and time stepping.
+        transport: of the run.
+
+    Raises:
+        FilesError: the file is damaged, or is of other cells, precision or time stepping, on all ranks.
+    """
+    members = members_of(transport, config.grid)
+    found, problem = transport.broadcast(_examined(path, config, members) if transport.rank == 0 else None)
+    if problem is not None:
+        raise FilesError(problem)
+    import h5py
+
+    def part(block):
+        where = slice(block.y.start, block.y.stop), slice(block.x.start, block.x.stop)
+        return {name: file[name][where if members == 1 else where[:1]] for name in found["fields"]}
+
+    with h5py.File(found["path"], "r", locking=False) as file:
+        fields = transport.make(part)
+    kept = sum(name.startswith(f"{PROGNOSTIC[0]}{MEMORY}") for name in fields)
+    suffixes = ["", *(f"{MEMORY}{k}" for k in range(1, kept + 1))]
+    states = [State(*(fields[name + suffix] for name in PROGNOSTIC)) for suffix in suffixes]
+    means = {name.removesuffix(MEAN): field for name, field in fields.items() if name.endswith(MEAN)}
+    carry = Carry(states[0], tuple(states[1:]), transport.put(np.int32(found["step"])))
+    return Loaded(carry, means, found["mean_steps"], found["path"], found["step"], from_toml(found["configuration"]))
+
+
+def _examined(path, config, members: int) -> tuple[dict | None, str | None]:
+    """The facts about the file, and why it cannot be used."""
+    found = facts(path)
+    if "problem" in found:
+        return None, f"{path}: {found['problem']}"
+    before = from_toml(found["configuration"])
+    there, here = (
+        {"cells": (each.grid.ny, each.grid.nx), "dtype": each.run.dtype, "members": count, **each.time.model_dump()}
+        for each, count in ((before, found["members"]), (config, members))
+    )
+    other = [f"{name} is {there[name]}, not {value}" for name, value in here.items() if there[name] != value]
+    return found | {"path": str(path)}, f"{path} does not fit: {'; '.join(other)}" if other else None

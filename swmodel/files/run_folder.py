@@ -1,0 +1,162 @@
+"""The folder of a run: which files it holds, and that no run is overwritten by accident."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from pathlib import Path
+from typing import NamedTuple
+
+from . import lock
+from ..errors import FilesError, UsageError
+from .status import NAME as STATUS
+from .status import read_status
+
+CONFIG = "config.toml"
+OUTPUT = "output.nc"
+DIAGNOSTICS = "diagnostics.nc"
+RESTARTS = "restart"
+BLOWUP = "blowup.nc"
+FILES = (CONFIG, OUTPUT, DIAGNOSTICS, STATUS)
+ENSEMBLE = "ensemble.nc"
+SENSITIVITY = "sensitivity.nc"
+ANALYSIS = "analysis.nc"
+#: Behind the name of a file that is being written, and, should its writer be killed, what may be left of it.
+WRITING = ".writing"
+LEFT_OVER = (WRITING, f"{WRITING}.journal")
+#: What other tasks than a run leave.
+RESULTS = (
+    "check.json",
+    SENSITIVITY,
+    "sensitivity.png",
+    "assimilation.json",
+    "assimilation.png",
+    ANALYSIS,
+    "minimisation.h5",
+    "twin.h5",
+    "twin_observations.nc",
+    ENSEMBLE,
+    "ensemble.png",
+)
+
+
+class Advice(NamedTuple):
+    """What the user can do about a folder that holds something, in words.
+
+    Attributes:
+        replace: how to replace what is there, or to take another folder.
+        resume: how to go on with a run there, given the folder.
+    """
+
+    replace: str
+    resume: str
+
+
+COMMAND_LINE = Advice("give --force to replace it or another folder with --output", "swmodel resume {}")
+PYTHON = Advice("give force=True to replace it or another folder", 'Simulation.from_restart("{0}").run("{0}")')
+
+
+def check(directory, force: bool = False, advice: Advice = COMMAND_LINE, held: bool = False):
+    """Whether a run may be written into `directory`, which need not exist. Writes nothing.
+
+    Args:
+        held: whether this process holds the folder's lock.
+
+    Raises:
+        UsageError: it is not empty and `force` is not given.
+        FilesError: it cannot be written, or a run is at work in it.
+    """
+    directory = Path(directory)
+    try:
+        if directory.exists() and not directory.is_dir():
+            raise FilesError(f"{directory} is a file, not a folder; give another")
+        if not held:
+            lock.check(directory)
+        refuse(directory, force, advice)
+    except OSError as error:
+        raise FilesError(f"{directory} cannot be read: {error.strerror or error}") from error
+
+
+def refuse(directory: Path, force: bool, advice: Advice):
+    """See `check`; also raises OSError where a folder above cannot be looked into."""
+    if directory.is_dir() and any(path.name != lock.NAME for path in directory.iterdir()) and not force:
+        state, found = read_status(directory).get("state"), holding(directory, advice)
+        what = f"holds {found.kind} ({state})" if state else "exists and is not empty"
+        go_on = f", or go on with it by {found.command}" if found.command else ""
+        raise UsageError(f"{directory} {what}; {advice.replace}{go_on}")
+    parent = next(path for path in (directory, *directory.absolute().parents) if path.exists())
+    if not parent.is_dir() or not os.access(parent, os.W_OK | os.X_OK):
+        raise FilesError(f"{directory} cannot be written: no permission in {parent}")
+
+
+class Holding(NamedTuple):
+    """What a folder holds, in words; the task that made it; the command that goes on with it, "" where nothing can."""
+
+    kind: str
+    task: str
+    command: str
+
+
+def holding(directory, advice: Advice = COMMAND_LINE) -> Holding:
+    """What the folder, which need not exist, holds."""
+    directory = Path(directory)
+    names = {path.name for path in directory.iterdir()} if directory.is_dir() else set()
+    if names & {"assimilation.json", "minimisation.h5", "twin.h5"}:
+        command = f"`swmodel assimilate {directory / CONFIG} --output {directory} --resume`"
+        return Holding("an assimilation", "assimilate", command)
+    if names & {"check.json", "sensitivity.nc"}:
+        return Holding("derivatives", "run", "")
+    if ENSEMBLE in names:
+        kind, task, advice = "an ensemble", "ensemble", COMMAND_LINE
+    else:
+        kind, task = "a run", "run"
+    return Holding(kind, task, f"`{advice.resume.format(directory)}`" if RESTARTS in names else "")
+
+
+def prepare(directory):
+    """Make the folder and remove the files of an earlier run; other files stay.
+
+    Raises:
+        FilesError: the folder cannot be made or written.
+    """
+    directory = Path(directory)
+    restarts = directory / RESTARTS
+    try:
+        directory.mkdir(parents=True, exist_ok=True)
+        for name in (*FILES, *RESULTS, BLOWUP):
+            for left in ("", *LEFT_OVER):
+                (directory / (name + left)).unlink(missing_ok=True)
+        if restarts.is_dir() and not restarts.is_symlink():
+            shutil.rmtree(restarts)
+        else:
+            restarts.unlink(missing_ok=True)
+    except OSError as error:
+        raise FilesError(f"{error.filename or directory} cannot be written: {error.strerror or error}") from error
+
+
+def reopen(directory):
+    """Take away how the run in the folder ended, also the state of a blow-up: it goes on.
+
+    Raises:
+        FilesError: the folder cannot be written.
+    """
+    try:
+        for name in (STATUS, BLOWUP):
+            (Path(directory) / name).unlink(missing_ok=True)
+    except OSError as error:
+        raise FilesError(f"{directory} cannot be written: {error.strerror or error}") from error
+
+
+def write_config(directory, text: str):
+    """Write config.toml: the old one stays, or the new one is there whole.
+
+    Raises:
+        FilesError: it cannot be written.
+    """
+    path = Path(directory) / CONFIG
+    temporary = path.with_suffix(".writing")
+    try:
+        temporary.write_text(text, encoding="utf-8")
+        temporary.replace(path)
+    except OSError as error:
+        raise FilesError(f"{directory} cannot be written: {error.strerror or error}") from error

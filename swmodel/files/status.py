@@ -1,0 +1,60 @@
+"""The state of a run, status.json in its folder: written whole or not at all."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+
+from ..errors import FilesError
+from .json_text import dumps
+
+NAME = "status.json"
+
+
+def write_status(directory, **keys):
+    """Write `keys` (JSON values; state, exit_code, steps, ...) as the status of the run in `directory`.
+
+    A reader sees the old file or the new one, never a part: written under another name, synced, renamed.
+    """
+    path = Path(directory) / NAME
+    temporary = path.with_suffix(f".{os.getpid()}")
+    with temporary.open("w") as file:
+        file.write(dumps(keys))
+        file.flush()
+        os.fsync(file.fileno())
+    temporary.replace(path)
+
+
+def ended(directory) -> bool:
+    """Whether the status of the run in `directory` says how it ended."""
+    return read_status(directory).get("state") in ("completed", "stopped", "failed")
+
+
+def finish(directory, state: str, code: int, message: str) -> dict:
+    """The status of the run in `directory` at its end: as it is if it says how the run ended, else as given here."""
+    status = read_status(directory)
+    if not ended(directory):
+        status |= {"state": state, "exit_code": code, "message": message}
+        write_status(directory, **status)
+    return status
+
+
+def read_status(directory) -> dict:
+    """The status of the run in `directory`; empty where there is none.
+
+    Raises:
+        FilesError: the file holds something else.
+    """
+    path = Path(directory) / NAME
+    try:
+        status = json.loads(path.read_text())
+    except FileNotFoundError:
+        return {}
+    except OSError as error:
+        raise FilesError(f"{path} cannot be read: {error.strerror}") from None
+    except ValueError:
+        status = None
+    if not isinstance(status, dict):
+        raise FilesError(f"{path}: is not the status of a run: it was changed or damaged")
+    return status

@@ -1,0 +1,228 @@
+"""The bound on the energy of runs, the verdict on their states, and what the user is told.
+
+Energy: let e be the kinetic and available potential energy per area and density (m3 s-2). Wind stress tau does no more
+work than tau |u|, so d sqrt(e)/dt <= w = (max tau / density) / sqrt(2 min h); everything else only takes energy away.
+So sqrt(e) never exceeds the r that follows from the least energy since the start by r <- min(r + w dt, sqrt(e)). More
+than RUNAWAY times r² comes from an instability, in spin-up from rest as well.
+"""
+
+from __future__ import annotations
+
+import logging
+import math
+from pathlib import Path
+
+import numpy as np
+
+from ...errors import FilesError, NumericalError
+from ...config.extremes import Extremes, survey
+from ...files.restart.folder import candidates
+from ...files.run_folder import BLOWUP
+from ...config.stability import largest_dt
+from ...ocean.state import PROGNOSTIC, VARIABLES, State
+from .measures import Measures, Static, measure, scale
+from .one import One, blocks_of
+
+log = logging.getLogger(__name__)
+
+#: Growth of energy that is left to discretisation and round-off. An instability is past it within tens of steps.
+RUNAWAY = 10.0
+#: Sea level over depth whose energy counts as none: round-off of a state of rest is far below.
+REST = 1e-4
+#: Part of the largest stable time step that is recommended.
+SAFETY = 0.8
+
+
+class Health:
+    """The health of a run, or of all members of an ensemble: `check` between chunks of steps.
+
+    One jitted pass over the states and a few small messages; all ranks reach the same verdict. Numbers that belong to a
+    run are arrays [runs].
+
+    Args:
+        model: a Simulation or Members.
+        directory: the run folder, for blowup.nc; None: a blow-up leaves no file.
+        view: function of the model that gives its runs as `one.One` does.
+
+    Raises:
+        NumericalError: the state that the model has now is not finite or without thickness somewhere.
+    """
+
+    def __init__(self, model, directory=None, view=One):
+        self.model, self.directory, self.runs = model, directory, view(model)
+        domain, self.transport = self.runs.domain, model.transport
+        self.config = self.runs.config
+        depth = max(np.abs(grid.depth.on(shape)).max() for grid, _, shape in blocks_of(domain))
+        depth = domain.transport.reduce(np.array(depth, np.float64), "max")
+        cells = domain.transport.reduce(np.asarray(self.wet().sum(dtype=np.float64)), "sum")
+        self.wind = self.of_all(self.runs.stress(), "max", -np.inf) / self.config.physics.density
+        self.cells = max(1.0, float(cells))
+        self.rest = math.sqrt(0.5 * self.config.physics.gravity) * REST * float(depth)
+        self.static = Static(domain.grid.wet, domain.grid.depth, domain.params.linear_drag)
+        self._measure = self.runs.compile(measure(self.config, domain.transport, domain.scheme.width + 1))
+        self.last, self.step, self.time = self.look(), model.step, model.time
+        if (bad := ~(self.last.low < 0)).any():
+            self.refuse(bad)
+        self.root = np.maximum(self.rest, np.sqrt(np.maximum(0.0, self.last.energy)))
+        self.stable = (0.0, 0.0)  # rates of waves and of drag with which the time step is known to be stable
+        self.warned = False
+
+    def check(self) -> None:
+        """Look at the states; called by all processes together. Warns once if the time step is above the stable one.
+
+        Raises:
+            NumericalError: a solution blew up; the message says where, when, and what to change.
+        """
+        now = self.look()
+        broken = ~(now.low < 0)
+        least = np.where(broken, 1.0, np.minimum(-now.low, -self.last.low))
+        bound = self.root + self.wind / np.sqrt(2 * least) * (self.model.time - self.time)
+        runaway = ~(now.energy <= RUNAWAY * bound**2)
+        if (broken | runaway).any():
+            with np.errstate(all="ignore"):
+                self.fail(broken, broken | runaway, now.energy / bound**2)
+        self.root = np.maximum(self.rest, np.minimum(bound, np.sqrt(now.energy)))
+        self.last, self.step, self.time = now, self.model.step, self.model.time
+        if not self.warned:
+            self.check_time_step()
+
+    def wet(self) -> np.ndarray:
+        """1 on water and 0 on land, NumPy array [y, x] of this process's part."""
+        domain = self.runs.domain
+        wet = [np.broadcast_to(grid.wet.on(shape), shape) for grid, _, shape in blocks_of(domain)]
+        return domain.transport.join(wet)
+
+    def look(self) -> Measures:
+        """The Measures of the whole domain, arrays [runs]; the energy per cell."""
+        found = self.runs.measure(self._measure, self.static).astype(np.float64)
+        worst = np.nan_to_num(found[..., :-1], nan=np.inf, posinf=np.inf, neginf=-np.inf).max(axis=1)
+        largest = self.of_all(worst, "max", -np.inf)
+        energy = self.transport.broadcast(self.of_all(found[..., -1].sum(axis=1), "sum", 0.0))
+        return Measures(*largest.T, energy / self.cells)
+
+    def of_all(self, values: np.ndarray, operation: str, nothing: float) -> np.ndarray:
+        """Numbers [runs, ...] of all runs from those of this process's, `nothing` being the operation's neutral one."""
+        everyone = np.full((self.model.total, *values.shape[1:]), nothing)
+        everyone[self.runs.here] = values
+        return self.transport.reduce(everyone, operation)
+
+    def check_time_step(self) -> None:
+        """Warn if the time step is above the largest one that is stable now."""
+        rates, dt = (self.last.wave_rate.max(), self.last.drag_rate.max()), self.config.time.dt
+        if all(now <= before for now, before in zip(rates, self.stable, strict=True)):
+            return
+        for margin in (1.05, 1.0):  # finding the limit takes 10 ms, so not anew with every small change
+            largest, process = self.largest_dt(margin)
+            if dt <= largest:
+                self.stable = tuple(margin * rate for rate in rates)
+                return
+        self.warned = True
+        if self.transport.rank == 0:
+            log.warning(
+                "step %d (day %.3f): the time step of %.6g s is above the largest stable one, %.4g s (%s); "
+                "CFL %.3g; the run may blow up; time.dt = %.4g s would be stable",
+                *(self.step, self.time / 86400, dt, largest, process, self.cfl().max(), SAFETY * largest),
+            )
+
+    def largest_dt(self, margin: float = 1.0) -> tuple[float, str]:
+        """The largest time step stable in all runs with `margin` times their last rates, s; what process sets it."""
+        ranges = {name: (0.0, margin * getattr(self.last, name).max()) for name in ("wave_rate", "drag_rate")}
+        return largest_dt(self.config, Extremes(self.config.physics, ranges))
+
+    def cfl(self) -> np.ndarray:
+        """(|u| + sqrt(g h)) dt sqrt(1/dx² + 1/dy²) at the last look, largest |u| and h; [runs]."""
+        grid, gravity = self.config.grid, self.config.physics.gravity
+        return self.config.time.dt * (self.last.speed + np.sqrt(gravity * self.last.high)) * scale(grid)
+
+    def unusable_value(self, run: int) -> tuple[str, float, int]:
+        """The first cell that is not finite or has no thickness: field, value, index in the whole domain."""
+        state = self.runs.state(run)
+        bad = State(*(~np.isfinite(field) for field in state))
+        with np.errstate(invalid="ignore"):
+            bad = bad._replace(h=bad.h | ((state.h <= 0) & (self.wet() > 0)))
+        return self.first(state, np.stack(bad))
+
+    def fastest(self, run: int) -> tuple[str, float, int]:
+        """The component of velocity largest in size: field, value, index in the whole domain."""
+        state = self.runs.state(run)
+        sizes = np.stack([np.zeros_like(state.h), np.abs(state.u), np.abs(state.v)])
+        return self.first(state, sizes == self.transport.reduce(np.asarray(sizes.max(initial=0)), "max"))
+
+    def first(self, state: State, marked: np.ndarray) -> tuple[str, float, int]:
+        """Field, value and index of the first cell of the whole domain that is marked anywhere.
+
+        Args:
+            state: of a run, as `one.One.state` gives it.
+            marked: [field, 1 or 0, y, x] on this process.
+        """
+        block, nx, fields = self.runs.domain.transport.block, self.config.grid.nx, len(PROGNOSTIC)
+        everywhere = fields * nx * self.config.grid.ny
+        places = np.argwhere(np.moveaxis(marked, 0, 3))  # 0, row, column, field
+        mine = everywhere
+        if len(places):
+            _, row, column, number = map(int, places[0])
+            mine = ((block.y.start + row) * nx + block.x.start + column) * fields + number
+        found = int(self.transport.reduce(np.asarray(mine, np.int64), "min"))
+        value = 0.0
+        if mine == found < everywhere:
+            value = float(state[number][0, row, column])
+        value = float(self.transport.reduce(np.asarray(value, np.float64), "sum"))
+        return PROGNOSTIC[found % fields], value, found // fields
+
+    def fail(self, broken: np.ndarray, bad: np.ndarray, growth: np.ndarray):
+        """Write blowup.nc of the first bad run and raise NumericalError.
+
+        Args:
+            broken, bad: the runs that cannot be used, and those, or whose energy is too large, [runs].
+            growth: energy over what it can be, [runs].
+        """
+        run, of = int(np.argmax(bad)), self.runs.of(bad)
+        if broken[run]:
+            what = self.told(*self.unusable_value(run), of)
+        else:
+            what = f"energy{of} is {growth[run]:.3g} times what the run can have; {self.told(*self.fastest(run))}"
+        what += f"; CFL {self.cfl()[run]:.3g} at step {self.step}"
+        self.blame_steps(bad, what, self.largest_dt()[0])
+
+    def refuse(self, bad: np.ndarray):
+        """Raise NumericalError for the runs whose state now, at the first look, cannot be used."""
+        run, of = int(np.argmax(bad)), self.runs.of(bad)
+        what = self.told(*self.unusable_value(run), of)
+        if self.model.step > self.model.first_step:
+            self.blame_steps(bad, what, largest_dt(self.config, survey(self.config))[0])
+        raise NumericalError(
+            f"the state at step {self.model.step} cannot be used{self.runs.among(bad)}: {what}"
+            f"{self.runs.remedy_at_start}{self.remains(run, of)}"
+        )
+
+    def blame_steps(self, bad: np.ndarray, what: str, largest: float):
+        """Raise NumericalError for the runs that steps have made unusable.
+
+        Args:
+            what: is wrong, in words.
+            largest: time step that is known to be stable, s.
+        """
+        run, model, dt = int(np.argmax(bad)), self.model, self.config.time.dt
+        raise NumericalError(
+            f"the solution blew up by step {model.step} (day {model.time / 86400:.3f}){self.runs.among(bad)}: "
+            f"{what}; start anew with a smaller time step (time.dt = {min(dt / 2, SAFETY * largest):.4g} s)"
+            f"{self.runs.remedy}{self.remains(run, self.runs.of(bad))}"
+        )
+
+    def told(self, name: str, value: float, index: int, of: str = "") -> str:
+        """What a field is in a cell of the whole domain, and `of` which run, in words."""
+        row, column = divmod(index, self.config.grid.nx)
+        return f"{name}{of} is {value:.6g} {VARIABLES[name].units} at row {row}, column {column}"
+
+    def remains(self, run: int, of: str) -> str:
+        """Write blowup.nc; what the run leaves, in words."""
+        if self.directory is None:
+            return ""
+        path = Path(self.directory) / BLOWUP
+        try:
+            self.runs.save(path, run)
+            words = f"; the state{of} is in {path}"
+        except FilesError as error:
+            words = f"; the state could not be written: {error}"
+        words, restarts = self.transport.broadcast((words, candidates(self.directory)))
+        return words + (f"; last good restart: {restarts[0]}" if restarts else "")

@@ -1,0 +1,291 @@
+"""Starting a run on several processes, by mpiexec or `spawn`: shows what the ranks report, judges how it ended.
+
+Imports neither JAX nor MPI, so that nothing of either is initialised in the parent of the ranks.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import importlib.util
+import os
+import re
+import shlex
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+from ..parallel import environment, spawn
+from . import progress
+from ..errors import INTERNAL, STOPPED, NumericalError, SetupError, UsageError
+from ..files.restart.folder import candidates
+from ..files.status import ended, finish, write_status
+
+#: What mpiexec, `spawn` or JAX's runtime prints after a rank has died; the launcher says it in one line instead.
+BANNER = re.compile(
+    r"$|={10,}$|=   |YOUR APPLICATION TERMINATED|This typically refers|Please see the FAQ|"
+    r"swmodel\.spawn:|\[mpiexec@|\[proxy:|Abort\(\d+\) .* application called MPI_Abort|"
+    r"[EF]\d{4} \S+ +\d+ (coordination_service_agent\.cc|client\.h):\d+\] |Additional GRPC error|:UNKNOWN:Error|"
+    r"\*\*\* Check failure stack trace|    @ +0x|"
+    r"-{74}$|Primary job  terminated normally|a non-zero exit code\. Per user-direction|\S+ noticed that process rank |"
+    r"signal \d+ \(.+\)\.$|MPI_ABORT was invoked on rank |with errorcode \d+\.$|NOTE: invoking MPI_ABORT causes |"
+    r"You may or may not see output from|exactly when Open MPI kills them|\[\S+:\d+\] .*ORTE_ERROR_LOG: |"
+    r"\S+ detected that one or more processes exited with |the job to be terminated\. The first process to do so was:|"
+    r"  Process name: \[\[|  Exit code:  "
+)
+#: How MPICH's mpiexec names the process that died, and a few lines later how; how Open MPI does, in one line or two.
+DIED = re.compile(r"=   PID (?P<pid>\d+) RUNNING AT (?P<host>\S+)")
+EXIT = re.compile(r"YOUR APPLICATION TERMINATED WITH THE EXIT STRING: (?P<how>.*)")
+DIED_OPEN_MPI = re.compile(r"process rank (?P<rank>\d+) with PID \d+ on node \S+ exited on")
+EXIT_OPEN_MPI = re.compile(r"(?P<signal>signal \d+) \((?P<name>.+)\)\.")
+#: How `spawn` does.
+DIED_SPAWNED = re.compile(spawn.ENDED.format(rank=r"(?P<rank>\d+)", how="(?P<how>.*)"))
+
+
+def find_mpiexec() -> str:
+    """Path of mpiexec: beside the Python interpreter (where the mpich wheel puts it), else on PATH.
+
+    Raises:
+        SetupError: there is none, or mpi4py or mpi4jax is missing.
+    """
+    beside = Path(sys.executable).parent / "mpiexec"
+    found = str(beside) if os.access(beside, os.X_OK) else shutil.which("mpiexec")
+    missing = [name for name in ("mpi4py", "mpi4jax") if importlib.util.find_spec(name) is None]
+    if found is None:
+        missing.insert(0, "mpiexec")
+    if missing:
+        raise SetupError(
+            f"several processes need {', '.join(missing)}, not found; "
+            "install MPI as docs/install.md says, or run with --nproc 1"
+        )
+    return found
+
+
+#: Memory that a process holds for itself before it has cells, bytes; 105 MB were measured, with JAX and MPI.
+PROCESS_BYTES = 100e6
+#: Variables that say that processes may come to lie on other machines, too: those of batch systems, and lists of hosts.
+MACHINES = (
+    "SLURM_JOB_ID",
+    "PBS_NODEFILE",
+    "LSB_HOSTS",
+    "PE_HOSTFILE",
+    "HYDRA_HOST_FILE",
+    "OMPI_MCA_orte_default_hostfile",
+)
+
+
+def require_room(nproc: int) -> None:
+    """See that there is memory for the processes where all of them are going to be on this machine.
+
+    Raises:
+        UsageError: there is not.
+    """
+    wanted, present = nproc * PROCESS_BYTES, environment.total_memory()
+    if wanted > present and not any(name in os.environ for name in MACHINES):
+        raise UsageError(
+            f"{nproc} processes hold at least {wanted / 1e9:.3g} GB without any cells; this machine has "
+            f"{present / 1e9:.3g} GB: take fewer, or start swmodel itself with mpiexec or srun on several machines"
+        )
+
+
+def starter(nproc: int, transport: str = "mpi") -> list[str]:
+    """What starts `nproc` processes: mpiexec, or for the sharded transport, which needs no MPI, `spawn`.
+
+    Raises:
+        UsageError: this machine has no memory for so many.
+        SetupError: MPI is needed and missing.
+    """
+    require_room(nproc)
+    if transport == "sharded":
+        return [sys.executable, "-P", "-m", "swmodel.parallel.spawn", str(nproc)]
+    return [find_mpiexec(), "-n", str(nproc)]
+
+
+def command(nproc: int, directory, *options: str, transport: str = "mpi") -> list[str]:
+    """The line that runs the configuration in `directory` on `nproc` processes; `options` are of `worker`.
+
+    Ranks are not bound to cores: it gains nothing measurable on an idle machine (89 million cell updates per second
+    either way, 360 x 180 cells, two ranks on two cores), while two bound runs at a time would share the same cores.
+    """
+    worker = [sys.executable, "-P", "-m", "swmodel", "worker", str(directory), shlex.join(["swmodel", *sys.argv[1:]])]
+    worker += options
+    return [*starter(nproc, transport), *worker]
+
+
+def rank_environment(nproc: int) -> dict[str, str]:
+    """Environment of the ranks; each adds what it needs for JAX itself (`environment.prepare`)."""
+    environ = dict(os.environ) | {progress.LAUNCHER: "1", environment.STARTED: str(environment.started())}
+    root = Path(__file__).parents[1]
+    if root.name not in ("site-packages", "dist-packages"):
+        environ["PYTHONPATH"] = os.pathsep.join(filter(None, (str(root), environ.get("PYTHONPATH"))))
+    environment.add(environment.OPEN_MPI, environ)
+    if nproc > environment.cores():
+        environment.add(environment.OVERSUBSCRIBED, environ)
+    return environ
+
+
+def start(line: list[str], nproc: int, stderr=subprocess.STDOUT, **options) -> subprocess.Popen:
+    """Start `line` in a session of its own, in the environment for `nproc` ranks; stdout, and with it stderr, a pipe.
+
+    Args:
+        stderr, options: as for subprocess.Popen.
+    """
+    settings = {"env": rank_environment(nproc), "text": True, "errors": "replace", "start_new_session": True} | options
+    return subprocess.Popen(line, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=stderr, **settings)
+
+
+def kill(process: subprocess.Popen):
+    """Kill what `start` has started, and all processes of its session."""
+    with contextlib.suppress(ProcessLookupError):  # it has just ended
+        os.killpg(process.pid, signal.SIGKILL)
+
+
+def run(line: list[str], nproc: int, directory, report, lock=None) -> int:
+    """Run a line that starts `nproc` processes (`command`).
+
+    Args:
+        directory: the run folder, where the ranks write status.json.
+        report: called with the events of rank 0.
+        lock: the folder's open lock file; what starts the ranks holds it too, should this process be killed.
+
+    Returns:
+        The exit code that status.json gives (mpiexec may return 0 after a rank failed); 70 if the ranks left none.
+    """
+    ranks = Ranks(line, nproc, lock)
+    with ranks.forward_signals():
+        errors = threading.Thread(target=ranks.pass_on, args=(ranks.process.stderr, sys.stderr, report), daemon=True)
+        errors.start()
+        ranks.pass_on(ranks.process.stdout, sys.stdout, report)
+        ranks.process.wait()
+        errors.join()
+    return judge(directory, ranks)
+
+
+class Ranks:
+    """The processes of a run under mpiexec or `spawn`, and what is known of the one that ended it.
+
+    Attributes:
+        ranks: {(process id, machine): rank} of those that have said so.
+        culprit: which rank ended first, and how; empty if none did.
+        killed: whether `spawn` says that it was by a signal.
+        failure: why a rank says that all end, a dict of `failed` (words for the user) and `exit_code`.
+        signal: the last signal that the user sent; None if there was none.
+        insisted: whether it was not the first.
+    """
+
+    def __init__(self, line, nproc, lock=None):
+        self.process = start(line, nproc, subprocess.PIPE, pass_fds=[lock.fileno()] if lock else [])
+        self.nproc = nproc
+        self.ranks = {}
+        self.dead = "a rank"
+        self.culprit, self.killed = "", False
+        self.signal, self.insisted = None, False
+        self.failure = {}
+
+    @contextlib.contextmanager
+    def forward_signals(self):
+        """Pass SIGINT and SIGTERM on to the ranks; the second one kills everything."""
+
+        def forward(number, frame):
+            self.insisted, self.signal = self.signal is not None, signal.Signals(number)
+            if not self.insisted:
+                self.send_if_ready()
+            else:
+                self.send(signal.SIGKILL)
+                kill(self.process)
+
+        before = {number: signal.signal(number, forward) for number in (signal.SIGINT, signal.SIGTERM)}
+        try:
+            yield
+        finally:
+            for number, handler in before.items():
+                signal.signal(number, handler)
+
+    def send_if_ready(self):
+        """Send on what the user has sent once all ranks have said that they are there: before, it would be lost."""
+        if self.signal is not None and len(self.ranks) == self.nproc:
+            self.send(self.signal)
+
+    def send(self, number):
+        """Send a signal to the ranks: straight to those on this machine, since mpiexec may end them instead."""
+        here = socket.gethostname()
+        if any(host != here for _, host in list(self.ranks)):
+            self.process.send_signal(number)
+        for pid, host in list(self.ranks):
+            if host == here:
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(int(pid), number)
+
+    def pass_on(self, source, target, report):
+        """Hand events of the ranks to `report`, keep what names a culprit, write every other line to `target`."""
+        for line in source:
+            message = progress.receive(line)
+            if message is None:
+                self.note_culprit(line)
+                if not BANNER.match(line):
+                    print(line, end="", file=target, flush=True)
+            elif "pid" in message:
+                self.ranks[str(message["pid"]), message["host"]] = message["rank"]
+                self.send_if_ready()
+            elif "failed" in message:
+                self.failure = self.failure or message
+            elif "exit_code" in message:
+                self.blame(f"rank {message['rank']}", f"exit code {message['exit_code']}")
+            else:
+                report(message)
+
+    def note_culprit(self, line):
+        """Remember which rank mpiexec or `spawn` says has ended, and how."""
+        if match := DIED.match(line):
+            rank = self.ranks.get((match["pid"], match["host"]))
+            self.dead = f"process {match['pid']} on {match['host']}" if rank is None else f"rank {rank}"
+        if match := DIED_OPEN_MPI.search(line):
+            self.dead = f"rank {match['rank']}"
+        if match := EXIT.match(line):
+            self.blame(self.dead, match["how"])
+        if match := EXIT_OPEN_MPI.search(line):
+            self.blame(self.dead, f"{match['name']} ({match['signal']})")
+        if match := DIED_SPAWNED.match(line):
+            self.killed = "(signal " in match["how"]
+            if self.killed:
+                self.culprit = ""  # what others have said follows from it, though it may have come before
+            self.blame(f"rank {match['rank']}", match["how"])
+
+    def blame(self, who, how):
+        """Keep the first cause: what comes later follows from it."""
+        self.culprit = self.culprit or f"{who} ended: {how}"
+
+
+def judge(directory, ranks: Ranks) -> int:
+    """The exit code of the run; says why if the ranks have not. Writes the end into status.json if they did not.
+
+    After a signal that they did not live to follow the state is `stopped`. Ranks say themselves that the solution blew
+    up and that they stopped early; a bug of theirs is in the traceback, and only the rank is named here.
+    """
+    cause, state, code = ranks.culprit, "failed", INTERNAL
+    if ranks.failure:
+        cause, code = ranks.failure["failed"].removeprefix("Error: "), ranks.failure["exit_code"]
+    elif ranks.signal and not ended(directory):
+        state, code = "stopped", STOPPED
+        if ranks.insisted or not cause:
+            cause = f"ended at once by {'a second ' if ranks.insisted else ''}{ranks.signal.name}"
+    elif not ended(directory) and not cause:
+        cause = f"the ranks ended without a word, exit code {ranks.process.returncode}"
+    status = finish(directory, state, code, cause)
+    if ranks.killed and status["exit_code"] == INTERNAL:  # another may have written that its messages failed
+        status["message"] = cause
+        write_status(directory, **status)
+    if status["exit_code"] not in (0, INTERNAL, STOPPED, NumericalError.exit_code):
+        cause = status["message"]
+    if status["exit_code"] and cause:
+        print(f"Error: {cause}{last_restart(directory)}", file=sys.stderr)
+    return status["exit_code"]
+
+
+def last_restart(directory) -> str:
+    """How to go on from the newest restart file in the folder, in words; empty if there is none."""
+    found = candidates(directory)
+    return f"; last restart: {found[0]}, continue with `swmodel resume {directory}`" if found else ""

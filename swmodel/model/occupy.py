@@ -1,0 +1,61 @@
+"""A run into a folder that nobody holds yet, as from Python: with the lock and the refusals of the command line."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+from pathlib import Path
+
+from ..files import lock, run_folder
+from ..errors import UsageError
+from ..files.restart.folder import choose, compare
+from .run import on_first, run
+
+log = logging.getLogger(__name__)
+
+
+def take_and_run(model, directory, progress=None, force: bool = False) -> None:
+    """Run a model into a folder that nobody holds, as the command line does; called by all processes together.
+
+    Args:
+        model, directory, progress: see `run`.
+        force: replace what is already in the folder.
+
+    Raises:
+        UsageError: the model is beyond its end already, the folder is not empty and `force` is not given, or `force` is
+            given for the run that the model goes on with.
+        ConfigError: the model comes from a restart file of the run in the folder, and has another configuration.
+        FilesError: another run holds the folder, or it cannot be written.
+        NumericalError, Stopped: see `run`.
+    """
+    if model.step > model.config.run.steps:
+        raise UsageError(f"step {model.step} is beyond the {model.config.run.steps} steps of the run")
+    with contextlib.ExitStack() as stack:
+        resume = on_first(model.transport, lambda: take(stack, model, Path(directory), force))
+        if not resume or model.step < model.config.run.steps:
+            run(model, directory, progress, resume=resume)
+        elif model.transport.rank == 0:
+            log.warning("%s: step %d is reached already; more run.steps prolong the run", directory, model.step)
+
+
+def take(stack, model, directory: Path, force: bool) -> bool:
+    """Hold the folder until the end of the context `stack`; whether the model goes on with the run that is there.
+
+    It does if it comes from a restart file there and has not been advanced since.
+
+    Raises:
+        UsageError, ConfigError, FilesError: see `take_and_run`. The folder is then as it was.
+    """
+    resume = model.restart is not None and model.step == model.restart.step
+    resume = resume and Path(model.restart.path).resolve().parent == (directory / run_folder.RESTARTS).resolve()
+    if resume and force:
+        raise UsageError(
+            f"{directory} holds the run that this Simulation goes on with; leave out force=True, or give another folder"
+        )
+    run_folder.check(directory, force or resume, run_folder.PYTHON)
+    stack.enter_context(lock.held(directory))
+    run_folder.check(directory, force or resume, run_folder.PYTHON, held=True)  # another run may just have ended
+    if resume:
+        restart, _ = choose(directory, Path(model.restart.path).name)
+        compare(model.config, restart)
+    return resume

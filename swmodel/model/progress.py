@@ -1,0 +1,148 @@
+"""Telling the user how a run goes: a bar on a terminal, a line every ten seconds elsewhere.
+
+Rank 0 calls the reporter with events, dicts of step, steps, model_seconds, cell_updates_per_second, cfl, energy,
+wall_seconds and eta_seconds, for an ensemble with member_steps_per_second; or of step, steps and words. Under mpiexec a
+rank's stdout is a pipe, where no bar can be drawn; so ranks that `swmodel.model.launch` has started print each event as a
+line, which the launcher reads and shows.
+"""
+
+from __future__ import annotations
+
+import datetime
+import json
+import os
+import sys
+import time
+
+#: Set by the launcher in the environment of the ranks it starts.
+LAUNCHER = "SWMODEL_LAUNCHER"
+MARK = "@swmodel "
+HEARTBEAT_SECONDS = 10.0
+
+
+def reporter(quiet: bool = False, stream=None):
+    """The reporter for this process, a context manager to call with events; `stream` is stdout if not given."""
+    stream = stream or sys.stdout
+    if LAUNCHER in os.environ:
+        return Relay(stream)
+    if quiet:
+        return Silent()
+    return Bar(stream) if stream.isatty() and os.environ.get("TERM") != "dumb" else Heartbeat(stream)
+
+
+def send(message: dict, stream=None):
+    """Write a message to the launcher, a line of text, at once: ranks share the launcher's pipe."""
+    stream = stream or sys.stdout
+    stream.write(f"{MARK}{json.dumps(message)}\n")
+    stream.flush()
+
+
+def receive(line: str) -> dict | None:
+    """The message in a line from a rank; None if the line is ordinary text."""
+    if not line.startswith(MARK):
+        return None
+    try:
+        return json.loads(line.removeprefix(MARK))
+    except ValueError:
+        return None
+
+
+def describe(event: dict) -> tuple[str, str]:
+    """An event in two lines: step, model time, remaining time; speed, CFL number, energy. As far as they are known.
+
+    An event with `words` says them.
+    """
+    if "words" in event:
+        return f"{event['step']}/{event['steps']}", event["words"]
+    how_far = [f"step {event['step']}/{event['steps']}", f"day {event['model_seconds'] / 86400:.2f}"]
+    if event["eta_seconds"] is not None:
+        how_far.append(f"{datetime.timedelta(seconds=round(event['eta_seconds']))} left")
+    how = []
+    if event["cell_updates_per_second"]:
+        how.append(f"{event['cell_updates_per_second'] / 1e6:.1f} million cells/s")
+    if event.get("member_steps_per_second"):
+        how.append(f"{event['member_steps_per_second']:.4g} members x steps/s")
+    if event["cfl"] is not None:
+        how.append(f"CFL {event['cfl']:.2f}")
+    if event["energy"] is not None:
+        how.append(f"energy {event['energy']:.4e} J")
+    return "  ".join(how_far), "  ".join(how)
+
+
+class Silent:
+    """Shows nothing."""
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *error):
+        pass
+
+    def __call__(self, event: dict):
+        pass
+
+
+class Relay(Silent):
+    """Hands events on to the launcher."""
+
+    def __init__(self, stream):
+        self.stream = stream
+
+    def __call__(self, event: dict):
+        send(event, self.stream)
+
+
+class Heartbeat(Silent):
+    """Prints the first event, the last one, those in words, and of others one every ten seconds in between."""
+
+    def __init__(self, stream, clock=time.monotonic):
+        self.stream, self.clock = stream, clock
+        self.next = -1.0
+
+    def __call__(self, event: dict):
+        if self.clock() >= self.next or event["step"] == event["steps"] or "words" in event:
+            self.next = self.clock() + HEARTBEAT_SECONDS
+            print("  ".join(describe(event)).rstrip(), file=self.stream, flush=True)
+
+
+class Bar(Silent):
+    """Draws a bar that fills with the steps done; without colours where NO_COLOR is set."""
+
+    def __init__(self, stream):
+        from rich.console import Console
+        from rich.progress import BarColumn, Progress, TextColumn
+
+        text = TextColumn("{task.description}", markup=False)
+        self.progress = Progress(BarColumn(20), text, console=Console(file=stream), transient=False)
+        self.task = self.progress.add_task("starting", total=None)
+
+    def __enter__(self):
+        self.progress.start()
+        return self
+
+    def __exit__(self, *error):
+        self.progress.stop()
+
+    def __call__(self, event: dict):
+        text = "\n".join(describe(event))
+        self.progress.update(self.task, description=text, completed=event["step"], total=event["steps"])
+
+
+def workers(nproc: int, devices: int) -> str:
+    """How many processes and devices compute, in words."""
+    if devices == 1:
+        return "1 process" if nproc == 1 else f"{nproc} processes"
+    return f"{devices} devices" if nproc == 1 else f"{nproc} processes of {devices} devices"
+
+
+def summary(status: dict, directory) -> str:
+    """What a finished run left where, how long it took, how fast it was, and what to type next."""
+    py, px = status["layout"]
+    processes = workers(status["nproc"], status.get("devices", 1)) + (f" ({py}x{px} blocks)" if py * px > 1 else "")
+    return (
+        f"{directory}: output.nc, diagnostics.nc, config.toml, status.json\n"
+        f"{status['steps']} steps, {status['model_seconds'] / 86400:.4g} model days in {status['wall_seconds']:.1f} s, "
+        f"of which compilation {status['compile_seconds']:.1f} s\n"
+        f"{status['cell_updates_per_second'] / 1e6:.1f} million cell updates per second on {processes}\n"
+        f"Next: swmodel plot {directory}"
+    )

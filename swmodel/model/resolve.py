@@ -1,0 +1,121 @@
+"""Everything that a configuration leaves to the model, decided: what config.toml of a run records."""
+
+from __future__ import annotations
+
+import logging
+from functools import cache
+
+from ..config.errors import ConfigError
+from ..config.model import Config, Time, outdated
+
+SECONDS_PER_DAY = 86400.0
+
+#: What `resolve` fills in where the configuration leaves it to the model.
+DECIDED = ("time.dt", "run.steps", "run.layout", "run.executor", "run.transport")
+
+log = logging.getLogger(__name__)
+
+
+def resolve(config: Config) -> Config:
+    """The configuration with time step, number of steps, layout, executor and transport filled in.
+
+    A time step follows from the CFL number of the initial state; steps = days / dt, rounded, at least one.
+
+    Raises:
+        ConfigError: the processes do not fit onto the grid, or the initial state, which a time step is wanted for,
+            cannot be used.
+    """
+    time, run = config.time, config.run
+    if time.dt is None:
+        time = time.model_copy(update={"dt": initial_dt(config), "cfl": Time().cfl})
+    steps = run.steps
+    if run.days is not None:
+        steps = max(1 if run.days > 0 else 0, round(run.days * SECONDS_PER_DAY / time.dt))
+    chosen = {
+        "steps": steps,
+        "days": None,
+        "layout": "x".join(map(str, layout_of(config))),
+        "executor": fastest_executor() if run.executor == "auto" else run.executor,
+        "transport": transport_for(run),
+    }
+    return config.model_copy(update={"time": time, "run": run.model_copy(update=chosen)})
+
+
+def transport_for(run) -> str:
+    """The transport that is asked for; else the one for several devices, for several processes, or for one."""
+    if run.transport != "auto":
+        return run.transport
+    return "sharded" if run.devices > 1 else "mpi" if run.nproc > 1 else "serial"
+
+
+def layout_of(config: Config) -> tuple[int, int]:
+    """The layout (py, px) that is asked for, or the best one.
+
+    Raises:
+        ConfigError: the processes do not fit onto the grid.
+    """
+    from ..parallel.decomposition import LayoutError, parse_layout
+    from ..config.build import scheme_of
+
+    run, grid = config.run, config.grid
+    try:
+        return parse_layout(
+            run.layout,
+            run.blocks,
+            grid.ny,
+            grid.nx,
+            scheme_of(config).width,
+            "devices" if run.devices > 1 else "processes",
+        )
+    except LayoutError as error:
+        key = "layout" if run.layout else "devices" if run.devices > 1 else "nproc"
+        raise ConfigError([f"run.{key}: {error}"]) from None
+
+
+def fastest_executor() -> str:
+    """The native step where it can be used, JAX alone elsewhere."""
+    from ..parallel.environment import has_gpu
+    from ..executors.native import native_missing
+
+    missing = native_missing()
+    if missing and not has_gpu():
+        say_missing(missing)
+    return "xla" if missing else "native"
+
+
+@cache
+def say_missing(what: str) -> None:
+    """Log, once and on rank 0 only, why a run is going to be slower than it could be."""
+    from ..parallel.environment import World, world
+    from ..executors.native import REMEDY
+
+    if (world() or World()).rank == 0:
+        log.warning(
+            "computing with JAX alone, several times slower than the native step: %s; build it: %s", what, REMEDY
+        )
+
+
+def for_processes(config: Config, nproc: int) -> Config:
+    """The configuration for the number of processes that there are.
+
+    A layout made for another number, as in the config.toml of a run, is chosen anew: `model.outdated`.
+    """
+    run = config.run
+    before, changes = run.model_dump(), {"nproc": nproc}
+    changes |= {key: type(run).model_fields[key].default for key in outdated(before, before | changes)}
+    return config.model_copy(update={"run": run.model_copy(update=changes)})
+
+
+def initial_dt(config: Config) -> float:
+    """The time step that `time.cfl` gives, s."""
+    from ..config.extremes import survey
+    from ..config.netcdf_input import InputError
+    from ..config.stability import dt_from_cfl
+
+    try:
+        extremes = survey(config)
+    except InputError as error:
+        raise ConfigError([str(error)]) from None
+    if extremes.problems:
+        raise ConfigError(extremes.problems.values())
+    return dt_from_cfl(config, extremes)

@@ -1,0 +1,170 @@
+"""The run as configured: steps, and between them records, restarts, health, progress, into a run folder.
+
+One loop for what has the methods and attributes of a Simulation: its `results` and its `health` are its own.
+"""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+import numpy as np
+
+from ..files import run_folder
+from ..config import to_toml
+from ..parallel.environment import peak_memory
+from ..errors import STOPPED, FilesError, exit_code
+from ..files.restart.folder import path_of, set_aside
+from ..files.restart.restarts import Restarts
+from ..files.status import write_status
+from ..parallel.stop import Stop, stopped
+
+#: Wall-clock seconds between two looks at the clock, the state's health and the progress line.
+CHUNK_SECONDS = 0.5
+#: Chunks that are made whatever the wall-clock limit: the first has one step, the second as many as take that long.
+LEAST_CHUNKS = 2
+
+
+def on_first(transport, function):
+    """What function() returns on rank 0, on all processes; its error is raised on all."""
+    result = problem = None
+    if transport.rank == 0:
+        try:
+            result = function()
+        except Exception as error:
+            problem = error
+    result, problem = transport.broadcast((result, problem))
+    if problem is not None:
+        raise problem
+    return result
+
+
+def run(model, directory, progress=None, command_line: str = "", resume: bool = False) -> None:
+    """Run a model from its present step to the end of its configuration; called by all processes together.
+
+    Leaves in `directory` (made if need be): config.toml, the model's results, restart/ and, written last whatever
+    happens, status.json. Those of an earlier run are replaced: the caller holds the folder (`lock.held`).
+
+    Args:
+        model: a Simulation, or the Members of an ensemble.
+        directory: the run folder.
+        progress: called on rank 0 with a dict after each chunk of steps (see `event`).
+        command_line: recorded in the files' history.
+        resume: the model comes from a restart file of the run in `directory`, and goes on with the files there.
+
+    Raises:
+        NumericalError: the solution blew up.
+        FilesError: a file could not be written.
+        Stopped: a signal or the wall-clock limit has ended the run, which can be resumed.
+    """
+    directory = Path(directory)
+    on_first(model.transport, lambda: prepare(directory, model, resume))
+    state, code, message, peak = "completed", 0, "", None
+    try:
+        with Stop(model.config.run.walltime, LEAST_CHUNKS) as stop:
+            reason = _loop(model, directory, progress, command_line, resume, stop)
+        peak = int(model.transport.reduce(np.asarray(peak_memory()), "max"))
+        if reason:
+            raise stopped(reason, model, directory)
+    except BaseException as error:
+        code, message = exit_code(error), str(error)
+        state = "stopped" if code == STOPPED else "failed"
+        raise
+    finally:
+        if model.transport.rank == 0:
+            numbers = status(model, time.perf_counter() - model.begun)
+            numbers["peak_memory_bytes"] = peak or peak_memory()  # of the largest rank; of this one if the run failed
+            write_status(directory, state=state, exit_code=code, message=message, **numbers)
+
+
+def prepare(directory: Path, model, resume: bool) -> None:
+    """Make the run folder, with config.toml and without what belongs to an earlier run.
+
+    Raises:
+        FilesError: it cannot be made or written.
+    """
+    try:
+        if resume:
+            run_folder.reopen(directory)
+            set_aside(directory, model.step)
+        else:
+            run_folder.prepare(directory)
+        run_folder.write_config(directory, to_toml(model.config))
+    except OSError as error:
+        raise FilesError(f"{directory} cannot be written: {error.strerror or error}") from error
+
+
+def _loop(model, directory: Path, progress, command_line: str, resume: bool, stop: Stop) -> str | None:
+    """Run to the end, or until asked to stop; the reason for that."""
+    transport, first, steps = model.transport, model.step, model.config.run.steps
+    at_hand = resume and Path(model.restart.path).absolute() == path_of(directory, first).absolute()
+    restarts = Restarts(model, directory, command_line, first if at_hand else -1)
+    health = model.health(directory)
+    chunk, overdue, begin = 1, False, time.perf_counter()
+    with model.results(directory, command_line, resume) as results:
+        while True:
+            step = model.step
+            fresh = step > first or not resume
+            if fresh:
+                results.write()
+            if progress and transport.rank == 0:
+                progress(event(model, results.numbers, time.perf_counter() - begin))
+            reason = stop.asked(transport) if step < steps else None
+            if (fresh and restarts.due(step)) or overdue or reason:
+                results.flush()
+                stop.reserve = restarts.write(results.means)
+            if step == steps or reason:
+                return reason
+            most = model.config.run.check_every_steps or chunk
+            results.advance(min(results.next(step), restarts.next(step), step + min(chunk, most)) - step)
+            health.check()
+            each = model.loop_seconds / (model.step - model.first_step)
+            chunk, overdue = transport.broadcast((max(1, int(CHUNK_SECONDS / each)), restarts.overdue()))
+
+
+def speed(model) -> float:
+    """Cell updates per second of the time loop so far, compilation and writing apart; of all members together."""
+    cells = model.config.grid.nx * model.config.grid.ny * model.total
+    steps = model.step - model.first_step
+    return steps * cells / model.loop_seconds if model.loop_seconds else 0.0
+
+
+def of_members(model) -> dict:
+    """What is told of the speed of an ensemble besides: members times steps per second."""
+    return {"member_steps_per_second": speed(model) / (model.config.grid.nx * model.config.grid.ny)}
+
+
+def event(model, numbers: dict, wall_seconds: float) -> dict:
+    """What a progress display shows: steps, times, speed, and the latest CFL number and energy."""
+    step, steps = model.step, model.config.run.steps
+    done = step - model.first_step
+    known = {
+        "step": step,
+        "steps": steps,
+        "model_seconds": model.time,
+        "cell_updates_per_second": speed(model),
+        "cfl": numbers.get("cfl"),
+        "energy": numbers.get("energy"),
+        "wall_seconds": wall_seconds,
+        "eta_seconds": wall_seconds * (steps - step) / done if done else None,
+    }
+    return known | (of_members(model) if model.total > 1 else {})
+
+
+def status(model, wall_seconds: float) -> dict:
+    """What status.json says besides how the run ended."""
+    run = model.config.run
+    known = {
+        "steps": model.step,
+        "model_seconds": model.time,
+        "wall_seconds": wall_seconds,
+        "compile_seconds": model.compile_seconds,
+        "cell_updates_per_second": speed(model),
+        "nproc": model.transport.size,
+        "devices": run.devices,
+        "layout": [int(parts) for parts in (run.layout or "1x1").split("x")],
+        "executor": run.executor,
+        "transport": model.transport.name,
+        "dtype": run.dtype,
+    }
+    return known | ({"members": model.total} | of_members(model) if model.total > 1 else {})

@@ -1,0 +1,318 @@
+"""A model that runs: state, time and the steps between, on one process or as one of many."""
+
+from __future__ import annotations
+
+import operator
+import time
+from pathlib import Path
+
+import jax
+import numpy as np
+
+from .resolve import for_processes
+from ..config import from_toml
+from ..ocean.diagnostics import DERIVED, diagnose, known
+from .domain import domain
+from ..parallel.environment import world
+from ..errors import UsageError
+from ..executors.registry import EXECUTORS
+from ..ocean.grid import as_patches
+from ..config.build import build_state
+from .health import Health, unusable
+from .means import Means
+from .occupy import take_and_run
+from ..ocean.operators import Patch
+from ..files.restart.folder import choose
+from ..files.restart.read import read
+from ..files.restart.restarts import write_restart
+from .results import opened
+from ..ocean.state import Carry, State
+from ..parallel.transport.halo import pad
+from ..parallel.transport.mesh import processes
+
+#: Calls of `advance(1)` on one process before it looks at the state. A look takes as long as a step on large grids, and
+#: on the smallest half as long as such a call.
+LOOK_EVERY = 50
+#: The most steps that a carry, whose step is an int32, can count.
+MOST_STEPS = 2**31 - 1
+
+
+class Simulation:
+    """A run of the model. Under mpiexec each process holds one block; alone, the process holds the whole domain.
+
+    What is computed follows from the configuration, so attributes cannot be set; for the state, `carry` can.
+
+    Args:
+        config: a Config (`swmodel.load`), or the name of a case or file.
+        restart: a restart file, of the same grid, precision and time stepping, to go on from; None: the initial state.
+        options: of the executor, as `levels` of the native step (`executors.py`); no result depends on them.
+
+    Attributes:
+        config: the resolved configuration.
+        grid, params: static fields and coefficients on the devices (`domain.Domain`).
+        transport, block: how this process reaches the others, and its part of the grid.
+        carry: state, memory of the time stepper and step number, as the executor keeps them. It may be replaced by
+            another of the same shapes; the one that was there is used up by the next step.
+        step: steps taken; `first_step` of them before this object was made.
+        dt: time step, s.
+        begun: when the construction began, on the clock time.perf_counter.
+        compile_seconds, loop_seconds: time spent on compilation and on steps.
+        total: number of runs that are computed together.
+
+    Raises:
+        UsageError: `config` is neither.
+        ConfigError: the configuration contradicts itself.
+        SetupError: there are not as many processes or devices as the configuration says.
+        FilesError: the restart file is damaged or does not fit.
+    """
+
+    total = 1
+    _complete = False
+
+    def __init__(self, config, restart=None, **options):
+        self.begun = time.perf_counter()
+        self.config, self.scheme, self.transport, self.grid, self.params = domain(config)
+        config, dtype = self.config, np.dtype(self.config.run.dtype)
+        self.block = self.transport.block
+        self.dt = config.time.dt
+        self._loop_seconds, self._unseen, self._padded = 0.0, 0, None
+        self._executor = EXECUTORS[config.run.executor](config, self.transport, self.grid, self.params, **options)
+        self.restart = None if restart is None else read(restart, config, self.transport)
+        if restart is None:
+            self.carry = self._executor.start(self.transport.make(lambda block: build_state(config, block, dtype)))
+        else:
+            self.carry = self._executor.resume(self.restart.carry)
+            self.restart = self.restart._replace(carry=None)  # the first step uses it up
+        self.first_step = self.step
+        self._pad = self.transport.jit(
+            lambda state: pad(state, self.scheme.width, self.transport.shift, self.transport.extent())
+        )
+        begin = time.perf_counter()
+        self._carry = self._executor.advance(self._carry, 0)
+        self.compile_seconds = time.perf_counter() - begin
+        self._complete = True
+
+    def __setattr__(self, name, value):
+        if self._complete and name != "carry" and not name.startswith("_"):
+            if not hasattr(self, name):
+                raise UsageError(
+                    f"Simulation has no attribute {name} that could be set; `carry`, with the state, can be"
+                )
+            raise UsageError(
+                f"Simulation.{name} cannot be set: what is computed follows from the configuration; make a Simulation "
+                'of another, as swmodel.load("jet", {"physics.viscosity": 200}); `carry`, with the state, can be set'
+            )
+        super().__setattr__(name, value)
+
+    @classmethod
+    def from_restart(cls, source) -> Simulation:
+        """The simulation in a restart file, or in the newest intact one of a run folder, as the run was configured.
+
+        Raises:
+            FilesError: there is no such file, or none that is intact.
+        """
+        source = Path(source)
+        restart, _ = choose(source) if source.is_dir() else choose(source.parent, source)
+        config, place = from_toml(restart.configuration), world()
+        alone = processes(config.run.devices) if config.run.transport == "sharded" else 1
+        return cls(for_processes(config, place.size if place else alone), restart=restart.path)
+
+    def write_restart(self, path) -> None:
+        """Write a restart file; called by all processes together.
+
+        Raises:
+            NumericalError: the solution has blown up.
+            FilesError: it could not be written, on all processes.
+        """
+        self._look()
+        write_restart(path, self)
+
+    @property
+    def step(self) -> int:
+        """Steps taken."""
+        return self._step
+
+    @property
+    def time(self) -> float:
+        """Model time, s."""
+        return self.step * self.dt
+
+    @property
+    def loop_seconds(self) -> float:
+        """Time spent on steps, s."""
+        return self._loop_seconds
+
+    @property
+    def carry(self) -> Carry:
+        """State, memory of the time stepper and step number, as the executor keeps them.
+
+        Raises:
+            NumericalError: the solution has blown up, which was not said yet.
+        """
+        self._look()
+        return self._carry
+
+    @carry.setter
+    def carry(self, carry: Carry) -> None:
+        if self._complete and not (isinstance(carry, Carry) and shapes_of(carry) == shapes_of(self._carry)):
+            raise UsageError("Simulation.carry: a Carry with the shapes and the precision of the present one is needed")
+        self._carry, self._step, self._padded = carry, int(carry.step), None
+
+    @property
+    def state(self) -> State:
+        """Thickness and velocities of this process's block, NumPy arrays [y, x] that cannot be written.
+
+        Raises:
+            NumericalError: the solution has blown up, which was not said yet.
+        """
+        return State(*map(read_only, self.get(self.carry.state)))
+
+    def get(self, tree):
+        """Fields of jitted programs as NumPy arrays of this process's block."""
+        return self.transport.get(tree)
+
+    def advance(self, steps: int, check: bool = True) -> None:
+        """Compute `steps` time steps, also beyond the end of the configuration; called by all processes together.
+
+        The state is looked at in the end; where one process takes steps one by one, after LOOK_EVERY of them and when
+        it is asked for. (Of several processes any may ask by itself, so nothing is left to be looked at.)
+
+        Args:
+            steps: a whole number, at least 0.
+            check: False leaves it to the caller to look, as the time loop of a run does.
+
+        Raises:
+            UsageError: `steps` is no such number.
+            NumericalError: the solution blew up; said once, so that the state can be examined then.
+        """
+        steps = whole_number(steps, MOST_STEPS - self._step)
+        begin = time.perf_counter()
+        self._carry = self._executor.advance(self._carry, steps)
+        self._loop_seconds += time.perf_counter() - begin
+        self._step += steps
+        self._padded = None
+        if check:
+            self._unseen += steps
+            if steps > 1 or self._unseen >= LOOK_EVERY or self.transport.size > 1:
+                self._look()
+
+    def _look(self) -> None:
+        """Raise NumericalError if the steps since the last look have made the state unusable; by all together."""
+        if self._unseen:
+            self._unseen = 0
+            count = unusable(self.transport, self.scheme.width + 1)
+            if self.get(count(self._carry.state, self.grid.wet)):
+                self.health()  # which says where, and raises
+
+    def fields(self, names) -> dict[str, np.ndarray]:
+        """The fields called `names` (h, u, v, eta, sea_level, zeta, q, speed), NumPy arrays [y, x] of this process.
+
+        Every process must ask for the same ones: vorticity needs the neighbours.
+
+        Raises:
+            UsageError: there is no such field.
+            NumericalError: the solution has blown up, which was not said yet.
+        """
+        names, physics = known(names), self.config.physics
+        blocks = self.blocks()
+        return self.transport.join(
+            [{name: DERIVED[name](*fields, physics).on(shape) for name in names} for *fields, shape in blocks]
+        )
+
+    def field(self, name: str) -> np.ndarray:
+        """The field called `name` on this process's block."""
+        return self.fields([name])[name]
+
+    def diagnostics(self) -> dict[str, float]:
+        """Mass, energy, potential enstrophy, largest speed, least thickness and CFL number of the whole domain.
+
+        Raises:
+            NumericalError: the solution has blown up, which was not said yet.
+        """
+        return diagnose(self.blocks(), self.config, self.transport)
+
+    def blocks(self) -> list[tuple]:
+        """State with its halo and Grid, NumPy arrays in Patches, and the shape of each block of this process."""
+        self._look()
+        if self._padded is None:
+            self._padded = self.transport.pieces(self._pad(self.carry.state), self.scheme.width)
+        width, grids = self.scheme.width, self.transport.pieces(self.grid, self.scheme.width + 1)
+        return [
+            (State(*(Patch(field, (-width, -width)) for field in state)), as_patches(grid, width), block.shape)
+            for state, grid, block in zip(self._padded, grids, self.transport.blocks, strict=True)
+        ]
+
+    def means(self, names) -> Means:
+        """Running means of the fields called `names`.
+
+        Raises:
+            UsageError: there is no such field.
+        """
+        names, physics = known(names), self.config.physics
+        width, shape = self.scheme.width, self.transport.shape
+
+        def evaluate(state: State, grid) -> dict:
+            padded = pad(state, width, self.transport.shift, self.transport.extent())
+            patches = State(*(Patch(field, (-width, -width)) for field in padded))
+            return {name: DERIVED[name](patches, as_patches(grid, width), physics).on(shape) for name in names}
+
+        return Means(evaluate, self.transport, self.grid)
+
+    def health(self, directory=None) -> Health:
+        """The Health of this run, for the time loop; `directory` is where a blow-up leaves its state."""
+        return Health(self, directory)
+
+    def results(self, directory, command_line: str = "", resume: bool = False):
+        """A context with the Results of this run, for the time loop (see `results.opened`)."""
+        return opened(self, directory, command_line, resume)
+
+    def run(self, directory, progress=None, force: bool = False) -> None:
+        """Run from the present step to the configured end, into a run folder; called by all processes together.
+
+        A folder that holds something is refused, as by `swmodel run`, also if it was this Simulation that filled it.
+        But a Simulation from a restart file of the folder, not advanced since, goes on with the run there, as `swmodel
+        resume` does: records are added, and those behind the restart file dropped first. Where that run is at its end
+        already, nothing is done. Into another folder its records begin at the present step.
+
+        Args:
+            directory: the run folder, made if need be.
+            progress: called on rank 0 with a dict after each chunk of steps (see `run.event`).
+            force: replace what is already in the folder; a run that goes on replaces nothing.
+
+        Raises:
+            UsageError: the folder is not empty, or the present step beyond the end.
+            ConfigError: the run in the folder, which would go on, has another configuration.
+            FilesError: another run is at work in the folder, or a file cannot be written.
+            NumericalError: the solution blew up.
+            Stopped: a signal or the wall-clock limit has ended the run, which can be resumed.
+        """
+        take_and_run(self, directory, progress, force)
+
+
+def whole_number(steps, most: int) -> int:
+    """The number of steps as int.
+
+    Raises:
+        UsageError: it is not a whole number from 0 to `most`.
+    """
+    try:
+        number = -1 if isinstance(steps, bool) else operator.index(steps)
+    except TypeError:
+        number = -1
+    if not 0 <= number <= most:
+        bound = f"at most {most} from here" if number > most else "0 or more"
+        raise UsageError(f"advance({steps!r:.40}): needs a whole number of steps, {bound}")
+    return number
+
+
+def shapes_of(carry: Carry) -> tuple:
+    """How many fields a carry has, with their shapes and precision."""
+    fields, structure = jax.tree.flatten((carry.state, carry.memory))
+    return structure, [(field.shape, field.dtype) for field in fields]
+
+
+def read_only(array: np.ndarray) -> np.ndarray:
+    """A view of the array that cannot be written."""
+    view = array.view()
+    view.flags.writeable = False
+    return view

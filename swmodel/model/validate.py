@@ -1,0 +1,169 @@
+"""What can be known to be wrong with a run before any process starts, all of it at once. NumPy only."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+import numpy as np
+
+from ..config import Config, ConfigError
+from .resolve import layout_of, resolve
+from ..parallel.environment import total_memory
+from ..config.extremes import Extremes, survey
+from ..executors.native import REMEDY, native_missing
+from ..config.netcdf_input import InputError, opened
+from ..config.stability import dt_from_cfl, largest_dt, rates
+from ..ocean.state import entry_of
+
+#: Fields that a process holds at the least: state, memory of the time stepper, their padded copies and tendencies.
+FIELDS = 12
+
+#: Steps are counted in 32 bits.
+MOST_STEPS = 2**31 - 1
+
+
+def check(config: Config) -> Config:
+    """The resolved configuration, once nothing is found that would make the run fail.
+
+    Raises:
+        ConfigError: with everything that is wrong at once.
+    """
+    problems = [*check_processes(config), *check_physics(config), *check_length(config), *check_output(config)]
+    obstacles = [*check_files(config), *check_memory(config)]
+    problems += obstacles
+    problems += [] if obstacles else check_fields(config)
+    if problems:
+        raise ConfigError(problems)
+    return resolve(config)
+
+
+def check_processes(config: Config) -> Iterator[str]:
+    """Whether the processes fit onto the grid, and the executor and the transport serve so many."""
+    run = config.run
+    try:
+        layout_of(config)
+    except ConfigError as error:
+        yield from error.problems
+    if run.nproc > 1 and run.executor == "reference":
+        yield f"run.executor: the reference runs on one process, not on {run.nproc}; use xla"
+    yield from check_devices(run)
+    if run.executor == "native" and native_missing():
+        yield f"run.executor: the native step cannot be used: {native_missing()}; use xla, or build it: {REMEDY}"
+    if run.nproc > 1 and run.transport == "serial":
+        yield f"run.transport: serial connects one process, not {run.nproc}; use mpi"
+
+
+def check_devices(run) -> Iterator[str]:
+    """Whether the transport serves the devices that are asked for."""
+    if run.transport in ("serial", "mpi") and run.devices > 1:
+        yield f"run.devices: {run.transport} has one device in a process, not {run.devices}; use sharded"
+    if (run.devices > 1 or run.transport == "sharded") and run.executor == "reference":
+        yield "run.executor: the reference runs in NumPy, not on devices of JAX; use xla"
+
+
+def check_memory(config: Config) -> Iterator[str]:
+    """Whether the fields of a process, if all are of one size, fit into the memory of a machine like this one."""
+    cells = config.grid.nx * config.grid.ny / config.run.nproc
+    wanted = cells * FIELDS * np.dtype(config.run.dtype).itemsize / 1e9
+    present = total_memory() / 1e9
+    if wanted > present:
+        yield (
+            f"grid.nx, grid.ny: {cells:.3g} cells in a process need at least {wanted:.3g} GB; this machine has "
+            f"{present:.3g} GB; take fewer cells or more processes on more machines"
+        )
+
+
+def check_physics(config: Config) -> Iterator[str]:
+    """Terms that contradict each other."""
+    if config.grid.periodic_y and config.physics.beta != 0:
+        yield "physics.beta: must be 0 m-1 s-1 where grid.periodic_y is true: f would jump where the ring closes"
+    yield from check_gravity(config.physics)
+    rate, width = config.sponge.rate, config.sponge.width
+    if rate > 0 and width == 0:
+        yield f"sponge.width: must be above 0 m for a sponge of rate {rate:g} s-1"
+    if width > 0 and rate == 0:
+        yield f"sponge.rate: must be above 0 s-1 for a sponge {width:g} m wide"
+
+
+def check_gravity(physics) -> Iterator[str]:
+    """Whether gravity is below that of the planet where it is reduced, and the latter is given nowhere else."""
+    full, unit = physics.full_gravity, "m s-2"
+    if physics.reduced_gravity and physics.gravity >= full:
+        yield (
+            f"physics.gravity: must be below physics.full_gravity, {full:g} {unit}, not {physics.gravity:g} {unit}, "
+            "where physics.reduced_gravity is true; false is for water over a sea floor"
+        )
+    if not physics.reduced_gravity and full != type(physics).model_fields["full_gravity"].default:
+        yield f"physics.full_gravity: {full:g} {unit} has no effect unless physics.reduced_gravity is true"
+
+
+def check_length(config: Config) -> Iterator[str]:
+    """Whether the run has a length."""
+    if config.run.steps is None and config.run.days is None:
+        yield "run.days: the run has no length; give run.steps or run.days"
+    if config.run.steps is not None and config.run.steps > MOST_STEPS:
+        yield f"run.steps: must be at most {MOST_STEPS} steps, not {config.run.steps}"
+
+
+def check_output(config: Config) -> Iterator[str]:
+    """Whether each output field is named once."""
+    for key in ("fields", "means"):
+        for name, count in repeated(getattr(config.output, key)):
+            yield f'output.{key}: "{name}" is listed {count} times'
+
+
+def repeated(names: Iterable) -> list[tuple[Any, int]]:
+    """What is in a list more than once, in the order of the list, with how often."""
+    return [(name, count) for name, count in Counter(names).items() if count > 1]
+
+
+def check_files(config: Config) -> Iterator[str]:
+    """Whether each input file holds its field on this grid."""
+    for name in type(config.input).model_fields:
+        source = getattr(config.input, name)
+        if source:
+            try:
+                with opened(source, entry_of(name, config.physics), config.grid):
+                    pass
+            except InputError as error:
+                yield str(error)
+
+
+def check_fields(config: Config) -> list[str]:
+    """Whether the run can start from its fields, and the time step is stable for them."""
+    try:
+        extremes = survey(config)
+    except InputError as error:
+        return [str(error)]
+    return list(extremes.problems.values()) or list(check_dt(config, extremes))
+
+
+def check_dt(config: Config, extremes: Extremes) -> Iterator[str]:
+    """Whether the time step is stable, and the number of steps can be counted."""
+    time, rate = config.time, rates(config, extremes)
+    if time.stepper == "leapfrog" and time.robert_asselin == 0 and rate.friction + rate.local > 0:
+        yield (
+            "time.robert_asselin: must be above 0 with leapfrog and friction, drag or a sponge: "
+            "leapfrog without its filter amplifies what they damp"
+        )
+        return
+    largest, process = largest_dt(config, extremes)
+    stepper = time.stepper + (f" with ab2_epsilon = {time.ab2_epsilon:g}" if time.stepper == "ab2" else "")
+    if largest == 0:
+        yield f"time.stepper: no time step of {stepper} is stable ({process})"
+        return
+    dt = dt_from_cfl(config, extremes) if time.dt is None else time.dt
+    if dt > largest:
+        given = "time.dt" if time.dt is not None else f"time.cfl: {time.cfl:g} gives a time step that is too long"
+        yield f"{given}: {dt:.6g} s is above the largest stable time step of {stepper}, {floor(largest)} s ({process})"
+    elif config.run.days is not None and config.run.days * 86400.0 / dt > MOST_STEPS:
+        yield f"run.days: {config.run.days:g} days are more than {MOST_STEPS} steps of {dt:.6g} s"
+
+
+def floor(value: float) -> str:
+    """A positive number rounded down to four digits."""
+    place = 10.0 ** (math.floor(math.log10(value)) - 3)
+    return f"{math.floor(value / place) * place:.4g}"

@@ -1,0 +1,234 @@
+"""What a process must have in its environment before JAX and MPI are imported, and its place among others.
+
+One process per core wants XLA with one thread; one process alone wants all cores. Measured with jax 0.10.2 on two
+cores, CPU time per wall time of element-wise loops and of a matrix product:
+
+| setting | element-wise | matrix product | threads of the Eigen pool |
+| --- | --- | --- | --- |
+| none | 1.9 | 2.0 | 2 |
+| XLA_FLAGS=--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1 | 1.9 | 2.0 | 2 |
+| NPROC=1 | 1.0 | 1.0 | 1 |
+| bound to one core (taskset -c 0) | 1.0 | 1.0 | 1 |
+
+So the flags found in old recipes are ignored, while NPROC and the binding by mpiexec or srun set the number of threads.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import re
+import resource
+import sys
+import time
+import warnings
+from collections.abc import Mapping
+from pathlib import Path
+from typing import NamedTuple
+
+from ..errors import SetupError
+
+#: Environment of `spawn`: rank and size.
+RANK, SIZE = "SWMODEL_RANK", "SWMODEL_SIZE"
+#: Environment of spawn, mpiexec (MPICH, Intel MPI, PMI), MVAPICH, mpirun (Open MPI) and srun: rank and size among all
+#: processes, and among those of its machine.
+LAUNCHERS = (
+    (RANK, SIZE, RANK, SIZE),
+    ("PMI_RANK", "PMI_SIZE", "MPI_LOCALRANKID", "MPI_LOCALNRANKS"),
+    ("MV2_COMM_WORLD_RANK", "MV2_COMM_WORLD_SIZE", "MV2_COMM_WORLD_LOCAL_RANK", "MV2_COMM_WORLD_LOCAL_SIZE"),
+    ("OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_RANK", "OMPI_COMM_WORLD_LOCAL_SIZE"),
+    ("SLURM_PROCID", "SLURM_STEP_NUM_TASKS", "SLURM_LOCALID", "SLURM_STEP_TASKS_PER_NODE"),
+)
+
+#: MPICH waits for messages in a busy loop; with more ranks than cores these let the others run.
+OVERSUBSCRIBED = {
+    "MPIR_CVAR_POLLS_BEFORE_YIELD": "1",
+    "MPIR_CVAR_CH4_PROGRESS_THROTTLE": "true",
+    "MPIR_CVAR_CH4_PROGRESS_THROTTLE_NO_PROGRESS_COUNT": "1",
+    "OMPI_MCA_mpi_yield_when_idle": "1",
+}
+
+#: What the mpiexec of Open MPI 4 and 5 needs to start ranks as MPICH's does: as root too, the user in containers;
+#: none bound to a core; and as many as are asked for, also above its count of cores, which is without hardware threads.
+OPEN_MPI = {
+    "OMPI_ALLOW_RUN_AS_ROOT": "1",
+    "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
+    "OMPI_MCA_hwloc_base_binding_policy": "none",
+    "OMPI_MCA_rmaps_base_oversubscribe": "1",
+    "PRTE_ALLOW_RUN_AS_ROOT": "1",
+    "PRTE_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
+    "PRTE_MCA_hwloc_default_binding_policy": "none",
+    "PRTE_MCA_rmaps_default_mapping_policy": ":oversubscribe",
+}
+
+
+#: When this program began, s since 1970; the launcher tells its ranks when it did.
+STARTED = "SWMODEL_STARTED"
+_IMPORTED = time.time()
+
+
+class World(NamedTuple):
+    """A process's place among those that mpiexec, srun or `spawn` started; `local` is on its machine."""
+
+    rank: int = 0
+    size: int = 1
+    local_size: int = 1
+    local_rank: int = 0
+
+
+def world(environ: Mapping[str, str] = os.environ) -> World | None:
+    """The place of this process among others as their launcher describes it; None for a process alone."""
+    rows = [row for row in LAUNCHERS if row[0] in environ and number(environ, row[1], 1) > 1]
+    if not rows:
+        return None
+    rank, size = (number(environ, name) for name in rows[0][:2])
+    same = [row for row in rows if number(environ, row[1]) == size and row[3] in environ]  # srun tells it besides PMI
+    local_rank, local_size = same[0][2:] if same else rows[0][2:]
+    local = re.match(r"\d+", environ.get(local_size, "")) or re.match(r"\d+", str(size))
+    return World(rank, size, int(local[0]), number(environ, local_rank, 0))
+
+
+def started() -> float:
+    """When the program began, s since 1970: the launcher that started this process, or this process itself."""
+    return number(os.environ, STARTED, _IMPORTED, float)
+
+
+def number(environ: Mapping[str, str], name: str, default=None, kind=int):
+    """The number in a variable of the environment; the default where there is none.
+
+    Raises:
+        SetupError: it is something else.
+    """
+    text = environ.get(name, default)
+    try:
+        return kind(text)
+    except ValueError:
+        raise SetupError(f"{name}={text}: must be a number; launchers of processes set it, or nobody") from None
+
+
+def cores() -> int:
+    """Cores that this process may run on."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def share_of_cores(place: World | None = None) -> int:
+    """Cores for this process where others run beside it."""
+    place = place or world() or World()
+    return max(1, cores() // place.local_size)
+
+
+def prepare(reproducible: bool = False, place: World | None = None, devices: int = 1):
+    """Set the environment of this process; call it before JAX or mpi4py is imported. What the user has set stays.
+
+    Args:
+        reproducible: keep XLA to instructions (AVX) with which every layout gives the same bits.
+        place: the place among several processes; None for a process alone.
+        devices: into how many JAX splits the processors where there is no GPU.
+    """
+    if devices > 1:
+        os.environ.setdefault("JAX_NUM_CPU_DEVICES", str(devices))
+    if reproducible:
+        extend_flags("--xla_cpu_max_isa=AVX")
+    if not has_gpu():
+        os.environ.setdefault("JAX_PLATFORMS", "cpu")
+    if place is not None and place.size > 1:
+        os.environ.setdefault("NPROC", str(share_of_cores(place)))
+        os.environ.setdefault("JAX_CPU_ENABLE_ASYNC_DISPATCH", "false")
+        os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")
+        if place.local_size > (os.cpu_count() or 1):
+            add(OVERSUBSCRIBED, os.environ)
+
+
+def settle():
+    """Set what the user has set for other programs so that it does not end this one: to call first of all.
+
+    Pictures are drawn into files only: the backend of matplotlib that a notebook names may not be installed here. And
+    what the libraries that are used here warn of is no error.
+    """
+    os.environ["MPLBACKEND"] = "agg"
+    if any(option.startswith("error") for option in sys.warnoptions):
+        warnings.simplefilter("default")
+
+
+def extend_flags(flag: str):
+    """Add `--name=value` to XLA_FLAGS unless the user's flags set `--name` already."""
+    flags = os.environ.get("XLA_FLAGS", "")
+    if flag.split("=")[0] not in flags:
+        os.environ["XLA_FLAGS"] = f"{flags} {flag}".strip()
+
+
+def add(variables: Mapping[str, str], environ):
+    """Add variables to an environment; what the user has set stays."""
+    for name, value in variables.items():
+        environ.setdefault(name, value)
+
+
+def srun_started(environ: Mapping[str, str] = os.environ) -> bool:
+    """Whether srun itself started this process, and not a launcher that it started."""
+    place = world(environ)
+    return place is not None and place == world({name: environ[name] for name in environ if name.startswith("SLURM_")})
+
+
+def peak_memory() -> int:
+    """Most memory that this process has held at a time, bytes.
+
+    Linux keeps it in /proc. The other count, that of getrusage, begins with the memory of the parent that forked.
+    """
+    status = Path("/proc/self/status")
+    if status.is_file():
+        lines = dict(line.split(":", 1) for line in status.read_text().splitlines())
+        return int(lines["VmHWM"].split()[0]) * 1024
+    unit = 1 if sys.platform == "darwin" else 1024
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit
+
+
+def resident_memory() -> int:
+    """Memory that this process holds now, bytes; where the system does not tell, the most it has held."""
+    pages = Path("/proc/self/statm")
+    return int(pages.read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE") if pages.exists() else peak_memory()
+
+
+def total_memory() -> int:
+    """Memory of this machine, bytes."""
+    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+
+
+def free_memory() -> int:
+    """Memory of this machine that can be had now, bytes; where the system does not tell, all of it."""
+    meminfo = Path("/proc/meminfo")
+    if meminfo.is_file():
+        lines = dict(line.split(":", 1) for line in meminfo.read_text().splitlines())
+        return int(lines["MemAvailable"].split()[0]) * 1024
+    return total_memory()
+
+
+def has_gpu() -> bool:
+    """Whether there is a GPU and a JAX that could use it."""
+    plugins = ("jax_cuda12_plugin", "jax_cuda13_plugin", "jax_rocm60_plugin", "jax_rocm7_plugin")
+    devices = Path("/dev/nvidiactl"), Path("/dev/kfd")
+    return any(device.exists() for device in devices) and any(map(importlib.util.find_spec, plugins))
+
+
+def visible_gpus(environ: Mapping[str, str] = os.environ, devices: Path = Path("/dev")) -> list[str] | None:
+    """GPUs of NVIDIA that this process may use; None where it computes elsewhere, or the system does not tell.
+
+    Names tell those of a machine apart: the number or name in CUDA_VISIBLE_DEVICES, which counts among the GPUs that
+    the system lets this process open, and those.
+    """
+    if environ.get("JAX_PLATFORMS", "").startswith("cpu") or not has_gpu():
+        return None
+    mine = sorted(path.name for path in devices.glob("nvidia[0-9]*") if os.access(path, os.R_OK | os.W_OK))
+    if "CUDA_VISIBLE_DEVICES" in environ:
+        asked = [name.strip() for name in environ["CUDA_VISIBLE_DEVICES"].split(",") if name.strip()]
+    elif mine:
+        asked = range(len(mine))
+    else:
+        return None
+    return [f"{name} of {', '.join(mine)}" for name in asked]
+
+
+def mpi_libraries() -> list[str]:
+    """The MPI libraries that this process has loaded; none where the system does not tell."""
+    maps = Path("/proc/self/maps")
+    paths = {line.split(maxsplit=5)[-1] for line in maps.read_text().splitlines()} if maps.exists() else set()
+    return sorted(path for path in paths if Path(path).name.startswith("libmpi") and ".so" in Path(path).name)

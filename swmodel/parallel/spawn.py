@@ -1,0 +1,146 @@
+"""Processes of this machine that belong together, started without MPI: `python -m swmodel.parallel.spawn N COMMAND...`.
+
+What mpiexec does, for the sharded transport: each process finds its rank, their number and the address of the first in
+its environment. One that dies takes the others with it; one that leaves with an error gives them GRACE seconds to do
+the same, and one that calls `fail` has all ended at once. SIGINT and SIGTERM are handed on, the second one ends all.
+The processes end with this one, and this one with what started it.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import select
+import signal
+import socket
+import subprocess
+import sys
+import time
+
+from .environment import RANK, SIZE
+
+#: The address of this machine for its own processes.
+LOCAL = "127.0.0.1"
+#: Environment: the process that started this one.
+SPAWN = "SWMODEL_SPAWN"
+#: The signal by which a process has all ended.
+FAILED = signal.SIGUSR1
+#: The signals that are handed on.
+STOPS = (signal.SIGINT, signal.SIGTERM)
+#: Time in which processes that end together for one reason do so, s.
+GRACE = 10.0
+#: Time between two looks at the clock and at what started this, s.
+LOOK = 1.0
+#: The line on stderr that says which process ended first, and how.
+ENDED = "swmodel.parallel.spawn: rank {rank} ended: {how}"
+#: Linux: the signal that a process gets when its parent ends (prctl).
+PR_SET_PDEATHSIG = 1
+
+
+def main(size: int, command: list[str]) -> int:
+    """Start `size` processes and wait for them; the exit code: 0, or of the first that ended with another."""
+    place = {"JAX_COORDINATOR_ADDRESS": f"{LOCAL}:{free_port()}", SPAWN: str(os.getpid()), SIZE: str(size)}
+    environ = os.environ | place | {"no_proxy": without_proxy()}
+    processes = Processes()
+    try:
+        for rank in range(size):
+            processes.start(command, environ | {RANK: str(rank)}, rank)
+        return processes.wait()
+    finally:
+        processes.end()
+
+
+class Processes:
+    """The processes that are alive. Signals that this one gets wait to be read, so that nothing is interrupted.
+
+    Attributes:
+        ranks: {rank: process}.
+        failed: (rank, exit code) of the first that ended with an error; None if none did.
+        deadline: when its time for the others is over.
+        asked: whether a signal was handed on.
+        over: whether all are being killed.
+    """
+
+    def __init__(self):
+        self.ranks, self.failed, self.deadline, self.asked, self.over = {}, None, 0.0, False, False
+        self.parent = os.getppid()
+        self._signals, into = os.pipe()
+        os.set_blocking(into, False)
+        signal.set_wakeup_fd(into)
+        for number in (*STOPS, FAILED, signal.SIGCHLD):
+            signal.signal(number, lambda *signal: None)
+
+    def start(self, command, environ, rank):
+        """Start a process."""
+        options = {"stdin": subprocess.DEVNULL, "preexec_fn": end_with_parent}
+        self.ranks[rank] = subprocess.Popen(command, env=environ, **options)
+
+    def wait(self) -> int:
+        """Wait for all; the exit code of the first that failed, or 0."""
+        while self.ranks:
+            if select.select([self._signals], [], [], LOOK)[0]:
+                for number in os.read(self._signals, 1000):
+                    self.receive(number)
+            self.reap()
+            if self.failed and time.monotonic() > self.deadline:
+                self.end(*self.failed)
+            if os.getppid() != self.parent:
+                self.end()
+        return abs(self.failed[1]) if self.failed else 0
+
+    def receive(self, number):
+        """Do what a signal asks for."""
+        if number == FAILED or (number in STOPS and self.asked):
+            self.end()
+        elif number in STOPS:
+            self.asked = True
+            for process in self.ranks.values():
+                process.send_signal(number)
+
+    def reap(self):
+        """Take note of those that have ended."""
+        for rank, process in list(self.ranks.items()):
+            if (code := process.poll()) is None:
+                continue
+            del self.ranks[rank]
+            if code and self.failed is None:
+                self.failed, self.deadline = (rank, code), time.monotonic() + GRACE
+            if code < 0:
+                self.end(*self.failed)
+
+    def end(self, rank=None, code=0):
+        """Kill what is left; unless they are being killed already, say for which rank, if one ended by itself."""
+        if rank is not None and not self.over:
+            how = f"exit code {code}" if code > 0 else f"{signal.strsignal(-code)} (signal {-code})"
+            print(ENDED.format(rank=rank, how=how), file=sys.stderr, flush=True)
+        self.over = True
+        for process in self.ranks.values():
+            process.kill()
+
+
+def end_with_parent():
+    """Have this process killed when its parent ends, where the system can do that: on Linux."""
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+
+
+def fail():
+    """In a process that failed: have the others ended by what started them all, if that is its parent."""
+    if os.environ.get(SPAWN) == str(os.getppid()):
+        os.kill(os.getppid(), FAILED)
+
+
+def free_port() -> int:
+    """A port of this machine that nobody listens at."""
+    with socket.socket() as probe:
+        probe.bind(("", 0))
+        return probe.getsockname()[1]
+
+
+def without_proxy() -> str:
+    """The machines that are reached without a proxy: what the user has set, and this one. JAX's runtime obeys it."""
+    return ",".join(filter(None, (os.environ.get("no_proxy") or os.environ.get("NO_PROXY"), LOCAL)))
+
+
+if __name__ == "__main__":
+    sys.exit(main(int(sys.argv[1]), sys.argv[2:]))

@@ -1,0 +1,136 @@
+"""Stopping early: signals and the wall-clock limit become one answer that all ranks agree on between chunks of steps.
+
+A rank that stopped by itself would leave the others waiting. So a signal only sets a flag, and `Stop.asked`, which all
+ranks call together, says whether any of them has one.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import math
+import os
+import signal
+import threading
+import time
+
+import numpy as np
+
+from .environment import started
+from ..errors import STOPPED, Stopped
+
+log = logging.getLogger(__name__)
+
+#: The signals that ask a run to stop. The larger number wins where ranks have got different ones; LATE stands for none.
+SIGNALS = (signal.SIGINT, signal.SIGTERM)
+LATE = 1
+#: Signals so soon after the first, in seconds, are the same request: a terminal sends SIGINT to mpiexec and to the
+#: ranks, and mpiexec hands its own on.
+SAME_REQUEST = 1.0
+#: What is kept free before the wall-clock limit to write a restart, until one has been timed, and to close the files
+#: and leave: part of the limit, and at most, s.
+RESTART, MOST_RESTART = 0.05, 30.0
+LEAVE, MOST_LEAVE = 0.1, 10.0
+#: A limit that is said to be enough is this much longer than what a job has just been seen to need.
+MARGIN = 1.2
+
+
+class Stop:
+    """Collects requests to stop while it is entered as a context; a second signal ends the process at once.
+
+    One within another takes over what the outer has received. In another than the main thread, where Python hands no
+    signals on, only the limit counts.
+
+    Args:
+        walltime_seconds: wall-clock limit counted from the start of the program, s; None: no limit.
+        least: chunks of steps that are made even where the limit is too short for them, so that each job of a chain
+            gets on.
+
+    Attributes:
+        reserve: wall-clock seconds that writing a restart takes; whoever writes one sets it to what was measured.
+    """
+
+    def __init__(self, walltime_seconds: float | None = None, least: int = 0):
+        self.walltime, self.least = walltime_seconds, least
+        self.reserve = min(MOST_RESTART, RESTART * (walltime_seconds or 0))
+        self.received, self._first = 0, 0.0
+        self._last_asked, self._longest = None, 0.0
+        self._chunks, self._too_short = 0, False
+
+    def __enter__(self):
+        heard = SIGNALS if threading.current_thread() is threading.main_thread() else ()
+        self._before = {number: signal.signal(number, self._receive) for number in heard}
+        for handler in self._before.values():
+            outer = getattr(handler, "__self__", None)
+            if isinstance(outer, Stop):
+                self.received, self._first = outer.received, outer._first
+        return self
+
+    def __exit__(self, *error):
+        for number, handler in self._before.items():
+            signal.signal(number, handler)
+
+    def asked(self, transport) -> str | None:
+        """Why to stop, as words that follow "stopped by"; None to go on. Called by all ranks, the same on all."""
+        late = transport.rank == 0 and self._late()
+        number = int(transport.reduce(np.asarray(self.received or late * LATE, np.int64), "max"))
+        if number == LATE:
+            return f"the wall-clock limit of {duration(self.walltime)}"
+        return signal.Signals(number).name if number else None
+
+    def _receive(self, number, frame):
+        now = time.monotonic()
+        if self.received and now - self._first > SAME_REQUEST:
+            with contextlib.suppress(OSError):  # nobody listens
+                os.write(2, f"ended at once by a second {signal.Signals(number).name}\n".encode())
+            os._exit(STOPPED)
+        if not self.received:
+            self.received, self._first = number, now
+
+    def _late(self) -> bool:
+        """Whether a chunk as long as the longest so far and a restart might not end before the limit. On rank 0."""
+        if self.walltime is None:
+            return False
+        now = time.time()
+        if self._last_asked is not None:
+            self._longest = max(self._longest, now - self._last_asked)
+        self._last_asked = now
+        needed = now - started() + self._longest
+        late = needed + kept_free(self.walltime, self.reserve) > self.walltime
+        enough = self._chunks >= self.least
+        if late and enough and self._too_short:
+            least = math.ceil(MARGIN * limit_for(needed))
+            log.warning("the wall-clock limit of %s is too short: give %d s at least", duration(self.walltime), least)
+        self._too_short = late and not enough
+        self._chunks += 1
+        return late and enough
+
+
+def kept_free(limit: float, reserve: float | None = None) -> float:
+    """Wall-clock seconds kept free before a limit to write two restarts, each `reserve` if that is known, and leave."""
+    reserve = min(MOST_RESTART, RESTART * limit) if reserve is None else reserve
+    return 2 * reserve + min(MOST_LEAVE, LEAVE * limit)
+
+
+def limit_for(seconds: float) -> float:
+    """The least limit of which that many wall-clock seconds are not kept free."""
+    limit = seconds
+    while limit < seconds + kept_free(limit) - 1e-3:
+        limit = seconds + kept_free(limit)
+    return limit
+
+
+def stopped(reason: str, simulation, directory) -> Stopped:
+    """The exception that ends a run early, with the one message that the user reads."""
+    return Stopped(
+        f"stopped by {reason} at step {simulation.step} (day {simulation.time / 86400:.3f}); "
+        f"continue with `swmodel resume {directory}`"
+    )
+
+
+def duration(seconds: float) -> str:
+    """A length of time in the largest unit that leaves a number of at least one."""
+    for unit, size in (("d", 86400), ("h", 3600), ("min", 60)):
+        if seconds >= size:
+            return f"{seconds / size:g} {unit}"
+    return f"{seconds:g} s"

@@ -1,0 +1,122 @@
+"""Processes of the sharded transport find each other through JAX's distributed runtime, before JAX has a device."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+
+import jax
+
+from .. import streams, watchdog
+from ..environment import RANK, World, has_gpu, visible_gpus
+from ...errors import SetupError
+from .rendezvous import LOCAL, find_first
+
+#: How long a process waits for the others to start, and for one to answer, s.
+START, ANSWER = 300, 600
+#: Time that no process is silent for, s.
+NEVER = 10**9
+
+
+def join(place: World, devices: int, address: str | None, limit: float = watchdog.START) -> Joined:
+    """Make JAX's devices those of all processes; before JAX has started.
+
+    Args:
+        place: this process's place among the others.
+        devices: that it computes on.
+        address: HOST:PORT of the first process; None: as JAX itself finds it, from Slurm's environment or Open MPI's.
+        limit: of the watchdog, s.
+
+    Raises:
+        SetupError: the processes do not find each other, or there are fewer devices.
+    """
+    own = own_devices(place, devices)
+    address = address or detected(place)
+    find_first(place, address, START)
+    jax.config.update("jax_enable_preemption_service", False)  # it takes SIGTERM, which `stop` answers
+    jax.config.update("jax_check_proxy_envs", RANK not in os.environ)
+    jax.distributed.initialize(
+        address,
+        place.size,
+        place.rank,
+        own,
+        "deactivate",
+        initialization_timeout=START,
+        heartbeat_timeout_seconds=silence(limit),
+        coordinator_bind_address=address if address.startswith(f"{LOCAL}:") else None,
+    )
+    if not visible_gpus():
+        silence_gloo()
+    return Joined(place, own)
+
+
+def detected(place: World) -> str | None:
+    """Where the first process is as JAX itself finds it; None where it does not."""
+    from jax._src.clusters import ClusterEnv
+
+    return ClusterEnv.auto_detect_unset_distributed_params(None, place.size, place.rank, [0], None, START)[0]
+
+
+def silence(limit: float) -> int:
+    """Time after which JAX's runtime takes a silent process for dead and ends the others without a word to the user, s.
+
+    The watchdog with this limit has ended them before, and said why.
+    """
+    return int(1.5 * max(limit, watchdog.START)) if limit else NEVER
+
+
+def silence_gloo():
+    """Keep off standard output what Gloo, which carries messages between processors, prints there in pieces.
+
+    It would come between the lines that ranks send to their launcher. What Python prints goes where it went.
+    """
+    sys.stdout.flush()
+    sys.stdout = streams.copy(sys.stdout, os.dup(1))
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, 1)
+    os.close(nowhere)
+
+
+def own_devices(place: World, devices: int) -> list[int] | None:
+    """Which of the GPUs that it sees a process takes: its share of those of all, or the first; None on processors.
+
+    Raises:
+        SetupError: there are fewer.
+    """
+    gpus, wanted = visible_gpus(), devices * place.local_size
+    if gpus == [] or not has_gpu():
+        return None
+    first = devices * place.local_rank
+    if gpus and len(gpus) < wanted:
+        if RANK in os.environ or len(gpus) < devices:
+            asked = wanted if RANK in os.environ else devices
+            raise SetupError(f"{asked} devices are asked for, and there are {len(gpus)}")
+        first = 0
+    return list(range(first, first + devices))
+
+
+class Joined:
+    """What the processes say to each other before they have a device, by the key-value store of JAX's runtime.
+
+    Args:
+        place: this process's place among the others.
+        own: the GPUs that it takes of those that it sees; None on processors.
+
+    Attributes:
+        gpus: their names, where they are known.
+    """
+
+    def __init__(self, place: World, own: list[int] | None = None):
+        from jax._src.distributed import global_state
+
+        self.place, self.calls, self.store = place, 0, global_state.client
+        gpus = visible_gpus()
+        self.gpus = [gpus[number] for number in own] if own and gpus else []
+
+    def allgather(self, value) -> list:
+        """What each process has given (a JSON value), a list on all of them; called by all in the same order."""
+        self.calls += 1
+        self.store.key_value_set(f"swmodel/{self.calls}/{self.place.rank}", json.dumps(value))
+        keys = [f"swmodel/{self.calls}/{rank}" for rank in range(self.place.size)]
+        return [json.loads(self.store.blocking_key_value_get(key, 1000 * ANSWER)) for key in keys]

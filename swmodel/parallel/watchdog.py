@@ -1,0 +1,150 @@
+"""A rank that is stuck is found by the others: no step for too long, then each says where it is, or does not answer.
+
+MPI would wait for ever for a rank that is frozen or waits for something else. A thread beside each rank's time loop
+looks at its step number. When that has not changed for the set time, it writes the stacks of all its threads into the
+folder `stuck` of the run folder; a rank without a file there some seconds later is frozen. The first rank that answers
+tells the user and records the failure, and each ends itself and the frozen ranks on its machine. Files instead of
+messages, since MPI may be what is stuck.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import faulthandler
+import os
+import shutil
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from ..errors import INTERNAL
+
+FOLDER = "stuck"
+PACKAGE = Path(__file__).parent
+#: Time that a run is given for its first step at the least, s: before, it imports, compiles and verifies the files that
+#: it goes on with.
+START = 600.0
+#: Ranks that a message describes one by one.
+SHOWN = 8
+
+
+class Watchdog:
+    """Watches this rank while it is entered as a context.
+
+    Args:
+        rank: this process's number.
+        processes: (machine, process id) of every rank.
+        directory: the run folder, the same for all ranks.
+        limit: seconds without a step after which the run is ended; 0: never.
+        tell: function of the message to the user, called on one rank.
+    """
+
+    def __init__(self, rank: int, processes: list[tuple[str, int]], directory, limit: float, tell: Callable):
+        self.rank, self.processes, self.limit, self.tell = rank, processes, limit, tell
+        self.folder = Path(directory) / FOLDER
+        self.progress = lambda: None
+        self.seen, self.waited, self.moved = None, 0.0, False
+        self.tick = min(30.0, limit / 20)
+        self._main = threading.get_ident()
+        self._end = threading.Event()
+        self._thread = threading.Thread(target=self._watch, daemon=True)
+
+    def __enter__(self):
+        if self.rank == 0:
+            shutil.rmtree(self.folder, ignore_errors=True)
+        if self.limit:
+            self._thread.start()
+        return self
+
+    def __exit__(self, *error):
+        self._end.set()
+
+    def watch(self, progress: Callable):
+        """Take the number that `progress()` returns for the rank's progress, from now on."""
+        self.progress = progress
+
+    @property
+    def patience(self) -> float:
+        """How long the rank may be without progress now, s: longer until its first, at whatever step."""
+        return self.limit if self.moved else max(self.limit, START)
+
+    def _watch(self):
+        while not self._end.is_set():
+            before = time.monotonic()
+            if self._end.wait(self.tick):
+                return
+            # While this process itself is suspended, time does not count.
+            self._count(min(time.monotonic() - before, 2 * self.tick))
+            if self.waited > self.patience or (self.waited and self.folder.is_dir()):
+                self._answer()
+
+    def _count(self, seconds: float):
+        """Add to the time without progress, or begin anew."""
+        now = self.progress()
+        self.waited = self.waited + seconds if now == self.seen else 0.0
+        self.moved = self.moved or (self.seen is not None and now != self.seen)
+        self.seen = now
+
+    def _answer(self):
+        """Leave this rank's stacks; some seconds later end the run, unless it goes on again."""
+        path = self.folder / f"rank-{self.rank}.txt"
+        with contextlib.suppress(OSError):
+            self.folder.mkdir(exist_ok=True)
+            with path.open("w") as file:
+                file.write(f"{place(self._main)}\n")
+                file.flush()
+                faulthandler.dump_traceback(file, all_threads=True)
+        if self._end.wait(2 * self.tick + 2.0):
+            return
+        if self.progress() != self.seen:
+            path.unlink(missing_ok=True)
+            with contextlib.suppress(OSError):
+                self.folder.rmdir()
+            return
+        answers = self._answers()
+        if self.rank == min(answers, default=self.rank):
+            self.tell(self._message(answers))
+        else:
+            time.sleep(2.0)
+        self._kill([rank for rank in range(len(self.processes)) if rank not in answers])
+        sys.stderr.flush()
+        os._exit(INTERNAL)
+
+    def _answers(self) -> dict[int, str]:
+        """Where each rank that has answered is, by rank."""
+        answers = {}
+        for path in self.folder.glob("rank-*.txt"):
+            answers[int(path.stem.removeprefix("rank-"))] = path.read_text().partition("\n")[0]
+        return answers
+
+    def _message(self, answers: dict[int, str]) -> str:
+        silent = [str(rank) for rank in range(len(self.processes)) if rank not in answers]
+        where = "; ".join(f"rank {rank} is in {answers[rank]}" for rank in sorted(answers)[:SHOWN])
+        if silent:
+            where = f"{'rank' if len(silent) == 1 else 'ranks'} {', '.join(silent[:SHOWN])} did not answer; {where}"
+        return f"no step for {self.waited:.0f} s (step {self.seen}): {where}; stacks in {self.folder}"
+
+    def _kill(self, ranks: list[int]):
+        """Have the processes of these ranks that are on this machine killed, soon, unless mpiexec does it.
+
+        A frozen one takes no other signal. Not at once, since mpiexec's exit code is that of the first that ends.
+        """
+        here = socket.gethostname()
+        pids = [str(pid) for host, pid in map(self.processes.__getitem__, ranks) if host == here]
+        if pids:
+            quiet = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.DEVNULL)
+            line = ["sh", "-c", f"sleep 1; kill -9 {' '.join(pids)}"]
+            subprocess.Popen(line, env={"PATH": os.defpath}, start_new_session=True, **quiet)
+
+
+def place(thread: int) -> str:
+    """Where a thread is: its innermost function within the package, or its innermost at all."""
+    frame = innermost = sys._current_frames()[thread]
+    while frame is not None and not Path(frame.f_code.co_filename).is_relative_to(PACKAGE):
+        frame = frame.f_back
+    code = (frame or innermost).f_code
+    return f"{code.co_name} ({Path(code.co_filename).name}:{(frame or innermost).f_lineno})"

@@ -1,0 +1,36 @@
+"""XLA ends the process that starts it with XLA_FLAGS that it does not understand: it is asked beforehand, elsewhere."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import subprocess
+import sys
+
+from ..errors import SetupError
+
+NAME = "XLA_FLAGS"
+ASK = "from jaxlib import xla_client; xla_client.make_cpu_client()"
+#: Seconds after which no answer counts as consent.
+PATIENCE = 60
+#: What stands before the words in a line of XLA's log.
+HEAD = re.compile(r"^[A-Z]\d{4} \S+ +\d+ \S+:\d+\] ")
+
+
+def check():
+    """Make sure that XLA takes the user's XLA_FLAGS. Without any nothing is to be asked; else it takes 0.2 s.
+
+    Raises:
+        SetupError: it does not.
+    """
+    if not os.environ.get(NAME):
+        return
+    line = [sys.executable, "-P", "-c", ASK]
+    with contextlib.suppress(subprocess.TimeoutExpired):
+        done = subprocess.run(
+            line, stdin=subprocess.DEVNULL, capture_output=True, text=True, errors="replace", timeout=PATIENCE
+        )
+        said = [HEAD.sub("", line) for line in done.stderr.splitlines() if HEAD.match(line)]
+        if done.returncode and said:
+            raise SetupError(f"XLA does not take {NAME}={os.environ[NAME]}: {said[0]}")

@@ -1,0 +1,257 @@
+"""What a run folder or a NetCDF file holds, as text with tables."""
+
+from __future__ import annotations
+
+import io
+import os
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+
+import netCDF4
+import numpy as np
+from rich.console import Console
+from rich.table import Column, Table
+
+from ..config import DECIDED, ConfigError, load
+from ..errors import FilesError
+from ..files.integrity import guard
+from .dataset import data_file, field_names, look, opened, seconds, warn_of
+from .style import clock, length_unit
+from ..model.progress import workers
+from ..files.restart.folder import candidates, job
+from ..files.run_folder import CONFIG, DIAGNOSTICS, ENSEMBLE, OUTPUT
+from ..files.status import NAME as STATUS
+from ..files.status import read_status
+
+#: Series whose relative change since the start is given.
+CONSERVED = ("mass", "energy", "potential_enstrophy")
+
+#: Longer lines are wrapped.
+WIDTH = 120
+
+
+def describe(path) -> str:
+    """What a run was, how it ended, what its files hold, and how well it conserved mass and energy, for people to read.
+
+    Args:
+        path: run folder or NetCDF file.
+
+    Raises:
+        PlotError: there is no such run or file.
+        FilesError: a file cannot be read, or is damaged.
+    """
+    path = Path(path)
+    file = records_of(path)
+    restarts = examine(path, file)
+    summary = Table.grid("", Column(overflow="fold"), padding=(0, 2, 0, 0))
+    for name, text in facts(path, file, restarts):
+        summary.add_row(name, text)
+    parts = [str(path), "", summary]
+    if file:
+        with opened(file) as data:
+            parts += ["", field_table(data)]
+    return as_lines(parts)
+
+
+def examine(path: Path, file: Path | None) -> dict[Path, dict]:
+    """What is found in the restart files, after a look by the same process at all others that are going to be read.
+
+    Raises:
+        FilesError: one of those cannot be read, or is damaged.
+    """
+    files = [file] if file else []
+    files += [path / DIAGNOSTICS] if path.is_dir() and os.path.lexists(path / DIAGNOSTICS) else []
+    restarts = candidates(path)
+    found = guard.facts([*map(look, files), *map(job, restarts)])
+    for each, one in zip(files, found, strict=False):
+        warn_of(each, one)
+    return dict(zip(restarts, found[len(files) :], strict=True))
+
+
+def records_of(path: Path) -> Path | None:
+    """The file with the records of a run or an ensemble; None where a folder with a configuration holds none yet.
+
+    Raises:
+        PlotError: there is no such file, or it is not the folder of a run.
+    """
+    started = path.is_dir() and (path / CONFIG).is_file()
+    return None if started and not any(os.path.lexists(path / name) for name in (OUTPUT, ENSEMBLE)) else data_file(path)
+
+
+def as_lines(parts: list) -> str:
+    """Texts and tables below each other, without colours or spaces at the ends of lines."""
+    console = Console(file=io.StringIO(), width=WIDTH, highlight=False, markup=False, no_color=True)
+    for part in parts:
+        console.print(part)
+    return "\n".join(line.rstrip() for line in console.file.getvalue().splitlines())
+
+
+def facts(path: Path, file: Path | None, restarts: dict[Path, dict]) -> Iterator[tuple[str, str]]:
+    """Pairs of a name and a text, of what is there of configuration, state, records, time series and restart files."""
+    if path.is_dir():
+        yield from as_written(path / STATUS, state_facts(read_status(path)))
+    config, written = read_config(path), path / CONFIG if path.is_dir() else path
+    if config:
+        yield from as_written(written, config_facts(config))
+    if file:
+        with opened(file) as data:
+            yield from member_facts(data)
+            yield from record_facts(data)
+    if (path / DIAGNOSTICS).is_file():
+        with opened(path / DIAGNOSTICS) as data:
+            yield from conservation_facts(data)
+    yield from restart_facts(restarts)
+    if config:
+        yield from as_written(written, difference_facts(config))
+
+
+def read_config(path: Path) -> dict:
+    """The configuration of the run as {section: {key: value}}, from its folder or its file; empty where there is none.
+
+    Raises:
+        FilesError: it cannot be read, or is not TOML.
+    """
+    try:
+        if path.is_dir():
+            text = (path / CONFIG).read_text(encoding="utf-8") if os.path.lexists(path / CONFIG) else ""
+        else:
+            with opened(path) as data:
+                text = getattr(data, "configuration", "")
+        return tomllib.loads(text)
+    except OSError as error:
+        raise FilesError(f"{path / CONFIG} cannot be read: {error.strerror}") from None
+    except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        where = path / CONFIG if path.is_dir() else path
+        raise FilesError(f"the configuration in {where} is not TOML: {error}") from None
+
+
+def as_written(path: Path, pairs: Iterator[tuple[str, str]]) -> list[tuple[str, str]]:
+    """The pairs, which come from a text file of the model.
+
+    Raises:
+        FilesError: what they are made of is not there, or of another type.
+    """
+    try:
+        return list(pairs)
+    except (AttributeError, KeyError, TypeError, ValueError):
+        raise FilesError(f"{path}: is not as the model wrote it: it was changed or damaged") from None
+
+
+def state_facts(status: dict) -> Iterator[tuple[str, str]]:
+    """How the run ended, what it took, on what it ran."""
+    if not status:
+        yield "state", "not finished (no status.json)"
+        return
+    code = status["exit_code"]
+    yield "state", status["state"] + (f" (exit code {code})" if code else "")
+    if status.get("message"):
+        yield "reason", status["message"]
+    if "steps" not in status:  # it failed before the first step
+        return
+    yield "steps", f"{status['steps']:,}".replace(",", " ")
+    yield "wall time", f"{duration(status['wall_seconds'])}, of which {duration(status['compile_seconds'])} compilation"
+    yield "speed", f"{status['cell_updates_per_second'] / 1e6:.3g} million cell updates per second"
+    nproc, devices, layout = status["nproc"], status.get("devices", 1), "x".join(map(str, status["layout"]))
+    processes = workers(nproc, devices) + (f", layout {layout}" if nproc * devices > 1 else "")
+    yield "computed by", f"{status['executor']}, {status['dtype']}, {status['transport']}, {processes}"
+
+
+def config_facts(config: dict) -> Iterator[tuple[str, str]]:
+    """Case, grid and schemes."""
+    grid, time = config["grid"], config["time"]
+    scale, unit = length_unit(max(grid["nx"] * grid["dx"], grid["ny"] * grid["dy"]))
+    size = f"{grid['nx'] * grid['dx'] / scale:g} by {grid['ny'] * grid['dy'] / scale:g} {unit}"
+    yield "case", config["case"]["name"]
+    yield "grid", f"{grid['nx']} columns by {grid['ny']} rows, {size}"
+    yield "scheme", f"{time['stepper']}, dt = {time['dt']:.6g} s, vorticity flux {config['scheme']['vorticity_flux']}"
+
+
+def record_facts(data: netCDF4.Dataset) -> Iterator[tuple[str, str]]:
+    """How many records there are, and of which times."""
+    times = seconds(data)
+    if times.size == 0:
+        yield "records", "none"
+        return
+    now = clock(times)
+    span = now(times[0]) if times.size == 1 else f"{now(times[0]).split()[0]} to {now(times[-1])}"
+    yield "records", f"{times.size}, model time {span}"
+
+
+def member_facts(data: netCDF4.Dataset) -> Iterator[tuple[str, str]]:
+    """How many members an ensemble has, and of which there are fields."""
+    if "realization" in data.dimensions:
+        count, written = data.dimensions["realization"].size, ", ".join(map(str, data["member"][:]))
+        yield "members", f"{count}, with fields of {written}; seed {data.seed}"
+
+
+def conservation_facts(data: netCDF4.Dataset) -> Iterator[tuple[str, str]]:
+    """Relative change of the conserved integrals between the first and the last record."""
+    for name in CONSERVED:
+        values = np.ma.filled(data[name][:].astype(float), np.nan) if name in data.variables else np.empty(0)
+        if values.size and values[0] != 0:
+            yield (
+                name.replace("_", " "),
+                f"{values[-1]:.6g} {data[name].units}, relative change {change(values):+.2e}",
+            )
+
+
+def change(values: np.ndarray) -> float:
+    """(last - first)/|first|."""
+    return (values[-1] - values[0]) / abs(values[0])
+
+
+def restart_facts(restarts: dict[Path, dict]) -> Iterator[tuple[str, str]]:
+    """The restart files, the newest first, and whether they are as their checksums say."""
+    heading = "restarts"
+    for restart, found in restarts.items():
+        size = restart.lstat().st_size
+        when = ""
+        if "step" in found:
+            when = f"step {found['step']}, day {found['seconds'] / 86400:.4g}, written {found['written']}, "
+        yield heading, f"{restart.name}: {when}{size / 1e6:.3g} MB, {found.get('problem', 'intact')}"
+        heading = ""
+
+
+def difference_facts(config: dict) -> Iterator[tuple[str, str]]:
+    """Options that differ from those of the case; those that the model decides for itself are left out."""
+    try:
+        defaults = load(config["case"]["name"], environ={}).model_dump()
+    except ConfigError:
+        return
+    heading = "changed"
+    for section, options in config.items():
+        for key, value in options.items():
+            default = defaults.get(section, {}).get(key)
+            decided = f"{section}.{key}" in DECIDED and default in (None, "", "auto")
+            if decided or as_text(value) == as_text(default):
+                continue
+            yield heading, f"{section}.{key} = {as_text(value)} (the case has {as_text(default)})"
+            heading = ""
+
+
+def as_text(value) -> str:
+    """A value in words; "none" for no value and for empty texts and lists."""
+    text = ", ".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
+    return "none" if value is None else text or "none"
+
+
+def duration(wall_seconds: float) -> str:
+    """5.3 s, 12 min 5 s, 3 h 20 min."""
+    if wall_seconds < 60:
+        return f"{wall_seconds:.1f} s"
+    minutes, rest = divmod(round(wall_seconds), 60)
+    return f"{minutes} min {rest} s" if minutes < 60 else f"{minutes // 60} h {minutes % 60} min"
+
+
+def field_table(data: netCDF4.Dataset) -> Table:
+    """The fields with their units, dimensions and description."""
+    table = Table(box=None, padding=(0, 2, 0, 0))
+    for heading in ("field", "units", "dimensions", ""):
+        table.add_column(heading)
+    for name in field_names(data):
+        variable = data[name]
+        table.add_row(
+            name, getattr(variable, "units", "1"), " ".join(variable.dimensions), getattr(variable, "long_name", "")
+        )
+    return table
