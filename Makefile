@@ -43,7 +43,7 @@ exactness: $(READY)
 	$(BIN)/python tools/exactness.py
 
 fuzz: $(READY)
-	SWMODEL_FUZZ=20 $(BIN)/python -m pytest tests/unit/test_fuzz.py $(PYTEST_ARGS)
+	SWMODEL_FUZZ=20 $(BIN)/python -m pytest tests/cli/test_fuzz.py $(PYTEST_ARGS)
 
 twins: $(READY)
 	$(BIN)/python tools/twins.py
@@ -76,7 +76,7 @@ format: $(READY)
 setup: $(READY)
 	@echo "Ready: . $(BIN)/activate"
 
-$(READY): pyproject.toml CMakeLists.txt tools/install-mpi tools/build-native Makefile $(wildcard swmodel/kernels/*.cc swmodel/kernels/*.h)
+$(READY): pyproject.toml CMakeLists.txt tools/install-mpi tools/build-native Makefile $(wildcard swmodel/executors/native/*.cc swmodel/executors/native/*.h)
 	@test -n "$(PYTHON)" || { echo "swmodel needs Python 3.11 or newer, not found: install it or say PYTHON=/path/to/python3" >&2; exit 1; }
 	@echo 'int i;' | $${CC:-cc} -x c++ -fsyntax-only - 2>/dev/null || { echo "swmodel needs a C and C++ compiler, not found: install gcc and g++ or clang, or set CC" >&2; exit 1; }
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV) || { rm -rf $(VENV); echo "Python's venv is missing: install python3-venv" >&2; exit 1; }

@@ -6,10 +6,10 @@ import importlib
 #: MPI, and the environment of a rank is set before either is.
 EXPORTS = {
     "load": ".config",
-    "resolve": ".config",
+    "resolve": ".model.resolve",
     "Config": ".config",
     "ConfigError": ".config",
-    "Simulation": ".simulation",
+    "Simulation": ".model.simulation",
 }
 
 __all__ = list(EXPORTS)

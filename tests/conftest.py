@@ -1,6 +1,7 @@
 """What all tests share: strict JAX in double precision, and a way to run programs under mpiexec with a time limit."""
 
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -73,3 +74,17 @@ def mpiexec():
         return done
 
     return run
+
+
+@pytest.fixture(scope="session")
+def halfway(tmp_path_factory):
+    """A run of 7 steps with restart files at 5 and 7."""
+    from support.restarts import make_halfway
+
+    return make_halfway(tmp_path_factory.mktemp("runs") / "halfway")
+
+
+@pytest.fixture
+def run_folder(halfway, tmp_path):
+    """A copy of it."""
+    return shutil.copytree(halfway, tmp_path / "run")

@@ -8,9 +8,9 @@ import netCDF4
 import numpy as np
 
 from ..errors import FilesError
-from ..gradients.controls import CONTROLS
 from ..files.output.metadata import DIMENSIONS, attributes, define_grid, describe
 from ..files.output.static import FILL, land, on_water
+from ..gradients.controls import CONTROLS
 from ..ocean.state import entry_of
 from .observation_file import START
 from .stencils import QUANTITIES

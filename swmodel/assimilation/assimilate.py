@@ -10,11 +10,11 @@ from pathlib import Path
 
 import numpy as np
 
-from ..parallel.environment import peak_memory
 from ..errors import FilesError, NumericalError, Stopped
-from ..gradients.controls import CONTROLS
 from ..files.json_text import dumps
 from ..files.run_folder import ANALYSIS
+from ..gradients.controls import CONTROLS
+from ..parallel.environment import peak_memory
 from ..parallel.stop import Stop
 from . import checkpoint
 from .analysis_file import FORECAST, write_analysis

@@ -14,9 +14,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from ..config.build import scheme_of
 from ..ocean.grid import as_patches
 from ..ocean.noise import white_noise, white_number
-from ..config.build import scheme_of
 from .balance import build_balance, geostrophic
 from .diffusion import MASKS, Links, links_of, series, smooth, stack_series
 from .variance import variances

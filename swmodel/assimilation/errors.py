@@ -7,8 +7,8 @@ import math
 import numpy as np
 
 from ..config import fields
-from ..ocean.coordinates import edges, origin
 from ..gradients import Problem
+from ..ocean.coordinates import edges, origin
 from . import twin
 from .experiment import depth_of, problem_of
 

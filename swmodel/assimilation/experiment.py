@@ -10,17 +10,16 @@ import jax.numpy as jnp
 import numpy as np
 
 from ..config import to_toml
+from ..config.build import build_grid, scheme_of
 from ..config.decisive import differences
 from ..errors import UsageError
+from ..files.block_file import read_blocks, write_blocks
 from ..gradients import Problem
 from ..gradients.pieces import length_of
 from ..ocean.grid import as_patches
-from ..config.build import build_grid
-from ..config.build import scheme_of
 from ..ocean.state import State
 from . import twin
 from .background import Background
-from ..files.block_file import read_blocks, write_blocks
 from .checkpoint import essence_of_run, require_none
 from .interpolation import operator
 from .network import is_twin, network

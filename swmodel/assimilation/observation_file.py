@@ -8,8 +8,8 @@ from datetime import datetime
 
 import numpy as np
 
-from ..errors import FilesError
 from ..config.netcdf_input import LENGTHS, SYNONYMS
+from ..errors import FilesError
 from ..files.output.metadata import TIME
 from ..files.output.static import FILL
 from ..ocean.state import VARIABLES, entry_of

@@ -12,8 +12,8 @@ import shutil
 from collections.abc import Callable
 from pathlib import Path
 
-from ..parallel.environment import cores, has_gpu
 from ..errors import SetupError
+from ..parallel.environment import cores, has_gpu
 from . import others, results, start, triad
 from .rows import Row
 

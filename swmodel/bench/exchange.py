@@ -8,9 +8,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from ..config.build import scheme_of
 from ..model.resolve import resolve
 from ..parallel.decomposition import parse_layout
-from ..config.build import scheme_of
 from ..parallel.transport import connect
 from . import traffic
 from .answers import configuration

@@ -6,8 +6,8 @@ import os
 
 import numpy as np
 
-from ..parallel.environment import cores, free_memory
 from ..errors import UsageError
+from ..parallel.environment import cores, free_memory
 from .markdown import gib
 from .rows import Row
 

@@ -7,11 +7,11 @@ import typing
 from dataclasses import asdict, dataclass, replace
 
 from ..config import load
-from ..model.resolve import resolve
 from ..config.errors import suggest
 from ..config.model import Run
 from ..errors import UsageError
 from ..model.progress import workers
+from ..model.resolve import resolve
 from .sweeps import Sweep
 
 #: Executors that compute on the CPU alone; where no other is asked for, rows on GPUs are those of xla.

@@ -11,9 +11,9 @@ from pathlib import Path
 
 import click
 
-from ..parallel.environment import cores, has_gpu, world
 from ..errors import FilesError, NumericalError, SetupError, UsageError
 from ..model.launch import find_mpiexec
+from ..parallel.environment import cores, has_gpu, world
 from . import campaign, machine, others, results, tables
 from .limits import all_cores, bytes_free, fitting
 from .markdown import percent

@@ -51,7 +51,11 @@ def shown(nproc: int, launcher: str = "", transport: str = "mpi") -> str:
     if nproc == 1:
         return worker
     spawned = transport == "sharded" and not launcher
-    return f"python -P -m swmodel.parallel.spawn {nproc} {worker}" if spawned else f"{launcher or 'mpiexec'} -n {nproc} {worker}"
+    return (
+        f"python -P -m swmodel.parallel.spawn {nproc} {worker}"
+        if spawned
+        else f"{launcher or 'mpiexec'} -n {nproc} {worker}"
+    )
 
 
 def environment(row: Row) -> dict[str, str]:

@@ -9,8 +9,8 @@ import json
 import os
 import sys
 
-from ..parallel import environment
 from ..model import progress
+from ..parallel import environment
 from .rows import Row
 
 

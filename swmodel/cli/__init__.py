@@ -13,8 +13,8 @@ from pathlib import Path
 
 import click
 
-from ..parallel import interrupt, streams
 from ..errors import FilesError, exit_code
+from ..parallel import interrupt, streams
 from .assimilate import assimilate
 from .bench import bench
 from .cases import cases, init

@@ -13,7 +13,7 @@ import click
 def info(path, verify):
     """Describe a run or a NetCDF file: grid, time, fields, state; or verify that its files are intact."""
     if verify:
-        from ..plotting.verify import require_intact, verdicts
+        from ..files.verify import require_intact, verdicts
 
         found = verdicts(path)
         for name, verdict in found.items():

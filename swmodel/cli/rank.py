@@ -30,9 +30,9 @@ from .tell import words
 def worker(directory, command_line, restart, task, options):
     """Compute what the launcher has prepared in DIRECTORY, as one rank. COMMAND_LINE goes on record."""
     from ..config import load
-    from ..parallel.environment import world
     from ..files.restart.folder import Restart
     from ..files.run_folder import CONFIG
+    from ..parallel.environment import world
 
     def request(place):
         start = restart and Restart(Path(restart))
@@ -60,7 +60,6 @@ def run_as_rank(place, request, configuration, quiet, command_line) -> int:
         command_line: what the user typed, for the history of the files.
     """
     from ..parallel import environment
-    from ..model import progress
     from ..parallel.stop import Stop
     from ..parallel.watchdog import Watchdog
     from .ranks import Refused, check_same, check_transport, connect, together
@@ -74,7 +73,7 @@ def run_as_rank(place, request, configuration, quiet, command_line) -> int:
             job = together(comm, lambda: request(place))
             run, directory = job.config.run, job.directory
             check_same(comm, job.config)
-            if progress.LAUNCHER not in os.environ:
+            if environment.LAUNCHED not in os.environ:
                 together(comm, lambda: occupy(stack, job, quiet) if place.rank == 0 else None)
             processes = comm.allgather((socket.gethostname(), os.getpid()))
             fail = partial(give_up, directory)
@@ -107,8 +106,8 @@ def leave(place, error) -> int:
 
 def occupy(stack, job, quiet):
     """Take the run folder until the end of the context `stack`, say what is going to be computed; the lock file."""
-    from ..files import lock
     from ..config import to_toml
+    from ..files import lock
     from ..files.run_folder import write_config
 
     file = stack.enter_context(lock.held(job.directory))
@@ -121,8 +120,9 @@ def occupy(stack, job, quiet):
 def say(message: str, code: int):
     """Tell the user why the run ends with exit code `code`; the launcher, if there is one, does it."""
     from ..model import progress
+    from ..parallel import environment
 
-    if progress.LAUNCHER in os.environ:
+    if environment.LAUNCHED in os.environ:
         progress.send({"failed": message, "exit_code": code})
     else:
         print(message, file=sys.stderr, flush=True)
@@ -138,9 +138,9 @@ def give_up(directory, message: str):
 
 def compute(job, quiet, command_line, place=None, watchdog=None):
     """Compute the job in this process; how it ends is recorded in status.json."""
-    from ..parallel import environment
-    from ..model import progress
     from ..files.status import finish
+    from ..model import progress
+    from ..parallel import environment
     from .ranks import check_device
 
     config, directory = job.config, job.directory
@@ -193,6 +193,7 @@ def say_failed(error, rank, directory):
     The launcher says what status.json gives as the reason: a last line of a rank that ends all may be lost on its way.
     """
     from ..model import progress
+    from ..parallel import environment
     from .tell import tell
 
     code = exit_code(error)
@@ -200,13 +201,13 @@ def say_failed(error, rank, directory):
     time.sleep((rank > 0) + (type(error).__name__ == "JaxRuntimeError"))
     if rank > 0:
         record(error, directory)
-    if progress.LAUNCHER in os.environ:
+    if environment.LAUNCHED in os.environ:
         progress.send({"rank": rank, "exit_code": code})
     if code == INTERNAL:
         sys.stderr.write("".join(f"[rank {rank}] {line}" for line in traceback.format_exc().splitlines(True)))
         sys.stderr.flush()
         time.sleep(0.5)  # for mpiexec to pass it on before it ends us
-    elif progress.LAUNCHER not in os.environ:
+    elif environment.LAUNCHED not in os.environ:
         tell(error)
 
 
@@ -223,8 +224,8 @@ def start_log(place):
 
 def announce(job, quiet):
     """Say in a line what is going to be computed."""
-    from ..parallel.environment import cores, has_gpu
     from ..model.progress import workers
+    from ..parallel.environment import cores, has_gpu
 
     if quiet:
         return

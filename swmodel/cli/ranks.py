@@ -10,10 +10,10 @@ import socket
 import sys
 from importlib.util import find_spec
 
-from ..parallel import environment, spawn, xla_flags
+from ..errors import SetupError, exit_code
 from ..model import progress
 from ..model.resolve import for_processes, transport_for
-from ..errors import SetupError, exit_code
+from ..parallel import environment, spawn, xla_flags
 from ..parallel.transport.rendezvous import first_process, mpi_world
 from .tell import words
 
@@ -47,7 +47,7 @@ def connect(place, configuration):
             raise refusal(error) from error
         wrong, sharded = error, False
     try:
-        if progress.LAUNCHER not in os.environ:  # which has asked
+        if environment.LAUNCHED not in os.environ:  # which has asked
             xla_flags.check()
         if sharded:
             environment.prepare(run.reproducible, place, run.devices)
@@ -59,7 +59,7 @@ def connect(place, configuration):
             comm = mpi_world(place)
     except SetupError as error:
         raise refusal(wrong or error) from error
-    if progress.LAUNCHER in os.environ:
+    if environment.LAUNCHED in os.environ:
         progress.send({"rank": place.rank, "pid": os.getpid(), "host": socket.gethostname()})
     return comm
 

@@ -48,9 +48,9 @@ def resume(directory, asked, settings, quiet, **options):
 
     def request(place=None):
         """The job, complete and checked. Rank 0 looks at the restart files."""
-        from ..files import run_folder
         from ..ensemble.settings import check
         from ..errors import FilesError, UsageError
+        from ..files import run_folder
         from ..files.restart.folder import Restart, choose, compare
 
         path = directory / CONFIG

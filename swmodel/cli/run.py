@@ -110,8 +110,8 @@ def begin(source, overrides, output, force, quiet, task="run", options=lambda co
 
     def request(place=None):
         """The configuration, complete and checked, with the folder for its results. Rank 0 looks at the folder."""
-        from ..files import run_folder
         from ..config.remarks import remarks
+        from ..files import run_folder
 
         config = configure(source, overrides, place, check)
         directory = output or Path("outputs", config.case.name if task == "run" else f"{config.case.name}-{task}")
@@ -166,8 +166,8 @@ def configure(source, overrides, place=None, check=None, complete=False):
         UsageError: the command line asks for another number of processes than there are.
     """
     from swmodel.config import ConfigError
-    from swmodel.model.resolve import for_processes
     from swmodel.errors import UsageError
+    from swmodel.model.resolve import for_processes
     from swmodel.model.validate import check as check_run
 
     try:

@@ -17,7 +17,7 @@ def compute(config, directory, options, report, command_line, watch):
 
 def summary(directory) -> str:
     """How long the run took, and what to type next."""
-    from ..model import progress
     from ..files.status import read_status
+    from ..model import progress
 
     return progress.summary(read_status(directory), directory)

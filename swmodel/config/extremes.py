@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from . import fields
 from ..ocean.state import Variable, entry_of
+from . import fields
 
 CELLS = 2**17
 

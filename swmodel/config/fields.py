@@ -9,8 +9,8 @@ import numpy as np
 
 from .. import cases
 from ..ocean.coordinates import points
-from .netcdf_input import InputError, read_field
 from ..ocean.state import entry_of
+from .netcdf_input import InputError, read_field
 
 #: Location of each field of a case that is not at centres, and its step (rows, columns) to the cell across the face.
 LOCATIONS = {"u": "u", "v": "v"}

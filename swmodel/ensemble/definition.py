@@ -6,10 +6,10 @@ from functools import partial
 
 import numpy as np
 
-from ..ocean.diagnostics import QUANTITIES
 from ..files.output.metadata import DIMENSIONS, attributes, define_checksums, define_grid, define_time, describe
 from ..files.output.snapshots import CHUNK_BYTES, rows_in
 from ..files.output.static import FILL, define_static
+from ..ocean.diagnostics import QUANTITIES
 from ..ocean.state import entry_of
 from .settings import viscosity_factors, wind_factors, written
 

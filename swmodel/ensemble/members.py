@@ -15,16 +15,16 @@ import jax.numpy as jnp
 import numpy as np
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
-from ..ocean.diagnostics import DERIVED, diagnose
-from ..model.domain import domain
-from ..parallel.environment import share_of_cores
 from ..executors.registry import EXECUTORS
-from ..ocean.grid import as_patches
+from ..files.restart.read import read
+from ..model.domain import domain
 from ..model.health import Health
 from ..model.health.one import largest_stress
+from ..ocean.diagnostics import DERIVED, diagnose
+from ..ocean.grid import as_patches
 from ..ocean.operators import Patch
-from ..files.restart.read import read
 from ..ocean.state import Carry, State
+from ..parallel.environment import share_of_cores
 from ..parallel.transport import connect
 from ..parallel.transport.halo import pad
 from ..parallel.transport.mesh import provide

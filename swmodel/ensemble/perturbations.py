@@ -4,7 +4,7 @@
     wind_x,y      *= 1 + size e              e: one number, or a field as above if there is a length
     viscosity     *= exp(size e)             e: one number
 
-e is standard normal and belongs to (seed, name, member) alone (`swmodel.ocean.noise`): how members are spread over processes
+e is standard normal and belongs to (seed, name, member) alone (`ocean.noise`): how members are spread over processes
 and devices plays no part. Fields are smoothed as errors of a first guess are (`assimilation.background`).
 """
 
@@ -13,8 +13,8 @@ from __future__ import annotations
 import numpy as np
 
 from ..assimilation.background import Background
-from ..config.fields import given
 from ..config.build import build_state
+from ..config.fields import given
 from ..ocean.state import State
 from .settings import viscosity_factors, wind_factors
 

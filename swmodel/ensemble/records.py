@@ -10,11 +10,11 @@ from functools import partial
 
 import numpy as np
 
-from ..ocean.diagnostics import QUANTITIES
 from ..files.output import continuation
 from ..files.output.background import BackgroundFile
 from ..files.output.records import Records as Rows
 from ..files.output.static import land, on_water, static_differences, write_static
+from ..ocean.diagnostics import QUANTITIES
 from ..ocean.state import VARIABLES
 from .definition import MEAN, RMS, SPREAD, define
 from .settings import written

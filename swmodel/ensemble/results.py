@@ -7,8 +7,8 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from ..files.output.continuation import require_intact
-from ..model.results import keepers, schedules
 from ..files.run_folder import ENSEMBLE
+from ..model.results import keepers, schedules
 from .records import Records
 
 

@@ -8,13 +8,13 @@ from collections.abc import Iterator
 import numpy as np
 
 from .. import cases
-from ..model import validate
 from ..config import Config, ConfigError
-from ..parallel.environment import total_memory
 from ..config.extremes import survey
 from ..config.fields import given
-from ..ocean.noise import white_number
 from ..config.stability import largest_dt
+from ..model import validate
+from ..ocean.noise import white_number
+from ..parallel.environment import total_memory
 
 #: Where nothing is perturbed: standard deviation of the initial eta over the depth, and length over that of the
 #: shorter side of the domain, at least CELLS.

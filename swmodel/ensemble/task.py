@@ -5,10 +5,10 @@ from __future__ import annotations
 import logging
 from pathlib import Path
 
-from ..model.progress import workers
 from ..files.run_folder import CONFIG, ENSEMBLE, RESTARTS
 from ..files.status import NAME as STATUS
 from ..files.status import read_status
+from ..model.progress import workers
 
 PICTURE = "ensemble.png"
 

@@ -1,1 +1,10 @@
-""""""
+"""Everything that is on disk: a run's folder with its output, restart files and status, and how they stay whole.
+
+run_folder     names of the files of a run, and what may be done with a folder
+lock           one writer a folder
+journal        writing so that a kill leaves every complete record
+output/        output.nc and diagnostics.nc
+restart/       restart files, verified as they are written
+integrity/     checksums, and reading of files that may be damaged
+status         status.json: how a run ended
+"""

@@ -7,8 +7,8 @@ import shutil
 from pathlib import Path
 from typing import NamedTuple
 
-from . import lock
 from ..errors import FilesError, UsageError
+from . import lock
 from .status import NAME as STATUS
 from .status import read_status
 

@@ -20,12 +20,12 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from ..parallel.environment import peak_memory
-from ..errors import NumericalError, Stopped
 from ..config.fields import given
+from ..errors import NumericalError, Stopped
 from ..files.json_text import dumps
 from ..ocean.noise import white_noise, white_number
 from ..ocean.state import State
+from ..parallel.environment import peak_memory
 from ..parallel.stop import Stop
 from .controls import CONTROLS
 from .problem import Problem

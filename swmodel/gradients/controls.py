@@ -10,10 +10,9 @@ import jax.numpy as jnp
 import numpy as np
 
 from ..config import fields
-from ..ocean.grid import Params
-from ..ocean.grid import Grid
-from ..ocean.scheme import Scheme
 from ..config.build import scheme_of
+from ..ocean.grid import Grid, Params
+from ..ocean.scheme import Scheme
 from ..ocean.state import VARIABLES, State
 from ..parallel.transport.halo import surround_far, within
 

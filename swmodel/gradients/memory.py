@@ -8,8 +8,8 @@ import sys
 import jax
 import numpy as np
 
-from ..parallel.environment import free_memory, resident_memory, world
 from ..errors import UsageError
+from ..parallel.environment import free_memory, resident_memory, world
 from .plan import Plan, plan
 from .sweeps import Sweeps
 

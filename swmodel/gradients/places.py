@@ -7,8 +7,8 @@ from typing import NamedTuple
 import numpy as np
 
 from ..config import fields
-from ..ocean.coordinates import edges, origin
 from ..errors import UsageError
+from ..ocean.coordinates import edges, origin
 
 
 class Station(NamedTuple):

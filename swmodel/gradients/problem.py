@@ -9,9 +9,9 @@ import jax.numpy as jnp
 import numpy as np
 
 from ..config import load
-from ..model.domain import domain
-from ..errors import UsageError
 from ..config.build import build_state
+from ..errors import UsageError
+from ..model.domain import domain
 from ..ocean.state import State
 from ..ocean.timestep import method_of
 from .controls import CONTROLS, first_guess, scheme_for

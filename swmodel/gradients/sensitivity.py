@@ -9,11 +9,11 @@ import numpy as np
 
 from ..config import to_toml
 from ..config.errors import suggest
-from ..ocean.coordinates import points
-from ..parallel.environment import peak_memory
 from ..errors import NumericalError, UsageError
 from ..files.run_folder import SENSITIVITY, write_config
 from ..files.status import read_status, write_status
+from ..ocean.coordinates import points
+from ..parallel.environment import peak_memory
 from ..parallel.stop import Stop
 from .differentiable import require_derivatives
 from .quantities import Quantity, parse

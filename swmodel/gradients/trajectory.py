@@ -16,10 +16,9 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 
-from ..ocean.grid import Params
-from ..executors.xla import make_step
-from ..ocean.grid import Grid, as_patches
 from ..executors.native import kernel as native
+from ..executors.xla import make_step
+from ..ocean.grid import Grid, Params, as_patches
 from ..ocean.operators import Patch
 from ..ocean.state import Carry, State
 from ..parallel.transport.halo import pad

@@ -9,16 +9,14 @@ import jax
 import numpy as np
 
 from ..config import Config, load
-from .resolve import for_processes, resolve
-from ..parallel.decomposition import parse_layout
-from ..ocean.grid import Params
-from ..parallel.environment import world
+from ..config.build import build_grid, build_params, scheme_of
 from ..errors import UsageError
-from ..ocean.grid import Grid
-from ..config.build import build_grid, build_params
+from ..ocean.grid import Grid, Params
 from ..ocean.scheme import Scheme
-from ..config.build import scheme_of
+from ..parallel.decomposition import parse_layout
+from ..parallel.environment import world
 from ..parallel.transport import connect
+from .resolve import for_processes, resolve
 
 
 class Domain(NamedTuple):

@@ -18,16 +18,16 @@ import sys
 import threading
 from pathlib import Path
 
-from ..parallel import environment, spawn
-from . import progress
 from ..errors import INTERNAL, STOPPED, NumericalError, SetupError, UsageError
 from ..files.restart.folder import candidates
 from ..files.status import ended, finish, write_status
+from ..parallel import environment, spawn
+from . import progress
 
 #: What mpiexec, `spawn` or JAX's runtime prints after a rank has died; the launcher says it in one line instead.
 BANNER = re.compile(
     r"$|={10,}$|=   |YOUR APPLICATION TERMINATED|This typically refers|Please see the FAQ|"
-    r"swmodel\.spawn:|\[mpiexec@|\[proxy:|Abort\(\d+\) .* application called MPI_Abort|"
+    r"swmodel\.parallel\.spawn:|\[mpiexec@|\[proxy:|Abort\(\d+\) .* application called MPI_Abort|"
     r"[EF]\d{4} \S+ +\d+ (coordination_service_agent\.cc|client\.h):\d+\] |Additional GRPC error|:UNKNOWN:Error|"
     r"\*\*\* Check failure stack trace|    @ +0x|"
     r"-{74}$|Primary job  terminated normally|a non-zero exit code\. Per user-direction|\S+ noticed that process rank |"
@@ -117,8 +117,8 @@ def command(nproc: int, directory, *options: str, transport: str = "mpi") -> lis
 
 def rank_environment(nproc: int) -> dict[str, str]:
     """Environment of the ranks; each adds what it needs for JAX itself (`environment.prepare`)."""
-    environ = dict(os.environ) | {progress.LAUNCHER: "1", environment.STARTED: str(environment.started())}
-    root = Path(__file__).parents[1]
+    environ = dict(os.environ) | {environment.LAUNCHED: "1", environment.STARTED: str(environment.started())}
+    root = Path(__file__).parents[2]
     if root.name not in ("site-packages", "dist-packages"):
         environ["PYTHONPATH"] = os.pathsep.join(filter(None, (str(root), environ.get("PYTHONPATH"))))
     environment.add(environment.OPEN_MPI, environ)

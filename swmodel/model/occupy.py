@@ -6,8 +6,8 @@ import contextlib
 import logging
 from pathlib import Path
 
-from ..files import lock, run_folder
 from ..errors import UsageError
+from ..files import lock, run_folder
 from ..files.restart.folder import choose, compare
 from .run import on_first, run
 

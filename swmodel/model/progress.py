@@ -2,7 +2,7 @@
 
 Rank 0 calls the reporter with events, dicts of step, steps, model_seconds, cell_updates_per_second, cfl, energy,
 wall_seconds and eta_seconds, for an ensemble with member_steps_per_second; or of step, steps and words. Under mpiexec a
-rank's stdout is a pipe, where no bar can be drawn; so ranks that `swmodel.model.launch` has started print each event as a
+rank's stdout is a pipe, where no bar can be drawn; so ranks that `model.launch` has started print each event as a
 line, which the launcher reads and shows.
 """
 
@@ -14,8 +14,8 @@ import os
 import sys
 import time
 
-#: Set by the launcher in the environment of the ranks it starts.
-LAUNCHER = "SWMODEL_LAUNCHER"
+from ..parallel.environment import LAUNCHED
+
 MARK = "@swmodel "
 HEARTBEAT_SECONDS = 10.0
 
@@ -23,7 +23,7 @@ HEARTBEAT_SECONDS = 10.0
 def reporter(quiet: bool = False, stream=None):
     """The reporter for this process, a context manager to call with events; `stream` is stdout if not given."""
     stream = stream or sys.stdout
-    if LAUNCHER in os.environ:
+    if LAUNCHED in os.environ:
         return Relay(stream)
     if quiet:
         return Silent()

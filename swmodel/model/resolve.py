@@ -54,8 +54,8 @@ def layout_of(config: Config) -> tuple[int, int]:
     Raises:
         ConfigError: the processes do not fit onto the grid.
     """
-    from ..parallel.decomposition import LayoutError, parse_layout
     from ..config.build import scheme_of
+    from ..parallel.decomposition import LayoutError, parse_layout
 
     run, grid = config.run, config.grid
     try:
@@ -74,8 +74,8 @@ def layout_of(config: Config) -> tuple[int, int]:
 
 def fastest_executor() -> str:
     """The native step where it can be used, JAX alone elsewhere."""
-    from ..parallel.environment import has_gpu
     from ..executors.native import native_missing
+    from ..parallel.environment import has_gpu
 
     missing = native_missing()
     if missing and not has_gpu():
@@ -86,8 +86,8 @@ def fastest_executor() -> str:
 @cache
 def say_missing(what: str) -> None:
     """Log, once and on rank 0 only, why a run is going to be slower than it could be."""
-    from ..parallel.environment import World, world
     from ..executors.native import REMEDY
+    from ..parallel.environment import World, world
 
     if (world() or World()).rank == 0:
         log.warning(

@@ -10,13 +10,13 @@ from pathlib import Path
 
 import numpy as np
 
-from ..files import run_folder
 from ..config import to_toml
-from ..parallel.environment import peak_memory
 from ..errors import STOPPED, FilesError, exit_code
+from ..files import run_folder
 from ..files.restart.folder import path_of, set_aside
 from ..files.restart.restarts import Restarts
 from ..files.status import write_status
+from ..parallel.environment import peak_memory
 from ..parallel.stop import Stop, stopped
 
 #: Wall-clock seconds between two looks at the clock, the state's health and the progress line.

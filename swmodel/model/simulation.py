@@ -9,26 +9,26 @@ from pathlib import Path
 import jax
 import numpy as np
 
-from .resolve import for_processes
 from ..config import from_toml
-from ..ocean.diagnostics import DERIVED, diagnose, known
-from .domain import domain
-from ..parallel.environment import world
+from ..config.build import build_state
 from ..errors import UsageError
 from ..executors.registry import EXECUTORS
-from ..ocean.grid import as_patches
-from ..config.build import build_state
-from .health import Health, unusable
-from .means import Means
-from .occupy import take_and_run
-from ..ocean.operators import Patch
 from ..files.restart.folder import choose
 from ..files.restart.read import read
 from ..files.restart.restarts import write_restart
-from .results import opened
+from ..ocean.diagnostics import DERIVED, diagnose, known
+from ..ocean.grid import as_patches
+from ..ocean.operators import Patch
 from ..ocean.state import Carry, State
+from ..parallel.environment import world
 from ..parallel.transport.halo import pad
 from ..parallel.transport.mesh import processes
+from .domain import domain
+from .health import Health, unusable
+from .means import Means
+from .occupy import take_and_run
+from .resolve import for_processes
+from .results import opened
 
 #: Calls of `advance(1)` on one process before it looks at the state. A look takes as long as a step on large grids, and
 #: on the smallest half as long as such a call.

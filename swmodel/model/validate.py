@@ -10,13 +10,13 @@ from typing import Any
 import numpy as np
 
 from ..config import Config, ConfigError
-from .resolve import layout_of, resolve
-from ..parallel.environment import total_memory
 from ..config.extremes import Extremes, survey
-from ..executors.native import REMEDY, native_missing
 from ..config.netcdf_input import InputError, opened
 from ..config.stability import dt_from_cfl, largest_dt, rates
+from ..executors.native import REMEDY, native_missing
 from ..ocean.state import entry_of
+from ..parallel.environment import total_memory
+from .resolve import layout_of, resolve
 
 #: Fields that a process holds at the least: state, memory of the time stepper, their padded copies and tendencies.
 FIELDS = 12

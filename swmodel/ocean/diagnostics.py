@@ -12,9 +12,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .dynamics import corner_thickness, kinetic_energy, potential_vorticity, relative_vorticity
-from ..parallel.environment import share_of_cores
 from ..errors import UsageError
+from ..parallel.environment import share_of_cores
+from .dynamics import corner_thickness, kinetic_energy, potential_vorticity, relative_vorticity
 from .operators import Patch, east, north, south, west
 from .state import State
 

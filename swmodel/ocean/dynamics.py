@@ -7,26 +7,13 @@ as in Sadourny (1975). docs/numerics.md has the discrete equations with their bo
 from __future__ import annotations
 
 from functools import partial
-from typing import Any, NamedTuple
 
 from .friction import biharmonic, drag_speed_u, drag_speed_v, laplacian_u, laplacian_v
+from .grid import Params
 from .operators import Patch, dx_c, dx_f, dy_c, dy_f, mx_c, mx_f, my_c, my_f
 from .scheme import Scheme
 from .state import State
 from .vorticity_flux import VORTICITY_FLUXES
-
-
-class Params(NamedTuple):
-    """Coefficients, as scalars [1, 1] or as fields of centres [y, x] like those of the Grid; SI units."""
-
-    gravity: Any  # m s-2
-    density: Any  # kg m-3
-    viscosity: Any  # m2 s-1
-    biharmonic_viscosity: Any  # m4 s-1
-    linear_drag: Any  # s-1
-    quadratic_drag: Any  # 1
-    wind_x: Any  # Pa
-    wind_y: Any  # Pa
 
 
 def kinetic_energy(u: Patch, v: Patch) -> Patch:

@@ -40,6 +40,9 @@ LAUNCHERS = (
     ("SLURM_PROCID", "SLURM_STEP_NUM_TASKS", "SLURM_LOCALID", "SLURM_STEP_TASKS_PER_NODE"),
 )
 
+#: Set in the environment of ranks that `model.launch` starts: it reads what they print.
+LAUNCHED = "SWMODEL_LAUNCHER"
+
 #: MPICH waits for messages in a busy loop; with more ranks than cores these let the others run.
 OVERSUBSCRIBED = {
     "MPIR_CVAR_POLLS_BEFORE_YIELD": "1",

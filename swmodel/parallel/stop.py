@@ -16,8 +16,8 @@ import time
 
 import numpy as np
 
-from .environment import started
 from ..errors import STOPPED, Stopped
+from .environment import started
 
 log = logging.getLogger(__name__)
 

@@ -24,7 +24,7 @@ from pathlib import Path
 from ..errors import INTERNAL
 
 FOLDER = "stuck"
-PACKAGE = Path(__file__).parent
+PACKAGE = Path(__file__).parents[1]
 #: Time that a run is given for its first step at the least, s: before, it imports, compiles and verifies the files that
 #: it goes on with.
 START = 600.0

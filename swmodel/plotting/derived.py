@@ -11,7 +11,18 @@ import numpy as np
 
 from ..config.model import Physics
 from ..ocean.state import VARIABLES, State, entry_of
-from .dataset import STAGGER, Map, PlotError, configuration, field_names, find_field, number_of, read_map, stored, values_of
+from .dataset import (
+    STAGGER,
+    Map,
+    PlotError,
+    configuration,
+    field_names,
+    find_field,
+    number_of,
+    read_map,
+    stored,
+    values_of,
+)
 
 #: What each of `diagnostics.DERIVED` is computed from.
 SOURCES = {
@@ -96,7 +107,7 @@ def current(data: netCDF4.Dataset, record: int = -1, member: int | None = None) 
 
 def mapped(data: netCDF4.Dataset, patch, entry, member: int | None) -> Map:
     """The Map of a Patch that covers the grid, with the name and units of a `state.Variable`; masked on land."""
-    from ..ocean.grid import water_around
+    from ..ocean.masks import water_around
 
     shape, location = data["mask"].shape, LOCATIONS[entry.location]
     east, north = STAGGER[location]
@@ -117,7 +128,8 @@ def padded(data: netCDF4.Dataset, record: int, member: int | None) -> tuple[Stat
 
     The thickness is, where it is not in the file, that of its sea level and depth.
     """
-    from ..ocean.grid import Grid, masks
+    from ..ocean.grid import Grid
+    from ..ocean.masks import masks
     from ..ocean.operators import Patch
 
     names, physics = field_names(data), configuration(data)["physics"]

@@ -13,16 +13,17 @@ import numpy as np
 from rich.console import Console
 from rich.table import Column, Table
 
-from ..config import DECIDED, ConfigError, load
+from ..config import ConfigError, load
 from ..errors import FilesError
 from ..files.integrity import guard
-from .dataset import data_file, field_names, look, opened, seconds, warn_of
-from .style import clock, length_unit
-from ..model.progress import workers
 from ..files.restart.folder import candidates, job
 from ..files.run_folder import CONFIG, DIAGNOSTICS, ENSEMBLE, OUTPUT
 from ..files.status import NAME as STATUS
 from ..files.status import read_status
+from ..model.progress import workers
+from ..model.resolve import DECIDED
+from .dataset import data_file, field_names, look, opened, seconds, warn_of
+from .style import clock, length_unit
 
 #: Series whose relative change since the start is given.
 CONSERVED = ("mass", "energy", "potential_enstrophy")

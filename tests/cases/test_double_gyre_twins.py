@@ -5,9 +5,9 @@ import pytest
 from support.known_answers import whole
 
 import swmodel
-from swmodel.config import fields
 from swmodel.assimilation.twin import believed
 from swmodel.cases import FIELDS
+from swmodel.config import fields
 
 
 def everything(config, name):

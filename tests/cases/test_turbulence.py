@@ -5,8 +5,8 @@ import pytest
 from support.known_answers import simulate, whole
 
 import swmodel
-from swmodel.config import fields
 from swmodel.cases import turbulence
+from swmodel.config import fields
 
 SMALL = {"grid.nx": 50, "grid.ny": 37, "grid.dx": 10e3, "grid.dy": 12e3, "case.wavenumber": 6}
 DAY = 86400.0

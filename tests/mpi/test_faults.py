@@ -28,10 +28,10 @@ from support.faults import (
 )
 from support.long_run import LongRun
 
-from swmodel.parallel import environment
-from swmodel.model.launch import find_mpiexec
 from swmodel.files.restart.folder import candidates, facts, step_of
 from swmodel.files.status import read_status
+from swmodel.model.launch import find_mpiexec
+from swmodel.parallel import environment
 
 PROGRAMS = Path(__file__).parent / "programs"
 

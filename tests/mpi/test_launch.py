@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from swmodel.model import launch
-from swmodel.model.progress import LAUNCHER
 from swmodel.files.run_folder import FILES, RESTARTS
 from swmodel.files.status import read_status
+from swmodel.model import launch
+from swmodel.parallel.environment import LAUNCHED
 
 ROOT = Path(__file__).parents[2]
 PROGRAM = [sys.executable, str(ROOT / "cli.py")]
@@ -177,7 +177,7 @@ def test_a_rank_without_mpi4py_does_not_leave_the_other_waiting(tmp_path, capfd)
     assert time.monotonic() - begin < 30
     assert capfd.readouterr().err.startswith("Error: mpi4py cannot be used (")
     environ = launch.rank_environment(2)
-    del environ[LAUNCHER]
+    del environ[LAUNCHED]
     done = subprocess.run(line, env=environ, capture_output=True, text=True, timeout=60)
     assert done.returncode == 3
     assert done.stderr.count("Error: mpi4py cannot be used (") == 1

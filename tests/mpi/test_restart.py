@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 from conftest import ROOT
 
-from swmodel.model.launch import find_mpiexec
 from swmodel.files.restart import folder
 from swmodel.files.status import read_status
+from swmodel.model.launch import find_mpiexec
 
 CASE = ["jet", "-s", "grid.nx=24", "-s", "grid.ny=17", "-s", "time.stepper=ab3", "--executor", "native", "--quiet"]
 RECORDS = ["-s", "output.every_steps=6", "-s", "output.means=eta", "-s", "output.diagnostics_every_steps=5"]

@@ -14,10 +14,10 @@ import pytest
 import xarray as xr
 from support.long_run import LongRun, processes_of
 
-from swmodel.parallel import spawn
-from swmodel.model.launch import find_mpiexec
 from swmodel.files.restart.folder import candidates, step_of
 from swmodel.files.status import read_status
+from swmodel.model.launch import find_mpiexec
+from swmodel.parallel import spawn
 
 SPAWN = spawn.SPAWN.encode()
 SUPPORT = Path(__file__).parents[1] / "support"

@@ -11,9 +11,9 @@ import pytest
 from support.faults import PROGRAM, SMALL
 from support.long_run import TAG, ranks_of
 
-from swmodel.model.launch import find_mpiexec
 from swmodel.files.restart.folder import candidates, step_of
 from swmodel.files.status import read_status
+from swmodel.model.launch import find_mpiexec
 
 ROOT = Path(__file__).parents[2]
 CASE = ["jet", *SMALL, "-s", "restart.every_steps=200", "--days", "10000"]

@@ -10,9 +10,9 @@ import time
 import pytest
 from support.long_run import PROGRAM, SMALL, LongRun, processes_of
 
-from swmodel.model.launch import BANNER
 from swmodel.files.restart.folder import candidates, facts, step_of
 from swmodel.files.status import read_status
+from swmodel.model.launch import BANNER
 
 #: Processes of devices. A step takes some milliseconds there, and a chunk of ten no longer than one of 500 elsewhere.
 DEVICES = ["--transport", "sharded", "--nproc", "2", "--devices", "2", "--quiet"]

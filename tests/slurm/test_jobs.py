@@ -14,9 +14,9 @@ import pytest
 from support.faults import SMALL, swmodel
 from support.restarts import assert_same_run
 
-from swmodel.model.launch import find_mpiexec
 from swmodel.files.restart.folder import candidates, facts, step_of
 from swmodel.files.status import read_status
+from swmodel.model.launch import find_mpiexec
 
 ROOT = Path(__file__).parents[2]
 TWO = ["--nodes=1", "--ntasks-per-node=2"]

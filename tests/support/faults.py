@@ -7,8 +7,8 @@ import sys
 import time
 from pathlib import Path
 
-from swmodel.files import lock
 from swmodel.errors import FilesError
+from swmodel.files import lock
 
 ROOT = Path(__file__).parents[2]
 PROGRAM = [sys.executable, str(ROOT / "cli.py")]

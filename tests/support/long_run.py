@@ -8,8 +8,8 @@ import sys
 import time
 from pathlib import Path
 
-from swmodel.model.launch import find_mpiexec
 from swmodel.files.restart.folder import candidates
+from swmodel.model.launch import find_mpiexec
 
 ROOT = Path(__file__).parents[2]
 PROGRAM = [sys.executable, str(ROOT / "cli.py")]

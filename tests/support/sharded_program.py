@@ -15,11 +15,11 @@ import numpy as np
 
 from support.collectives import collectives
 from support.random_case import configuration, install
-from swmodel.parallel.decomposition import block
+from swmodel.config.build import build_grid, build_params
 from swmodel.gradients import Problem
 from swmodel.gradients.check import Checks, controls_of
-from swmodel.config.build import build_grid, build_params
 from swmodel.model.simulation import Simulation
+from swmodel.parallel.decomposition import block
 from swmodel.parallel.transport.sharded import Sharded
 
 DEVICES = 4

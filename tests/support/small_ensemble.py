@@ -38,8 +38,8 @@ def words(**changes):
 
 def perturbations(config):
     """The Perturbations of an ensemble, made without its program."""
-    from swmodel.model.domain import domain
     from swmodel.ensemble.perturbations import Perturbations
+    from swmodel.model.domain import domain
 
     return Perturbations(domain(settings.whole(config)))
 

@@ -5,9 +5,9 @@ import itertools
 import jax
 import numpy as np
 
-from swmodel.parallel.decomposition import block
-from swmodel.executors.registry import EXECUTORS
 from swmodel.config.build import build_grid, build_params, build_state
+from swmodel.executors.registry import EXECUTORS
+from swmodel.parallel.decomposition import block
 from swmodel.parallel.transport.serial import Serial
 
 FLUXES = ("energy", "enstrophy", "arakawa_lamb")

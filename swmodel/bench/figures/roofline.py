@@ -13,8 +13,8 @@ from typing import NamedTuple
 import numpy as np
 from matplotlib.figure import Figure
 
-from ...plotting.style import INK, QUIET
 from ...model.progress import workers
+from ...plotting.style import INK, QUIET
 from ..markdown import digits, percent
 from ..numbers import Numbers, bandwidth, bytes_per_cell, numbers
 from ..sweeps import published

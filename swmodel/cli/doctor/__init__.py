@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import sys
 
-from ...parallel import environment
 from ...errors import SetupError
+from ...parallel import environment
 from .findings import Finding, machine, one_process, packages
 from .mpi import several_processes
 from .sharded import several_devices, transports

@@ -13,8 +13,8 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import NamedTuple
 
-from ...parallel import environment
 from ...executors.native import REMEDY, native_missing
+from ...parallel import environment
 
 #: JAX versions that the model and mpi4jax are tested with: from the first to below the second (as in pyproject.toml).
 TESTED_JAX = ("0.10", "0.12")
@@ -54,7 +54,7 @@ def numbers(text: str) -> tuple[int, ...]:
 def packages() -> Iterator[Finding]:
     """Versions of Python and of what the model needs."""
     yield Finding("Python", f"{platform.python_version()}, {sys.executable}")
-    yield Finding("swmodel", f"{installed('swmodel') or 'not installed'}, {Path(__file__).parents[1]}")
+    yield Finding("swmodel", f"{installed('swmodel') or 'not installed'}, {Path(__file__).parents[2]}")
     for name in REQUIRED:
         found = installed(name)
         if found is None:

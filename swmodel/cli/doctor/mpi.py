@@ -5,9 +5,9 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator
 
+from ...errors import SetupError
 from ...model import launch
 from ...parallel.environment import world
-from ...errors import SetupError
 from .findings import Finding, installed
 from .processes import exchange
 

@@ -9,8 +9,8 @@ import os
 import sys
 from collections.abc import Iterator
 
-from ...parallel import environment
 from ...model import launch
+from ...parallel import environment
 from .exchange import say
 from .findings import Finding
 from .processes import exchange

@@ -6,9 +6,8 @@ import logging
 import os
 from functools import cache
 
-from ...parallel.environment import World, world
 from ...errors import as_line
-from ...model.progress import LAUNCHER
+from ...parallel.environment import LAUNCHED, World, world
 
 log = logging.getLogger(__name__)
 
@@ -22,5 +21,5 @@ class InputError(ValueError):
 @cache
 def remark(line: str) -> None:
     """Log a line once: on rank 0, and not in processes whose launcher has read the files before them."""
-    if (world() or World()).rank == 0 and LAUNCHER not in os.environ:
+    if (world() or World()).rank == 0 and LAUNCHED not in os.environ:
         log.warning("%s", as_line(line))

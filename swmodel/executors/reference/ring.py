@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from ...ocean.coordinates import points
 from ...config.fields import evaluate
+from ...ocean.coordinates import points
 from ...ocean.state import State
 
 

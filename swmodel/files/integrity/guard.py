@@ -30,7 +30,9 @@ ATTEMPTS = 3
 NAMED = 3
 
 ROOT = Path(__file__).parents[2]
-PROGRAM = "import sys; sys.path.insert(0, sys.argv[1]); from swmodel.files.integrity.program import main; main(sys.argv[2])"
+PROGRAM = (
+    "import sys; sys.path.insert(0, sys.argv[1]); from swmodel.files.integrity.program import main; main(sys.argv[2])"
+)
 
 
 #: What the program says when it sets itself a limit of time, s.

@@ -8,7 +8,7 @@ import numpy as np
 
 from ...config import fields
 from ...ocean.coordinates import points
-from ...ocean.grid import water_around
+from ...ocean.masks import water_around
 from ...ocean.operators import Patch
 from ...ocean.state import Variable, entry_of
 from .metadata import DIMENSIONS, attributes

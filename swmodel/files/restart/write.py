@@ -17,10 +17,10 @@ from typing import NamedTuple
 import numpy as np
 
 from ...errors import FilesError
+from ...ocean.state import Carry, entry_of
 from ..journal import JournaledFile, remove
 from ..output.continuation import set_text
 from ..output.metadata import DIMENSIONS, attributes, define_grid, describe
-from ...ocean.state import Carry, entry_of
 from .examine import CHECKSUM, HEADER_CHECKSUM, digest, examine, seal
 from .folder import TEMPORARY
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from ...ocean.grid import as_patches
 from ...files.output import Output
+from ...ocean.grid import as_patches
 from ...ocean.state import PROGNOSTIC, State
 
 

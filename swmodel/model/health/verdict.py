@@ -14,11 +14,11 @@ from pathlib import Path
 
 import numpy as np
 
-from ...errors import FilesError, NumericalError
 from ...config.extremes import Extremes, survey
+from ...config.stability import largest_dt
+from ...errors import FilesError, NumericalError
 from ...files.restart.folder import candidates
 from ...files.run_folder import BLOWUP
-from ...config.stability import largest_dt
 from ...ocean.state import PROGNOSTIC, VARIABLES, State
 from .measures import Measures, Static, measure, scale
 from .one import One, blocks_of

@@ -16,8 +16,8 @@ blocks; `held_bytes`, of its blocks; and, by all processes in the same order fro
 
 from __future__ import annotations
 
-from ..decomposition import block
 from ...errors import SetupError
+from ..decomposition import block
 
 
 def _serial(layout, ny, nx, devices):

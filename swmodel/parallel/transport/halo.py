@@ -5,8 +5,6 @@ from __future__ import annotations
 import jax
 import jax.numpy as jnp
 
-from ...ocean.state import State
-
 
 def last(field, width: int, axis: int, length=None):
     """The last `width` values along an axis, of the first `length` ones: all if it is None."""
@@ -57,9 +55,10 @@ def surround(fields, width: int, shift, extent=None) -> tuple:
     return jax.lax.optimization_barrier(tuple(padded))
 
 
-def pad(state: State, width: int, shift, extent=None) -> State:
-    """The State with `width` rows and columns of the neighbours on each side of its fields [ny, nx]."""
-    return State(*surround(state, width, shift, extent))
+def pad(state, width: int, shift, extent=None):
+    """A tree of fields [ny, nx] with `width` rows and columns of the neighbours on each side of each."""
+    fields, tree = jax.tree.flatten(state)
+    return jax.tree.unflatten(tree, surround(fields, width, shift, extent))
 
 
 def surround_far(field, margin: int, shift, extent=None):

@@ -8,9 +8,9 @@ import sys
 
 import jax
 
+from ...errors import SetupError
 from .. import streams, watchdog
 from ..environment import RANK, World, has_gpu, visible_gpus
-from ...errors import SetupError
 from .rendezvous import LOCAL, find_first
 
 #: How long a process waits for the others to start, and for one to answer, s.

@@ -9,8 +9,8 @@ import time
 from importlib.util import find_spec
 from pathlib import Path
 
-from ..environment import RANK, World, srun_started, started
 from ...errors import SetupError
+from ..environment import RANK, World, srun_started, started
 from ..spawn import LOCAL, free_port
 
 

@@ -12,10 +12,10 @@ import numpy as np
 from mpi4py import MPI
 from support.random_case import configuration, install
 
-from swmodel.parallel.decomposition import block
-from swmodel.executors.registry import EXECUTORS
 from swmodel.config.build import build_grid, build_params, build_state
 from swmodel.executors.reference import Reference
+from swmodel.executors.registry import EXECUTORS
+from swmodel.parallel.decomposition import block
 from swmodel.parallel.transport import messages, mpi
 
 jax.config.update("jax_enable_x64", True)

@@ -8,10 +8,9 @@ import jax.numpy as jnp
 import numpy as np
 from support.random_case import configuration, install
 
+from swmodel.config.build import build_grid, build_params, build_state, scheme_of
 from swmodel.executors.native.executor import make_native_step
-from swmodel.executors.registry.xla import make_step
-from swmodel.config.build import build_grid, build_params, build_state
-from swmodel.config.build import scheme_of
+from swmodel.executors.xla import make_step
 from swmodel.ocean.state import Carry, State
 from swmodel.ocean.timestep import method_of
 from swmodel.parallel.transport import connect

@@ -12,8 +12,8 @@ import swmodel.model.run
 from swmodel.cli.job import Job
 from swmodel.cli.rank import run_as_rank
 from swmodel.config import load
-from swmodel.parallel.environment import world
 from swmodel.errors import FilesError, NumericalError
+from swmodel.parallel.environment import world
 
 FAULT, FOLDER = sys.argv[1], Path(sys.argv[2])
 PLACE = world()

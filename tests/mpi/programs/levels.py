@@ -7,8 +7,8 @@ import jax
 import numpy as np
 from support.random_case import configuration, install
 
-from swmodel.executors.native.executor import Native
 from swmodel.config.build import build_grid, build_params, build_state
+from swmodel.executors.native.executor import Native
 from swmodel.parallel.transport import connect
 
 jax.config.update("jax_enable_x64", True)

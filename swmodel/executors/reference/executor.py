@@ -1,0 +1,31 @@
+"""The executor `reference`: plain NumPy, on one process."""
+
+from __future__ import annotations
+
+import jax
+import numpy as np
+
+from ...ocean.state import Carry, State
+from .model import Reference
+
+
+class NumpyReference:
+    """The reference in plain NumPy, on one process."""
+
+    name = "reference"
+
+    def __init__(self, config, transport, grid, params):
+        self.model = Reference(config)
+        self.dt = config.time.dt
+
+    def start(self, state: State) -> Carry:
+        """The carry before the first step."""
+        return self.model.start(jax.tree.map(np.asarray, state))
+
+    def resume(self, carry: Carry) -> Carry:
+        """The carry of a restart file."""
+        return jax.tree.map(np.asarray, carry)._replace(step=int(carry.step))
+
+    def advance(self, carry: Carry, n: int) -> Carry:
+        """The carry n steps later."""
+        return self.model.advance(carry, n, self.dt)

@@ -1,0 +1,96 @@
+"""The dynamics in jax.numpy, compiled by XLA: the step, the loop over steps, and the executor `xla`."""
+
+from __future__ import annotations
+
+import jax
+import jax.numpy as jnp
+
+from ..config.build import scheme_of
+from ..ocean.dynamics import tendency
+from ..ocean.grid import Grid, Params, as_patches
+from ..ocean.operators import Patch
+from ..ocean.scheme import Scheme
+from ..ocean.state import Carry, State
+from ..ocean.timestep import method_of
+from ..parallel.transport.halo import pad, within
+
+
+def make_step(scheme: Scheme, method, transport):
+    """The function step(carry, grid, params, dt) -> carry of one block, to be jitted or differentiated.
+
+    Args:
+        scheme: the terms of the tendency.
+        method: the time stepper (`timestep.method_of`).
+        transport: how the block gets its halos; one exchange for each tendency.
+
+    Grid and Params are arguments rather than constants of the program: compiling stays fast, and derivatives with
+    respect to them are there for the asking.
+    """
+    width, shape = scheme.width, transport.shape
+
+    def block_tendency(state: State, grid: Grid, params: Params) -> State:
+        extent = transport.extent()
+        padded = pad(state, width, transport.shift, extent)
+        patches = State(*(Patch(field, (-width, -width)) for field in padded))
+        result = tendency(patches, as_patches(grid, width), as_patches(params, width), scheme)
+        return State(*(within(field.on(shape), extent) for field in result))
+
+    def step(carry: Carry, grid: Grid, params: Params, dt) -> Carry:
+        return method.step(lambda state: block_tendency(state, grid, params), carry, dt)
+
+    return step
+
+
+class Compiled:
+    """Base of the executors whose loop over steps is compiled by JAX: `loop(carry, static, dt, n)` in each block."""
+
+    def __init__(self, config, transport, static):
+        self.transport, self.static = transport, static
+        self.dt = jnp.asarray(config.time.dt, config.run.dtype)
+        self._loop = transport.jit(self.loop, donate_argnums=0)
+
+    def start(self, state: State) -> Carry:
+        """The carry before the first step."""
+        memory = jax.tree.map(jnp.array, self.method.remember(state))
+        return Carry(state, memory, jnp.zeros((), jnp.int32))
+
+    def resume(self, carry: Carry) -> Carry:
+        """The carry of a restart file."""
+        return carry
+
+    def advance(self, carry: Carry, n: int) -> Carry:
+        """The carry n steps later, when it is there. The carry given is used up."""
+        return jax.block_until_ready(self._loop(carry, self.static, self.dt, jnp.int32(n)))
+
+
+class Xla(Compiled):
+    """The dynamics in jax.numpy, compiled by XLA, on every transport."""
+
+    name = "xla"
+
+    def __init__(self, config, transport, grid: Grid, params: Params):
+        scheme = scheme_of(config)
+        self.method = method_of(config.time.stepper, config.time.ab2_epsilon, config.time.robert_asselin)
+        self.step = make_step(scheme, self.method, transport)
+        super().__init__(config, transport, self.static_of(grid, params))
+
+    @staticmethod
+    def static_of(grid: Grid, params: Params):
+        """What of the Grid and the Params of a block the loop takes."""
+        return grid, params
+
+    def loop(self, carry: Carry, static, dt, n) -> Carry:
+        """The carry n steps later.
+
+        A turn of the loop takes as many steps as the stepper's memory needs to come round to the same buffers, so that
+        XLA need not copy it: for ab2 at 3600 x 1800 45 ms a step instead of 57.
+        """
+        period = len(carry.memory) + 1
+
+        def turn(steps, carry):
+            for _ in range(steps):
+                carry = jax.lax.optimization_barrier(self.step(carry, *static, dt))
+            return carry
+
+        carry = jax.lax.fori_loop(0, n // period, lambda _, carry: turn(period, carry), carry)
+        return jax.lax.fori_loop(0, n % period, lambda _, carry: turn(1, carry), carry)

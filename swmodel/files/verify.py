@@ -1,0 +1,76 @@
+"""All files of a run read through, and compared with their checksums."""
+
+from __future__ import annotations
+
+import os
+import tomllib
+from pathlib import Path
+
+from ..config import ConfigError, load
+from ..errors import FilesError, UsageError
+from .integrity import guard
+from .restart.folder import LEFT_OVER, candidates, job
+from .run_folder import CONFIG, RESTARTS
+from .status import NAME as STATUS
+from .status import read_status
+
+INTACT = "intact"
+READABLE = "can be read; it holds no checksums"
+
+
+def verdicts(path) -> dict[str, str]:
+    """For each file of a run folder, or for the file itself: whether it is intact, or what is wrong with it.
+
+    Raises:
+        UsageError: there is no such file or folder, or no file of a run in it.
+        FilesError: the folder cannot be read.
+    """
+    path = Path(path)
+    if not path.is_dir():
+        if not os.path.lexists(path):
+            raise UsageError(f"there is no file or folder {path}")
+        return {path.name: verdict(guard.facts([of(path)])[0])}
+    try:
+        names = sorted(each.name for each in path.iterdir())
+        jobs = [of(path / name) for name in names if Path(name).suffix in (".nc", ".h5")]
+        jobs += [job(each) for each in candidates(path)]
+    except OSError as error:
+        raise FilesError(f"{path} cannot be read: {error.strerror}") from None
+    texts = {CONFIG: lambda: load(path / CONFIG, environ={}), STATUS: lambda: read_status(path)}
+    found = {name: of_text(texts[name]) for name in texts if name in names}
+    found |= {str(each.path.relative_to(path)): verdict(one) for each, one in zip(jobs, guard.facts(jobs), strict=True)}
+    if not found:
+        raise UsageError(f"{path} holds no file of a run")
+    return found
+
+
+def require_intact(path, found: dict[str, str]) -> None:
+    """Do nothing if there is nothing wrong.
+
+    Raises:
+        FilesError: otherwise, with the names of the files.
+    """
+    bad = [name for name, words in found.items() if words not in (INTACT, READABLE)]
+    if bad:
+        raise FilesError(f"{path}: {len(bad)} of {len(found)} files cannot be relied on: {', '.join(bad)}")
+
+
+def of(path: Path) -> guard.Job:
+    """The examination of a file by its kind: restart files are known by their names."""
+    if path.parent.name == RESTARTS and LEFT_OVER.fullmatch(path.name):
+        return job(path)
+    return guard.Job(path, options={"netcdf": path.suffix == ".nc"})
+
+
+def verdict(found: dict) -> str:
+    """What was found in a file, in words."""
+    return found.get("problem") or (INTACT if found.get("checksums", True) else READABLE)
+
+
+def of_text(read) -> str:
+    """Whether a text file can be read."""
+    try:
+        read()
+    except (ConfigError, FilesError, OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        return f"cannot be read: {' '.join(str(error).split())}"
+    return READABLE

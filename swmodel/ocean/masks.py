@@ -1,0 +1,31 @@
+"""What follows from where water is: open faces, boundary conditions at corners."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from .operators import Patch, east, mx_f, my_f, north
+
+
+def masks(wet: Patch, slip: str) -> dict[str, np.ndarray]:
+    """The fields of a Grid that follow from where water is, by name; faces and corners reach a cell less far.
+
+    Args:
+        wet: 1 on water, 0 on land and beyond walls, at centres.
+        slip: "free" or "no".
+    """
+    wet_cells = 4 * water_around(wet)["corner"].values
+    interior = (wet_cells == 4).astype(float)
+    return {
+        "wet": wet.values,
+        "open_u": (wet * east(wet)).values,
+        "open_v": (wet * north(wet)).values,
+        "slip": interior + {"free": 0.0, "no": 2.0}[slip] * (1 - interior),
+        "share": np.divide(4.0, wet_cells, out=np.zeros_like(wet_cells), where=wet_cells > 0),
+        "dry": (wet_cells == 0).astype(float),
+    }
+
+
+def water_around(wet: Patch) -> dict[str, Patch]:
+    """The part of the cells around the points of each location that are water; 0 is land."""
+    return {"centre": wet, "u": mx_f(wet), "v": my_f(wet), "corner": my_f(mx_f(wet))}

@@ -1,0 +1,121 @@
+"""What is said of a configuration that is right but may not be meant: where it holds only; what is offered works."""
+
+import re
+
+import netCDF4
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+from swmodel import load
+from swmodel.cli import main
+from swmodel.config import to_toml
+from swmodel.config.remarks import dividing, domain, remarks
+from swmodel.model.resolve import resolve
+
+
+def said(source, overrides=(), environ=None):
+    return list(domain(source, overrides, environ or {}))
+
+
+def size(source, overrides=(), environ=None):
+    grid = load(source, overrides, environ or {}).grid
+    return grid.nx * grid.dx, grid.ny * grid.dy
+
+
+@pytest.mark.parametrize(
+    ("overrides", "line", "repaired"),
+    [
+        (
+            ["grid.nx=72"],
+            "grid.nx=72 makes the domain 360 km wide instead of 1800 km; grid.lx=1800000 keeps it",
+            ["grid.nx=72", "grid.lx=1800000"],
+        ),
+        (
+            ["grid.nx=72", "grid.ny=36"],
+            "grid.nx=72 and grid.ny=36 make the domain 360 km wide and 180 km high instead of 1800 km and 900 km; "
+            "grid.lx=1800000 and grid.ly=900000 keep it",
+            ["grid.nx=72", "grid.ny=36", "grid.lx=1800000", "grid.ly=900000"],
+        ),
+        (
+            ["grid.dy=2000"],
+            "grid.dy=2000 makes the domain 360 km high instead of 900 km; grid.ny=450 keeps it",
+            ["grid.dy=2000", "grid.ny=450"],
+        ),
+        (
+            ["grid.dx=7e3"],
+            "grid.dx=7000 makes the domain 2520 km wide instead of 1800 km; grid.lx=1800000 in its place keeps it",
+            ["grid.lx=1800000"],
+        ),
+    ],
+)
+def test_a_domain_that_changes_its_size_is_said_with_what_keeps_it(overrides, line, repaired):
+    assert said("jet", overrides) == [line]
+    assert said("jet", repaired) == []
+    assert size("jet", repaired) == size("jet")
+
+
+@pytest.mark.parametrize(
+    "overrides",
+    [
+        [],
+        ["grid.nx=360"],
+        ["grid.nx=72", "grid.dx=25e3"],
+        ["grid.nx=72", "grid.dx=1e3"],
+        ["grid.lx=1e6"],
+        ["grid.nx=72", "grid.lx=1e6"],
+        ["time.dt=3"],
+    ],
+)
+def test_nothing_is_said_of_a_domain_that_stays_or_was_given_a_size(overrides):
+    assert said("jet", overrides) == []
+
+
+def test_a_complete_file_is_what_is_meant_and_what_overrides_a_part_of_it_is_said(tmp_path):
+    file = tmp_path / "my.toml"
+    file.write_text(to_toml(load("jet", ["grid.nx=72"], {})))
+    assert said(file) == []
+    (line,) = said(file, environ={"SWMODEL_GRID_NX": "36"})
+    assert line.startswith("grid.nx=36 makes the domain 180 km wide instead of 360 km;")
+    assert said(file, ["grid.lx=5e5"], {"SWMODEL_GRID_NX": "36"}) == []
+    file.write_text("[grid]\nnx = 72\nlx = 1e6\n")
+    assert said(file, ["grid.nx=100"]) == []
+    file.write_text("[grid]\nnx = 72\n")
+    assert said(file)[0].startswith("grid.nx=72 makes")
+
+
+@pytest.mark.parametrize(("gravity", "reduced", "lines"), [(0.05, False, 1), (0.05, True, 0), (0.1, False, 0)])
+def test_gravity_that_may_be_a_reduced_one_is_said_where_it_is_not_that_of_the_case(gravity, reduced, lines):
+    overrides = {"physics.gravity": gravity, "physics.reduced_gravity": reduced}
+    found = remarks(resolve(load("stommel", overrides, {})), "stommel", overrides, {}, records=False)
+    assert [line.startswith("physics.gravity = 0.05 m s-2: if") for line in found] == [True] * lines
+
+
+@pytest.mark.parametrize(
+    ("every", "dt"),
+    [(86400.0, 19.9547), (2592000.0, 358.85), (21600.0, 19.95), (3600.0, 7.0), (10.0, 11.0), (5e8, 0.3)],
+)
+def test_the_time_step_that_is_offered_divides_the_interval_in_every_bit_and_is_not_longer(every, dt):
+    step, number = dividing(every, dt, 1000)
+    assert dt / 1.06 < step <= dt or number <= 20
+    assert all((k * number) * step == k * every for k in range(1, 1001))
+
+
+def test_the_offered_time_step_puts_the_records_at_their_times(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    line = "run jet -s grid.nx=24 -s grid.ny=12 -s output.every=10min -s output.fields=h --executor reference"
+
+    def run(*more):
+        done = CliRunner().invoke(main, [*line.split(), "--days", str(1 / 48), "--force", *more])
+        assert done.exit_code == 0, done.output
+        with netCDF4.Dataset("outputs/jet/output.nc") as data:
+            return data["time"][:].tolist(), done.stderr
+
+    times, told = run()
+    assert (np.remainder(times[1:], 600) > 0.1).any()
+    (step,) = re.findall(r"does not divide output.every = 600 s: .*; (time\.dt=[\d.]+) meets them", told)
+    assert told.count("grid.nx=24 and grid.ny=12 make the domain") == 1
+    times, told = run("-s", step)
+    assert times == [0.0, 600.0, 1200.0, 1800.0]
+    assert "does not divide" not in told
+    assert run("--quiet")[1] == ""

@@ -1,0 +1,187 @@
+"""The stability limits are those of the model's own time steppers, and of the fastest rates of a configuration."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from swmodel import Simulation, load
+from swmodel.cases import jet
+from swmodel.config import stability
+from swmodel.config.extremes import survey
+from swmodel.config.model import Time
+from swmodel.config.stability import amplification, dt_from_cfl, largest_dt, limit, rates
+from swmodel.ocean.coordinates import points
+from swmodel.ocean.state import Carry, State
+from swmodel.ocean.timestep import method_of
+
+STEPPERS = {
+    "ab2": Time(stepper="ab2"),
+    "ab2, small epsilon": Time(stepper="ab2", ab2_epsilon=0.02),
+    "ab3": Time(stepper="ab3"),
+    "rk3": Time(stepper="rk3"),
+    "rk4": Time(stepper="rk4"),
+    "leapfrog": Time(stepper="leapfrog", robert_asselin=0.0),
+    "leapfrog, filtered": Time(stepper="leapfrog", robert_asselin=0.1),
+}
+DIRECTIONS = {"waves": 1j, "damping": -1.0, "both": -1.0 + 1j}
+
+
+def growth(time, z, steps):
+    """How much |x| grows in the second half of the steps, for dx/dt = z x with dt = 1, by the model's stepper."""
+    method = method_of(time.stepper, time.ab2_epsilon, time.robert_asselin)
+    re, im = jnp.real(z), jnp.imag(z)
+
+    def tendency(state):
+        x, y, unused = state
+        return State(re * x - im * y, im * x + re * y, unused)
+
+    def step(carry, _):
+        carry = method.step(tendency, carry, jnp.ones(()))
+        return carry, jnp.hypot(carry.state.h, carry.state.u)
+
+    start = State(jnp.ones(len(z)), jnp.zeros(len(z)), jnp.zeros(len(z)))
+    carry = Carry(start, method.remember(start), jnp.zeros((), jnp.int32))
+    _, size = jax.jit(lambda carry: jax.lax.scan(step, carry, length=steps))(carry)
+    return np.asarray(size[-20:].max(axis=0) / size[steps // 2 - 20 : steps // 2].max(axis=0))
+
+
+@pytest.mark.parametrize("name", STEPPERS)
+def test_solutions_grow_just_above_the_limit_and_not_just_below_it(name):
+    time = STEPPERS[name]
+    directions = [d for where, d in DIRECTIONS.items() if name != "leapfrog" or where == "waves"]
+    radii = np.array([limit(direction, time) for direction in directions])
+    units = np.array(directions) / np.abs(directions)
+    below, above = np.split(growth(time, np.concatenate([0.99 * radii * units, 1.01 * radii * units]), 2000), 2)
+    # A thousand steps at the growth that counts as none, 1e-6, make 1.001.
+    assert (below < 1.001).all()
+    assert (above > 1.03).all()
+
+
+@pytest.mark.parametrize(
+    ("name", "direction", "exact"),
+    [
+        ("ab3", -1, 6 / 11),
+        ("ab3", 1j, 0.7236),
+        ("rk3", 1j, np.sqrt(3)),
+        ("rk3", -1, 2.5127),
+        ("rk4", 1j, np.sqrt(8)),
+        ("rk4", -1, 2.7853),
+        ("leapfrog", 1j, 1.0),
+        ("leapfrog", -1, 0.0),
+        ("leapfrog, filtered", -1, 2 * 0.1 / 1.1),
+        ("ab2", -1, 1 / 1.1),
+    ],
+)
+def test_limits_known_from_textbooks(name, direction, exact):
+    # The growth that counts as none moves tangential limits (rk3, rk4) by 1e-4 at most.
+    assert limit(direction, STEPPERS[name]) == pytest.approx(exact, abs=1e-4)
+
+
+def test_amplification_is_the_exponential_to_the_order_of_the_stepper():
+    z = 0.02 * np.exp(1j * np.linspace(0, 2 * np.pi, 9))
+    for name, order in {"ab2": 1, "ab3": 3, "rk3": 3, "rk4": 4}.items():
+        error = [np.abs(amplification(s * z, STEPPERS[name]) - np.abs(np.exp(s * z))).max() for s in (1, 0.5)]
+        assert np.log2(error[0] / error[1]) == pytest.approx(order + 1, abs=0.15)
+
+
+def test_ab2_without_epsilon_amplifies_all_waves():
+    omega = np.array([0.05, 0.1, 0.2])
+    excess = amplification(1j * omega, Time(ab2_epsilon=0.0)) - 1
+    np.testing.assert_allclose(excess, omega**4 / 4, rtol=0.1)
+
+
+def rates_of(overrides, case="jet"):
+    config = load(case, {"grid.nx": 12, "grid.ny": 9, **overrides}, {})
+    return config, survey(config)
+
+
+QUIET = {"case.speed": 0.0, "case.perturbation": 0.0, "physics.depth": 40.0, "physics.gravity": 10.0}
+
+
+def test_rates_of_a_layer_at_rest():
+    config, extremes = rates_of({**QUIET, "grid.dx": 300.0, "grid.dy": 400.0, "physics.beta": 1e-11})
+    rate = rates(config, extremes)
+    assert rate.waves == pytest.approx(2 * 20 / 240)  # 1/300² + 1/400² = 1/240²
+    assert rate.inertial == pytest.approx(2e-4 + 1e-11 * 8.5 * 400)
+    assert rate.friction == pytest.approx(4 * 5.0 / 240**2)
+    assert rate.local == 0
+
+
+def test_rates_of_friction_drag_and_sponge():
+    config, extremes = rates_of({**QUIET, "grid.dx": 300.0, "grid.dy": 400.0, "physics.viscosity": 0.0}
+        | {"physics.biharmonic_viscosity": 1e6, "physics.linear_drag": 1e-4}
+        | {"sponge.rate": 1e-3, "sponge.width": 2 * 3600.0, "sponge.sides": ["west", "east", "south"]})  # fmt: skip
+    rate = rates(config, extremes)
+    assert rate.friction == pytest.approx(16 * 1e6 / 240**4)
+    # West and east meet in the channel of 3600 m: at its ends they add up to 1 + (1/2)²; the south adds 1.
+    assert rate.local == pytest.approx(1e-4 + 1e-3 * (1 + 0.25 + 1))
+
+
+def test_advection_and_quadratic_drag_count_where_they_are():
+    config, extremes = rates_of({"physics.quadratic_drag": 1e-3, "case.perturbation": 0.0, "grid.nx": 30})
+    h = 100 + jet.balance(config)
+    u = jet.jet(config, points(config.grid, "centre", range(config.grid.ny), [0]).y)
+    c = np.sqrt(9.81 * h)
+    rate = rates(config, extremes)
+    assert rate.waves == pytest.approx((2 * c * np.sqrt(2) / 5e3 + u / 5e3).max())
+    assert rate.local == pytest.approx((2e-3 * u / h).max())
+
+
+def test_the_largest_time_step_is_the_limit_over_the_rate():
+    config, extremes = rates_of({**QUIET, "physics.viscosity": 0.0})
+    dt, process = largest_dt(config, extremes)
+    assert dt * rates(config, extremes).waves == pytest.approx(limit(1j, config.time))
+    assert process == "gravity waves and advection"
+
+
+@pytest.mark.parametrize(
+    ("overrides", "process"),
+    [
+        ({"physics.viscosity": 2e6}, "friction, drag and sponge"),
+        ({"physics.f0": 0.1, "time.stepper": "ab3"}, "the Coriolis force"),
+    ],
+)
+def test_what_limits_the_time_step_is_named(overrides, process):
+    assert largest_dt(*rates_of({**QUIET, **overrides}))[1] == process
+
+
+def test_time_step_from_the_cfl_number():
+    config, extremes = rates_of({**QUIET, "grid.dx": 300.0, "grid.dy": 400.0, "time.cfl": 0.3})
+    assert dt_from_cfl(config, extremes) == pytest.approx(0.3 * 240 / 20)
+
+
+def test_time_step_from_the_cfl_number_stays_within_half_the_limit_of_friction():
+    config, extremes = rates_of({**QUIET, "time.cfl": 0.3, "physics.viscosity": 2e6})
+    friction = 8 * 2e6 / 5e3**2
+    assert dt_from_cfl(config, extremes) == pytest.approx(0.5 * limit(-1, config.time) / friction)
+
+
+def test_a_run_is_stable_just_below_the_largest_time_step_and_not_above_it(monkeypatch):
+    # A checkerboard in both directions: the fastest wave of the grid.
+    monkeypatch.setattr(jet, "eta", lambda config, at: 1e-6 * np.cos(np.pi * at.i) * np.cos(np.pi * at.j))
+    overrides = {**QUIET, "grid.nx": 8, "grid.ny": 8, "grid.periodic_y": True, "physics.beta": 0.0, "physics.f0": 0.0}
+    overrides |= {"physics.viscosity": 0.0, "run.dtype": "float64", "run.steps": 200, "time.stepper": "rk4"}
+
+    def height(factor):
+        dt = factor * largest_dt(*rates_of(overrides))[0]
+        simulation = Simulation(load("jet", {**overrides, "time.dt": dt}, {}))
+        simulation.advance(200)
+        return np.abs(simulation.field("eta")).max()
+
+    assert height(0.99) < 1e-6
+    assert height(1.01) > 0.1
+
+
+def test_limits_are_computed_once_for_each_stepper_and_direction():
+    stability._limit.cache_clear()
+    for _ in range(3):
+        limit(2j, STEPPERS["ab3"])
+        limit(5j, STEPPERS["ab3"])
+    assert stability._limit.cache_info().misses == 1
+
+
+def test_no_time_step_is_stable_with_a_rate_beyond_what_numbers_hold():
+    """As of a state that blows up, about which a message is then made."""
+    assert stability.stable_dt(STEPPERS["ab3"], 1.0, 1j * np.inf) == 0
+    assert stability.stable_dt(STEPPERS["ab3"], np.nan) == 0

@@ -1,0 +1,148 @@
+"""Members of an ensemble: those of runs alone, their perturbations, their health."""
+
+import os
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from conftest import ROOT
+from support import random_case
+from support.small_ensemble import alone, configuration, perturbations, same
+
+import swmodel
+from swmodel import cases
+from swmodel.config.build import build_state
+from swmodel.ensemble import settings
+from swmodel.ensemble.members import Members
+from swmodel.ensemble.perturbations import Perturbations
+from swmodel.model.domain import domain
+from swmodel.ocean.noise import white_number
+
+NUMBERS = {"ensemble__initial_eta": 0.0, "ensemble__initial_eta_length": 0.0, "ensemble__wind_length": 0.0}
+
+
+@pytest.fixture(scope="module")
+def drawn():
+    perturbed = perturbations(configuration(run__dtype="float64"))
+    return [perturbed.draw(member) for member in range(5)]
+
+
+def test_a_member_has_the_bits_of_a_run_alone():
+    config = configuration(run__dtype="float64", run__executor="native", ensemble__members=3)
+    together = Members(config)
+    together.advance(7)
+    together.advance(5)
+    for member, state in enumerate(alone(config, range(3), 12)):
+        assert same(state, [field[member] for field in together.state])
+
+
+def test_a_member_is_the_run_with_its_viscosity_and_wind():
+    config = configuration(run__dtype="float64", ensemble__members=3, **NUMBERS)
+    members = Members(config)
+    members.advance(12)
+    states = []
+    for member in range(3):
+        one = settings.whole(config)
+        viscosity = one.physics.viscosity * settings.viscosity_factors(config)[member]
+        wind = one.case.wind * settings.wind_factors(config)[member]
+        physics, case = (
+            one.physics.model_copy(update={"viscosity": viscosity}),
+            one.case.model_copy(update={"wind": wind}),
+        )
+        simulation = swmodel.Simulation(one.model_copy(update={"physics": physics, "case": case}))
+        simulation.advance(12)
+        states.append(simulation.state)
+        for ours, theirs in zip(members.state, simulation.state, strict=True):
+            np.testing.assert_allclose(ours[member], theirs, rtol=0, atol=1e-12 * np.abs(theirs).max())
+    assert np.abs(states[1].u - states[0].u).max() > 1e-6 * np.abs(states[0].u).max()
+
+
+def test_with_reproducible_bits_depend_neither_on_devices_nor_on_the_way_to_advance():
+    environment = {
+        "JAX_NUM_CPU_DEVICES": "4",
+        "XLA_FLAGS": "--xla_cpu_max_isa=AVX",
+        "PYTHONPATH": f"{ROOT}:{ROOT}/tests",
+    }
+    program = [sys.executable, "-m", "support.ensemble_devices"]
+    done = subprocess.run(program, env=os.environ | environment, capture_output=True, text=True, timeout=200)
+    assert done.returncode == 0, done.stderr
+
+
+def test_member_0_is_the_run_as_configured(drawn):
+    one, (state, params) = domain(settings.whole(configuration(run__dtype="float64"))), drawn[0]
+    assert same(state, build_state(one.config, one.transport.block, np.float64))
+    assert all(np.array_equal(*np.broadcast_arrays(*pair)) for pair in zip(params, one.params, strict=True))
+
+
+def test_perturbations_have_the_size_that_was_asked_for():
+    many = configuration(run__dtype="float64", ensemble__members=400, ensemble__wind_length=0.0)
+    numbers = np.log(settings.viscosity_factors(many))[1:] / 0.3, (settings.wind_factors(many)[1:] - 1) / 0.2
+    for standard in numbers:
+        assert abs(standard.mean()) < 4 / np.sqrt(399)
+        assert abs(standard.std() - 1) < 4 / np.sqrt(2 * 399)
+
+
+def test_the_initial_sea_level_has_the_standard_deviation_that_was_asked_for():
+    perturbed = perturbations(configuration(run__dtype="float64", ensemble__members=200))
+    eta = np.stack([perturbed.draw(member)[0].h - perturbed.base.h for member in range(1, 200)])
+    independent = 5  # values in a field, at the least: it is 960 by 1280 km large, and their length 200 km
+    assert abs(np.sqrt(np.mean(eta**2)) / 0.5 - 1) < 4 / np.sqrt(2 * 199 * independent)
+
+
+def test_coefficients_are_those_of_the_run_times_the_factors_of_the_member():
+    config = configuration(run__dtype="float64", **NUMBERS)
+    perturbed = perturbations(config)
+    for member in range(5):
+        params, base = perturbed.draw(member)[1], perturbed.params
+        assert params.viscosity.item() == base.viscosity.item() * settings.viscosity_factors(config)[member]
+        np.testing.assert_array_equal(params.wind_x, base.wind_x * settings.wind_factors(config)[member])
+
+
+def test_fields_of_the_wind_have_both_components_and_go_around_a_ring_and_end_at_a_wall(monkeypatch):
+    monkeypatch.setattr(cases, "get", cases.get)
+    random_case.install(12, 16)
+    basin = {"grid__periodic_x": True, "grid__periodic_y": False}
+    config = random_case.configuration(12, 16, **basin, ensemble__wind=0.2, ensemble__wind_length=2e4)
+    perturbed = Perturbations(domain(config))
+    params, base, n = perturbed.draw(1)[1], perturbed.params, perturbed.margin
+    factor = params.wind_x / base.wind_x
+    np.testing.assert_allclose(params.wind_y / base.wind_y, factor, rtol=1e-14)
+    inside = 1 + np.asarray(perturbed.background.draw(0, 1)["wind_x"])
+    np.testing.assert_allclose(factor[n:-n, n:-n], inside, rtol=1e-14)
+    np.testing.assert_allclose(factor[:, :n], factor[:, -2 * n : -n], rtol=1e-14)
+    np.testing.assert_allclose(factor[:, -n:], factor[:, n : 2 * n], rtol=1e-14)
+    np.testing.assert_allclose(factor[:n], np.broadcast_to(factor[n], factor[:n].shape), rtol=1e-14)
+    np.testing.assert_allclose(factor[-n:], np.broadcast_to(factor[-n - 1], factor[-n:].shape), rtol=1e-14)
+
+
+def test_random_numbers_belong_to_seed_and_member_alone(drawn):
+    fewer = perturbations(configuration(run__dtype="float64", ensemble__members=3))
+    other = perturbations(configuration(run__dtype="float64", ensemble__seed=1))
+    for member in range(3):
+        for ours, theirs in zip(fewer.draw(member), drawn[member], strict=True):
+            assert same(ours, theirs)
+    assert not np.array_equal(other.draw(1)[0].h, drawn[1][0].h)
+    assert not np.array_equal(drawn[1][0].h, drawn[2][0].h)
+
+
+def test_random_numbers_are_the_same_with_every_version_of_numpy():
+    """NumPy leaves it open whether a later version makes other normal numbers of the same random bits."""
+    assert white_number(0, "viscosity", 1) == 1.9474376023575117
+    assert white_number(7, "wind", 12) == 1.074483698917211
+
+
+def test_nothing_is_perturbed_on_land():
+    still = {
+        "time__stepper": "rk3",
+        "ensemble__wind": 0.0,
+        "ensemble__wind_length": 0.0,
+        "ensemble__viscosity": 0.0,
+        "ensemble__members": 2,
+    }
+    perturbed = perturbations(configuration(case__name="rest", run__dtype="float64", **still))
+    dry = perturbed.grid.wet[2:-2, 2:-2] == 0
+    changed = perturbed.draw(1)[0].h != perturbed.draw(0)[0].h
+    assert dry.any()
+    assert changed[~dry].all()
+    assert not changed[dry].any()

@@ -1,0 +1,105 @@
+"""The health of members of an ensemble: what is found, said and left of one run, of each of them."""
+
+import re
+
+import netCDF4
+import numpy as np
+import pytest
+from support.restarts import data
+from support.small_ensemble import configuration
+
+from swmodel.ensemble.members import Members
+from swmodel.errors import NumericalError
+from swmodel.files.restart.folder import candidates, facts
+from swmodel.files.status import read_status
+from swmodel.model.run import run
+from swmodel.ocean.state import State
+
+
+def unstable():
+    """Members whose time step is above the largest stable one, 3646 s, of which nobody has been asked."""
+    config = configuration(run__steps=300, run__check_every_steps=5, restart__every_steps=10)
+    return Members(config.model_copy(update={"time": config.time.model_copy(update={"dt": 5500.0})}))
+
+
+@pytest.fixture(scope="module")
+def made():
+    members = unstable()
+    return members, disturbed(members)
+
+
+@pytest.fixture
+def members(made):
+    """Members at their start."""
+    members, carry = made
+    members.replace(carry, 0)
+    return members
+
+
+def disturbed(members, **values):
+    """The carry with values {field: [(member, row, column, value)]} set."""
+    carry = members.get(members.carry)
+    fields = {name: np.array(field) for name, field in carry.state._asdict().items()}
+    for name, changes in values.items():
+        for *place, value in changes:
+            fields[name][tuple(place)] = value
+    return carry._replace(state=State(**fields))
+
+
+def test_members_beyond_the_stable_time_step_are_warned_of_blow_up_and_leave_the_state_of_the_first(tmp_path, caplog):
+    model, events = unstable(), []
+    with pytest.raises(NumericalError) as caught:
+        run(model, tmp_path, events.append)
+    match = re.fullmatch(
+        r"the solution blew up by step (\d+) \(day \d\.\d{3}\) in members (\d), [ \d,]*and \d: energy of member \2 is "
+        r"\S+ times what the run can have; ([uv]) is (\S+) m s-1 at row (\d+), column (\d+); CFL 0\.\d+ at step (\d+); "
+        r"start anew with a smaller time step \(time.dt = 2750 s\), more friction or smaller perturbations; "
+        rf"the state of member \2 is in {tmp_path}/blowup.nc; last good restart: {tmp_path}/restart/step-(\d+).nc",
+        str(caught.value),
+    )
+    assert match, str(caught.value)
+    step, member, row, column = (int(match[n]) for n in (1, 2, 5, 6))
+    with netCDF4.Dataset(tmp_path / "blowup.nc") as found:
+        for name in ("h", "u", "v"):
+            np.testing.assert_array_equal(found[name][-1].filled(0), getattr(model.state, name)[member])
+        assert np.isclose(found[match[3]][-1, row, column], float(match[4]), rtol=1e-5)
+    with netCDF4.Dataset(tmp_path / "ensemble.nc") as found:
+        assert found["step"][:].tolist() == list(range(0, step, 6))
+        assert np.isfinite(found["eta_mean"][:]).all()
+        assert events[-1]["cfl"] == found["cfl"][-1].max()
+    newest, older = candidates(tmp_path)
+    assert int(match[8]) == facts(newest)["step"] < step
+    assert facts(older)["step"] == facts(newest)["step"] - 10
+    status = read_status(tmp_path)
+    assert (status["state"], status["exit_code"], status["message"]) == ("failed", 4, str(caught.value))
+    (record,) = (record for record in caplog.records if "above the largest stable one" in record.message)
+    assert "step 1 " in record.message
+
+
+def test_each_bad_member_is_named_and_the_first_described(members):
+    health = members.health()
+    health.check()
+    members.replace(disturbed(members, h=[(1, 3, 2, np.nan)], u=[(3, 5, 4, 50.0)]), 0)
+    with pytest.raises(NumericalError, match=r" in members 1 and 3: h of member 1 is nan m at row 3, column 2; CFL"):
+        health.check()
+
+
+def test_the_bound_on_the_energy_is_that_of_each_member(members):
+    """Energy that the strongest member may have is too much in another."""
+    members.replace(disturbed(members, h=[(4, 3, 2, 900.0)], u=[(2, 3, 2, 0.0)]), 0)
+    health = members.health()
+    health.check()
+    members.replace(disturbed(members, h=[(4, 3, 2, 500.0), (2, 3, 2, 900.0)]), 0)
+    with pytest.raises(NumericalError, match=r" in member 2: energy is \S+ times what the run can have; "):
+        health.check()
+
+
+def test_a_member_without_thickness_at_the_start_ends_the_ensemble_and_leaves_its_state(members, tmp_path):
+    members.replace(disturbed(members, h=[(2, 7, 3, -4.0)]), 0)
+    with pytest.raises(
+        NumericalError,
+        match=r"^the state at step 0 cannot be used in member 2: h is -4 m at row 7, column 3; take smaller "
+        rf"perturbations; the state is in {tmp_path}/blowup.nc$",
+    ):
+        members.health(tmp_path)
+    assert data(tmp_path / "blowup.nc")["h"][-1, 7, 3] == -4.0

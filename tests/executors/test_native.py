@@ -1,0 +1,178 @@
+"""The native step: the reference's answer for every option, the same bits however it is cut up, nothing copied."""
+
+import itertools
+import re
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from support.random_case import configuration, install
+
+from swmodel import cases
+from swmodel.config.build import build_grid, build_params, build_state
+from swmodel.executors.native.executor import Native
+from swmodel.executors.native.kernel import choose_levels
+from swmodel.executors.reference import Reference
+from swmodel.ocean.timestep import method_of
+from swmodel.parallel.decomposition import block, blocks
+from swmodel.parallel.transport.serial import Serial
+
+ALL_TERMS = {"sponge__rate": 1e-4, "sponge__width": 2e4, "physics__biharmonic_viscosity": 1e8, "physics__slip": "no"}
+FLUXES = ("energy", "enstrophy", "arakawa_lamb")
+STEPPERS = ("ab2", "ab3", "rk3", "rk4", "leapfrog")
+RINGS = {
+    f"{x} {y}": {"grid__periodic_x": x == "ring", "grid__periodic_y": y == "ring"}
+    for x, y in itertools.product(("ring", "walls"), repeat=2)
+}
+
+
+@pytest.fixture(autouse=True)
+def random_case(monkeypatch):
+    monkeypatch.setattr(cases, "get", cases.get)
+    install(7, 11)
+
+
+def build(config, **options):
+    """The executor and its first carry."""
+    here = Serial(block(0, (1, 1), config.grid.ny, config.grid.nx))
+    dtype = np.dtype(config.run.dtype)
+    static = build_grid(config, here.block, dtype), build_params(config, here.block, dtype)
+    model = Native(config, here, *static, **options)
+    return model, model.start(here.make(lambda block: build_state(config, block, dtype)))
+
+
+def after(config, *chunks, **options):
+    """The fields of the carry after the given numbers of steps, one call each."""
+    model, carry = build(config, **options)
+    for steps in chunks:
+        carry = model.advance(carry, steps)
+    return [np.asarray(field) for field in jax.tree.leaves((carry.state, carry.memory))]
+
+
+def difference(config, steps=3, **options):
+    """Largest difference from the reference, relative to the largest value of each field."""
+    reference = Reference(config)
+    truth = reference.advance(reference.start(), steps, config.time.dt).state
+    ours = after(config, steps, **options)[:3]
+    return max(np.abs(a - b).max() / np.abs(b).max() for a, b in zip(ours, truth, strict=True))
+
+
+@pytest.mark.parametrize("ring", RINGS)
+@pytest.mark.parametrize("flux", FLUXES)
+@pytest.mark.parametrize("options", [{}, ALL_TERMS], ids=["harmonic", "all terms"])
+def test_every_term_and_boundary_agrees_with_the_reference(ring, flux, options):
+    config = configuration(7, 11, scheme__vorticity_flux=flux, **RINGS[ring], **options)
+    assert difference(config) < 1e-12
+
+
+@pytest.mark.parametrize("stepper", STEPPERS)
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+def test_every_stepper_agrees_with_the_reference(stepper, dtype):
+    config = configuration(7, 11, time__stepper=stepper, grid__periodic_x=False, run__dtype=dtype)
+    assert difference(config, steps=5) < {"float64": 1e-12, "float32": 1e-5}[dtype]
+
+
+@pytest.mark.parametrize("size", [(1, 5), (5, 1), (1, 1), (2, 3), (3, 2), (13, 17), (31, 2)])
+def test_thin_and_odd_domains_agree_with_the_reference(size):
+    install(*size, land=0.0)
+    assert difference(configuration(*size, grid__periodic_y=True)) < 1e-12
+
+
+@pytest.mark.parametrize(
+    ("size", "levels"),
+    [((1, 41), 1), ((41, 1), 1), ((2, 37), 2), ((37, 3), 3), ((5, 53), 4), ((53, 5), 4), ((19, 17), 4)],
+)
+@pytest.mark.parametrize("tile", [1, 3, 0])
+def test_thin_and_odd_domains_are_the_same_in_any_tiles_and_sweeps(size, levels, tile):
+    install(*size)
+    config = configuration(*size, grid__periodic_y=True, physics__slip="no")
+    once, other = after(config, 7, threads=1, tile=10**6, levels=1), after(config, 7, tile=tile, levels=levels)
+    assert all(a.tobytes() == b.tobytes() for a, b in zip(once[:3], other[:3], strict=True))
+
+
+def test_sweeps_that_reach_beyond_the_next_block_are_refused():
+    with pytest.raises(ValueError, match="4 steps in a sweep need 8 rows and columns"):
+        build(configuration(7, 11, physics__biharmonic_viscosity=1e8), levels=4)
+
+
+@pytest.mark.parametrize("beta", [0.0, 2e-11])
+def test_fields_that_do_not_vary_along_rows_agree_with_the_reference(beta):
+    for name in ("depth", "mask", "wind_x", "wind_y", "linear_drag"):
+        delattr(cases.get("random"), name)
+    physics = {"physics__beta": beta, "physics__biharmonic_viscosity": 1e8, "physics__linear_drag": 1e-6}
+    assert difference(configuration(7, 11, **physics)) < 1e-12
+
+
+#: Configurations that between them use every loop.
+VARIANTS = [
+    pytest.param(flux, stepper, land, id=f"{flux} {stepper} land {land}")
+    for (flux, stepper), land in zip(itertools.product(FLUXES, STEPPERS), itertools.cycle([0.0, 0.1]), strict=False)
+]
+
+
+@pytest.mark.parametrize(("flux", "stepper", "land"), VARIANTS)
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_threads_tiles_and_calls_do_not_change_a_bit(flux, stepper, land, dtype):
+    install(67, 23, land=land)
+    terms = ALL_TERMS if land else {}
+    config = configuration(67, 23, scheme__vorticity_flux=flux, time__stepper=stepper, run__dtype=dtype, **terms)
+    once = after(config, 10, threads=1, tile=10**6)
+    for other in (
+        after(config, *[1] * 10),
+        after(config, 3, 7, threads=2, tile=4),
+        after(config, 10, threads=3, tile=7),
+        after(config, 10, threads=4, tile=11),
+    ):
+        assert all(a.tobytes() == b.tobytes() for a, b in zip(once, other, strict=True))
+
+
+@pytest.mark.parametrize(
+    ("stepper", "levels"), [*itertools.product(STEPPERS, [1]), *itertools.product(["ab2", "ab3", "leapfrog"], [4])]
+)
+def test_no_full_array_is_copied(stepper, levels):
+    install(64, 96)
+    model, carry = build(configuration(64, 96, time__stepper=stepper), levels=levels)
+    compiled = model._loop.lower(carry, model.static, model.dt, jnp.int32(1)).compile()
+    program = compiled.as_text()
+    copies = re.findall(r"= f64\[64,96\]\S* copy(?:-start)?\(", program)
+    assert not copies
+    assert "custom-call" in program
+    assert compiled.memory_analysis().alias_size_in_bytes == sum(x.nbytes for x in jax.tree.leaves(carry))
+
+
+@pytest.mark.parametrize("stepper", ["ab2", "ab3", "leapfrog"])
+@pytest.mark.parametrize("options", [{}, ALL_TERMS], ids=["harmonic", "all terms"])
+@pytest.mark.parametrize("levels", [2, 3, 4])
+def test_several_steps_in_one_sweep_give_the_same_state_bit_for_bit(stepper, options, levels):
+    """The memory has the same values; the zero tendency of a closed face may have either sign."""
+    install(37, 23)
+    config = configuration(37, 23, time__stepper=stepper, grid__periodic_x=False, **options)
+    single = after(config, 10, levels=1)
+    for other in (after(config, 10, levels=levels), after(config, 10, levels=levels, threads=2, tile=7)):
+        assert all(a.tobytes() == b.tobytes() for a, b in zip(single[:3], other[:3], strict=True))
+        assert all(np.array_equal(a, b) for a, b in zip(single[3:], other[3:], strict=True))
+
+
+@pytest.mark.parametrize(
+    ("ny", "nx", "layout", "stepper", "width", "itemsize", "levels"),
+    [
+        (1800, 3600, (1, 1), "ab2", 1, 4, 4),
+        (1800, 3600, (2, 1), "ab2", 2, 8, 4),
+        (1800, 3600, (4, 2), "ab2", 1, 4, 1),  # 19 MB a block
+        (900, 1800, (1, 1), "ab2", 1, 4, 4),
+        (900, 1800, (2, 1), "ab2", 1, 4, 1),
+        (900, 1800, (2, 1), "ab3", 1, 8, 4),
+        (360, 720, (1, 1), "ab2", 1, 8, 1),
+        (1800, 3600, (1, 1), "leapfrog", 1, 4, 4),
+        (1800, 3600, (1, 1), "rk3", 1, 4, 1),
+        (1800, 3600, (1, 1), "rk4", 1, 8, 1),
+        (7, 10**6, (1, 1), "ab2", 2, 8, 3),  # as far as the halo fits into the block
+        (7, 10**6, (2, 1), "ab2", 2, 8, 1),
+        (7, 10**7, (7, 1), "ab2", 1, 8, 1),
+        (10**7, 11, (1, 3), "ab3", 1, 8, 3),
+    ],
+)
+def test_steps_in_a_sweep_follow_from_the_smallest_block(ny, nx, layout, stepper, width, itemsize, levels):
+    method = method_of(stepper)
+    assert {choose_levels(b.smallest, width, method, itemsize) for b in blocks(layout, ny, nx)} == {levels}

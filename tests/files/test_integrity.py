@@ -1,0 +1,426 @@
+"""Damaged files of a run are named, with what is damaged, by all that reads them; nothing hangs or is silent."""
+
+import os
+import re
+import subprocess
+import sys
+
+import h5py
+import netCDF4
+import numpy as np
+import pytest
+import xarray
+from click.testing import CliRunner
+from conftest import ROOT
+from support.damage import Truth, forked
+from support.faults import obey_permissions
+from support.restarts import FILES, assert_same_data, data, resumed, simulation
+
+from swmodel.cli import main
+from swmodel.errors import FilesError, NumericalError
+from swmodel.files.integrity import guard, program
+from swmodel.files.integrity.checksums import crc
+from swmodel.files.verify import verdicts
+from swmodel.plotting import animate, plot
+
+
+def cli(*arguments):
+    return CliRunner().invoke(main, [str(argument) for argument in arguments])
+
+
+def flip_chunk(path, name, record):
+    """Change a bit of a chunk, which zlib notices when it is read."""
+    with h5py.File(path) as file:
+        chunk = file[name].id.get_chunk_info(record)
+    content = bytearray(path.read_bytes())
+    content[chunk.byte_offset + chunk.size // 2] ^= 8
+    path.write_bytes(content)
+
+
+def lose_record(path, name, record):
+    """Have the index no longer know a chunk, which is then read as fill values: HDF5 finds nothing wrong with that."""
+    with h5py.File(path, "r+") as file:
+        later = file[name][record + 1 :]
+        file[name].resize(record, axis=0)
+        file[name].resize(record + 1 + len(later), axis=0)
+        file[name][record + 1 :] = later
+
+
+def change(path, name, where, value):
+    """Write another value."""
+    with h5py.File(path, "r+") as file:
+        file[name][where] = value
+
+
+def change_attribute(path, name, value):
+    with h5py.File(path, "r+") as file:
+        file[name].attrs["units"] = np.bytes_(value)
+
+
+@pytest.mark.parametrize(
+    ("name", "harm", "named"),
+    [
+        ("output.nc", lambda path: flip_chunk(path, "h", 1), "variable h in record 1 (step 4)"),
+        ("output.nc", lambda path: lose_record(path, "zeta", 0), "variable zeta in record 0 (step 0)"),
+        ("output.nc", lambda path: change(path, "eta_mean", (1, 3, 4), 0.5), "variable eta_mean in record 1 (step 4)"),
+        ("output.nc", lambda path: change(path, "time", 1, 80.0), "variable time in record 1 (step 4)"),
+        ("output.nc", lambda path: change(path, "crc32", (1, 2), 0), "variable crc32 in record 1 (step 4)"),
+        ("output.nc", lambda path: change(path, "depth", (2, 2), 1.0), "variable depth"),
+        ("output.nc", lambda path: change(path, "x_c", 3, 0.0), "variable x_c"),
+        ("output.nc", lambda path: change_attribute(path, "u", "km"), "header"),
+        ("diagnostics.nc", lambda path: change(path, "cfl", 0, 0.0), "variable cfl in record 0 (step 0)"),
+        ("diagnostics.nc", lambda path: change(path, "step", 1, 4), "variable step in record 1 (step 4)"),
+    ],
+)
+def test_what_is_damaged_is_named_by_verify_and_by_resume(run_folder, name, harm, named):
+    harm(run_folder / name)
+    before = {each: (run_folder / each).read_bytes() for each in FILES}
+    done = cli("info", "--verify", run_folder)
+    assert done.exit_code == 5
+    assert f"{name}: damaged: {named}\n" in done.output
+    assert done.output.endswith(f"Error: {run_folder}: 1 of 6 files cannot be relied on: {name}\n")
+    with pytest.raises(FilesError) as error:
+        resumed(run_folder)
+    assert str(error.value) == (
+        f"{run_folder / name}: damaged: {named}; put a copy in its place, or start anew: "
+        f"swmodel run {run_folder}/config.toml --output {run_folder} --force"
+    )
+    assert {each: (run_folder / each).read_bytes() for each in FILES} == before
+
+
+def test_a_damaged_record_that_is_dropped_does_not_matter(run_folder, tmp_path):
+    """The last is there only because the run ended: it is computed again."""
+    flip_chunk(run_folder / "output.nc", "h", 2)
+    simulation().run(tmp_path / "whole")
+    resumed(run_folder)
+    assert_same_data(run_folder / "output.nc", tmp_path / "whole" / "output.nc")
+    assert set(verdicts(run_folder).values()) == {"intact", "can be read; it holds no checksums"}
+
+
+def test_pictures_are_drawn_of_what_was_written_only(run_folder):
+    lose_record(run_folder / "output.nc", "h", 1)
+    flip_chunk(run_folder / "output.nc", "u", 1)
+    plot(run_folder, fields=["v"], record=1)
+    plot(run_folder, fields=["h"], record=2)
+    for name in ("h", "u"):
+        with pytest.raises(FilesError, match=f"damaged: variable {name} in record 1$"):
+            plot(run_folder, fields=[name], record=1)
+        with pytest.raises(FilesError, match=f"damaged: variable {name} in record 1$"):
+            animate(run_folder, field=name, output=run_folder / "film.gif")
+    change(run_folder / "diagnostics.nc", "cfl", 1, 0.0)
+    for line in (["plot", "--diagnostics"], ["info"]):
+        done = cli(*line, run_folder)
+        assert done.exit_code == 5
+        assert done.output.endswith("diagnostics.nc: damaged: variable cfl in record 1 (step 3)\n")
+
+
+def test_checksums_are_those_of_zlib_over_the_values(halfway):
+    import zlib
+
+    with netCDF4.Dataset(halfway / "output.nc") as file:
+        file.set_auto_mask(False)
+        names = file["crc32"].variables.split()
+        assert {"time", "step", "time_bounds", "h", "eta_mean"} <= set(names)
+        for record, row in enumerate(file["crc32"][:]):
+            assert row[:-1].tolist() == [zlib.crc32(file[name][record].tobytes()) for name in names]
+            assert row[-1] == zlib.crc32(row[:-1].tobytes())
+        assert file["depth"].crc32 == crc(file["depth"][:])
+
+
+def remove_checksums(path):
+    """A file as earlier versions wrote it."""
+    with h5py.File(path, "r+") as file:
+        del file["crc32"], file["checked"], file.attrs["header_crc32"]
+        for variable in list(file):
+            file[variable].attrs.pop("crc32", None)
+
+
+def test_files_of_versions_without_checksums_are_read_and_gone_on_with(run_folder, tmp_path):
+    simulation().run(tmp_path / "whole")
+    for name in FILES:
+        remove_checksums(run_folder / name)
+        assert verdicts(run_folder)[name] == "can be read; it holds no checksums"
+    assert cli("info", run_folder).exit_code == 0
+    assert cli("plot", run_folder).exit_code == 0
+    resumed(run_folder)
+    for name in FILES:
+        ours, theirs = data(run_folder / name), data(tmp_path / "whole" / name)
+        del theirs["crc32"]
+        assert {key: value.tobytes() for key, value in ours.items()} == {k: v.tobytes() for k, v in theirs.items()}
+
+
+def other_program(path):
+    """What people do to a file: a remark, and a variable of their own."""
+    with netCDF4.Dataset(path, "a") as file:
+        file.comment = "of Tuesday"
+        file["h"].remark = "see there"
+        file.createVariable("vorticity", "f8", ("time", "y_c", "x_c"))[:] = 1.0
+
+
+def test_what_another_program_adds_is_no_damage(run_folder):
+    other_program(run_folder / "output.nc")
+    assert verdicts(run_folder)["output.nc"] == "intact"
+    for line in (["info"], ["plot", "--field", "h"], ["plot", "--field", "vorticity"], ["info", "--verify"]):
+        done = cli(*line, run_folder)
+        assert (done.exit_code, "damaged" in done.output) == (0, False), done.output
+
+
+def test_a_run_goes_on_in_a_file_with_attributes_of_another_program(run_folder, tmp_path):
+    with netCDF4.Dataset(run_folder / "output.nc", "a") as file:
+        file.comment = "of Tuesday"
+    simulation().run(tmp_path / "whole")
+    resumed(run_folder)
+    assert_same_data(run_folder / "output.nc", tmp_path / "whole" / "output.nc")
+
+
+def part(path, decode, take):
+    """What xarray keeps of a file of records."""
+    with xarray.open_dataset(path, decode_times=decode) as data:
+        take(data).to_netcdf(path.with_name("part.nc"))
+    return path.with_name("part.nc")
+
+
+def test_records_that_xarray_has_taken_out_are_verified(run_folder):
+    path = part(run_folder / "output.nc", False, lambda data: data.isel(time=slice(1, 3)))
+    assert verdicts(path) == {"part.nc": "intact"}
+    change(path, "h", (1, 3, 4), 1.0)
+    assert verdicts(path) == {"part.nc": "damaged: variable h in record 1 (step 7)"}
+    plot(path, fields=["u"])
+    with pytest.raises(FilesError, match="damaged: variable h in record 1$"):
+        plot(path, fields=["h"])
+
+
+@pytest.mark.parametrize("take", [lambda data: data.isel(time=slice(0, 2)), lambda data: data[["h"]]])
+def test_what_xarray_has_written_anew_is_drawn_with_a_warning(run_folder, caplog, take):
+    """It rounds times and words their units otherwise, and checksums are left out where they are not asked for."""
+    path = part(run_folder / "output.nc", True, take)
+    for command in ("info", "plot"):
+        caplog.clear()
+        done = cli(command, path)
+        assert done.exit_code == 0, done.output
+        (warned,) = [record.getMessage() for record in caplog.records if record.name.startswith("swmodel")]
+        assert warned.startswith(f"{path}: damaged: header")
+        assert "\n" not in warned
+    assert verdicts(path)["part.nc"].startswith("damaged: header")
+
+
+def test_a_file_that_has_lost_its_checksums_is_damaged(run_folder):
+    with h5py.File(run_folder / "output.nc", "r+") as file:
+        del file["crc32"]
+    assert verdicts(run_folder)["output.nc"] == "damaged: header"
+    with pytest.raises(FilesError, match="output.nc: damaged: header; put a copy"):
+        resumed(run_folder)
+
+
+def set_text(path, name, text):
+    """A global attribute of any bytes, none if there are none."""
+    with h5py.File(path, "r+") as file:
+        del file.attrs[name]
+        if text is not None:
+            file.attrs.create(name, text)
+
+
+@pytest.mark.parametrize(
+    ("history", "lines"),
+    [
+        (np.bytes_("Montag: geändert\nDienstag".encode("latin-1")), 3),
+        ("", 1),
+        (h5py.Empty("S1"), 1),
+        (np.empty(0, "S1"), 1),
+        (None, 1),
+    ],
+    ids=["latin-1", "empty", "null", "nothing", "missing"],
+)
+def test_a_run_goes_on_whatever_the_history_says(run_folder, history, lines):
+    for name in FILES:
+        set_text(run_folder / name, "history", history)
+    assert cli("info", run_folder).exit_code == 0
+    resumed(run_folder)
+    for name in FILES:
+        with netCDF4.Dataset(run_folder / name) as file:
+            assert file.history.endswith("swmodel.Simulation")
+            assert len(file.history.splitlines()) == lines
+
+
+@pytest.mark.parametrize("text", [b"\xff\xfe = [", b"grid = 3", "", h5py.Empty("S1")])
+def test_a_file_whose_configuration_is_none_cannot_be_continued(run_folder, text):
+    """In a file of a version without checksums, which would tell."""
+    remove_checksums(run_folder / "output.nc")
+    set_text(run_folder / "output.nc", "configuration", np.bytes_(text) if isinstance(text, bytes) else text)
+    with pytest.raises(FilesError, match="output.nc cannot be continued: "):
+        resumed(run_folder)
+
+
+def test_the_state_of_a_blow_up_is_intact(tmp_path):
+    model = simulation(time__dt=40.0, run__steps=400, run__check_every_steps=5)
+    with pytest.raises(NumericalError):
+        model.run(tmp_path)
+    assert verdicts(tmp_path)["blowup.nc"] == "intact"
+
+
+EXAMINER = (
+    "import sys; sys.path.insert(0, sys.argv[1])\n"
+    "from swmodel.files.integrity import examine, program\n"
+    "program.MEMORY = 2 << 30\n"
+    "real = examine.examine\n"
+    "def fail():\n"
+    "    {}\n"
+    "examine.examine = lambda path, **options: fail() if 'diagnostics' in path else real(path, **options)\n"
+    "program.main(sys.argv[2])\n"
+)
+
+
+@pytest.mark.parametrize(
+    ("action", "words"),
+    [
+        ("import os; os.kill(os.getpid(), 11)", "cannot be read: HDF5 crashed on it (exit code -11)"),
+        ("while True: pass", "cannot be read within 1 s"),
+        ("import time; time.sleep(600)", "cannot be read within 1 s"),
+        ("return bytearray(8 << 30)", "cannot be read: it takes more than 2 GB of memory"),
+    ],
+)
+def test_a_file_on_which_hdf5_crashes_hangs_or_runs_out_of_memory_is_named_and_others_are_read(
+    run_folder, monkeypatch, action, words
+):
+    monkeypatch.setattr(guard, "PROGRAM", EXAMINER.format(action))
+    monkeypatch.setattr(guard, "SECONDS", 1.0)
+    found = verdicts(run_folder)
+    assert found.pop("diagnostics.nc") == words
+    assert set(found.values()) == {"intact", "can be read; it holds no checksums"}
+
+
+def test_limits_hold_for_the_program_itself():
+    code = (
+        "import resource; from swmodel.files.integrity import program; program.main('[]');"
+        "print(resource.getrlimit(resource.RLIMIT_AS)[0], resource.getrlimit(resource.RLIMIT_CORE)[0])"
+    )
+    line = [sys.executable, "-c", code]
+    done = subprocess.run(line, cwd=ROOT, capture_output=True, text=True, timeout=60, check=True)
+    assert done.stdout.split() == [str(program.MEMORY), "0"]
+
+
+SUSPENDED = """
+import sys, time, h5py
+sys.path[:0] = sys.argv[2:]
+from swmodel.parallel.decomposition import block
+from swmodel.files.output.background import _WRITER, BackgroundFile
+from swmodel.parallel.transport.serial import Serial
+def define(dataset):
+    dataset.createDimension("time")
+    dataset.createVariable("time", "f8", ("time",))
+    dataset.createVariable("other", "f8", ("time",))
+def fail(records):
+    for variable in records.file.values():  # h5py's lock is held until the iteration ends
+        raise {error}
+file = BackgroundFile(sys.argv[1], Serial(block(0, (1, 1), 2, 2)), define)
+file.put(fail)
+try:
+    file.close()
+except BaseException as error:
+    print(repr(error))
+with h5py.File(sys.argv[1]) as again:
+    print(sorted(again))
+_WRITER.submit(time.sleep, 1e6)
+"""
+
+
+@pytest.mark.parametrize("error", ["AttributeError('maxshape')", "SystemExit(3)"])
+def test_an_error_of_any_kind_in_the_thread_that_writes_ends_the_program(tmp_path, error):
+    """Though it leaves an iteration of h5py suspended; even if the thread never comes back."""
+    line = [sys.executable, "-c", SUSPENDED.format(error=error), str(tmp_path / "file.nc"), *sys.path]
+    done = subprocess.run(line, capture_output=True, text=True, timeout=60)
+    assert done.stdout.splitlines() == [error, "['other', 'time']"], done.stderr
+    assert done.returncode == 0
+
+
+def make_folder(path):
+    path.unlink()
+    path.mkdir()
+
+
+def link(target):
+    def make(path):
+        path.unlink()
+        path.symlink_to(target or path.name)
+
+    return make
+
+
+HARMS = {
+    "a folder": (make_folder, "is a folder|Is a directory"),
+    "a broken link": (link("nowhere"), "it is a link to nothing|[Nn]o such file"),
+    "a link to itself": (link(None), "Too many levels of symbolic links|no such file"),
+    "no text and no NetCDF": (lambda path: path.write_bytes(b"\xff\xfe" * 500), "cannot be read|is not"),
+    "empty": (lambda path: path.write_bytes(b""), "cannot be read|is not"),
+}
+#: What `info` takes for a file that is not there yet.
+AS_GOOD_AS_NONE = {("config.toml", "empty"), ("status.json", "a broken link")}
+
+
+@pytest.mark.parametrize("harm", HARMS)
+@pytest.mark.parametrize("name", ["output.nc", "diagnostics.nc", "status.json", "config.toml"])
+def test_a_file_that_is_none_is_code_5_and_a_reason(run_folder, name, harm):
+    do, words = HARMS[harm]
+    do(run_folder / name)
+    lines = [["info"], ["info", "--verify"]]
+    lines += {"output.nc": [["plot"]], "diagnostics.nc": [["plot", "--diagnostics"]]}.get(name, [])
+    for line in lines:
+        done = cli(*line, run_folder)
+        if line == ["info"] and (name, harm) in AS_GOOD_AS_NONE:
+            assert done.exit_code == 0, done.output
+            continue
+        if "--verify" in line and (name, harm) == ("status.json", "a broken link"):
+            assert "status.json: can be read" in done.output
+            continue
+        assert (done.exit_code, done.exception.code) == (5, 5), (line, done.output)
+        assert re.search(words, done.output), done.output
+        said = done.output.splitlines()
+        assert any(str(name) in each for each in said), done.output
+        assert "None" not in done.output
+        if "--verify" not in line:
+            assert len(said) == 1
+
+
+def test_a_file_without_permission_is_said_to_be_one(run_folder):
+    path = run_folder / "output.nc"
+    path.chmod(0)
+    for line in (["info"], ["plot"], ["info", "--verify"]):
+        done = subprocess.run(
+            [sys.executable, ROOT / "cli.py", *line, str(run_folder)],
+            capture_output=True,
+            text=True,
+            timeout=100,
+            preexec_fn=obey_permissions,
+        )
+        assert done.returncode == 5, done.stderr
+        assert "output.nc: cannot be read: no permission" in done.stdout + done.stderr
+
+
+def test_a_folder_of_broken_links_is_replaced_on_request_and_never_none(tmp_path):
+    folder = tmp_path / "links"
+    folder.mkdir()
+    for name in ("config.toml", "output.nc", "diagnostics.nc", "status.json", "restart"):
+        (folder / name).symlink_to(tmp_path / "nowhere" / name)
+    line = ["run", "rest", "-s", "grid.nx=5", "-s", "grid.ny=4", "--steps", 2, "--executor", "reference", "--quiet"]
+    for command in (["info", folder], ["plot", folder], ["resume", folder], [*line, "--output", folder]):
+        done = cli(*command)
+        assert done.exit_code in (2, 5), done.output
+        assert "Error: " in done.output
+        assert "None" not in done.output
+    done = cli(*line, "--output", folder, "--force")
+    assert done.exit_code == 0, done.output
+    assert not os.path.lexists(tmp_path / "nowhere")
+    assert set(verdicts(folder).values()) == {"intact", "can be read; it holds no checksums"}
+
+
+@pytest.fixture(scope="module")
+def truth(tmp_path_factory):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(guard, "run", forked)
+        yield Truth(tmp_path_factory.mktemp("damage"))
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_any_damage_is_named_or_does_no_harm(truth, seed):
+    """`make damage` tries more, with all commands."""
+    truth.holds(seed, ["verify", ("info", "plot", "series", "resume")[seed % 4]])

@@ -1,0 +1,340 @@
+"""Whatever ends the writing of a file, and wherever: it holds whole records, and can be written on."""
+
+import errno
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import h5py
+import netCDF4
+import numpy as np
+import pytest
+
+from swmodel.config import load
+from swmodel.errors import FilesError
+from swmodel.files import journal
+from swmodel.files.integrity.examine import examine
+from swmodel.files.journal import recover
+from swmodel.files.output import Diagnostics, Output
+from swmodel.model.resolve import resolve
+from swmodel.ocean.diagnostics import QUANTITIES
+from swmodel.parallel.decomposition import block
+
+NY, NX = 6, 8
+KINDS = ("output", "diagnostics")
+
+#: Records of the file after each of the actions of `story`: three are written, one is dropped, two more are written.
+STATES = ((), (0,), (0, 1), (0, 1, 2), (0, 1), (0, 1, 5), (0, 1, 5, 6))
+
+
+def config():
+    return resolve(load("jet", {"grid.nx": NX, "grid.ny": NY, "output.fields": ["h", "u"], "output.means": ["eta"]}))
+
+
+def serial():
+    from swmodel.parallel.transport.serial import Serial
+
+    return Serial(block(0, (1, 1), NY, NX))
+
+
+def opened(kind, path, keep=None):
+    make = Output if kind == "output" else Diagnostics
+    return make(path, config(), serial(), keep=keep)
+
+
+def number(name, step):
+    return float(np.random.default_rng([step, *name.encode()]).standard_normal())
+
+
+def write(file, step):
+    if isinstance(file, Diagnostics):
+        file.write(step, float(step), {name: number(name, step) for name in QUANTITIES})
+    else:
+        fields = {name: noise(name, step) for name in ("h", "u")}
+        file.write(step, float(step), fields, {"eta": noise("eta_mean", step)})
+
+
+def noise(name, step):
+    return np.random.default_rng([step, *name.encode()]).standard_normal((NY, NX)).astype(np.float32)
+
+
+def steps_in(path):
+    """The steps of the records in a file; each of them is what was written, bit for bit."""
+    with h5py.File(path, "r", locking=False) as file:
+        steps = file["step"][:].tolist()
+        assert file["time"][:].tolist() == [float(step) for step in steps]
+        for name in {"h", "u", "eta_mean", *QUANTITIES} & set(file):
+            written = number if name in QUANTITIES else noise
+            expected = np.array([written(name, step) for step in steps], file[name].dtype)
+            assert file[name][...].tobytes() == expected.tobytes(), (name, steps)
+        if "depth" in file and steps:
+            assert (file["depth"][:] == config().physics.depth).all()
+    assert examine(path)["damaged"] == []
+    return tuple(steps)
+
+
+def story(kind, path, after):
+    """Take a file through STATES, with `after(number of the state)` before the first action and after each."""
+    after(0)
+    with opened(kind, path) as file:
+        file.flush()
+        for step in range(3):
+            write(file, step)
+            file.flush()
+            after(step + 1)
+    with opened(kind, path, keep=lambda step: step < 2) as file:
+        after(4)
+        for step in (5, 6):
+            write(file, step)
+            file.flush()
+            after(step)
+
+
+class Disk:
+    """The module os as the journal sees it, with something happening before each call that changes the disk."""
+
+    CHANGES = ("pwrite", "ftruncate", "posix_fallocate", "fdatasync", "fsync")
+
+    def __init__(self, before):
+        self.before = before
+
+    def __getattr__(self, name):
+        real = getattr(os, name)
+        if name not in self.CHANGES:
+            return real
+
+        def call(*arguments):
+            if name == "pwrite":
+                descriptor, data, place = arguments
+                self.before(name, lambda part: real(descriptor, memoryview(data)[: int(part * len(data))], place))
+            else:
+                self.before(name, lambda part: None)
+            return real(*arguments)
+
+        return call
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_kill_at_any_moment_leaves_the_records_before_or_with_the_one_in_flight(tmp_path, monkeypatch, kind):
+    """The folder is copied before every change of the disk, and with a part of what is written."""
+    path, copies, state = tmp_path / "run" / "file.nc", [], [0]
+    path.parent.mkdir()
+
+    def copy():
+        copies.append((state[0], shutil.copytree(path.parent, tmp_path / str(len(copies)))))
+
+    def before(name, write_part):
+        copy()
+        if name == "pwrite":
+            write_part(0.6)
+            copy()
+
+    monkeypatch.setattr(journal, "os", Disk(before))
+    story(kind, path, lambda number: state.__setitem__(0, number))
+    monkeypatch.undo()
+    assert len(copies) > 70
+    met = set()
+    for number_, folder in copies:
+        found = reopened(kind, folder / "file.nc")
+        assert found in STATES[number_ : number_ + 2], folder
+        met.add(found)
+    assert met == set(STATES)
+
+
+def reopened(kind, path):
+    """The records of a file when it is repaired; as many are kept when it is written on without that.
+
+    Without any record the run starts anew.
+    """
+    copy = path.parent / "copy"
+    shutil.copytree(path.parent, copy)
+    assert recover(copy / path.name)
+    assert [file.name for file in copy.iterdir()] == [path.name]
+    found = steps_in(copy / path.name)
+    with opened(kind, path, keep=(lambda step: True) if found else None) as file:
+        write(file, 9)
+    assert steps_in(path) == (*found, 9)
+    return found
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_between_commits_the_file_is_whole_without_its_journal(tmp_path, monkeypatch, kind):
+    """What other programs read during the run; the commit itself takes microseconds."""
+    path, copies, applying = tmp_path / "file.nc", [], [False]
+    real = journal.apply
+
+    def apply(*arguments):
+        applying[0] = True
+        try:
+            return real(*arguments)
+        finally:
+            applying[0] = False
+
+    def before(name, write_part):
+        if not applying[0]:
+            copies.append(shutil.copy(path, tmp_path / str(len(copies))))
+
+    monkeypatch.setattr(journal, "apply", apply)
+    monkeypatch.setattr(journal, "os", Disk(before))
+    story(kind, path, lambda number: None)
+    assert {steps_in(copy) for copy in copies} == set(STATES)
+    with netCDF4.Dataset(path) as data:
+        assert data["step"][:].tolist() == [0, 1, 5, 6]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_disk_that_is_full_at_any_moment_costs_no_earlier_record(tmp_path, monkeypatch, kind):
+    """From the n-th change on nothing can be written: one error, no crash, and the records before are there."""
+    failures = 0
+    for last in range(10_000):
+        folder = tmp_path / str(last)
+        folder.mkdir()
+        path, state, count = folder / "file.nc", [0], [0]
+
+        def before(name, write_part, count=count, last=last):
+            count[0] += 1
+            if count[0] > last and name != "ftruncate":
+                write_part(0.5)
+                raise OSError(errno.ENOSPC, "No space left on device")
+
+        with monkeypatch.context() as patch:
+            patch.setattr(journal, "os", Disk(before))
+            message = failure(kind, path, state)
+        if count[0] <= last:
+            break
+        found = reopened(kind, path)
+        assert found in STATES[state[0] : state[0] + 2], last
+        if not message:  # the journal could not be removed, of which nobody has to know
+            assert found == STATES[-1]
+            continue
+        failures += 1
+        assert re.match(rf"{path} cannot be (written|continued): No space left on device(; \d+ bytes free)?$", message)
+    assert failures > 50
+
+
+def failure(kind, path, state):
+    """The message with which the story ends, if it does not come to its end."""
+    try:
+        story(kind, path, lambda number: state.__setitem__(0, number))
+    except FilesError as error:
+        return str(error)
+    return ""
+
+
+def test_the_records_that_wait_for_a_commit_are_committed_when_the_disk_seems_too_full_for_the_next(
+    tmp_path, monkeypatch
+):
+    from swmodel.files.output import background
+
+    monkeypatch.setattr(background, "COMMIT_SECONDS", 1e9)
+    free = [1 << 30]
+    monkeypatch.setattr(background.BackgroundFile, "_free", lambda self: free[0])
+    path = tmp_path / "file.nc"
+    with opened("output", path) as file:
+        file._file._begun = 10**9  # as if many records were waiting, so that none is committed by itself
+        write(file, 0)
+        write(file, 1)
+        file._file._finish()
+        assert steps_in(path) == ()
+        free[0] = 10
+        with pytest.raises(FilesError, match="disk full, 10 bytes free"):
+            write(file, 2), file.flush()
+        assert steps_in(path) == (0, 1)
+
+
+def test_a_record_that_was_begun_is_not_in_the_file_after_an_error_of_the_run(tmp_path):
+    path = tmp_path / "file.nc"
+
+    def fail():
+        with opened("output", path) as file:
+            write(file, 0)
+            file._file.begin()
+            raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        fail()
+    assert steps_in(path) == (0,)
+
+
+def test_nobody_repairs_or_continues_a_file_that_is_being_written(tmp_path):
+    path = tmp_path / "file.nc"
+    with opened("diagnostics", path) as file:
+        write(file, 0)
+        file.flush()
+        before = path.read_bytes(), journal.journal_of(path).read_bytes()
+        assert not recover(path)
+        with pytest.raises(FilesError, match=r"file\.nc is being written by another process"):
+            opened("diagnostics", path, keep=lambda step: True)
+        assert (path.read_bytes(), journal.journal_of(path).read_bytes()) == before
+    assert recover(path)
+    assert steps_in(path) == (0,)
+
+
+def test_the_journal_of_an_earlier_file_does_not_spoil_a_new_one(tmp_path):
+    path = tmp_path / "file.nc"
+    with open(journal.journal_of(path), "wb") as left:
+        journal.write_journal(left.fileno(), 100, [(0, b"x" * 100)])
+    with opened("diagnostics", path) as file:
+        write(file, 0)
+    assert steps_in(path) == (0,)
+
+
+def test_a_file_reads_as_it_was_written_at_any_place(tmp_path):
+    """Random writes, cuts and reads before and behind the committed end, against an array of bytes."""
+    path, random = tmp_path / "file", np.random.default_rng(0)
+    path.write_bytes(random.bytes(9000))
+    file, model = journal.JournaledFile(path), bytearray(path.read_bytes())
+    for turn in range(2000):
+        begin = int(random.integers(len(model) + 1))
+        data = random.bytes(int(random.integers(1, 6000)))
+        file.seek(begin)
+        file.write(data)
+        model[begin : begin + len(data)] = data
+        if turn % 7 == 0:
+            model = model[: int(random.integers(4000, 20_000))]
+            file.truncate(len(model))
+        if turn % 11 == 0:
+            file.commit()
+            assert path.read_bytes() == model
+        begin, size = (int(random.integers(len(model))) for _ in range(2))
+        buffer = bytearray(min(size, len(model) - begin))
+        file.seek(begin)
+        assert file.readinto(buffer) == len(buffer)
+        assert buffer == model[begin : begin + len(buffer)]
+    file.commit()
+    file.close()
+    assert path.read_bytes() == model
+
+
+WRITER = """
+import sys
+sys.path[:0] = [sys.argv[2], *sys.argv[3:]]
+from test_journal import opened, write, Path
+path = Path(sys.argv[1])
+file = opened("output", path, keep=(lambda step: True) if path.exists() else None)
+file.flush()
+print("go", flush=True)
+for step in range(10**6):
+    write(file, step)
+    if step % 3 == 0:
+        file.flush()
+"""
+
+
+def test_a_process_that_is_really_killed_leaves_whole_records(tmp_path):
+    path, lengths = tmp_path / "file.nc", [0]
+    line = [sys.executable, "-c", WRITER, str(path), str(Path(__file__).parent), *sys.path]
+    for wait in (0.1, 0.25):
+        process = subprocess.Popen(line, stdout=subprocess.PIPE)
+        assert process.stdout.readline() == b"go\n"
+        time.sleep(wait)
+        process.send_signal(signal.SIGKILL)
+        process.communicate(timeout=20)
+        assert recover(path)
+        lengths.append(len(steps_in(path)))
+    assert lengths == sorted(set(lengths)), "each process has added records"

@@ -1,0 +1,308 @@
+"""output.nc and diagnostics.nc: what users' tools read in them, and that the number of ranks does not show."""
+
+import os
+import subprocess
+import sys
+from types import SimpleNamespace
+
+import netCDF4
+import numpy as np
+import pytest
+import xarray as xr
+from support.cf_checker import checked
+from support.random_case import configuration, install
+from support.ranks import run_ranks
+from xgcm import Grid
+
+from swmodel import cases
+from swmodel.config import config_hash, to_toml
+from swmodel.files.output import Diagnostics, Output
+from swmodel.model.resolve import fastest_executor, resolve
+from swmodel.ocean.state import VARIABLES
+from swmodel.parallel.decomposition import block
+from swmodel.parallel.transport.serial import Serial
+
+NY, NX = 11, 13
+SHAPE = {"centre": ("y_c", "x_c"), "u": ("y_c", "x_f"), "v": ("y_f", "x_c"), "corner": ("y_f", "x_f")}
+FIELDS = tuple(name for name in VARIABLES if name in ("h", "u", "v", "eta", "sea_level", "zeta", "q", "speed"))
+SEA_LEVEL = "sea level"
+INTERFACE = "downward displacement of the interface", "resting thickness of the layer"
+TIMES = {0: 0.0, 7: 140.0, 10: 200.0}
+
+
+@pytest.fixture(autouse=True)
+def random_case(monkeypatch):
+    monkeypatch.setattr(cases, "get", cases.get)
+    return install(NY, NX, land=0.4)
+
+
+def config_of(dtype="float32", **more):
+    options = {"output__fields": FIELDS, "output__means": ("eta", "u"), "run__dtype": dtype}
+    return resolve(configuration(NY, NX, **(options | {"grid__periodic_y": False} | more)))
+
+
+def values(name, step):
+    """A random field of the whole domain for each name and step."""
+    return np.random.default_rng([step, *name.encode()]).standard_normal((NY, NX))
+
+
+def write(path, config, layout=(1, 1)):
+    """An output.nc of three records, by one thread for each rank."""
+
+    def rank(transport):
+        y, x = transport.block.y, transport.block.x
+        dtype = np.dtype(config.run.dtype)
+
+        def local(names, step):
+            here = slice(y.start, y.stop), slice(x.start, x.stop)
+            return {name: values(name, step)[here].astype(dtype) for name in names}
+
+        with Output(path, config, transport, command_line="swmodel run random") as output:
+            for step, seconds in TIMES.items():
+                means = local(("eta", "u"), step + 1000) if step and config.output.means else None
+                output.write(step, seconds, local(config.output.fields, step), means)
+
+    run_ranks(rank, layout, NY, NX)
+    return path
+
+
+@pytest.mark.parametrize("reduced", [False, True])
+def test_output_satisfies_the_cf_checker(tmp_path, reduced):
+    """But for the role "grid_topology", which SGRID asks for and the checker does not know."""
+    errors, text = checked(write(tmp_path / "output.nc", config_of(physics__reduced_gravity=reduced)))
+    assert "cf:1.11" in text
+    assert [error for error in errors if "grid_topology is not a valid cf_role" not in error] == []
+
+
+@pytest.mark.parametrize(("reduced", "eta", "depth"), [(False, SEA_LEVEL, "resting depth"), (True, *INTERFACE)])
+def test_with_reduced_gravity_eta_is_the_interface_and_not_sea_level(tmp_path, reduced, eta, depth):
+    means = ("eta", "sea_level")
+    config = config_of(physics__reduced_gravity=reduced, output__means=means, output__fields=("h", *means))
+    with Output(tmp_path / "output.nc", config, Serial(block(0, (1, 1), NY, NX))):
+        pass
+    with netCDF4.Dataset(tmp_path / "output.nc") as data:
+        for end in ("", "_mean"):
+            assert data["sea_level" + end].long_name == SEA_LEVEL
+            assert data["sea_level" + end].standard_name == "sea_surface_height_above_geoid"
+            assert data["eta" + end].long_name == eta
+            assert ("standard_name" in data["eta" + end].ncattrs()) != reduced
+        assert (data["depth"].long_name, "standard_name" in data["depth"].ncattrs()) == (depth, not reduced)
+
+
+def test_diagnostics_satisfy_the_cf_checker(tmp_path):
+    path = tmp_path / "diagnostics.nc"
+    write_diagnostics(path, config_of())
+    errors, text = checked(path)
+    assert "cf:1.11" in text
+    assert errors == []
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_fields_means_and_times_come_back(tmp_path, dtype):
+    path = write(tmp_path / "output.nc", config_of(dtype))
+    with xr.open_dataset(path) as data:
+        start = np.datetime64("2000-01-01")
+        assert list(data.time.values - start) == [np.timedelta64(int(seconds), "s") for seconds in TIMES.values()]
+        assert list(data.step.values) == list(TIMES)
+        dry = land_masks()
+        for name in FIELDS:
+            assert data[name].dims == ("time", *SHAPE[VARIABLES[name].location])
+            assert data[name].dtype == dtype
+            assert data[name].attrs["cell_methods"] == "time: point"
+            for record, step in enumerate(TIMES):
+                expected = np.where(dry[VARIABLES[name].location], np.nan, values(name, step).astype(dtype))
+                np.testing.assert_array_equal(data[name][record], expected)
+        for name in ("eta", "u"):
+            mean = data[name + "_mean"]
+            assert mean.attrs["cell_methods"] == "time: mean"
+            assert mean[0].isnull().all()
+            expected = np.where(dry[VARIABLES[name].location], np.nan, values(name, 1010).astype(dtype))
+            np.testing.assert_array_equal(mean[2], expected)
+        bounds = (data.time_bounds.values - start) / np.timedelta64(1, "s")
+        assert bounds.tolist() == [[0, 0], [0, 140], [140, 200]]
+
+
+def land_masks():
+    """Points of each location with no water beside them: the domain ends at walls in the south and in the north."""
+    wet = np.pad(cases.get("").mask(None, SimpleNamespace(**dict(zip("ji", np.mgrid[:NY, :NX], strict=True)))), 1)
+    wet[:, -1] = wet[:, 1]
+    here, east, north, corner = wet[1:-1, 1:-1], wet[1:-1, 2:], wet[2:, 1:-1], wet[2:, 2:]
+    near = {"centre": here, "u": here + east, "v": here + north, "corner": here + east + north + corner}
+    return {location: number == 0 for location, number in near.items()}
+
+
+def test_land_is_fill_value_and_coordinates_have_none(tmp_path):
+    with netCDF4.Dataset(write(tmp_path / "output.nc", config_of())) as data:
+        data.set_auto_mask(False)
+        fill = np.float32(netCDF4.default_fillvals["f4"])
+        dry = land_masks()
+        for name in FIELDS:
+            assert data[name]._FillValue == fill
+            assert ((data[name][1] == fill) == dry[VARIABLES[name].location]).all()
+        for name in ("time", "step", "time_bounds", "x_c", "x_f", "y_c", "y_f", "grid"):
+            assert "_FillValue" not in data[name].ncattrs()
+
+
+def test_fields_that_do_not_change(tmp_path, random_case):
+    config = config_of(physics__beta=2e-11)
+    with xr.open_dataset(write(tmp_path / "output.nc", config)) as data:
+        land = land_masks()["centre"]
+        np.testing.assert_array_equal(data.mask, ~land)
+        for name in ("depth", "wind_x", "wind_y"):
+            np.testing.assert_array_equal(data[name], np.where(land, np.nan, random_case[name]))
+        np.testing.assert_array_equal(
+            data.f, config.physics.f0 + 2e-11 * data.y_f.values[:, None] + 0 * data.x_f.values
+        )
+        assert (data.cell_area == 4e3 * 5e3).all()
+        np.testing.assert_allclose(data.x_f - data.x_c.values, 2e3)
+        np.testing.assert_allclose(data.y_f - data.y_c.values, 2.5e3)
+
+
+def test_a_resting_fluid_in_a_ring_has_neither_wind_nor_land(tmp_path, monkeypatch):
+    monkeypatch.setattr(cases, "get", lambda name: SimpleNamespace(DEFAULTS={}))
+    config = config_of(output__means=(), grid__periodic_y=True)
+    with netCDF4.Dataset(write(tmp_path / "output.nc", config)) as data:
+        assert not {"wind_x", "wind_y", "time_bounds"} & set(data.variables)
+        assert (data["mask"][:] == 1).all()
+        assert all(not np.ma.is_masked(data[name][:]) for name in FIELDS)
+
+
+@pytest.mark.parametrize("layout", [(1, 2), (2, 1), (3, 2), (11, 1)])
+def test_data_are_the_same_from_any_number_of_ranks(tmp_path, layout, monkeypatch):
+    monkeypatch.setattr("swmodel.files.output.snapshots.CHUNK_BYTES", 3 * NX * 4)
+    monkeypatch.setattr("swmodel.files.output.snapshots.GATHER_BYTES", 6 * NX * 4)
+    config = config_of()
+    one, many = (write(tmp_path / f"{name}.nc", config, shape) for name, shape in (("one", (1, 1)), ("many", layout)))
+    with netCDF4.Dataset(one) as a, netCDF4.Dataset(many) as b:
+        assert list(a.variables) == list(b.variables)
+        for name, variable in a.variables.items():
+            variable.set_auto_maskandscale(False)
+            b[name].set_auto_maskandscale(False)
+            assert variable[...].tobytes() == b[name][...].tobytes()
+            assert variable.chunking() == b[name].chunking()
+            assert str(variable) == str(b[name])
+
+
+def test_xgcm_finds_the_grid_and_its_divergence_is_ours(tmp_path):
+    config = config_of(output__means=())
+    with xr.open_dataset(write(tmp_path / "output.nc", config)) as data:
+        grid = Grid(data, padding={"X": "periodic", "Y": "fill"})
+        axes = {name: dict(axis.coords) for name, axis in grid.axes.items()}
+        assert axes == {"X": {"center": "x_c", "right": "x_f"}, "Y": {"center": "y_c", "right": "y_f"}}
+        u, v = (data[name].fillna(0.0).astype(float) for name in "uv")
+        divergence = grid.diff(u, "X") / data.dx_c + grid.diff(v, "Y") / data.dy_c
+        across = np.concatenate([np.zeros((3, 1, NX)), v.values], axis=1)
+        expected = (u.values - np.roll(u.values, 1, axis=2)) / 4e3 + np.diff(across, axis=1) / 5e3
+        assert divergence.dims == ("time", "y_c", "x_c")
+        np.testing.assert_allclose(divergence, expected, rtol=1e-12, atol=1e-18)
+
+
+def test_the_grid_is_described_in_sgrid(tmp_path):
+    with netCDF4.Dataset(write(tmp_path / "output.nc", config_of())) as data:
+        grid = data["grid"]
+        assert (grid.cf_role, grid.topology_dimension) == ("grid_topology", 2)
+        assert grid.node_dimensions == "x_f y_f"
+        assert grid.face_dimensions == "x_c: x_f (padding: low) y_c: y_f (padding: low)"
+        assert grid.edge1_dimensions == "x_f y_c: y_f (padding: low)"
+        assert grid.edge2_dimensions == "x_c: x_f (padding: low) y_f"
+        locations = {"centre": "face", "u": "edge1", "v": "edge2", "corner": "node"}
+        for name in (*FIELDS, "eta_mean", "u_mean", "depth", "mask", "f", "wind_x", "cell_area"):
+            entry = VARIABLES.get(name.removesuffix("_mean"))
+            assert data[name].grid == "grid"
+            assert data[name].location == (locations[entry.location] if entry else "face")
+        for name in ("x_f", "y_f"):
+            assert data[name].c_grid_axis_shift == 0.5
+            assert isinstance(data[name].c_grid_axis_shift, float)
+
+
+def test_a_file_says_how_it_came_about(tmp_path):
+    config = config_of(output__institution="Institute of Waves")
+    with netCDF4.Dataset(write(tmp_path / "output.nc", config, (2, 1))) as data:
+        assert data.Conventions == "CF-1.12 SGRID-0.3"
+        assert data.history.endswith("Z: swmodel run random")
+        assert data.configuration == to_toml(config)
+        assert data.configuration_sha256 == config_hash(config)
+        assert (data.nproc, data.layout, data.executor) == (2, "2x1", fastest_executor())
+        assert data.institution == "Institute of Waves"
+        assert "numpy" in data.versions
+
+
+def test_fields_are_compressed_in_whole_rows(tmp_path):
+    with netCDF4.Dataset(write(tmp_path / "output.nc", config_of())) as data:
+        filters = data["h"].filters()
+        assert (filters["zlib"], filters["shuffle"], filters["complevel"]) == (True, True, 1)
+        assert data["h"].chunking() == [1, NY, NX]
+
+
+def write_diagnostics(path, config, layout=(1, 1)):
+    numbers = {"mass": 1e18, "energy": 2.0, "potential_enstrophy": 3.0, "max_speed": 4.0, "min_h": 5.0, "cfl": 0.1}
+
+    def rank(transport):
+        with Diagnostics(path, config, transport, command_line="swmodel run random") as series:
+            for step, seconds in TIMES.items():
+                series.write(step, seconds, {name: number + step for name, number in numbers.items()})
+
+    run_ranks(rank, layout, NY, NX)
+    return numbers
+
+
+def test_diagnostics_come_back(tmp_path):
+    path = tmp_path / "diagnostics.nc"
+    numbers = write_diagnostics(path, config_of(), (2, 2))
+    with xr.open_dataset(path) as data:
+        assert data.step.values.tolist() == list(TIMES)
+        assert {name: data[name].attrs["units"] for name in numbers} == {
+            "mass": "kg", "energy": "J", "potential_enstrophy": "m s-2", "max_speed": "m s-1", "min_h": "m", "cfl": "1",
+        }  # fmt: skip
+        for name, number in numbers.items():
+            assert data[name].values.tolist() == [number + step for step in TIMES]
+
+
+def test_the_model_may_use_its_memory_again_at_once(tmp_path):
+    config = config_of(output__means=(), output__fields=("h",), output__institution="")
+
+    def rank(transport):
+        local = np.zeros((NY, NX), np.float32)
+        with Output(tmp_path / "output.nc", config, transport) as output:
+            for step in range(20):
+                local[:] = step
+                output.write(step, float(step), {"h": local})
+
+    run_ranks(rank, (1, 1), NY, NX)
+    with xr.open_dataset(tmp_path / "output.nc") as data:
+        assert data.h.max(("y_c", "x_c")).values.tolist() == list(range(20))
+
+
+READER = """
+import sys, netCDF4
+with netCDF4.Dataset(sys.argv[1]) as data:
+    print(data["time"][:].tolist(), data["h"][:].max(axis=(1, 2)).tolist())
+"""
+
+KILLED = """
+import os, sys, numpy as np, subprocess
+from swmodel.config import load, resolve
+from swmodel.parallel.decomposition import block
+from swmodel.files.output import Output
+from swmodel.parallel.transport.serial import Serial
+config = resolve(load("rest", {"grid.nx": 8, "grid.ny": 6, "output.fields": ["h"]}))
+output = Output(sys.argv[1], config, Serial(block(0, (1, 1), 6, 8)))
+for step in range(3):
+    output.write(step, float(step), {"h": np.full((6, 8), step, np.float32)})
+output._file.put(lambda file: subprocess.run([sys.executable, "-c", sys.argv[2], sys.argv[1]]))
+output._file.put(lambda file: file["h"].resize(4, axis=0))
+output._file.put(lambda file: file["h"].__setitem__(3, 3.0))
+output._file.put(lambda file: os.kill(os.getpid(), 9))
+output._file._finish()
+"""
+
+
+def test_readers_find_whole_records_during_the_run_and_after_it_is_killed(tmp_path):
+    path = tmp_path / "output.nc"
+    environment = {name: text for name, text in os.environ.items() if name != "HDF5_USE_FILE_LOCKING"}
+    line = [sys.executable, "-c", KILLED, str(path), READER]
+    done = subprocess.run(line, capture_output=True, text=True, timeout=60, env=environment)
+    assert done.stdout == "[0.0, 1.0, 2.0] [0.0, 1.0, 2.0]\n", done.stderr
+    with netCDF4.Dataset(path) as data:
+        assert data["time"][:].tolist() == [0.0, 1.0, 2.0]
+        assert data["h"][:].max(axis=(1, 2)).tolist() == [0.0, 1.0, 2.0]

@@ -1,0 +1,208 @@
+"""A file that is continued after a stop becomes the file of the undisturbed run; one of another run is refused."""
+
+import shutil
+
+import h5py
+import netCDF4
+import numpy as np
+import pytest
+from support.random_case import configuration, install
+from support.ranks import run_ranks
+
+from swmodel import cases
+from swmodel.config import config_hash, to_toml
+from swmodel.errors import FilesError
+from swmodel.files.output import Diagnostics, Output
+from swmodel.model.resolve import resolve
+from swmodel.ocean.diagnostics import QUANTITIES
+from swmodel.parallel.decomposition import block
+from swmodel.parallel.transport.serial import Serial
+
+NY, NX = 11, 13
+UNDISTURBED = (0, 7, 14, 21, 28)
+
+
+@pytest.fixture(autouse=True)
+def random_case(monkeypatch):
+    monkeypatch.setattr(cases, "get", cases.get)
+    return install(NY, NX, land=0.4)
+
+
+def config_of(means=("eta", "u"), **more):
+    options = {"output__fields": ("h", "zeta"), "output__means": means, "run__dtype": "float32", "run__steps": 28}
+    return resolve(configuration(NY, NX, **(options | {"grid__periodic_y": False} | more)))
+
+
+def write(path, kind, config, steps, keep=None, layout=(1, 1)):
+    """Write records of these steps, means in all but the first, into a new file or behind the records to keep."""
+
+    def values(transport, name, step):
+        here = transport.block
+        whole = np.random.default_rng([step, *name.encode()]).standard_normal((NY, NX)).astype(np.float32)
+        return whole[here.y.start : here.y.stop, here.x.start : here.x.stop]
+
+    def rank(transport):
+        with kind(path, config, transport, command_line=f"swmodel {steps}", keep=keep) as file:
+            for step in steps:
+                if kind is Diagnostics:
+                    file.write(step, 20.0 * step, {name: step / 3 + len(name) for name in QUANTITIES})
+                    continue
+                fields = {name: values(transport, name, step) for name in config.output.fields}
+                means = {name: values(transport, name, step + 1000) for name in config.output.means}
+                file.write(step, 20.0 * step, fields, means if step else None)
+            file.flush()
+
+    run_ranks(rank, layout, NY, NX)
+
+
+def everything(path):
+    """All variables and attributes of a file: types, shapes, storage and bytes; but for the history."""
+    found = {}
+    with h5py.File(path, "r") as file, netCDF4.Dataset(path) as data:
+        for name, variable in file.items():
+            found[name] = variable.dtype, variable.shape, variable.maxshape, variable.chunks, variable[...].tobytes()
+            found[name, "attributes"] = str(data.variables.get(name))
+        found["dimensions"] = {name: (len(d), d.isunlimited()) for name, d in data.dimensions.items()}
+        found |= {("", name): data.getncattr(name) for name in data.ncattrs() if name != "history"}
+    return found
+
+
+@pytest.mark.parametrize("kind", [Output, Diagnostics])
+@pytest.mark.parametrize("means", [("eta", "u"), ()])
+@pytest.mark.parametrize(
+    ("before", "kept", "after"),
+    [
+        ((0, 7, 14, 21, 28), 28, ()),
+        ((0, 7, 14), 14, (21, 28)),
+        ((0, 7, 14, 21), 7, (14, 21, 28)),
+        ((0, 7, 14, 17), 17, (21, 28)),
+        ((0, 7, 9), 8, (14, 21, 28)),
+        ((0, 7), -1, (0, 7, 14, 21, 28)),
+    ],
+)
+def test_a_continued_file_is_that_of_the_undisturbed_run(tmp_path, kind, means, before, kept, after):
+    """Kept are the records up to a step that the undisturbed run would have too; more ranks may go on than began."""
+    config, whole, resumed = config_of(means), tmp_path / "whole.nc", tmp_path / "resumed.nc"
+    write(whole, kind, config, UNDISTURBED)
+    write(resumed, kind, config, before)
+    write(resumed, kind, config, after, keep=lambda step: step <= kept and step in UNDISTURBED, layout=(2, 1))
+    assert everything(resumed) == everything(whole)
+
+
+@pytest.mark.parametrize("kind", [Output, Diagnostics])
+def test_records_between_those_to_keep_are_dropped_too(tmp_path, kind):
+    """Without means, which the undisturbed run takes over other times."""
+    config, whole, resumed = config_of(()), tmp_path / "whole.nc", tmp_path / "resumed.nc"
+    write(whole, kind, config, UNDISTURBED)
+    write(resumed, kind, config, (0, 3, 7, 10, 14, 16))
+    write(resumed, kind, config, (21, 28), keep=lambda step: step % 7 == 0)
+    assert everything(resumed) == everything(whole)
+
+
+def test_a_file_can_be_continued_any_number_of_times(tmp_path):
+    """The history would outgrow an attribute of HDF5; its first line and the latest stay."""
+    path = tmp_path / "file.nc"
+    for step in range(120):
+        with Diagnostics(
+            path, config_of(), Serial(block(0, (1, 1), NY, NX)), "x" * 500, (lambda step: True) if step else None
+        ) as series:
+            series.write(step, 20.0 * step, dict.fromkeys(QUANTITIES, 1.0))
+    with netCDF4.Dataset(path) as data:
+        assert data["step"][:].tolist() == list(range(120))
+        assert len(data.history.splitlines()) == 102
+
+
+def test_many_records_dropped_and_written_again_take_no_more_room(tmp_path):
+    path, config = tmp_path / "file.nc", config_of()
+    write(path, Output, config, range(40))
+    size = path.stat().st_size
+    for _ in range(3):
+        write(path, Output, config, range(2, 40), keep=lambda step: step < 2)
+    assert path.stat().st_size < 1.1 * size
+
+
+def test_the_history_has_a_line_for_each_run_and_the_configuration_is_the_latest(tmp_path):
+    path, longer = tmp_path / "file.nc", config_of(run__steps=100)
+    write(path, Output, config_of(), (0, 7))
+    write(path, Output, longer, (14,), keep=lambda step: True)
+    with netCDF4.Dataset(path) as data:
+        lines = data.history.splitlines()
+        assert [line.partition("Z: ")[2] for line in lines] == ["swmodel (0, 7)", "swmodel (14,)"]
+        assert (data.configuration, data.configuration_sha256) == (to_toml(longer), config_hash(longer))
+        assert data["time_bounds"][:].tolist() == [[0, 0], [0, 140], [140, 280]]
+
+
+@pytest.mark.parametrize("kind", [Output, Diagnostics])
+@pytest.mark.parametrize(
+    ("more", "named"),
+    [
+        ({"physics__gravity": 9.0}, "physics.gravity: 9.81 before, 9.0 now"),
+        ({"grid__dx": 1.0, "run__dtype": "float64"}, "grid.dx: 4000.0 before, 1.0 now; run.dtype: float32 before, "),
+        ({"output__means": ("eta",)}, "output.means: ['eta', 'u'] before, ['eta'] now"),
+    ],
+)
+def test_a_file_of_another_configuration_is_refused_and_left_as_it_is(tmp_path, kind, more, named):
+    path = tmp_path / "file.nc"
+    write(path, kind, config_of(), (0, 7))
+    before = path.read_bytes()
+    with pytest.raises(FilesError) as caught:
+        write(path, kind, config_of(**more), (14,), keep=lambda step: False)
+    assert str(caught.value).startswith(f"{path} cannot be continued: {named}")
+    assert path.read_bytes() == before
+    assert [file.name for file in tmp_path.iterdir()] == ["file.nc"]
+
+
+def test_a_file_with_other_fields_is_refused(tmp_path):
+    """The configuration is the same, but the files or formulas that it names have changed."""
+    path = tmp_path / "file.nc"
+    write(path, Output, config_of(), (0, 7))
+    with h5py.File(path, "r+") as file:
+        file["depth"][3, 4] = 1.0
+        file["f"][0, 0] = 0.5
+    with pytest.raises(FilesError, match=r"cannot be continued: depth has other values in the file; f has other"):
+        write(path, Output, config_of(), (14,), keep=lambda step: True)
+    with h5py.File(path, "r+") as file:
+        del file["u_mean"]
+    message = r"cannot be continued: u_mean is missing, not float32 \[time, 11, 13\] in chunks of \(1, 11, 13\)$"
+    with pytest.raises(FilesError, match=message):
+        write(path, Output, config_of(), (14,), keep=lambda step: True)
+
+
+@pytest.mark.parametrize("harm", ["absent", "empty", "cut", "foreign"])
+def test_a_file_that_is_none_is_refused_by_all_ranks(tmp_path, harm):
+    path = tmp_path / "file.nc"
+    write(path, Diagnostics, config_of(), (0, 7))
+    if harm == "absent":
+        path.unlink()
+    elif harm == "foreign":
+        with netCDF4.Dataset(path, "w") as data:
+            data.createDimension("time")
+    else:
+        content = path.read_bytes()
+        path.write_bytes(content[: len(content) // 2] if harm == "cut" else b"")
+    before = path.read_bytes() if harm != "absent" else None
+
+    def rank(transport):
+        with pytest.raises(FilesError, match=r"file\.nc cannot be continued: ."):
+            Diagnostics(path, config_of(), transport, keep=lambda step: True)
+
+    run_ranks(rank, (1, 2), NY, NX)
+    assert (path.read_bytes() if path.exists() else None) == before
+
+
+def test_a_copy_of_a_folder_made_during_the_run_can_be_continued(tmp_path):
+    path, copy = tmp_path / "file.nc", tmp_path / "copy"
+    copy.mkdir()
+
+    def rank(transport):
+        with Diagnostics(path, config_of(), transport) as series:
+            for step in (0, 7):
+                series.write(step, 20.0 * step, {name: step / 3 + len(name) for name in QUANTITIES})
+            series.flush()
+            for file in (path, tmp_path / "file.nc.journal"):
+                shutil.copy(file, copy)
+
+    run_ranks(rank, (1, 1), NY, NX)
+    write(copy / "file.nc", Diagnostics, config_of(), (14, 21, 28), keep=lambda step: True)
+    write(path, Diagnostics, config_of(), UNDISTURBED)
+    assert everything(copy / "file.nc") == everything(path)

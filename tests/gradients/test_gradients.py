@@ -1,0 +1,154 @@
+"""Derivatives of runs on one process: exact for every stepper and scheme, with respect to every control."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from support.random_case import configuration, install
+
+from swmodel import cases
+from swmodel.errors import UsageError
+from swmodel.gradients import Problem
+from swmodel.gradients.check import Checks, controls_of, failures
+from swmodel.gradients.controls import CONTROLS
+from swmodel.gradients.plan import Plan, plan
+from swmodel.ocean.diagnostics import contributions
+
+pytestmark = pytest.mark.usefixtures("quickly_compiled")
+
+NY, NX, STEPS = 5, 7, 6
+
+
+@pytest.fixture(autouse=True)
+def random_case(monkeypatch):
+    monkeypatch.setattr(cases, "get", cases.get)
+    install(NY, NX, seed=3, amplitude=0.3)
+
+
+def configure(**options):
+    return configuration(NY, NX, **{"run__steps": STEPS, "run__executor": "xla", "grid__periodic_x": False} | options)
+
+
+def last_state(view, k):
+    return view.state
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"time__stepper": "ab2", "run__executor": "native"},
+        {"time__stepper": "ab3", "scheme__vorticity_flux": "enstrophy", "physics__slip": "no"},
+        {"time__stepper": "rk3", "scheme__vorticity_flux": "arakawa_lamb", "grid__periodic_x": True},
+        {"time__stepper": "rk4", "physics__biharmonic_viscosity": 1e9},
+        {"time__stepper": "leapfrog", "sponge__rate": 1e-4, "sponge__width": 1e4},
+    ],
+    ids=lambda options: "-".join(map(str, options.values())),
+)
+def test_derivatives_are_exact(options):
+    """Taylor slope 2, tangent and adjoint agree; along random directions in all controls. Hessians: tests/mpi."""
+    config = configure(**options)
+    checks = Checks(Problem(config, controls_of(config), last_state))
+    results = {
+        "taylor_slope": checks.taylor_slope(),
+        "dot_product_error": checks.dot_product_error(),
+        "hessian_symmetry": 0.0,
+        "dtype": "float64",
+    }
+    assert failures(results) == []
+
+
+def test_what_is_wrong_is_named():
+    wrong = {"taylor_slope": 1.0, "dot_product_error": 1e-9, "hessian_symmetry": 1e-3, "dtype": "float64"}
+    assert [words.split(" is ")[0] for words in failures(wrong)] == list(wrong)[:3]
+
+
+def test_a_control_that_is_switched_off_has_the_derivative_of_its_first_difference():
+    """Viscosity and wind are zero in the configuration; their terms are computed nevertheless."""
+    cases.get("").wind_x = cases.get("").wind_y = lambda config, at: np.zeros_like(at.j * 1.0 + at.i)
+    config = configure(physics__viscosity=0.0)
+    problem = Problem(config, ["viscosity", "wind_x"], lambda view, k: jnp.sum(view.state.u**2))
+    x = problem.first_guess()
+    assert not any(np.any(value) for value in x.values())
+    _, gradient = problem.value_and_gradient(x, energy_at_the_end)
+    for name, size in (("viscosity", 1e-2), ("wind_x", 1e-3)):
+        moved = [float(problem.series(x | {name: x[name] + side * size})[-1]) for side in (1, -1)]
+        slope = float(jnp.sum(gradient[name]))
+        np.testing.assert_allclose((moved[0] - moved[1]) / (2 * size), slope, rtol=1e-6)
+        assert slope
+
+
+def energy_at_the_end(series):
+    return series[-1]
+
+
+def test_a_number_for_a_field_is_the_same_everywhere():
+    """So its derivative is the sum of those by the field."""
+    problem = Problem(configure(), ["linear_drag", "depth"], lambda view, k: jnp.sum(view.state.u**2))
+    field = {name: jnp.full((NY, NX), size) for name, size in (("linear_drag", 1e-5), ("depth", 60.0))}
+    number = {name: value[0, 0] for name, value in field.items()}
+    (value, by_field), (same, by_number) = (problem.value_and_gradient(x, energy_at_the_end) for x in (field, number))
+    np.testing.assert_allclose(value, same, rtol=1e-14)
+    for name in field:
+        np.testing.assert_allclose(np.sum(by_field[name]), by_number[name], rtol=1e-11)
+
+
+def test_samples_are_the_states_on_the_way():
+    """Those at steps 0, every, 2 every, ...; also where the last step has none."""
+    first = Problem(configure(), ["eta"], last_state, every=1)
+    states = first.series(first.first_guess())
+    for every in (2, 4):
+        problem = Problem(configure(), ["eta"], last_state, every=every)
+        series = problem.series(problem.first_guess())
+        assert series.h.shape == (STEPS // every + 1, NY, NX)
+        np.testing.assert_allclose(series.h, states.h[::every], rtol=1e-15)
+
+
+def test_an_observer_may_look_at_the_halo():
+    """The energy of `diagnostics`; its derivative is that of its first difference."""
+
+    def energy(view, k):
+        fields = contributions(view.padded(), view.grid, 9.81)
+        return jnp.sum(fields[1].on((NY, NX)))
+
+    problem = Problem(configure(), ["u"], energy)
+    x, size = problem.first_guess(), 1e-4
+    _, gradient = problem.value_and_gradient(x, energy_at_the_end)
+    d = {"u": jnp.asarray(np.random.default_rng(1).standard_normal((NY, NX)))}
+    moved = [float(problem.series({"u": x["u"] + side * size * d["u"]})[-1]) for side in (1, -1)]
+    np.testing.assert_allclose((moved[0] - moved[1]) / (2 * size), problem.dot(gradient, d), rtol=1e-7)
+
+
+def test_what_is_kept_does_not_change_the_gradient():
+    """Bit for bit: everything, a checkpoint for each segment, and one for all."""
+    problem = Problem(configure(), ["eta", "depth"], lambda view, k: jnp.sum(view.state.h**2), every=2)
+    x, gradients = problem.first_guess(), []
+    for kept in (Plan(STEPS, STEPS, 0), Plan(STEPS, 2, 2), Plan(STEPS, 2, 1)):
+        problem._plans = {problem._sweeps: kept}
+        gradients.append(problem.value_and_gradient(x, lambda series: jnp.sum(series)))
+    for value, gradient in gradients[1:]:
+        assert value == gradients[0][0]
+        jax.tree.map(np.testing.assert_array_equal, gradient, gradients[0][1])
+
+
+@pytest.mark.parametrize("steps", [1, 7, 100, 1000])
+def test_a_plan_keeps_within_its_room(steps):
+    """Nothing is computed again where all fits; once at most where twice the root does."""
+    for room in (2, 3, 10, 100, 2000):
+        chosen = plan(steps, room)
+        assert chosen.length + min(chosen.checkpoints, chosen.segments - 1) <= max(room, 2)
+        if room >= steps:
+            assert chosen.runs() == 1
+        elif room >= 2 * np.sqrt(steps) + 2:
+            assert chosen.runs() < 2
+    assert plan(1000, 12).runs() < 5  # a binomial schedule; with two levels only, it would be 8 and more
+
+
+def test_what_cannot_be_is_said():
+    with pytest.raises(UsageError, match=r"no control salinity; there are eta, u, v, depth"):
+        Problem(configure(), ["eta", "salinity"], last_state)
+    with pytest.raises(UsageError, match="every=0: there is at least one step between samples"):
+        Problem(configure(), ["eta"], last_state, every=0)
+    problem = Problem(configure(), ["eta"], last_state, memory=10**6)
+    with pytest.raises(UsageError, match=r"1 MB of memory are too little: a process needs \d+ MB for derivatives"):
+        problem.value_and_gradient(problem.first_guess(), lambda series: jnp.sum(series.h))
+    assert set(CONTROLS) >= {"eta", "u", "v", "depth", "wind_x", "linear_drag", "viscosity"}

@@ -1,0 +1,301 @@
+"""Sensitivities: the maps are the derivatives, the quantities those of the diagnostics, and waves are reciprocal."""
+
+import json
+import re
+import types
+
+import jax
+import jax.numpy as jnp
+import netCDF4
+import numpy as np
+import pytest
+from support import random_case
+
+from swmodel import cases
+from swmodel.config.model import Physics
+from swmodel.errors import NumericalError
+from swmodel.executors.reference import Reference
+from swmodel.files.status import read_status
+from swmodel.gradients import controls, pieces, problem, quantities, sensitivity, sensitivity_file
+from swmodel.gradients.plan import plan
+from swmodel.gradients.trajectory import View
+from swmodel.model.domain import domain
+from swmodel.ocean.diagnostics import diagnose
+from swmodel.ocean.grid import as_patches
+from swmodel.ocean.operators import Patch
+from swmodel.ocean.state import State
+from swmodel.parallel.transport.halo import pad
+from swmodel.plotting import Over, PlotError, plot
+from swmodel.plotting.sensitivity import picture, plot_sensitivity
+
+pytestmark = pytest.mark.usefixtures("quickly_compiled")
+
+NY, NX = 7, 9
+STATION = "sea_level:17e3,13e3"
+SECTION = "transport:x=16e3,from=3e3,to=22e3"
+SILENT = (lambda event: None, "swmodel sensitivity", lambda function: None)
+
+
+@pytest.fixture
+def basin(monkeypatch):
+    """A walled basin with islands and everything random; a function of overrides that gives its configuration."""
+    monkeypatch.setattr(cases, "get", cases.get)
+    values = random_case.install(NY, NX, seed=5, amplitude=0.3)
+    values["mask"][1:4, 2:6] = 1.0
+    values["mask"][6, 0] = 0.0
+    defaults = {"grid__periodic_x": False, "grid__periodic_y": False, "physics__slip": "no", "run__steps": 5}
+
+    def make(**overrides):
+        return random_case.configuration(NY, NX, **defaults | {"run__executor": "xla"} | overrides)
+
+    make.values = values
+    return make
+
+
+def compute(directory, config, of, to, mean=False):
+    """The file of sensitivities, {name: array}, and the status."""
+    directory.mkdir(exist_ok=True)
+    options = {"of": of, "to": list(to), "mean": mean, "memory": None}
+    sensitivity.compute(config, directory, options, *SILENT)
+    with netCDF4.Dataset(directory / "sensitivity.nc") as data:
+        return {name: data[name][...] for name in data.variables}, read_status(directory)
+
+
+def states(config):
+    """The states after each step, the initial one first, by the reference in NumPy."""
+    reference = Reference(config)
+    carries = [reference.start()]
+    for _ in range(config.run.steps):
+        carries.append(reference.advance(carries[-1], 1, config.time.dt))
+    return [State(*map(jnp.asarray, carry.state)) for carry in carries]
+
+
+def value(config, of, mean=False):
+    """The quantity itself."""
+    made = domain(config)
+    width, transport = made.scheme.width, made.transport
+    grid, params = (as_patches(jax.tree.map(jnp.asarray, fields), width) for fields in (made.grid, made.params))
+    depth, observe = grid.depth.on(transport.block.shape), quantities.parse(of, config).observe
+    seen = [
+        float(observe(View(state, depth, grid, params, width, transport), k)) for k, state in enumerate(states(config))
+    ]
+    return np.mean(seen[1:]) if mean else seen[-1]
+
+
+def difference(basin, config, of, mean, name, cell, step):
+    """The central difference of the quantity with respect to one value of a field."""
+    kept, found = basin.values[name][cell], []
+    for sign in (1, -1):
+        basin.values[name][cell] = kept + sign * step
+        found.append(value(config, of, mean))
+    basin.values[name][cell] = kept
+    return (found[0] - found[1]) / (2 * step)
+
+
+STEPS = {"eta": 1e-3, "u": 1e-3, "v": 1e-3, "depth": 1e-2, "wind_x": 1e-2, "wind_y": 1e-2, "linear_drag": 1e-6}
+
+
+@pytest.mark.parametrize(("of", "mean"), [(STATION, False), (SECTION, True), ("energy", False)])
+def test_maps_are_the_derivatives_by_each_cell(basin, tmp_path, of, mean):
+    """Central differences, in cells at a station, at an island and at a wall, and in one of land."""
+    config = basin()
+    found, _ = compute(tmp_path, config, of, sensitivity_file.FIELDS, mean)
+    quantity = of.partition(":")[0]
+    dry = tuple(np.argwhere(basin.values["mask"] == 0)[0])
+    for name, step in STEPS.items():
+        maps = found[f"d_{quantity}_d_{name}"]
+        scale = np.abs(maps).max()
+        for cell in ((2, 3), (3, 4), (2, 5), (5, 1)):
+            expected = difference(basin, config, of, mean, name, cell, step)
+            assert np.ma.filled(maps, 0.0)[cell] == pytest.approx(expected, rel=1e-5, abs=1e-6 * scale), (name, cell)
+        if name in ("eta", "depth", "wind_x", "wind_y", "linear_drag"):
+            assert np.ma.is_masked(maps[dry])
+            assert difference(basin, config, of, mean, name, dry, step) == 0
+
+
+def test_numbers_have_their_derivatives_and_no_picture(basin, tmp_path):
+    config = basin(physics__biharmonic_viscosity=1e6, physics__gravity=5.0, physics__reduced_gravity=True)
+    found, status = compute(tmp_path, config, STATION, sensitivity_file.NUMBERS)
+    for name in sensitivity_file.NUMBERS:
+        given, values = getattr(config.physics, name), []
+        for sign in (1, -1):
+            moved = config.physics.model_copy(update={name: given * (1 + sign * 1e-4)})
+            values.append(value(config.model_copy(update={"physics": moved}), STATION))
+        assert found[f"d_sea_level_d_{name}"] == pytest.approx((values[0] - values[1]) / (2e-4 * given), rel=1e-5)
+        assert status["derivatives"][name]["value"] == float(found[f"d_sea_level_d_{name}"])
+    assert not (tmp_path / "sensitivity.png").exists()
+    with pytest.raises(PlotError, match="holds no map, only numbers; `swmodel info` and status.json have them"):
+        plot(tmp_path)
+    assert "by gravity: " in sensitivity.summary(tmp_path)
+
+
+def test_with_reduced_gravity_sea_level_is_that_of_the_surface_and_eta_the_interface(basin):
+    """Sea level is eta g'/g; without reduced gravity it is eta."""
+    config = basin(physics__gravity=0.5, physics__reduced_gravity=True)
+    place = STATION.partition(":")[2]
+    told = [quantities.parse(f"{name}:{place}", config).long_name for name in ("sea_level", "eta")]
+    assert told == [
+        f"{what} at x = 17 km, y = 13 km" for what in ("sea level", "downward displacement of the interface")
+    ]
+    level, eta = (value(config, f"{name}:{place}") for name in ("sea_level", "eta"))
+    assert level == pytest.approx(eta * (0.5 / 9.81), rel=1e-14)
+    assert value(basin(physics__gravity=0.5), STATION) == eta
+
+
+def test_a_uniform_change_of_depth_changes_transport_by_the_sum_of_the_map(basin, tmp_path):
+    config = basin()
+    found, _ = compute(tmp_path, config, SECTION, ["depth"])
+    kept, values = basin.values["depth"].copy(), []
+    for sign in (1, -1):
+        basin.values["depth"][...] = kept + sign * 1e-2
+        values.append(value(config, SECTION))
+    assert found["d_transport_d_depth"].sum() == pytest.approx((values[0] - values[1]) / 2e-2, rel=1e-6)
+
+
+def test_the_fields_and_numbers_are_those_of_the_core():
+    assert set(sensitivity_file.FIELDS) | set(sensitivity_file.NUMBERS) == set(controls.CONTROLS)
+    for name, control in controls.CONTROLS.items():
+        assert bool(control.location) == (name in sensitivity_file.FIELDS)
+        quantity = quantities.Quantity("x", "J", "", (), {})
+        inverse = sensitivity_file.inverse(sensitivity_file.inverse(control.units))
+        assert sensitivity_file.derivative_of(quantity, name, Physics()).location == control.location
+        assert inverse == control.units.replace("1", "", control.units == "1")
+
+
+@pytest.mark.parametrize("of", ["mass", "energy", "potential_enstrophy"])
+def test_integrals_are_those_of_the_diagnostics(basin, of):
+    config = basin()
+    made = domain(config)
+    width, state = made.scheme.width, states(config)[-1]
+    padded = State(*(Patch(np.asarray(f), (-width, -width)) for f in pad(state, width, made.transport.shift)))
+    grid = as_patches(made.transport.get(made.grid), width)
+    numbers = diagnose([(padded, grid, made.transport.block.shape)], made.config, made.transport)
+    assert value(config, of) == pytest.approx(numbers[of], rel=1e-13)
+
+
+def test_kinetic_energy_is_what_energy_has_besides_the_potential_one(basin):
+    config = basin()
+    eta, physics, area = states(config)[-1].h - basin.values["depth"], config.physics, 2e7
+    potential = float(physics.density * area * physics.gravity * (basin.values["mask"] * eta**2).sum() / 2)
+    assert value(config, "kinetic_energy") == pytest.approx(value(config, "energy") - potential, rel=1e-12)
+
+
+def test_sea_level_at_a_centre_is_that_of_the_cell_and_linear_between(basin):
+    config = basin(run__steps=0)
+    eta = basin.values["eta"]
+    assert value(config, "sea_level:14e3,12.5e3") == pytest.approx(eta[2, 3], rel=1e-13)
+    between = 0.75 * (0.5 * eta[2, 3] + 0.5 * eta[3, 3]) + 0.25 * (0.5 * eta[2, 4] + 0.5 * eta[3, 4])
+    assert value(config, "sea_level:15e3,15e3") == pytest.approx(between, rel=1e-12)
+    assert value(config, "sea_level:36e3,2.5e3") == pytest.approx(eta[0, 8], rel=1e-12)
+
+
+def test_sea_level_across_the_end_of_a_ring_lies_between_the_cells_on_both_sides(basin):
+    basin.values["mask"][...] = 1.0
+    config = basin(run__steps=0, grid__periodic_x=True)
+    eta = basin.values["eta"]
+    for x in (0, 36e3):
+        assert value(config, f"sea_level:{x},12.5e3") == pytest.approx((eta[2, 0] + eta[2, 8]) / 2, rel=1e-12)
+
+
+def test_land_has_no_part_in_the_sea_level_beside_it(basin):
+    basin.values["mask"][...] = 1.0
+    basin.values["mask"][2, 4] = 0.0
+    assert value(basin(run__steps=0), "sea_level:15e3,12.5e3") == pytest.approx(basin.values["eta"][2, 3], rel=1e-12)
+
+
+def test_the_mean_is_over_the_states_after_each_step(basin, tmp_path):
+    config = basin()
+    levels = [state.h[2, 3] - basin.values["depth"][2, 3] for state in states(config)[1:]]
+    found, status = compute(tmp_path, config, "sea_level:14e3,12.5e3", ["eta"], mean=True)
+    assert found["sea_level"] == status["value"] == pytest.approx(np.mean(levels), rel=1e-12)
+
+
+def test_transport_through_a_whole_section_is_what_the_sea_behind_it_loses(basin):
+    """Of a closed basin, by the tendency of thickness west of the section."""
+    config = basin(run__steps=0)
+    tendency = Reference(config).tendency(Reference(config).start().state)
+    lost = -2e7 * tendency.h[:, :4].sum()
+    assert value(config, "transport:x=16e3") == pytest.approx(lost, rel=1e-11)
+
+
+def test_part_of_a_face_counts_as_a_part(basin):
+    config = basin(run__steps=0)
+    parts = [value(config, f"transport:y=1e4,from={a},to={b}") for a, b in ((0, 9e3), (9e3, 36e3))]
+    assert sum(parts) == pytest.approx(value(config, "transport:y=1e4"), rel=1e-12)
+
+
+def test_linear_gravity_waves_are_reciprocal(monkeypatch, tmp_path):
+    """In a closed basin without rotation eta(B, t) depends on eta(A, 0) as eta(A, t) on eta(B, 0)."""
+    monkeypatch.setattr(cases, "get", lambda name: types.SimpleNamespace(DEFAULTS={}))
+    config = random_case.configuration(
+        9, 11, grid__periodic_x=False, grid__periodic_y=False, physics__f0=0.0, physics__viscosity=0.0,
+        physics__quadratic_drag=0.0, physics__depth=50.0, run__steps=40, time__dt=60.0,
+    )  # fmt: skip
+    (j, i), (m, n) = (2, 3), (6, 8)
+    found = []
+    for at, other in (((j, i), (m, n)), ((m, n), (j, i))):
+        of = f"sea_level:{(at[1] + 0.5) * 4e3},{(at[0] + 0.5) * 5e3}"
+        found.append(compute(tmp_path, config, of, ["eta"])[0]["d_sea_level_d_eta"][other])
+    assert abs(found[0]) > 1e-3
+    assert found[0] == pytest.approx(found[1], rel=1e-12)
+
+
+def test_short_pieces_and_checkpoints_give_the_same_file(basin, tmp_path, monkeypatch):
+    """Segments of two steps, in pieces of one; steps are computed again."""
+    config = basin(run__steps=7)
+    whole, _ = compute(tmp_path / "a", config, SECTION, ["eta", "depth"], mean=True)
+    monkeypatch.setattr(pieces, "MOST", 1)
+    monkeypatch.setattr(problem, "fit", lambda *a: plan(7, 3))
+    short, status = compute(tmp_path / "b", config, SECTION, ["eta", "depth"], mean=True)
+    for name, values in whole.items():
+        np.testing.assert_allclose(np.ma.filled(short[name], 0), np.ma.filled(values, 0), rtol=1e-12, err_msg=name)
+    assert status["gradient_over_forward"] > 1
+
+
+def test_nothing_of_a_run_that_blows_up_is_kept(basin, tmp_path):
+    with pytest.raises(NumericalError, match="blew up by step"):
+        compute(tmp_path, basin(time__dt=2e3, run__steps=300), STATION, ["eta"])
+    assert not list(tmp_path.iterdir())
+
+
+def test_the_file_says_what_it_is(basin, tmp_path):
+    compute(tmp_path, basin(), SECTION, ["u", "v", "depth", "viscosity"])
+    with netCDF4.Dataset(tmp_path / "sensitivity.nc") as data:
+        assert data.Conventions == "CF-1.12 SGRID-0.3"
+        assert (data.quantity, data.quantity_units) == (SECTION, "m3 s-1")
+        assert data["transport"][...] == data.quantity_value
+        assert data["d_transport_d_depth"].units == "m3 s-1 m-1"
+        assert data["d_transport_d_viscosity"].units == "m3 s-1 m-2 s"
+        assert data["d_transport_d_u"].dimensions == ("y_c", "x_f")
+        assert data["d_transport_d_v"].dimensions == ("y_f", "x_c")
+        assert [data[f"d_transport_d_{name}"].location for name in ("u", "v", "depth")] == ["edge1", "edge2", "face"]
+        assert data["cell_area"][0, 0] == 2e7
+        assert all(name.isidentifier() for name in data.variables)
+
+
+@pytest.mark.parametrize("of", [STATION, "transport:y=1e4", "mass"])
+def test_there_is_a_picture_with_the_place_in_it(basin, tmp_path, of):
+    _, status = compute(tmp_path, basin(run__steps=2), of, ["eta", "u"])
+    assert (tmp_path / "sensitivity.png").stat().st_size > 10_000
+    assert status["dtype"] == "float64"
+    text = sensitivity.summary(tmp_path)
+    assert f"{status['value']:.6g} {status['units']}" in text
+    assert f"Next: swmodel plot {tmp_path}/sensitivity.nc --field d_" in text
+    assert json.loads((tmp_path / "status.json").read_text())["state"] == "completed"
+    assert plot(tmp_path, "depth") == tmp_path / "sensitivity-depth.png"
+    with netCDF4.Dataset(tmp_path / "sensitivity.nc") as data:
+        figure, one = picture(data, over=Over(contours="depth")), picture(data, [f"d_{of.partition(':')[0]}_d_u"])
+    maps = [[axes for axes in drawn.axes if axes.images] for drawn in (figure, one)]
+    labels = [axes.get_title(loc="left").replace("\n", " ") for axes in maps[0]]
+    for label, by in zip(labels, ("initial sea level", "initial velocity in x"), strict=True):
+        assert re.fullmatch(rf"∂\({status['long_name']}\) / ∂\({by}\) \(.* per cell\)", label), label
+    assert len(maps[1]) == 1
+    caption, lines = (text.get_text().replace("\n", " ") for text in figure.texts)
+    assert caption.startswith(f"jet, {status['long_name']}, at the end of the run: ")
+    assert lines.startswith("lines: resting depth, every ")
+
+
+def test_a_channel_of_a_row_is_drawn_as_a_line(monkeypatch, tmp_path):
+    monkeypatch.setattr(cases, "get", lambda name: types.SimpleNamespace(DEFAULTS={}))
+    compute(tmp_path, random_case.configuration(1, 9, run__steps=2), "sea_level:1e4,2e3", ["eta"])
+    assert plot_sensitivity(tmp_path / "sensitivity.nc", tmp_path / "again.png") == tmp_path / "again.png"

@@ -1,0 +1,168 @@
+"""The health of a run: real blow-ups are found and said, and nothing else is taken for one."""
+
+import itertools
+import re
+
+import jax
+import netCDF4
+import numpy as np
+import pytest
+
+import swmodel
+from swmodel.errors import NumericalError, exit_code
+from swmodel.files.restart.folder import candidates
+from swmodel.files.status import read_status
+from swmodel.model.health import BLOWUP, RUNAWAY, Health
+from swmodel.ocean.state import VARIABLES
+
+SMALL = {"grid.nx": 24, "grid.ny": 14, "run.steps": 400, "output.every_steps": 10**6}
+EXECUTORS = ["xla", "native"]
+
+
+def simulation(case="jet", **options):
+    """A small Simulation, with options given as section__key=value; it is not asked whether they are wise."""
+    options = SMALL | {name.replace("__", "."): value for name, value in options.items()}
+    return swmodel.Simulation(swmodel.load(case, options, environ={}))
+
+
+def disturb(model, name, value, row, column):
+    """Set one value of the state."""
+    field = np.array(getattr(model.state, name))
+    field[row, column] = value
+    model.carry = model.carry._replace(state=model.carry.state._replace(**{name: jax.numpy.asarray(field)}))
+
+
+@pytest.mark.parametrize("executor", EXECUTORS)
+def test_a_run_beyond_the_stable_time_step_warns_blows_up_and_leaves_its_state(tmp_path, caplog, executor):
+    model = simulation(time__dt=40.0, run__executor=executor, run__check_every_steps=5, restart__every_steps=5)
+    with pytest.raises(NumericalError) as caught:
+        model.run(tmp_path)
+    message = str(caught.value)
+    match = re.fullmatch(
+        r"the solution blew up by step (\d+) \(day \d\.\d{3}\): energy is \S+ times what the run can have; "
+        r"([uv]) is (\S+) m s-1 at row (\d+), column (\d+); CFL \S+ at step (\d+); "
+        r"start anew with a smaller time step \(time.dt = (\S+) s\) or more friction; "
+        rf"the state is in {tmp_path}/blowup.nc; last good restart: {tmp_path}/restart/step-\d+.nc",
+        message,
+    )
+    assert match, message
+    assert exit_code(caught.value) == 4
+    assert int(match[1]) - int(match[6]) <= 5
+    with netCDF4.Dataset(tmp_path / BLOWUP) as dataset:
+        assert dataset["time"][-1] == int(match[1]) * 40.0
+        value = dataset[match[2]][-1, int(match[4]), int(match[5])]
+        assert np.isclose(value, float(match[3]), rtol=1e-5)
+        assert np.abs(dataset["u"][-1]).max() <= abs(value)
+    status = read_status(tmp_path)
+    assert (status["state"], status["exit_code"], status["message"]) == ("failed", 4, message)
+    newest = candidates(tmp_path)[0]
+    assert str(newest) in message
+    assert int(newest.stem.removeprefix("step-")) < int(match[1])
+    assert len([record for record in caplog.records if "above the largest stable one" in record.message]) == 1
+    swmodel.Simulation(swmodel.load("jet", SMALL | {"time.dt": float(match[7])}, environ={})).run(tmp_path / "again")
+
+
+@pytest.mark.parametrize("executor", EXECUTORS)
+def test_a_value_that_is_not_finite_is_named_with_its_place(executor):
+    model = simulation(run__executor=executor)
+    cfl, carry, health = model.diagnostics()["cfl"], model.carry, Health(model)
+    for name, value in itertools.product(("h", "u", "v"), (np.nan, np.inf, -np.inf)):
+        model.carry = carry
+        disturb(model, name, value, 5, 17)
+        with pytest.raises(NumericalError) as caught:
+            health.check()
+        words = f"{name} is {value} {VARIABLES[name].units} at row 5, column 17; CFL {cfl:.3g} at step 0;"
+        assert words in str(caught.value)
+
+
+@pytest.mark.parametrize("value", [0.0, -1.0])
+def test_thickness_has_to_be_positive_on_water_and_only_there(value, monkeypatch):
+    model = simulation("seamount")
+    margin = model.scheme.width + 1
+    wet = np.ones([length + 2 * margin for length in model.block.shape], np.float32)
+    wet[margin + 3, margin + 4] = 0
+    monkeypatch.setitem(vars(model), "grid", model.grid._replace(wet=wet))
+    health = Health(model)
+    disturb(model, "h", value, 3, 4)
+    health.check()
+    disturb(model, "h", value, 3, 5)
+    with pytest.raises(NumericalError, match=f"h is {value:g} m at row 3, column 5; "):
+        health.check()
+
+
+@pytest.mark.parametrize("executor", EXECUTORS)
+def test_spin_up_from_rest_under_wind_is_no_runaway_but_would_be_one_without_it(executor):
+    model = simulation("munk", physics__depth=50.0, run__executor=executor)
+    health, without_wind = Health(model), Health(model)
+    without_wind.wind = 0.0
+    assert health.last.energy == 0
+    for _ in range(30):
+        model.advance(5)
+        health.check()
+    assert health.last.energy > 2 * RUNAWAY * health.rest**2
+    with pytest.raises(NumericalError, match="energy is .* times what the run can have"):
+        without_wind.check()
+
+
+def test_energy_never_exceeds_what_the_wind_can_give():
+    """The bound itself, without its factor, over a spin-up without friction."""
+    model = simulation("double_gyre", physics__viscosity=0.0, run__dtype="float64")
+    health = Health(model)
+    for _ in range(100):
+        before, seconds = health.last, health.time
+        model.advance(3)
+        wind = health.wind / np.sqrt(2 * min(-before.low, -health.look().low)) * (model.time - seconds)
+        health.check()
+        assert np.sqrt(health.last.energy) <= 1.001 * (np.sqrt(before.energy) + wind) + health.rest
+
+
+def test_rest_stays_healthy_with_round_off_only():
+    model = simulation("rest")
+    health = Health(model)
+    model.advance(300)
+    health.check()
+    assert health.root == health.rest
+
+
+@pytest.mark.parametrize("executor", EXECUTORS)
+def test_energy_from_nowhere_is_noticed_while_all_values_are_finite(executor):
+    model = simulation("seiche", run__executor=executor)
+    health = Health(model)
+    for _ in range(5):
+        model.advance(10)
+        health.check()
+    disturb(model, "u", 300.0, 7, 3)
+    with pytest.raises(
+        NumericalError, match=r"energy is .* times what the run can have; u is 300 m s-1 at row 7, column 3;"
+    ):
+        health.check()
+
+
+def test_a_time_step_that_becomes_too_long_is_said_once_with_one_that_is_stable(caplog):
+    model = simulation(run__dtype="float64")
+    health = Health(model)
+    health.check()
+    assert not caplog.records
+    disturb(model, "h", 1900.0, 5, 5)
+    health.root = 1e9  # the energy is not at issue here
+    health.check()
+    health.check()
+    (record,) = caplog.records
+    match = re.search(
+        r"step 0 \(day 0\.000\): the time step of (\S+) s is above the largest stable one, (\S+) s "
+        r"\(gravity waves and advection\); CFL (\S+); the run may blow up; time.dt = (\S+) s would be stable",
+        record.message,
+    )
+    dt, largest, cfl, stable = map(float, match.groups())
+    assert stable < largest < dt
+    assert cfl > 0.5
+
+
+def test_without_a_run_folder_nothing_is_written(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    model = simulation()
+    health = Health(model)
+    disturb(model, "h", -1.0, 0, 0)
+    with pytest.raises(NumericalError, match=r"or more friction$"):
+        health.check()
+    assert list(tmp_path.iterdir()) == []

@@ -1,0 +1,261 @@
+"""Runs that cannot work are refused with every reason at once, before any process starts."""
+
+import netCDF4
+import numpy as np
+import pytest
+
+from swmodel import load
+from swmodel.cases import jet
+from swmodel.config import ConfigError
+from swmodel.config.extremes import survey
+from swmodel.model.resolve import resolve
+from swmodel.model.validate import check, floor
+
+SMALL = {"grid.nx": 12, "grid.ny": 9}
+
+
+def problems(overrides):
+    """The lines of the ConfigError that `check` raises."""
+    with pytest.raises(ConfigError) as caught:
+        check(load("jet", {**SMALL, **overrides}, {}))
+    return list(caught.value.problems)
+
+
+def test_a_sound_configuration_comes_back_resolved():
+    config = load("jet", SMALL, {})
+    assert check(config) == resolve(config)
+    assert check(check(config)) == check(config)
+
+
+@pytest.mark.parametrize(
+    ("overrides", "message"),
+    [
+        (
+            {"run.nproc": 50, "grid.nx": 6, "grid.ny": 6},
+            "run.nproc: 50 processes are too many for a grid of 6 x 6 cells (blocks need 1 cells each way); "
+            "the largest number that fits below it is 36",
+        ),
+        (
+            {"run.nproc": 4, "run.layout": "2x3"},
+            "run.layout: layout 2x3 has 6 blocks, but there are 4 processes",
+        ),
+        (
+            {"run.nproc": 9, "run.layout": "9x1", "scheme.vorticity_flux": "arakawa_lamb"},
+            "run.layout: layout 9x1 leaves blocks of 1 x 12 cells of a grid of 9 x 12; they need at least 2 each way",
+        ),
+        (
+            {"run.nproc": 2, "run.executor": "reference"},
+            "run.executor: the reference runs on one process, not on 2; use xla",
+        ),
+        (
+            {"run.transport": "sharded", "run.executor": "reference"},
+            "run.executor: the reference runs in NumPy, not on devices of JAX; use xla",
+        ),
+        (
+            {"run.devices": 4, "run.executor": "reference"},
+            "run.executor: the reference runs in NumPy, not on devices of JAX; use xla",
+        ),
+        (
+            {"run.devices": 4, "run.transport": "mpi"},
+            "run.devices: mpi has one device in a process, not 4; use sharded",
+        ),
+        (
+            {"run.devices": 4, "run.layout": "2x3"},
+            "run.layout: layout 2x3 has 6 blocks, but there are 4 devices",
+        ),
+        (
+            {"run.devices": 50, "grid.nx": 6, "grid.ny": 6},
+            "run.devices: 50 devices are too many for a grid of 6 x 6 cells (blocks need 1 cells each way); "
+            "the largest number that fits below it is 36",
+        ),
+        ({"run.nproc": 2, "run.transport": "serial"}, "run.transport: serial connects one process, not 2; use mpi"),
+        (
+            {"grid.periodic_y": True},
+            "physics.beta: must be 0 m-1 s-1 where grid.periodic_y is true: f would jump where the ring closes",
+        ),
+        (
+            {"physics.reduced_gravity": True},
+            "physics.gravity: must be below physics.full_gravity, 9.81 m s-2, not 9.81 m s-2, where "
+            "physics.reduced_gravity is true; false is for water over a sea floor",
+        ),
+        (
+            {"physics.full_gravity": 3.7},
+            "physics.full_gravity: 3.7 m s-2 has no effect unless physics.reduced_gravity is true",
+        ),
+        ({"sponge.rate": 1e-4}, "sponge.width: must be above 0 m for a sponge of rate 0.0001 s-1"),
+        ({"sponge.width": 5e4}, "sponge.rate: must be above 0 s-1 for a sponge 50000 m wide"),
+        ({"run.days": None}, "run.days: the run has no length; give run.steps or run.days"),
+        ({"output.fields": ["h", "u", "h"]}, 'output.fields: "h" is listed 2 times'),
+        (
+            {"run.days": 1e9},
+            "run.days: 1e+09 days are more than 2147483647 steps of 19.9547 s",
+        ),
+        (
+            {"time.stepper": "leapfrog", "time.robert_asselin": 0.0},
+            "time.robert_asselin: must be above 0 with leapfrog and friction, drag or a sponge: "
+            "leapfrog without its filter amplifies what they damp",
+        ),
+    ],
+)
+def test_what_contradicts_itself(overrides, message):
+    assert problems(overrides) == [message]
+
+
+def test_everything_at_once():
+    wrong = {"run.nproc": 200, "grid.periodic_y": True, "sponge.rate": 1e-4, "time.dt": 500.0, "run.days": None}
+    assert [line.split(":")[0] for line in problems(wrong)] == [
+        "run.nproc",
+        "physics.beta",
+        "sponge.width",
+        "run.days",
+        "time.dt",
+    ]
+
+
+REST = {"case.speed": 0.0, "case.perturbation": 0.0, "physics.viscosity": 0.0}
+
+
+@pytest.mark.parametrize(
+    ("overrides", "message"),
+    [
+        (
+            {"time.dt": 40.0},
+            "time.dt: 40 s is above the largest stable time step of ab2 with ab2_epsilon = 0.1, 28.36 s "
+            "(gravity waves and advection)",
+        ),
+        (
+            {"time.dt": "1 h", "time.stepper": "rk4"},
+            "time.dt: 3600 s is above the largest stable time step of rk4, 159.6 s (gravity waves and advection)",
+        ),
+        (
+            {"time.cfl": 1.5, "time.stepper": "rk4"},
+            "time.cfl: 1.5 gives a time step that is too long: 169.321 s is above the largest stable time step of rk4, "
+            "159.6 s (gravity waves and advection)",
+        ),
+        (
+            {"time.dt": 20.0, "physics.viscosity": 2e6},
+            "time.dt: 20 s is above the largest stable time step of ab2 with ab2_epsilon = 0.1, 1.419 s "
+            "(friction, drag and sponge)",
+        ),
+    ],
+)
+def test_the_largest_time_step_is_named(overrides, message):
+    assert problems({**REST, **overrides}) == [message]
+
+
+def test_the_time_step_that_is_named_can_be_used():
+    named = float(problems({"time.dt": 40.0})[0].split(", ")[1].split()[0])
+    assert check(load("jet", {**SMALL, "time.dt": named}, {})).time.dt == named
+    problems({"time.dt": named * 1.001})
+
+
+@pytest.mark.parametrize(("value", "text"), [(24.7465, "24.74"), (0.0123456, "0.01234"), (123456.0, "1.234e+05")])
+def test_time_steps_are_rounded_down(value, text):
+    assert floor(value) == text
+
+
+def test_a_grid_that_memory_cannot_hold_says_what_it_needs():
+    with pytest.raises(ConfigError, match=r"need at least 4.8e\+10 GB; this machine has"):
+        check(load("jet", {"grid.nx": 10**9, "grid.ny": 10**9}, {}))
+
+
+def test_published_jet_runs_with_its_time_step():
+    assert check(load("jet", {"grid.nx": 3600, "grid.ny": 1800, "run.days": 0.1}, {})).run.steps == 433
+
+
+def at(row, column, value, otherwise):
+    """A field of the case that is `value` in one cell."""
+    return lambda config, at: np.where((at.j == row) & (at.i == column), value, otherwise)
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "otherwise", "message"),
+    [
+        ("depth", -5.0, 100.0, "resting depth (depth): must be above 0 m on water, but is -5 m at row 7, column 3"),
+        ("depth", 0.0, 100.0, "resting depth (depth): must be above 0 m on water, but is 0 m at row 7, column 3"),
+        ("depth", np.nan, 1e2, "resting depth (depth): must be above 0 m on water, but is missing at row 7, column 3"),
+        ("eta", np.nan, 0.0, "sea level (eta): must be finite on water, but is missing at row 7, column 3"),
+        (
+            "eta",
+            -100.0,
+            0.0,
+            "initial thickness h = depth + eta: must be above 0 m on water, but is 0 m at row 7, column 3",
+        ),
+        ("u", np.inf, 0.0, "velocity in x (u): must be finite on water, but is inf m s-1 at row 7, column 3"),
+        ("v", np.nan, 0.0, "velocity in y (v): must be finite on water, but is missing at row 7, column 3"),
+        (
+            "wind_x",
+            np.nan,
+            0.0,
+            "wind stress in x (wind_x): must be finite on water, but is missing at row 7, column 3",
+        ),
+        (
+            "linear_drag",
+            -1e-6,
+            0.0,
+            "rate of linear bottom drag (linear_drag): must be at least 0 s-1 on water, "
+            "but is -1e-06 s-1 at row 7, column 3",
+        ),
+    ],
+)
+@pytest.mark.parametrize("cells", [12, 10**6], ids=["band by band", "at once"])
+def test_a_field_that_cannot_be_used_is_reported_with_its_place(monkeypatch, field, value, otherwise, message, cells):
+    monkeypatch.setattr("swmodel.config.extremes.CELLS", cells)
+    monkeypatch.setattr(jet, field, at(7, 3, value, otherwise), raising=False)
+    assert problems({}) == [message]
+    if field not in ("u", "v"):
+        monkeypatch.setattr(jet, "mask", at(7, 3, 0.0, 1.0), raising=False)
+        check(load("jet", {**SMALL, "physics.quadratic_drag": 1e-3}, {}))
+
+
+def test_velocity_on_closed_faces_does_not_matter(monkeypatch):
+    monkeypatch.setattr(jet, "u", lambda config, at: np.where(at.i == 11, np.nan, 0.0))
+    monkeypatch.setattr(jet, "v", lambda config, at: np.where((at.j == 8) | (at.j == 3), np.nan, 0.0), raising=False)
+    monkeypatch.setattr(jet, "mask", lambda config, at: (at.j != 4) * 1.0, raising=False)
+    check(load("jet", {**SMALL, "grid.periodic_x": False}, {}))
+    monkeypatch.delattr(jet, "mask")
+    assert [line[:13] for line in problems({"grid.periodic_x": False})] == ["velocity in y"]
+
+
+def test_a_domain_without_water(monkeypatch):
+    monkeypatch.setattr(jet, "mask", lambda config, at: np.zeros((1, 1)), raising=False)
+    assert problems({}) == ["the domain has no water: the mask is 0 everywhere"]
+
+
+def test_bands_of_rows_and_the_whole_grid_have_the_same_extremes(monkeypatch):
+    monkeypatch.setattr(jet, "mask", lambda config, at: ((at.i + 3 * at.j) % 7 > 0) * 1.0, raising=False)
+    monkeypatch.setattr(jet, "wind_x", lambda config, at: 0.1 * at.i + 0.01 * at.j, raising=False)
+    config = load("jet", {**SMALL, "physics.quadratic_drag": 1e-3}, {})
+    found = []
+    for cells in (1, 25, 10**6):
+        monkeypatch.setattr("swmodel.config.extremes.CELLS", cells)
+        found.append(survey(config))
+    assert found[0] == found[1] == found[2]
+    # The corners (0, 0) and (8, 11) are land: what is left lies between rows 1 and 7 of their columns.
+    assert found[0].ranges["wind_x"] == pytest.approx((0.01, 1.17))
+
+
+def test_no_band_is_larger_than_it_should_be(monkeypatch):
+    shapes = []
+    monkeypatch.setattr(
+        jet, "wind_x", lambda config, at: shapes.append(at.i.size * at.j.size) or at.x * at.y, raising=False
+    )
+    survey(load("jet", {"grid.nx": 1000, "grid.ny": 1000}, {}))
+    assert sum(shapes) == 10**6
+    assert max(shapes) <= 2**17
+
+
+def test_all_input_files_are_checked_at_once(tmp_path):
+    path = tmp_path / "ocean.nc"
+    with netCDF4.Dataset(path, "w") as dataset:
+        for axis, size in (("y", 9), ("x", 12), ("z", 2)):
+            dataset.createDimension(axis, size)
+        dataset.createVariable("deep", "f8", ("y", "x")).units = "km"
+        dataset.createVariable("wind", "f8", ("y", "z")).units = "Pa"
+    wrong = {"input.depth": f"{path}:deep", "input.wind_x": f"{path}:wind", "input.mask": str(tmp_path / "none.nc")}
+    assert problems({**wrong, "sponge.rate": 1.0}) == [
+        "sponge.width: must be above 0 m for a sponge of rate 1 s-1",
+        f'input.depth: deep in {path} is in "km"; convert it to "m"',
+        f"input.mask: there is no file {tmp_path}/none.nc",
+        f"input.wind_x: wind in {path} has shape (9, 2), the grid needs (9, 12) (ny, nx)",
+    ]

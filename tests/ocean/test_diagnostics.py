@@ -1,0 +1,207 @@
+"""Numbers for the whole domain and derived fields: equal to plain NumPy, and the same bits on any layout."""
+
+import math
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from support.random_case import configuration, install
+from support.ranks import run_ranks
+
+from swmodel import cases
+from swmodel.config import fields
+from swmodel.config.build import build_grid, build_state
+from swmodel.model.simulation import Simulation
+from swmodel.ocean.diagnostics import DERIVED, QUANTITIES, FixedPoint, diagnose
+from swmodel.ocean.grid import as_patches
+from swmodel.ocean.operators import Patch
+from swmodel.ocean.state import State
+from swmodel.parallel.decomposition import block as block_of
+
+NY, NX = 11, 13
+WALLS = [(True, True), (True, False), (False, True), (False, False)]
+
+
+@pytest.fixture(autouse=True)
+def random_case(monkeypatch):
+    monkeypatch.setattr(cases, "get", cases.get)
+    install(NY, NX, land=0.2)
+
+
+def config_of(periodic_x, periodic_y, dtype="float64", **more):
+    options = {"grid__periodic_x": periodic_x, "grid__periodic_y": periodic_y, "run__dtype": dtype, **more}
+    config = configuration(NY, NX)
+    for key, value in options.items():
+        section, name = key.split("__")
+        table = getattr(config, section)
+        config = config.model_copy(update={section: table.model_copy(update={name: value})})
+    return config
+
+
+def patches(config, block, state=None):
+    """Padded state (of the whole ring, cut to the block and its halo) and grid."""
+    dtype = np.dtype(config.run.dtype)
+    if state is None:
+        state = whole_state(config)
+    rows = np.arange(block.y.start - 1, block.y.stop + 1) % NY
+    columns = np.arange(block.x.start - 1, block.x.stop + 1) % NX
+    padded = State(*(Patch(field[np.ix_(rows, columns)], (-1, -1)) for field in state))
+    return padded, as_patches(build_grid(config, block, dtype), 1)
+
+
+def whole_state(config):
+    return build_state(config, block_of(0, (1, 1), NY, NX), np.dtype(config.run.dtype))
+
+
+@pytest.mark.parametrize("executor", ["reference", "native"])
+def test_sea_level_is_eta_but_for_the_factor_of_reduced_gravity_which_changes_no_state(executor):
+    found = []
+    for reduced in (False, True):
+        options = {"physics__gravity": 0.05, "physics__reduced_gravity": reduced, "output__means": ("sea_level",)}
+        simulation = Simulation(configuration(NY, NX, run__executor=executor, **options))
+        means = simulation.means(["sea_level", "eta"])
+        simulation.advance(2)
+        means.add(simulation.carry.state)
+        found.append((simulation.state, simulation.fields(["sea_level", "eta"]), means.values()))
+    (state, fields, averages), (again, *reduced) = found
+    assert all(np.array_equal(a, b) for a, b in zip(state, again, strict=True))
+    for values in (fields, averages):
+        np.testing.assert_array_equal(values["sea_level"], values["eta"])
+    for values in reduced:
+        assert np.abs(values["eta"]).max() > 0.1
+        np.testing.assert_allclose(values["sea_level"], values["eta"] * (0.05 / 9.81), rtol=1e-15)
+
+
+def numbers(config, layout, state=None):
+    results = run_ranks(
+        lambda t: diagnose([(*patches(config, t.block, state), t.block.shape)], config, t), layout, NY, NX
+    )
+    assert all(result == results[0] for result in results) or math.isnan(results[0]["mass"])
+    return results[0]
+
+
+def mask():
+    return fields.evaluate(config_of(True, True), "mask", range(NY), range(NX))
+
+
+def surrounded(a, periodic_x, periodic_y, beyond=None):
+    """The field with one ring of neighbours: across the ring where periodic, else `beyond`."""
+    a = np.pad(a, 1, mode="wrap")
+    if beyond is not None and not periodic_y:
+        a[0], a[-1] = beyond, beyond
+    if beyond is not None and not periodic_x:
+        a[:, 0], a[:, -1] = beyond, beyond
+    return a
+
+
+def plain(config, state):
+    """The quantities as docs/numerics.md states them, corner by corner of the whole domain."""
+    grid, physics = config.grid, config.physics
+    ring = grid.periodic_x, grid.periodic_y
+    wet = surrounded(mask(), *ring, beyond=0.0)
+    h = surrounded(state.h, *ring)
+    u = surrounded(state.u, *ring, beyond=0.0)
+    v = surrounded(state.v, *ring, beyond=0.0)
+    inner = (slice(1, -1), slice(1, -1))
+    f = physics.f0 + physics.beta * (np.arange(-1, NY + 1)[:, None] + 1.0) * grid.dy
+    enstrophy, counted = 0.0, set()
+    for row in range(NY + 1):  # corner (row, column) is north-east of cell (row, column) of the surrounded domain
+        for column in range(NX + 1):
+            place = row % NY if ring[1] else row, column % NX if ring[0] else column
+            cells = (slice(row, row + 2), slice(column, column + 2))
+            n = wet[cells].sum()
+            if place in counted or n == 0:
+                continue
+            counted.add(place)
+            slip = 1.0 if n == 4 else {"free": 0.0, "no": 2.0}[physics.slip]
+            dv = (v[row, column + 1] - v[row, column]) / grid.dx
+            du = (u[row + 1, column] - u[row, column]) / grid.dy
+            h_q = (wet[cells] * h[cells]).sum() / n
+            enstrophy += n / 4 * (f[row, 0] + slip * (dv - du)) ** 2 / h_q / 2
+    eta = (h - surrounded(fields.evaluate(config, "depth", range(NY), range(NX)), *ring))[inner] * wet[inner]
+    kinetic = (h[1:-1, 1:-1] + h[1:-1, 2:]) / 4 * u[inner] ** 2 + (h[1:-1, 1:-1] + h[2:, 1:-1]) / 4 * v[inner] ** 2
+    square = (u[1:-1, 1:-1] ** 2 + u[1:-1, :-2] ** 2 + v[1:-1, 1:-1] ** 2 + v[:-2, 1:-1] ** 2) / 2
+    on_water = wet[inner] > 0
+    area, fastest = grid.dx * grid.dy, math.sqrt(square[on_water].max())
+    wave = math.sqrt(physics.gravity * h[inner][on_water].max())
+    return {
+        "mass": physics.density * area * h[inner][on_water].sum(),
+        "energy": physics.density * area * (kinetic + physics.gravity * eta**2 / 2).sum(),
+        "potential_enstrophy": area * enstrophy,
+        "max_speed": fastest,
+        "min_h": h[inner][on_water].min(),
+        "cfl": config.time.dt * (fastest + wave) * math.sqrt(grid.dx**-2 + grid.dy**-2),
+    }
+
+
+@pytest.mark.parametrize("slip", ["free", "no"])
+@pytest.mark.parametrize("ring", WALLS)
+def test_equal_to_sums_over_the_whole_domain(ring, slip):
+    config = config_of(*ring, physics__slip=slip, physics__beta=0.0 if ring[1] else 2e-9)
+    assert numbers(config, (1, 1)) == pytest.approx(plain(config, whole_state(config)), rel=1e-13)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("ring", WALLS)
+@pytest.mark.parametrize("layout", [(1, 2), (2, 1), (3, 2), (1, 13), (11, 1)])
+def test_same_bits_on_every_layout(layout, ring, dtype):
+    config = config_of(*ring, dtype=dtype)
+    assert numbers(config, layout) == numbers(config, (1, 1))
+
+
+@pytest.mark.parametrize("cells", [1, 3 * NX])
+def test_same_bits_for_strips_of_any_height(monkeypatch, cells):
+    config = config_of(True, False)
+    expected = numbers(config, (2, 2))
+    monkeypatch.setattr("swmodel.ocean.diagnostics.STRIP_CELLS", cells)
+    assert numbers(config, (2, 2)) == expected
+
+
+@pytest.mark.parametrize("broken", [np.nan, np.inf, -np.inf])
+def test_a_state_that_is_not_finite_gives_no_numbers(broken):
+    config = config_of(True, False)
+    state = whole_state(config)
+    state.h[tuple(np.argwhere(mask())[-1])] = broken
+    for layout in ((1, 1), (2, 2)):
+        assert all(math.isnan(number) for number in numbers(config, layout, state).values())
+
+
+def test_no_land_value_counts():
+    config = config_of(False, False)
+    state = whole_state(config)
+    expected = numbers(config, (1, 1))
+    assert numbers(config, (2, 1), state._replace(h=np.where(mask() > 0, state.h, -1e6))) == expected
+
+
+def test_the_table_of_quantities_is_what_is_computed():
+    assert list(numbers(config_of(True, True), (1, 1))) == list(QUANTITIES)
+
+
+@pytest.mark.parametrize("scale", [1.0, 1e-250, 1e250])
+def test_fixed_point_sums_exactly_in_any_order(scale):
+    rng = np.random.default_rng(3)
+    values = rng.choice([-1, 1], 1001) * rng.uniform(1, 2, 1001) * 2.0 ** rng.integers(-9, 2, 1001) * scale
+    fixed = FixedPoint(4 * scale)
+    pieces = np.sum([fixed.pieces(part) for part in np.split(values[::-1], [10, 700])], axis=0)
+    assert fixed.value(fixed.pieces(values)) == fixed.value(pieces) == math.fsum(values)
+
+
+def test_derived_fields_at_rest_and_in_solid_rotation():
+    """h = H: eta is zero; u = -r y, v = r x turn with vorticity 2 r, and speed² = (u²)^x + (v²)^y."""
+    rate, at = 1e-5, np.arange(-1.0, NX + 1)
+    config = config_of(True, True)
+    cases.get = lambda name: SimpleNamespace(DEFAULTS={})
+    dx, dy = config.grid.dx, config.grid.dy
+    y, x = np.arange(-1.0, NY + 1)[:, None] * dy, at[None, :] * dx
+    ones = np.ones((NY + 2, NX + 2))
+    arrays = config.physics.depth * ones, -rate * y * ones, rate * x * ones
+    state = State(*(Patch(field, (-1, -1)) for field in arrays))
+    grid = as_patches(build_grid(config, block_of(0, (1, 1), NY, NX), np.float64), 1)
+    derived = {name: function(state, grid, config.physics).on((NY, NX)) for name, function in DERIVED.items()}
+    assert not derived["eta"].any()
+    np.testing.assert_allclose(derived["zeta"], 2 * rate, rtol=1e-10)
+    np.testing.assert_allclose(derived["q"], (config.physics.f0 + 2 * rate) / config.physics.depth, rtol=1e-10)
+    speed = np.broadcast_to(rate * np.hypot(x, y), ones.shape)[1:-1, 1:-1]
+    np.testing.assert_allclose(derived["speed"], speed, rtol=1e-10, atol=1e-12)
+    for name, field in zip("huv", arrays, strict=True):
+        assert (derived[name] == field[1:-1, 1:-1]).all()

@@ -1,0 +1,206 @@
+"""The equations are dimensionally consistent: a run in other units of length, height and time has the same bits.
+
+Every field and parameter is multiplied by the powers of L (horizontal length), H (height), T (time) and R (density)
+that its dimension has, stepped, and divided again. With powers of two no rounding changes, so that one term with a
+wrong dimension, or one number in the code that should have had a dimension, changes the answer.
+
+Horizontal lengths and heights are of different kinds in shallow water: u ~ L/T, h ~ H, f ~ 1/T. The pressure gradient
+g dh/dx ~ L/T2 gives gravity L2/(H T2); quadratic drag C |u| u / h ~ L/T2 gives C, which is a number only where both are
+measured in metres, H/L; wind stress / (rho h) ~ L/T2 gives the stress R L H/T2.
+"""
+
+import re
+
+import numpy as np
+import pytest
+from support.random_case import configuration, install, put
+from support.stepping import EVERY_SCHEME, same_bits, step_by_step
+
+import swmodel
+from swmodel import cases
+from swmodel.config import Config
+from swmodel.config.extremes import survey
+from swmodel.config.stability import dt_from_cfl, largest_dt
+from swmodel.ocean.diagnostics import DERIVED, QUANTITIES
+from swmodel.ocean.state import VARIABLES
+
+NY, NX = 7, 9
+
+#: Exponents of L, H, T and R.
+PARAMETERS = {
+    "grid.dx": (1, 0, 0, 0),
+    "grid.dy": (1, 0, 0, 0),
+    "grid.lx": (1, 0, 0, 0),
+    "grid.ly": (1, 0, 0, 0),
+    "physics.gravity": (2, -1, -2, 0),
+    "physics.full_gravity": (2, -1, -2, 0),
+    "physics.depth": (0, 1, 0, 0),
+    "physics.density": (0, 0, 0, 1),
+    "physics.f0": (0, 0, -1, 0),
+    "physics.beta": (-1, 0, -1, 0),
+    "physics.viscosity": (2, 0, -1, 0),
+    "physics.biharmonic_viscosity": (4, 0, -1, 0),
+    "physics.linear_drag": (0, 0, -1, 0),
+    "physics.quadratic_drag": (-1, 1, 0, 0),
+    "sponge.rate": (0, 0, -1, 0),
+    "sponge.width": (1, 0, 0, 0),
+    "time.dt": (0, 0, 1, 0),
+    "time.cfl": (0, 0, 0, 0),
+    "time.ab2_epsilon": (0, 0, 0, 0),
+    "time.robert_asselin": (0, 0, 0, 0),
+}
+FIELDS = {
+    "h": (0, 1, 0, 0),
+    "u": (1, 0, -1, 0),
+    "v": (1, 0, -1, 0),
+    "eta": (0, 1, 0, 0),
+    "sea_level": (0, 1, 0, 0),
+    "zeta": (0, 0, -1, 0),
+    "q": (0, -1, -1, 0),
+    "speed": (1, 0, -1, 0),
+    "depth": (0, 1, 0, 0),
+    "mask": (0, 0, 0, 0),
+    "f": (0, 0, -1, 0),
+    "wind_x": (1, 1, -2, 1),
+    "wind_y": (1, 1, -2, 1),
+    "linear_drag": (0, 0, -1, 0),
+}
+NUMBERS = {
+    "mass": (2, 1, 0, 1),
+    "energy": (4, 1, -2, 1),
+    "potential_enstrophy": (2, -1, -2, 0),
+    "max_speed": (1, 0, -1, 0),
+    "min_h": (0, 1, 0, 0),
+    "cfl": (0, 0, 0, 0),
+}
+
+#: Powers of two for L, H, T and R: each alone, and all together.
+UNITS = {"L": (5, 0, 0, 0), "H": (0, -3, 0, 0), "T": (0, 0, 7, 0), "R": (0, 0, 0, 4), "all": (-5, 3, -4, 6)}
+
+#: Every term, walls in x and a ring in y with a coast across it.
+TERMS = {
+    "grid__periodic_x": False,
+    "grid__periodic_y": True,
+    "physics__slip": "no",
+    "physics__viscosity": 300.0,
+    "physics__biharmonic_viscosity": 1e8,
+    "sponge__rate": 1e-4,
+    "sponge__width": 2e4,
+}
+BETA_PLANE = TERMS | {"grid__periodic_x": True, "grid__periodic_y": False, "physics__beta": 2e-10}
+
+
+@pytest.fixture(autouse=True)
+def random_case(monkeypatch):
+    monkeypatch.setattr(cases, "get", cases.get)
+
+
+def factor(exponents, units):
+    """The power of two that a quantity with these exponents of L, H, T and R is multiplied by."""
+    return 2.0 ** np.dot(exponents, units)
+
+
+def options_in(units, options):
+    """The options of a configuration (section__key) in other units."""
+    complete = configuration(NY, NX, **options)
+    numbers = {}
+    for key, powers in PARAMETERS.items():
+        section, name = key.split(".")
+        if (number := getattr(getattr(complete, section), name)) is not None:
+            numbers[f"{section}__{name}"] = number * factor(powers, units)
+    return options | numbers
+
+
+def config_in(units, options):
+    """The random case in other units: fields put in place, configuration returned."""
+    fields = install(NY, NX, land=0.15)
+    put({name: field * factor(FIELDS[name], units) for name, field in fields.items()})
+    return configuration(NY, NX, **options_in(units, options))
+
+
+def back(fields, units):
+    """Groups of h, u, v in the old units. A memory of tendencies has one power of 1/T more (`tendencies`)."""
+    return [field / field.dtype.type(factor(FIELDS["huv"[n % 3]], units)) for n, field in enumerate(fields)]
+
+
+def unscaled(fields, units, stepper):
+    """State and memory in the old units: Adams-Bashforth methods remember tendencies, per T."""
+    per_time = factor((0, 0, -1, 0), units) if stepper.startswith("ab") else 1.0
+    return back([*fields[:3], *(field / field.dtype.type(per_time) for field in fields[3:])], units)
+
+
+@pytest.mark.parametrize(("executor", "flux", "stepper", "dtype"), EVERY_SCHEME)
+def test_other_units_give_the_same_bits(executor, flux, stepper, dtype):
+    options = TERMS | {"scheme__vorticity_flux": flux, "time__stepper": stepper, "run__dtype": dtype}
+    expected = step_by_step(executor, config_in((0, 0, 0, 0), options), 4)
+    ours = step_by_step(executor, config_in(UNITS["all"], options), 4)
+    assert same_bits(unscaled(ours, UNITS["all"], stepper), expected)
+    assert all(np.isfinite(field).all() and field.any() for field in expected)
+
+
+@pytest.mark.parametrize("unit", UNITS)
+@pytest.mark.parametrize("executor", ["native", "reference"])
+def test_each_unit_by_itself_on_a_beta_plane(executor, unit):
+    options = BETA_PLANE | {"run__dtype": "float64"}
+    expected = step_by_step(executor, config_in((0, 0, 0, 0), options), 4)
+    assert same_bits(unscaled(step_by_step(executor, config_in(UNITS[unit], options), 4), UNITS[unit], "ab2"), expected)
+
+
+@pytest.mark.parametrize("key", ["physics.gravity", "physics.quadratic_drag", "sponge.width", "physics.beta"])
+def test_a_parameter_in_the_wrong_units_is_noticed(monkeypatch, key):
+    expected = step_by_step("reference", config_in((0, 0, 0, 0), BETA_PLANE), 4)
+    monkeypatch.setitem(PARAMETERS, key, (0, 0, 0, 0))
+    ours = step_by_step("reference", config_in(UNITS["all"], BETA_PLANE), 4)
+    assert not same_bits(unscaled(ours, UNITS["all"], "ab2"), expected)
+
+
+def test_diagnostics_and_derived_fields_in_other_units_have_the_same_bits():
+    units = UNITS["all"]
+    options = BETA_PLANE | {"physics__reduced_gravity": True, "physics__gravity": 0.7}
+    old, new = (in_units(units, options) for units in ((0, 0, 0, 0), units))
+    for name, powers in NUMBERS.items():
+        assert new[0][name] / factor(powers, units) == old[0][name], name
+    assert same_bits([new[1][name] / factor(FIELDS[name], units) for name in DERIVED], old[1].values())
+
+
+def in_units(units, options):
+    """Numbers of the whole domain and derived fields of the initial state in other units."""
+    simulation = swmodel.Simulation(config_in(units, options | {"run__executor": "reference"}))
+    return simulation.diagnostics(), simulation.fields(DERIVED)
+
+
+def test_the_largest_time_step_is_a_time():
+    (old, new), (cfl, cfl_new) = zip(*map(time_steps, ((0, 0, 0, 0), UNITS["all"])), strict=True)
+    assert new == pytest.approx(old * factor((0, 0, 1, 0), UNITS["all"]), rel=1e-12)
+    assert cfl_new == pytest.approx(cfl * factor((0, 0, 1, 0), UNITS["all"]), rel=1e-12)
+
+
+def time_steps(units):
+    """The largest stable time step and that of the CFL number."""
+    config = config_in(units, BETA_PLANE)
+    extremes = survey(config)
+    return largest_dt(config, extremes)[0], dt_from_cfl(config, extremes)
+
+
+def exponents_of(units: str):
+    """Exponents of m, s and kg of units as the options state them ("m2 s-1"; Pa and J spelled out)."""
+    spelled = units.replace("Pa", "kg m-1 s-2").replace("J", "kg m2 s-2").replace("cells", "1")
+    found = {"m": 0, "s": 0, "kg": 0}
+    for symbol, power in re.findall(r"(kg|m|s)(-?\d*)", spelled):
+        found[symbol] += int(power or 1)
+    return found["m"], found["s"], found["kg"]
+
+
+def test_every_number_of_the_configuration_has_its_dimension_here():
+    sections = {name: Config.model_fields[name].annotation for name in ("grid", "physics", "sponge", "scheme", "time")}
+    found = {
+        f"{section}.{key}": field.json_schema_extra["unit"]
+        for section, options in sections.items()
+        for key, field in options.model_fields.items()
+        if "float" in str(field.annotation)
+    }
+    assert found.keys() == PARAMETERS.keys()
+    units = found | {name: variable.units for name, variable in VARIABLES.items()}
+    units |= {name: quantity.units for name, quantity in QUANTITIES.items()}
+    for name, (length, height, time, density) in (PARAMETERS | FIELDS | NUMBERS).items():
+        assert exponents_of(units[name]) == (length + height - 3 * density, time, density), name

@@ -1,0 +1,81 @@
+"""Blocks tile the grid evenly, neighbours agree, and layouts that cannot be are refused with numbers that can."""
+
+import pytest
+
+from swmodel.parallel import decomposition
+from swmodel.parallel.decomposition import (
+    LayoutError,
+    blocks,
+    choose_layout,
+    fits,
+    halo_length,
+    largest_below,
+    layouts,
+    parse_layout,
+    split,
+)
+
+
+@pytest.mark.parametrize("size", [1, 7, 10, 23])
+@pytest.mark.parametrize("parts", [1, 2, 3, 7])
+def test_spans_tile_and_differ_by_at_most_one(size, parts):
+    spans = split(size, parts)
+    assert [cell for span in spans for cell in range(span.start, span.stop)] == list(range(size))
+    assert max(s.length for s in spans) - min(s.length for s in spans) <= 1
+
+
+@pytest.mark.parametrize("layout", [(1, 1), (2, 3), (4, 1), (3, 2)])
+@pytest.mark.parametrize("axis", [0, 1])
+def test_neighbours_are_mutual_and_go_round_the_ring(layout, axis):
+    for here in blocks(layout, 9, 11):
+        assert blocks(layout, 9, 11)[here.neighbour(axis, 1)].neighbour(axis, -1) == here.rank
+        place = here.rank
+        for _ in range(layout[axis]):
+            place = blocks(layout, 9, 11)[place].neighbour(axis, 1)
+        assert place == here.rank
+
+
+@pytest.mark.parametrize("nproc", [1, 2, 3, 4, 6, 8, 12])
+def test_the_chosen_layout_has_the_shortest_halos(nproc):
+    chosen = choose_layout(nproc, 40, 80)
+    assert halo_length(chosen, 40, 80) == min(halo_length(each, 40, 80) for each in layouts(nproc, 40, 80, 1))
+
+
+def test_too_many_processes_name_the_largest_number_that_fits():
+    with pytest.raises(LayoutError, match="the largest number that fits below it is 6"):
+        choose_layout(7, 2, 3)
+
+
+@pytest.mark.parametrize(("ny", "nx"), [(1, 1), (2, 3), (5, 7), (9, 4), (1, 12), (16, 16)])
+@pytest.mark.parametrize("width", [1, 2, 3])
+def test_that_number_is_the_largest_one_of_all_below(ny, nx, width):
+    for nproc in range(1, 2 * ny * nx + 2):
+        every = [py * px for py in range(1, ny + 1) for px in range(1, nx + 1) if fits((py, px), ny, nx, width)]
+        assert largest_below(nproc, ny, nx, width) == max((n for n in every if n < nproc), default=0)
+        assert bool(layouts(nproc, ny, nx, width)) == (nproc in every)
+
+
+@pytest.mark.parametrize("nproc", [10**6, 10**9 + 7, 10**10])
+def test_no_number_of_processes_is_searched_for_one_by_one(nproc, monkeypatch):
+    """Neither up to the number nor down from it: the numbers that are looked at are below its square root."""
+    looked_at = []
+
+    def counted(*bounds):
+        looked_at.append(len(range(*bounds)))
+        return range(*bounds)
+
+    monkeypatch.setattr(decomposition, "range", counted, raising=False)
+    with pytest.raises(LayoutError, match="the largest number that fits below it is 200"):
+        choose_layout(nproc, 10, 20)
+    assert looked_at
+    assert max(looked_at) <= nproc**0.5
+
+
+def test_a_layout_that_does_not_multiply_names_both_numbers():
+    with pytest.raises(LayoutError, match="layout 2x3 has 6 blocks, but there are 4 processes"):
+        parse_layout("2x3", 4, 10, 10)
+
+
+def test_a_layout_with_blocks_thinner_than_the_halo_is_refused():
+    with pytest.raises(LayoutError, match="at least 2 each way"):
+        parse_layout("4x1", 4, 7, 9, width=2)

@@ -1,0 +1,109 @@
+"""Processes started without MPI: each finds its place, one that dies takes the others with it, none is left behind."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+from conftest import ROOT
+
+PLACE = (
+    "import os; from swmodel.parallel.environment import world; place = world()\n"
+    "words = place.rank, place.size, place.local_rank, place.local_size, os.environ['JAX_COORDINATOR_ADDRESS']\n"
+    "os.write(1, (' '.join(map(str, words)) + '\\n').encode())"  # one write, as all write into one pipe
+)
+#: Rank 1 ends in some way, the other would wait.
+ONE_ENDS = "import os, sys, time\nif os.environ['SWMODEL_RANK'] == '1':\n    {}\ntime.sleep(60)"
+
+
+def spawn(program, size=2, **options):
+    line = [sys.executable, "-P", "-m", "swmodel.parallel.spawn", str(size), sys.executable, "-c", program]
+    environ = os.environ | {"PYTHONPATH": str(ROOT)}
+    pipes = dict.fromkeys(("stdout", "stderr"), subprocess.PIPE)
+    return subprocess.Popen(line, env=environ, text=True, start_new_session=True, **pipes, **options)
+
+
+def test_each_process_finds_its_place_and_the_first():
+    process = spawn(PLACE, 3)
+    out, err = process.communicate(timeout=30)
+    assert (process.returncode, err) == (0, "")
+    places, addresses = zip(*(line.rsplit(" ", 1) for line in sorted(out.splitlines())), strict=True)
+    assert places == ("0 3 0 3", "1 3 1 3", "2 3 2 3")
+    assert len(set(addresses)) == 1
+    host, port = addresses[0].split(":")
+    assert host == "127.0.0.1"
+    assert 1024 <= int(port) < 65536
+
+
+@pytest.mark.parametrize(
+    ("end", "code", "words", "least"),
+    [
+        ("os.kill(os.getpid(), 9)", 9, "Killed (signal 9)", 0),
+        ("sys.exit(7)", 7, "exit code 7", 1),
+    ],
+)
+def test_a_process_that_ends_takes_the_others_with_it_and_is_named(end, code, words, least):
+    program = ONE_ENDS.format(end)
+    line = (
+        "import sys; from swmodel.parallel import spawn; spawn.GRACE = 1.0; "
+        f"sys.exit(spawn.main(2, [sys.executable, '-c', {program!r}]))"
+    )
+    begin = time.monotonic()
+    done = subprocess.run([sys.executable, "-c", line], capture_output=True, text=True, timeout=30, cwd=ROOT)
+    assert least < time.monotonic() - begin < 20
+    assert (done.returncode, done.stderr) == (code, f"swmodel.parallel.spawn: rank 1 ended: {words}\n")
+
+
+def test_processes_that_end_together_with_an_error_are_not_named():
+    process = spawn("raise SystemExit(75)")
+    assert process.communicate(timeout=30) == ("", "")
+    assert process.returncode == 75
+
+
+def test_one_that_fails_has_all_ended():
+    process = spawn(ONE_ENDS.format("from swmodel.parallel.spawn import fail; fail()"))
+    assert process.communicate(timeout=30) == ("", "")
+
+
+@pytest.mark.parametrize(
+    ("answer", "signals", "code"), [("lambda *signal: os._exit(75)", 1, 75), ("signal.SIG_IGN", 2, 9)]
+)
+def test_a_signal_is_handed_on_and_a_second_one_ends_all(answer, signals, code):
+    program = f"import os, signal, time; signal.signal(15, {answer}); os.write(1, b'ready\\n'); time.sleep(60)"
+    process = spawn(program)
+    assert [process.stdout.readline() for _ in range(2)] == 2 * ["ready\n"]
+    for _ in range(signals):
+        assert process.poll() is None
+        process.terminate()
+        time.sleep(0.3)
+    assert process.communicate(timeout=30) == ("", "")
+    assert process.returncode == code
+
+
+def test_where_one_cannot_be_started_none_is_left():
+    line = (
+        "import swmodel.parallel.spawn as s, sys; start = s.Processes.start\n"
+        "def fail_at_last(*given):\n    assert given[-1] < 1, 'no more'\n    start(*given)\n"
+        "s.Processes.start = fail_at_last; s.main(2, ['sleep', '60'])"
+    )
+    begin = time.monotonic()
+    done = subprocess.run([sys.executable, "-c", line], capture_output=True, text=True, timeout=30, cwd=ROOT)
+    assert time.monotonic() - begin < 20  # the pipes are closed: nobody has them any more
+    assert done.stderr.endswith("AssertionError: no more\n")
+
+
+@pytest.mark.parametrize("killed", ["spawn", "what started it"])
+def test_processes_end_with_what_started_them(killed):
+    if killed == "spawn" and sys.platform != "linux":
+        pytest.skip("only Linux ends processes with their parent")
+    program = "import os, time; os.write(1, f'{os.getppid()}\\n'.encode()); time.sleep(60)"
+    line = [sys.executable, "-P", "-m", "swmodel.parallel.spawn", "2", sys.executable, "-c", program]
+    starter = f"import subprocess; subprocess.Popen({line}).wait()"
+    parent = subprocess.Popen([sys.executable, "-c", starter], stdout=subprocess.PIPE, text=True, cwd=ROOT)
+    (pid,) = {int(parent.stdout.readline()) for _ in range(2)}
+    os.kill(pid if killed == "spawn" else parent.pid, signal.SIGKILL)
+    begin = time.monotonic()
+    parent.communicate(timeout=50)  # until nobody is left who could write
+    assert time.monotonic() - begin < 20

@@ -1,0 +1,164 @@
+"""Requests to stop: signals and the wall-clock limit, on one process and agreed between several."""
+
+import re
+import signal
+import subprocess
+import sys
+import threading
+import time
+
+import pytest
+from support.ranks import run_ranks
+
+from swmodel.errors import STOPPED, Stopped, exit_code
+from swmodel.parallel import environment, stop
+from swmodel.parallel.decomposition import block
+from swmodel.parallel.stop import Stop, duration, limit_for, stopped
+from swmodel.parallel.transport.serial import Serial
+
+ALONE = Serial(block(0, (1, 1), 1, 1))
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_is_a_reason_to_stop_and_handlers_come_back(number):
+    before = signal.getsignal(number)
+    with Stop() as asked:
+        assert asked.asked(ALONE) is None
+        signal.raise_signal(number)
+        assert asked.asked(ALONE) == number.name
+    assert signal.getsignal(number) == before
+
+
+def test_what_came_before_the_time_loop_is_not_forgotten():
+    with Stop():
+        signal.raise_signal(signal.SIGTERM)
+        with Stop() as inner:
+            assert inner.asked(ALONE) == "SIGTERM"
+
+
+def test_the_same_request_from_terminal_and_mpiexec_is_one():
+    with Stop() as asked:
+        signal.raise_signal(signal.SIGINT)
+        signal.raise_signal(signal.SIGINT)
+        assert asked.asked(ALONE) == "SIGINT"
+
+
+def test_a_second_signal_ends_the_process_at_once():
+    program = (
+        "import signal, time; from swmodel.parallel.stop import Stop, SAME_REQUEST\n"
+        "with Stop():\n"
+        "    signal.raise_signal(signal.SIGTERM)\n"
+        "    time.sleep(SAME_REQUEST + 0.1)\n"
+        "    signal.raise_signal(signal.SIGINT)\n"
+        "    print('still there')"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60)
+    assert (done.returncode, done.stdout, done.stderr) == (STOPPED, "", "ended at once by a second SIGINT\n")
+
+
+@pytest.mark.parametrize(
+    ("received", "reason"),
+    [([0, 0, 0], None), ([0, 0, 15], "SIGTERM"), ([2, 0, 0], "SIGINT"), ([2, 15, 2], "SIGTERM")],
+)
+def test_all_ranks_get_the_same_answer(received, reason):
+    def ask(transport):
+        asked = Stop()
+        asked.received = received[transport.rank]
+        return asked.asked(transport)
+
+    assert run_ranks(ask, (1, 3), 3, 3) == [reason] * 3
+
+
+def test_only_the_clock_of_rank_0_counts():
+    def ask(limits):
+        return run_ranks(lambda transport: Stop(limits[transport.rank]).asked(transport), (1, 2), 2, 2)
+
+    assert ask([1e9, 1e-3]) == [None, None]
+    assert ask([1e-3, 1e-3]) == ["the wall-clock limit of 0.001 s"] * 2
+
+
+def test_the_limit_counts_from_the_start_of_the_launcher(monkeypatch):
+    limit = Stop(3600.0)
+    monkeypatch.setenv(environment.STARTED, str(time.time() - 3000))
+    assert limit.asked(ALONE) is None
+    monkeypatch.setenv(environment.STARTED, str(time.time() - 3599))
+    assert limit.asked(ALONE) == "the wall-clock limit of 1 h"
+
+
+@pytest.mark.parametrize(("ahead", "late"), [(500, False), (300, True)])
+def test_a_restart_and_the_longest_chunk_have_to_fit_in(monkeypatch, ahead, late):
+    """Two restarts of 100 s, a chunk of 120 s, 10 s to leave: together 330 s."""
+    now = [1000.0]
+    monkeypatch.setattr(stop.time, "time", lambda: now[0])
+    monkeypatch.setenv(environment.STARTED, "0")
+    limit = Stop(1000.0 + 120 + 1 + ahead)
+    limit.reserve = 100.0
+    reasons = []
+    for seconds in (120.0, 1.0, 0.0):
+        reasons.append(limit.asked(ALONE))
+        now[0] += seconds
+    assert [reason is not None for reason in reasons] == [False, late, late]
+
+
+def chunks_of_50_seconds(monkeypatch, limit, chunks):
+    """What a Stop with the limit answers before each of some chunks of steps."""
+    now, reasons = [0.0], []
+    monkeypatch.setattr(stop.time, "time", lambda: now[0])
+    monkeypatch.setenv(environment.STARTED, "0")
+    asked = Stop(limit, least=2)
+    for _ in range(chunks):
+        reasons.append(asked.asked(ALONE))
+        now[0] += 50
+    return reasons
+
+
+@pytest.mark.parametrize("limit", [0.5, 50.0, 120.0])
+def test_a_limit_that_is_too_short_leaves_time_for_the_least_and_says_one_that_is_enough(monkeypatch, caplog, limit):
+    """Two chunks are made whatever the limit; with the one that is named a third would be, too, and nothing is said."""
+    assert chunks_of_50_seconds(monkeypatch, limit, 3) == [None, None, f"the wall-clock limit of {duration(limit)}"]
+    (said,) = caplog.messages
+    enough = re.fullmatch(rf"the wall-clock limit of {duration(limit)} is too short: give (\d+) s at least", said)
+    caplog.clear()
+    assert chunks_of_50_seconds(monkeypatch, float(enough[1]), 3) == [None, None, None]
+    assert caplog.messages == []
+
+
+@pytest.mark.parametrize("seconds", [0.3, 70.0, 3000.0])
+def test_the_least_limit_leaves_the_time_that_is_needed_and_no_more(seconds):
+    least = limit_for(seconds)
+    assert least - stop.kept_free(least) == pytest.approx(seconds, abs=1e-2)
+
+
+def test_in_another_thread_only_the_limit_counts():
+    found = []
+
+    def enter():
+        with Stop(1e-6) as asked:
+            found.append(asked.asked(ALONE))
+
+    thread = threading.Thread(target=enter)
+    thread.start()
+    thread.join()
+    assert found == ["the wall-clock limit of 1e-06 s"]
+
+
+def test_the_message_says_by_what_when_and_how_to_go_on():
+    class Simulation:
+        step, time = 12, 129600.0
+
+    error = stopped("SIGTERM", Simulation, "outputs/jet")
+    assert isinstance(error, Stopped)
+    assert exit_code(error) == 75
+    assert str(error) == "stopped by SIGTERM at step 12 (day 1.500); continue with `swmodel resume outputs/jet`"
+
+
+@pytest.mark.parametrize(("seconds", "text"), [(5, "5 s"), (90, "1.5 min"), (7200, "2 h"), (172800, "2 d")])
+def test_a_limit_is_said_as_people_say_it(seconds, text):
+    assert duration(seconds) == text
+
+
+def test_started_is_the_launchers_or_our_own_start(monkeypatch):
+    monkeypatch.setenv(environment.STARTED, "12.5")
+    assert environment.started() == 12.5
+    monkeypatch.delenv(environment.STARTED)
+    assert 0 < time.time() - environment.started() < time.monotonic()

@@ -1,0 +1,122 @@
+"""Standard streams that nobody reads, that take nothing, or that are closed: a run goes on, a result is an error."""
+
+import contextlib
+import os
+import subprocess
+import sys
+import threading
+
+import pytest
+from support.faults import PROGRAM, SMALL
+
+from swmodel.files.status import read_status
+from swmodel.parallel import streams
+
+RUN = ["run", "jet", *SMALL, "--steps", "3", "--executor", "reference", "--output", "run"]
+
+
+def unread() -> int:
+    """The descriptor of a pipe that nobody reads."""
+    ours, theirs = os.pipe()
+    os.close(ours)
+    return theirs
+
+
+def full() -> int:
+    """The descriptor of a file on a full disk."""
+    return os.open("/dev/full", os.O_WRONLY)
+
+
+def closed(*descriptors):
+    """The words before a command that has these descriptors closed."""
+    return ["sh", "-c", f'exec "$@" {" ".join(f"{descriptor}>&-" for descriptor in descriptors)}', "sh"]
+
+
+def swmodel(folder, *arguments, before=(), **options):
+    """Run the program; (exit code, what it said on stderr, "" where it is not a pipe)."""
+    line = [*before, *PROGRAM, *map(str, arguments)]
+    done = subprocess.run(line, cwd=folder, text=True, timeout=100, **{"stderr": subprocess.PIPE} | options)
+    return done.returncode, done.stderr or ""
+
+
+@contextlib.contextmanager
+def opened(make):
+    """What `make()` gives, a descriptor, until the end of the context."""
+    descriptor = make()
+    yield descriptor
+    os.close(descriptor)
+
+
+@pytest.mark.parametrize("make", [unread, full])
+def test_a_run_outlives_whoever_watches_it(tmp_path, make):
+    with opened(make) as gone:
+        assert swmodel(tmp_path, *RUN, stdout=gone, stderr=gone) == (0, "")
+    assert (read_status(tmp_path / "run")["state"], read_status(tmp_path / "run")["steps"]) == ("completed", 3)
+
+
+def test_a_run_without_any_stream_writes_the_files_of_one_with_all(tmp_path):
+    assert swmodel(tmp_path, *RUN, stderr=None, before=closed(0, 1, 2)) == (0, "")
+    assert read_status(tmp_path / "run")["state"] == "completed"
+    code, said = swmodel(tmp_path, "info", "run", stdout=subprocess.DEVNULL)
+    assert (code, said) == (0, "")
+
+
+def test_the_exit_code_is_that_of_the_run(tmp_path):
+    """Also where nobody can be told why."""
+    with opened(unread) as gone:
+        assert swmodel(tmp_path, "run", "jet", "-s", "time.dt=1e6", stdout=gone, stderr=gone) == (2, "")
+
+
+def test_what_has_a_reader_that_has_had_enough_ends_without_a_word(tmp_path):
+    with opened(unread) as gone:
+        assert swmodel(tmp_path, "cases", stdout=gone) == (141, "")
+        assert swmodel(tmp_path, "--help", stdout=gone) == (141, "")
+
+
+@pytest.mark.parametrize("command", ["init jet", "--help"])
+def test_a_result_that_cannot_be_written_is_an_error(tmp_path, command):
+    with opened(full) as gone:
+        code, said = swmodel(tmp_path, *command.split(), stdout=gone)
+    assert (code, said) == (5, "Error: standard output cannot be written: No space left on device\n")
+
+
+def test_a_result_that_has_nowhere_to_go_is_an_error(tmp_path):
+    code, said = swmodel(tmp_path, "init", "jet", before=closed(1))
+    assert (code, said) == (5, "Error: standard output cannot be written: Bad file descriptor\n")
+
+
+def test_what_is_opened_next_is_no_standard_stream():
+    program = (
+        "from swmodel import streams; streams.prepare(); import os, sys; sys.exit(os.open(os.devnull, os.O_RDONLY))"
+    )
+    assert subprocess.run([*closed(0, 1, 2), sys.executable, "-c", program]).returncode == 3
+
+
+def test_a_descriptor_that_does_not_wait_loses_nothing():
+    """As of a terminal that another program has set so: more than fits into a pipe, to a reader that comes late."""
+    ours, theirs = os.pipe()
+    os.set_blocking(theirs, False)
+    said = b"0123456789abcdef" * 2**14
+    standard = streams.Standard(theirs, needed=True)
+    first = standard.write(said)
+    assert first < len(said)
+
+    def write():
+        place = first
+        while place < len(said):
+            place += standard.write(said[place:])
+        os.close(theirs)
+
+    writer = threading.Thread(target=write)
+    writer.start()
+    with open(ours, "rb") as reader:
+        assert reader.read() == said
+    writer.join()
+
+
+def test_characters_that_the_encoding_lacks_are_replaced():
+    """And a file name that no encoding has."""
+    program = "from swmodel import streams; streams.prepare(); print('ü → \\udcff')"
+    environ = os.environ | {"PYTHONIOENCODING": "ascii"}
+    done = subprocess.run([sys.executable, "-c", program], env=environ, capture_output=True, check=True)
+    assert done.stdout == b"? ? ?\n"

@@ -1,0 +1,136 @@
+"""The architecture, read off the imports: they go down the layers, and each library has its own door."""
+
+from __future__ import annotations
+
+import ast
+import graphlib
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+
+#: The rooms, from the ground up: a file imports from its own room and from lower ones. A room whose files have
+#: an order of their own is listed in parts.
+ROOMS = (
+    "errors",
+    "parallel",
+    "ocean",
+    "config.model config.errors config.messages config.duration",
+    "cases",
+    "config",
+    "files",
+    "executors",
+    "model",
+    "plotting",
+    "gradients",
+    "assimilation",
+    "ensemble",
+    "bench",
+    "cli",
+    "__main__",
+)
+LEVEL = {name: number for number, names in enumerate(ROOMS) for name in names.split()}
+
+#: The modules and packages that may import a library.
+DOORS = {
+    "jax": "ocean parallel executors model gradients assimilation ensemble cli.doctor cli.ranks bench",
+    "mpi4jax": "parallel.transport.messages cli.doctor.exchange bench.traffic cli.ranks",
+    "mpi4py": "parallel.transport cli.doctor.exchange bench.device",
+    "netCDF4": (
+        "config.netcdf_input files plotting bench.forcing assimilation.observation_file assimilation.known "
+        "assimilation.analysis_file"
+    ),
+    "matplotlib": "plotting bench.figures",
+    "cmocean": "plotting",
+}
+
+
+def read(path: Path) -> tuple[str, set[str]]:
+    """The name of a module within swmodel ("" is swmodel itself), and all names it imports, wherever in it."""
+    parts = path.relative_to(ROOT).with_suffix("").parts
+    package = parts[:-1]
+    names = set()
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            names |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            origin = package[: len(package) + 1 - node.level] if node.level else ()
+            base = ".".join([*origin, *filter(None, [node.module])])
+            names |= {f"{base}.{alias.name}" for alias in node.names}
+    return within(".".join(parts).removesuffix(".__init__")), names
+
+
+def within(name: str) -> str:
+    """The name below swmodel."""
+    return name.removeprefix("swmodel").removeprefix(".")
+
+
+def enclosing(name: str) -> list[str]:
+    """A module's name and those of the packages around it, the longest first."""
+    parts = name.split(".")
+    return [".".join(parts[:n]) for n in range(len(parts), 0, -1)]
+
+
+def level(name: str) -> int:
+    """The number of the room of a module within swmodel."""
+    return next(LEVEL[prefix] for prefix in enclosing(name) if prefix in LEVEL)
+
+
+MODULES = dict(read(path) for path in sorted((ROOT / "swmodel").rglob("*.py")))
+del MODULES[""]  # the public names, imported from their modules when they are used
+
+
+def below(name: str) -> set[str]:
+    """The modules of swmodel that a module imports."""
+    inside = [within(full) for full in MODULES[name] if full.startswith("swmodel.")]
+    return {next(prefix for prefix in enclosing(full) if prefix in MODULES) for full in inside} - {name}
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_every_module_has_a_room(name):
+    assert any(prefix in LEVEL for prefix in enclosing(name)), f"{name} is in no room of this table"
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_imports_go_down_the_rooms(name):
+    upwards = {other for other in below(name) if level(other) > level(name)}
+    assert not upwards, f"{name} imports {sorted(upwards)}"
+
+
+def test_imports_make_no_ring():
+    graphlib.TopologicalSorter({name: below(name) for name in MODULES}).prepare()
+
+
+@pytest.mark.parametrize("library", DOORS)
+def test_each_library_has_its_doors(library):
+    doors = DOORS[library].split()
+    users = {name for name, imported in MODULES.items() if any(full.split(".")[0] == library for full in imported)}
+    others = {name for name in users if not set(enclosing(name)) & set(doors)}
+    assert not others, f"{library} is imported by {sorted(others)}"
+
+
+def test_the_reference_shares_no_code_with_the_dynamics():
+    reference = {name for name in MODULES if "executors.reference" in enclosing(name)}
+    seen, todo = set(), reference
+    while todo:
+        seen |= todo
+        todo = set().union(*map(below, todo)) - seen
+    ocean = {name for name in seen if name.split(".")[0] == "ocean"}
+    assert ocean <= {"ocean", "ocean.state", "ocean.coordinates", "ocean.noise"}
+    assert {name for name in seen if name.split(".")[0] == "executors"} == reference | {"executors"}
+    assert {name for name in seen if name.split(".")[0] == "parallel"} <= {"parallel", "parallel.environment"}
+
+
+def test_the_launcher_loads_neither_jax_nor_mpi_nor_netcdf():
+    heavy = ["jax", "jaxlib", "mpi4py", "mpi4jax", "netCDF4", "matplotlib"]
+    program = (
+        "import sys, swmodel.cli, swmodel.model.launch, swmodel.model.validate, swmodel.cli.doctor\n"
+        "import swmodel.ensemble.task, swmodel.bench.session\n"
+        "swmodel.model.validate.check(swmodel.load('jet'))\n"
+        f"print(*(name for name in {heavy} if name in sys.modules))"
+    )
+    done = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert done.stdout.split() == []
