@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import io
 import subprocess
 import sys
@@ -12,11 +13,11 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from swmodel.cli import doctor
 from swmodel.cli.doctor import findings, mpi, processes, sharded
 from swmodel.cli.doctor.exchange import MARK, say
 from swmodel.cli.doctor.findings import TESTED_JAX, Finding, jax_version
 
+doctor = importlib.import_module("swmodel.cli.doctor")  # beside the command of this name
 ROOT = Path(__file__).parents[2]
 MPICH, OPEN_MPI = "/opt/mpich/lib/libmpi.so.12", "/usr/lib/libmpi.so.40"
 WELL = {"vendor": "MPICH Version:  5.0", "mpi4py": [MPICH], "mpi4jax": [MPICH], "size": 2, "device": "cpu"}
@@ -77,7 +78,7 @@ def test_facts_are_read_from_joined_lines_too(capsys):
     say(vendor="A")
     first = capsys.readouterr().out
     assert first == f'{MARK}{{"vendor": "A"}}\n'
-    joined = f'{first.strip()}{MARK}{{"size": 2}} mpiexec warns\n\nswmodel.spawn: rank 0 ended: exit code 1\n'
+    joined = f'{first.strip()}{MARK}{{"size": 2}} mpiexec warns\n\nswmodel.parallel.spawn: rank 0 ended: exit code 1\n'
     assert processes.decode(joined) == ({"vendor": "A", "size": 2}, "mpiexec warns")
 
 

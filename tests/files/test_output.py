@@ -281,7 +281,7 @@ with netCDF4.Dataset(sys.argv[1]) as data:
 
 KILLED = """
 import os, sys, numpy as np, subprocess
-from swmodel.config import load, resolve
+from swmodel import load, resolve
 from swmodel.parallel.decomposition import block
 from swmodel.files.output import Output
 from swmodel.parallel.transport.serial import Serial

@@ -237,7 +237,7 @@ ctypes.CDLL({library!r})
 
 def test_two_mpi_libraries_are_refused(tmp_path):
     """An mpi4jax that loads a library of its own, as one does that was compiled with another mpicc."""
-    program = "from mpi4py import MPI; from swmodel import environment; print(*environment.mpi_libraries())"
+    program = "from mpi4py import MPI; from swmodel.parallel import environment; print(*environment.mpi_libraries())"
     found = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, timeout=60)
     (library,) = found.stdout.split()
     other = tmp_path / "other" / Path(library).name

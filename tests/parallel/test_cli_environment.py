@@ -94,7 +94,7 @@ def test_what_the_user_has_set_stays(environ):
 
 def test_the_threads_of_jax_are_those_of_the_share():
     program = (
-        "import os\nfrom pathlib import Path\nfrom swmodel import environment\n"
+        "import os\nfrom pathlib import Path\nfrom swmodel.parallel import environment\n"
         "environment.prepare(place=environment.World(0, 1000, 1000))\n"
         "import jax.numpy as jnp\n(jnp.ones((64, 64)) @ jnp.ones((64, 64))).block_until_ready()\n"
         "names = [path.read_text().strip() for path in Path('/proc/self/task').glob('*/comm')]\n"

@@ -45,7 +45,7 @@ def test_an_end_that_is_decided_is_only_hastened(tmp_path):
 def test_who_has_it_ignored_is_obeyed(tmp_path):
     """As a shell that starts the program behind itself (&)."""
     (tmp_path / "program.py").write_text(
-        f"from swmodel import interrupt\ninterrupt.leave_at_once()\n{INTERRUPT}print('there')\n"
+        f"from swmodel.parallel import interrupt\ninterrupt.leave_at_once()\n{INTERRUPT}print('there')\n"
     )
     environ = {"PYTHONPATH": str(PROGRAM[1]).removesuffix("cli.py")}
     before = ["sh", "-c", "trap '' INT; exec \"$@\"", "sh"]

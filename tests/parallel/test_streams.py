@@ -86,9 +86,7 @@ def test_a_result_that_has_nowhere_to_go_is_an_error(tmp_path):
 
 
 def test_what_is_opened_next_is_no_standard_stream():
-    program = (
-        "from swmodel import streams; streams.prepare(); import os, sys; sys.exit(os.open(os.devnull, os.O_RDONLY))"
-    )
+    program = "from swmodel.parallel import streams; streams.prepare(); import os, sys; sys.exit(os.open(os.devnull, os.O_RDONLY))"
     assert subprocess.run([*closed(0, 1, 2), sys.executable, "-c", program]).returncode == 3
 
 
@@ -116,7 +114,7 @@ def test_a_descriptor_that_does_not_wait_loses_nothing():
 
 def test_characters_that_the_encoding_lacks_are_replaced():
     """And a file name that no encoding has."""
-    program = "from swmodel import streams; streams.prepare(); print('ü → \\udcff')"
+    program = "from swmodel.parallel import streams; streams.prepare(); print('ü → \\udcff')"
     environ = os.environ | {"PYTHONIOENCODING": "ascii"}
     done = subprocess.run([sys.executable, "-c", program], env=environ, capture_output=True, check=True)
     assert done.stdout == b"? ? ?\n"
