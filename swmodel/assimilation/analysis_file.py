@@ -10,8 +10,7 @@ import numpy as np
 from ..errors import FilesError
 from ..files.output.metadata import DIMENSIONS, attributes, define_grid, describe
 from ..files.output.static import FILL, land, on_water
-from ..gradients.controls import CONTROLS
-from ..ocean.state import entry_of
+from ..ocean.table import CONTROLS, entry_of
 from .observation_file import START
 from .stencils import QUANTITIES
 
@@ -71,10 +70,10 @@ def fields(experiment, analysis: dict):
 def put_field(dataset, name: str, of: str, values, config, transport, problem):
     """Write a control, gathered in blocks of rows; what went wrong on rank 0, in words."""
     control, block = CONTROLS[name], transport.block
-    entry = entry_of(name, config.physics) if control.location else None
+    entry = entry_of(name, config.physics) if control.control_location else None
     words = entry.long_name if entry else name.replace("_", " ")
     about = {"long_name": f"{words}, {WORDS[of]}", "units": control.units}
-    if not control.location:
+    if not control.control_location:
         if dataset is not None and problem is None:
             variable = dataset.createVariable(f"{name}_{of}", "f8", fill_value=False)
             variable.setncatts(about)

@@ -13,7 +13,7 @@ import numpy as np
 from ..errors import FilesError, NumericalError, Stopped
 from ..files.json_text import dumps
 from ..files.run_folder import ANALYSIS
-from ..gradients.controls import CONTROLS
+from ..ocean.table import CONTROLS
 from ..parallel.environment import peak_memory
 from ..parallel.stop import Stop
 from . import checkpoint

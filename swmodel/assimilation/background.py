@@ -17,20 +17,13 @@ import numpy as np
 from ..config.build import scheme_of
 from ..ocean.grid import as_patches
 from ..ocean.noise import white_noise, white_number
+from ..ocean.table import CONTROLS
 from .balance import build_balance, geostrophic
 from .diffusion import MASKS, Links, links_of, series, smooth, stack_series
 from .variance import variances
 
 #: Location of the controls that are fields.
-LOCATIONS = {
-    "eta": "centre",
-    "u": "u",
-    "v": "v",
-    "depth": "centre",
-    "wind_x": "centre",
-    "wind_y": "centre",
-    "linear_drag": "centre",
-}
+LOCATIONS = {name: row.control_location for name, row in CONTROLS.items() if row.control_location}
 
 #: Order p of the correlations: nearly Gaussian.
 ORDER = 10

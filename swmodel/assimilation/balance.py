@@ -6,7 +6,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..ocean.operators import Patch, dx_f, dy_f, mx_c, mx_f, my_c, my_f
+from ..ocean.operators import dx_f, dy_f, mx_c, mx_f, my_c, my_f
+from ..ocean.patch import Patch
 from ..parallel.transport.halo import surround
 
 #: Balance fades where |f| is below this part of its largest value in the domain.

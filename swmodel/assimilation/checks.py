@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from ..ocean.coordinates import edges
-from ..ocean.state import VARIABLES
+from ..ocean.table import VARIABLES
 from .observation_file import START
 from .stencils import QUANTITIES, stencils
 

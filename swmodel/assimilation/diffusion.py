@@ -37,7 +37,8 @@ import jax.numpy as jnp
 import numpy as np
 from numpy.polynomial.chebyshev import chebval
 
-from ..ocean.operators import Patch, dx_c, dx_f, dy_c, dy_f, east, north
+from ..ocean.operators import dx_c, dx_f, dy_c, dy_f
+from ..ocean.patch import Patch, east, north
 from ..parallel.transport.halo import surround
 
 #: The mask of the Grid for each location.

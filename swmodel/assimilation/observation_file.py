@@ -12,7 +12,7 @@ from ..config.netcdf_input import LENGTHS, SYNONYMS
 from ..errors import FilesError
 from ..files.output.metadata import TIME
 from ..files.output.static import FILL
-from ..ocean.state import VARIABLES, entry_of
+from ..ocean.table import VARIABLES, entry_of
 from .stencils import QUANTITIES
 
 #: The instant at which runs start.

@@ -8,7 +8,7 @@ import numpy as np
 
 from ..config import ConfigError, to_toml
 from ..files.output.metadata import history_line, versions
-from ..ocean.state import entry_of
+from ..ocean.table import entry_of
 from .checks import faults
 from .observation_file import load, save
 from .stencils import QUANTITIES

@@ -5,36 +5,23 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ..config import ConfigError
+from ..config.model import sigma_key
 from ..errors import UsageError
 from ..gradients.differentiable import require_derivatives
 from ..model.validate import repeated
+from ..ocean.table import CONTROLS
 from .network import is_twin, network
 from .observations import read
 
-#: The key with the standard deviation of each control's errors, and its unit.
-SIGMAS = {
-    "eta": ("sigma_eta", "m"),
-    "u": ("sigma_velocity", "m s-1"),
-    "v": ("sigma_velocity", "m s-1"),
-    "depth": ("sigma_depth", "m"),
-    "wind_x": ("sigma_wind", "Pa"),
-    "wind_y": ("sigma_wind", "Pa"),
-    "linear_drag": ("sigma_linear_drag", "s-1"),
-    "viscosity": ("sigma_viscosity", "m2 s-1"),
-    "biharmonic_viscosity": ("sigma_biharmonic_viscosity", "m4 s-1"),
-    "quadratic_drag": ("sigma_quadratic_drag", "1"),
-    "gravity": ("sigma_gravity", "m s-2"),
-}
-
 #: Controls that are numbers: their errors have no length.
-NUMBERS = ("viscosity", "biharmonic_viscosity", "quadratic_drag", "gravity")
+NUMBERS = tuple(name for name, row in CONTROLS.items() if not row.control_location)
 
 
 def errors_of(config) -> dict:
     """{control: (standard deviation of its errors, length of correlation or None)}, for `background.Background`."""
     options = config.assimilation
     return {
-        name: (getattr(options, SIGMAS[name][0]), None if name in NUMBERS else options.length)
+        name: (getattr(options, sigma_key(name)), None if name in NUMBERS else options.length)
         for name in options.controls
     }
 
@@ -67,13 +54,13 @@ def problems(config) -> Iterator[str]:
     """What is wrong with the section, one line each."""
     options = config.assimilation
     if not options.controls:
-        yield f"assimilation.controls: name at least one of {', '.join(SIGMAS)}"
+        yield f"assimilation.controls: name at least one of {', '.join(CONTROLS)}"
     for name, count in repeated(options.controls):
         yield f'assimilation.controls: "{name}" is listed {count} times'
     missing = {}
     for name in dict.fromkeys(options.controls):
-        if getattr(options, SIGMAS[name][0]) == 0:
-            missing.setdefault(SIGMAS[name], []).append(name)
+        if getattr(options, sigma_key(name)) == 0:
+            missing.setdefault((sigma_key(name), CONTROLS[name].units), []).append(name)
     for (key, unit), names in missing.items():
         what = f"of the first guess's errors of {' and '.join(names)}"
         yield f"assimilation.{key}: must be above 0{'' if unit == '1' else f' {unit}'}: the standard deviation {what}"

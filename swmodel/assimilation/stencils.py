@@ -8,7 +8,7 @@ import numpy as np
 
 from ..config import fields
 from ..ocean.coordinates import OFFSETS, origin
-from ..ocean.state import VARIABLES
+from ..ocean.table import VARIABLES
 
 #: The quantities that can be observed; an observation holds the number of its own in this list.
 QUANTITIES = ("eta", "u", "v")

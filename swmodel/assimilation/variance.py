@@ -17,7 +17,7 @@ import numpy as np
 from numpy.polynomial.chebyshev import chebval
 
 from ..ocean.noise import white_noise
-from ..ocean.operators import Patch
+from ..ocean.patch import Patch
 from .diffusion import Links, links_of, smooth, stack_series, weights
 
 #: Rows of the spectrum that are worked on at a time, so that no process holds all of it.

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
-from ..ocean.state import VARIABLES
+from ..ocean.table import VARIABLES
 
 #: Discs of land: middle in x and y, radius.
 ISLANDS = ((0.2, 0.3, 0.06), (0.6, 0.75, 0.1), (0.8, 0.2, 0.05), (0.45, 0.5, 0.03))

@@ -60,7 +60,7 @@ def plot(context, path, fields, record, time, member, diagnostics, output, **how
     swmodel plot outputs/jet --field speed --time "5 days" --arrows --output speed.png
     swmodel plot outputs/jet --field u --field v --range shared --contours eta
     """
-    from ..config.duration import parse_duration
+    from ..options import parse_duration
     from ..plotting import plot as draw
     from ..plotting import plot_diagnostics
 

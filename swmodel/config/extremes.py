@@ -10,13 +10,13 @@ from typing import Any
 
 import numpy as np
 
-from ..ocean.state import Variable, entry_of
+from ..ocean.table import VARIABLES, entry_of
+from ..ocean.terms import TERMS
+from ..ocean.variable import Variable
 from . import fields
+from .build import scheme_of
 
 CELLS = 2**17
-
-#: Fields that must be above zero on water, and fields that must not be below it.
-POSITIVE, NOT_NEGATIVE = ("depth", "h"), ("linear_drag",)
 
 
 @dataclass
@@ -25,7 +25,7 @@ class Extremes:
 
     Attributes:
         physics: `config.physics` of the run.
-        ranges: {field, `wave_rate` or `drag_rate`: (least, largest)}, SI units.
+        ranges: {field, `wave_rate`, `drag_rate` or `friction_rate`: (least, largest)}, SI units.
         problems: {field: line that says where it cannot be used}.
     """
 
@@ -46,21 +46,24 @@ class Extremes:
         least, largest = float(selected.min()), float(selected.max())
         before = self.ranges.get(name, (least, largest))
         self.ranges[name] = (min(least, before[0]), max(largest, before[1]))
-        too_low = least <= 0 if name in POSITIVE else least < 0 and name in NOT_NEGATIVE
-        if name not in self.problems and (too_low or not np.isfinite([least, largest]).all()):
-            self.problems[name] = complaint(
-                entry_of(name, self.physics), values, np.broadcast_to(water, shape), first_row
-            )
+        entry = entry_of(name, self.physics) if name in VARIABLES else None
+        if entry and name not in self.problems and (too_low(entry, least) or not np.isfinite([least, largest]).all()):
+            self.problems[name] = complaint(entry, values, np.broadcast_to(water, shape), first_row)
+
+
+def too_low(entry: Variable, values):
+    """Where values are below what the entry allows."""
+    if entry.least is None:
+        return np.zeros_like(values, bool)
+    return values <= entry.least if entry.above else values < entry.least
 
 
 def complaint(entry: Variable, values: np.ndarray, water: np.ndarray, first_row: int) -> str:
     """What is wrong with a field, and in which cell first."""
-    bad = ~np.isfinite(values)
-    bound, name = "finite", entry.name
-    if name in POSITIVE:
-        bad, bound = bad | (values <= 0), f"above 0 {entry.units}"
-    elif name in NOT_NEGATIVE:
-        bad, bound = bad | (values < 0), f"at least 0 {entry.units}"
+    bad, name = ~np.isfinite(values) | too_low(entry, values), entry.name
+    bound = (
+        "finite" if entry.least is None else f"{'above' if entry.above else 'at least'} {entry.least:g} {entry.units}"
+    )
     row, column = np.argwhere(bad & (water > 0))[0]
     value = np.broadcast_to(values, water.shape)[row, column]
     what = "initial thickness h = depth + eta" if name == "h" else f"{entry.long_name} ({name})"
@@ -98,22 +101,23 @@ def survey_band(config, found: Extremes, rows: np.ndarray) -> None:
     across_y, across_x = (slice(1, None) if length > 1 else slice(None) for length in wet.shape)
     centre = wet[here_y, here_x]
     water = {"centre": centre, "u": centre * wet[here_y, across_x], "v": centre * wet[across_y, here_x]}
-    values = {name: fields.evaluate(config, name, rows, columns) for name in ("depth", "eta", "u", "v", "linear_drag")}
-    for name in ("wind_x", "wind_y"):
-        if fields.given(config, name):
-            values[name] = fields.evaluate(config, name, rows, columns)
+    terms = [TERMS[name] for name in scheme_of(config).terms]
+    names = ("depth", "eta", "u", "v", *(row.name for term in terms for row in (*term.coefficients, *term.initial)))
+    values = {name: fields.evaluate(config, name, rows, columns) for name in names}
     for name, value in values.items():
         found.include(name, value, water.get(name, centre), rows[0])
     if not {"depth", "eta"} & found.problems.keys():
         values["h"] = values["depth"] + values["eta"]
         found.include("h", values["h"], centre, rows[0])
     if not found.problems:
-        for name, rate in local_rates(config, values, water).items():
+        for term in terms:
+            values |= term.build(config, rows, columns) if term.build else {}
+        for name, rate in local_rates(config, terms, values, water).items():
             found.include(name, rate, centre, rows[0])
 
 
-def local_rates(config, values: dict, water: dict) -> dict[str, np.ndarray]:
-    """Rates of gravity waves with advection and of bottom drag in each cell of a band, s-1.
+def local_rates(config, terms, values: dict, water: dict) -> dict[str, np.ndarray]:
+    """Rates of gravity waves with advection, of drag and of friction in each cell of a band, s-1.
 
     Cell by cell, since the current may be fast where the layer is thin: in the jet at its published size the largest
     speed and the largest thickness together would forbid the published time step.
@@ -123,8 +127,12 @@ def local_rates(config, values: dict, water: dict) -> dict[str, np.ndarray]:
     h = values["h"] if water["centre"].all() else np.maximum(values["h"], 0)
     waves = np.sqrt(h * (4 * physics.gravity * (1 / grid.dx**2 + 1 / grid.dy**2)))
     advection = speed_x / grid.dx + speed_y / grid.dy
-    rates = {"wave_rate": waves + advection, "drag_rate": values["linear_drag"]}
-    if physics.quadratic_drag > 0:
-        thickness = np.where(h > 0, h, np.inf)
-        rates["drag_rate"] = rates["drag_rate"] + 2 * physics.quadratic_drag * np.hypot(speed_x, speed_y) / thickness
-    return rates
+    values = values | {"u": speed_x, "v": speed_y, "h": np.where(h > 0, h, np.inf), "gravity": physics.gravity}
+    rates = {"drag_rate": damping(terms, values, grid), "friction_rate": damping(terms, values, grid, smooths=True)}
+    return {"wave_rate": waves + advection} | rates
+
+
+def damping(terms, values: dict, grid, smooths: bool = False):
+    """Sum of the rates at which those of the terms damp that act on all motion, or on the shortest waves only, s-1."""
+    acting = [term for term in terms if term.damping and term.smooths == smooths]
+    return sum((term.damping(values, grid.dx, grid.dy) for term in acting), start=np.zeros((1, 1)))

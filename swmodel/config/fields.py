@@ -9,11 +9,10 @@ import numpy as np
 
 from .. import cases
 from ..ocean.coordinates import points
-from ..ocean.state import entry_of
+from ..ocean.table import VARIABLES, entry_of
 from .netcdf_input import InputError, read_field
 
-#: Location of each field of a case that is not at centres, and its step (rows, columns) to the cell across the face.
-LOCATIONS = {"u": "u", "v": "v"}
+#: Step (rows, columns) to the cell across the face, of fields on faces.
 ACROSS = {"u": (0, 1), "v": (1, 0)}
 
 
@@ -30,7 +29,7 @@ def evaluate(config, name: str, rows, columns) -> np.ndarray:
     mask, cells where the file of depths has no value are land.
 
     Args:
-        name: one of `cases.FIELDS`.
+        name: one of `ocean.table.GIVEN`.
         rows, columns: integer sequences; numbers beyond the grid continue on its other side.
 
     Returns:
@@ -52,12 +51,19 @@ def from_source(config, name: str, rows, columns) -> np.ndarray:
         return fill_land(config, name, from_file(config, name, rows, columns), rows, columns)
     case, grid = cases.get(config.case.name), config.grid
     if hasattr(case, name):
-        at = points(grid, LOCATIONS.get(name, "centre"), rows % grid.ny, columns % grid.nx)
+        at = points(grid, VARIABLES[name].location, rows % grid.ny, columns % grid.nx)
         return np.atleast_2d(np.asarray(getattr(case, name)(config, at), dtype=np.float64))
     if name == "mask" and config.input.depth:
         return np.isfinite(from_file(config, "depth", rows, columns)).astype(np.float64)
-    constant = {"mask": 1.0, "depth": config.physics.depth, "linear_drag": config.physics.linear_drag}
-    return np.full((1, 1), constant.get(name, 0.0))
+    return np.full((1, 1), constant(config, name))
+
+
+def constant(config, name: str) -> float:
+    """What a field is where neither a file nor the case gives it: the number of its key, water, or zero."""
+    if name == "mask":
+        return 1.0
+    section, _, key = VARIABLES[name].key.partition(".")
+    return getattr(getattr(config, section), key) if key else 0.0
 
 
 def check_mask(config, values: np.ndarray, rows, columns) -> None:

@@ -12,15 +12,11 @@ import re
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, SerializeAsAny, field_validator
+from pydantic import BeforeValidator, SerializeAsAny, create_model, field_validator
 
-from .duration import parse_duration
-
-#: Sizes of numbers that are not zero: their fourth powers, and products of several, stay within double precision.
-LEAST, MOST = 1e-30, 1e30
-
-#: Whole numbers that are exact in double precision.
-MOST_WHOLE = 2**53
+from ..ocean.table import COEFFICIENTS, CONTROLS, GIVEN, VARIABLES, WRITABLE
+from ..ocean.terms import TERMS
+from ..options import LEAST, Duration, Section, option, parse_duration
 
 #: Along one axis; the numbers of cells and their products stay exact in 64 bits.
 MOST_CELLS = 10**9
@@ -28,34 +24,11 @@ MOST_CELLS = 10**9
 #: Of the domain along one axis, m: its cells are not smaller than LEAST.
 LEAST_LENGTH = LEAST * MOST_CELLS
 
+#: Where the values of a field lie.
+WHERE = {"centre": "at cell centres", "u": "on east faces", "v": "on north faces"}
+
 #: Relative difference of what is the same but for rounding, such as a length and cells times their size.
 ROUND_OFF = 1e-12
-
-Duration = Annotated[float, BeforeValidator(parse_duration), Field(gt=0)]
-
-
-def option(default: Any, unit: str, doc: str, **constraints) -> Any:
-    """A configuration key with its default, its unit ("" for text and switches) and one line of help."""
-    extra = {"unit": unit}
-    if callable(default):
-        return Field(default_factory=default, description=doc, json_schema_extra=extra, **constraints)
-    return Field(default, description=doc, json_schema_extra=extra, **constraints)
-
-
-class Section(BaseModel):
-    """A table of the configuration: frozen, and strict about unknown keys."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", strict=True, allow_inf_nan=False, validate_default=True)
-
-    @field_validator("*")
-    @classmethod
-    def moderate(cls, value):
-        """The value, unless it is a number of a size with which arithmetic fails."""
-        if isinstance(value, float) and value != 0 and not LEAST <= abs(value) <= MOST:
-            raise ValueError(f"must be 0 or between {LEAST:g} and {MOST:g} in size, not {value:g}")
-        if isinstance(value, int) and abs(value) > MOST_WHOLE:
-            raise ValueError(f"must be at most {MOST_WHOLE} in size")
-        return value
 
 
 class CaseOptions(Section):
@@ -102,8 +75,8 @@ class Grid(Section):
         return self.model_copy(update=sizes)
 
 
-class Physics(Section):
-    """Constants of the fluid and of the planet."""
+class Fluid(Section):
+    """Constants of the fluid and of the planet, and coefficients, of which [input] may give fields instead."""
 
     gravity: float = option(9.81, "m s-2", "acceleration of gravity in the equations", gt=0)
     reduced_gravity: bool = option(
@@ -118,21 +91,19 @@ class Physics(Section):
     density: float = option(1025.0, "kg m-3", "density, which turns wind stress into acceleration", gt=0)
     f0: float = option(0.0, "s-1", "Coriolis parameter at y = 0")
     beta: float = option(0.0, "m-1 s-1", "change of the Coriolis parameter with y")
-    viscosity: float = option(0.0, "m2 s-1", "harmonic viscosity", ge=0)
-    biharmonic_viscosity: float = option(0.0, "m4 s-1", "biharmonic viscosity", ge=0)
-    linear_drag: float = option(0.0, "s-1", "rate of linear bottom drag", ge=0)
-    quadratic_drag: float = option(0.0, "1", "coefficient of quadratic bottom drag", ge=0)
     slip: Literal["free", "no"] = option("free", "", "free slip or no slip along walls and coasts")
 
 
-class Sponge(Section):
-    """Relaxation to rest along the sides of the domain."""
-
-    rate: float = option(0.0, "s-1", "relaxation rate at the side; 0 switches the sponge off", ge=0)
-    width: float = option(0.0, "m", "distance over which the rate falls to zero, as a parabola", ge=0)
-    sides: tuple[Literal["west", "east", "south", "north"], ...] = option(
-        ("west", "east", "south", "north"), "", "sides with a sponge"
-    )
+Physics = create_model(
+    "Physics",
+    __base__=Fluid,
+    __doc__=Fluid.__doc__,
+    **{
+        row.name: (float, option(0.0, row.units, row.long_name, ge=row.least))
+        for row in COEFFICIENTS.values()
+        if row.key == f"physics.{row.name}"
+    },
+)
 
 
 class Scheme(Section):
@@ -183,20 +154,21 @@ class Run(Section):
         return self.nproc * self.devices
 
 
-class Input(Section):
-    """NetCDF files in place of formulas: "FILE.nc" (by standard name), "FILE.nc:variable", "FILE.nc:name@record"."""
+Input = create_model(
+    "Input",
+    __base__=Section,
+    __doc__='NetCDF files instead of formulas: "FILE.nc" (by standard name), "FILE.nc:variable", "FILE.nc:name@record".',
+    **{
+        name: (
+            str,
+            option("", "", f"{VARIABLES[name].long_name}, {VARIABLES[name].units}, {WHERE[VARIABLES[name].location]}"),
+        )
+        for name in GIVEN
+    },
+)
 
-    depth: str = option("", "", "resting depth, m, at cell centres")
-    mask: str = option("", "", "1 water, 0 land, at cell centres")
-    wind_x: str = option("", "", "eastward wind stress, Pa, at cell centres")
-    wind_y: str = option("", "", "northward wind stress, Pa, at cell centres")
-    linear_drag: str = option("", "", "rate of linear drag, s-1, at cell centres")
-    eta: str = option("", "", "initial eta, m, at cell centres: sea level, or displacement of the interface")
-    u: str = option("", "", "initial eastward velocity, m s-1, on east faces")
-    v: str = option("", "", "initial northward velocity, m s-1, on north faces")
 
-
-FieldName = Literal["h", "u", "v", "eta", "sea_level", "zeta", "q", "speed"]
+FieldName = Literal[tuple(WRITABLE)]
 
 
 class Output(Section):
@@ -224,22 +196,28 @@ class Restart(Section):
     )
 
 
-ControlName = Literal[
-    "eta",
-    "u",
-    "v",
-    "depth",
-    "wind_x",
-    "wind_y",
-    "linear_drag",
-    "viscosity",
-    "biharmonic_viscosity",
-    "quadratic_drag",
-    "gravity",
-]
+ControlName = Literal[tuple(CONTROLS)]
+
+#: Controls whose errors have one standard deviation.
+TOGETHER = {"velocity": ("u", "v"), "wind": ("wind_x", "wind_y")}
 
 
-class Assimilation(Section):
+def together(name: str) -> str:
+    """What the control's standard deviation is called after: itself, or what it has it in common with."""
+    return next((key for key, names in TOGETHER.items() if name in names), name)
+
+
+def sigma_key(name: str) -> str:
+    """The key in [assimilation] of the standard deviation of a control's errors."""
+    return f"sigma_{together(name)}"
+
+
+def spread_of(name: str) -> str:
+    """The controls that have this one's standard deviation, in words."""
+    return " and ".join(TOGETHER.get(together(name), (name,)))
+
+
+class Search(Section):
     """What `swmodel assimilate` finds from observations, the errors of the first guess, the minimisation."""
 
     observations: str = option("", "", "NetCDF file of observations; a twin experiment without one makes its own")
@@ -247,18 +225,23 @@ class Assimilation(Section):
     every_steps: int = option(1, "steps", "steps between the states that observations are compared with", ge=1)
     length: float = option(0.0, "m", "length of correlation of the first guess's errors, for fields", ge=0)
     balanced: bool = option(False, "", "errors of eta bring currents in geostrophic balance with them")
-    sigma_eta: float = option(0.0, "m", "standard deviation of the first guess's errors of eta", ge=0)
-    sigma_velocity: float = option(0.0, "m s-1", "of u and v; if balanced, of their unbalanced part", ge=0)
-    sigma_depth: float = option(0.0, "m", "of depth", ge=0)
-    sigma_wind: float = option(0.0, "Pa", "of wind_x and wind_y", ge=0)
-    sigma_linear_drag: float = option(0.0, "s-1", "of linear_drag", ge=0)
-    sigma_viscosity: float = option(0.0, "m2 s-1", "of viscosity", ge=0)
-    sigma_biharmonic_viscosity: float = option(0.0, "m4 s-1", "of biharmonic_viscosity", ge=0)
-    sigma_quadratic_drag: float = option(0.0, "1", "of quadratic_drag", ge=0)
-    sigma_gravity: float = option(0.0, "m s-2", "of gravity", ge=0)
     outer: int = option(10, "iterations", "most outer iterations, each with the run and its derivative anew", ge=1)
     inner: int = option(50, "iterations", "most iterations of conjugate gradients in each", ge=1)
     gradient: float = option(1e-3, "1", "norm of the gradient, over that at the start, at which to stop", gt=0, lt=1)
+
+
+Assimilation = create_model(
+    "Assimilation",
+    __base__=Search,
+    __doc__=Search.__doc__,
+    **{
+        sigma_key(name): (
+            float,
+            option(0.0, row.units, f"standard deviation of the first guess's errors of {spread_of(name)}", ge=0),
+        )
+        for name, row in CONTROLS.items()
+    },
+)
 
 
 class Ensemble(Section):
@@ -277,21 +260,12 @@ class Ensemble(Section):
     )
 
 
-class Config(Section):
-    """A complete run. `case` is the options class of the named case."""
+class Sea(Section):
+    """What is computed. `case` is the options class of the named case."""
 
     case: SerializeAsAny[CaseOptions] = option(CaseOptions, "", "")
     grid: Grid = option(Grid, "", "")
     physics: Physics = option(Physics, "", "")
-    sponge: Sponge = option(Sponge, "", "")
-    scheme: Scheme = option(Scheme, "", "")
-    time: Time = option(Time, "", "")
-    run: Run = option(Run, "", "")
-    input: Input = option(Input, "", "")
-    output: Output = option(Output, "", "")
-    restart: Restart = option(Restart, "", "")
-    assimilation: Assimilation = option(Assimilation, "", "")
-    ensemble: Ensemble = option(Ensemble, "", "")
 
     @field_validator("grid")
     @classmethod
@@ -300,6 +274,27 @@ class Config(Section):
         if wrong := grid.contradictions():
             raise ValueError("; ".join(f"{key}: {words}" for key, words in wrong.items()))
         return grid.sized()
+
+
+#: With a section for each term that has one.
+SeaWithTerms = create_model(
+    "SeaWithTerms",
+    __base__=Sea,
+    **{term.name: (term.options, option(term.options, "", "")) for term in TERMS.values() if term.options},
+)
+
+
+class Config(SeaWithTerms):
+    """A complete run."""
+
+    scheme: Scheme = option(Scheme, "", "")
+    time: Time = option(Time, "", "")
+    run: Run = option(Run, "", "")
+    input: Input = option(Input, "", "")
+    output: Output = option(Output, "", "")
+    restart: Restart = option(Restart, "", "")
+    assimilation: Assimilation = option(Assimilation, "", "")
+    ensemble: Ensemble = option(Ensemble, "", "")
 
 
 #: Keys of which only one may be given; a later source (file, command line) replaces an earlier one.

@@ -78,28 +78,15 @@ class Rates(NamedTuple):
 
 def rates(config, extremes) -> Rates:
     """The fastest rates of a configuration with the given Extremes of its initial state."""
-    grid, physics, sponge = config.grid, config.physics, config.sponge
-    inverse_square = 1 / grid.dx**2 + 1 / grid.dy**2
+    grid, physics = config.grid, config.physics
     y0 = origin(grid)[1]
     corners = (y0 - 0.5 * grid.dy, y0 + (grid.ny - 0.5) * grid.dy)
-    sponge_x, sponge_y = (
-        sponge_factor(sponge, sides, length)
-        for sides, length in ((("west", "east"), grid.nx * grid.dx), (("south", "north"), grid.ny * grid.dy))
-    )
     return Rates(
         waves=extremes.largest("wave_rate"),
         inertial=max(abs(physics.f0 + physics.beta * y) for y in corners),
-        friction=4 * physics.viscosity * inverse_square + 16 * physics.biharmonic_viscosity * inverse_square**2,
-        local=extremes.largest("drag_rate") + sponge.rate * (sponge_x + sponge_y),
+        friction=extremes.largest("friction_rate"),
+        local=extremes.largest("drag_rate"),
     )
-
-
-def sponge_factor(sponge, sides: tuple[str, str], length: float) -> float:
-    """Largest sum of (1 - d/width)² of the two opposite sides, which is that at a side."""
-    present = sum(side in sponge.sides for side in sides)
-    if not sponge.width or not present:
-        return 0.0
-    return 1.0 + (max(0.0, 1 - length / sponge.width) ** 2 if present == 2 else 0.0)
 
 
 def largest_dt(config, extremes) -> tuple[float, str]:

@@ -10,7 +10,7 @@ from ..files.output.metadata import DIMENSIONS, attributes, define_checksums, de
 from ..files.output.snapshots import CHUNK_BYTES, rows_in
 from ..files.output.static import FILL, define_static
 from ..ocean.diagnostics import QUANTITIES
-from ..ocean.state import entry_of
+from ..ocean.table import entry_of
 from .settings import viscosity_factors, wind_factors, written
 
 MEAN, SPREAD, RMS = "_mean", "_spread", "_spread_rms"

@@ -5,8 +5,8 @@ from __future__ import annotations
 import jax
 import numpy as np
 
-from ..model.health.one import write_state
-from ..ocean.state import PROGNOSTIC, State
+from ..model.health.one import largest_acceleration, largest_friction, write_state
+from ..ocean.state import State
 from .settings import viscosity_factors
 
 
@@ -19,12 +19,19 @@ class Many:
     def __init__(self, members):
         self.members, self.domain, config = members, members.domain, members.domain.config
         self.here = slice(members.here.start, members.here.stop)
-        viscosity = config.physics.viscosity * viscosity_factors(config).max()
-        self.config = config.model_copy(update={"physics": config.physics.model_copy(update={"viscosity": viscosity})})
+        self.config = config
 
     def stress(self) -> np.ndarray:
         """The largest wind stress on each member of this process, Pa."""
         return self.members.stress
+
+    def acceleration(self) -> float:
+        """See `health.one.One`; that of all members."""
+        return largest_acceleration(self.domain)
+
+    def friction(self) -> float:
+        """See `health.one.One`; that of the most viscous member."""
+        return largest_friction(self.domain, {"viscosity": viscosity_factors(self.config).max()})
 
     def compile(self, program):
         """A function of the State of the members and of Static, which they share, to be given to `measure`."""
@@ -32,13 +39,13 @@ class Many:
 
     def measure(self, program, static) -> np.ndarray:
         """What the program finds in each member of this process, [members here, 1, Measures]."""
-        return self.members.get(program(State(*self.members.carry.state), static))[:, None]
+        return self.members.get(program(self.members.carry.state, static))[:, None]
 
     def state(self, run: int) -> State:
         """The state of a member, [1, y, x]; [0, y, x] on processes that do not have it."""
         place = run - self.here.start
         mine = slice(place, place + 1) if 0 <= place < self.members.here.length else slice(0)
-        return State(*(field[mine] for field in self.members.state))
+        return self.members.state._make(field[mine] for field in self.members.state)
 
     def save(self, path, run: int) -> None:
         """Write the state of a member as a file of output; called by all processes together.
@@ -50,8 +57,8 @@ class Many:
         rows = [field.reshape(members.here.length, -1) for field in members.state]
         rows = [members.transport.gather_rows(field, run, run + 1) for field in rows]
         if members.transport.rank == 0:
-            fields = (field.reshape(shape) for field in rows)
-            write_state(path, self.domain, members, dict(zip(PROGNOSTIC, fields, strict=True)))
+            fields = members.state._make(field.reshape(shape) for field in rows)
+            write_state(path, self.domain, members, fields._asdict())
 
     def among(self, marked) -> str:
         """The numbers of the members that are marked, [members], in words."""

@@ -22,7 +22,7 @@ from ..model.health import Health
 from ..model.health.one import largest_stress
 from ..ocean.diagnostics import DERIVED, diagnose
 from ..ocean.grid import as_patches
-from ..ocean.operators import Patch
+from ..ocean.patch import Patch
 from ..ocean.state import Carry, State
 from ..parallel.environment import share_of_cores
 from ..parallel.transport import connect
@@ -127,8 +127,8 @@ class Members:
         `diagnostics.QUANTITIES` (mass, energy, ...).
         """
         one, width, number = self.domain, self.domain.scheme.width, member - self.here.start
-        padded = self._pad(State(*(field[number] for field in self.state)))
-        padded = State(*(Patch(np.asarray(field), (-width, -width)) for field in padded))
+        padded = self._pad(self.state._make(field[number] for field in self.state))
+        padded = padded._make(Patch(np.asarray(field), (-width, -width)) for field in padded)
         shape, physics = one.transport.block.shape, one.config.physics
         patches = {name: DERIVED[name](padded, self.patches, physics) for name in names}
         fields = {name: np.broadcast_to(patch.on(shape), shape) for name, patch in patches.items()}

@@ -15,7 +15,7 @@ from ..files.output.background import BackgroundFile
 from ..files.output.records import Records as Rows
 from ..files.output.static import land, on_water, static_differences, write_static
 from ..ocean.diagnostics import QUANTITIES
-from ..ocean.state import VARIABLES
+from ..ocean.table import VARIABLES
 from .definition import MEAN, RMS, SPREAD, define
 from .settings import written
 

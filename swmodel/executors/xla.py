@@ -7,8 +7,9 @@ import jax.numpy as jnp
 
 from ..config.build import scheme_of
 from ..ocean.dynamics import tendency
-from ..ocean.grid import Grid, Params, as_patches
-from ..ocean.operators import Patch
+from ..ocean.grid import Grid, as_patches
+from ..ocean.instant import Instant
+from ..ocean.patch import Patch
 from ..ocean.scheme import Scheme
 from ..ocean.state import Carry, State
 from ..ocean.timestep import method_of
@@ -28,15 +29,15 @@ def make_step(scheme: Scheme, method, transport):
     """
     width, shape = scheme.width, transport.shape
 
-    def block_tendency(state: State, grid: Grid, params: Params) -> State:
+    def block_tendency(state: State, now: Instant, grid: Grid, params: dict) -> State:
         extent = transport.extent()
         padded = pad(state, width, transport.shift, extent)
-        patches = State(*(Patch(field, (-width, -width)) for field in padded))
-        result = tendency(patches, as_patches(grid, width), as_patches(params, width), scheme)
-        return State(*(within(field.on(shape), extent) for field in result))
+        patches = state._make(Patch(field, (-width, -width)) for field in padded)
+        result = tendency(patches, now, as_patches(grid, width), as_patches(params, width), scheme)
+        return state._make(within(jnp.broadcast_to(field.on(shape), shape), extent) for field in result)
 
-    def step(carry: Carry, grid: Grid, params: Params, dt) -> Carry:
-        return method.step(lambda state: block_tendency(state, grid, params), carry, dt)
+    def step(carry: Carry, grid: Grid, params: dict, dt) -> Carry:
+        return method.step(lambda state, now: block_tendency(state, now, grid, params), carry, dt)
 
     return step
 
@@ -68,14 +69,14 @@ class Xla(Compiled):
 
     name = "xla"
 
-    def __init__(self, config, transport, grid: Grid, params: Params):
+    def __init__(self, config, transport, grid: Grid, params: dict):
         scheme = scheme_of(config)
         self.method = method_of(config.time.stepper, config.time.ab2_epsilon, config.time.robert_asselin)
         self.step = make_step(scheme, self.method, transport)
         super().__init__(config, transport, self.static_of(grid, params))
 
     @staticmethod
-    def static_of(grid: Grid, params: Params):
+    def static_of(grid: Grid, params: dict):
         """What of the Grid and the Params of a block the loop takes."""
         return grid, params
 

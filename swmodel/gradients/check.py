@@ -20,14 +20,16 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from ..config.build import scheme_of
 from ..config.fields import given
 from ..errors import NumericalError, Stopped
 from ..files.json_text import dumps
 from ..ocean.noise import white_noise, white_number
 from ..ocean.state import State
+from ..ocean.table import CONTROLS, GIVEN
+from ..ocean.terms import TERMS
 from ..parallel.environment import peak_memory
 from ..parallel.stop import Stop
-from .controls import CONTROLS
 from .problem import Problem
 
 NAME = "check.json"
@@ -39,7 +41,7 @@ BOUNDS = {"float64": (0.02, 1e-12, 1e-10), "float32": (0.2, 1e-4, 1e-3)}
 STEPS = tuple(0.25**k for k in range(7))
 #: Size of the direction over that of the field, and of fields that are zero.
 RELATIVE = 1e-3
-SMALL = {"eta": 1e-3, "u": 1e-3, "v": 1e-3, "depth": 1.0, "wind_x": 1e-2, "wind_y": 1e-2, "linear_drag": 1e-6}
+SMALL = {"eta": 1e-3, "u": 1e-3, "v": 1e-3, "wind_x": 1e-2, "wind_y": 1e-2, "linear_drag": 1e-6, "manning": 1e-2}
 
 
 def loss_of(transport):
@@ -97,14 +99,13 @@ def compute(config, directory, options, report, command_line, watch):
 
 def controls_of(config) -> list[str]:
     """Everything that the run depends on: fields and numbers without influence are left out."""
-    physics, winds = config.physics, given(config, "wind_x") or given(config, "wind_y")
-    used = {
-        "wind_x": winds,
-        "wind_y": winds,
-        "linear_drag": physics.linear_drag > 0 or given(config, "linear_drag"),
-        **{name: getattr(physics, name) > 0 for name in CONTROLS if not CONTROLS[name].location},
+    scheme = scheme_of(config)
+    off = [term for term in TERMS.values() if term.name not in scheme.terms]
+    unused = {row.name for term in off for row in (*term.coefficients, *term.initial)}
+    fields = {
+        name for name in CONTROLS if not CONTROLS[name].control_location and name in GIVEN and given(config, name)
     }
-    return [name for name in CONTROLS if used.get(name, True)]
+    return [name for name in CONTROLS if name not in unused | fields]
 
 
 def failures(results) -> list[str]:
@@ -137,7 +138,7 @@ class Checks:
 
     def random_state(self, name) -> State:
         """A State of random numbers."""
-        return State(*(self.noise(f"{name} {field}") for field in State._fields))
+        return self.problem.state(*(self.noise(f"{name} {field}") for field in self.problem.state._fields))
 
     def direction(self, name) -> dict:
         """A random direction in the space of the controls, of small fields of their own size each."""
@@ -167,7 +168,7 @@ class Checks:
         """The relative difference of <M d, y> and <d, Mᵀ y>, for random y at the last state."""
         y = self.random_state("y")
         series, tangent = self.problem.tangent(self.x, self.d)
-        series_bar = State(*(jnp.zeros_like(s).at[-1].set(w) for s, w in zip(series, y, strict=True)))
+        series_bar = series._make(jnp.zeros_like(s).at[-1].set(w) for s, w in zip(series, y, strict=True))
         adjoint = self.problem.adjoint(self.x, series_bar)
         left = self.problem.dot(tangent._asdict(), series_bar._asdict())
         return abs(left - self.problem.dot(self.d, adjoint)) / abs(left)

@@ -6,7 +6,6 @@ import jax.numpy as jnp
 
 from ..ocean.diagnostics import contributions as contributions_of
 from ..ocean.operators import mx_f, my_f
-from ..ocean.state import State
 from ..parallel.transport.halo import within
 from .places import Section, Station
 
@@ -25,7 +24,7 @@ def elevation(view, at: Station):
 def sea_level(view, at: Station, full_gravity: float | None = None):
     """Sea level at a station, m: eta, or eta g'/g with the `full_gravity` g where that of the run, g', is reduced."""
     eta = elevation(view, at)
-    return eta if full_gravity is None else view.params.gravity.values[0, 0] / full_gravity * eta
+    return eta if full_gravity is None else view.params["gravity"].values[0, 0] / full_gravity * eta
 
 
 def section(view, cut: Section):
@@ -51,7 +50,7 @@ def on_block(view, patch):
 def contributions(view, gravity):
     """See `diagnostics.contributions`, of the block."""
     state = view.padded()
-    state = State(state.h, view.grid.open_u * state.u, view.grid.open_v * state.v)
+    state = state._replace(u=view.grid.open_u * state.u, v=view.grid.open_v * state.v)
     return [on_block(view, field) for field in contributions_of(state, view.grid, gravity)]
 
 
@@ -67,7 +66,7 @@ def kinetic_energy(view, factor):
 
 def energy(view, factor):
     """Kinetic energy and the sum of g eta²/2 on water times the factor: area of a cell and density, for J."""
-    return factor * contributions(view, view.params.gravity)[1].sum()
+    return factor * contributions(view, view.params["gravity"])[1].sum()
 
 
 def potential_enstrophy(view, factor):

@@ -13,8 +13,9 @@ from ..config.build import build_state
 from ..errors import UsageError
 from ..model.domain import domain
 from ..ocean.state import State
+from ..ocean.table import CONTROLS
 from ..ocean.timestep import method_of
-from .controls import CONTROLS, first_guess, scheme_for
+from .controls import first_guess, scheme_for
 from .differentiable import require_derivatives
 from .memory import fit
 from .pieces import Pieces

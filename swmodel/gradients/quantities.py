@@ -11,7 +11,7 @@ from typing import NamedTuple
 from ..config.errors import suggest
 from ..config.messages import metres
 from ..errors import UsageError
-from ..ocean.state import entry_of
+from ..ocean.table import entry_of
 from .places import section, station
 
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import re
 
-from ..config.model import Physics
-from ..ocean.state import Variable, entry_of
+from ..ocean.table import CONTROLS, INITIAL, entry_of
+from ..ocean.variable import Variable
 from .quantities import Quantity
 
-#: What derivatives are taken with respect to, as in `controls.CONTROLS`, which needs JAX.
-FIELDS = ("eta", "u", "v", "depth", "wind_x", "wind_y", "linear_drag")
-NUMBERS = ("gravity", "viscosity", "biharmonic_viscosity", "quadratic_drag")
+#: What derivatives are taken with respect to.
+FIELDS = tuple(name for name, row in CONTROLS.items() if row.control_location)
+NUMBERS = tuple(name for name, row in CONTROLS.items() if not row.control_location)
 
 #: What a reader of the file has to know.
 COMMENT = (
@@ -47,14 +47,12 @@ def write(path, config, transport, quantity: Quantity, value: float, gradient: d
 
 def derivative_of(quantity: Quantity, name: str, physics) -> Variable:
     """The variable of the derivative with respect to a field or number."""
-    if name in FIELDS:
-        _, location, units, _, long_name = entry_of(name, physics)
-        long_name = f"initial {long_name}" if name in ("eta", "u", "v") else long_name
-    else:
-        option = Physics.model_fields[name]
-        location, units, long_name = "", option.json_schema_extra["unit"], option.description
-    told = f"derivative of {quantity.long_name} with respect to {long_name}"
-    return Variable(f"d_{quantity.name}_d_{name}", location, f"{quantity.units} {inverse(units)}".strip(), "", told)
+    entry = entry_of(name, physics)
+    long_name = f"initial {entry.long_name}" if name in INITIAL else entry.long_name
+    told, units = f"derivative of {quantity.long_name} with respect to {long_name}", inverse(entry.units)
+    return Variable(
+        f"d_{quantity.name}_d_{name}", entry.control_location, f"{quantity.units} {units}".strip(), "", told
+    )
 
 
 def inverse(units: str) -> str:

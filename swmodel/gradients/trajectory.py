@@ -17,9 +17,10 @@ import jax
 import jax.numpy as jnp
 
 from ..executors.native import kernel as native
+from ..executors.native import unable
 from ..executors.xla import make_step
-from ..ocean.grid import Grid, Params, as_patches
-from ..ocean.operators import Patch
+from ..ocean.grid import Grid, as_patches
+from ..ocean.patch import Patch
 from ..ocean.state import Carry, State
 from ..parallel.transport.halo import pad
 from .controls import place, replace
@@ -48,7 +49,7 @@ class Fixed(NamedTuple):
 
     state: State
     grid: Grid
-    params: Params
+    params: dict
     dt: Any
 
 
@@ -66,14 +67,15 @@ class View(NamedTuple):
     state: State
     depth: Any
     grid: Grid
-    params: Params
+    params: dict
     width: int
     transport: Any
 
     def padded(self) -> State:
         """The state with its halo, a State of Patches; sends messages."""
         start, extent = (-self.width, -self.width), self.transport.extent()
-        return State(*(Patch(field, start) for field in pad(self.state, self.width, self.transport.shift, extent)))
+        padded = pad(self.state, self.width, self.transport.shift, extent)
+        return padded._make(Patch(field, start) for field in padded)
 
 
 def trajectory_of(domain, method, observe) -> Trajectory:
@@ -87,13 +89,13 @@ def trajectory_of(domain, method, observe) -> Trajectory:
     scheme, transport = domain.scheme, domain.transport
     width, shape = scheme.width, transport.shape
     one_step = make_step(scheme, method, transport)
-    fast = domain.config.run.executor == "native"
+    fast = domain.config.run.executor == "native" and not unable(domain.config, scheme)
     kernel = native.Kernel(scheme, method, width + 1)
     if fast:
         native.register()
 
     def start(x, fixed: Fixed):
-        state, active = place(x, fixed.state, fixed.grid, fixed.params, width, transport)
+        state, active = place(x, fixed.state, fixed.grid, fixed.params, scheme, transport)
         return (state, method.remember(state)), active
 
     def step(carry, active, n, fixed: Fixed):

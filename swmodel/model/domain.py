@@ -11,7 +11,7 @@ import numpy as np
 from ..config import Config, load
 from ..config.build import build_grid, build_params, scheme_of
 from ..errors import UsageError
-from ..ocean.grid import Grid, Params
+from ..ocean.grid import Grid
 from ..ocean.scheme import Scheme
 from ..parallel.decomposition import parse_layout
 from ..parallel.environment import world
@@ -33,7 +33,7 @@ class Domain(NamedTuple):
     scheme: Scheme
     transport: Any
     grid: Grid
-    params: Params
+    params: dict
 
 
 def domain(config, scheme=scheme_of, alone=False) -> Domain:
@@ -63,6 +63,7 @@ def domain(config, scheme=scheme_of, alone=False) -> Domain:
     transport = connect(config.run.transport, layout, *shape, config.run.devices)
 
     def static(block):
-        return tuple(build(config, block, dtype, terms.width + 1) for build in (build_grid, build_params))
+        margin = terms.width + 1
+        return build_grid(config, block, dtype, margin), build_params(config, block, dtype, margin, terms)
 
     return Domain(config, terms, transport, *transport.make(static, terms.width + 1))

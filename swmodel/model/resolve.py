@@ -35,7 +35,7 @@ def resolve(config: Config) -> Config:
         "steps": steps,
         "days": None,
         "layout": "x".join(map(str, layout_of(config))),
-        "executor": fastest_executor() if run.executor == "auto" else run.executor,
+        "executor": fastest_executor(config) if run.executor == "auto" else run.executor,
         "transport": transport_for(run),
     }
     return config.model_copy(update={"time": time, "run": run.model_copy(update=chosen)})
@@ -72,27 +72,26 @@ def layout_of(config: Config) -> tuple[int, int]:
         raise ConfigError([f"run.{key}: {error}"]) from None
 
 
-def fastest_executor() -> str:
+def fastest_executor(config) -> str:
     """The native step where it can be used, JAX alone elsewhere."""
-    from ..executors.native import native_missing
+    from ..executors.native import REMEDY, native_missing, unable
     from ..parallel.environment import has_gpu
 
-    missing = native_missing()
-    if missing and not has_gpu():
-        say_missing(missing)
-    return "xla" if missing else "native"
+    missing, lacking = native_missing(), unable(config)
+    if lacking and not missing:
+        say_slower(f"it {lacking}")
+    elif missing and not has_gpu():
+        say_slower(f"{missing}; build it: {REMEDY}")
+    return "xla" if missing or lacking else "native"
 
 
 @cache
-def say_missing(what: str) -> None:
+def say_slower(reason: str) -> None:
     """Log, once and on rank 0 only, why a run is going to be slower than it could be."""
-    from ..executors.native import REMEDY
     from ..parallel.environment import World, world
 
     if (world() or World()).rank == 0:
-        log.warning(
-            "computing with JAX alone, several times slower than the native step: %s; build it: %s", what, REMEDY
-        )
+        log.warning("computing with JAX alone, several times slower than the native step: %s", reason)
 
 
 def for_processes(config: Config, nproc: int) -> Config:

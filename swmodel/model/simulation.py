@@ -18,7 +18,7 @@ from ..files.restart.read import read
 from ..files.restart.restarts import write_restart
 from ..ocean.diagnostics import DERIVED, diagnose, known
 from ..ocean.grid import as_patches
-from ..ocean.operators import Patch
+from ..ocean.patch import Patch
 from ..ocean.state import Carry, State
 from ..parallel.environment import world
 from ..parallel.transport.halo import pad
@@ -165,7 +165,8 @@ class Simulation:
         Raises:
             NumericalError: the solution has blown up, which was not said yet.
         """
-        return State(*map(read_only, self.get(self.carry.state)))
+        state = self.get(self.carry.state)
+        return state._make(map(read_only, state))
 
     def get(self, tree):
         """Fields of jitted programs as NumPy arrays of this process's block."""
@@ -213,7 +214,7 @@ class Simulation:
             UsageError: there is no such field.
             NumericalError: the solution has blown up, which was not said yet.
         """
-        names, physics = known(names), self.config.physics
+        names, physics = known(names, self.scheme), self.config.physics
         blocks = self.blocks()
         return self.transport.join(
             [{name: DERIVED[name](*fields, physics).on(shape) for name in names} for *fields, shape in blocks]
@@ -238,7 +239,7 @@ class Simulation:
             self._padded = self.transport.pieces(self._pad(self.carry.state), self.scheme.width)
         width, grids = self.scheme.width, self.transport.pieces(self.grid, self.scheme.width + 1)
         return [
-            (State(*(Patch(field, (-width, -width)) for field in state)), as_patches(grid, width), block.shape)
+            (state._make(Patch(field, (-width, -width)) for field in state), as_patches(grid, width), block.shape)
             for state, grid, block in zip(self._padded, grids, self.transport.blocks, strict=True)
         ]
 
@@ -248,12 +249,12 @@ class Simulation:
         Raises:
             UsageError: there is no such field.
         """
-        names, physics = known(names), self.config.physics
+        names, physics = known(names, self.scheme), self.config.physics
         width, shape = self.scheme.width, self.transport.shape
 
         def evaluate(state: State, grid) -> dict:
             padded = pad(state, width, self.transport.shift, self.transport.extent())
-            patches = State(*(Patch(field, (-width, -width)) for field in padded))
+            patches = state._make(Patch(field, (-width, -width)) for field in padded)
             return {name: DERIVED[name](patches, as_patches(grid, width), physics).on(shape) for name in names}
 
         return Means(evaluate, self.transport, self.grid)

@@ -13,8 +13,8 @@ from ..config import Config, ConfigError
 from ..config.extremes import Extremes, survey
 from ..config.netcdf_input import InputError, opened
 from ..config.stability import dt_from_cfl, largest_dt, rates
-from ..executors.native import REMEDY, native_missing
-from ..ocean.state import entry_of
+from ..executors.native import REMEDY, native_missing, unable
+from ..ocean.table import entry_of
 from ..parallel.environment import total_memory
 from .resolve import layout_of, resolve
 
@@ -52,6 +52,8 @@ def check_processes(config: Config) -> Iterator[str]:
     yield from check_devices(run)
     if run.executor == "native" and native_missing():
         yield f"run.executor: the native step cannot be used: {native_missing()}; use xla, or build it: {REMEDY}"
+    if run.executor == "native" and unable(config):
+        yield f"run.executor: the native step {unable(config)}; use xla"
     if run.nproc > 1 and run.transport == "serial":
         yield f"run.transport: serial connects one process, not {run.nproc}; use mpi"
 

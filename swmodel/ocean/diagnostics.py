@@ -15,8 +15,9 @@ import numpy as np
 from ..errors import UsageError
 from ..parallel.environment import share_of_cores
 from .dynamics import corner_thickness, kinetic_energy, potential_vorticity, relative_vorticity
-from .operators import Patch, east, north, south, west
+from .patch import Patch, east, north, south, west
 from .state import State
+from .terms import TERMS
 
 
 def elevation(state: State, grid, physics) -> Patch:
@@ -42,7 +43,7 @@ def potential_vorticity_of_layer(state: State, grid, physics) -> Patch:
 
 def speed(state: State, grid, physics) -> Patch:
     """sqrt((u²)^x + (v²)^y) at centres, m s-1."""
-    return (2.0 * kinetic_energy(grid.open_u * state.u, grid.open_v * state.v)).map(lambda square: square**0.5)
+    return (2.0 * kinetic_energy(grid.open_u * state.u, grid.open_v * state.v, grid)).map(lambda square: square**0.5)
 
 
 #: Functions of a padded State of Patches, a Grid of Patches, NumPy or JAX, and `config.physics` to each field's Patch.
@@ -55,18 +56,19 @@ DERIVED = {
     "zeta": vorticity,
     "q": potential_vorticity_of_layer,
     "speed": speed,
-}
+} | {name: function for term in TERMS.values() for name, function in term.derived.items()}
 
 
-def known(names) -> list[str]:
-    """The names of fields, of which one may be given by itself.
+def known(names, scheme) -> list[str]:
+    """The names of fields of a run with this Scheme, of which one may be given by itself.
 
     Raises:
         UsageError: there are no such fields.
     """
     names = [names] if isinstance(names, str) else [str(name) for name in names]
-    if unknown := [name for name in names if name not in DERIVED]:
-        raise UsageError(f"no field {', '.join(unknown)}; there are {', '.join(DERIVED)}")
+    absent = {name for term in TERMS.values() if term.name not in scheme.terms for name in term.derived}
+    if unknown := [name for name in names if name not in DERIVED or name in absent]:
+        raise UsageError(f"no field {', '.join(unknown)}; there are {', '.join(n for n in DERIVED if n not in absent)}")
     return names
 
 
@@ -122,13 +124,12 @@ def cut_strips(padded: State, grid, shape):
     rows = max(1, STRIP_CELLS // shape[1])
     for first in range(0, shape[0], rows):
         last = min(first + rows, shape[0])
-        parts = (type(fields)(*(rows_of(field, first - 1, last + 1) for field in fields)) for fields in (padded, grid))
-        yield *parts, (last - first, shape[1])
+        yield *(rows_of(fields, first - 1, last + 1) for fields in (padded, grid)), (last - first, shape[1])
 
 
 def in_double_precision(state: State, grid) -> State:
     """The state in float64, its velocities zero on closed faces."""
-    h, u, v = (field.map(lambda a: a.astype(np.float64)) for field in state)
+    h, u, v = (field.map(lambda a: a.astype(np.float64)) for field in state[:3])
     return State(h, grid.open_u * u, grid.open_v * v)
 
 
@@ -144,9 +145,9 @@ def on_all_cores(function, strips) -> list:
 
 
 def rows_of(field, first: int, last: int):
-    """Rows first to last of a Patch, numbered anew so that row first + 1 is row 0; what is no Patch stays."""
-    if not isinstance(field, Patch):
-        return field
+    """Rows first to last of a Patch, or of each in a tuple, numbered anew so that row first + 1 is row 0."""
+    if isinstance(field, tuple):
+        return field._make(rows_of(each, first, last) for each in field)
     if field.values.shape[-2] == 1:
         return Patch(field.values, (-1, field.start[1]))
     offset = field.start[0]
@@ -208,7 +209,7 @@ def sums_and_speed(strips, largest, g: float, transport) -> tuple[list[float], f
             scale.pieces(np.broadcast_to(field.on(shape), shape))
             for scale, field in zip(scales, contributions(state, grid, g), strict=True)
         ]
-        return pieces, (grid.wet * kinetic_energy(state.u, state.v)).on(shape).max()
+        return pieces, (grid.wet * kinetic_energy(state.u, state.v, grid)).on(shape).max()
 
     pieces, kinetic = zip(*on_all_cores(of_strip, strips), strict=True)
     pieces = transport.reduce(np.sum(pieces, axis=0, dtype=np.int64), "sum")

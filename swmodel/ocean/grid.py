@@ -1,20 +1,32 @@
-"""The static fields of a block: metrics, Coriolis parameter, depth, masks with boundary conditions, coefficients."""
+"""The static fields of a block: lengths and areas, Coriolis parameter, depth, masks with boundary conditions."""
 
 from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from .operators import Patch
+import numpy as np
+
+from .patch import Patch
+
+
+class Places(NamedTuple):
+    """A quantity at the four locations of the C-grid, each [1, 1], or a number a row [y, 1]."""
+
+    centre: Any
+    u: Any
+    v: Any
+    corner: Any
 
 
 class Grid(NamedTuple):
-    """Static fields on a block with `width + 1` rows of neighbours, [y, x]; an axis of length one broadcasts.
+    """Static fields on a block with `width + 1` rows of neighbours, [y, x]; an axis of length one broadcasts."""
 
-    A field that the scheme does not use is None.
-    """
-
-    rdx: Any  # 1/dx, m-1 (multiplying is faster than dividing)
-    rdy: Any  # 1/dy, m-1
+    dx: Places  # m, distance in x between the neighbours of a point: length of a north face, of a cell, ...
+    dy: Places  # m, the same in y
+    area: Places  # m2, of the cell around a point
+    rdx: Places  # 1/dx, m-1 (multiplying is faster than dividing)
+    rdy: Places  # 1/dy, m-1
+    rarea: Places  # 1/area, m-2
     f: Any  # s-1, corners
     depth: Any  # m, centres
     wet: Any  # centres: 1 water, 0 land and beyond walls
@@ -23,31 +35,18 @@ class Grid(NamedTuple):
     slip: Any  # corners: 1 interior; boundary 0 (free slip) or 2 (no slip)
     share: Any  # corners: 4 / (number of wet cells), 0 where there is none
     dry: Any  # corners: 1 where no cell is wet, else 0
-    sponge_c: Any  # s-1, centres
-    sponge_u: Any  # s-1, east faces
-    sponge_v: Any  # s-1, north faces
 
 
-class Params(NamedTuple):
-    """Coefficients, as scalars [1, 1] or as fields of centres [y, x] like those of the Grid; SI units."""
-
-    gravity: Any  # m s-2
-    density: Any  # kg m-3
-    viscosity: Any  # m2 s-1
-    biharmonic_viscosity: Any  # m4 s-1
-    linear_drag: Any  # s-1
-    quadratic_drag: Any  # 1
-    wind_x: Any  # Pa
-    wind_y: Any  # Pa
+def plane(dx: float, dy: float) -> dict[str, Places]:
+    """Lengths and areas of a uniform grid on a plane, [1, 1], by the names that they have in a Grid."""
+    lengths = {"dx": dx, "dy": dy, "area": dx * dy, "rdx": 1 / dx, "rdy": 1 / dy, "rarea": 1 / (dx * dy)}
+    return {name: Places(*[np.full((1, 1), value)] * 4) for name, value in lengths.items()}
 
 
-def as_patches(fields: NamedTuple, width: int) -> NamedTuple:
+def as_patches(fields, width: int):
     """Grid or Params with each field as a Patch that starts `width + 1` cells outside the block."""
-    start = (-width - 1, -width - 1)
-    return fields._replace(
-        **{
-            name: Patch(value, start)
-            for name, value in fields._asdict().items()
-            if value is not None and name not in ("rdx", "rdy")
-        }
-    )
+    if isinstance(fields, dict):
+        return {name: as_patches(field, width) for name, field in fields.items()}
+    if isinstance(fields, tuple):
+        return fields._make(as_patches(field, width) for field in fields)
+    return Patch(fields, (-width - 1, -width - 1))

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from .operators import Patch, east, mx_f, my_f, north
+from .operators import mx_f, my_f
+from .patch import Patch, east, north
 
 
 def masks(wet: Patch, slip: str) -> dict[str, np.ndarray]:

@@ -1,130 +1,22 @@
-"""Averages and differences on the C-grid, each named by where it lands.
+"""Means, differences and derivatives on the C-grid, each named by where it lands.
 
     dx_f, mx_f    difference and mean in x that land on the east side: centre -> u face, v face -> corner
     dx_c, mx_c    the same, landing on the west side: u face -> centre, corner -> v face
     dy_f, my_f    north side: centre -> v face, u face -> corner
     dy_c, my_c    south side: v face -> centre, corner -> u face
 
-Differences are per cell; the dynamics divide by dx and dy. They act on a `Patch`, an array that knows which cells of
-its block it covers, so that fields of different reach combine without one index in the dynamics: the result covers the
-cells that both have. What the halo cannot provide is never computed, and asking for it is an error.
+They act on Patches. Derivatives are written with the lengths and areas of the Grid, as integrals over faces and along
+edges: what leaves a cell enters its neighbour, on a plane and on a sphere.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import partial
-from typing import Any
 
 import numpy as np
 
 from .neighbours import difference, mean
-
-
-@dataclass(frozen=True)
-class Patch:
-    """Values [..., y, x] on the cells from `start` = (row, column) on, counted from the block's first cell.
-
-    An axis of length one holds the same value for every cell, whatever its start.
-    """
-
-    values: Any
-    start: tuple[int, int]
-
-    __array_ufunc__ = None  # a NumPy number times a Patch is a Patch
-
-    def __add__(self, other):
-        return combine(self, other, lambda a, b: a + b)
-
-    def __sub__(self, other):
-        return combine(self, other, lambda a, b: a - b)
-
-    def __mul__(self, other):
-        return combine(self, other, lambda a, b: a * b)
-
-    def __truediv__(self, other):
-        return combine(self, other, lambda a, b: a / b)
-
-    def __radd__(self, other):
-        return Patch(other + self.values, self.start)
-
-    def __rsub__(self, other):
-        return Patch(other - self.values, self.start)
-
-    def __rmul__(self, other):
-        return Patch(other * self.values, self.start)
-
-    def __neg__(self):
-        return Patch(-self.values, self.start)
-
-    def map(self, function):
-        """The patch with `function` applied to its values."""
-        return Patch(function(self.values), self.start)
-
-    def on(self, shape: tuple[int, int]):
-        """The values on a block of `shape` = (rows, columns), its halo dropped.
-
-        Raises:
-            IndexError: the patch does not cover the block: the halo is too narrow for what was computed.
-        """
-        return self.cut((0, 0), shape).values
-
-    def cut(self, first: tuple[int, int], last: tuple[int, int]):
-        """The patch on cells first <= (row, column) < last; axes of length one stay as they are."""
-        values = self.values
-        for axis in (0, 1):
-            length = values.shape[axis - 2]
-            if length == 1 and last[axis] - first[axis] != 1:
-                continue
-            lower = first[axis] - self.start[axis]
-            upper = last[axis] - self.start[axis]
-            if length == 1:
-                lower, upper = 0, 1
-            if lower < 0 or upper > length:
-                raise IndexError(f"cells {first} to {last} asked of a patch of {values.shape[-2:]} from {self.start}")
-            if (lower, upper) != (0, length):
-                values = values[..., lower:upper, :] if axis == 0 else values[..., lower:upper]
-        return Patch(values, first)
-
-    def moved(self, rows: int, columns: int):
-        """The patch with every value assigned to the cell (rows, columns) further north and east."""
-        return Patch(self.values, (self.start[0] + rows, self.start[1] + columns))
-
-
-def combine(a: Patch, b, operation):
-    """`operation` on the cells that both patches cover; b may be a number or an array without axes."""
-    if not isinstance(b, Patch):
-        return Patch(operation(a.values, b), a.start)
-    first, last = [], []
-    for axis in (0, 1):
-        spans = [
-            (p.start[axis], p.start[axis] + p.values.shape[axis - 2]) for p in (a, b) if p.values.shape[axis - 2] > 1
-        ]
-        spans = spans or [(a.start[axis], a.start[axis] + 1)]
-        first.append(max(span[0] for span in spans))
-        last.append(min(span[1] for span in spans))
-    a, b = a.cut(tuple(first), tuple(last)), b.cut(tuple(first), tuple(last))
-    return Patch(operation(a.values, b.values), tuple(first))
-
-
-def east(a: Patch) -> Patch:
-    """a[j, i+1] at (j, i)."""
-    return a.moved(0, -1)
-
-
-def west(a: Patch) -> Patch:
-    """a[j, i-1] at (j, i)."""
-    return a.moved(0, 1)
-
-
-def north(a: Patch) -> Patch:
-    """a[j+1, i] at (j, i)."""
-    return a.moved(-1, 0)
-
-
-def south(a: Patch) -> Patch:
-    """a[j-1, i] at (j, i)."""
-    return a.moved(1, 0)
+from .patch import Patch
 
 
 def _land(a: Patch, operation, axis: int, side: int) -> Patch:
@@ -145,3 +37,44 @@ dx_f = partial(_land, operation=difference, axis=1, side=0)
 dx_c = partial(_land, operation=difference, axis=1, side=1)
 dy_f = partial(_land, operation=difference, axis=0, side=0)
 dy_c = partial(_land, operation=difference, axis=0, side=1)
+
+
+def divergence(U: Patch, V: Patch, grid) -> Patch:
+    """Of the transports U, V through the faces, m3 s-1, at centres: m s-1."""
+    return (dx_c(U) + dy_c(V)) * grid.rarea.centre
+
+
+def slope_x(P: Patch, grid) -> Patch:
+    """d_x of a field of centres, on u faces."""
+    return dx_f(P) * grid.rdx.u
+
+
+def slope_y(P: Patch, grid) -> Patch:
+    """d_y of a field of centres, on v faces."""
+    return dy_f(P) * grid.rdy.v
+
+
+def curl(u: Patch, v: Patch, grid) -> Patch:
+    """d_x v - d_y u at corners: the circulation around them over their area, s-1."""
+    return (dx_f(grid.dy.v * v) - dy_f(grid.dx.u * u)) * grid.rarea.corner
+
+
+def diffusion_u(u: Patch, nu, grid) -> Patch:
+    """d_x (nu d_x u) + d_y (nu s d_y u) on open u faces, nu of centres; s weights the stress at the boundary."""
+    through_x = nu * (grid.dy.centre * grid.rdx.centre * dx_c(u))
+    through_y = at_corners(nu, grid) * (grid.slip * (grid.dx.corner * grid.rdy.corner * dy_f(u)))
+    return grid.open_u * ((dx_f(through_x) + dy_c(through_y)) * grid.rarea.u)
+
+
+def diffusion_v(v: Patch, nu, grid) -> Patch:
+    """d_x (nu s d_x v) + d_y (nu d_y v) on open v faces."""
+    through_x = at_corners(nu, grid) * (grid.slip * (grid.dy.corner * grid.rdx.corner * dx_f(v)))
+    through_y = nu * (grid.dx.centre * grid.rdy.centre * dy_c(v))
+    return grid.open_v * ((dx_c(through_x) + dy_f(through_y)) * grid.rarea.v)
+
+
+def at_corners(nu, grid):
+    """Mean of a field of centres over the wet cells around each corner; a number stays one."""
+    if not isinstance(nu, Patch) or nu.values.shape[-2:] == (1, 1):
+        return nu
+    return grid.share * my_f(mx_f(grid.wet * nu))

@@ -1,6 +1,7 @@
 """Time steppers: their coefficients as data, and the three algorithms that use them.
 
-A step takes a Carry (state, memory, step number) to the next. Multistep methods weight the newest tendency and those in
+A step takes a Carry (state, memory, step number) to the next; tendencies are functions of a State and the Instant that it
+is of. Multistep methods weight the newest tendency and those in
 memory; Runge-Kutta methods combine stages; the leapfrog jumps over the present state and filters it.
 """
 
@@ -12,6 +13,7 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 
+from .instant import Instant
 from .state import Carry, State
 
 
@@ -24,9 +26,9 @@ class Multistep(NamedTuple):
         """Tendencies before the first step: zero, as they have no weight there."""
         return (jax.tree.map(jnp.zeros_like, state),) * (len(self.weights) - 1)
 
-    def step(self, tendency: Callable[[State], State], carry: Carry, dt) -> Carry:
+    def step(self, tendency: Callable[[State, Instant], State], carry: Carry, dt) -> Carry:
         """The next Carry."""
-        tendencies = (tendency(carry.state), *carry.memory)
+        tendencies = (tendency(carry.state, Instant(carry.step)), *carry.memory)
         table = jnp.asarray(self.weights, dt.dtype)
         weights = dt * table[jnp.minimum(carry.step, len(self.weights) - 1)]
         state = jax.tree.map(lambda x, *F: x + weigh(weights, F), carry.state, *tendencies)
@@ -45,11 +47,12 @@ class RungeKutta(NamedTuple):
         """Nothing."""
         return ()
 
-    def step(self, tendency: Callable[[State], State], carry: Carry, dt) -> Carry:
+    def step(self, tendency: Callable[[State, Instant], State], carry: Carry, dt) -> Carry:
         """The next Carry."""
-        stage, tendencies = carry.state, []
+        stage, tendencies, now = carry.state, [], Instant(carry.step)
         for row in self.weights:
-            tendencies.append(tendency(stage))
+            tendencies.append(tendency(stage, now))
+            now = Instant(carry.step, sum(row))
             weights = [dt * weight if weight else 0.0 for weight in row]
             stage = jax.tree.map(lambda x, *F, w=weights: x + weigh(w, F), carry.state, *tendencies)
         return Carry(stage, (), carry.step + 1)
@@ -67,13 +70,13 @@ class Leapfrog(NamedTuple):
         """The present state, from which the first step starts."""
         return (state,)
 
-    def step(self, tendency: Callable[[State], State], carry: Carry, dt) -> Carry:
+    def step(self, tendency: Callable[[State, Instant], State], carry: Carry, dt) -> Carry:
         """The next Carry."""
         first = carry.step == 0
         interval = jnp.where(first, dt, 2 * dt)
         strength = jnp.where(first, 0, jnp.asarray(self.filter, dt.dtype))
         before, now = carry.memory[0], carry.state
-        after = jax.tree.map(lambda x, F: x + interval * F, before, tendency(now))
+        after = jax.tree.map(lambda x, F: x + interval * F, before, tendency(now, Instant(carry.step)))
         filtered = jax.tree.map(lambda b, n, a: n + strength * (b - 2 * n + a), before, now, after)
         return Carry(after, (filtered,), carry.step + 1)
 

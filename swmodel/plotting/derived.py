@@ -9,8 +9,10 @@ from __future__ import annotations
 import netCDF4
 import numpy as np
 
+from ..config.build import in_precision
 from ..config.model import Physics
-from ..ocean.state import VARIABLES, State, entry_of
+from ..ocean.state import State
+from ..ocean.table import VARIABLES, entry_of
 from .dataset import (
     STAGGER,
     Map,
@@ -24,7 +26,7 @@ from .dataset import (
     values_of,
 )
 
-#: What each of `diagnostics.DERIVED` is computed from.
+#: What those of `diagnostics.DERIVED` are computed from that a file of a run may lack.
 SOURCES = {
     "h": ("h",),
     "u": ("u",),
@@ -128,9 +130,9 @@ def padded(data: netCDF4.Dataset, record: int, member: int | None) -> tuple[Stat
 
     The thickness is, where it is not in the file, that of its sea level and depth.
     """
-    from ..ocean.grid import Grid
+    from ..ocean.grid import Grid, as_patches, plane
     from ..ocean.masks import masks
-    from ..ocean.operators import Patch
+    from ..ocean.patch import Patch
 
     names, physics = field_names(data), configuration(data)["physics"]
     kind = next(data[name].dtype for name in ("u", "h", "eta", "v") if name in names)
@@ -144,14 +146,14 @@ def padded(data: netCDF4.Dataset, record: int, member: int | None) -> tuple[Stat
     static = {name: mask.astype(kind) for name, mask in masks(wet_of(data), physics["slip"]).items()}
     static = {name: Patch(values, (-1, -1)) for name, values in static.items()}
     static |= {"f": Patch(field("f"), (0, 0)), "depth": Patch(depth, (0, 0))}
-    static |= {f"r{side}": np.asarray(1 / float(data[f"{side}_c"][0])).astype(kind) for side in ("dx", "dy")}
-    grid = Grid(**dict.fromkeys(Grid._fields) | static)
+    metrics = plane(*(float(data[name][0]) for name in ("dx_c", "dy_c")))
+    grid = Grid(**static, **{name: as_patches(in_precision(places, kind), 0) for name, places in metrics.items()})
     return State(*(Patch(surround(data, values, 1), (-1, -1)) for values in (h, u, v))), grid
 
 
 def wet_of(data: netCDF4.Dataset):
     """1 on water, 0 on land and beyond walls: a Patch with a cell more than the state in the north and east."""
-    from ..ocean.operators import Patch
+    from ..ocean.patch import Patch
 
     return Patch(surround(data, (np.ma.filled(values_of(data, "mask"), 0) != 0).astype(float), 2), (-1, -1))
 

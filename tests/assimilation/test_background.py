@@ -13,7 +13,7 @@ from swmodel.assimilation.conjugate_gradient import make_dot
 from swmodel.assimilation.gauss_newton import Cost, Limits, Progress, minimise
 from swmodel.config.build import scheme_of
 from swmodel.ocean.grid import as_patches
-from swmodel.ocean.operators import Patch
+from swmodel.ocean.patch import Patch
 from swmodel.parallel.transport.serial import Serial
 
 pytestmark = pytest.mark.usefixtures("quickly_compiled")

@@ -14,7 +14,8 @@ from swmodel.assimilation.interpolation import operator
 from swmodel.assimilation.observations import Observations
 from swmodel.assimilation.stencils import QUANTITIES, stencils
 from swmodel.ocean.coordinates import edges, points
-from swmodel.ocean.state import VARIABLES, State
+from swmodel.ocean.state import State
+from swmodel.ocean.table import VARIABLES
 from swmodel.parallel.decomposition import block, blocks
 
 NY, NX = 9, 11

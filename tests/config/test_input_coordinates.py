@@ -11,7 +11,7 @@ from swmodel import load
 from swmodel.config import fields
 from swmodel.config.netcdf_input import InputError, read_field
 from swmodel.model.validate import check
-from swmodel.ocean.state import VARIABLES
+from swmodel.ocean.table import VARIABLES
 
 NY, NX, DY, DX = 5, 7, 2000.0, 3000.0
 SHAPE = {"grid.nx": NX, "grid.ny": NY, "grid.dx": DX, "grid.dy": DY, "grid.origin": "edge"}

@@ -7,7 +7,7 @@ import pytest
 from swmodel import load
 from swmodel.config.netcdf_input import InputError, read_field
 from swmodel.config.netcdf_input.source import Source, parse
-from swmodel.ocean.state import VARIABLES
+from swmodel.ocean.table import VARIABLES
 
 NY, NX = 3, 4
 GRID = load("jet", {"grid.nx": NX, "grid.ny": NY}, {}).grid

@@ -11,7 +11,7 @@ from swmodel.config import fields
 from swmodel.config.netcdf_input import InputError, read, read_field
 from swmodel.config.netcdf_input.read import runs
 from swmodel.model.validate import check
-from swmodel.ocean.state import VARIABLES
+from swmodel.ocean.table import VARIABLES
 
 NY, NX = 5, 7
 VALUES = 50.0 + np.arange(NY * NX).reshape(NY, NX)

@@ -17,7 +17,7 @@ from support.small_ensemble import configuration
 from swmodel.ensemble.members import Members
 from swmodel.ensemble.records import Records
 from swmodel.files.output.static import land
-from swmodel.ocean.state import REDUCED, VARIABLES
+from swmodel.ocean.table import REDUCED, VARIABLES
 from swmodel.plotting import Over, Scale, derived, maps, plot, style
 from swmodel.plotting import ensemble as pictures
 from swmodel.plotting.dataset import PlotError, open_data, read_map

@@ -18,7 +18,7 @@ from swmodel import cases
 from swmodel.config import config_hash, to_toml
 from swmodel.files.output import Diagnostics, Output
 from swmodel.model.resolve import fastest_executor, resolve
-from swmodel.ocean.state import VARIABLES
+from swmodel.ocean.table import VARIABLES
 from swmodel.parallel.decomposition import block
 from swmodel.parallel.transport.serial import Serial
 

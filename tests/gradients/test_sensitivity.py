@@ -22,7 +22,7 @@ from swmodel.gradients.trajectory import View
 from swmodel.model.domain import domain
 from swmodel.ocean.diagnostics import diagnose
 from swmodel.ocean.grid import as_patches
-from swmodel.ocean.operators import Patch
+from swmodel.ocean.patch import Patch
 from swmodel.ocean.state import State
 from swmodel.parallel.transport.halo import pad
 from swmodel.plotting import Over, PlotError, plot

@@ -13,7 +13,7 @@ from swmodel.errors import NumericalError, exit_code
 from swmodel.files.restart.folder import candidates
 from swmodel.files.status import read_status
 from swmodel.model.health import BLOWUP, RUNAWAY, Health
-from swmodel.ocean.state import VARIABLES
+from swmodel.ocean.table import VARIABLES
 
 SMALL = {"grid.nx": 24, "grid.ny": 14, "run.steps": 400, "output.every_steps": 10**6}
 EXECUTORS = ["xla", "native"]

@@ -14,7 +14,7 @@ from swmodel.config.build import build_grid, build_state
 from swmodel.model.simulation import Simulation
 from swmodel.ocean.diagnostics import DERIVED, QUANTITIES, FixedPoint, diagnose
 from swmodel.ocean.grid import as_patches
-from swmodel.ocean.operators import Patch
+from swmodel.ocean.patch import Patch
 from swmodel.ocean.state import State
 from swmodel.parallel.decomposition import block as block_of
 

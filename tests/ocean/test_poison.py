@@ -23,7 +23,7 @@ from swmodel.executors.native import kernel as native
 from swmodel.executors.xla import make_step
 from swmodel.ocean.dynamics import tendency
 from swmodel.ocean.grid import as_patches
-from swmodel.ocean.operators import Patch
+from swmodel.ocean.patch import Patch
 from swmodel.ocean.state import Carry, State
 from swmodel.ocean.timestep import Multistep, method_of
 from swmodel.parallel.decomposition import Block, Span

@@ -22,7 +22,7 @@ from swmodel.config import Config
 from swmodel.config.extremes import survey
 from swmodel.config.stability import dt_from_cfl, largest_dt
 from swmodel.ocean.diagnostics import DERIVED, QUANTITIES
-from swmodel.ocean.state import VARIABLES
+from swmodel.ocean.table import VARIABLES
 
 NY, NX = 7, 9
 

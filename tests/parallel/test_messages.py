@@ -11,7 +11,7 @@ from swmodel.config.build import build_grid, build_params, build_state, scheme_o
 from swmodel.executors.xla import make_step
 from swmodel.ocean.dynamics import tendency
 from swmodel.ocean.grid import as_patches
-from swmodel.ocean.operators import Patch
+from swmodel.ocean.patch import Patch
 from swmodel.ocean.state import Carry, State
 from swmodel.ocean.timestep import method_of
 from swmodel.parallel.decomposition import block

@@ -6,7 +6,7 @@ import os
 import re
 from typing import NamedTuple
 
-from ...ocean.state import REDUCED, VARIABLES
+from ...ocean.table import REDUCED, VARIABLES
 from .attributes import attribute
 from .errors import InputError
 

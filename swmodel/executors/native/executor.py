@@ -6,12 +6,13 @@ import jax.numpy as jnp
 import numpy as np
 
 from ...config.build import build_grid, build_params, scheme_of
-from ...ocean.grid import Grid, Params
+from ...errors import UsageError
+from ...ocean.grid import Grid
 from ...ocean.scheme import Scheme
 from ...ocean.state import Carry
 from ...ocean.timestep import method_of
 from ..xla import Compiled, make_step
-from . import kernel
+from . import kernel, unable
 from .derivative import differentiate_as
 
 
@@ -28,7 +29,7 @@ def make_native_step(scheme: Scheme, method, transport):
     kernel.register()
     call = kernel.Kernel(scheme, method, scheme.width + 1)
 
-    def step(carry: Carry, grid: Grid, params: Params, dt) -> Carry:
+    def step(carry: Carry, grid: Grid, params: dict, dt) -> Carry:
         extent = transport.extent()
         edges = kernel.edges_of(call.travelling(carry), call.halo, extent)
         return call.step(carry, edges, kernel.static_fields(grid, params, jnp), dt, transport.shift, extent)[0]
@@ -52,8 +53,10 @@ class Native(Compiled):
 
     name = "native"
 
-    def __init__(self, config, transport, grid: Grid, params: Params, levels=None, tile=0, threads=0):
+    def __init__(self, config, transport, grid: Grid, params: dict, levels=None, tile=0, threads=0):
         kernel.register()
+        if reason := unable(config):
+            raise UsageError(f"run.executor: native {reason}; take xla")
         scheme, dtype = scheme_of(config), np.dtype(config.run.dtype)
         self.method = method_of(config.time.stepper, config.time.ab2_epsilon, config.time.robert_asselin)
         if levels is None:
@@ -66,7 +69,7 @@ class Native(Compiled):
         margin = scheme.width * self.levels + 1
 
         def static(block):
-            return self.static_of(*(build(config, block, dtype, margin) for build in (build_grid, build_params)))
+            return self.static_of(build_grid(config, block, dtype, margin), build_params(config, block, dtype, margin))
 
         self.sweeps = [
             kernel.Kernel(scheme, self.method, margin, many, tile, threads) for many in sorted({levels, 1})[::-1]
@@ -74,7 +77,7 @@ class Native(Compiled):
         super().__init__(config, transport, transport.make(static, (margin, margin + kernel.PADDING)))
 
     @staticmethod
-    def static_of(grid: Grid, params: Params):
+    def static_of(grid: Grid, params: dict):
         """What of the Grid and the Params of a block the loop takes, NumPy arrays with the margin of `levels` steps."""
         return kernel.static_fields(grid, params)
 

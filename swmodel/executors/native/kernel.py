@@ -28,11 +28,10 @@ from ...ocean.scheme import Scheme
 from ...ocean.state import Carry, State
 from ...ocean.timestep import Leapfrog, Multistep, RungeKutta
 from ...parallel.transport.halo import between, last, within
-from . import CONVENTION, REMEDY
+from . import CONVENTION, REMEDY, TERMS
 
 TARGET = "swmodel_step"
 FLUXES = ("energy", "enstrophy", "arakawa_lamb")
-TERMS = ("wind", "linear_drag", "quadratic_drag", "viscosity", "biharmonic_viscosity", "sponge")
 #: Columns as in sweep.h.
 PADDING = 16
 STEPPERS = (Multistep, Leapfrog, RungeKutta)
@@ -84,22 +83,20 @@ def static_fields(grid, params, xp=np) -> Static:
         grid, params: with one margin of neighbours, which is the Kernel's.
         xp: numpy, or jax.numpy for what is traced.
     """
-    dtype = grid.rdx.dtype
+    dtype = grid.depth.dtype
+    nothing = xp.zeros((1, 1), dtype)
     # The boundary condition is the value of s at corners that are not interior, wherever there is one.
     boundary = xp.max(xp.where(grid.share != 1, grid.slip, 0))
-    scalars = (grid.rdx, grid.rdy, params.gravity, params.density, params.viscosity, params.biharmonic_viscosity)
+    names = ("gravity", "density", "viscosity", "biharmonic_viscosity", "quadratic_drag")
+    scalars = (grid.rdx.u, grid.rdy.v, *(params.get(name, nothing) for name in names), boundary)
     around = xp.where(grid.share > 0, xp.rint(4 / xp.where(grid.share > 0, grid.share, 1)), 0)
     masks = grid.wet + 2 * grid.open_u + 4 * grid.open_v + 8 * around
-    unused = xp.zeros((1, 1), dtype)
     fields = Static(
-        constants=xp.stack([xp.ravel(x)[0] for x in (*scalars, params.quadratic_drag, boundary)]).astype(dtype),
+        constants=xp.stack([xp.ravel(x)[0] for x in scalars]).astype(dtype),
         masks=masks.astype(np.uint8),
         f=grid.f,
         depth=grid.depth,
-        linear_drag=params.linear_drag,
-        wind_x=params.wind_x,
-        wind_y=params.wind_y,
-        **{name: unused if (x := getattr(grid, name)) is None else x for name in ("sponge_c", "sponge_u", "sponge_v")},
+        **{name: params.get(name, nothing) for name in Static._fields[4:]},
     )
     return fields._replace(
         **{name: padded(field, xp) for name, field in fields._asdict().items() if name != "constants"}
@@ -263,7 +260,7 @@ class Kernel(NamedTuple):
         return {
             "flux": FLUXES.index(self.scheme.vorticity_flux),
             "stepper": STEPPERS.index(type(self.method)),
-            "terms": sum(getattr(self.scheme, name) << bit for bit, name in enumerate(TERMS)),
+            "terms": sum((name in self.scheme.terms) << bit for bit, name in enumerate(TERMS)),
             "width": self.scheme.width,
             "levels": self.levels,
             "margin": self.margin,

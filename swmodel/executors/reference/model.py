@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from ...config.build import scheme_of
 from ...config.fields import evaluate
 from ...ocean.state import Carry, State
 from .ring import Ring
@@ -24,11 +25,12 @@ class Reference:
         config, ring = self.config, self.ring
         if state is None:
             depth, eta, u, v = (self._inside(name) for name in ("depth", "eta", "u", "v"))
-            state = State(depth + eta, u, v)
+            dissolved = [(depth + eta) * self._inside("tracer")] if "tracer" in scheme_of(config).terms else []
+            state = ring.state(*np.broadcast_arrays(depth + eta, u, v, *dissolved))
         state = ring.extract(ring.embed(state, ring.rest))
         if config.time.stepper == "leapfrog":
             return Carry(state, (state,), 0)
-        zeros = State(*(np.zeros_like(field) for field in state))
+        zeros = state._make(np.zeros_like(field) for field in state)
         return Carry(state, (zeros,) * TENDENCIES_KEPT[config.time.stepper], 0)
 
     def _inside(self, name):
@@ -45,9 +47,9 @@ class Reference:
         x, memory = STEPPERS[stepper](self._tendency, x, memory, steps, dt, self.config.time)
         return Carry(ring.extract(x), tuple(ring.extract(state) for state in memory), steps.stop)
 
-    def tendency(self, state: State) -> State:
-        """dh/dt (m s-1), du/dt and dv/dt (m s-2)."""
+    def tendency(self, state: State, time: float = 0.0) -> State:
+        """dh/dt (m s-1), du/dt and dv/dt (m s-2), and those of what is dissolved, at a time, s."""
         x = self.ring.embed(state, self.ring.rest)
         F = np.zeros_like(x)
-        self._tendency(x, F)
+        self._tendency(x, F, time)
         return self.ring.extract(F)

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from ...config.build import scheme_of
 from ...config.fields import evaluate
 from ...ocean.coordinates import points
-from ...ocean.state import State
 
 
 # A padded array [..., R+2, C+2] at its own points, or one place to the east, north-west, ... of them: [..., R, C].
@@ -79,6 +79,7 @@ class Ring:
         shape: of a padded field, (R+2, C+2), where R = ny, or ny + 1 with walls at south and north; likewise C.
         depth: H at centres, m, broadcasts to [R, C].
         closed: land cells, closed u faces and closed v faces, flat indices into a padded [h, u, v].
+        land: the first of them, flat indices into a padded field.
         rest: values of [h, u, v] at `closed`: (H, 0, 0).
         boundary: boundary corners, flat indices into a padded field.
         corner_cells: the four cells of each of them [4, boundary], flat indices into a padded field.
@@ -95,6 +96,7 @@ class Ring:
         self.columns = np.arange(-self.walls[1], grid.nx)
         self.shape = (self.rows.size + 2, self.columns.size + 2)
         self.depth = self.field("depth")
+        self.state = scheme_of(config).state
         wet = (self.rows >= 0)[:, None] & (self.columns >= 0) & (self.field("mask") != 0)
         self._find_closed(wet)
         self._find_boundary_corners(wet)
@@ -107,6 +109,7 @@ class Ring:
         is_open = np.stack([wet, wet & east(wet), wet & north(wet)])
         which, row, column = np.nonzero(~is_open)
         self.closed = np.ravel_multi_index((which, row + 1, column + 1), (3, *self.shape))
+        self.land = self.closed[which == 0]
         rest = np.where(which == 0, np.broadcast_to(self.depth, wet.shape)[row, column], 0.0)
         self.rest = rest.astype(self.dtype)
 
@@ -135,6 +138,18 @@ class Ring:
             return values.item(), values.item()
         return 0.5 * (values + east(values)), 0.5 * (values + north(values))
 
+    def at_corners(self, name):
+        """A field of the centres averaged over the wet cells around each corner; a number where it is constant."""
+        values = self.field(name)
+        if values.size == 1:
+            return values.item()
+        padded, corners = np.zeros((2, *self.shape), self.dtype)
+        c(padded)[...] = values
+        wrap(padded)
+        c(corners)[...] = 0.25 * (c(padded) + e(padded) + n(padded) + ne(padded))
+        corners.reshape(-1)[self.boundary] = (self.corner_weights * padded.reshape(-1)[self.corner_cells]).sum(axis=0)
+        return c(corners)
+
     def sponge(self, location):
         """Sum over the sides of rate (1 - d/width)² where the distance d from the side is below width, s-1, [R, C]."""
         sponge, grid = self.config.sponge, self.config.grid
@@ -150,11 +165,16 @@ class Ring:
         return np.asarray(rate, dtype=self.dtype)
 
     def embed(self, state, at_closed):
-        """A padded copy [h, u, v] of a State of [ny, nx] arrays, with the given values on land and closed faces."""
-        x = np.zeros((3, *self.shape), self.dtype)
+        """A padded copy [h, u, v, ...] of a State of [ny, nx] arrays, with the given values on land and closed faces.
+
+        What is beside h, u and v is dissolved in the water: there is none of it on land.
+        """
+        x = np.zeros((len(state), *self.shape), self.dtype)
         for padded, values in zip(x, state, strict=True):
             self.inside(padded)[...] = values
         x.reshape(-1)[self.closed] = at_closed
+        for dissolved in x[3:]:
+            dissolved.reshape(-1)[self.land] = 0
         return x
 
     def inside(self, a):
@@ -162,5 +182,5 @@ class Ring:
         return c(a)[..., self.walls[0] :, self.walls[1] :]
 
     def extract(self, x):
-        """State of [ny, nx] views of a padded [h, u, v]."""
-        return State(*self.inside(x))
+        """State of [ny, nx] views of a padded [h, u, v, ...]."""
+        return self.state(*self.inside(x))

@@ -1,6 +1,6 @@
 """The time steppers of docs/numerics.md on x = [h, u, v], one array: functions that take a range of steps.
 
-`tendency(x, F)` writes dx/dt into F. Arrays given are overwritten; returned are x and the new memory.
+`tendency(x, F, time)` writes dx/dt into F. Arrays given are overwritten; returned are x and the new memory.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ def adams_bashforth(tendency, x, memory, steps, dt, weights):
     increment = np.empty_like(x)
     for step in steps:
         F.insert(0, F.pop())  # the oldest tendency gives its place to the newest
-        tendency(x, F[0])
+        tendency(x, F[0], step * dt)
         for weight, F_k in zip(weights[min(step, len(weights) - 1)], F, strict=False):
             x += np.multiply(F_k, weight * dt, out=increment)
     return x, tuple(F[:-1])
@@ -34,10 +34,10 @@ def ab3(tendency, x, memory, steps, dt, options):
 def rk3(tendency, x, memory, steps, dt, options):
     """Runge-Kutta of Shu and Osher (1988): y = a x + (1 - a) (y + dt F(y)), a = 0, 3/4, 1/3, written about x."""
     y, F = np.empty_like(x), np.zeros_like(x)
-    for _ in steps:
+    for step in steps:
         y[...] = x
-        for a in (0.0, 0.75, 1 / 3):
-            tendency(y, F)
+        for a, stage in ((0.0, 0.0), (0.75, 1.0), (1 / 3, 0.5)):
+            tendency(y, F, (step + stage) * dt)
             F *= dt
             y -= x
             y += F
@@ -50,12 +50,12 @@ def rk3(tendency, x, memory, steps, dt, options):
 def rk4(tendency, x, memory, steps, dt, options):
     """The classical Runge-Kutta method."""
     y, F, increment = np.empty_like(x), np.zeros_like(x), np.empty_like(x)
-    for _ in steps:
+    for step in steps:
         increment[...] = 0
         for a, weight in ((0.0, 1 / 6), (0.5, 1 / 3), (0.5, 1 / 3), (1.0, 1 / 6)):
             np.multiply(F, a * dt, out=y)
             y += x
-            tendency(y, F)
+            tendency(y, F, (step + a) * dt)
             increment += np.multiply(F, weight * dt, out=y)
         x += increment
     return x, memory
@@ -66,7 +66,7 @@ def leapfrog(tendency, x, memory, steps, dt, options):
     (past,), a = memory, options.robert_asselin
     future, increment = np.zeros_like(x), np.empty_like(x)
     for step in steps:
-        tendency(x, future)
+        tendency(x, future, step * dt)
         future *= 2 * dt if step else dt
         future += past if step else x
         if a and step:

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from ...config.build import scheme_of
+from ...errors import UsageError
 from .ring import c, e, n, ne, nw, s, se, sw, w, wrap
 
 
@@ -26,7 +28,7 @@ def difference(a, b, scale, out):
 
 
 class Tendency:
-    """Called with x = [h, u, v] and F, both padded [3, R+2, C+2], it wraps x round the ring and writes dx/dt into F."""
+    """Called with x = [h, u, v, ...], F, both padded [fields, R+2, C+2], and the time, s, it wraps x and writes dx/dt into F."""
 
     def __init__(self, ring):
         config = ring.config
@@ -45,38 +47,85 @@ class Tendency:
         ]
 
     def _optional_terms(self, ring, config):
-        physics = config.physics
-        self.wind_x = ring.at_faces("wind_x")[0] / physics.density
-        if np.any(self.wind_x):
-            yield self.wind_stress_x
-        self.wind_y = ring.at_faces("wind_y")[1] / physics.density
-        if np.any(self.wind_y):
-            yield self.wind_stress_y
-        self.drag = ring.at_faces("linear_drag")
-        if np.any(self.drag[0]) or np.any(self.drag[1]):
-            yield self.linear_drag
-        if physics.quadratic_drag:
-            yield self.quadratic_drag
-        if physics.viscosity or physics.biharmonic_viscosity:
-            self.laplacians = np.zeros((2, 2, *ring.shape), ring.dtype)
-            self.closed_faces = ring.closed[ring.closed >= self.q.size] - self.q.size
-        if physics.viscosity:
-            yield self.harmonic_friction
-        if physics.biharmonic_viscosity:
-            yield self.biharmonic_friction
-        if config.sponge.rate and config.sponge.width and config.sponge.sides:
-            self.sponge_rates = [ring.sponge(location) for location in ("centre", "u", "v")]
-            yield self.sponge
+        """The terms that the configuration switches on, each prepared.
 
-    def __call__(self, x, F):
+        Raises:
+            UsageError: the reference does not have one of them.
+        """
+        prepare = {
+            "wind": self._with_wind,
+            "body_force": self._with_body_force,
+            "linear_drag": self._with_linear_drag,
+            "quadratic_drag": self._with_quadratic_drag,
+            "manning": self._with_manning,
+            "viscosity": self._with_viscosity,
+            "biharmonic_viscosity": self._with_biharmonic_viscosity,
+            "sponge": self._with_sponge,
+            "tracer": self._with_tracer,
+        }
+        for name in scheme_of(config).terms:
+            if name not in prepare:
+                raise UsageError(f"run.executor: the reference does not have the term {name}; take xla")
+            yield prepare[name](ring)
+
+    def _with_wind(self, ring):
+        self.wind = [
+            values / self.physics.density for values in (ring.at_faces("wind_x")[0], ring.at_faces("wind_y")[1])
+        ]
+        return self.wind_stress
+
+    def _with_body_force(self, ring):
+        self.force = ring.config.body_force
+        return self.body_force
+
+    def _with_linear_drag(self, ring):
+        self.drag = ring.at_faces("linear_drag")
+        return self.linear_drag
+
+    def _with_quadratic_drag(self, ring):
+        self.quadratic = ring.at_faces("quadratic_drag")
+        return self.quadratic_drag
+
+    def _with_manning(self, ring):
+        self.roughness = [self.physics.gravity * n**2 for n in ring.at_faces("manning")]
+        return self.manning
+
+    def _with_friction(self, ring):
+        self.laplacians = np.zeros((2, 2, *ring.shape), ring.dtype)
+        self.closed_faces = ring.closed[ring.closed >= self.q.size] - self.q.size
+        self.closed_faces = self.closed_faces[self.closed_faces < 2 * self.q.size]
+
+    def _with_viscosity(self, ring):
+        self._with_friction(ring)
+        self.nu = np.broadcast_to(ring.field("viscosity"), c(self.U).shape), ring.at_corners("viscosity")
+        return self.harmonic_friction
+
+    def _with_biharmonic_viscosity(self, ring):
+        self._with_friction(ring)
+        self.nu4 = ring.at_faces("biharmonic_viscosity")
+        return self.biharmonic_friction
+
+    def _with_sponge(self, ring):
+        self.sponge_rates = [ring.sponge(location) for location in ("centre", "u", "v")]
+        return self.sponge
+
+    def _with_tracer(self, ring):
+        self.concentration, self.carried_x, self.carried_y = np.zeros((3, *ring.shape), ring.dtype)
+        return self.tracer
+
+    def __call__(self, x, F, time=0.0):
+        self.time = time
+        F[3:] = 0
         wrap(x)
         for term in self.terms:
             term(x, F)
         F.reshape(-1)[self.ring.closed] = 0
+        for dissolved in F[3:]:
+            dissolved.reshape(-1)[self.ring.land] = 0
 
     def continuity(self, x, F):
         """U = h^x u, V = h^y v, dh/dt = - d_x U - d_y V."""
-        h, u, v = x
+        h, u, v = x[:3]
         U, V = self.U, self.V
         mean(e(h), c(h), out=c(U))
         mean(n(h), c(h), out=c(V))
@@ -88,7 +137,7 @@ class Tendency:
 
     def pressure(self, x, F):
         """P = g (h - H) + ((u²)^x + (v²)^y) / 2, du/dt = - d_x P, dv/dt = - d_y P."""
-        h, u, v = x
+        h, u, v = x[:3]
         P = c(self.P)
         squares = np.multiply(u, u, out=self.padded)
         np.add(c(squares), w(squares), out=P)
@@ -103,7 +152,7 @@ class Tendency:
 
     def potential_vorticity(self, x, F):
         """q = (f + zeta) / h_q, zeta = s (d_x v - d_y u), h_q the mean thickness of the wet cells of the corner."""
-        h, u, v = x
+        h, u, v = x[:3]
         q, h_q, boundary = self.q, self.padded, self.ring.boundary
         zeta = difference(e(v), c(v), 1 / self.grid.dx, out=c(q))
         zeta -= difference(n(u), c(u), 1 / self.grid.dy, out=self.work)
@@ -171,77 +220,113 @@ class Tendency:
         wrap(phi)
         Fv += c(phi) * s(V) - n(phi) * n(V)
 
-    def wind_stress_x(self, x, F):
-        """du/dt = wind_x / (rho h^x)."""
-        h, Fu = x[0], c(F[1])
-        Fu += np.divide(self.wind_x, mean(c(h), e(h), out=self.work), out=self.work)
+    def wind_stress(self, x, F):
+        """du/dt = wind_x / (rho h^x), dv/dt = wind_y / (rho h^y)."""
+        h = x[0]
+        for F_k, wind, h_beyond in zip(c(F[1:3]), self.wind, (e(h), n(h)), strict=True):
+            F_k += np.divide(wind, mean(c(h), h_beyond, out=self.work), out=self.work)
 
-    def wind_stress_y(self, x, F):
-        """dv/dt = wind_y / (rho h^y)."""
-        h, Fv = x[0], c(F[2])
-        Fv += np.divide(self.wind_y, mean(c(h), n(h), out=self.work), out=self.work)
+    def body_force(self, x, F):
+        """du/dt = a + b cos(2 pi t / period + phase)."""
+        f, turns = self.force, 2 * np.pi * (self.time / self.force.period)
+        c(F[1])[...] += f.x + f.x_amplitude * np.cos(turns + f.x_phase)
+        c(F[2])[...] += f.y + f.y_amplitude * np.cos(turns + f.y_phase)
 
     def linear_drag(self, x, F):
         """du/dt = - r u."""
-        for F_k, velocity, drag in zip(c(F[1:]), c(x[1:]), self.drag, strict=True):
+        for F_k, velocity, drag in zip(c(F[1:3]), c(x[1:3]), self.drag, strict=True):
             F_k -= np.multiply(velocity, drag, out=self.work)
 
-    def quadratic_drag(self, x, F):
-        """du/dt = - C |u| u / h^x, the other component of |u| averaged over the four faces around."""
-        h, u, v = x
-        for F_k, own, others, h_beyond in (
-            (c(F[1]), c(u), (c(v), e(v), s(v), se(v)), e(h)),
-            (c(F[2]), c(v), (c(u), n(u), w(u), nw(u)), n(h)),
+    def speeds(self, x):
+        """|u| on u faces, then on v faces, the other component averaged over the four faces around; with F, u and h."""
+        h, u, v = x[:3]
+        for own, others, h_beyond in (
+            (c(u), (c(v), e(v), s(v), se(v)), e(h)),
+            (c(v), (c(u), n(u), w(u), nw(u)), n(h)),
         ):
-            drag, square = self.work, c(self.padded)
-            np.add(others[0], others[1], out=drag)
-            drag += others[2]
-            drag += others[3]
-            drag *= 0.25
-            drag *= drag
-            drag += np.multiply(own, own, out=square)
-            np.sqrt(drag, out=drag)
+            speed, square = self.work, c(self.padded)
+            np.add(others[0], others[1], out=speed)
+            speed += others[2]
+            speed += others[3]
+            speed *= 0.25
+            speed *= speed
+            speed += np.multiply(own, own, out=square)
+            np.sqrt(speed, out=speed)
+            yield speed, own, mean(c(h), h_beyond, out=square)
+
+    def quadratic_drag(self, x, F):
+        """du/dt = - C |u| u / h^x."""
+        for F_k, C, (drag, own, h) in zip(c(F[1:3]), self.quadratic, self.speeds(x), strict=True):
             drag *= own
-            drag *= self.physics.quadratic_drag
-            drag /= mean(c(h), h_beyond, out=square)
+            drag *= C
+            drag /= h
             F_k -= drag
 
-    def laplacian(self, velocity, scale, out):
-        """scale (d_x (d_x u) + d_y (s d_y u)) and scale (d_x (s d_x v) + d_y (d_y v)) of a padded [u, v]."""
-        along_x, along_y = scale / self.grid.dx**2, scale / self.grid.dy**2
-        (u, v), strain = velocity, self.padded
+    def manning(self, x, F):
+        """du/dt = - g n² |u| u / (h^x)^(4/3)."""
+        for F_k, g_n2, (drag, own, h) in zip(c(F[1:3]), self.roughness, self.speeds(x), strict=True):
+            drag *= own
+            drag *= g_n2
+            drag /= h * np.cbrt(h)
+            F_k -= drag
+
+    def laplacian(self, velocity, nu, out):
+        """d_x (nu d_x u) + d_y (nu s d_y u) and d_x (nu s d_x v) + d_y (nu d_y v) of a padded [u, v].
+
+        nu is given at centres [R, C] and at corners, [R, C] or a number.
+        """
+        along_x, along_y = 1 / self.grid.dx**2, 1 / self.grid.dy**2
+        (u, v), strain, (nu_c, nu_q) = velocity, self.padded, nu
         for a, L, (ahead, behind, along), (left, right, across) in (
             (u, c(out[0]), (e, w, along_x), (n, s, along_y)),
             (v, c(out[1]), (n, s, along_y), (e, w, along_x)),
         ):
             np.subtract(left(a), c(a), out=c(strain))
             strain.reshape(-1)[self.ring.boundary] *= self.stress
+            np.multiply(c(strain), nu_q, out=c(strain))
             wrap(strain)
             difference(c(strain), right(strain), across, out=L)
-            normal = np.add(ahead(a), behind(a), out=self.work)
-            normal -= np.multiply(c(a), 2, out=c(strain))
-            normal *= along
-            L += normal
+            np.subtract(c(a), behind(a), out=c(strain))
+            np.multiply(c(strain), nu_c, out=c(strain))
+            wrap(strain)
+            L += difference(ahead(strain), c(strain), along, out=self.work)
         return out
 
     def harmonic_friction(self, x, F):
-        """du/dt = nu L(u)."""
-        interior = c(F[1:])
-        interior += c(self.laplacian(x[1:], self.physics.viscosity, out=self.laplacians[0]))
+        """du/dt = L(u)."""
+        interior = c(F[1:3])
+        interior += c(self.laplacian(x[1:3], self.nu, out=self.laplacians[0]))
 
     def biharmonic_friction(self, x, F):
-        """du/dt = - nu4 L(L(u))."""
+        """du/dt = - L(nu4^x L(u)), L with viscosity one."""
         L, LL = self.laplacians
-        self.laplacian(x[1:], 1.0, out=L)
+        self.laplacian(x[1:3], (1.0, 1.0), out=L)
         L.reshape(-1)[self.closed_faces] = 0
+        for L_k, nu4 in zip(c(L), self.nu4, strict=True):
+            L_k *= nu4
         wrap(L)
-        interior = c(F[1:])
-        interior += c(self.laplacian(L, -self.physics.biharmonic_viscosity, out=LL))
+        interior = c(F[1:3])
+        interior -= c(self.laplacian(L, (1.0, 1.0), out=LL))
 
     def sponge(self, x, F):
-        """dh/dt = - sponge (h - H), du/dt = - sponge u, each with the rate at its own points."""
+        """dh/dt = - sponge (h - H), du/dt = - sponge u, each with the rate at its own points; dC/dt = C/h dh/dt."""
         h_rate, u_rate, v_rate = self.sponge_rates
-        Fh, Fu, Fv = c(F)
-        Fh -= difference(c(x[0]), self.ring.depth, h_rate, out=self.work)
+        Fh, Fu, Fv = c(F[:3])
+        outflow = difference(c(x[0]), self.ring.depth, h_rate, out=self.work)
+        Fh -= outflow
+        for content, F_k in zip(c(x[3:]), c(F[3:]), strict=True):
+            F_k -= outflow * content / c(x[0])
         Fu -= np.multiply(c(x[1]), u_rate, out=self.work)
         Fv -= np.multiply(c(x[2]), v_rate, out=self.work)
+
+    def tracer(self, x, F):
+        """dC/dt = - d_x (U C/h) - d_y (V C/h), C/h that of the cell that the water leaves."""
+        concentration = np.divide(x[3], x[0], out=self.concentration, where=x[0] != 0)
+        for carried, transport, beyond in ((self.carried_x, self.U, e), (self.carried_y, self.V, n)):
+            upwind = np.where(c(transport) > 0, c(concentration), beyond(concentration))
+            np.multiply(c(transport), upwind, out=c(carried))
+        wrap(self.carried_x, self.carried_y)
+        FC = difference(w(self.carried_x), c(self.carried_x), 1 / self.grid.dx, out=self.work)
+        F_tracer = c(F[3])
+        F_tracer += FC
+        F_tracer += difference(s(self.carried_y), c(self.carried_y), 1 / self.grid.dy, out=self.work)

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ...errors import FilesError
-from ...ocean.state import Variable
+from ...ocean.variable import Variable
 from .metadata import DIMENSIONS, attributes, define_grid, describe
 from .snapshots import CHUNK_BYTES, GATHER_BYTES, rows_in
 from .static import FILL, define_static, land, on_water, static_rows

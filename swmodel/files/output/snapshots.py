@@ -7,7 +7,7 @@ from functools import partial
 
 import numpy as np
 
-from ...ocean.state import VARIABLES, entry_of
+from ...ocean.table import VARIABLES, entry_of
 from . import continuation
 from .background import BackgroundFile
 from .metadata import DIMENSIONS, attributes, define_checksums, define_grid, define_time, describe

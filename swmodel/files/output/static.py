@@ -9,8 +9,9 @@ import numpy as np
 from ...config import fields
 from ...ocean.coordinates import points
 from ...ocean.masks import water_around
-from ...ocean.operators import Patch
-from ...ocean.state import Variable, entry_of
+from ...ocean.patch import Patch
+from ...ocean.table import entry_of
+from ...ocean.variable import Variable
 from .metadata import DIMENSIONS, attributes
 
 #: What netCDF writes where there is no value, in float32 and float64.

@@ -7,8 +7,9 @@ from typing import NamedTuple
 import numpy as np
 
 from ...config import Config, from_toml
+from ...config.build import scheme_of
 from ...errors import FilesError
-from ...ocean.state import PROGNOSTIC, Carry, State
+from ...ocean.state import Carry
 from .folder import facts
 from .write import MEAN, MEMORY, members_of
 
@@ -54,9 +55,10 @@ def read(path, config, transport) -> Loaded:
 
     with h5py.File(found["path"], "r", locking=False) as file:
         fields = transport.make(part)
-    kept = sum(name.startswith(f"{PROGNOSTIC[0]}{MEMORY}") for name in fields)
+    state = scheme_of(config).state
+    kept = sum(name.startswith(f"{state._fields[0]}{MEMORY}") for name in fields)
     suffixes = ["", *(f"{MEMORY}{k}" for k in range(1, kept + 1))]
-    states = [State(*(fields[name + suffix] for name in PROGNOSTIC)) for suffix in suffixes]
+    states = [state(*(fields[name + suffix] for name in state._fields)) for suffix in suffixes]
     means = {name.removesuffix(MEAN): field for name, field in fields.items() if name.endswith(MEAN)}
     carry = Carry(states[0], tuple(states[1:]), transport.put(np.int32(found["step"])))
     return Loaded(carry, means, found["mean_steps"], found["path"], found["step"], from_toml(found["configuration"]))
@@ -69,7 +71,13 @@ def _examined(path, config, members: int) -> tuple[dict | None, str | None]:
         return None, f"{path}: {found['problem']}"
     before = from_toml(found["configuration"])
     there, here = (
-        {"cells": (each.grid.ny, each.grid.nx), "dtype": each.run.dtype, "members": count, **each.time.model_dump()}
+        {
+            "cells": (each.grid.ny, each.grid.nx),
+            "dtype": each.run.dtype,
+            "state": ", ".join(scheme_of(each).state._fields),
+            "members": count,
+            **each.time.model_dump(),
+        }
         for each, count in ((before, found["members"]), (config, members))
     )
     other = [f"{name} is {there[name]}, not {value}" for name, value in here.items() if there[name] != value]

@@ -17,7 +17,8 @@ from typing import NamedTuple
 import numpy as np
 
 from ...errors import FilesError
-from ...ocean.state import Carry, entry_of
+from ...ocean.state import Carry
+from ...ocean.table import entry_of
 from ..journal import JournaledFile, remove
 from ..output.continuation import set_text
 from ..output.metadata import DIMENSIONS, attributes, define_grid, describe

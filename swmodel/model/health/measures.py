@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import functools
 import math
+import operator
 from functools import lru_cache
 from typing import Any, NamedTuple
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 
-from ...ocean.operators import Patch
+from ...config.build import scheme_of
+from ...config.extremes import damping
+from ...ocean.patch import Patch
 from ...ocean.state import State
+from ...ocean.terms import TERMS
 from ...parallel.transport.halo import within
 
 
@@ -19,13 +25,13 @@ class Static(NamedTuple):
 
     wet: Any
     depth: Any  # m
-    linear_drag: Any  # s-1
+    params: Any  # coefficients by name
 
 
 class Measures(NamedTuple):
     """What one look finds on water, in a block, or in the whole domain of each run: numbers, or arrays [runs]."""
 
-    low: float  # -min(h), m; infinity where h, u or v is not finite
+    low: float  # -min(h), m; infinity where a field is not finite
     high: float  # max(h), m
     speed: float  # m s-1, largest
     wave_rate: float  # s-1, largest 2 sqrt(g h (1/dx² + 1/dy²)) + |u|/dx + |v|/dy
@@ -42,7 +48,7 @@ def scale(grid) -> float:
 def unusable(transport, margin: int = 0):
     """The function (State, wet) of a block -> number of cells, of all blocks, that no run can go on from.
 
-    They are those in which h, u or v is not finite, and water without thickness: where `Measures.low` is not negative.
+    They are those in which a field is not finite, and water without thickness: where `Measures.low` is not negative.
     Jitted, once for all runs with the same block; a state of NumPy arrays is looked at where it is, many times faster
     than it goes to a device.
 
@@ -53,7 +59,7 @@ def unusable(transport, margin: int = 0):
     def count(state: State, wet):
         wet = Patch(wet, (-margin, -margin)).on(state.h.shape)
         finite = [field - field == 0 for field in state]
-        bad = ~(finite[0] & finite[1] & finite[2]) | (wet > 0) & ~(state.h > 0)
+        bad = ~functools.reduce(operator.and_, finite) | (wet > 0) & ~(state.h > 0)
         return transport.sum(within(bad, transport.extent()).sum(dtype=state.h.dtype))
 
     jitted = transport.jit(count)
@@ -73,20 +79,18 @@ def measure(config, transport, margin: int = 0):
     Args:
         margin: cells around the block that the Static has.
     """
-    grid, physics = config.grid, config.physics
+    grid, physics, terms = config.grid, config.physics, [TERMS[name] for name in scheme_of(config).terms]
     waves = 4 * physics.gravity * scale(grid) ** 2
 
     def measures(state: State, static: Static):
-        h, u, v = state
-        static = Static(*(Patch(field, (-margin, -margin)).on(h.shape) for field in static))
+        h, u, v = state[:3]
+        static = jax.tree.map(lambda field: Patch(field, (-margin, -margin)).on(h.shape), static)
         wet = within(jnp.broadcast_to(static.wet > 0, h.shape), transport.extent())
-        finite = jnp.isfinite(h) & jnp.isfinite(u) & jnp.isfinite(v)
+        finite = functools.reduce(operator.and_, map(jnp.isfinite, state))
         low = jnp.where(finite, jnp.where(wet, -h, -jnp.inf), jnp.inf)
         square = u * u + v * v
         rate = jnp.sqrt(jnp.maximum(h, 0) * waves) + jnp.abs(u) / grid.dx + jnp.abs(v) / grid.dy
-        drag = static.linear_drag
-        if physics.quadratic_drag > 0:
-            drag = drag + 2 * physics.quadratic_drag * jnp.sqrt(square) / h
+        drag = damping(terms, static.params | {"h": h, "u": u, "v": v}, grid)
         eta = h - static.depth
         energy = 0.5 * h * square + 0.5 * physics.gravity * eta * eta
         found = Measures(

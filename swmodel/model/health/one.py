@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
+from ...config.extremes import damping
 from ...files.output import Output
 from ...ocean.grid import as_patches
-from ...ocean.state import PROGNOSTIC, State
+from ...ocean.state import State
+from ...ocean.table import WRITABLE
+from ...ocean.terms import TERMS
 
 
 class One:
@@ -32,6 +35,14 @@ class One:
         """The largest wind stress on this process's part of its runs, Pa, [runs here]."""
         return np.array([max(largest_stress(params, shape) for _, params, shape in blocks_of(self.domain))])
 
+    def acceleration(self) -> float:
+        """The largest acceleration by forces that act on all water alike, m s-2."""
+        return largest_acceleration(self.domain)
+
+    def friction(self) -> float:
+        """The largest rate at which the terms that smooth damp the shortest waves on this process's part, s-1."""
+        return largest_friction(self.domain)
+
     def compile(self, program):
         """A function of State and Static on a block, to be given to `measure`."""
         return self.transport.jit(program)
@@ -42,7 +53,7 @@ class One:
 
     def state(self, run: int) -> State:
         """The state of a run on this process's block, [1, y, x]; [0, y, x] where the process has nothing of it."""
-        return State(*(field[None] for field in self.simulation.state))
+        return self.simulation.state._make(field[None] for field in self.simulation.state)
 
     def save(self, path, run: int) -> None:
         """Write the state of a run as a file of output; called by all processes together.
@@ -71,15 +82,37 @@ def blocks_of(domain):
 
 def largest_stress(params, shape: tuple[int, int]) -> float:
     """The largest wind stress of Params in Patches on a block of this shape, Pa."""
-    return float(np.hypot(params.wind_x.on(shape), params.wind_y.on(shape)).max())
+    if "wind_x" not in params:
+        return 0.0
+    return float(np.hypot(params["wind_x"].on(shape), params["wind_y"].on(shape)).max())
+
+
+def largest_acceleration(domain) -> float:
+    """See `One.acceleration`."""
+    found = [TERMS[name].acceleration for name in domain.scheme.terms if TERMS[name].acceleration]
+    return sum(acceleration(domain.config) for acceleration in found)
+
+
+def largest_friction(domain, factors=None) -> float:
+    """See `One.friction`.
+
+    Args:
+        factors: {name: what a coefficient is multiplied by}.
+    """
+    terms, found = [TERMS[name] for name in domain.scheme.terms], 0.0
+    for _, params, shape in blocks_of(domain):
+        values = {name: value.on(shape) * (factors or {}).get(name, 1) for name, value in params.items()}
+        found = max(found, float(np.max(damping(terms, values, domain.config.grid, smooths=True))))
+    return found
 
 
 def write_state(path, domain, model, fields: dict) -> None:
-    """Write the fields h, u, v as a file of output with one record, at the model's step.
+    """Write the fields of a State, of those that can be, as a file of output with one record, at the model's step.
 
     Raises:
         FilesError: it cannot be written.
     """
-    options = domain.config.output.model_copy(update={"fields": PROGNOSTIC, "means": ()})
+    fields = {name: field for name, field in fields.items() if name in WRITABLE}
+    options = domain.config.output.model_copy(update={"fields": tuple(fields), "means": ()})
     with Output(path, domain.config.model_copy(update={"output": options}), domain.transport) as output:
         output.write(model.step, model.time, fields)

@@ -19,7 +19,8 @@ from ...config.stability import largest_dt
 from ...errors import FilesError, NumericalError
 from ...files.restart.folder import candidates
 from ...files.run_folder import BLOWUP
-from ...ocean.state import PROGNOSTIC, VARIABLES, State
+from ...ocean.state import State
+from ...ocean.table import VARIABLES
 from .measures import Measures, Static, measure, scale
 from .one import One, blocks_of
 
@@ -56,9 +57,11 @@ class Health:
         depth = domain.transport.reduce(np.array(depth, np.float64), "max")
         cells = domain.transport.reduce(np.asarray(self.wet().sum(dtype=np.float64)), "sum")
         self.wind = self.of_all(self.runs.stress(), "max", -np.inf) / self.config.physics.density
+        self.acceleration, friction = self.runs.acceleration(), np.asarray(self.runs.friction())
+        self.friction = float(self.transport.reduce(friction, "max"))
         self.cells = max(1.0, float(cells))
         self.rest = math.sqrt(0.5 * self.config.physics.gravity) * REST * float(depth)
-        self.static = Static(domain.grid.wet, domain.grid.depth, domain.params.linear_drag)
+        self.static = Static(domain.grid.wet, domain.grid.depth, domain.params)
         self._measure = self.runs.compile(measure(self.config, domain.transport, domain.scheme.width + 1))
         self.last, self.step, self.time = self.look(), model.step, model.time
         if (bad := ~(self.last.low < 0)).any():
@@ -76,7 +79,8 @@ class Health:
         now = self.look()
         broken = ~(now.low < 0)
         least = np.where(broken, 1.0, np.minimum(-now.low, -self.last.low))
-        bound = self.root + self.wind / np.sqrt(2 * least) * (self.model.time - self.time)
+        push = self.wind / np.sqrt(2 * least) + self.acceleration * np.sqrt(np.maximum(now.high, 0) / 2)
+        bound = self.root + push * (self.model.time - self.time)
         runaway = ~(now.energy <= RUNAWAY * bound**2)
         if (broken | runaway).any():
             with np.errstate(all="ignore"):
@@ -127,6 +131,7 @@ class Health:
     def largest_dt(self, margin: float = 1.0) -> tuple[float, str]:
         """The largest time step stable in all runs with `margin` times their last rates, s; what process sets it."""
         ranges = {name: (0.0, margin * getattr(self.last, name).max()) for name in ("wave_rate", "drag_rate")}
+        ranges["friction_rate"] = (0.0, self.friction)
         return largest_dt(self.config, Extremes(self.config.physics, ranges))
 
     def cfl(self) -> np.ndarray:
@@ -137,7 +142,7 @@ class Health:
     def unusable_value(self, run: int) -> tuple[str, float, int]:
         """The first cell that is not finite or has no thickness: field, value, index in the whole domain."""
         state = self.runs.state(run)
-        bad = State(*(~np.isfinite(field) for field in state))
+        bad = state._make(~np.isfinite(field) for field in state)
         with np.errstate(invalid="ignore"):
             bad = bad._replace(h=bad.h | ((state.h <= 0) & (self.wet() > 0)))
         return self.first(state, np.stack(bad))
@@ -145,7 +150,8 @@ class Health:
     def fastest(self, run: int) -> tuple[str, float, int]:
         """The component of velocity largest in size: field, value, index in the whole domain."""
         state = self.runs.state(run)
-        sizes = np.stack([np.zeros_like(state.h), np.abs(state.u), np.abs(state.v)])
+        nothing = dict.fromkeys(state._fields, np.zeros_like(state.h))
+        sizes = np.stack(list((nothing | {"u": np.abs(state.u), "v": np.abs(state.v)}).values()))
         return self.first(state, sizes == self.transport.reduce(np.asarray(sizes.max(initial=0)), "max"))
 
     def first(self, state: State, marked: np.ndarray) -> tuple[str, float, int]:
@@ -155,7 +161,7 @@ class Health:
             state: of a run, as `one.One.state` gives it.
             marked: [field, 1 or 0, y, x] on this process.
         """
-        block, nx, fields = self.runs.domain.transport.block, self.config.grid.nx, len(PROGNOSTIC)
+        block, nx, fields = self.runs.domain.transport.block, self.config.grid.nx, len(state)
         everywhere = fields * nx * self.config.grid.ny
         places = np.argwhere(np.moveaxis(marked, 0, 3))  # 0, row, column, field
         mine = everywhere
@@ -167,7 +173,7 @@ class Health:
         if mine == found < everywhere:
             value = float(state[number][0, row, column])
         value = float(self.transport.reduce(np.asarray(value, np.float64), "sum"))
-        return PROGNOSTIC[found % fields], value, found // fields
+        return state._fields[found % fields], value, found // fields
 
     def fail(self, broken: np.ndarray, bad: np.ndarray, growth: np.ndarray):
         """Write blowup.nc of the first bad run and raise NumericalError.

@@ -1,0 +1,41 @@
+"""What the terms of the equations share: the state on its faces, and transports through them."""
+
+from __future__ import annotations
+
+from .operators import mx_c, mx_f, my_c, my_f
+from .patch import Patch
+
+
+class Flow:
+    """A state seen by the terms of the equations, in Patches.
+
+    Attributes:
+        state: the padded State, of all prognostic fields.
+        grid: the Grid.
+        h: thickness at centres, m; h_u, h_v its means on faces.
+        u, v: velocity on faces, m s-1, zero where they are closed.
+        U, V: transports through the faces, m3 s-1.
+    """
+
+    def __init__(self, state, grid):
+        self.state, self.grid = state, grid
+        self.h, self.u, self.v = state.h, grid.open_u * state.u, grid.open_v * state.v
+        self.h_u, self.h_v = mx_f(self.h), my_f(self.h)
+        self.U, self.V = grid.dy.u * (self.h_u * self.u), grid.dx.v * (self.h_v * self.v)
+
+    def speed_u(self) -> Patch:
+        """sqrt(u² + ((v^x)^y)²) on u faces, m s-1."""
+        across = my_c(mx_f(self.v))
+        return (self.u * self.u + across * across).map(root)
+
+    def speed_v(self) -> Patch:
+        """sqrt(v² + ((u^x)^y)²) on v faces, m s-1."""
+        across = my_f(mx_c(self.u))
+        return (self.v * self.v + across * across).map(root)
+
+
+def root(square):
+    """Square root whose derivative at zero is zero rather than infinite."""
+    xp = square.__array_namespace__()
+    at_rest = square == 0
+    return xp.where(at_rest, 0, xp.sqrt(xp.where(at_rest, 1, square)))

@@ -1,0 +1,45 @@
+"""How far the tendency of a cell reaches: found by asking for it on ever wider halos."""
+
+from __future__ import annotations
+
+import itertools
+from functools import cache
+
+import numpy as np
+
+from .dynamics import tendency
+from .grid import Grid, Places, as_patches
+from .instant import Instant
+from .patch import Patch
+from .table import VARIABLES
+from .terms import TERMS
+
+#: Cells of the block in each direction: more than a field loses by being differentiated as often as any term does.
+CELLS = 8
+
+
+@cache
+def reach(scheme) -> int:
+    """Rows of neighbours that the scheme needs on each side of a block."""
+    return next(width for width in itertools.count(1) if is_enough(scheme, width))
+
+
+def is_enough(scheme, width: int) -> bool:
+    """Whether a halo of `width` rows gives the tendency on the whole block."""
+    around, block = np.ones((CELLS + 2 * width + 2,) * 2), (CELLS, CELLS)
+    number = np.ones((1, 1))
+    metrics = dict.fromkeys(("dx", "dy", "area", "rdx", "rdy", "rarea"), Places(*[number] * 4))
+    grid = Grid(**{name: metrics.get(name, around) for name in Grid._fields})
+    rows = [
+        VARIABLES["gravity"],
+        *(row for name in scheme.terms for row in (*TERMS[name].coefficients, *TERMS[name].fields)),
+    ]
+    params = {row.name: around if row.location else number for row in rows} | {"density": number}
+    names = scheme.state._fields
+    state = scheme.state(*(Patch(around[1:-1, 1:-1], (-width, -width)) for _ in names))
+    now = Instant(np.zeros((), np.int32))
+    found = tendency(state, now, as_patches(grid, width), as_patches(params, width), scheme)
+    try:
+        return all(field.on(block).shape == block for field in found)
+    except IndexError:
+        return False

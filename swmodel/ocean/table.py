@@ -1,0 +1,92 @@
+"""The table of all fields and coefficients of the model: those of the equations themselves, and those of the terms."""
+
+from __future__ import annotations
+
+from .state import State
+from .terms import TERMS
+from .variable import Variable, table
+
+EQUATIONS = (
+    Variable(
+        "h", "centre", "m", "cell_thickness", "thickness of the layer", least=0.0, above=True, dimension=(0, 1, 0, 0)
+    ),
+    Variable(
+        "eta",
+        "centre",
+        "m",
+        "sea_surface_height_above_geoid",
+        "sea level",
+        control="field",
+        dimension=(0, 1, 0, 0),
+    ),
+    Variable("u", "u", "m s-1", "sea_water_x_velocity", "velocity in x", control="field", dimension=(1, 0, -1, 0)),
+    Variable("v", "v", "m s-1", "sea_water_y_velocity", "velocity in y", control="field", dimension=(1, 0, -1, 0)),
+    Variable("sea_level", "centre", "m", "sea_surface_height_above_geoid", "sea level", dimension=(0, 1, 0, 0)),
+    Variable("zeta", "corner", "s-1", "ocean_relative_vorticity", "relative vorticity", dimension=(0, 0, -1, 0)),
+    Variable(
+        "q",
+        "corner",
+        "m-1 s-1",
+        "potential_vorticity_of_ocean_layer",
+        "potential vorticity",
+        dimension=(0, -1, -1, 0),
+    ),
+    Variable("speed", "centre", "m s-1", "sea_water_speed", "speed of the current", dimension=(1, 0, -1, 0)),
+    Variable(
+        "depth",
+        "centre",
+        "m",
+        "sea_floor_depth_below_geoid",
+        "resting depth",
+        least=0.0,
+        above=True,
+        key="physics.depth",
+        control="field",
+        dimension=(0, 1, 0, 0),
+    ),
+    Variable("mask", "centre", "1", "sea_binary_mask", "1 water, 0 land", dimension=(0, 0, 0, 0)),
+    Variable("f", "corner", "s-1", "coriolis_parameter", "Coriolis parameter", dimension=(0, 0, -1, 0)),
+    Variable("gravity", "", "m s-2", "", "acceleration of gravity", control="number", dimension=(2, -1, -2, 0)),
+)
+
+#: All of them by name.
+VARIABLES = table(
+    *EQUATIONS,
+    *(row for term in TERMS.values() for row in (*term.coefficients, *term.prognostic, *term.initial)),
+)
+
+#: What some of them are where gravity is reduced: the layer lies over a deep one at rest, and has no sea floor.
+REDUCED = table(
+    VARIABLES["eta"]._replace(standard_name="", long_name="downward displacement of the interface"),
+    VARIABLES["depth"]._replace(standard_name="", long_name="resting thickness of the layer"),
+)
+
+#: Fields that a run begins with.
+INITIAL = ("eta", *State._fields[1:], *(row.name for term in TERMS.values() for row in term.initial))
+
+#: Coefficients of terms, which a configuration gives as a number or as a field.
+COEFFICIENTS = table(*(row for term in TERMS.values() for row in term.coefficients))
+
+#: Fields that a case or an input file may give.
+GIVEN = ("depth", "mask", *COEFFICIENTS, *INITIAL)
+
+#: Fields that a run may write.
+WRITABLE = (
+    "h",
+    "u",
+    "v",
+    "eta",
+    "sea_level",
+    "zeta",
+    "q",
+    "speed",
+    *(name for t in TERMS.values() for name in t.derived),
+)
+
+#: What derivatives may be taken with respect to.
+CONTROLS = {name: row for name, row in VARIABLES.items() if row.control}
+
+
+def entry_of(name: str, physics) -> Variable:
+    """The entry of a variable in a run with these `config.physics`."""
+    return (REDUCED if physics.reduced_gravity else {}).get(name, VARIABLES[name])

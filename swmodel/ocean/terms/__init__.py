@@ -1,0 +1,34 @@
+"""The terms of the equations besides pressure, advection and the Coriolis force: one file each, with all about it.
+
+A new term is a file here and a line in TERMS. Configuration, input files, static fields, time-step limits, controls of
+gradients and assimilation, output and tests take what they need from the objects.
+"""
+
+from __future__ import annotations
+
+from .biharmonic_viscosity import BIHARMONIC_VISCOSITY
+from .body_force import BODY_FORCE
+from .linear_drag import LINEAR_DRAG
+from .manning import MANNING
+from .quadratic_drag import QUADRATIC_DRAG
+from .sponge import SPONGE
+from .term import Term
+from .tracer import TRACER
+from .viscosity import VISCOSITY
+from .wind import WIND
+
+#: In the order in which their tendencies are added.
+TERMS: dict[str, Term] = {
+    term.name: term
+    for term in (
+        WIND,
+        BODY_FORCE,
+        LINEAR_DRAG,
+        QUADRATIC_DRAG,
+        MANNING,
+        VISCOSITY,
+        BIHARMONIC_VISCOSITY,
+        SPONGE,
+        TRACER,
+    )
+}

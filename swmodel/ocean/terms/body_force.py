@@ -1,0 +1,83 @@
+"""A force per mass, the same everywhere, that may vary in time, as in a shaken tank: du/dt = a + b cos(wt + p)."""
+
+from __future__ import annotations
+
+from math import cos, hypot, sin
+
+import numpy as np
+
+from ...options import Duration, Section, option
+from ..instant import Turns, angle, turns_of
+from ..variable import Variable
+from .term import Term
+
+COMPONENTS = {"x": "u", "y": "v"}
+PARTS = ("mean", "cosine", "sine")
+TURNS = "body_force_turns_high", "body_force_turns_low"
+
+
+class BodyForce(Section):
+    """A uniform force per mass, mean + amplitude cos(2 pi t / period + phase), in x and in y."""
+
+    x: float = option(0.0, "m s-2", "its mean in x")
+    x_amplitude: float = option(0.0, "m s-2", "amplitude of its oscillation in x")
+    x_phase: float = option(0.0, "1", "phase of the oscillation in x at the start of the run, radians")
+    y: float = option(0.0, "m s-2", "its mean in y")
+    y_amplitude: float = option(0.0, "m s-2", "amplitude of its oscillation in y")
+    y_phase: float = option(0.0, "1", "phase of the oscillation in y at the start of the run, radians")
+    period: Duration = option(86400.0, "s", 'period of the oscillations, as seconds or "12.42 h"')
+
+
+def active(options) -> bool:
+    """Whether there is a force."""
+    return any((options.x, options.y, options.x_amplitude, options.y_amplitude))
+
+
+def names(axis: str) -> list[str]:
+    """Of the parts of a component among the params."""
+    return [f"body_force_{axis}_{part}" for part in PARTS]
+
+
+def build(config, rows, columns):
+    """a, b cos(phase) and - b sin(phase) of each component, and what part of the period a step is."""
+    options = config.body_force
+    built = dict(zip(TURNS, turns_of(config.time.dt, options.period), strict=True))
+    for axis in COMPONENTS:
+        mean, amplitude, phase = (getattr(options, f"{axis}{part}") for part in ("", "_amplitude", "_phase"))
+        values = mean, amplitude * cos(phase), -amplitude * sin(phase)
+        built |= {name: np.full((1, 1), value) for name, value in zip(names(axis), values, strict=True)}
+    return built
+
+
+def acceleration(config) -> float:
+    """|a| + |b| of both components."""
+    options = config.body_force
+    return hypot(abs(options.x) + abs(options.x_amplitude), abs(options.y) + abs(options.y_amplitude))
+
+
+def tendency(flow, params, now):
+    """du/dt = a + b cos(phase) cos(wt) - b sin(phase) sin(wt)."""
+    passed = angle(Turns(*(params[name].values for name in TURNS)), now, flow.h.values.dtype)
+    xp = passed.__array_namespace__()
+    cosine, sine = xp.cos(passed), xp.sin(passed)
+    forces = {}
+    for axis, velocity in COMPONENTS.items():
+        a, b_cosine, b_sine = (params[name] for name in names(axis))
+        forces[velocity] = a + b_cosine * cosine + b_sine * sine
+    return forces
+
+
+FIELDS = (
+    *(Variable(name, "", "m s-2", "", "part of the body force") for axis in COMPONENTS for name in names(axis)),
+    *(Variable(name, "", "1", "", "part of its period that a step takes, in fixed point") for name in TURNS),
+)
+BODY_FORCE = Term(
+    "body_force",
+    tendency,
+    options=BodyForce,
+    active=active,
+    fields=FIELDS,
+    build=build,
+    acceleration=acceleration,
+    energy=1,
+)

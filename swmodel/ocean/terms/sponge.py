@@ -1,0 +1,65 @@
+"""Relaxation to rest along the sides: dh/dt = - s (h - H), du/dt = - s u; s falls to zero away from the side."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import numpy as np
+
+from ...options import Section, option
+from ..coordinates import edges, points
+from ..variable import Variable
+from .term import Term
+
+LOCATIONS = {"sponge_c": "centre", "sponge_u": "u", "sponge_v": "v"}
+
+
+class Sponge(Section):
+    """Relaxation to rest along the sides of the domain."""
+
+    rate: float = option(0.0, "s-1", "relaxation rate at the side; 0 switches the sponge off", ge=0)
+    width: float = option(0.0, "m", "distance over which the rate falls to zero, as a parabola", ge=0)
+    sides: tuple[Literal["west", "east", "south", "north"], ...] = option(
+        ("west", "east", "south", "north"), "", "sides with a sponge"
+    )
+
+
+def active(options) -> bool:
+    """Whether there is a sponge."""
+    return options.rate > 0 and options.width > 0 and bool(options.sides)
+
+
+def build(config, rows, columns):
+    """The rate at centres and on faces; beyond a ring's end that of its other side."""
+    grid = config.grid
+    ring = rows % grid.ny, columns % grid.nx
+    return {name: rate(config, points(grid, location, *ring)) for name, location in LOCATIONS.items()}
+
+
+def rate(config, at) -> np.ndarray:
+    """Sum over the sides of rate (1 - d/width)² within `width` of the side, s-1."""
+    sponge = config.sponge
+    west, east, south, north = edges(config.grid)
+    distance = {"west": at.x - west, "east": east - at.x, "south": at.y - south, "north": north - at.y}
+    return sum(sponge.rate * np.clip(1 - distance[side] / sponge.width, 0, None) ** 2 for side in sponge.sides)
+
+
+def tendency(flow, params, now):
+    """dh/dt = - s (h - H), du/dt = - s u, dv/dt = - s v; water that leaves takes with it what is dissolved in it."""
+    outflow = params["sponge_c"] * (flow.h - flow.grid.depth)
+    carried = {name: -(outflow * (getattr(flow.state, name) / flow.h)) for name in flow.state._fields[3:]}
+    return {"h": -outflow, "u": -(params["sponge_u"] * flow.u), "v": -(params["sponge_v"] * flow.v)} | carried
+
+
+def damping(values, dx, dy):
+    """s, the largest of a cell and its faces."""
+    centre, u, v = (values[name] for name in LOCATIONS)
+    xp = centre.__array_namespace__()
+    return xp.maximum(centre, xp.maximum(u, v))
+
+
+FIELDS = tuple(
+    Variable(name, location, "s-1", "", "rate of relaxation", dimension=(0, 0, -1, 0))
+    for name, location in LOCATIONS.items()
+)
+SPONGE = Term("sponge", tendency, options=Sponge, active=active, fields=FIELDS, build=build, damping=damping)

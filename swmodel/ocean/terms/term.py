@@ -1,0 +1,47 @@
+"""A term of the equations, as one object: its options, its fields, its tendency, and what else must be known of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from ..variable import Variable
+
+
+@dataclass(frozen=True)
+class Term:
+    """One term. Its name is its switch in a Scheme, and the name of its section of the configuration if it has one.
+
+    Attributes:
+        tendency: function of (flow: Flow, params: {name: Patch}, now: Instant) to {prognostic field: Patch}, SI units.
+        coefficients: numbers or fields that it is made of; those with a number are keys of [physics].
+        options: class of a section of its own.
+        active: whether the section switches the term on. Without it, a coefficient that is not zero does.
+        fields: what `build` makes.
+        build: function of (config, rows, columns) to {name of a field: float64 values}, for any rows and columns.
+        prognostic: fields that it adds to the State.
+        initial: fields that a case or a file gives to begin with.
+        start: function of {name: values} of h and of those to {prognostic field: values}.
+        derived: {name: function of (padded State, Grid, physics) to a Patch} of fields for output.
+        damping: function of ({name: values}, dx, dy) to the rate, s-1, at which it damps; for the time step. Values are
+            arrays of coefficients, built fields, h, and u, v (their sizes) of a cell.
+        acceleration: function of a configuration to the largest one that it gives to all water alike, m s-2.
+        smooths: whether it damps the shortest waves only, as a viscosity does, or all motion.
+        energy: what it does to the energy of a closed basin: -1 takes it, 0 leaves it, 1 may give it.
+    """
+
+    name: str
+    tendency: Callable
+    coefficients: tuple[Variable, ...] = ()
+    options: type | None = None
+    active: Callable | None = None
+    fields: tuple[Variable, ...] = ()
+    build: Callable | None = None
+    prognostic: tuple[Variable, ...] = ()
+    initial: tuple[Variable, ...] = ()
+    start: Callable | None = None
+    derived: dict[str, Callable] = field(default_factory=dict)
+    damping: Callable | None = None
+    acceleration: Callable | None = None
+    smooths: bool = False
+    energy: int = -1

@@ -1,0 +1,84 @@
+"""A passive tracer, carried by the current: dC/dt = - div(c u h), where C = c h is its content of the water column.
+
+First-order upwind: what leaves a cell has its concentration. Nothing is lost, a constant stays one, and no extreme is
+made, at the price of a diffusivity |u| dx (1 - |u| dt/dx) / 2.
+
+Reference: Durran, D. R. (2010), Numerical Methods for Fluid Dynamics, Springer, section 5.5.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from ...options import Section, option
+from ..operators import divergence
+from ..patch import Patch, east, north
+from ..variable import Variable
+from .term import Term
+
+CONTENT = Variable(
+    "tracer_content",
+    "centre",
+    "m",
+    "",
+    "tracer in the water column, concentration times thickness",
+    dimension=(0, 1, 0, 0),
+)
+CONCENTRATION = Variable(
+    "tracer",
+    "centre",
+    "1",
+    "",
+    "concentration of the tracer",
+    key="tracer.initial",
+    control="field",
+    dimension=(0, 0, 0, 0),
+)
+
+
+class Tracer(Section):
+    """A passive tracer that the current carries; its initial concentration may be a field of the case or of a file."""
+
+    transport: Literal["none", "upwind"] = option("none", "", "how it is carried; none: there is no tracer")
+    initial: float = option(0.0, "1", "initial concentration where the case or a file gives none")
+
+
+def active(options) -> bool:
+    """Whether there is a tracer."""
+    return options.transport != "none"
+
+
+def concentration(state, grid, physics) -> Patch:
+    """c = C / h at centres."""
+    return state.tracer_content / state.h
+
+
+def start(values):
+    """C = c h."""
+    return {"tracer_content": values["tracer"] * values["h"]}
+
+
+def tendency(flow, params, now):
+    """dC/dt = - (d_x (U c_upwind) + d_y (V c_upwind)) / area."""
+    c = flow.state.tracer_content / flow.h
+    along_x = positive(flow.U) * c - positive(-flow.U) * east(c)
+    along_y = positive(flow.V) * c - positive(-flow.V) * north(c)
+    return {"tracer_content": -divergence(along_x, along_y, flow.grid)}
+
+
+def positive(transport: Patch) -> Patch:
+    """The transport where it goes eastward or northward, else zero."""
+    return 0.5 * (transport + transport.map(abs))
+
+
+TRACER = Term(
+    "tracer",
+    tendency,
+    options=Tracer,
+    active=active,
+    prognostic=(CONTENT,),
+    initial=(CONCENTRATION,),
+    start=start,
+    derived={"tracer": concentration},
+    energy=0,
+)

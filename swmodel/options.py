@@ -1,0 +1,67 @@
+"""An option of the configuration: its default, its unit, one line of help, what it may be; and sections of them.
+
+Lengths of time are written as people do: 3600, "1 h", "1.5 days".
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Annotated, Any
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, field_validator
+
+#: Sizes of numbers that are not zero: their fourth powers, and products of several, stay within double precision.
+LEAST, MOST = 1e-30, 1e30
+
+#: Whole numbers that are exact in double precision.
+MOST_WHOLE = 2**53
+
+SECONDS = {"s": 1.0, "min": 60.0, "h": 3600.0, "d": 86400.0}
+NAMES = {
+    "s": "s", "sec": "s", "second": "s", "seconds": "s",
+    "min": "min", "minute": "min", "minutes": "min",
+    "h": "h", "hour": "h", "hours": "h",
+    "d": "d", "day": "d", "days": "d",
+}  # fmt: skip
+PATTERN = re.compile(r"\s*([+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)\s*([a-z]*)\s*", re.ASCII)
+
+
+def parse_duration(value):
+    """Seconds from a number of seconds or a text such as "6 h".
+
+    Raises:
+        ValueError: the text is no number followed by s, min, h or d.
+    """
+    if not isinstance(value, str):
+        return value
+    match = PATTERN.fullmatch(value)
+    if match is None or (match[2] or "s") not in NAMES:
+        raise ValueError(f'"{value}" is not a length of time; write seconds or a text such as "6 h" or "2 days"')
+    return float(match[1]) * SECONDS[NAMES[match[2] or "s"]]
+
+
+Duration = Annotated[float, BeforeValidator(parse_duration), Field(gt=0)]
+
+
+def option(default: Any, unit: str, doc: str, **constraints) -> Any:
+    """A configuration key with its default, its unit ("" for text and switches) and one line of help."""
+    extra = {"unit": unit}
+    if callable(default):
+        return Field(default_factory=default, description=doc, json_schema_extra=extra, **constraints)
+    return Field(default, description=doc, json_schema_extra=extra, **constraints)
+
+
+class Section(BaseModel):
+    """A table of the configuration: frozen, and strict about unknown keys."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True, allow_inf_nan=False, validate_default=True)
+
+    @field_validator("*")
+    @classmethod
+    def moderate(cls, value):
+        """The value, unless it is a number of a size with which arithmetic fails."""
+        if isinstance(value, float) and value != 0 and not LEAST <= abs(value) <= MOST:
+            raise ValueError(f"must be 0 or between {LEAST:g} and {MOST:g} in size, not {value:g}")
+        if isinstance(value, int) and abs(value) > MOST_WHOLE:
+            raise ValueError(f"must be at most {MOST_WHOLE} in size")
+        return value
