@@ -61,9 +61,8 @@ def too_low(entry: Variable, values):
 def complaint(entry: Variable, values: np.ndarray, water: np.ndarray, first_row: int) -> str:
     """What is wrong with a field, and in which cell first."""
     bad, name = ~np.isfinite(values) | too_low(entry, values), entry.name
-    bound = (
-        "finite" if entry.least is None else f"{'above' if entry.above else 'at least'} {entry.least:g} {entry.units}"
-    )
+    side = "above" if entry.above else "at least"
+    bound = "finite" if entry.least is None else f"{side} {entry.least:g} {entry.units}"
     row, column = np.argwhere(bad & (water > 0))[0]
     value = np.broadcast_to(values, water.shape)[row, column]
     what = "initial thickness h = depth + eta" if name == "h" else f"{entry.long_name} ({name})"
@@ -113,7 +112,7 @@ def survey_band(config, found: Extremes, rows: np.ndarray) -> None:
         for term in terms:
             values |= term.build(config, rows, columns) if term.build else {}
         for name, rate in local_rates(config, terms, values, water).items():
-            found.include(name, rate, centre, rows[0])
+            found.include(name, np.atleast_2d(rate), centre, rows[0])
 
 
 def local_rates(config, terms, values: dict, water: dict) -> dict[str, np.ndarray]:
@@ -135,4 +134,4 @@ def local_rates(config, terms, values: dict, water: dict) -> dict[str, np.ndarra
 def damping(terms, values: dict, grid, smooths: bool = False):
     """Sum of the rates at which those of the terms damp that act on all motion, or on the shortest waves only, s-1."""
     acting = [term for term in terms if term.damping and term.smooths == smooths]
-    return sum((term.damping(values, grid.dx, grid.dy) for term in acting), start=np.zeros((1, 1)))
+    return sum(term.damping(values, grid.dx, grid.dy) for term in acting)

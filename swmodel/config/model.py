@@ -157,7 +157,7 @@ class Run(Section):
 Input = create_model(
     "Input",
     __base__=Section,
-    __doc__='NetCDF files instead of formulas: "FILE.nc" (by standard name), "FILE.nc:variable", "FILE.nc:name@record".',
+    __doc__='NetCDF files for formulas: "FILE.nc" (by standard name), "FILE.nc:variable", "FILE.nc:name@record".',
     **{
         name: (
             str,

@@ -14,8 +14,6 @@ import numpy as np
 
 from ..assimilation.background import Background
 from ..config.build import build_state
-from ..config.fields import given
-from ..ocean.state import State
 from .settings import viscosity_factors, wind_factors
 
 #: The controls of a Background that stand for the fields; the wind's has the same factor for both components.
@@ -47,7 +45,7 @@ class Perturbations:
         """State and Params of a member, NumPy arrays; those of the configuration for member 0."""
         noise = self.background.draw(self.seed, member) if self.background and member else {}
         h = self.base.h + np.asarray(noise[ETA], self.base.h.dtype) if ETA in noise else self.base.h
-        return State(h, self.base.u, self.base.v), self.coefficients(member, noise.get(WIND))
+        return self.base._replace(h=h), self.coefficients(member, noise.get(WIND))
 
     def coefficients(self, member: int, wind):
         """Params of a member, in the precision of the run; those of all members have the same shapes.
@@ -59,18 +57,17 @@ class Perturbations:
         if self.background and WIND in self.background.names:
             shape = tuple(n + 2 * self.margin for n in self.base.h.shape)
             factor = np.ones(shape) if wind is None else 1 + self.around(np.asarray(wind, np.float64))
-        factors = {"viscosity": np.full((1, 1), self.viscosity[member])}
-        factors |= {name: factor for name in ("wind_x", "wind_y") if given(self.config, name)}
-        values = {name: getattr(self.params, name) for name in factors}
-        return self.params._replace(
-            **{name: (values[name] * factors[name]).astype(values[name].dtype) for name in factors}
-        )
+        factors = {"viscosity": np.full((1, 1), self.viscosity[member]), "wind_x": factor, "wind_y": factor}
+        factors = {name: factor for name, factor in factors.items() if name in self.params}
+        return self.params | {
+            name: (self.params[name] * factor).astype(self.params[name].dtype) for name, factor in factors.items()
+        }
 
     def marked(self):
         """Params of the configuration, not a number where those of members differ."""
         options = self.config.ensemble
         names = ["viscosity"] * (options.viscosity > 0) + ["wind_x", "wind_y"] * (options.wind > 0)
-        return self.params._replace(**{name: np.full_like(getattr(self.params, name), np.nan) for name in names})
+        return self.params | {name: np.full_like(self.params[name], np.nan) for name in names if name in self.params}
 
     def around(self, field):
         """The field [ny, nx] with the margin of the Params: from across a ring, or the last value at a wall."""

@@ -102,9 +102,8 @@ def controls_of(config) -> list[str]:
     scheme = scheme_of(config)
     off = [term for term in TERMS.values() if term.name not in scheme.terms]
     unused = {row.name for term in off for row in (*term.coefficients, *term.initial)}
-    fields = {
-        name for name in CONTROLS if not CONTROLS[name].control_location and name in GIVEN and given(config, name)
-    }
+    numbers = [name for name, row in CONTROLS.items() if name in GIVEN and not row.control_location]
+    fields = {name for name in numbers if given(config, name)}
     return [name for name in CONTROLS if name not in unused | fields]
 
 

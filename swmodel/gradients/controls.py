@@ -60,7 +60,7 @@ def number(config, name: str) -> float:
 def place(controls: dict, state: State, grid: Grid, params: dict, scheme: Scheme, transport) -> tuple[State, dict]:
     """The initial state, and the static fields that depend on the controls, by name.
 
-        h = depth + eta on water, u and v on open faces; zero velocity on closed ones; a term's own fields as it starts them
+        h = depth + eta on water, u and v on open faces; zero velocity on closed ones; what a term adds as it starts it
 
     Args:
         controls: by name: a field [ny, nx] of this block, or a number; for a field, the same one everywhere.

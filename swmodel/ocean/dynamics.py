@@ -10,7 +10,6 @@ from .flow import Flow
 from .instant import Instant
 from .operators import curl, divergence, mx_c, mx_f, my_c, my_f, slope_x, slope_y
 from .patch import Patch
-from .scheme import Scheme
 from .state import State
 from .table import VARIABLES
 from .terms import TERMS
@@ -40,7 +39,7 @@ def potential_vorticity(h: Patch, u: Patch, v: Patch, grid) -> Patch:
     return (grid.f + relative_vorticity(u, v, grid)) / corner_thickness(h, grid)
 
 
-def tendency(padded: State, now: Instant, grid, params: dict, scheme: Scheme) -> State:
+def tendency(padded: State, now: Instant, grid, params: dict, scheme) -> State:
     """dx/dt of the prognostic fields x of a block, from its state with `scheme.width` rows of neighbours on each side.
 
     Args:
@@ -48,7 +47,7 @@ def tendency(padded: State, now: Instant, grid, params: dict, scheme: Scheme) ->
         now: the time that the state is of.
         grid: Grid of Patches that cover at least as much (`grid.as_patches`).
         params: coefficients by name, Patches like those of the Grid.
-        scheme: the terms.
+        scheme: a Scheme, the terms.
 
     Returns:
         State of Patches that cover at least the block, units of x per second.

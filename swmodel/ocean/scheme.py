@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 
+from .reach import reach
 from .state import State, state_type
 from .terms import TERMS
 
@@ -35,6 +36,4 @@ class Scheme:
     @cached_property
     def width(self) -> int:
         """Rows of neighbours that the tendency of a cell needs on each side."""
-        from .reach import reach
-
         return reach(self)

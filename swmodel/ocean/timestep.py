@@ -1,8 +1,8 @@
 """Time steppers: their coefficients as data, and the three algorithms that use them.
 
-A step takes a Carry (state, memory, step number) to the next; tendencies are functions of a State and the Instant that it
-is of. Multistep methods weight the newest tendency and those in
-memory; Runge-Kutta methods combine stages; the leapfrog jumps over the present state and filters it.
+A step takes a Carry (state, memory, step number) to the next; a tendency is a function of a State and its Instant.
+Multistep methods weight the newest tendency and those in memory; Runge-Kutta methods combine stages; the leapfrog jumps
+over the present state and filters it.
 """
 
 from __future__ import annotations

@@ -239,12 +239,13 @@ def test_the_template_explains_every_key_with_units_and_choices():
 
 def test_resolved_values():
     overrides = {"grid.nx": 12, "grid.ny": 9, "time.dt": 100.0, "run.days": 0.5, "run.nproc": 3}
-    run = resolve(load("jet", overrides, {})).run
+    config = load("jet", overrides, {})
+    run = resolve(config).run
     assert (run.steps, run.days, run.layout, run.executor, run.transport) == (
         432,
         None,
         "1x3",
-        fastest_executor(),
+        fastest_executor(config),
         "mpi",
     )
     alone = resolve(load("jet", {**overrides, "run.nproc": 1}, {})).run

@@ -32,7 +32,7 @@ def growth(time, z, steps):
     method = method_of(time.stepper, time.ab2_epsilon, time.robert_asselin)
     re, im = jnp.real(z), jnp.imag(z)
 
-    def tendency(state):
+    def tendency(state, now):
         x, y, unused = state
         return State(re * x - im * y, im * x + re * y, unused)
 
@@ -114,8 +114,9 @@ def test_rates_of_friction_drag_and_sponge():
         | {"sponge.rate": 1e-3, "sponge.width": 2 * 3600.0, "sponge.sides": ["west", "east", "south"]})  # fmt: skip
     rate = rates(config, extremes)
     assert rate.friction == pytest.approx(16 * 1e6 / 240**4)
-    # West and east meet in the channel of 3600 m: at its ends they add up to 1 + (1/2)²; the south adds 1.
-    assert rate.local == pytest.approx(1e-4 + 1e-3 * (1 + 0.25 + 1))
+    # West and east meet in the channel of 3600 m. The fastest are the east faces of the last column, at the wall.
+    west, east, south = ((1 - distance / 7200) ** 2 for distance in (3600, 0, 200))
+    assert rate.local == pytest.approx(1e-4 + 1e-3 * (west + east + south))
 
 
 def test_advection_and_quadratic_drag_count_where_they_are():

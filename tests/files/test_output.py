@@ -14,7 +14,7 @@ from support.random_case import configuration, install
 from support.ranks import run_ranks
 from xgcm import Grid
 
-from swmodel import cases
+from swmodel import cases, load
 from swmodel.config import config_hash, to_toml
 from swmodel.files.output import Diagnostics, Output
 from swmodel.model.resolve import fastest_executor, resolve
@@ -222,7 +222,7 @@ def test_a_file_says_how_it_came_about(tmp_path):
         assert data.history.endswith("Z: swmodel run random")
         assert data.configuration == to_toml(config)
         assert data.configuration_sha256 == config_hash(config)
-        assert (data.nproc, data.layout, data.executor) == (2, "2x1", fastest_executor())
+        assert (data.nproc, data.layout, data.executor) == (2, "2x1", fastest_executor(load("rest", {}, {})))
         assert data.institution == "Institute of Waves"
         assert "numpy" in data.versions
 

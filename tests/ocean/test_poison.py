@@ -23,6 +23,7 @@ from swmodel.executors.native import kernel as native
 from swmodel.executors.xla import make_step
 from swmodel.ocean.dynamics import tendency
 from swmodel.ocean.grid import as_patches
+from swmodel.ocean.instant import Instant
 from swmodel.ocean.patch import Patch
 from swmodel.ocean.state import Carry, State
 from swmodel.ocean.timestep import Multistep, method_of
@@ -191,7 +192,8 @@ def test_beyond_halo_and_margin_nothing_is_read_by_the_tendency(scheme):
 
     def tendencies(fields, grid, params, more):
         state = State(*(Patch(jnp.asarray(field), (-call.halo - more, -call.halo - more)) for field in fields))
-        result = tendency(state, as_patches(grid, call.halo + more), as_patches(params, call.halo + more), call.scheme)
+        static = (as_patches(fields, call.halo + more) for fields in (grid, params))
+        result = tendency(state, Instant(jnp.int32(0)), *static, call.scheme)
         return [np.asarray(field.on(shape)) for field in result]
 
     padded = call.padded()[:3]

@@ -11,6 +11,7 @@ from swmodel.config.build import build_grid, build_params, build_state, scheme_o
 from swmodel.executors.xla import make_step
 from swmodel.ocean.dynamics import tendency
 from swmodel.ocean.grid import as_patches
+from swmodel.ocean.instant import Instant
 from swmodel.ocean.patch import Patch
 from swmodel.ocean.state import Carry, State
 from swmodel.ocean.timestep import method_of
@@ -44,6 +45,6 @@ def test_a_halo_too_narrow_is_refused():
     grid, params = build_grid(config, here, np.float64), build_params(config, here, np.float64)
     state = build_state(config, here, np.float64)
     padded = State(*(Patch(jnp.asarray(np.pad(field, 1, mode="wrap")), (-1, -1)) for field in state))
-    result = tendency(padded, as_patches(grid, 2), as_patches(params, 2), terms)
+    result = tendency(padded, Instant(jnp.int32(0)), as_patches(grid, 2), as_patches(params, 2), terms)
     with pytest.raises(IndexError, match="asked of a patch"):
         result.u.on(here.shape)

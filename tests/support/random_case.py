@@ -6,8 +6,11 @@ import numpy as np
 
 from swmodel import cases, config
 
+#: Fields of coefficients that the random case has if it is asked for them: their sizes.
+COEFFICIENTS = {"quadratic_drag": 2e-3, "manning": 0.03, "viscosity": 300.0, "biharmonic_viscosity": 1e8}
 
-def install(ny, nx, seed=0, land=0.1, amplitude=1.0):
+
+def install(ny, nx, seed=0, land=0.1, amplitude=1.0, coefficients=()):
     """Put the random case in place of all others, for any configuration of ny by nx cells."""
     rng = np.random.default_rng(seed)
     values = {
@@ -19,7 +22,9 @@ def install(ny, nx, seed=0, land=0.1, amplitude=1.0):
         "eta": amplitude * rng.standard_normal((ny, nx)),
         "u": amplitude * rng.standard_normal((ny, nx)),
         "v": amplitude * rng.standard_normal((ny, nx)),
+        "tracer": rng.random((ny, nx)),
     }
+    values |= {name: COEFFICIENTS[name] * rng.random((ny, nx)) for name in coefficients}
     put(values)
     return values
 

@@ -28,7 +28,10 @@ def difference(a, b, scale, out):
 
 
 class Tendency:
-    """Called with x = [h, u, v, ...], F, both padded [fields, R+2, C+2], and the time, s, it wraps x and writes dx/dt into F."""
+    """Called with x = [h, u, v, ...] and F, both padded [fields, R+2, C+2], and the time, s.
+
+    It wraps x round the ring and writes dx/dt into F.
+    """
 
     def __init__(self, ring):
         config = ring.config

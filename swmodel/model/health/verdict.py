@@ -79,7 +79,8 @@ class Health:
         now = self.look()
         broken = ~(now.low < 0)
         least = np.where(broken, 1.0, np.minimum(-now.low, -self.last.low))
-        push = self.wind / np.sqrt(2 * least) + self.acceleration * np.sqrt(np.maximum(now.high, 0) / 2)
+        thickest = np.where(broken, 0.0, np.maximum(now.high, 0.0))
+        push = self.wind / np.sqrt(2 * least) + self.acceleration * np.sqrt(thickest / 2)
         bound = self.root + push * (self.model.time - self.time)
         runaway = ~(now.energy <= RUNAWAY * bound**2)
         if (broken | runaway).any():

@@ -1,0 +1,207 @@
+"""Each term of the equations by itself: what it does to energy, what it conserves, its known answer."""
+
+import dataclasses
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from support.random_case import COEFFICIENTS, configuration, install, put
+from support.stepping import after
+
+import swmodel
+from swmodel import cases
+from swmodel.config import Config
+from swmodel.config.build import build_grid, build_params, build_state, scheme_of
+from swmodel.errors import UsageError
+from swmodel.files.restart.folder import path_of
+from swmodel.ocean.dynamics import tendency
+from swmodel.ocean.grid import as_patches
+from swmodel.ocean.instant import Instant, Turns, angle, turns_of
+from swmodel.ocean.operators import mx_f, my_f
+from swmodel.ocean.patch import Patch
+from swmodel.ocean.scheme import Scheme
+from swmodel.ocean.terms import TERMS
+from swmodel.parallel.decomposition import block
+
+NY, NX = 7, 9
+#: What switches each term on, as a number and, where it may be one, as a field.
+ON = {
+    "wind": {},
+    "body_force": {"body_force__x": 1e-5, "body_force__y_amplitude": 1e-5},
+    "linear_drag": {},
+    "quadratic_drag": {"physics__quadratic_drag": 2e-3},
+    "manning": {"physics__manning": 0.03},
+    "viscosity": {"physics__viscosity": 300.0},
+    "biharmonic_viscosity": {"physics__biharmonic_viscosity": 1e8},
+    "sponge": {"sponge__rate": 1e-4, "sponge__width": 2e4},
+    "tracer": {"tracer__transport": "upwind"},
+}
+
+
+@pytest.fixture(autouse=True)
+def random_case(monkeypatch):
+    monkeypatch.setattr(cases, "get", cases.get)
+
+
+def rates(config, scheme):
+    """The tendency of the initial state on the whole domain, with its State and Grid, NumPy arrays in Patches."""
+    width, whole = scheme.width, block(0, (1, 1), NY, NX)
+    state = build_state(config, whole, np.float64)
+    rows, columns = (np.arange(-width, cells + width) % cells for cells in (NY, NX))
+    padded = state._make(Patch(field[np.ix_(rows, columns)], (-width, -width)) for field in state)
+    grid = as_patches(build_grid(config, whole, np.float64, width + 1), width)
+    params = as_patches(build_params(config, whole, np.float64, width + 1, scheme), width)
+    return tendency(padded, Instant(np.int32(0)), grid, params, scheme), padded, grid
+
+
+def test_every_term_is_tried_here():
+    assert ON.keys() == TERMS.keys()
+
+
+@pytest.mark.parametrize("as_field", [False, True])
+@pytest.mark.parametrize("name", [name for name, term in TERMS.items() if term.energy < 1])
+@pytest.mark.parametrize("slip", ["free", "no"])
+def test_what_takes_energy_takes_it_and_what_leaves_it_leaves_it(name, as_field, slip):
+    """dE/dt of the term alone, E = sum of h^x u²/2 + h^y v²/2 + g eta²/2 on faces and cells of a basin with islands.
+
+    Harmonic and biharmonic friction act on u, not on h u: it is the sum of u²/2 that they take.
+    """
+    fields = [row.name for row in TERMS[name].coefficients if row.name in COEFFICIENTS] if as_field else []
+    install(NY, NX, land=0.2, coefficients=fields)
+    options = ON[name] | {"physics__slip": slip, "grid__periodic_x": True, "grid__periodic_y": False}
+    config = configuration(NY, NX, **{"physics__viscosity": 0.0, "physics__quadratic_drag": 0.0} | options)
+    scheme = scheme_of(config)
+    assert name in scheme.terms
+    with_term, padded, grid = rates(config, Scheme("energy", (name,)))
+    without = rates(config, without_terms(scheme))[0]
+    change = {field: (getattr(with_term, field) - getattr(without, field)).on((NY, NX)) for field in "huv"}
+    h_u, h_v = (1.0, 1.0) if TERMS[name].smooths else (mx_f(padded.h), my_f(padded.h))
+    eta = padded.h - grid.depth
+    power = ((h_u * padded.u).on((NY, NX)) * change["u"] + (h_v * padded.v).on((NY, NX)) * change["v"]).sum()
+    power += (9.81 * eta.on((NY, NX)) * change["h"]).sum()
+    assert power < 0 if TERMS[name].energy < 0 else power == 0
+
+
+def without_terms(scheme):
+    """The scheme with those terms alone that its State is made by."""
+    return dataclasses.replace(scheme, terms=tuple(name for name in scheme.terms if TERMS[name].prognostic))
+
+
+@pytest.mark.parametrize("name", ["viscosity", "biharmonic_viscosity"])
+def test_friction_conserves_momentum_where_there_is_no_wall(name):
+    """The sums of the tendencies of u and v are zero, whatever the viscosity is: momentum passes through faces."""
+    install(NY, NX, land=0.0, coefficients=(name,))
+    config = configuration(NY, NX, grid__periodic_y=True, physics__viscosity=0.0)
+    alone, without = (rates(config, scheme)[0] for scheme in (Scheme("energy", (name,)), Scheme("energy")))
+    for field in "uv":
+        change = (getattr(alone, field) - getattr(without, field)).on((NY, NX))
+        assert abs(change.sum()) < 1e-12 * np.abs(change).sum()
+
+
+def test_manning_drag_slows_a_uniform_flow_as_its_formula_says():
+    """du/dt = - k u², k = g n² / h^(4/3): u = u0 / (1 + k u0 t)."""
+    config = flat(physics__manning=0.05, time__stepper="rk4", time__dt=30.0)
+    h, u, *_ = after("reference", config, 40)
+    k = 9.81 * 0.05**2 / 20.0 ** (4 / 3)
+    np.testing.assert_allclose(u, 2.0 / (1 + k * 2.0 * 1200.0), rtol=1e-8)
+    np.testing.assert_allclose(h, 20.0)
+
+
+def test_a_body_force_drives_a_uniform_flow_as_its_formula_says():
+    """u = u0 + a t + b (sin(w t + p) - sin p) / w without rotation; v likewise."""
+    force = {"x": 1e-5, "x_amplitude": 3e-4, "x_phase": 0.7, "y_amplitude": 2e-4, "y_phase": -1.0, "period": 1000.0}
+    config = flat(**{f"body_force__{key}": value for key, value in force.items()}, time__stepper="rk4", time__dt=10.0)
+    _, u, v = after("reference", config, 150)
+    w, t = 2 * np.pi / 1000.0, 1500.0
+    np.testing.assert_allclose(u, 2.0 + 1e-5 * t + 3e-4 * (np.sin(w * t + 0.7) - np.sin(0.7)) / w, rtol=1e-8)
+    np.testing.assert_allclose(v, 2e-4 * (np.sin(w * t - 1.0) - np.sin(-1.0)) / w, rtol=1e-8)
+
+
+def flat(tracer=None, **options):
+    """A flow of 2 m/s over a flat bottom at 20 m without walls, rotation or friction."""
+    fields = {"depth": np.full((NY, NX), 20.0), "u": np.full((NY, NX), 2.0)}
+    put(fields if tracer is None else fields | {"tracer": np.broadcast_to(tracer, (NY, NX))})
+    quiet = {"physics__viscosity": 0.0, "physics__quadratic_drag": 0.0, "physics__f0": 0.0, "grid__periodic_y": True}
+    return configuration(NY, NX, **quiet | options)
+
+
+@pytest.mark.parametrize("step", [0, 1, 7, 10**6 + 3, 2**31 - 1])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("stage", [0.0, 0.5, 1.0])
+def test_the_phase_loses_nothing_after_however_many_steps(step, dtype, stage):
+    dt, period = 19.9547, 44714.16
+    exact = (step + Fraction(stage)) * Fraction(dt) / Fraction(period) % 1
+    ours = angle(turns_of(dt, period), Instant(np.int32(step), stage), np.dtype(dtype)).item()
+    difference = abs(ours - 2 * np.pi * float(exact))
+    assert min(difference, 2 * np.pi - difference) < 8 * np.finfo(dtype).eps * 2 * np.pi + 2 * np.pi * step * 2.0**-64
+
+
+def test_words_are_multiplied_as_integers_are():
+    for a, b in np.random.default_rng(0).integers(0, 2**32, (100, 2)):
+        turns = Turns(np.uint32([[0]]), np.uint32([[b]]))
+        passed = angle(turns, Instant(np.int64(a)), np.dtype("float64")).item()
+        assert passed == pytest.approx(2 * np.pi * (int(a) * int(b) * 2.0**-64 % 1), rel=1e-12)
+
+
+@pytest.mark.parametrize("stepper", ["ab2", "ab3", "rk3", "rk4", "leapfrog"])
+def test_a_tracer_is_conserved_and_a_constant_stays_one(stepper):
+    fields = install(NY, NX, land=0.2)
+    options = ON["tracer"] | {"time__stepper": stepper, "time__robert_asselin": 0.05}
+    config = configuration(NY, NX, **options)
+    before, now = (after("reference", config, steps)[3] for steps in (0, 60))
+    assert now.sum() == pytest.approx(before.sum(), rel=1e-13)
+    del fields["tracer"]
+    put(fields)
+    h, _, _, content = after("reference", configuration(NY, NX, **options, tracer__initial=3.7), 60)[:4]
+    np.testing.assert_allclose(content[fields["mask"] > 0], 3.7 * h[fields["mask"] > 0], rtol=1e-13)
+
+
+def test_upwind_transport_makes_no_new_extremes_and_carries_the_tracer_downstream():
+    """Each step moves the share u dt/dx of what is in a cell into the next one."""
+    blob = np.eye(NX)[2]
+    h, _, _, content = after("reference", flat(blob, **ON["tracer"], time__ab2_epsilon=0.0, time__stepper="rk3"), 200)
+    c, share, expected = content / h, 2.0 * 20.0 / 4e3, blob
+    assert c.min() >= -1e-15
+    assert c.max() <= 1
+    for _ in range(200):
+        change = expected
+        for stage in (3, 2, 1):  # 1 + z + z²/2 + z³/6 = 1 + z (1 + z/2 (1 + z/3)), z = share times the difference
+            change = expected + share / stage * (np.roll(change, 1) - change)
+        expected = change
+    np.testing.assert_allclose(c, np.broadcast_to(expected, c.shape), atol=1e-12)
+
+
+def test_a_run_with_all_new_terms_goes_on_from_its_restart_with_the_same_bits_and_writes_its_tracer(tmp_path):
+    options = {
+        **{"grid.nx": 12, "grid.ny": 9, "grid.dx": 5e3, "grid.dy": 5e3, "time.dt": 20.0, "run.steps": 8},
+        **{"output.every_steps": 4, "restart.every_steps": 3, "output.fields": ["h", "tracer"], "run.dtype": "float64"},
+        **{"physics.manning": 0.03, "body_force.x_amplitude": 1e-4, "body_force.period": 200.0},
+        **{"tracer.transport": "upwind", "tracer.initial": 1.5, "run.executor": "reference"},
+    }
+    config = swmodel.load("jet", options, {})
+    swmodel.Simulation(config).run(tmp_path / "whole")
+    part = swmodel.Simulation(config, restart=path_of(tmp_path / "whole", 6))
+    part.advance(2)
+    end = swmodel.Simulation(config, restart=path_of(tmp_path / "whole", 8))
+    assert all((a == b).all() for a, b in zip(part.state, end.state, strict=True))
+    import xarray
+
+    with xarray.open_dataset(tmp_path / "whole" / "output.nc") as data:
+        assert data["tracer"].dims == ("time", "y_c", "x_c")
+        np.testing.assert_allclose(data["tracer"], 1.5, rtol=1e-12)
+        np.testing.assert_array_equal(data["h"][-1], end.state.h)
+
+
+def test_a_tracer_that_is_not_there_is_refused_by_name():
+    simulation = swmodel.Simulation(swmodel.load("rest", {"run.executor": "reference", "time.dt": 1.0}, {}))
+    with pytest.raises(UsageError, match="^no field tracer; there are h, u"):
+        simulation.field("tracer")
+
+
+def test_what_a_term_is_made_of_is_in_the_configuration_and_among_the_input_files():
+    config = Config()
+    for term in TERMS.values():
+        assert (term.options is None) == (not hasattr(config, term.name))
+        for row in term.coefficients:
+            assert hasattr(config.input, row.name)
+            assert not row.key or hasattr(config.physics, row.name)
