@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from functools import lru_cache
 from typing import Any, NamedTuple
 
 import jax.numpy as jnp
@@ -12,6 +11,7 @@ import numpy as np
 from ...ocean.operators import Patch
 from ...ocean.state import State
 from ...parallel.transport.halo import within
+from ...parallel.transport.programs import jitted
 
 
 class Static(NamedTuple):
@@ -38,13 +38,10 @@ def scale(grid) -> float:
     return math.hypot(1 / grid.dx, 1 / grid.dy)
 
 
-@lru_cache(maxsize=8)
-def unusable(transport, margin: int = 0):
+def make_count(margin: int, transport):
     """The function (State, wet) of a block -> number of cells, of all blocks, that no run can go on from.
 
     They are those in which h, u or v is not finite, and water without thickness: where `Measures.low` is not negative.
-    Jitted, once for all runs with the same block; a state of NumPy arrays is looked at where it is, many times faster
-    than it goes to a device.
 
     Args:
         margin: cells around the block that `wet` has.
@@ -56,24 +53,27 @@ def unusable(transport, margin: int = 0):
         bad = ~(finite[0] & finite[1] & finite[2]) | (wet > 0) & ~(state.h > 0)
         return transport.sum(within(bad, transport.extent()).sum(dtype=state.h.dtype))
 
-    jitted = transport.jit(count)
-
-    def look(state: State, wet):
-        if not isinstance(state.h, np.ndarray):
-            return jitted(state, wet)
-        with np.errstate(invalid="ignore"):
-            return count(state, np.asarray(wet))
-
-    return look
+    return count
 
 
-def measure(config, transport, margin: int = 0):
+def unusable(state: State, wet, margin: int, transport):
+    """The number of cells that `make_count` counts: arrays of the blocks, as all arrays of jitted programs.
+
+    A state of NumPy arrays is looked at where it is, many times faster than it goes to a device.
+    """
+    if not isinstance(state.h, np.ndarray):
+        return jitted(make_count, margin, transport)(state, wet)
+    with np.errstate(invalid="ignore"):
+        return make_count(margin, transport)(state, np.asarray(wet))
+
+
+def make_measure(grid, physics, margin: int, transport):
     """The function (State, Static) -> [Measures] of a block, to be jitted; the energy is summed.
 
     Args:
+        grid, physics: of the configuration.
         margin: cells around the block that the Static has.
     """
-    grid, physics = config.grid, config.physics
     waves = 4 * physics.gravity * scale(grid) ** 2
 
     def measures(state: State, static: Static):

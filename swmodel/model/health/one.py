@@ -7,6 +7,7 @@ import numpy as np
 from ...files.output import Output
 from ...ocean.grid import as_patches
 from ...ocean.state import PROGNOSTIC, State
+from ...parallel.transport.programs import jitted
 
 
 class One:
@@ -32,9 +33,9 @@ class One:
         """The largest wind stress on this process's part of its runs, Pa, [runs here]."""
         return np.array([max(largest_stress(params, shape) for _, params, shape in blocks_of(self.domain))])
 
-    def compile(self, program):
-        """A function of State and Static on a block, to be given to `measure`."""
-        return self.transport.jit(program)
+    def compile(self, make, *parts):
+        """The function make(*parts) of State and Static on a block, jitted; to be given to `measure`."""
+        return jitted(make, *parts)
 
     def measure(self, program, static) -> np.ndarray:
         """What the program finds in the blocks of this process, [runs here, blocks, Measures]."""
