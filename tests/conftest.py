@@ -42,13 +42,17 @@ def cases_of_the_model():
 def quickly_compiled():
     """Programs compiled with little optimisation, here and in the processes that tests start.
 
-    For derivatives, which are exact either way: compiling is most of their time.
+    For derivatives, which are exact either way: compiling is most of their time. No program is kept beyond, either way.
     """
+    from swmodel.parallel.transport.programs import jitted
+
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("JAX_DISABLE_MOST_OPTIMIZATIONS", "1")
         jax.config.update("jax_disable_most_optimizations", True)
+        jitted.cache_clear()
         yield
         jax.config.update("jax_disable_most_optimizations", False)
+        jitted.cache_clear()
 
 
 @pytest.fixture

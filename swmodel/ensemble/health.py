@@ -7,7 +7,14 @@ import numpy as np
 
 from ..model.health.one import largest_acceleration, largest_friction, write_state
 from ..ocean.state import State
+from ..parallel.transport.programs import jitted
 from .settings import viscosity_factors
+
+
+def of_each(make, *parts):
+    """The function make(*parts), of the State of a member and of Static, of the states of many; without the devices."""
+    program = make(*parts[:-1])
+    return lambda states, static: jax.vmap(lambda state: program(state, static))(states)
 
 
 class Many:
@@ -33,9 +40,9 @@ class Many:
         """See `health.one.One`; that of the most viscous member."""
         return largest_friction(self.domain, {"viscosity": viscosity_factors(self.config).max()})
 
-    def compile(self, program):
-        """A function of the State of the members and of Static, which they share, to be given to `measure`."""
-        return self.members.jit(lambda states, static: jax.vmap(lambda state: program(state, static))(states))
+    def compile(self, make, *parts):
+        """The function make(*parts) of the State of each member and of Static, which they share, jitted."""
+        return jitted(of_each, make, *parts, self.members.devices)
 
     def measure(self, program, static) -> np.ndarray:
         """What the program finds in each member of this process, [members here, 1, Measures]."""

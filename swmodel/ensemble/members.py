@@ -26,8 +26,9 @@ from ..ocean.patch import Patch
 from ..ocean.state import Carry, State
 from ..parallel.environment import share_of_cores
 from ..parallel.transport import connect
-from ..parallel.transport.halo import pad
+from ..parallel.transport.halo import make_pad
 from ..parallel.transport.mesh import provide
+from ..parallel.transport.programs import jitted
 from .health import Many
 from .perturbations import Perturbations
 from .results import opened
@@ -36,6 +37,55 @@ from .settings import unresolved, whole
 AXIS = "member"
 
 log = logging.getLogger(__name__)
+
+
+class Devices(tuple):
+    """The devices of a process, across which its members lie."""
+
+    @property
+    def mesh(self) -> Mesh:
+        """The devices in a row."""
+        return Mesh(np.array(self), (AXIS,))
+
+    def jit(self, program, arrays: int = 1, **options):
+        """jax.jit of a program on the devices.
+
+        Args:
+            program: its first `arrays` arguments have an axis of members, the last one they share.
+        """
+        if len(self) > 1:
+            along = PartitionSpec(AXIS)
+            specs = (*[along] * arrays, PartitionSpec())
+            program = jax.shard_map(program, mesh=self.mesh, in_specs=specs, out_specs=along, check_vma=False)
+        return jax.jit(program, **options)
+
+
+def make_loop(loop, transport, tree, perturbed, batched: bool, devices):
+    """The program (carry, own, shared and dt, n) -> carry n steps later, of members where they are.
+
+    Args:
+        loop: an executor's.
+        transport: of a member.
+        tree, perturbed: structure of the executor's static fields, and which of them are `own`, each member's.
+        batched: whether members take each step together.
+        devices: where they are.
+    """
+    loop = loop[0](*loop[1:], transport)
+
+    def advance(carries, own, common):
+        shared, dt, n = common
+
+        def one(carry, mine):
+            mine, others = iter(mine), iter(shared)
+            return loop(carry, tree.unflatten([next(mine if own else others) for own in perturbed]), dt, n)
+
+        def turn(number, carries):
+            carry, mine = jax.tree.map(lambda leaf: leaf[number], (carries, own))
+            return jax.tree.map(lambda all_, leaf: all_.at[number].set(leaf), carries, one(carry, mine))
+
+        return jax.vmap(one)(carries, own) if batched else jax.lax.fori_loop(0, len(carries.step), turn, carries)
+
+    return advance
 
 
 class Members:
@@ -69,7 +119,7 @@ class Members:
             provide(run.devices)
         self.domain = domain(whole(config), alone=True)
         self.config, self.dt = config, config.time.dt
-        self.devices, self.grid = jax.local_devices()[: run.devices], self.config.grid
+        self.devices, self.grid = Devices(tuple(jax.local_devices()[: run.devices])), self.config.grid
         cells = self.grid.ny * self.grid.nx
         kind = "mpi" if run.nproc > 1 else "serial"
         self.transport = connect(kind, (run.nproc, 1), options.members, cells)
@@ -81,10 +131,11 @@ class Members:
         self.loop_seconds = 0.0
         self._drawn = Perturbations(self.domain)
         self._executor = self._make_executor(run.devices)
-        self._pad = jax.jit(lambda state: pad(state, self.domain.scheme.width, self.domain.transport.shift))
+        self._pad = jitted(make_pad, self.domain.scheme.width, self.domain.transport)
         self.patches = as_patches(self._drawn.grid, self.domain.scheme.width)
         self._start()
-        self._loop = self._compile(batched=advances_by_vmap(config))
+        parts = self._executor.loop, self.domain.transport, self._tree, tuple(self._perturbed), advances_by_vmap(config)
+        self._loop = jitted(make_loop, *parts, self.devices, arrays=2, donate_argnums=0)
         self.restart = None if restart is None else read(restart, config, self.transport)
         if self.restart:
             steps = np.full(self.here.length, self.restart.step)
@@ -157,18 +208,6 @@ class Members:
         """A context with what the ensemble writes, for the time loop (see `results.opened`)."""
         return opened(self, directory, command_line, resume)
 
-    def jit(self, program, arrays: int = 1, **options):
-        """jax.jit of a program on the devices.
-
-        Args:
-            program: its first `arrays` arguments have an axis of members, the last one they share.
-        """
-        if len(self.devices) > 1:
-            along = PartitionSpec(AXIS)
-            specs = (*[along] * arrays, PartitionSpec())
-            program = jax.shard_map(program, mesh=self._mesh, in_specs=specs, out_specs=along, check_vma=False)
-        return jax.jit(program, **options)
-
     def _make_executor(self, devices: int):
         """The executor of a member; devices share the cores."""
         options = {}
@@ -198,33 +237,10 @@ class Members:
         self.carry, self._own = tree.unflatten([self._put(arrays.pop(0)) for _ in range(len(arrays))])
         self._shared = self._place(shared, PartitionSpec())
 
-    def _compile(self, batched: bool):
-        """The jitted program (carry, own, shared and dt, n) -> carry n steps later, of members where they are."""
-        loop, tree, perturbed = self._executor.loop, self._tree, self._perturbed
-
-        def advance(carries, own, common):
-            shared, dt, n = common
-
-            def one(carry, mine):
-                mine, others = iter(mine), iter(shared)
-                return loop(carry, tree.unflatten([next(mine if own else others) for own in perturbed]), dt, n)
-
-            def turn(number, carries):
-                carry, mine = jax.tree.map(lambda leaf: leaf[number], (carries, own))
-                return jax.tree.map(lambda all_, leaf: all_.at[number].set(leaf), carries, one(carry, mine))
-
-            return jax.vmap(one)(carries, own) if batched else jax.lax.fori_loop(0, len(carries.step), turn, carries)
-
-        return self.jit(advance, arrays=2, donate_argnums=0)
-
     def _advance(self, steps: int) -> None:
         self._forget()  # a view of the carry would keep it from being used again
         common = self._shared, self._executor.dt, jnp.int32(steps)
         self.carry = jax.block_until_ready(self._loop(self.carry, self._own, common))
-
-    @cached_property
-    def _mesh(self) -> Mesh:
-        return Mesh(np.array(self.devices), (AXIS,))
 
     def _put(self, tree):
         """NumPy arrays [members, ...] on the devices; where they do not divide, the last member fills up."""
@@ -237,7 +253,7 @@ class Members:
 
     def _place(self, tree, spec):
         if len(self.devices) > 1:
-            return jax.device_put(tree, NamedSharding(self._mesh, spec))
+            return jax.device_put(tree, NamedSharding(self.devices.mesh, spec))
         return jax.tree.map(jnp.array, tree)
 
     def _forget(self) -> None:

@@ -6,14 +6,57 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from ..ocean.diagnostics import DERIVED
+from ..ocean.grid import as_patches
+from ..ocean.patch import Patch
 from ..ocean.state import State
+from ..parallel.transport.halo import make_pad
+from ..parallel.transport.programs import jitted
+
+
+def make_fields(names, physics, width: int, transport):
+    """The function (State, Grid) -> dict of the derived fields called `names`, [y, x] of a block.
+
+    Args:
+        physics: of the configuration, which the fields depend on.
+        width: cells of a halo; the Grid has one more around the block.
+    """
+    with_halo, shape = make_pad(width, transport), transport.shape
+
+    def fields(state: State, grid) -> dict:
+        patches = state._make(Patch(field, (-width, -width)) for field in with_halo(state))
+        return {name: DERIVED[name](patches, as_patches(grid, width), physics).on(shape) for name in names}
+
+    return fields
+
+
+def make_update(*parts):
+    """The function (means, count, State, Grid) -> means with one more state, the one of that number, taken into them.
+
+    Args:
+        parts: of `make_fields`.
+    """
+    fields = make_fields(*parts)
+
+    def update(means, count, state: State, grid):
+        return jax.tree.map(lambda mean, x: mean + (x - mean) / count.astype(x.dtype), means, fields(state, grid))
+
+    return update
+
+
+def make_zero(*parts):
+    """The function (State, Grid) -> fields of zeros; `parts` of `make_fields`."""
+    fields = make_fields(*parts)
+    return lambda state, grid: jax.tree.map(jnp.zeros_like, fields(state, grid))
 
 
 class Means:
     """Running means of derived fields, in the precision of the run.
 
     Args:
-        evaluate: (State, Grid) -> dict of the fields to average, name -> array [y, x]; jitted together with the update.
+        names: of the fields.
+        physics: of the configuration.
+        width: cells of a halo.
         transport: of the run.
         grid: Grid of arrays as `transport.make` gives them.
 
@@ -21,14 +64,11 @@ class Means:
         fields: the means so far on the devices, by name; None where there was no step.
     """
 
-    def __init__(self, evaluate, transport, grid):
-        def update(means, count, state: State, grid):
-            fields = evaluate(state, grid)
-            return jax.tree.map(lambda mean, x: mean + (x - mean) / count.astype(x.dtype), means, fields)
-
+    def __init__(self, names, physics, width: int, transport, grid):
         self._transport, self._grid = transport, grid
-        self._update = transport.jit(update)
-        self._zero = transport.jit(lambda state, grid: jax.tree.map(jnp.zeros_like, evaluate(state, grid)))
+        self._zero, self._update = (
+            jitted(make, tuple(names), physics, width, transport) for make in (make_zero, make_update)
+        )
         self.fields, self._count = None, 0
 
     def add(self, state: State) -> None:

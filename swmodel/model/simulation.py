@@ -21,8 +21,9 @@ from ..ocean.grid import as_patches
 from ..ocean.patch import Patch
 from ..ocean.state import Carry, State
 from ..parallel.environment import world
-from ..parallel.transport.halo import pad
+from ..parallel.transport.halo import make_pad
 from ..parallel.transport.mesh import processes
+from ..parallel.transport.programs import jitted
 from .domain import domain
 from .health import Health, unusable
 from .means import Means
@@ -84,9 +85,7 @@ class Simulation:
             self.carry = self._executor.resume(self.restart.carry)
             self.restart = self.restart._replace(carry=None)  # the first step uses it up
         self.first_step = self.step
-        self._pad = self.transport.jit(
-            lambda state: pad(state, self.scheme.width, self.transport.shift, self.transport.extent())
-        )
+        self._pad = jitted(make_pad, self.scheme.width, self.transport)
         begin = time.perf_counter()
         self._carry = self._executor.advance(self._carry, 0)
         self.compile_seconds = time.perf_counter() - begin
@@ -201,8 +200,7 @@ class Simulation:
         """Raise NumericalError if the steps since the last look have made the state unusable; by all together."""
         if self._unseen:
             self._unseen = 0
-            count = unusable(self.transport, self.scheme.width + 1)
-            if self.get(count(self._carry.state, self.grid.wet)):
+            if self.get(unusable(self._carry.state, self.grid.wet, self.scheme.width + 1, self.transport)):
                 self.health()  # which says where, and raises
 
     def fields(self, names) -> dict[str, np.ndarray]:
@@ -249,15 +247,7 @@ class Simulation:
         Raises:
             UsageError: there is no such field.
         """
-        names, physics = known(names, self.scheme), self.config.physics
-        width, shape = self.scheme.width, self.transport.shape
-
-        def evaluate(state: State, grid) -> dict:
-            padded = pad(state, width, self.transport.shift, self.transport.extent())
-            patches = state._make(Patch(field, (-width, -width)) for field in padded)
-            return {name: DERIVED[name](patches, as_patches(grid, width), physics).on(shape) for name in names}
-
-        return Means(evaluate, self.transport, self.grid)
+        return Means(known(names, self.scheme), self.config.physics, self.scheme.width, self.transport, self.grid)
 
     def health(self, directory=None) -> Health:
         """The Health of this run, for the time loop; `directory` is where a blow-up leaves its state."""

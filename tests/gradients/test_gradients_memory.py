@@ -12,7 +12,7 @@ TRAJECTORY = STEPS * 6 * 8 * CELLS**2
 
 PROGRAM = """
 import sys
-from swmodel import environment
+from swmodel.parallel import environment
 environment.prepare()
 import jax, jax.numpy as jnp, swmodel
 from swmodel.gradients import Problem

@@ -175,7 +175,7 @@ def test_the_look_after_steps_finds_what_health_refuses_and_nothing_else(executo
     config = swmodel.load("rest", {"grid.nx": 30, "grid.ny": 20, "run.executor": executor}, environ={})
     model = swmodel.Simulation(config)
     carry, margin, found = model.carry, model.scheme.width + 1, {}
-    count, health = unusable(model.transport, margin), model.health()
+    health = model.health()
     land = tuple(np.argwhere(np.asarray(model.grid.wet)[margin:-margin, margin:-margin] == 0)[0])
     cases = product((None, land, (0, 3), (19, 29)), "huv", (0.0, -1.0, np.nan, -np.inf))
     for place, name, value in cases:
@@ -184,7 +184,8 @@ def test_the_look_after_steps_finds_what_health_refuses_and_nothing_else(executo
             fields[name][place] = value
         model.carry = carry._replace(state=State(**fields))
         refused = not (health.look().low < 0).all()
-        assert bool(model.get(count(model.carry.state, model.grid.wet))) == refused, (place, name, value)
+        count = unusable(model.carry.state, model.grid.wet, margin, model.transport)
+        assert bool(model.get(count)) == refused, (place, name, value)
         found[place, name, value] = refused
     assert found[(0, 3), "h", 0.0]
     assert not found[land, "h", 0.0]

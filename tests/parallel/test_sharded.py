@@ -39,6 +39,10 @@ def test_several_steps_in_a_sweep_change_no_bit_where_blocks_differ_in_size(smal
     assert one == three
 
 
+def test_a_second_simulation_of_a_kind_compiles_nothing_though_another_layout_was_in_between(small):
+    assert small["compiled again"] == []
+
+
 def test_the_compiled_step_sends_four_messages_to_neighbours_and_no_other_and_works_in_place(small):
     """For each tendency; the loop of xla has one body of two steps and one of one."""
     for executor, messages, in_place in small["messages"]:

@@ -86,10 +86,8 @@ def test_a_result_that_has_nowhere_to_go_is_an_error(tmp_path):
 
 
 def test_what_is_opened_next_is_no_standard_stream():
-    program = (
-        "from swmodel.parallel import streams; streams.prepare(); "
-        "import os, sys; sys.exit(os.open(os.devnull, os.O_RDONLY))"
-    )
+    program = "from swmodel.parallel import streams; streams.prepare()\n"
+    program += "import os, sys; sys.exit(os.open(os.devnull, os.O_RDONLY))"
     assert subprocess.run([*closed(0, 1, 2), sys.executable, "-c", program]).returncode == 3
 
 

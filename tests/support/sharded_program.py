@@ -14,6 +14,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from support.collectives import collectives
+from support.compilations import compilations
 from support.random_case import configuration, install
 from swmodel.config.build import build_grid, build_params
 from swmodel.gradients import Problem
@@ -73,6 +74,7 @@ def small():
     """What takes no time, in one process."""
     return {
         "levels": several_steps_in_a_sweep(),
+        "compiled again": compiled_again(),
         "messages": messages(),
         "there and back": there_and_back(),
         "peak memory": peak_memory(),
@@ -85,6 +87,18 @@ def several_steps_in_a_sweep():
     install(13, 17)
     make = lambda levels: Simulation(of_layout(13, 17, "2x2", run__executor="native"), levels=levels)  # noqa: E731
     return [bits(make(levels)) for levels in (1, 3)]
+
+
+def compiled_again():
+    """What is compiled for a second simulation of a kind, with one of another layout in between."""
+    install(13, 17)
+    made = [of_layout(13, 17, layout, run__executor="native") for layout in ("2x2", "1x4")]
+    for config in made:
+        bits(Simulation(config))
+    with compilations() as found:
+        for config in made:
+            bits(Simulation(config))
+    return found
 
 
 def messages():

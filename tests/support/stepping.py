@@ -5,9 +5,11 @@ import itertools
 import jax
 import numpy as np
 
-from swmodel.config.build import build_grid, build_params, build_state
+from swmodel.config.build import build_grid, build_params, build_state, scheme_of
 from swmodel.executors.registry import EXECUTORS
+from swmodel.executors.xla import make_step
 from swmodel.parallel.decomposition import block
+from swmodel.parallel.transport.programs import jitted
 from swmodel.parallel.transport.serial import Serial
 
 FLUXES = ("energy", "enstrophy", "arakawa_lamb")
@@ -50,7 +52,7 @@ def step_by_step(name, config, steps):
     if name != "xla":
         return after(name, config, steps)
     model, carry = build(name, config)
-    step = jax.jit(model.step)
+    step = jitted(make_step, scheme_of(config), model.method, model.transport)
     for _ in range(steps):
         carry = step(carry, *model.static, model.dt)
     return fields_of(carry)

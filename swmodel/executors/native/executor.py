@@ -37,6 +37,23 @@ def make_native_step(scheme: Scheme, method, transport):
     return differentiate_as(make_step(scheme, method, transport), step)
 
 
+def make_loop(sweeps, transport):
+    """The function loop(carry, static, dt, n) -> carry n steps later, of one block.
+
+    Args:
+        sweeps: Kernels, of which each takes as many of the steps as it can: the one of the most levels first.
+    """
+
+    def loop(carry: Carry, static, dt, n) -> Carry:
+        extent = transport.extent()
+        for sweep in sweeps:
+            carry = sweep.advance(carry, static, dt, transport.shift, n // sweep.levels, extent)
+            n = n % sweep.levels
+        return carry
+
+    return loop
+
+
 class Native(Compiled):
     """The fused step in C++, compiled when swmodel is installed: processors, every scheme and stepper, every transport.
 
@@ -71,20 +88,13 @@ class Native(Compiled):
         def static(block):
             return self.static_of(build_grid(config, block, dtype, margin), build_params(config, block, dtype, margin))
 
-        self.sweeps = [
+        sweeps = tuple(
             kernel.Kernel(scheme, self.method, margin, many, tile, threads) for many in sorted({levels, 1})[::-1]
-        ]
-        super().__init__(config, transport, transport.make(static, (margin, margin + kernel.PADDING)))
+        )
+        made = transport.make(static, (margin, margin + kernel.PADDING))
+        super().__init__(config, transport, made, (make_loop, sweeps))
 
     @staticmethod
     def static_of(grid: Grid, params: dict):
         """What of the Grid and the Params of a block the loop takes, NumPy arrays with the margin of `levels` steps."""
         return kernel.static_fields(grid, params)
-
-    def loop(self, carry: Carry, static, dt, n) -> Carry:
-        """The carry n steps later, as many of them as can be in sweeps of `levels`."""
-        extent = self.transport.extent()
-        for sweep in self.sweeps:
-            carry = sweep.advance(carry, static, dt, self.transport.shift, n // sweep.levels, extent)
-            n = n % sweep.levels
-        return carry

@@ -5,19 +5,18 @@ from __future__ import annotations
 import functools
 import math
 import operator
-from functools import lru_cache
 from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
-from ...config.build import scheme_of
 from ...config.extremes import damping
 from ...ocean.patch import Patch
 from ...ocean.state import State
 from ...ocean.terms import TERMS
 from ...parallel.transport.halo import within
+from ...parallel.transport.programs import jitted
 
 
 class Static(NamedTuple):
@@ -44,13 +43,10 @@ def scale(grid) -> float:
     return math.hypot(1 / grid.dx, 1 / grid.dy)
 
 
-@lru_cache(maxsize=8)
-def unusable(transport, margin: int = 0):
+def make_count(margin: int, transport):
     """The function (State, wet) of a block -> number of cells, of all blocks, that no run can go on from.
 
     They are those in which a field is not finite, and water without thickness: where `Measures.low` is not negative.
-    Jitted, once for all runs with the same block; a state of NumPy arrays is looked at where it is, many times faster
-    than it goes to a device.
 
     Args:
         margin: cells around the block that `wet` has.
@@ -62,24 +58,29 @@ def unusable(transport, margin: int = 0):
         bad = ~functools.reduce(operator.and_, finite) | (wet > 0) & ~(state.h > 0)
         return transport.sum(within(bad, transport.extent()).sum(dtype=state.h.dtype))
 
-    jitted = transport.jit(count)
-
-    def look(state: State, wet):
-        if not isinstance(state.h, np.ndarray):
-            return jitted(state, wet)
-        with np.errstate(invalid="ignore"):
-            return count(state, np.asarray(wet))
-
-    return look
+    return count
 
 
-def measure(config, transport, margin: int = 0):
+def unusable(state: State, wet, margin: int, transport):
+    """The number of cells that `make_count` counts: arrays of the blocks, as all arrays of jitted programs.
+
+    A state of NumPy arrays is looked at where it is, many times faster than it goes to a device.
+    """
+    if not isinstance(state.h, np.ndarray):
+        return jitted(make_count, margin, transport)(state, wet)
+    with np.errstate(invalid="ignore"):
+        return make_count(margin, transport)(state, np.asarray(wet))
+
+
+def make_measure(grid, physics, terms, margin: int, transport):
     """The function (State, Static) -> [Measures] of a block, to be jitted; the energy is summed.
 
     Args:
+        grid, physics: of the configuration.
+        terms: names of those that are switched on.
         margin: cells around the block that the Static has.
     """
-    grid, physics, terms = config.grid, config.physics, [TERMS[name] for name in scheme_of(config).terms]
+    acting = [TERMS[name] for name in terms]
     waves = 4 * physics.gravity * scale(grid) ** 2
 
     def measures(state: State, static: Static):
@@ -90,7 +91,7 @@ def measure(config, transport, margin: int = 0):
         low = jnp.where(finite, jnp.where(wet, -h, -jnp.inf), jnp.inf)
         square = u * u + v * v
         rate = jnp.sqrt(jnp.maximum(h, 0) * waves) + jnp.abs(u) / grid.dx + jnp.abs(v) / grid.dy
-        drag = jnp.zeros_like(h) + damping(terms, static.params | {"h": h, "u": u, "v": v}, grid)
+        drag = jnp.zeros_like(h) + damping(acting, static.params | {"h": h, "u": u, "v": v}, grid)
         eta = h - static.depth
         energy = 0.5 * h * square + 0.5 * physics.gravity * eta * eta
         found = Measures(

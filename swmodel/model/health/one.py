@@ -10,6 +10,7 @@ from ...ocean.grid import as_patches
 from ...ocean.state import State
 from ...ocean.table import WRITABLE
 from ...ocean.terms import TERMS
+from ...parallel.transport.programs import jitted
 
 
 class One:
@@ -43,9 +44,9 @@ class One:
         """The largest rate at which the terms that smooth damp the shortest waves on this process's part, s-1."""
         return largest_friction(self.domain)
 
-    def compile(self, program):
-        """A function of State and Static on a block, to be given to `measure`."""
-        return self.transport.jit(program)
+    def compile(self, make, *parts):
+        """The function make(*parts) of State and Static on a block, jitted; to be given to `measure`."""
+        return jitted(make, *parts)
 
     def measure(self, program, static) -> np.ndarray:
         """What the program finds in the blocks of this process, [runs here, blocks, Measures]."""

@@ -21,7 +21,7 @@ from ...files.restart.folder import candidates
 from ...files.run_folder import BLOWUP
 from ...ocean.state import State
 from ...ocean.table import VARIABLES
-from .measures import Measures, Static, measure, scale
+from .measures import Measures, Static, make_measure, scale
 from .one import One, blocks_of
 
 log = logging.getLogger(__name__)
@@ -62,7 +62,8 @@ class Health:
         self.cells = max(1.0, float(cells))
         self.rest = math.sqrt(0.5 * self.config.physics.gravity) * REST * float(depth)
         self.static = Static(domain.grid.wet, domain.grid.depth, domain.params)
-        self._measure = self.runs.compile(measure(self.config, domain.transport, domain.scheme.width + 1))
+        parts = self.config.grid, self.config.physics, domain.scheme.terms, domain.scheme.width + 1, domain.transport
+        self._measure = self.runs.compile(make_measure, *parts)
         self.last, self.step, self.time = self.look(), model.step, model.time
         if (bad := ~(self.last.low < 0)).any():
             self.refuse(bad)

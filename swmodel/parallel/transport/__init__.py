@@ -16,6 +16,8 @@ blocks; `held_bytes`, of its blocks; and, by all processes in the same order fro
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 from ...errors import SetupError
 from ..decomposition import block
 
@@ -37,6 +39,7 @@ def _mpi(layout, ny, nx, devices):
     return Mpi(block(world_rank(), layout, ny, nx))
 
 
+@lru_cache(maxsize=8)  # one for all that ask alike, as the others are equal: programs are kept by their transport
 def _sharded(layout, ny, nx, devices):
     from .sharded import Sharded
 

@@ -61,6 +61,11 @@ def pad(state, width: int, shift, extent=None):
     return jax.tree.unflatten(tree, surround(fields, width, shift, extent))
 
 
+def make_pad(width: int, transport):
+    """The function of a block's tree of fields that gives it with `width` cells of the neighbours."""
+    return lambda state: pad(state, width, transport.shift, transport.extent())
+
+
 def surround_far(field, margin: int, shift, extent=None):
     """A field with `margin` rows and columns of the cells around the block, however small the blocks are.
 
