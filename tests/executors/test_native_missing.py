@@ -11,7 +11,7 @@ import pytest
 from swmodel.cli.doctor import findings
 from swmodel.config import Config, ConfigError, load
 from swmodel.executors import native as kernels
-from swmodel.model.resolve import resolve, say_missing
+from swmodel.model.resolve import resolve, say_slower
 from swmodel.model.validate import check
 from swmodel.parallel import environment
 
@@ -22,9 +22,9 @@ SMALL = {"grid": {"nx": 8, "ny": 6}, "run": {"steps": 1}, "time": {"dt": 1.0}}
 def not_built(monkeypatch):
     monkeypatch.setattr(kernels, "find_spec", lambda name: None)
     monkeypatch.setattr(environment, "has_gpu", lambda: False)
-    say_missing.cache_clear()
+    say_slower.cache_clear()
     yield
-    say_missing.cache_clear()
+    say_slower.cache_clear()
 
 
 def test_auto_takes_jax_and_says_once_what_is_missing(not_built, caplog):

@@ -2,39 +2,15 @@
 
 from __future__ import annotations
 
-import jax.numpy as jnp
 import numpy as np
 
 from ...config.build import build_grid, build_params, scheme_of
 from ...errors import UsageError
 from ...ocean.grid import Grid
-from ...ocean.scheme import Scheme
 from ...ocean.state import Carry
 from ...ocean.timestep import method_of
-from ..xla import Compiled, make_step
+from ..xla import Compiled
 from . import kernel, unable
-from .derivative import differentiate_as
-
-
-def make_native_step(scheme: Scheme, method, transport):
-    """The step of `make_step` computed by the native step, to be jitted or differentiated: one step a call.
-
-    Its derivatives are those of `make_step`, whose equations are the same: `make_step` is computed beside it then.
-    Velocities on closed faces, which are zero in every state of a run, become zero if they are not; `make_step` leaves
-    them as they are.
-
-    Raises:
-        ImportError: the native step was not compiled, or for another processor.
-    """
-    kernel.register()
-    call = kernel.Kernel(scheme, method, scheme.width + 1)
-
-    def step(carry: Carry, grid: Grid, params: dict, dt) -> Carry:
-        extent = transport.extent()
-        edges = kernel.edges_of(call.travelling(carry), call.halo, extent)
-        return call.step(carry, edges, kernel.static_fields(grid, params, jnp), dt, transport.shift, extent)[0]
-
-    return differentiate_as(make_step(scheme, method, transport), step)
 
 
 def make_loop(sweeps, transport):

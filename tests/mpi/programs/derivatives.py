@@ -1,4 +1,4 @@
-"""Derivatives through sums over ranks, and of many states at once, as numbers: derivatives.py PYxPX EXECUTOR."""
+"""Derivatives through sums over ranks, and of many states at once, as numbers: derivatives.py PYxPX."""
 
 import json
 import sys
@@ -9,7 +9,6 @@ import numpy as np
 from support.random_case import configuration, install
 
 from swmodel.config.build import build_grid, build_params, build_state, scheme_of
-from swmodel.executors.native.executor import make_native_step
 from swmodel.executors.xla import make_step
 from swmodel.ocean.state import Carry, State
 from swmodel.ocean.timestep import method_of
@@ -23,8 +22,7 @@ config = configuration(NY, NX, grid__periodic_x=False, physics__slip="no")
 transport = connect("mpi", layout, NY, NX)
 block, method = transport.block, method_of("ab2")
 grid, params = (jax.tree.map(jnp.asarray, build(config, block, np.float64)) for build in (build_grid, build_params))
-make = {"xla": make_step, "native": make_native_step}[sys.argv[2]]
-step = make(scheme_of(config), method, transport)
+step = make_step(scheme_of(config), method, transport)
 state = jax.tree.map(jnp.asarray, build_state(config, block, np.float64))
 
 
