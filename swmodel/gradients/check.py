@@ -137,7 +137,8 @@ class Checks:
 
     def random_state(self, name) -> State:
         """A State of random numbers."""
-        return self.problem.state(*(self.noise(f"{name} {field}") for field in self.problem.state._fields))
+        state = self.problem.domain.scheme.state
+        return state(*(self.noise(f"{name} {field}") for field in state._fields))
 
     def direction(self, name) -> dict:
         """A random direction in the space of the controls, of small fields of their own size each."""

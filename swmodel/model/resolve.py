@@ -5,8 +5,10 @@ from __future__ import annotations
 import logging
 from functools import cache
 
+from ..config.build import scheme_of
 from ..config.errors import ConfigError
 from ..config.model import Config, Time, outdated
+from ..ocean.terms import TERMS
 
 SECONDS_PER_DAY = 86400.0
 
@@ -18,6 +20,8 @@ log = logging.getLogger(__name__)
 
 def resolve(config: Config) -> Config:
     """The configuration with time step, number of steps, layout, executor and transport filled in.
+
+    What terms add to the state is among the fields of the output unless these are given.
 
     A time step follows from the CFL number of the initial state; steps = days / dt, rounded, at least one.
 
@@ -38,7 +42,11 @@ def resolve(config: Config) -> Config:
         "executor": fastest_executor(config) if run.executor == "auto" else run.executor,
         "transport": transport_for(run),
     }
-    return config.model_copy(update={"time": time, "run": run.model_copy(update=chosen)})
+    updates = {"time": time, "run": run.model_copy(update=chosen)}
+    if "fields" not in config.output.model_fields_set:
+        names = [*config.output.fields, *(name for term in scheme_of(config).terms for name in TERMS[term].derived)]
+        updates["output"] = config.output.model_copy(update={"fields": tuple(dict.fromkeys(names))})
+    return config.model_copy(update=updates)
 
 
 def transport_for(run) -> str:
@@ -54,7 +62,6 @@ def layout_of(config: Config) -> tuple[int, int]:
     Raises:
         ConfigError: the processes do not fit onto the grid.
     """
-    from ..config.build import scheme_of
     from ..parallel.decomposition import LayoutError, parse_layout
 
     run, grid = config.run, config.grid

@@ -10,11 +10,13 @@ from typing import Any
 import numpy as np
 
 from ..config import Config, ConfigError
+from ..config.build import scheme_of
 from ..config.extremes import Extremes, survey
 from ..config.netcdf_input import InputError, opened
 from ..config.stability import dt_from_cfl, largest_dt, rates
 from ..executors.native import REMEDY, native_missing, unable
 from ..ocean.table import entry_of
+from ..ocean.terms import TERMS
 from ..parallel.environment import total_memory
 from .resolve import layout_of, resolve
 
@@ -79,15 +81,12 @@ def check_memory(config: Config) -> Iterator[str]:
 
 
 def check_physics(config: Config) -> Iterator[str]:
-    """Terms that contradict each other."""
+    """Options that contradict each other."""
     if config.grid.periodic_y and config.physics.beta != 0:
         yield "physics.beta: must be 0 m-1 s-1 where grid.periodic_y is true: f would jump where the ring closes"
     yield from check_gravity(config.physics)
-    rate, width = config.sponge.rate, config.sponge.width
-    if rate > 0 and width == 0:
-        yield f"sponge.width: must be above 0 m for a sponge of rate {rate:g} s-1"
-    if width > 0 and rate == 0:
-        yield f"sponge.rate: must be above 0 s-1 for a sponge {width:g} m wide"
+    for term in TERMS.values():
+        yield from term.problems(config) if term.problems else ()
 
 
 def check_gravity(physics) -> Iterator[str]:
@@ -111,8 +110,12 @@ def check_length(config: Config) -> Iterator[str]:
 
 
 def check_output(config: Config) -> Iterator[str]:
-    """Whether each output field is named once."""
+    """Whether each output field is named once, and is one of the run."""
+    scheme = scheme_of(config)
+    absent = {name: term.name for term in TERMS.values() if term.name not in scheme.terms for name in term.derived}
     for key in ("fields", "means"):
+        for name in sorted(absent.keys() & getattr(config.output, key)):
+            yield f"output.{key}: there is no {name} in this run; the section [{absent[name]}] switches it on"
         for name, count in repeated(getattr(config.output, key)):
             yield f'output.{key}: "{name}" is listed {count} times'
 

@@ -16,7 +16,7 @@ from swmodel.config.model import Physics
 from swmodel.errors import NumericalError
 from swmodel.executors.reference import Reference
 from swmodel.files.status import read_status
-from swmodel.gradients import controls, pieces, problem, quantities, sensitivity, sensitivity_file
+from swmodel.gradients import pieces, problem, quantities, sensitivity, sensitivity_file
 from swmodel.gradients.plan import plan
 from swmodel.gradients.trajectory import View
 from swmodel.model.domain import domain
@@ -24,6 +24,7 @@ from swmodel.ocean.diagnostics import diagnose
 from swmodel.ocean.grid import as_patches
 from swmodel.ocean.patch import Patch
 from swmodel.ocean.state import State
+from swmodel.ocean.table import CONTROLS
 from swmodel.parallel.transport.halo import pad
 from swmodel.plotting import Over, PlotError, plot
 from swmodel.plotting.sensitivity import picture, plot_sensitivity
@@ -152,13 +153,13 @@ def test_a_uniform_change_of_depth_changes_transport_by_the_sum_of_the_map(basin
     assert found["d_transport_d_depth"].sum() == pytest.approx((values[0] - values[1]) / 2e-2, rel=1e-6)
 
 
-def test_the_fields_and_numbers_are_those_of_the_core():
-    assert set(sensitivity_file.FIELDS) | set(sensitivity_file.NUMBERS) == set(controls.CONTROLS)
-    for name, control in controls.CONTROLS.items():
-        assert bool(control.location) == (name in sensitivity_file.FIELDS)
+def test_the_fields_and_numbers_are_those_of_the_table():
+    assert set(sensitivity_file.FIELDS) | set(sensitivity_file.NUMBERS) == set(CONTROLS)
+    for name, control in CONTROLS.items():
+        assert bool(control.control_location) == (name in sensitivity_file.FIELDS)
         quantity = quantities.Quantity("x", "J", "", (), {})
         inverse = sensitivity_file.inverse(sensitivity_file.inverse(control.units))
-        assert sensitivity_file.derivative_of(quantity, name, Physics()).location == control.location
+        assert sensitivity_file.derivative_of(quantity, name, Physics()).location == control.control_location
         assert inverse == control.units.replace("1", "", control.units == "1")
 
 

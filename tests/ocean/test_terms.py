@@ -1,6 +1,7 @@
 """Each term of the equations by itself: what it does to energy, what it conserves, its known answer."""
 
 import dataclasses
+import re
 from fractions import Fraction
 
 import numpy as np
@@ -10,10 +11,12 @@ from support.stepping import after
 
 import swmodel
 from swmodel import cases
-from swmodel.config import Config
+from swmodel.config import Config, ConfigError
 from swmodel.config.build import build_grid, build_params, build_state, scheme_of
 from swmodel.errors import UsageError
 from swmodel.files.restart.folder import path_of
+from swmodel.gradients import Problem
+from swmodel.model.validate import check
 from swmodel.ocean.dynamics import tendency
 from swmodel.ocean.grid import as_patches
 from swmodel.ocean.instant import Instant, Turns, angle, turns_of
@@ -196,6 +199,34 @@ def test_a_tracer_that_is_not_there_is_refused_by_name():
     simulation = swmodel.Simulation(swmodel.load("rest", {"run.executor": "reference", "time.dt": 1.0}, {}))
     with pytest.raises(UsageError, match="^no field tracer; there are h, u"):
         simulation.field("tracer")
+
+
+@pytest.mark.parametrize(
+    ("options", "problem"),
+    [
+        (
+            {"output.fields": ["h", "tracer"]},
+            "output.fields: there is no tracer in this run",
+        ),
+        (
+            {"body_force.x": 1e-5, "body_force.period": 30.0},
+            "body_force.period: must be above two time steps",
+        ),
+        ({"physics.manning": -0.1}, "physics.manning: must be at least 0 s m-1/3"),
+    ],
+)
+def test_what_cannot_be_meant_is_refused(options, problem):
+    with pytest.raises(ConfigError, match=re.escape(problem)):
+        check(swmodel.load("rest", {"time.dt": 20.0, **options}, {}))
+
+
+def test_a_field_of_a_number_has_no_derivative_and_a_tracer_that_is_not_there_neither():
+    install(NY, NX, coefficients=("viscosity",))
+    config = configuration(NY, NX, run__executor="xla")
+    with pytest.raises(UsageError, match="^viscosity is a field in this run"):
+        Problem(config, ["viscosity"], lambda view, k: view.state).first_guess()
+    with pytest.raises(UsageError, match=r"^there is no tracer in this run; see the section \[tracer\]"):
+        Problem(config, ["tracer"], lambda view, k: view.state)
 
 
 def test_what_a_term_is_made_of_is_in_the_configuration_and_among_the_input_files():

@@ -41,6 +41,7 @@ class Native(Compiled):
 
     Raises:
         ImportError: it was not compiled, or for another processor.
+        UsageError: the configuration has a term, or a field of a coefficient, that it does not have.
         ValueError: `levels` is less than 1, or so many steps reach beyond the neighbouring block.
     """
 

@@ -33,6 +33,13 @@ def active(options) -> bool:
     return any((options.x, options.y, options.x_amplitude, options.y_amplitude))
 
 
+def problems(config):
+    """An oscillation that the time steps do not see."""
+    dt, period = config.time.dt, config.body_force.period
+    if dt is not None and period <= 2 * dt:
+        yield f"body_force.period: must be above two time steps, 2 x {dt:g} s, not {period:g} s"
+
+
 def names(axis: str) -> list[str]:
     """Of the parts of a component among the params."""
     return [f"body_force_{axis}_{part}" for part in PARTS]
@@ -76,6 +83,7 @@ BODY_FORCE = Term(
     tendency,
     options=BodyForce,
     active=active,
+    problems=problems,
     fields=FIELDS,
     build=build,
     acceleration=acceleration,

@@ -29,6 +29,15 @@ def active(options) -> bool:
     return options.rate > 0 and options.width > 0 and bool(options.sides)
 
 
+def problems(config):
+    """A rate without a width, or a width without a rate."""
+    rate, width = config.sponge.rate, config.sponge.width
+    if rate > 0 and width == 0:
+        yield f"sponge.width: must be above 0 m for a sponge of rate {rate:g} s-1"
+    if width > 0 and rate == 0:
+        yield f"sponge.rate: must be above 0 s-1 for a sponge {width:g} m wide"
+
+
 def build(config, rows, columns):
     """The rate at centres and on faces; beyond a ring's end that of its other side."""
     grid = config.grid
@@ -62,4 +71,13 @@ FIELDS = tuple(
     Variable(name, location, "s-1", "", "rate of relaxation", dimension=(0, 0, -1, 0))
     for name, location in LOCATIONS.items()
 )
-SPONGE = Term("sponge", tendency, options=Sponge, active=active, fields=FIELDS, build=build, damping=damping)
+SPONGE = Term(
+    "sponge",
+    tendency,
+    options=Sponge,
+    active=active,
+    problems=problems,
+    fields=FIELDS,
+    build=build,
+    damping=damping,
+)

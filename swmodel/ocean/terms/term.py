@@ -17,6 +17,7 @@ class Term:
         coefficients: numbers or fields that it is made of; those with a number are keys of [physics].
         options: class of a section of its own.
         active: whether the section switches the term on. Without it, a coefficient that is not zero does.
+        problems: function of a configuration to lines that say what is wrong with its options, whether it is on or not.
         fields: what `build` makes.
         build: function of (config, rows, columns) to {name of a field: float64 values}, for any rows and columns.
         prognostic: fields that it adds to the State.
@@ -35,6 +36,7 @@ class Term:
     coefficients: tuple[Variable, ...] = ()
     options: type | None = None
     active: Callable | None = None
+    problems: Callable | None = None
     fields: tuple[Variable, ...] = ()
     build: Callable | None = None
     prognostic: tuple[Variable, ...] = ()
