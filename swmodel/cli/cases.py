@@ -12,7 +12,7 @@ def cases():
 
     width = max(map(len, registry.names()))
     for name in registry.names():
-        click.echo(f"{name:<{width}}  {(registry.get(name).__doc__ or '').strip().splitlines()[0]}")
+        click.echo(f"{name:<{width}}  {registry.about(registry.get(name)()).splitlines()[0]}")
     click.echo("\nRun one with: swmodel run CASE")
 
 

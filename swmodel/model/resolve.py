@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from functools import cache
 
+from ..config.case_file import recorded
 from ..config.errors import ConfigError
 from ..config.model import Config, Time, outdated
 
@@ -17,7 +18,7 @@ log = logging.getLogger(__name__)
 
 
 def resolve(config: Config) -> Config:
-    """The configuration with time step, number of steps, layout, executor and transport filled in.
+    """The configuration with time step, number of steps, layout, executor, transport and file of the case filled in.
 
     A time step follows from the CFL number of the initial state; steps = days / dt, rounded, at least one.
 
@@ -38,7 +39,8 @@ def resolve(config: Config) -> Config:
         "executor": fastest_executor() if run.executor == "auto" else run.executor,
         "transport": transport_for(run),
     }
-    return config.model_copy(update={"time": time, "run": run.model_copy(update=chosen)})
+    run = run.model_copy(update=chosen)
+    return config.model_copy(update={"case": recorded(config.case), "time": time, "run": run})
 
 
 def transport_for(run) -> str:

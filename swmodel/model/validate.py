@@ -10,7 +10,9 @@ from typing import Any
 import numpy as np
 
 from ..config import Config, ConfigError
+from ..config.case_check import position_problems
 from ..config.extremes import Extremes, survey
+from ..config.fields import LOCATIONS
 from ..config.netcdf_input import InputError, opened
 from ..config.stability import dt_from_cfl, largest_dt, rates
 from ..executors.native import REMEDY, native_missing
@@ -134,6 +136,8 @@ def check_files(config: Config) -> Iterator[str]:
 
 def check_fields(config: Config) -> list[str]:
     """Whether the run can start from its fields, and the time step is stable for them."""
+    if problems := list(position_problems(config, LOCATIONS)):
+        return problems
     try:
         extremes = survey(config)
     except InputError as error:

@@ -2,10 +2,9 @@
 
 import numpy as np
 import pytest
-from support.random_case import configuration, install
+from support.random_case import configuration, random_fields
 from support.stepping import STEPPERS, after
 
-from swmodel import cases
 from swmodel.executors.reference import Reference
 from swmodel.executors.registry import EXECUTORS
 
@@ -22,12 +21,6 @@ OPTIONS = {
     "sponge": {"sponge__rate": 1e-4, "sponge__width": 2e4},
     "gravity 1, f 0": {"physics__gravity": 1.0, "physics__f0": 0.0},
 }
-
-
-@pytest.fixture(autouse=True)
-def random_case(monkeypatch):
-    monkeypatch.setattr(cases, "get", cases.get)
-    install(7, 11)
 
 
 def largest_difference(config, executor, steps=3):
@@ -58,6 +51,5 @@ def test_every_stepper_agrees(executor, stepper):
 @EVERY_EXECUTOR
 @pytest.mark.parametrize("size", [(1, 5), (5, 1), (2, 3), (3, 2)])
 def test_thin_domains_agree(executor, size):
-    install(*size, land=0.0)
-    config = configuration(*size, grid__periodic_y=True)
+    config = configuration(*size, random_fields(*size, land=0.0), grid__periodic_y=True)
     assert largest_difference(config, executor) < 1e-12

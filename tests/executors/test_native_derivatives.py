@@ -4,9 +4,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from support.random_case import configuration, install
+from support.random_case import configuration, random_fields
 
-from swmodel import cases
 from swmodel.config.build import build_grid, build_params, build_state, scheme_of
 from swmodel.executors.native.executor import make_native_step
 from swmodel.executors.xla import make_step
@@ -21,19 +20,13 @@ NY, NX, STEPS = 6, 9, 4
 STEPPERS = ("ab3", "rk3", "leapfrog")
 
 
-@pytest.fixture(autouse=True)
-def random_case(monkeypatch):
-    monkeypatch.setattr(cases, "get", cases.get)
-    install(NY, NX, seed=3)
-
-
 def weights(seed):
     return State(*map(jnp.asarray, np.random.default_rng(seed).standard_normal((3, NY, NX))))
 
 
 def problem(make, **options):
     """(loss of an initial state and Params, that state, those Params) for a few steps of `make`."""
-    config = configuration(NY, NX, grid__periodic_x=False, physics__slip="no", **options)
+    config = configuration(NY, NX, random_fields(NY, NX, seed=3), grid__periodic_x=False, physics__slip="no", **options)
     here = Serial(block(0, (1, 1), NY, NX))
     method = method_of(config.time.stepper)
     grid, params, state = (

@@ -1,16 +1,15 @@
 """A case with random depth, islands, wind, drag and state: the same values on every block of every layout."""
 
-import types
-
 import numpy as np
 
-from swmodel import cases, config
+from support.made_cases import case_of
+from swmodel import config
 
 
-def install(ny, nx, seed=0, land=0.1, amplitude=1.0):
-    """Put the random case in place of all others, for any configuration of ny by nx cells."""
+def random_fields(ny, nx, seed=0, land=0.1, amplitude=1.0):
+    """The random fields of a case on ny by nx cells, by name."""
     rng = np.random.default_rng(seed)
-    values = {
+    return {
         "depth": 50 + 10 * rng.random((ny, nx)),
         "mask": (rng.random((ny, nx)) > land).astype(float),
         "wind_x": 0.3 * rng.standard_normal((ny, nx)),
@@ -20,20 +19,15 @@ def install(ny, nx, seed=0, land=0.1, amplitude=1.0):
         "u": amplitude * rng.standard_normal((ny, nx)),
         "v": amplitude * rng.standard_normal((ny, nx)),
     }
-    put(values)
-    return values
 
 
-def put(values):
-    """Put a case with these fields, arrays [ny, nx] by name, in place of all others."""
-    formulas = {name: lambda config, at, field=field: field[at.j, at.i] for name, field in values.items()}
-    module = types.SimpleNamespace(DEFAULTS={}, **formulas)
-    cases.get = lambda name: module
+def configuration(ny, nx, fields=None, **overrides):
+    """A configuration of ny by nx cells with every term switched on; overrides as section__key=value.
 
-
-def configuration(ny, nx, **overrides):
-    """A configuration of ny by nx cells with every term switched on; overrides as section__key=value."""
+    The case has the given fields, arrays [ny, nx] by name, or `random_fields`.
+    """
     sections = {
+        "case": case_of(random_fields(ny, nx) if fields is None else fields),
         "grid": {"ny": ny, "nx": nx, "dx": 4e3, "dy": 5e3},
         "physics": {
             "f0": 1e-4,
