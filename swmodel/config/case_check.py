@@ -80,7 +80,7 @@ def values(config, name: str, at) -> np.ndarray:
     except (ConfigError, MemoryError):
         raise
     except Exception as error:
-        raise ConfigError([f"{what}: {failure(error, code.co_filename)}"]) from error
+        raise ConfigError([failure(error, code.co_filename, what)]) from error
     place = f"{code.co_filename}:{code.co_firstlineno}: {what}"
     if found.dtype.kind not in "biuf":
         returned = "nothing" if found.dtype == object and found.item() is None else f"values of type {found.dtype}"
@@ -91,7 +91,8 @@ def values(config, name: str, at) -> np.ndarray:
     except ValueError:
         fits = False
     if not fits:
-        raise ConfigError([f"{place}: returns {found.shape} values at {shape[0]} x {shape[1]} points (rows x columns)"])
+        wanted = f"{shape[0]} rows and {shape[1]} columns of points"
+        raise ConfigError([f"{place}: returns an array of shape {found.shape} for {wanted}"])
     return np.atleast_2d(found.astype(np.float64, copy=False))
 
 
@@ -114,11 +115,14 @@ def position_problems(config, locations) -> Iterator[str]:
             continue
         where = locations.get(name, "centre")
         together = np.broadcast_to(values(config, name, points(grid, where, rows, columns)), (len(rows), len(columns)))
-        alone = values(config, name, points(grid, where, rows[-1:], columns[-1:]))
-        scale = np.abs(np.nan_to_num(together)).max()
-        if not np.allclose(alone, together[-1:, -1:], rtol=0, atol=ROUND_OFF * scale, equal_nan=True):
-            yield (
-                f"{name} of the case {config.case.name}: is {alone[0, 0]:.6g} at row {rows[-1]}, column {columns[-1]} "
-                f"alone, and {together[-1, -1]:.6g} together with others; must depend on the position of a point only, "
-                "so that each process finds the same"
-            )
+        tolerance = ROUND_OFF * np.abs(np.nan_to_num(together)).max()
+        for at in (0, -1):
+            row, column, one = rows[at], columns[at], together[at, at]
+            alone = values(config, name, points(grid, where, [row], [column]))[0, 0]
+            if not np.isclose(alone, one, rtol=0, atol=tolerance, equal_nan=True):
+                yield (
+                    f"{name} of the case {config.case.name}: is {alone:.6g} at row {row}, column {column} alone, and "
+                    f"{one:.6g} together with others; must depend on the position of a point only, so that each "
+                    "process finds the same"
+                )
+                break

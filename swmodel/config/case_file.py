@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import sys
 import types
+import warnings
 from pathlib import Path
 
 from .. import cases
@@ -66,7 +67,9 @@ def execute(text: str, path: str) -> types.ModuleType:
     module = sys.modules[name] = types.ModuleType(name)  # where pydantic looks up the annotations
     module.__file__ = path
     try:
-        exec(compile(text.encode(), path, "exec", dont_inherit=True), module.__dict__)
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", "Field name .* shadows an attribute")  # `declaration_problems` says it
+            exec(compile(text.encode(), path, "exec", dont_inherit=True), module.__dict__)
     except BaseException as error:
         del sys.modules[name]
         if isinstance(error, KeyboardInterrupt):

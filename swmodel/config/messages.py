@@ -87,15 +87,15 @@ def show(value: Any) -> str:
     return "none" if value is None else str(value)
 
 
-def failure(error: BaseException, path: str) -> str:
-    """Where and why a Python file failed: `file:line: the error; the line`."""
+def failure(error: BaseException, path: str, what: str = "") -> str:
+    """Where and why the code in a Python file failed: `file:line: what: the error, in: the line`."""
     if isinstance(error, SyntaxError) and error.filename == path:
         return f"{path}:{error.lineno or 1}: not valid Python: {error.msg}"
-    words = [type(error).__name__, *str(error).splitlines()[:1]]
+    words = ": ".join([*filter(None, [what]), type(error).__name__, *str(error).splitlines()[:1]])
     frames = [frame for frame in traceback.extract_tb(error.__traceback__) if frame.filename == path]
     if not frames:
-        return f"{path}: {': '.join(words)}"
-    return f"{path}:{frames[-1].lineno}: {': '.join(words)}" + (f", in: {frames[-1].line}" if frames[-1].line else "")
+        return f"{path}: {words}"
+    return f"{path}:{frames[-1].lineno}: {words}" + (f", in: {frames[-1].line}" if frames[-1].line else "")
 
 
 def metres(length: float) -> str:

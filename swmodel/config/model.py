@@ -70,7 +70,7 @@ class Case(Section):
         file_text: what the user's own file holds that it comes from; "" for all others.
     """
 
-    model_config = ConfigDict(ignored_types=(dict,))
+    model_config = ConfigDict(ignored_types=(dict, tuple, str, int, float))  # constants, `defaults` among them
 
     defaults = {}  # noqa: RUF012  nobody changes it
     file_text: ClassVar[str] = ""

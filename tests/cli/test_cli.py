@@ -48,7 +48,7 @@ def test_a_misspelt_command_is_suggested(swmodel):
         ("run jet --steps 3 --days 2", "--days 2: give steps or days, not both"),
         ("run jet -s physics.depth=-3", "-s physics.depth=-3: must be above 0"),
         ("run jet --nprok 2", "No such option '--nprok'. Did you mean '--nproc'?"),
-        ("run", "Missing argument 'CASE|FILE.toml'"),
+        ("run", "Missing argument 'CASE|FILE'"),
         ("plot nowhere", "nowhere"),
         ("plot nowhere --time soon", '"soon" is not a length of time'),
         ("animate nowhere", "nowhere"),
