@@ -5,6 +5,8 @@ import importlib
 #: Public names and the modules that define them, imported when first used: `import swmodel` imports neither JAX nor
 #: MPI, and the environment of a rank is set before either is.
 EXPORTS = {
+    "Case": ".config.model",
+    "option": ".config.model",
     "load": ".config",
     "resolve": ".model.resolve",
     "Config": ".config",

@@ -28,16 +28,6 @@ jax.config.update("jax_numpy_dtype_promotion", "strict")
 jax.config.update("jax_numpy_rank_promotion", "raise")
 
 
-@pytest.fixture(autouse=True, scope="module")
-def cases_of_the_model():
-    """What a module puts in place of the cases goes with it."""
-    from swmodel import cases
-
-    get = cases.get
-    yield
-    cases.get = get
-
-
 @pytest.fixture(scope="module")
 def quickly_compiled():
     """Programs compiled with little optimisation, here and in the processes that tests start.

@@ -8,7 +8,6 @@ from typing import NamedTuple
 import jax
 import numpy as np
 
-from .. import cases
 from ..gradients.pieces import length_of
 from ..model.simulation import Simulation
 from ..ocean.state import State
@@ -25,8 +24,7 @@ class Twin(NamedTuple):
 
 def believed(config):
     """The configuration as one who does not know the truth has it: as the case's `believed` says, or the same."""
-    case = cases.get(config.case.name)
-    return case.believed(config) if hasattr(case, "believed") else config
+    return config.case.believed(config) if hasattr(config.case, "believed") else config
 
 
 def spin_up(config, tick: Callable[[], None] = lambda: None) -> Twin:

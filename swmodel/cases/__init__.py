@@ -1,26 +1,29 @@
 """The cases, one file each, found by name.
 
-A case is a module with
+The file of a case has
 
 * a docstring: the physics, the reference, what it costs, the command line, the known answer;
-* `Options`, a CaseOptions class with the options of its own (optional);
-* `DEFAULTS`, a dict {section: {key: value}} of what differs from the defaults of the configuration;
-* functions of (config, at) for any of the fields in `FIELDS`, each returning float64 values [y, x] (or an array that
-  broadcasts to it) at the given Points, SI units; what it does not define is zero (mask: one, depth: physics.depth,
-  linear_drag: physics.linear_drag).
+* a class, a subclass of `Case`, whose name is that of the file: DoubleGyre in double_gyre.py;
+* in the class, any of: options of its own, annotated attributes made by `option`; `defaults`, a dict
+  {section: {key: value}} of what differs from the defaults of the configuration; functions of (self, config, at) for
+  any of the fields in `ocean.table.GIVEN`, each returning float64 values [y, x] (or an array that broadcasts to it) at the given
+  Points, SI units. What it does not define is zero (mask: one), or the number of its key.
 
 Its known answers are plain functions in the same file; a test compares the model with them.
+
+An object of the class travels in the configuration, as `config.case`. A user's own file is of the same form
+(`config.case_file`).
 """
 
 from __future__ import annotations
 
 import functools
 import importlib
+import inspect
 import pkgutil
-from types import ModuleType
+import sys
 
-#: Fields that a case may define: depth, mask, wind stress, drag and initial sea level at centres, u and v on faces.
-FIELDS = ("depth", "mask", "wind_x", "wind_y", "linear_drag", "eta", "u", "v")
+from ..config.model import Case
 
 
 def names() -> list[str]:
@@ -29,12 +32,32 @@ def names() -> list[str]:
 
 
 @functools.cache
-def get(name: str) -> ModuleType:
-    """The module of a case.
+def get(name: str) -> type[Case]:
+    """The class of a case.
 
     Raises:
         KeyError: there is no such case.
     """
     if name not in names():
         raise KeyError(f'no case "{name}"')
-    return importlib.import_module(f"{__name__}.{name}")
+    (case,) = classes(importlib.import_module(f"{__name__}.{name}"))
+    return case
+
+
+def shipped(case: Case) -> bool:
+    """Whether a case is one of these."""
+    return type(case).__module__.startswith(f"{__name__}.")
+
+
+def about(case: Case) -> str:
+    """The docstring of a case: that of its class, or of the file; its name where there is none."""
+    cls = type(case)
+    text = vars(cls).get("__doc__") or getattr(sys.modules.get(cls.__module__), "__doc__", None)
+    return inspect.cleandoc(text or case.name)
+
+
+def classes(module) -> list[type[Case]]:
+    """The cases that a module defines, without those that others in it are made from."""
+    found = [each for each in vars(module).values() if isinstance(each, type) and issubclass(each, Case)]
+    own = [each for each in dict.fromkeys(found) if each.__module__ == module.__name__]
+    return [each for each in own if not any(other is not each and issubclass(other, each) for other in own)]

@@ -20,26 +20,32 @@ import math
 
 import numpy as np
 
-from ..config.model import CaseOptions, option
+from ..config.model import Case, option
 
 PERIOD = 2 * math.pi / 1e-4  # inertial period of the default f0, s
 
 
-class Options(CaseOptions):
+class Adjustment(Case):
     step: float = option(0.1, "m", "sea level far in the west; that far in the east is its negative")
 
+    defaults = {
+        "grid": {
+            "nx": 720,
+            "ny": 8,
+            "dx": 20e3,
+            "dy": 20e3,
+            "periodic_x": False,
+            "periodic_y": True,
+            "origin": "middle",
+        },
+        "physics": {"depth": 100.0, "f0": 1e-4},
+        "time": {"stepper": "rk4", "cfl": 0.75},
+        "run": {"days": 5 * PERIOD / 86400},
+        "output": {"every": PERIOD, "means": ("eta", "u", "v")},
+    }
 
-DEFAULTS = {
-    "grid": {"nx": 720, "ny": 8, "dx": 20e3, "dy": 20e3, "periodic_x": False, "periodic_y": True, "origin": "middle"},
-    "physics": {"depth": 100.0, "f0": 1e-4},
-    "time": {"stepper": "rk4", "cfl": 0.75},
-    "run": {"days": 5 * PERIOD / 86400},
-    "output": {"every": PERIOD, "means": ("eta", "u", "v")},
-}
-
-
-def eta(config, at):
-    return -config.case.step * np.sign(at.x)
+    def eta(self, config, at):
+        return -self.step * np.sign(at.x)
 
 
 def radius(config):

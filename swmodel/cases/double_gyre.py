@@ -24,39 +24,36 @@ import math
 
 import numpy as np
 
-from ..config.model import CaseOptions, option
+from ..config.model import Case, option
 
 
-class Options(CaseOptions):
+class DoubleGyre(Case):
     wind: float = option(0.1, "Pa", "amplitude of the wind stress")
     perturbation: float = option(1.0, "m", "height of the wave at the start, of the interface")
 
+    defaults = {
+        "grid": {"nx": 100, "ny": 200, "dx": 10e3, "dy": 10e3, "periodic_x": False, "periodic_y": False},
+        "physics": {
+            "gravity": 0.031,
+            "reduced_gravity": True,
+            "depth": 500.0,
+            "f0": 5e-5,
+            "beta": 2e-11,
+            "viscosity": 100.0,
+            "linear_drag": 5e-8,
+        },
+        "time": {"stepper": "ab3", "cfl": 0.2},
+        "run": {"days": 1825.0},
+        "output": {"every": 30 * 86400.0, "fields": ["h", "u", "v", "eta", "zeta"]},
+    }
 
-DEFAULTS = {
-    "grid": {"nx": 100, "ny": 200, "dx": 10e3, "dy": 10e3, "periodic_x": False, "periodic_y": False},
-    "physics": {
-        "gravity": 0.031,
-        "reduced_gravity": True,
-        "depth": 500.0,
-        "f0": 5e-5,
-        "beta": 2e-11,
-        "viscosity": 100.0,
-        "linear_drag": 5e-8,
-    },
-    "time": {"stepper": "ab3", "cfl": 0.2},
-    "run": {"days": 1825.0},
-    "output": {"every": 30 * 86400.0, "fields": ["h", "u", "v", "eta", "zeta"]},
-}
+    def wind_x(self, config, at):
+        return -self.wind * np.cos(2 * np.pi * northward(config, at) / at.length_y)
 
-
-def wind_x(config, at):
-    return -config.case.wind * np.cos(2 * np.pi * northward(config, at) / at.length_y)
-
-
-def eta(config, at):
-    x = at.x - at.origin[0] + config.grid.dx / 2
-    shape = np.sin(2 * np.pi * x / at.length_x) * np.sin(np.pi * northward(config, at) / at.length_y)
-    return config.case.perturbation * shape
+    def eta(self, config, at):
+        x = at.x - at.origin[0] + config.grid.dx / 2
+        shape = np.sin(2 * np.pi * x / at.length_x) * np.sin(np.pi * northward(config, at) / at.length_y)
+        return self.perturbation * shape
 
 
 def northward(config, at):

@@ -19,39 +19,33 @@ at most a third of that. Where there is no current it cannot be found.
 import numpy as np
 
 from ..config.model import option
-from . import double_gyre_twin
-
-eta, wind_x = double_gyre_twin.eta, double_gyre_twin.wind_x
+from .double_gyre_twin import DoubleGyreTwin
 
 
-class Options(double_gyre_twin.Options):
+class DoubleGyreDrag(DoubleGyreTwin):
     lead: float = option(0.0, "days", "by which the state that is taken for the first guess is older", ge=0)
     moorings: int = option(0, "", "moorings in x and in y", ge=0, le=1000)
     patch: float = option(1e-6, "s-1", "drag in the middle of the patch beyond that around it", ge=0)
     radius: float = option(0.1, "1", "e-folding radius of the patch as a part of the basin's height", gt=0)
 
+    defaults = DoubleGyreTwin.defaults | {
+        "run": {"days": 20.0},
+        "assimilation": {
+            "controls": ["linear_drag"],
+            "every_steps": 20,
+            "length": 200e3,
+            "sigma_linear_drag": 5e-7,
+            "outer": 4,
+            "inner": 12,
+        },
+    }
 
-DEFAULTS = double_gyre_twin.DEFAULTS | {
-    "run": {"days": 20.0},
-    "assimilation": {
-        "controls": ["linear_drag"],
-        "every_steps": 20,
-        "length": 200e3,
-        "sigma_linear_drag": 5e-7,
-        "outer": 4,
-        "inner": 12,
-    },
-}
+    def linear_drag(self, config, at):
+        """Drag of the surroundings and of the patch, whose middle lies at 0.3 of the basin's length, half-way up."""
+        x = at.x - at.origin[0] + config.grid.dx / 2 - 0.3 * at.length_x
+        y = at.y - at.origin[1] + config.grid.dy / 2 - 0.5 * at.length_y
+        return config.physics.linear_drag + self.patch * np.exp(-(x**2 + y**2) / (self.radius * at.length_y) ** 2)
 
-
-def linear_drag(config, at):
-    """Drag of the surroundings and of the patch, whose middle lies at 0.3 of the basin's length, half-way up."""
-    grid, case = config.grid, config.case
-    x = at.x - at.origin[0] + grid.dx / 2 - 0.3 * at.length_x
-    y = at.y - at.origin[1] + grid.dy / 2 - 0.5 * at.length_y
-    return config.physics.linear_drag + case.patch * np.exp(-(x**2 + y**2) / (case.radius * at.length_y) ** 2)
-
-
-def believed(config):
-    """The configuration of one who does not know of the patch."""
-    return config.model_copy(update={"case": config.case.model_copy(update={"patch": 0.0})})
+    def believed(self, config):
+        """The configuration of one who does not know of the patch."""
+        return config.model_copy(update={"case": self.model_copy(update={"patch": 0.0})})

@@ -18,12 +18,10 @@ start of the window to a month after its end, and farther than two cells from an
 """
 
 from ..config.model import option
-from . import double_gyre
-
-eta, wind_x = double_gyre.eta, double_gyre.wind_x
+from .double_gyre import DoubleGyre
 
 
-class Options(double_gyre.Options):
+class DoubleGyreTwin(DoubleGyre):
     spinup: float = option(1800.0, "days", "from rest to the first state of the truth", ge=0)
     lead: float = option(30.0, "days", "by which the state that is taken for the first guess is older", ge=0)
     forecast: float = option(30.0, "days", "after the window", ge=0)
@@ -35,21 +33,20 @@ class Options(double_gyre.Options):
     velocity_error: float = option(0.05, "m s-1", "standard deviation of the errors of moorings", gt=0)
     seed: int = option(1, "", "seed of the tracks' order and of the errors", ge=0)
 
-
-DEFAULTS = {
-    "grid": {"nx": 50, "ny": 100, "dx": 20e3, "dy": 20e3, "periodic_x": False, "periodic_y": False},
-    "physics": double_gyre.DEFAULTS["physics"] | {"viscosity": 300.0},
-    "time": {"stepper": "ab3", "dt": 1080.0},
-    "run": {"days": 20.0},
-    "output": {"every": 86400.0, "fields": ["eta", "u", "v"]},
-    "assimilation": {
-        "controls": ["eta", "u", "v"],
-        "every_steps": 20,
-        "length": 110e3,
-        "balanced": True,
-        "sigma_eta": 40.0,
-        "sigma_velocity": 0.01,
-        "outer": 6,
-        "inner": 40,
-    },
-}
+    defaults = {
+        "grid": {"nx": 50, "ny": 100, "dx": 20e3, "dy": 20e3, "periodic_x": False, "periodic_y": False},
+        "physics": DoubleGyre.defaults["physics"] | {"viscosity": 300.0},
+        "time": {"stepper": "ab3", "dt": 1080.0},
+        "run": {"days": 20.0},
+        "output": {"every": 86400.0, "fields": ["eta", "u", "v"]},
+        "assimilation": {
+            "controls": ["eta", "u", "v"],
+            "every_steps": 20,
+            "length": 110e3,
+            "balanced": True,
+            "sigma_eta": 40.0,
+            "sigma_velocity": 0.01,
+            "outer": 6,
+            "inner": 40,
+        },
+    }

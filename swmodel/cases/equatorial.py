@@ -23,37 +23,41 @@ import numpy as np
 from numpy.polynomial.hermite import hermval
 
 from ..config.errors import ConfigError
-from ..config.model import CaseOptions, option
+from ..config.model import Case, option
 
 ROUND = 100 * 40e3 / 2.0  # time that the Kelvin wave takes round the default channel, s
 
 
-class Options(CaseOptions):
+class Equatorial(Case):
     wave: Literal["kelvin", "rossby", "mixed", "gravity"] = option("kelvin", "", "branch of the dispersion relation")
     mode: int = option(1, "1", "meridional mode n of the Rossby and gravity waves", ge=1)
     waves: int = option(1, "1", "wavelengths in the length of the channel", ge=1)
     amplitude: float = option(0.1, "m", "highest sea level; small against the depth, for a linear wave")
 
+    defaults = {
+        "grid": {
+            "nx": 100,
+            "ny": 90,
+            "dx": 40e3,
+            "dy": 40e3,
+            "periodic_x": True,
+            "periodic_y": False,
+            "origin": "middle",
+        },
+        "physics": {"gravity": 0.04, "depth": 100.0, "beta": 2.28e-11},
+        "time": {"stepper": "rk4", "cfl": 0.5},
+        "run": {"days": ROUND / 86400, "dtype": "float64"},
+        "output": {"every": ROUND / 16},
+    }
 
-DEFAULTS = {
-    "grid": {"nx": 100, "ny": 90, "dx": 40e3, "dy": 40e3, "periodic_x": True, "periodic_y": False, "origin": "middle"},
-    "physics": {"gravity": 0.04, "depth": 100.0, "beta": 2.28e-11},
-    "time": {"stepper": "rk4", "cfl": 0.5},
-    "run": {"days": ROUND / 86400, "dtype": "float64"},
-    "output": {"every": ROUND / 16},
-}
+    def eta(self, config, at):
+        return solution(config, at, 0.0)[0]
 
+    def u(self, config, at):
+        return solution(config, at, 0.0)[1]
 
-def eta(config, at):
-    return solution(config, at, 0.0)[0]
-
-
-def u(config, at):
-    return solution(config, at, 0.0)[1]
-
-
-def v(config, at):
-    return solution(config, at, 0.0)[2]
+    def v(self, config, at):
+        return solution(config, at, 0.0)[2]
 
 
 def speed(config):

@@ -19,31 +19,28 @@ import math
 
 import numpy as np
 
-from ..config.model import CaseOptions, option
+from ..config.model import Case, option
 
 PERIOD = 2 * math.pi / 1e-4  # inertial period of the default f0, s
 
 
-class Options(CaseOptions):
+class Inertial(Case):
     speed: float = option(0.5, "m s-1", "speed of the current at the start, eastward", ge=0)
     wind: float = option(0.0, "Pa", "eastward wind stress")
 
+    defaults = {
+        "grid": {"nx": 32, "ny": 32, "dx": 10e3, "dy": 10e3, "periodic_x": True, "periodic_y": True},
+        "physics": {"depth": 100.0, "f0": 1e-4},
+        "time": {"stepper": "rk4", "cfl": 0.5},
+        "run": {"days": 2 * PERIOD / 86400},
+        "output": {"every": PERIOD / 16},
+    }
 
-DEFAULTS = {
-    "grid": {"nx": 32, "ny": 32, "dx": 10e3, "dy": 10e3, "periodic_x": True, "periodic_y": True},
-    "physics": {"depth": 100.0, "f0": 1e-4},
-    "time": {"stepper": "rk4", "cfl": 0.5},
-    "run": {"days": 2 * PERIOD / 86400},
-    "output": {"every": PERIOD / 16},
-}
+    def u(self, config, at):
+        return np.full((1, 1), self.speed)
 
-
-def u(config, at):
-    return np.full((1, 1), config.case.speed)
-
-
-def wind_x(config, at):
-    return np.full((1, 1), config.case.wind)
+    def wind_x(self, config, at):
+        return np.full((1, 1), self.wind)
 
 
 def velocity(config, time):

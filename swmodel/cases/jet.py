@@ -21,31 +21,28 @@ import math
 import numpy as np
 
 from ..config.errors import ConfigError
-from ..config.model import CaseOptions, option
+from ..config.model import Case, option
 from ..ocean.coordinates import points
 
 
-class Options(CaseOptions):
+class Jet(Case):
     speed: float = option(10.0, "m s-1", "speed of the jet")
     width: float = option(0.02, "1", "half-width of the jet as a part of the channel's length", gt=0)
     perturbation: float = option(0.2, "m", "height of the wave that starts the instability")
 
+    defaults = {
+        "grid": {"nx": 360, "ny": 180, "dx": 5e3, "dy": 5e3, "origin": "centre"},
+        "physics": {"gravity": 9.81, "depth": 100.0, "f0": 2e-4, "beta": 2e-11, "viscosity": 5.0},
+        "time": {"stepper": "ab2", "dt": 0.125 * 5e3 / math.sqrt(9.81 * 100.0)},
+        "run": {"days": 10.0},
+        "output": {"every": 86400.0},
+    }
 
-DEFAULTS = {
-    "grid": {"nx": 360, "ny": 180, "dx": 5e3, "dy": 5e3, "origin": "centre"},
-    "physics": {"gravity": 9.81, "depth": 100.0, "f0": 2e-4, "beta": 2e-11, "viscosity": 5.0},
-    "time": {"stepper": "ab2", "dt": 0.125 * 5e3 / math.sqrt(9.81 * 100.0)},
-    "run": {"days": 10.0},
-    "output": {"every": 86400.0},
-}
+    def eta(self, config, at):
+        return balance(config)[at.j % config.grid.ny, 0] + wave(config, at)
 
-
-def eta(config, at):
-    return balance(config)[at.j % config.grid.ny, 0] + wave(config, at)
-
-
-def u(config, at):
-    return jet(config, at.y)
+    def u(self, config, at):
+        return jet(config, at.y)
 
 
 def jet(config, y):

@@ -20,31 +20,28 @@ import math
 
 import numpy as np
 
-from ..config.model import CaseOptions, option
+from ..config.model import Case, option
 
 ROUND = 96 * 20e3 / math.sqrt(9.81 * 100.0)  # time that the wave takes round the default channel, s
 
 
-class Options(CaseOptions):
+class Kelvin(Case):
     amplitude: float = option(0.01, "m", "sea level of a crest at the coast; far less than the depth for a linear wave")
     waves: int = option(1, "1", "wavelengths in the length of the channel", ge=1)
 
+    defaults = {
+        "grid": {"nx": 96, "ny": 60, "dx": 20e3, "dy": 20e3, "periodic_x": True, "periodic_y": False},
+        "physics": {"depth": 100.0, "f0": 1e-4},
+        "time": {"stepper": "rk4", "cfl": 0.5},
+        "run": {"days": ROUND / 86400, "dtype": "float64"},
+        "output": {"every": ROUND / 16},
+    }
 
-DEFAULTS = {
-    "grid": {"nx": 96, "ny": 60, "dx": 20e3, "dy": 20e3, "periodic_x": True, "periodic_y": False},
-    "physics": {"depth": 100.0, "f0": 1e-4},
-    "time": {"stepper": "rk4", "cfl": 0.5},
-    "run": {"days": ROUND / 86400, "dtype": "float64"},
-    "output": {"every": ROUND / 16},
-}
+    def eta(self, config, at):
+        return level(config, at, 0.0)
 
-
-def eta(config, at):
-    return level(config, at, 0.0)
-
-
-def u(config, at):
-    return current(config, at, 0.0)
+    def u(self, config, at):
+        return current(config, at, 0.0)
 
 
 def speed(config):

@@ -21,25 +21,23 @@ import math
 
 import numpy as np
 
-from ..config.model import CaseOptions, option
+from ..config.model import Case, option
 
 
-class Options(CaseOptions):
+class Munk(Case):
     wind: float = option(0.02, "Pa", "amplitude of the wind stress")
 
+    defaults = {
+        "grid": {"nx": 100, "ny": 100, "dx": 10e3, "dy": 10e3, "periodic_x": False, "periodic_y": False},
+        "physics": {"gravity": 0.1, "depth": 4000.0, "f0": 1e-4, "beta": 2e-11, "viscosity": 4320.0, "slip": "no"},
+        "time": {"stepper": "ab3", "cfl": 0.3},
+        "run": {"days": 160.0},
+        "output": {"every": 10 * 86400.0},
+    }
 
-DEFAULTS = {
-    "grid": {"nx": 100, "ny": 100, "dx": 10e3, "dy": 10e3, "periodic_x": False, "periodic_y": False},
-    "physics": {"gravity": 0.1, "depth": 4000.0, "f0": 1e-4, "beta": 2e-11, "viscosity": 4320.0, "slip": "no"},
-    "time": {"stepper": "ab3", "cfl": 0.3},
-    "run": {"days": 160.0},
-    "output": {"every": 10 * 86400.0},
-}
-
-
-def wind_x(config, at):
-    y = at.y - at.origin[1] + config.grid.dy / 2
-    return -config.case.wind * np.cos(np.pi * y / at.length_y)
+    def wind_x(self, config, at):
+        y = at.y - at.origin[1] + config.grid.dy / 2
+        return -self.wind * np.cos(np.pi * y / at.length_y)
 
 
 def boundary_layer_width(config):

@@ -15,40 +15,36 @@ Known answer: u = v = 0 and eta = level for ever, to round-off: 1e-13 relative i
 
 import numpy as np
 
-from ..config.model import CaseOptions, option
+from ..config.model import Case, option
 
 
-class Options(CaseOptions):
+class Rest(Case):
     level: float = option(0.37, "m", "sea level of the lake")
     ridge: float = option(0.9, "1", "height of the ridge as a part of the depth", ge=0, lt=1)
     ridge_width: float = option(0.05, "1", "half-width of the ridge as a part of the basin's length", gt=0)
     island: float = option(0.15, "1", "radius of the island as a part of the basin's shorter side", ge=0, lt=0.25)
 
+    defaults = {
+        "grid": {"nx": 90, "ny": 60, "dx": 1e4, "dy": 1e4, "periodic_x": False, "periodic_y": False},
+        "physics": {"depth": 4000.0, "f0": 1e-4},
+        "time": {"stepper": "rk4", "cfl": 0.5},
+        "run": {"days": 0.1, "dtype": "float64"},
+        "output": {"every": 2160.0, "fields": ("h", "u", "v", "eta", "speed")},
+    }
 
-DEFAULTS = {
-    "grid": {"nx": 90, "ny": 60, "dx": 1e4, "dy": 1e4, "periodic_x": False, "periodic_y": False},
-    "physics": {"depth": 4000.0, "f0": 1e-4},
-    "time": {"stepper": "rk4", "cfl": 0.5},
-    "run": {"days": 0.1, "dtype": "float64"},
-    "output": {"every": 2160.0, "fields": ("h", "u", "v", "eta", "speed")},
-}
+    def depth(self, config, at):
+        """Resting depth, m: depth (1 - ridge exp(-((x - Lx/3) / (ridge_width Lx))²)), x from the western wall."""
+        x = at.x - at.origin[0] + config.grid.dx / 2
+        along = (x - at.length_x / 3) / (self.ridge_width * at.length_x)
+        return config.physics.depth * (1 - self.ridge * np.exp(-(along**2)))
 
+    def mask(self, config, at):
+        """0 on the island, a disc about the point (2 Lx/3, Ly/2) from the south-western corner; 1 in the water."""
+        x = at.x - at.origin[0] + config.grid.dx / 2 - 2 * at.length_x / 3
+        y = at.y - at.origin[1] + config.grid.dy / 2 - at.length_y / 2
+        radius = self.island * min(at.length_x, at.length_y)
+        return np.where(np.hypot(x, y) < radius, 0.0, 1.0)
 
-def depth(config, at):
-    """Resting depth, m: depth (1 - ridge exp(-((x - Lx/3) / (ridge_width Lx))²)), x from the western wall."""
-    x = at.x - at.origin[0] + config.grid.dx / 2
-    along = (x - at.length_x / 3) / (config.case.ridge_width * at.length_x)
-    return config.physics.depth * (1 - config.case.ridge * np.exp(-(along**2)))
-
-
-def mask(config, at):
-    """0 on the island, a disc about the point (2 Lx/3, Ly/2) from the south-western corner; 1 in the water."""
-    x = at.x - at.origin[0] + config.grid.dx / 2 - 2 * at.length_x / 3
-    y = at.y - at.origin[1] + config.grid.dy / 2 - at.length_y / 2
-    radius = config.case.island * min(at.length_x, at.length_y)
-    return np.where(np.hypot(x, y) < radius, 0.0, 1.0)
-
-
-def eta(config, at):
-    """Sea level, m: `level` everywhere, at the start and, this being the known answer, ever after."""
-    return np.full((1, 1), config.case.level)
+    def eta(self, config, at):
+        """Sea level, m: `level` everywhere, at the start and, this being the known answer, ever after."""
+        return np.full((1, 1), self.level)

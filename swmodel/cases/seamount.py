@@ -18,36 +18,40 @@ that zeta = `squeezed_vorticity` = -f (depth - h)/depth there; the cyclone downs
 
 import numpy as np
 
-from ..config.model import CaseOptions, option
+from ..config.model import Case, option
 
 
-class Options(CaseOptions):
+class Seamount(Case):
     speed: float = option(0.25, "m s-1", "speed of the current, positive eastward")
     height: float = option(0.05, "1", "height of the seamount as a part of the depth", lt=1)
     radius: float = option(1 / 12, "1", "e-folding radius of the seamount as a part of the channel's width", gt=0)
 
+    defaults = {
+        "grid": {
+            "nx": 192,
+            "ny": 96,
+            "dx": 5e3,
+            "dy": 5e3,
+            "periodic_x": True,
+            "periodic_y": False,
+            "origin": "middle",
+        },
+        "physics": {"gravity": 9.81, "depth": 500.0, "f0": 1e-4},
+        "time": {"stepper": "ab3", "cfl": 0.3},
+        "run": {"days": 15.0},
+        "output": {"every": 43200.0, "fields": ["h", "u", "v", "eta", "zeta", "q"]},
+    }
 
-DEFAULTS = {
-    "grid": {"nx": 192, "ny": 96, "dx": 5e3, "dy": 5e3, "periodic_x": True, "periodic_y": False, "origin": "middle"},
-    "physics": {"gravity": 9.81, "depth": 500.0, "f0": 1e-4},
-    "time": {"stepper": "ab3", "cfl": 0.3},
-    "run": {"days": 15.0},
-    "output": {"every": 43200.0, "fields": ["h", "u", "v", "eta", "zeta", "q"]},
-}
+    def depth(self, config, at):
+        return config.physics.depth * (1 - seamount(config, at))
 
+    def eta(self, config, at):
+        physics = config.physics
+        return -self.speed / physics.gravity * (physics.f0 * at.y + physics.beta * at.y**2 / 2)
 
-def depth(config, at):
-    return config.physics.depth * (1 - seamount(config, at))
-
-
-def eta(config, at):
-    physics = config.physics
-    return -config.case.speed / physics.gravity * (physics.f0 * at.y + physics.beta * at.y**2 / 2)
-
-
-def u(config, at):
-    # The flux h u does not diverge over the seamount, so that no gravity wave runs off at the start.
-    return config.case.speed / (1 - seamount(config, at))
+    def u(self, config, at):
+        # The flux h u does not diverge over the seamount, so that no gravity wave runs off at the start.
+        return self.speed / (1 - seamount(config, at))
 
 
 def seamount(config, at):

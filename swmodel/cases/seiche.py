@@ -18,28 +18,26 @@ import math
 
 import numpy as np
 
-from ..config.model import CaseOptions, option
+from ..config.model import Case, option
 
 PERIOD = 2 * 200 * 500.0 / math.sqrt(9.81 * 50.0)  # of the default basin, s
 
 
-class Options(CaseOptions):
+class Seiche(Case):
     amplitude: float = option(0.01, "m", "sea level at a wall; small against the depth, for a linear wave")
     nodes_x: int = option(1, "1", "nodal lines that cross the x axis", ge=0)
     nodes_y: int = option(0, "1", "nodal lines that cross the y axis", ge=0)
 
+    defaults = {
+        "grid": {"nx": 200, "ny": 40, "dx": 500.0, "dy": 500.0, "periodic_x": False, "periodic_y": False},
+        "physics": {"depth": 50.0},
+        "time": {"stepper": "rk4", "cfl": 0.5},
+        "run": {"days": 2 * PERIOD / 86400, "dtype": "float64"},
+        "output": {"every": PERIOD / 16},
+    }
 
-DEFAULTS = {
-    "grid": {"nx": 200, "ny": 40, "dx": 500.0, "dy": 500.0, "periodic_x": False, "periodic_y": False},
-    "physics": {"depth": 50.0},
-    "time": {"stepper": "rk4", "cfl": 0.5},
-    "run": {"days": 2 * PERIOD / 86400, "dtype": "float64"},
-    "output": {"every": PERIOD / 16},
-}
-
-
-def eta(config, at):
-    return config.case.amplitude * shape(config, at)
+    def eta(self, config, at):
+        return self.amplitude * shape(config, at)
 
 
 def wavenumbers(config):

@@ -21,23 +21,39 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..config.model import CaseOptions, option
+from ..config.model import Case, option
 
 
-class Options(CaseOptions):
+class Turbulence(Case):
     speed: float = option(0.5, "m s-1", "root-mean-square speed of the initial flow", ge=0)
     wavenumber: float = option(10.0, "1", "wavelengths of the main eddies in the domain's longer side", ge=1, le=100)
     seed: int = option(1, "", "seed of the random phases", ge=0)
 
+    defaults = {
+        "grid": {"nx": 256, "ny": 256, "dx": 5e3, "dy": 5e3, "periodic_x": True, "periodic_y": True},
+        "physics": {"gravity": 9.81, "depth": 100.0, "f0": 1e-4, "biharmonic_viscosity": 1e9},
+        "scheme": {"vorticity_flux": "arakawa_lamb"},
+        "time": {"stepper": "ab3", "cfl": 0.3},
+        "run": {"days": 20.0},
+        "output": {"every": 86400.0},
+    }
 
-DEFAULTS = {
-    "grid": {"nx": 256, "ny": 256, "dx": 5e3, "dy": 5e3, "periodic_x": True, "periodic_y": True},
-    "physics": {"gravity": 9.81, "depth": 100.0, "f0": 1e-4, "biharmonic_viscosity": 1e9},
-    "scheme": {"vorticity_flux": "arakawa_lamb"},
-    "time": {"stepper": "ab3", "cfl": 0.3},
-    "run": {"days": 20.0},
-    "output": {"every": 86400.0},
-}
+    def eta(self, config, at):
+        # The mean of psi over the corners of a cell balances u and v on the C-grid without error.
+        w, grid, physics = waves(config), config.grid, config.physics
+        mean = np.cos(np.pi * w.m / grid.nx) * np.cos(np.pi * w.n / grid.ny)
+        level = w._replace(amplitude=physics.f0 / physics.gravity * mean * w.amplitude)
+        return sum_of(level, grid, 2 * at.i + 1, 2 * at.j + 1)
+
+    def u(self, config, at):
+        w = waves(config)
+        turned = w._replace(amplitude=w.slope_y * w.amplitude, phase=w.phase - np.pi / 2)
+        return sum_of(turned, config.grid, 2 * at.i + 2, 2 * at.j + 1)
+
+    def v(self, config, at):
+        w = waves(config)
+        turned = w._replace(amplitude=w.slope_x * w.amplitude, phase=w.phase + np.pi / 2)
+        return sum_of(turned, config.grid, 2 * at.i + 1, 2 * at.j + 2)
 
 
 class Waves(NamedTuple):
@@ -50,26 +66,6 @@ class Waves(NamedTuple):
     energy: np.ndarray  # mean kinetic energy, m2 s-2
     amplitude: np.ndarray  # A, m2 s-1
     phase: np.ndarray  # 0 to 2 pi
-
-
-def eta(config, at):
-    # The mean of psi over the corners of a cell balances u and v on the C-grid without error.
-    w, grid, physics = waves(config), config.grid, config.physics
-    mean = np.cos(np.pi * w.m / grid.nx) * np.cos(np.pi * w.n / grid.ny)
-    level = w._replace(amplitude=physics.f0 / physics.gravity * mean * w.amplitude)
-    return sum_of(level, grid, 2 * at.i + 1, 2 * at.j + 1)
-
-
-def u(config, at):
-    w = waves(config)
-    turned = w._replace(amplitude=w.slope_y * w.amplitude, phase=w.phase - np.pi / 2)
-    return sum_of(turned, config.grid, 2 * at.i + 2, 2 * at.j + 1)
-
-
-def v(config, at):
-    w = waves(config)
-    turned = w._replace(amplitude=w.slope_x * w.amplitude, phase=w.phase + np.pi / 2)
-    return sum_of(turned, config.grid, 2 * at.i + 1, 2 * at.j + 2)
 
 
 def streamfunction(config, at):

@@ -16,33 +16,37 @@ Known answer: v²/r + f v = g dh/dr for the azimuthal velocity v of `azimuthal_v
 
 import numpy as np
 
-from ..config.model import CaseOptions, option
+from ..config.model import Case, option
 
 
-class Options(CaseOptions):
+class Vortex(Case):
     speed: float = option(1.0, "m s-1", "largest azimuthal velocity, positive anticlockwise")
     radius: float = option(1 / 14, "1", "radius of the largest velocity as a part of the domain's shorter side", gt=0)
 
+    defaults = {
+        "grid": {
+            "nx": 128,
+            "ny": 128,
+            "dx": 5e3,
+            "dy": 5e3,
+            "periodic_x": True,
+            "periodic_y": True,
+            "origin": "middle",
+        },
+        "physics": {"gravity": 9.81, "depth": 100.0, "f0": 1e-4},
+        "time": {"stepper": "ab3", "cfl": 0.3},
+        "run": {"days": 20.0},
+        "output": {"every": 86400.0},
+    }
 
-DEFAULTS = {
-    "grid": {"nx": 128, "ny": 128, "dx": 5e3, "dy": 5e3, "periodic_x": True, "periodic_y": True, "origin": "middle"},
-    "physics": {"gravity": 9.81, "depth": 100.0, "f0": 1e-4},
-    "time": {"stepper": "ab3", "cfl": 0.3},
-    "run": {"days": 20.0},
-    "output": {"every": 86400.0},
-}
+    def eta(self, config, at):
+        return sea_level(config, np.hypot(at.x, at.y))
 
+    def u(self, config, at):
+        return -at.y * rotation(config, np.hypot(at.x, at.y))
 
-def eta(config, at):
-    return sea_level(config, np.hypot(at.x, at.y))
-
-
-def u(config, at):
-    return -at.y * rotation(config, np.hypot(at.x, at.y))
-
-
-def v(config, at):
-    return at.x * rotation(config, np.hypot(at.x, at.y))
+    def v(self, config, at):
+        return at.x * rotation(config, np.hypot(at.x, at.y))
 
 
 def core_radius(config):

@@ -12,15 +12,15 @@ def cases():
 
     width = max(map(len, registry.names()))
     for name in registry.names():
-        click.echo(f"{name:<{width}}  {(registry.get(name).__doc__ or '').strip().splitlines()[0]}")
-    click.echo("\nRun one with: swmodel run CASE")
+        click.echo(f"{name:<{width}}  {registry.about(registry.get(name)()).splitlines()[0]}")
+    click.echo("\nRun one with: swmodel run CASE, or your own, a Python file (docs/cases.md): swmodel run my_case.py")
 
 
 @click.command()
 @click.argument("case")
 @click.option("-s", "--set", "settings", metavar="SECTION.KEY=VALUE", multiple=True, help="Set a configuration key.")
 def init(case, settings):
-    """Print a commented, complete configuration of CASE, to start one's own from.
+    """Print a commented, complete configuration of CASE, a name or a Python file, to start one's own from.
 
     swmodel init jet > my.toml, then swmodel run my.toml
     """

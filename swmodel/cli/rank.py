@@ -106,13 +106,12 @@ def leave(place, error) -> int:
 
 def occupy(stack, job, quiet):
     """Take the run folder until the end of the context `stack`, say what is going to be computed; the lock file."""
-    from ..config import to_toml
     from ..files import lock
     from ..files.run_folder import write_config
 
     file = stack.enter_context(lock.held(job.directory))
     job.prepare()
-    write_config(job.directory, to_toml(job.config))
+    write_config(job.directory, job.config)
     announce(job, quiet)
     return file
 

@@ -47,7 +47,7 @@ RECORDING = ("run", "ensemble")
 
 #: The options that say what is computed, where and on what, for every command that does.
 COMMON = (
-    click.argument("source", metavar="CASE|FILE.toml"),
+    click.argument("source", metavar="CASE|FILE"),
     click.option("--nproc", metavar="N", help="Number of processes, by MPI or as --transport says."),
     click.option("--layout", metavar="PYxPX", help="Blocks in y and x; without it, the shortest halos."),
     click.option(
@@ -84,10 +84,11 @@ def distributed(command):
 @click.option("--reproducible", is_flag=True, help="The same bits for every number of processes; somewhat slower.")
 @click.option("--walltime", metavar="TIME", help='Stop in time, resumable: "2 h", "90 min", or seconds.')
 def run(source, settings, output, force, quiet, **options):
-    """Run a case, or the configuration in a TOML file.
+    """Run a case, by its name or in a Python file of your own (docs/cases.md), or the configuration in a TOML file.
 
     \b
     swmodel run jet --nproc 2
+    swmodel run my_case.py -s case.speed=3
     swmodel run jet -s grid.nx=90 -s grid.ny=45 --days 3 --output outputs/small
     swmodel run jet --transport sharded --nproc 2 --devices 2
     swmodel run my.toml --force

@@ -16,13 +16,18 @@ FREE_OF_ENSEMBLE = ("advance",)
 
 
 def decisive(text: str) -> dict:
-    """{section.key: value} of a resolved configuration in TOML; of an input file its name, wherever it lies."""
+    """{section.key: value} of a resolved configuration in TOML; of an input file its name, wherever it lies.
+
+    The file of a user's own case has its checksum as value.
+    """
     found = {}
     for section, options in tomllib.loads(text).items():
         for key, value in options.items():
             name = f"{section}.{key}"
             if section in SECTIONS or name in OPTIONS:
                 found[name] = Path(value).name if section == "input" and value else value
+    if checksum := found.pop("case.sha256", None):
+        found["case.file"] = f"SHA-256 {checksum[:12]}..."
     return found
 
 
@@ -47,4 +52,4 @@ def default(name: str):
     """The value of section.key in a configuration without it, such as one of a version that did not know it yet."""
     section, _, key = name.partition(".")
     field = Config.model_fields[section].annotation.model_fields.get(key)
-    return "not set" if field is None or field.get_default() is None else field.get_default()
+    return "not set" if field is None or field.get_default() in (None, "") else field.get_default()

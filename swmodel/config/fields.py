@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from .. import cases
 from ..ocean.coordinates import points
 from ..ocean.table import VARIABLES, entry_of
+from .case_check import values as values_of_case
 from .netcdf_input import InputError, read_field
 
 #: Step (rows, columns) to the cell across the face, of fields on faces.
@@ -18,7 +18,7 @@ ACROSS = {"u": (0, 1), "v": (1, 0)}
 
 def given(config, name: str) -> bool:
     """Whether a file or the case defines the field, so that it is more than a constant."""
-    return bool(getattr(config.input, name)) or hasattr(cases.get(config.case.name), name)
+    return bool(getattr(config.input, name)) or hasattr(config.case, name)
 
 
 def evaluate(config, name: str, rows, columns) -> np.ndarray:
@@ -49,10 +49,10 @@ def from_source(config, name: str, rows, columns) -> np.ndarray:
     """Values of a field from its file, the formula of the case, or a constant; they broadcast to [rows, columns]."""
     if getattr(config.input, name):
         return fill_land(config, name, from_file(config, name, rows, columns), rows, columns)
-    case, grid = cases.get(config.case.name), config.grid
-    if hasattr(case, name):
+    grid = config.grid
+    if hasattr(config.case, name):
         at = points(grid, VARIABLES[name].location, rows % grid.ny, columns % grid.nx)
-        return np.atleast_2d(np.asarray(getattr(case, name)(config, at), dtype=np.float64))
+        return values_of_case(config, name, at)
     if name == "mask" and config.input.depth:
         return np.isfinite(from_file(config, "depth", rows, columns)).astype(np.float64)
     return np.full((1, 1), constant(config, name))

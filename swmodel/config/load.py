@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import tomllib
-import types
 import typing
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -14,8 +13,9 @@ from pydantic import ValidationError
 
 from .. import cases
 from .errors import ConfigError, suggest, unknown
-from .messages import describe, kind, show
-from .model import ALTERNATIVES, LENGTHS, CaseOptions, Config, Run, Section, outdated
+from .find_case import IDENTITY, case_of, find_case, is_case, take_identity
+from .messages import describe, kind
+from .model import ALTERNATIVES, LENGTHS, Case, Config, Run, Section, name_of, outdated
 from .sources import Given, Layer, from_environment, from_mapping, from_overrides, read_file, read_text
 
 #: Names of the sections, in the order in which they are written.
@@ -23,7 +23,7 @@ SECTIONS = tuple(Config.model_fields)
 
 
 def load(
-    source: str | os.PathLike = "jet",
+    source: str | os.PathLike | Case | type[Case] = "jet",
     overrides: Mapping[str, Any] | Iterable[str] = (),
     environ: Mapping[str, str] | None = None,
     complete: bool = False,
@@ -31,7 +31,8 @@ def load(
     """The configuration of a run: defaults < case < file < environment < overrides.
 
     Args:
-        source: name of a case, or path of a TOML file, whose `case.name` says which case it starts from.
+        source: name of a case; path of a user's own case, a Python file, which is executed; a case as class or object;
+            or path of a TOML file, which names the case that it starts from by `case.name` or `case.file`.
         overrides: {"grid.nx": 90, ...} or ["grid.nx=90", ...].
         environ: variables SWMODEL_<SECTION>_<KEY>; those of the process if None.
         complete: the source has the options of a run. One that it lacks was not known to the version that wrote it, and
@@ -40,12 +41,11 @@ def load(
     Raises:
         ConfigError: with everything that is wrong at once.
     """
-    layers, name, case, classes, problems = gather(source, overrides, environ)
+    layers, case, classes, problems = gather(source, overrides, environ)
     layers = layers[1:] if complete and case is not None else layers
     merged: dict[tuple[str, str], Given] = {}
     for layer in layers:
         problems += add_layer(merged, layer, classes, case is not None)
-    merged["case", "name"] = name
     sections = {}
     for section, cls in classes.items():
         values = {key: given for (at, key), given in merged.items() if at == section}
@@ -62,20 +62,23 @@ def load(
     return Config(**sections)
 
 
+def is_source(value) -> bool:
+    """Whether `load` takes this for a source: a name, a path, or a case."""
+    return isinstance(value, str | os.PathLike) or is_case(value)
+
+
 class Sources(NamedTuple):
     """All that a configuration is made from.
 
     Attributes:
         layers: what each source gives, the case first; a later one overrides those before.
-        name: of the case.
-        case: its module, None where there is none of this name.
+        case: its class, None where there is none as named.
         classes: {section: its class}.
         problems: what is wrong so far.
     """
 
     layers: list[Layer]
-    name: Given
-    case: types.ModuleType | None
+    case: type[Case] | None
     classes: dict[str, type[Section]]
     problems: list[str]
 
@@ -86,56 +89,55 @@ def gather(source, overrides, environ) -> Sources:
     Raises:
         ConfigError: there is no such case or file.
     """
-    file, name = read_source(source)
     environment = from_environment(os.environ if environ is None else environ, SECTIONS)
     known = [(section, key) for section in SECTIONS for key in Config.model_fields[section].annotation.model_fields]
-    layers = [file, environment, from_overrides(overrides, known)]
+    layers = [read_source(source), environment, from_overrides(overrides, known)]
     problems = [problem for layer in layers for problem in layer.problems]
-    for layer in layers:
-        name = layer.values.get(("case", "name"), name)
-    case, problem = find_case(name)
     classes = {section: Config.model_fields[section].annotation for section in SECTIONS}
-    if case is not None:
-        classes["case"] = getattr(case, "Options", CaseOptions)
-        layers.insert(0, from_mapping(getattr(case, "DEFAULTS", {}), f"case {name.value}"))
-    return Sources(layers, name, case, classes, problems + problem)
+    try:
+        case, own = find_case(take_identity(layers))
+    except ConfigError as error:
+        return Sources(layers, None, classes, [*problems, *error.problems])
+    classes["case"] = case
+    return Sources([from_mapping(case.defaults, f"case {name_of(case)}"), own, *layers], case, classes, problems)
 
 
-def from_toml(text: str) -> Config:
+def from_toml(text: str, case: type[Case] | str | None = None) -> Config:
     """The configuration that `to_toml` has written; no environment, no file.
 
+    Args:
+        case: where the text says that the case is a user's own: the text of its file, or its class. `Case` itself: the
+            case plays no part, and its options are left out.
+
     Raises:
-        ConfigError: another version of the program has written it, with options that are not known here.
+        ConfigError: another version of the program has written it, with options that are not known here; or the case is
+            not there, or not the one of the text.
     """
     tables = tomllib.loads(text)
+    of_case = tables.pop("case")
+    if case is None or isinstance(case, str):
+        case = case_of(of_case, case)
+    of_case = {} if case is Case else {key: value for key, value in of_case.items() if key not in IDENTITY}
+    tables["case"] = of_case
     values = {f"{section}.{key}": value for section, options in tables.items() for key, value in options.items()}
-    return load(tables["case"]["name"], values, environ={}, complete=True)
+    return load(case, values, environ={}, complete=True)
 
 
-def read_source(source: str | os.PathLike) -> tuple[Layer, Given]:
-    """The layer of the file, empty for a case, and the name of the case where the file gives none."""
+def read_source(source) -> Layer:
+    """The layer of what `load` is given; of a case or its file alone it has only that."""
+    if is_case(source):
+        return Layer({("case", "file"): Given(source, "case", Path())}, [])
     path = Path(source)
     if str(source) in cases.names():
-        return Layer({}, []), Given(str(source), str(source), Path())
-    if path.is_file():
-        file = read_file(path, SECTIONS)
-        if not file.values and not file.problems:
-            raise ConfigError([f"{path}: is empty; `swmodel init CASE > {path}` writes a configuration to start from"])
-        return file, Given("jet", f"{path}: case.name", Path())
-    if path.is_dir():
-        raise ConfigError([f"{path}: is a folder, not a file"])
-    if path.exists():
-        raise ConfigError([f"{path}: is a device or a pipe; write the configuration into a file"])
-    if path.suffix == ".toml" or len(path.parts) > 1:
-        raise ConfigError([f"{path}: there is no such file"])
-    raise ConfigError([f"{source}: there is no case or file of this name; {suggest(str(source), cases.names())}"])
-
-
-def find_case(name: Given) -> tuple[types.ModuleType | None, list[str]]:
-    """The module of the case, or None and the reason."""
-    if name.value in cases.names():
-        return cases.get(name.value), []
-    return None, [f"{name.place}: no case {show(name.value)}; {suggest(str(name.value), cases.names())}"]
+        return Layer({("case", "name"): Given(str(source), str(source), Path())}, [])
+    if path.suffix == ".py":
+        return Layer({("case", "file"): Given(str(source), "", Path())}, [])
+    if path.suffix != ".toml" and len(path.parts) == 1 and not os.path.lexists(path):
+        raise ConfigError([f"{source}: there is no case or file of this name; {suggest(str(source), cases.names())}"])
+    file = read_file(path, SECTIONS)
+    if not file.values and not file.problems:
+        raise ConfigError([f"{path}: is empty; `swmodel init CASE > {path}` writes a configuration to start from"])
+    return file
 
 
 def add_layer(merged: dict, layer: Layer, classes: dict[str, type[Section]], case_known: bool) -> list[str]:

@@ -10,9 +10,9 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Mapping
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
-from pydantic import BeforeValidator, SerializeAsAny, create_model, field_validator
+from pydantic import BeforeValidator, ConfigDict, SerializeAsAny, create_model, field_validator, model_validator
 
 from ..ocean.table import COEFFICIENTS, CONTROLS, GIVEN, VARIABLES, WRITABLE
 from ..ocean.terms import TERMS
@@ -31,10 +31,37 @@ WHERE = {"centre": "at cell centres", "u": "on east faces", "v": "on north faces
 ROUND_OFF = 1e-12
 
 
-class CaseOptions(Section):
-    """Options that a case adds in the table `[case]`; subclassed in the file of the case."""
+class Case(Section):
+    """A flat ocean at rest, and the base of all cases: subclassed in the file of a case.
 
-    name: str = option("jet", "", "name of the case, one of `swmodel cases`")
+    A subclass has a docstring and any of: options of its own, annotated attributes made by `option`, which are keys of
+    the table `[case]`; `defaults`, a dict {section: {key: value}} of what differs from those of the configuration; and
+    functions of (self, config, at) for the fields in `ocean.table.GIVEN`. Its name is that of the class: DoubleGyre
+    is `double_gyre`.
+
+    Attributes:
+        file_text: what the user's own file holds that it comes from; "" for all others.
+    """
+
+    model_config = ConfigDict(ignored_types=(dict, tuple, str, int, float))  # constants, `defaults` among them
+
+    defaults = {}  # noqa: RUF012  nobody changes it
+    file_text: ClassVar[str] = ""
+
+    name: str = option("", "", "name of the case, one of `swmodel cases`")
+    file: str = option("", "", "Python file with a case of one's own, in place of a name")
+    sha256: str = option("", "", "of that file, as a run records it: no other is taken")
+
+    @model_validator(mode="before")
+    @classmethod
+    def named(cls, values):
+        """The values with the name of the case."""
+        return values if isinstance(values, Case) else values | {"name": name_of(cls)}
+
+
+def name_of(case: type[Case]) -> str:
+    """The name of a case: that of its class, DoubleGyre as double_gyre."""
+    return re.sub(r"(?<=[^A-Z_])(?=[A-Z])", "_", case.__name__).lower()
 
 
 class Grid(Section):
@@ -261,9 +288,9 @@ class Ensemble(Section):
 
 
 class Sea(Section):
-    """What is computed. `case` is the options class of the named case."""
+    """What is computed. `case` is the case itself, with its options."""
 
-    case: SerializeAsAny[CaseOptions] = option(CaseOptions, "", "")
+    case: SerializeAsAny[Case] = option(Case, "", "")
     grid: Grid = option(Grid, "", "")
     physics: Physics = option(Physics, "", "")
 

@@ -82,7 +82,7 @@ def gravity(config: Config) -> Iterator[str]:
     physics = config.physics
     if physics.reduced_gravity or physics.gravity >= SMALL_GRAVITY:
         return
-    if physics.gravity != load(config.case.name, environ={}).physics.gravity:
+    if physics.gravity != load(type(config.case), environ={}).physics.gravity:
         yield (
             f"physics.gravity = {physics.gravity:g} m s-2: if it is the reduced gravity of a layer over a deep one at "
             "rest, say so by physics.reduced_gravity=true; eta is then named displacement of the interface"

@@ -5,6 +5,7 @@ Each source becomes a `Layer`: the values given, by section and key, each with t
 
 from __future__ import annotations
 
+import os
 import re
 import tomllib
 from collections.abc import Collection, Iterable, Mapping
@@ -12,7 +13,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from ..errors import shortened
-from .errors import unknown
+from .errors import ConfigError, unknown
 
 PREFIX = "SWMODEL_"
 HEADER = re.compile(r"""\s*\[{1,2}\s*["']?([^\]"'.]+?)["']?\s*\]""")
@@ -43,12 +44,9 @@ class Layer(NamedTuple):
 def read_file(path: Path, sections: Collection[str]) -> Layer:
     """The layer of a TOML file, of which `sections` are the tables; problems say `file:line`."""
     try:
-        if path.stat().st_size > LONGEST_FILE:
-            return Layer({}, [f"{path}: is no configuration: it has more than {LONGEST_FILE} bytes"])
-        text = path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        reason = error.strerror if isinstance(error, OSError) else "it is not text in UTF-8"
-        return Layer({}, [f"{path}: cannot be read: {reason}"])
+        text = text_in(path, LONGEST_FILE, "configuration")
+    except ConfigError as error:
+        return Layer({}, list(error.problems))
     try:
         tables = parse(text)
     except (ValueError, RecursionError) as error:
@@ -56,6 +54,27 @@ def read_file(path: Path, sections: Collection[str]) -> Layer:
         place = f"{path}:{at[1] if at else max(1, len(text.splitlines()))}"
         return Layer({}, [f"{place}: not valid TOML: {str(error).replace(at[0] if at else '', '')}"])
     return flatten(tables, lines_of_keys(text), path, sections)
+
+
+def text_in(path: Path, longest: int, what: str) -> str:
+    """The text of a file that is to hold `what`, in at most `longest` bytes.
+
+    Raises:
+        ConfigError: there is none, or no text in it.
+    """
+    if os.path.isdir(path):
+        raise ConfigError([f"{path}: is a folder, not a file"])
+    if not os.path.exists(path):
+        raise ConfigError([f"{path}: there is no such file"])
+    if not os.path.isfile(path):
+        raise ConfigError([f"{path}: is a device or a pipe; write the {what} into a file"])
+    try:
+        if path.stat().st_size > longest:
+            raise ConfigError([f"{path}: is no {what}: it has more than {longest} bytes"])
+        return path.read_bytes().decode()
+    except (OSError, UnicodeDecodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "it is not text in UTF-8"
+        raise ConfigError([f"{path}: cannot be read: {reason}"]) from None
 
 
 def parse(text: str) -> dict[str, Any]:
@@ -106,7 +125,7 @@ def lines_of_keys(text: str) -> dict[tuple[str | None, str | None], int]:
 
 
 def from_mapping(tables: Mapping, place: str) -> Layer:
-    """The layer of {section: {key: value}}, such as the DEFAULTS of a case."""
+    """The layer of {section: {key: value}}, such as the defaults of a case."""
     return Layer(
         {
             (section, key): Given(value, f"{place}: {section}.{key}", Path())

@@ -9,7 +9,7 @@ from typing import Any
 
 from .. import cases
 from .messages import choices
-from .model import ALTERNATIVES, LENGTHS, CaseOptions, Config, Section
+from .model import ALTERNATIVES, LENGTHS, Case, Config, Section
 
 
 def to_toml(config: Config, comments: bool = False) -> str:
@@ -24,8 +24,8 @@ def to_toml(config: Config, comments: bool = False) -> str:
 def table(name: str, section: Section, comments: bool) -> Iterator[str]:
     """The lines of one section."""
     if comments:
-        about = cases.get(section.name) if isinstance(section, CaseOptions) else type(section)
-        yield f"# {about.__doc__.strip().splitlines()[0]}"
+        about = cases.about(section) if isinstance(section, Case) else type(section).__doc__
+        yield f"# {about.strip().splitlines()[0]}"
     yield f"[{name}]"
     unused = left_out(name, section)
     for key, field in type(section).model_fields.items():
@@ -40,7 +40,9 @@ def table(name: str, section: Section, comments: bool) -> Iterator[str]:
 
 
 def left_out(name: str, section: Section) -> list[str]:
-    """The alternatives that do not apply, since the other one is given."""
+    """The alternatives that do not apply, since the other one is given; what is of a file where the case has none."""
+    if isinstance(section, Case):
+        return [key for key in ("file", "sha256") if not getattr(section, key)]
     pairs = [names for at, *names in ALTERNATIVES if at == name]
     pairs += [names for _, *names in LENGTHS] if name == "grid" else []
     return [b if getattr(section, a) is not None or getattr(section, b) is None else a for a, b in pairs]

@@ -7,7 +7,6 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from .. import cases
 from ..config import Config, ConfigError
 from ..config.extremes import survey
 from ..config.fields import given
@@ -136,7 +135,7 @@ def chosen(config: Config) -> Iterator[str]:
             yield f"ensemble.write: no member {member}; they are 0 to {options.members - 1}"
     for member, count in sorted(validate.repeated(options.write)):
         yield f"ensemble.write: member {member} is listed {count} times"
-    of_case = getattr(cases.get(config.case.name), "DEFAULTS", {}).get("output", {})
+    of_case = config.case.defaults.get("output", {})
     for key, unused in UNUSED.items():
         if getattr(config.output, key) not in (unused, of_case.get(key)):
             yield f"output.{key}: has no effect on an ensemble; leave it out"

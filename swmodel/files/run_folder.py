@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import tomllib
 from pathlib import Path
 from typing import NamedTuple
 
@@ -147,16 +148,33 @@ def reopen(directory):
         raise FilesError(f"{directory} cannot be written: {error.strerror or error}") from error
 
 
-def write_config(directory, text: str):
-    """Write config.toml: the old one stays, or the new one is there whole.
+def own_case(directory) -> dict:
+    """The table [case] of config.toml where it names the file of a user's own case, which is not executed; else {}."""
+    try:
+        case = tomllib.loads((Path(directory) / CONFIG).read_text(encoding="utf-8"))["case"]
+        return case if case.get("file") else {}
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        return {}
+
+
+def write_config(directory, config):
+    """Write config.toml, and case.py if the case is a user's own: the old ones stay, or the new ones are there whole.
+
+    Args:
+        config: resolved configuration.
 
     Raises:
-        FilesError: it cannot be written.
+        FilesError: they cannot be written.
     """
-    path = Path(directory) / CONFIG
-    temporary = path.with_suffix(".writing")
+    from ..config import to_toml  # not at the start of the program, which needs the names in this file
+    from ..config.case_file import CASE
+
+    texts = {CASE: config.case.file_text, CONFIG: to_toml(config)}
     try:
-        temporary.write_text(text, encoding="utf-8")
-        temporary.replace(path)
+        for name, text in texts.items():
+            if text:
+                temporary = Path(directory) / f"{name}{WRITING}"
+                temporary.write_bytes(text.encode())
+                temporary.replace(Path(directory) / name)
     except OSError as error:
         raise FilesError(f"{directory} cannot be written: {error.strerror or error}") from error

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import tomllib
 from pathlib import Path
 
-from ..config import ConfigError, load
+from ..config import ConfigError, from_toml, load
+from ..config.case_file import CASE
+from ..config.model import Case
 from ..errors import FilesError, UsageError
 from .integrity import guard
 from .restart.folder import LEFT_OVER, candidates, job
-from .run_folder import CONFIG, RESTARTS
+from .run_folder import CONFIG, RESTARTS, own_case
 from .status import NAME as STATUS
 from .status import read_status
 
@@ -36,8 +39,10 @@ def verdicts(path) -> dict[str, str]:
         jobs += [job(each) for each in candidates(path)]
     except OSError as error:
         raise FilesError(f"{path} cannot be read: {error.strerror}") from None
-    texts = {CONFIG: lambda: load(path / CONFIG, environ={}), STATUS: lambda: read_status(path)}
+    texts = {CONFIG: lambda: read_config(path), STATUS: lambda: read_status(path)}
     found = {name: of_text(texts[name]) for name in texts if name in names}
+    if own_case(path).get("sha256"):
+        found[CASE] = of_case(path)
     found |= {str(each.path.relative_to(path)): verdict(one) for each, one in zip(jobs, guard.facts(jobs), strict=True)}
     if not found:
         raise UsageError(f"{path} holds no file of a run")
@@ -53,6 +58,30 @@ def require_intact(path, found: dict[str, str]) -> None:
     bad = [name for name, words in found.items() if words not in (INTACT, READABLE)]
     if bad:
         raise FilesError(f"{path}: {len(bad)} of {len(found)} files cannot be relied on: {', '.join(bad)}")
+
+
+def read_config(directory: Path) -> None:
+    """Read the config.toml of a run. A user's own case is not executed, and its options are not looked at.
+
+    Raises:
+        ConfigError, FilesError, OSError, ValueError: it cannot be read.
+    """
+    if not own_case(directory):
+        load(directory / CONFIG, environ={})
+        return
+    try:
+        from_toml((directory / CONFIG).read_text(encoding="utf-8"), Case)
+    except (AttributeError, KeyError, TypeError):
+        raise FilesError("it is not as the model wrote it") from None
+
+
+def of_case(directory: Path) -> str:
+    """Whether the file of a user's own case is the one of the run, in words."""
+    try:
+        found = hashlib.sha256((directory / CASE).read_bytes()).hexdigest()
+    except OSError as error:
+        return f"cannot be read: {error.strerror}"
+    return INTACT if found == own_case(directory)["sha256"] else f"damaged: its SHA-256 is not the one in {CONFIG}"
 
 
 def of(path: Path) -> guard.Job:

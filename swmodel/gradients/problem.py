@@ -10,6 +10,7 @@ import numpy as np
 
 from ..config import load
 from ..config.build import build_state
+from ..config.load import is_source
 from ..errors import UsageError
 from ..model.domain import domain
 from ..ocean.state import State
@@ -54,7 +55,7 @@ class Problem:
         unknown = [name for name in controls if name not in CONTROLS]
         if unknown:
             raise UsageError(f"no control {', '.join(unknown)}; there are {', '.join(CONTROLS)}")
-        require_derivatives(load(config) if isinstance(config, str) else config)
+        require_derivatives(load(config) if is_source(config) else config)
         if every is not None and every < 1:
             raise UsageError(f"every={every}: there is at least one step between samples")
         self.names, self.memory = tuple(controls), memory

@@ -7,7 +7,6 @@ from pathlib import Path
 
 import numpy as np
 
-from ..config import to_toml
 from ..config.errors import suggest
 from ..errors import NumericalError, UsageError
 from ..files.run_folder import SENSITIVITY, write_config
@@ -67,7 +66,7 @@ def compute(config, directory, options, report, command_line, watch) -> None:
     largest = write(directory / NAME, problem.config, transport, quantity, value, gradient, options, command_line)
     peak = int(transport.reduce(np.asarray(peak_memory()), "max"))
     if transport.rank == 0:
-        write_config(directory, to_toml(problem.config))
+        write_config(directory, problem.config)
         draw(directory)
         found = {name: found_of(quantity, name, gradient[name], largest, problem.config) for name in gradient}
         numbers = {"quantity": options["of"], "mean": options["mean"], "long_name": quantity.long_name, "value": value}

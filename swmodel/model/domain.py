@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from os import PathLike
 from typing import Any, NamedTuple
 
 import jax
@@ -10,6 +9,7 @@ import numpy as np
 
 from ..config import Config, load
 from ..config.build import build_grid, build_params, scheme_of
+from ..config.load import is_source
 from ..errors import UsageError
 from ..ocean.grid import Grid
 from ..ocean.scheme import Scheme
@@ -37,7 +37,7 @@ class Domain(NamedTuple):
 
 
 def domain(config, scheme=scheme_of, alone=False) -> Domain:
-    """The Domain of a configuration, or of the name of a case or file; called by all processes together.
+    """The Domain of a configuration, a case, or the name of a case or file; called by all processes together.
 
     Args:
         scheme: function of the resolved configuration.
@@ -48,9 +48,9 @@ def domain(config, scheme=scheme_of, alone=False) -> Domain:
         ConfigError: the configuration contradicts itself.
         SetupError: there are not as many processes or devices as it says.
     """
-    config = load(config) if isinstance(config, str | PathLike) else config
+    config = load(config) if is_source(config) else config
     if not isinstance(config, Config):
-        raise UsageError(f"{config!r:.60}: a Config (swmodel.load), or the name of a case or file, is needed")
+        raise UsageError(f"{config!r:.60}: a Config (swmodel.load), a case, or the name of a case or file, is needed")
     place = world()
     if place is not None and place.size > 1 and not alone:
         config = for_processes(config, place.size)

@@ -6,6 +6,7 @@ import logging
 from functools import cache
 
 from ..config.build import scheme_of
+from ..config.case_file import recorded
 from ..config.errors import ConfigError
 from ..config.model import Config, Time, outdated
 from ..ocean.terms import TERMS
@@ -19,7 +20,7 @@ log = logging.getLogger(__name__)
 
 
 def resolve(config: Config) -> Config:
-    """The configuration with time step, number of steps, layout, executor and transport filled in.
+    """The configuration with time step, number of steps, layout, executor, transport and file of the case filled in.
 
     What terms add to the state is among the fields of the output unless these are given.
 
@@ -42,7 +43,7 @@ def resolve(config: Config) -> Config:
         "executor": fastest_executor(config) if run.executor == "auto" else run.executor,
         "transport": transport_for(run),
     }
-    updates = {"time": time, "run": run.model_copy(update=chosen)}
+    updates = {"case": recorded(config.case), "time": time, "run": run.model_copy(update=chosen)}
     if "fields" not in config.output.model_fields_set:
         names = [*config.output.fields, *(name for term in scheme_of(config).terms for name in TERMS[term].derived)]
         updates["output"] = config.output.model_copy(update={"fields": tuple(dict.fromkeys(names))})

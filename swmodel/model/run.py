@@ -10,7 +10,6 @@ from pathlib import Path
 
 import numpy as np
 
-from ..config import to_toml
 from ..errors import STOPPED, FilesError, exit_code
 from ..files import run_folder
 from ..files.restart.folder import path_of, set_aside
@@ -89,7 +88,7 @@ def prepare(directory: Path, model, resume: bool) -> None:
             set_aside(directory, model.step)
         else:
             run_folder.prepare(directory)
-        run_folder.write_config(directory, to_toml(model.config))
+        run_folder.write_config(directory, model.config)
     except OSError as error:
         raise FilesError(f"{directory} cannot be written: {error.strerror or error}") from error
 

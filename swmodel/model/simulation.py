@@ -104,15 +104,21 @@ class Simulation:
         super().__setattr__(name, value)
 
     @classmethod
-    def from_restart(cls, source) -> Simulation:
+    def from_restart(cls, source, case=None) -> Simulation:
         """The simulation in a restart file, or in the newest intact one of a run folder, as the run was configured.
+
+        The file holds a user's own case, too, which is executed.
+
+        Args:
+            case: the class of the case, where it was handed over in Python and lies in no file.
 
         Raises:
             FilesError: there is no such file, or none that is intact.
+            ConfigError: the case is not in the file.
         """
         source = Path(source)
         restart, _ = choose(source) if source.is_dir() else choose(source.parent, source)
-        config, place = from_toml(restart.configuration), world()
+        config, place = from_toml(restart.configuration, case or restart.case_file), world()
         alone = processes(config.run.devices) if config.run.transport == "sharded" else 1
         return cls(for_processes(config, place.size if place else alone), restart=restart.path)
 

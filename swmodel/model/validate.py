@@ -11,6 +11,7 @@ import numpy as np
 
 from ..config import Config, ConfigError
 from ..config.build import scheme_of
+from ..config.case_check import position_problems
 from ..config.extremes import Extremes, survey
 from ..config.netcdf_input import InputError, opened
 from ..config.stability import dt_from_cfl, largest_dt, rates
@@ -139,6 +140,8 @@ def check_files(config: Config) -> Iterator[str]:
 
 def check_fields(config: Config) -> list[str]:
     """Whether the run can start from its fields, and the time step is stable for them."""
+    if problems := list(position_problems(config)):
+        return problems
     try:
         extremes = survey(config)
     except InputError as error:

@@ -163,7 +163,8 @@ def config_facts(config: dict) -> Iterator[tuple[str, str]]:
     grid, time = config["grid"], config["time"]
     scale, unit = length_unit(max(grid["nx"] * grid["dx"], grid["ny"] * grid["dy"]))
     size = f"{grid['nx'] * grid['dx'] / scale:g} by {grid['ny'] * grid['dy'] / scale:g} {unit}"
-    yield "case", config["case"]["name"]
+    case = config["case"]
+    yield "case", case["name"] + (f", {case['file']}" if case.get("file") else "")
     yield "grid", f"{grid['nx']} columns by {grid['ny']} rows, {size}"
     yield "scheme", f"{time['stepper']}, dt = {time['dt']:.6g} s, vorticity flux {config['scheme']['vorticity_flux']}"
 
@@ -215,7 +216,12 @@ def restart_facts(restarts: dict[Path, dict]) -> Iterator[tuple[str, str]]:
 
 
 def difference_facts(config: dict) -> Iterator[tuple[str, str]]:
-    """Options that differ from those of the case; those that the model decides for itself are left out."""
+    """Options that differ from those of the case; those that the model decides for itself are left out.
+
+    None of a case in a file of its own: its defaults are known to those only who execute it.
+    """
+    if config["case"].get("file"):
+        return
     try:
         defaults = load(config["case"]["name"], environ={}).model_dump()
     except ConfigError:

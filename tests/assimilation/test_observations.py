@@ -7,9 +7,8 @@ import netCDF4
 import numpy as np
 import pytest
 import xarray as xr
-from support.random_case import configuration, put
+from support.random_case import configuration
 
-from swmodel import cases
 from swmodel.assimilation.observations import Observations, read, write
 from swmodel.config import ConfigError
 from swmodel.errors import FilesError
@@ -21,13 +20,12 @@ KM = 1e3
 
 
 @pytest.fixture(autouse=True)
-def config(monkeypatch):
+def config():
     """A basin of 44 km x 45 km whose south-western quarter is land, for an hour."""
-    monkeypatch.setattr(cases, "get", cases.get)
     mask = np.ones((NY, NX))
     mask[:5, :5] = 0
-    put({"mask": mask})
-    return configuration(NY, NX, grid__periodic_y=False, grid__periodic_x=False, time__dt=DT, run__steps=STEPS)
+    walls = {"grid__periodic_y": False, "grid__periodic_x": False}
+    return configuration(NY, NX, {"mask": mask}, **walls, time__dt=DT, run__steps=STEPS)
 
 
 def some(n=60, seed=0):
@@ -310,8 +308,7 @@ def test_the_example_of_the_page_is_an_observation_file(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     page = (Path(__file__).parents[2] / "docs" / "assimilation.md").read_text()
     exec(re.search(r"```python\n(.*?)```", page, re.DOTALL)[1], {})
-    put({})
-    wide = configuration(180, 360, grid__dx=5e3, grid__dy=5e3, grid__periodic_y=False, run__steps=STEPS)
+    wide = configuration(180, 360, {}, grid__dx=5e3, grid__dy=5e3, grid__periodic_y=False, run__steps=STEPS)
     found = read("observations.nc", wide)
     assert found.size == 50
     assert (found.quantity == 0).all()

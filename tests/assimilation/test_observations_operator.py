@@ -7,9 +7,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from support.random_case import configuration, put
+from support.random_case import configuration
 
-from swmodel import cases
 from swmodel.assimilation.interpolation import operator
 from swmodel.assimilation.observations import Observations
 from swmodel.assimilation.stencils import QUANTITIES, stencils
@@ -22,16 +21,11 @@ NY, NX = 9, 11
 DT, STEPS, EVERY = 20.0, 12, 4
 
 
-@pytest.fixture(autouse=True)
-def no_lasting_case(monkeypatch):
-    monkeypatch.setattr(cases, "get", cases.get)
-
-
 def make(ny=NY, nx=NX, mask=None, rings=(False, False), **more):
     """A configuration of ny x nx cells with the given land; rings in (y, x)."""
-    put({"mask": np.ones((ny, nx)) if mask is None else mask})
+    fields = {"mask": np.ones((ny, nx)) if mask is None else mask}
     options = {"grid__periodic_y": rings[0], "grid__periodic_x": rings[1], "time__dt": DT, "run__steps": STEPS}
-    return configuration(ny, nx, **(options | more))
+    return configuration(ny, nx, fields, **(options | more))
 
 
 def data(quantity, x, y, time=0.0):

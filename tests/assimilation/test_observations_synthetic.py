@@ -4,10 +4,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from support.random_case import configuration, put
+from support.random_case import configuration
 
 import swmodel
-from swmodel import cases
 from swmodel.assimilation.interpolation import operator
 from swmodel.assimilation.observations import Observations, read, write
 from swmodel.assimilation.stencils import QUANTITIES, stencils
@@ -22,16 +21,10 @@ MASK = np.ones((NY, NX))
 MASK[20:40, 28:52] = 0
 
 
-@pytest.fixture(autouse=True)
-def no_lasting_case(monkeypatch):
-    monkeypatch.setattr(cases, "get", cases.get)
-
-
 def make(ring=True, mask=MASK, **more):
     """A domain of 400 km x 300 km with an island, for 6 days."""
-    put({"mask": mask})
     options = {"grid__dx": 5 * KM, "grid__dy": 5 * KM, "grid__periodic_x": ring, "time__dt": 60.0, "run__steps": 8640}
-    return configuration(NY, NX, **(options | more))
+    return configuration(NY, NX, {"mask": mask}, **(options | more))
 
 
 def equal(a, b):
@@ -145,29 +138,19 @@ def test_values_are_those_of_the_formula_with_normal_noise_of_the_stated_error()
 
 
 @pytest.fixture(scope="module")
-def once(tmp_path_factory):
-    """A run of 12 steps with its output every 4: fields of its case, configuration, output, simulation, states."""
+def run(tmp_path_factory):
+    """A run of 12 steps with its output every 4: configuration, output, simulation, states."""
     rng = np.random.default_rng(1)
     values = {"mask": (rng.random((NY, NX)) > 0.1).astype(float), "eta": 0.1 * rng.standard_normal((NY, NX))}
     options = {"time__dt": 20.0, "run__steps": 12, "output__every_steps": 4, "run__executor": "xla"}
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(cases, "get", cases.get)
-        put(values)
-        config = resolve(configuration(NY, NX, grid__periodic_y=False, **options))
-        folder, simulation, states = tmp_path_factory.mktemp("run"), swmodel.Simulation(config), []
-        simulation.run(folder / "run")
-        simulation = swmodel.Simulation(config)
-        for _ in range(4):
-            states.append(simulation.state)
-            simulation.advance(4)
-    return values, config, folder / "run" / "output.nc", simulation, states
-
-
-@pytest.fixture
-def run(once):
-    """The same, for a test in which its case is in place of all others."""
-    put(once[0])
-    return once[1:]
+    config = resolve(configuration(NY, NX, values, grid__periodic_y=False, **options))
+    folder, simulation, states = tmp_path_factory.mktemp("run"), swmodel.Simulation(config), []
+    simulation.run(folder / "run")
+    simulation = swmodel.Simulation(config)
+    for _ in range(4):
+        states.append(simulation.state)
+        simulation.advance(4)
+    return config, folder / "run" / "output.nc", simulation, states
 
 
 def test_what_is_seen_of_an_output_is_what_the_operator_sees_of_the_states(run):

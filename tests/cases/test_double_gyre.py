@@ -51,7 +51,7 @@ def power(simulation):
     h, u, v = simulation.state
     east, north = (np.ones((grid.ny, grid.nx)) for _ in "uv")
     east[:, -1], north[-1] = 0, 0
-    wind = double_gyre.wind_x(config, whole(config)) * u
+    wind = config.case.wind_x(config, whole(config)) * u
     drag = -physics.linear_drag * physics.density * (between(h, 1) * u**2 + between(h, 0) * v**2)
     inner = east * north  # free slip: no tangential stress at the walls
     along = [(a - np.roll(a, 1, axis)) / d for a, axis, d in ((u, 1, grid.dx), (v, 0, grid.dy))]

@@ -5,7 +5,6 @@ import pytest
 from support.known_answers import simulate, whole
 
 import swmodel
-from swmodel.cases import rest
 
 GRID = {"grid.nx": 45, "grid.ny": 31, "grid.dx": 2e4, "grid.dy": 2e4}
 FRICTION = {
@@ -23,7 +22,7 @@ PLANET = {"physics.gravity": 1.0, "physics.f0": -2e-4, "physics.beta": 1e-10, "g
 def test_lake_stays_at_rest(flux, options):
     simulation = simulate("rest", {**GRID, **options, "scheme.vorticity_flux": flux}, 10000.0)
     config = simulation.config
-    water = rest.mask(config, whole(config)) > 0
+    water = config.case.mask(config, whole(config)) > 0
     wave_speed = np.sqrt(config.physics.gravity * config.physics.depth)
 
     assert np.abs(simulation.field("speed")).max() < 1e-13 * wave_speed
@@ -32,7 +31,7 @@ def test_lake_stays_at_rest(flux, options):
 
 def test_basin_has_a_steep_ridge_and_an_island():
     config = swmodel.load("rest", GRID, environ={})
-    depth, water = rest.depth(config, whole(config)), rest.mask(config, whole(config))
+    depth, water = config.case.depth(config, whole(config)), config.case.mask(config, whole(config))
 
     assert depth.min() < 0.2 * depth.max()
     assert np.isclose((1 - water).mean(), np.pi * 0.15**2 * 31 / 45, rtol=0.05)

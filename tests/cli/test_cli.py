@@ -48,7 +48,7 @@ def test_a_misspelt_command_is_suggested(swmodel):
         ("run jet --steps 3 --days 2", "--days 2: give steps or days, not both"),
         ("run jet -s physics.depth=-3", "-s physics.depth=-3: must be above 0"),
         ("run jet --nprok 2", "No such option '--nprok'. Did you mean '--nproc'?"),
-        ("run", "Missing argument 'CASE|FILE.toml'"),
+        ("run", "Missing argument 'CASE|FILE'"),
         ("plot nowhere", "nowhere"),
         ("plot nowhere --time soon", '"soon" is not a length of time'),
         ("animate nowhere", "nowhere"),
@@ -138,7 +138,9 @@ def test_cases_are_listed_with_their_first_line(swmodel):
     assert result.exit_code == 0
     lines = result.stdout.splitlines()
     for name in cases.names():
-        assert any(line.startswith(f"{name} ") and cases.get(name).__doc__.splitlines()[0] in line for line in lines)
+        assert any(
+            line.startswith(f"{name} ") and cases.about(cases.get(name)()).splitlines()[0] in line for line in lines
+        )
 
 
 def test_init_writes_a_configuration_that_runs_as_the_case(swmodel, tmp_path):
@@ -155,7 +157,9 @@ def test_the_package_shows_its_public_names_and_loads_them_when_they_are_used():
     program = "import swmodel, sys; print([n for n in dir(swmodel) if n[0] != '_'], *sys.modules)"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     names, _, modules = done.stdout.partition("] ")
-    assert set(re.findall(r"\w+", names)) == {"Config", "ConfigError", "Simulation", "load", "resolve"}
+    assert set(re.findall(r"\w+", names)) == {
+        "Case", "Config", "ConfigError", "Simulation", "load", "option", "resolve",
+    }  # fmt: skip
     assert not {"numpy", "pydantic", *HEAVY} & {module.partition(".")[0] for module in modules.split()}
 
 

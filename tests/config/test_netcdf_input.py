@@ -6,7 +6,7 @@ import netCDF4
 import numpy as np
 import pytest
 
-from swmodel import cases, load
+from swmodel import Case, load
 from swmodel.config import fields
 from swmodel.config.netcdf_input import InputError, read, read_field
 from swmodel.config.netcdf_input.read import runs
@@ -277,11 +277,15 @@ def test_a_mask_that_is_neither_0_nor_1_is_refused_with_its_place(ocean, value, 
 
 
 @pytest.mark.parametrize("value", [0.5, np.nan])
-def test_a_formula_of_a_mask_that_is_neither_0_nor_1_is_refused(monkeypatch, value):
+def test_a_formula_of_a_mask_that_is_neither_0_nor_1_is_refused(value):
     """Also by a simulation whose configuration was not checked: the mask is what every block is built from."""
-    monkeypatch.setattr(cases.get("jet"), "mask", lambda config, at: np.where(at.i == 4, value, 1.0), raising=False)
-    config = load("jet", {"grid.nx": NX, "grid.ny": NY, "time.dt": 1.0, "run.steps": 1}, {})
-    message = f"the mask of the case jet: must be 0 .* but is {value:g} at row 0, column 4"
+
+    class Holed(Case):
+        def mask(self, config, at):
+            return np.where(at.i == 4, value, 1.0)
+
+    config = load(Holed, {"grid.nx": NX, "grid.ny": NY, "time.dt": 1.0, "run.steps": 1}, {})
+    message = f"the mask of the case holed: must be 0 .* but is {value:g} at row 0, column 4"
     with pytest.raises(ValueError, match=message):
         check(config)
     with pytest.raises(InputError, match=message):

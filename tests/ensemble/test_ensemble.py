@@ -11,7 +11,6 @@ from support import random_case
 from support.small_ensemble import alone, configuration, perturbations, same
 
 import swmodel
-from swmodel import cases
 from swmodel.config.build import build_state
 from swmodel.ensemble import settings
 from swmodel.ensemble.members import Members
@@ -99,9 +98,7 @@ def test_coefficients_are_those_of_the_run_times_the_factors_of_the_member():
         np.testing.assert_array_equal(params.wind_x, base.wind_x * settings.wind_factors(config)[member])
 
 
-def test_fields_of_the_wind_have_both_components_and_go_around_a_ring_and_end_at_a_wall(monkeypatch):
-    monkeypatch.setattr(cases, "get", cases.get)
-    random_case.install(12, 16)
+def test_fields_of_the_wind_have_both_components_and_go_around_a_ring_and_end_at_a_wall():
     basin = {"grid__periodic_x": True, "grid__periodic_y": False}
     config = random_case.configuration(12, 16, **basin, ensemble__wind=0.2, ensemble__wind_length=2e4)
     perturbed = Perturbations(domain(config))

@@ -7,10 +7,8 @@ together, and the last ones alone, and contracts products and sums differently.
 import itertools
 
 import pytest
-from support.random_case import configuration, install
+from support.random_case import configuration
 from support.stepping import DTYPES, FLUXES, STEPPERS, build, fields_of, same_bits
-
-from swmodel import cases
 
 TERMS = {"sponge__rate": 1e-4, "sponge__width": 2e4, "physics__biharmonic_viscosity": 1e8, "physics__slip": "no"}
 #: Every stepper in both precisions, the fluxes by turns.
@@ -18,12 +16,6 @@ VARIANTS = [
     (stepper, dtype, flux)
     for (stepper, dtype), flux in zip(itertools.product(STEPPERS, DTYPES), itertools.cycle(FLUXES), strict=False)
 ]
-
-
-@pytest.fixture(autouse=True)
-def random_case(monkeypatch):
-    monkeypatch.setattr(cases, "get", cases.get)
-    install(11, 13)
 
 
 @pytest.mark.parametrize("executor", ["native", "reference"])

@@ -4,10 +4,9 @@ import itertools
 
 import numpy as np
 import pytest
-from support.random_case import COEFFICIENTS, configuration, install
+from support.random_case import COEFFICIENTS, configuration, random_fields
 from support.stepping import STEPPERS, after, step_by_step
 
-from swmodel import cases
 from swmodel.errors import UsageError
 from swmodel.executors.reference import Reference
 from swmodel.executors.registry import EXECUTORS
@@ -34,12 +33,6 @@ OPTIONS = {
 NOT_NATIVE = ("manning", "body force", "tracer, sponge", "fields")
 
 
-@pytest.fixture(autouse=True)
-def random_case(monkeypatch):
-    monkeypatch.setattr(cases, "get", cases.get)
-    install(7, 11)
-
-
 def largest_difference(config, executor, steps=3):
     """Largest difference from the reference after `steps` steps, relative to the largest value of each field."""
     reference = Reference(config)
@@ -56,9 +49,8 @@ def largest_difference(config, executor, steps=3):
 def test_every_term_and_boundary_agrees(executor, option, periodic):
     if option == "beta plane" and periodic[1]:
         periodic = (periodic[0], False)
-    if option == "fields":
-        install(7, 11, coefficients=COEFFICIENTS)
-    config = configuration(7, 11, grid__periodic_x=periodic[0], grid__periodic_y=periodic[1], **OPTIONS[option])
+    fields = random_fields(7, 11, coefficients=COEFFICIENTS if option == "fields" else ())
+    config = configuration(7, 11, fields, grid__periodic_x=periodic[0], grid__periodic_y=periodic[1], **OPTIONS[option])
     assert largest_difference(config, executor) < 1e-12
 
 
@@ -73,16 +65,14 @@ def test_every_stepper_agrees(executor, stepper):
 @EVERY_EXECUTOR
 @pytest.mark.parametrize("size", [(1, 5), (5, 1), (2, 3), (3, 2)])
 def test_thin_domains_agree(executor, size):
-    install(*size, land=0.0)
-    config = configuration(*size, grid__periodic_y=True)
+    config = configuration(*size, random_fields(*size, land=0.0), grid__periodic_y=True)
     assert largest_difference(config, executor) < 1e-12
 
 
 @pytest.mark.parametrize("option", NOT_NATIVE)
 def test_the_native_step_refuses_what_it_does_not_have(option):
-    if option == "fields":
-        install(7, 11, coefficients=("viscosity",))
-    config = configuration(7, 11, **OPTIONS[option])
+    fields = random_fields(7, 11, coefficients=("viscosity",) if option == "fields" else ())
+    config = configuration(7, 11, fields, **OPTIONS[option])
     with pytest.raises(UsageError, match="^run.executor: native (does not have the term|takes viscosity as a number)"):
         after("native", config, 0)
     assert fastest_executor(config) == "xla"

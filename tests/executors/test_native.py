@@ -7,9 +7,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from support.random_case import configuration, install
+from support.random_case import configuration, random_fields
 
-from swmodel import cases
 from swmodel.config.build import build_grid, build_params, build_state
 from swmodel.executors.native.executor import Native
 from swmodel.executors.native.kernel import choose_levels
@@ -25,12 +24,6 @@ RINGS = {
     f"{x} {y}": {"grid__periodic_x": x == "ring", "grid__periodic_y": y == "ring"}
     for x, y in itertools.product(("ring", "walls"), repeat=2)
 }
-
-
-@pytest.fixture(autouse=True)
-def random_case(monkeypatch):
-    monkeypatch.setattr(cases, "get", cases.get)
-    install(7, 11)
 
 
 def build(config, **options):
@@ -75,8 +68,7 @@ def test_every_stepper_agrees_with_the_reference(stepper, dtype):
 
 @pytest.mark.parametrize("size", [(1, 5), (5, 1), (1, 1), (2, 3), (3, 2), (13, 17), (31, 2)])
 def test_thin_and_odd_domains_agree_with_the_reference(size):
-    install(*size, land=0.0)
-    assert difference(configuration(*size, grid__periodic_y=True)) < 1e-12
+    assert difference(configuration(*size, random_fields(*size, land=0.0), grid__periodic_y=True)) < 1e-12
 
 
 @pytest.mark.parametrize(
@@ -85,7 +77,6 @@ def test_thin_and_odd_domains_agree_with_the_reference(size):
 )
 @pytest.mark.parametrize("tile", [1, 3, 0])
 def test_thin_and_odd_domains_are_the_same_in_any_tiles_and_sweeps(size, levels, tile):
-    install(*size)
     config = configuration(*size, grid__periodic_y=True, physics__slip="no")
     once, other = after(config, 7, threads=1, tile=10**6, levels=1), after(config, 7, tile=tile, levels=levels)
     assert all(a.tobytes() == b.tobytes() for a, b in zip(once[:3], other[:3], strict=True))
@@ -98,10 +89,9 @@ def test_sweeps_that_reach_beyond_the_next_block_are_refused():
 
 @pytest.mark.parametrize("beta", [0.0, 2e-11])
 def test_fields_that_do_not_vary_along_rows_agree_with_the_reference(beta):
-    for name in ("depth", "mask", "wind_x", "wind_y", "linear_drag"):
-        delattr(cases.get("random"), name)
+    state = {name: random_fields(7, 11)[name] for name in ("eta", "u", "v")}
     physics = {"physics__beta": beta, "physics__biharmonic_viscosity": 1e8, "physics__linear_drag": 1e-6}
-    assert difference(configuration(7, 11, **physics)) < 1e-12
+    assert difference(configuration(7, 11, state, **physics)) < 1e-12
 
 
 #: Configurations that between them use every loop.
@@ -114,9 +104,11 @@ VARIANTS = [
 @pytest.mark.parametrize(("flux", "stepper", "land"), VARIANTS)
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 def test_threads_tiles_and_calls_do_not_change_a_bit(flux, stepper, land, dtype):
-    install(67, 23, land=land)
+    fields = random_fields(67, 23, land=land)
     terms = ALL_TERMS if land else {}
-    config = configuration(67, 23, scheme__vorticity_flux=flux, time__stepper=stepper, run__dtype=dtype, **terms)
+    config = configuration(
+        67, 23, fields, scheme__vorticity_flux=flux, time__stepper=stepper, run__dtype=dtype, **terms
+    )
     once = after(config, 10, threads=1, tile=10**6)
     for other in (
         after(config, *[1] * 10),
@@ -131,7 +123,6 @@ def test_threads_tiles_and_calls_do_not_change_a_bit(flux, stepper, land, dtype)
     ("stepper", "levels"), [*itertools.product(STEPPERS, [1]), *itertools.product(["ab2", "ab3", "leapfrog"], [4])]
 )
 def test_no_full_array_is_copied(stepper, levels):
-    install(64, 96)
     model, carry = build(configuration(64, 96, time__stepper=stepper), levels=levels)
     compiled = model._loop.lower(carry, model.static, model.dt, jnp.int32(1)).compile()
     program = compiled.as_text()
@@ -146,7 +137,6 @@ def test_no_full_array_is_copied(stepper, levels):
 @pytest.mark.parametrize("levels", [2, 3, 4])
 def test_several_steps_in_one_sweep_give_the_same_state_bit_for_bit(stepper, options, levels):
     """The memory has the same values; the zero tendency of a closed face may have either sign."""
-    install(37, 23)
     config = configuration(37, 23, time__stepper=stepper, grid__periodic_x=False, **options)
     single = after(config, 10, levels=1)
     for other in (after(config, 10, levels=levels), after(config, 10, levels=levels, threads=2, tile=7)):

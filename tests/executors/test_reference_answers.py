@@ -1,7 +1,5 @@
 """The NumPy reference gives the known answers, and its steppers have their orders."""
 
-from functools import partial
-
 import numpy as np
 import pytest
 from support.small_domain import EVERYTHING, FLUXES, NX, NY, build, e, everything, n, random_state, seabed
@@ -10,14 +8,9 @@ from swmodel.executors.reference.steppers import STEPPERS
 from swmodel.ocean.state import State
 
 
-@pytest.fixture
-def model(monkeypatch):
-    return partial(build, monkeypatch)
-
-
 @pytest.mark.parametrize("stepper", STEPPERS)
 @pytest.mark.parametrize("flux", FLUXES)
-def test_a_lake_stays_at_rest(model, stepper, flux):
+def test_a_lake_stays_at_rest(stepper, flux):
     """Exactly at its resting level, and to round-off of the pressure with its level raised."""
     rng = np.random.default_rng(9)
     fields = seabed(rng)
@@ -25,7 +18,7 @@ def test_a_lake_stays_at_rest(model, stepper, flux):
     physics = {"f0": 1.3, "viscosity": 0.1, "biharmonic_viscosity": 0.02, "quadratic_drag": 0.1}
     options = {"physics": physics, "scheme": {"vorticity_flux": flux}, "time": {"stepper": stepper}}
     for level in (0.0, 0.37):
-        reference = model(fields | {"eta": np.full((NY, NX), level)}, **options)
+        reference = build(fields | {"eta": np.full((NY, NX), level)}, **options)
         before = reference.start()
         after = reference.advance(before, 10, 0.01)
         bound = 1e-13 if level else 0
@@ -40,11 +33,11 @@ def uniform(u, v, h=100.0):
 
 
 @pytest.mark.parametrize("flux", FLUXES)
-def test_inertial_oscillation(model, flux):
+def test_inertial_oscillation(flux):
     """u = U cos ft, v = - U sin ft to the error U (f dt)^5 t / (120 dt) of rk4."""
     f, dt, steps = 1e-4, 100.0, 300
     physics, time = {"f0": f}, {"stepper": "rk4"}
-    reference = model(grid={"periodic_y": True}, physics=physics, scheme={"vorticity_flux": flux}, time=time)
+    reference = build(grid={"periodic_y": True}, physics=physics, scheme={"vorticity_flux": flux}, time=time)
     state = reference.advance(reference.start(uniform(0.5, 0)), steps, dt).state
     bound = 0.5 * (f * dt) ** 5 * steps / 120 * 1.01
     np.testing.assert_allclose(state.u, 0.5 * np.cos(f * dt * steps), rtol=0, atol=bound)
@@ -64,11 +57,11 @@ DRAG = {
 
 
 @pytest.mark.parametrize("law", DRAG)
-def test_drag_laws(model, law):
+def test_drag_laws(law):
     """(3, 4) m/s over 100 m: e^{-rt}; 1/(1 + C |u| t/h); with wind + tau/(rho H r) (1 - e^{-rt})."""
     physics, wind, answer = DRAG[law]
     grid, time = {"periodic_y": True}, {"stepper": "rk4"}
-    reference = model({"wind_x": np.full((NY, NX), wind)}, grid=grid, physics=physics, time=time)
+    reference = build({"wind_x": np.full((NY, NX), wind)}, grid=grid, physics=physics, time=time)
     state = reference.advance(reference.start(uniform(3.0, 4.0)), 50, 0.1).state
     decay_u, decay_v = answer(5.0)
     np.testing.assert_allclose(state.u, 3 * decay_u, rtol=1e-9)
@@ -76,11 +69,11 @@ def test_drag_laws(model, law):
 
 
 @pytest.mark.parametrize("along", ["u", "v"])
-def test_linear_drag_as_a_field_is_averaged_to_the_faces(model, along):
+def test_linear_drag_as_a_field_is_averaged_to_the_faces(along):
     rng = np.random.default_rng(10)
     r = rng.random((NY, NX))
     state = uniform(1.0, 0.0) if along == "u" else uniform(0.0, 1.0)
-    reference = model({"linear_drag": r}, grid={"periodic_y": True})
+    reference = build({"linear_drag": r}, grid={"periodic_y": True})
     tendency = getattr(reference.tendency(state), along)
     np.testing.assert_allclose(tendency, -0.5 * (r + (e(r) if along == "u" else n(r))), rtol=1e-14)
 
@@ -88,7 +81,7 @@ def test_linear_drag_as_a_field_is_averaged_to_the_faces(model, along):
 @pytest.mark.parametrize("order", [1, 2])
 @pytest.mark.parametrize("along", ["u", "v"])
 @pytest.mark.parametrize("wall", ["periodic", "free", "no"])
-def test_viscous_decay(model, order, along, wall):
+def test_viscous_decay(order, along, wall):
     """cos ky (free slip), sin ky (no slip): du/dt = - nu K² u (- nu4 K⁴ u) with K = sin(k dy/2) / (dy/2)."""
     cells, d, nu = 11, 0.7, 0.3
     k = (2 if wall == "periodic" else 1) * np.pi / (cells * d)
@@ -99,27 +92,27 @@ def test_viscous_decay(model, order, along, wall):
     field = np.broadcast_to(profile[:, None] if along == "u" else profile, (cells, cells))
     zero = np.zeros_like(field)
     state = State(zero + 1, field, zero) if along == "u" else State(zero + 1, zero, field)
-    tendency = getattr(model(grid=grid, physics=physics).tendency(state), along)
+    tendency = getattr(build(grid=grid, physics=physics).tendency(state), along)
     decay = nu * (np.sin(k * d / 2) / (d / 2)) ** (2 * order)
     np.testing.assert_allclose(tendency, -decay * field, rtol=0, atol=2e-14)
 
 
-def test_poiseuille_flow_is_steady_with_no_slip(model):
+def test_poiseuille_flow_is_steady_with_no_slip():
     """u = G (y (L - y) + dy²/4) / 2 nu: the parabola, a quarter of a cell's square higher than in the continuum."""
     ny, dy, nu, tau = 13, 0.7, 0.3, 2.0
     y, L = (np.arange(ny) + 0.5) * dy, ny * dy
     G = tau / (1000.0 * 50.0)
     u = np.repeat((G * (y * (L - y) + dy**2 / 4) / (2 * nu))[:, None], NX, 1)
     physics = {"viscosity": nu, "slip": "no", "density": 1000.0}
-    reference = model({"wind_x": np.full((ny, NX), tau)}, grid={"ny": ny, "dy": dy}, physics=physics)
+    reference = build({"wind_x": np.full((ny, NX), tau)}, grid={"ny": ny, "dy": dy}, physics=physics)
     tendency = reference.tendency(State(np.full((ny, NX), 50.0), u, 0 * u)).u
     np.testing.assert_allclose(tendency, 0, atol=1e-14 * nu * u.max() / dy**2 * 10)
 
 
-def test_sponge_relaxes_each_point_at_its_own_distance(model):
+def test_sponge_relaxes_each_point_at_its_own_distance():
     rate, width, dx, dy = 0.3, 2.0, 0.9, 0.7
     sponge = {"rate": rate, "width": width, "sides": ("east", "south")}
-    reference = model(grid={"periodic_x": False}, physics={"depth": 100.0, "gravity": 1e-12}, sponge=sponge)
+    reference = build(grid={"periodic_x": False}, physics={"depth": 100.0, "gravity": 1e-12}, sponge=sponge)
     dh = reference.tendency(uniform(0, 0, 101.0)).h
     from_east, from_south = (np.arange(NX)[::-1] + 0.5) * dx, (np.arange(NY)[:, None] + 0.5) * dy
     expected = rate * (np.clip(1 - from_east / width, 0, 1) ** 2 + np.clip(1 - from_south / width, 0, 1) ** 2)
@@ -144,11 +137,11 @@ ORDERS = [
 ]
 
 
-def time_problem(model, stepper, **options):
+def time_problem(stepper, **options):
     """A nonlinear flow with drag, friction and coasts, smooth in time."""
     rng = np.random.default_rng(11)
     physics = {"gravity": 0.5, "f0": 1.0, "viscosity": 0.05, "quadratic_drag": 0.5}
-    return model(seabed(rng), physics=physics, time={"stepper": stepper} | options), random_state(rng)
+    return build(seabed(rng), physics=physics, time={"stepper": stepper} | options), random_state(rng)
 
 
 def slope(errors):
@@ -156,10 +149,10 @@ def slope(errors):
 
 
 @pytest.mark.parametrize(("stepper", "options", "order"), ORDERS)
-def test_order_of_each_stepper(model, stepper, options, order):
-    exact, state = time_problem(model, "rk4")
+def test_order_of_each_stepper(stepper, options, order):
+    exact, state = time_problem("rk4")
     end = exact.advance(exact.start(state), 256, 0.2 / 256).state
-    reference, _ = time_problem(model, stepper, **options)
+    reference, _ = time_problem(stepper, **options)
     errors = []
     for steps in (32, 64):
         carry = reference.advance(reference.start(state), steps, 0.2 / steps)
@@ -168,11 +161,11 @@ def test_order_of_each_stepper(model, stepper, options, order):
     assert slope(errors) == pytest.approx(order, abs=0.15)
 
 
-def test_ab3_is_of_order_3_with_an_exact_history(model):
-    exact, state = time_problem(model, "rk4")
+def test_ab3_is_of_order_3_with_an_exact_history():
+    exact, state = time_problem("rk4")
     start = exact.start(state)
     end = exact.advance(start, 256, 0.2 / 256).state
-    reference, _ = time_problem(model, "ab3")
+    reference, _ = time_problem("ab3")
     errors = []
     for steps in (32, 64):
         dt = 0.2 / steps
@@ -184,10 +177,10 @@ def test_ab3_is_of_order_3_with_an_exact_history(model):
 
 @pytest.mark.parametrize("stepper", STEPPERS)
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
-def test_chunks_of_steps_do_not_change_the_answer(model, stepper, dtype):
+def test_chunks_of_steps_do_not_change_the_answer(stepper, dtype):
     rng = np.random.default_rng(12)
     options = {"physics": EVERYTHING, "time": {"stepper": stepper}, "run": {"dtype": dtype}}
-    reference, state = model(everything(rng), sponge={"rate": 0.1, "width": 2.0}, **options), random_state(rng)
+    reference, state = build(everything(rng), sponge={"rate": 0.1, "width": 2.0}, **options), random_state(rng)
     once = reference.advance(reference.start(state), 5, 1e-3)
     first = reference.advance(reference.start(state), 2, 1e-3)
     twice = reference.advance(reference.advance(first, 0, 1e-3), 3, 1e-3)
@@ -200,11 +193,11 @@ def test_chunks_of_steps_do_not_change_the_answer(model, stepper, dtype):
 
 
 @pytest.mark.parametrize("flux", FLUXES)
-def test_float32_is_float64_to_its_round_off(model, flux):
+def test_float32_is_float64_to_its_round_off(flux):
     rng = np.random.default_rng(13)
     fields, state = everything(rng), random_state(rng)
     single, double = (
-        model(fields, physics=EVERYTHING, scheme={"vorticity_flux": flux}, run={"dtype": dtype}).tendency(state)
+        build(fields, physics=EVERYTHING, scheme={"vorticity_flux": flux}, run={"dtype": dtype}).tendency(state)
         for dtype in ("float32", "float64")
     )
     for ours, theirs in zip(single, double, strict=True):

@@ -3,18 +3,17 @@
 import os
 import subprocess
 import sys
-from types import SimpleNamespace
 
 import netCDF4
 import numpy as np
 import pytest
 import xarray as xr
 from support.cf_checker import checked
-from support.random_case import configuration, install
+from support.random_case import configuration, random_fields
 from support.ranks import run_ranks
 from xgcm import Grid
 
-from swmodel import cases, load
+from swmodel import load
 from swmodel.config import config_hash, to_toml
 from swmodel.files.output import Diagnostics, Output
 from swmodel.model.resolve import fastest_executor, resolve
@@ -28,17 +27,12 @@ FIELDS = tuple(name for name in VARIABLES if name in ("h", "u", "v", "eta", "sea
 SEA_LEVEL = "sea level"
 INTERFACE = "downward displacement of the interface", "resting thickness of the layer"
 TIMES = {0: 0.0, 7: 140.0, 10: 200.0}
+CASE = random_fields(NY, NX, land=0.4)
 
 
-@pytest.fixture(autouse=True)
-def random_case(monkeypatch):
-    monkeypatch.setattr(cases, "get", cases.get)
-    return install(NY, NX, land=0.4)
-
-
-def config_of(dtype="float32", **more):
+def config_of(dtype="float32", case=CASE, **more):
     options = {"output__fields": FIELDS, "output__means": ("eta", "u"), "run__dtype": dtype}
-    return resolve(configuration(NY, NX, **(options | {"grid__periodic_y": False} | more)))
+    return resolve(configuration(NY, NX, case, **(options | {"grid__periodic_y": False} | more)))
 
 
 def values(name, step):
@@ -124,7 +118,7 @@ def test_fields_means_and_times_come_back(tmp_path, dtype):
 
 def land_masks():
     """Points of each location with no water beside them: the domain ends at walls in the south and in the north."""
-    wet = np.pad(cases.get("").mask(None, SimpleNamespace(**dict(zip("ji", np.mgrid[:NY, :NX], strict=True)))), 1)
+    wet = np.pad(CASE["mask"], 1)
     wet[:, -1] = wet[:, 1]
     here, east, north, corner = wet[1:-1, 1:-1], wet[1:-1, 2:], wet[2:, 1:-1], wet[2:, 2:]
     near = {"centre": here, "u": here + east, "v": here + north, "corner": here + east + north + corner}
@@ -143,13 +137,13 @@ def test_land_is_fill_value_and_coordinates_have_none(tmp_path):
             assert "_FillValue" not in data[name].ncattrs()
 
 
-def test_fields_that_do_not_change(tmp_path, random_case):
+def test_fields_that_do_not_change(tmp_path):
     config = config_of(physics__beta=2e-11)
     with xr.open_dataset(write(tmp_path / "output.nc", config)) as data:
         land = land_masks()["centre"]
         np.testing.assert_array_equal(data.mask, ~land)
         for name in ("depth", "wind_x", "wind_y"):
-            np.testing.assert_array_equal(data[name], np.where(land, np.nan, random_case[name]))
+            np.testing.assert_array_equal(data[name], np.where(land, np.nan, CASE[name]))
         np.testing.assert_array_equal(
             data.f, config.physics.f0 + 2e-11 * data.y_f.values[:, None] + 0 * data.x_f.values
         )
@@ -158,9 +152,8 @@ def test_fields_that_do_not_change(tmp_path, random_case):
         np.testing.assert_allclose(data.y_f - data.y_c.values, 2.5e3)
 
 
-def test_a_resting_fluid_in_a_ring_has_neither_wind_nor_land(tmp_path, monkeypatch):
-    monkeypatch.setattr(cases, "get", lambda name: SimpleNamespace(DEFAULTS={}))
-    config = config_of(output__means=(), grid__periodic_y=True)
+def test_a_resting_fluid_in_a_ring_has_neither_wind_nor_land(tmp_path):
+    config = config_of(case={}, output__means=(), grid__periodic_y=True)
     with netCDF4.Dataset(write(tmp_path / "output.nc", config)) as data:
         assert not {"wind_x", "wind_y", "time_bounds"} & set(data.variables)
         assert (data["mask"][:] == 1).all()

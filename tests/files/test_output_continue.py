@@ -6,10 +6,9 @@ import h5py
 import netCDF4
 import numpy as np
 import pytest
-from support.random_case import configuration, install
+from support.random_case import configuration, random_fields
 from support.ranks import run_ranks
 
-from swmodel import cases
 from swmodel.config import config_hash, to_toml
 from swmodel.errors import FilesError
 from swmodel.files.output import Diagnostics, Output
@@ -20,17 +19,12 @@ from swmodel.parallel.transport.serial import Serial
 
 NY, NX = 11, 13
 UNDISTURBED = (0, 7, 14, 21, 28)
-
-
-@pytest.fixture(autouse=True)
-def random_case(monkeypatch):
-    monkeypatch.setattr(cases, "get", cases.get)
-    return install(NY, NX, land=0.4)
+CASE = random_fields(NY, NX, land=0.4)
 
 
 def config_of(means=("eta", "u"), **more):
     options = {"output__fields": ("h", "zeta"), "output__means": means, "run__dtype": "float32", "run__steps": 28}
-    return resolve(configuration(NY, NX, **(options | {"grid__periodic_y": False} | more)))
+    return resolve(configuration(NY, NX, CASE, **(options | {"grid__periodic_y": False} | more)))
 
 
 def write(path, kind, config, steps, keep=None, layout=(1, 1)):

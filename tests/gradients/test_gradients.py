@@ -4,9 +4,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from support.random_case import configuration, install
+from support.random_case import configuration, random_fields
 
-from swmodel import cases
 from swmodel.errors import UsageError
 from swmodel.gradients import Problem
 from swmodel.gradients.check import Checks, controls_of, failures
@@ -16,16 +15,12 @@ from swmodel.ocean.diagnostics import contributions
 pytestmark = pytest.mark.usefixtures("quickly_compiled")
 
 NY, NX, STEPS = 5, 7, 6
+FIELDS = random_fields(NY, NX, seed=3, amplitude=0.3)
 
 
-@pytest.fixture(autouse=True)
-def random_case(monkeypatch):
-    monkeypatch.setattr(cases, "get", cases.get)
-    install(NY, NX, seed=3, amplitude=0.3)
-
-
-def configure(**options):
-    return configuration(NY, NX, **{"run__steps": STEPS, "run__executor": "xla", "grid__periodic_x": False} | options)
+def configure(fields=FIELDS, **options):
+    usual = {"run__steps": STEPS, "run__executor": "xla", "grid__periodic_x": False}
+    return configuration(NY, NX, fields, **usual | options)
 
 
 def last_state(view, k):
@@ -64,8 +59,8 @@ def test_what_is_wrong_is_named():
 
 def test_a_control_that_is_switched_off_has_the_derivative_of_its_first_difference():
     """Viscosity and wind are zero in the configuration; their terms are computed nevertheless."""
-    cases.get("").wind_x = cases.get("").wind_y = lambda config, at: np.zeros_like(at.j * 1.0 + at.i)
-    config = configure(physics__viscosity=0.0)
+    still = dict.fromkeys(("wind_x", "wind_y"), np.zeros((NY, NX)))
+    config = configure(FIELDS | still, physics__viscosity=0.0)
     problem = Problem(config, ["viscosity", "wind_x"], lambda view, k: jnp.sum(view.state.u**2))
     x = problem.first_guess()
     assert not any(np.any(value) for value in x.values())

@@ -2,16 +2,14 @@
 
 import json
 import re
-import types
 
 import jax
 import jax.numpy as jnp
 import netCDF4
 import numpy as np
 import pytest
-from support import random_case
+from support.random_case import configuration, random_fields
 
-from swmodel import cases
 from swmodel.config.model import Physics
 from swmodel.errors import NumericalError
 from swmodel.executors.reference import Reference
@@ -38,16 +36,15 @@ SILENT = (lambda event: None, "swmodel sensitivity", lambda function: None)
 
 
 @pytest.fixture
-def basin(monkeypatch):
+def basin():
     """A walled basin with islands and everything random; a function of overrides that gives its configuration."""
-    monkeypatch.setattr(cases, "get", cases.get)
-    values = random_case.install(NY, NX, seed=5, amplitude=0.3)
+    values = random_fields(NY, NX, seed=5, amplitude=0.3)
     values["mask"][1:4, 2:6] = 1.0
     values["mask"][6, 0] = 0.0
     defaults = {"grid__periodic_x": False, "grid__periodic_y": False, "physics__slip": "no", "run__steps": 5}
 
     def make(**overrides):
-        return random_case.configuration(NY, NX, **defaults | {"run__executor": "xla"} | overrides)
+        return configuration(NY, NX, values, **defaults | {"run__executor": "xla"} | overrides)
 
     make.values = values
     return make
@@ -225,11 +222,10 @@ def test_part_of_a_face_counts_as_a_part(basin):
     assert sum(parts) == pytest.approx(value(config, "transport:y=1e4"), rel=1e-12)
 
 
-def test_linear_gravity_waves_are_reciprocal(monkeypatch, tmp_path):
+def test_linear_gravity_waves_are_reciprocal(tmp_path):
     """In a closed basin without rotation eta(B, t) depends on eta(A, 0) as eta(A, t) on eta(B, 0)."""
-    monkeypatch.setattr(cases, "get", lambda name: types.SimpleNamespace(DEFAULTS={}))
-    config = random_case.configuration(
-        9, 11, grid__periodic_x=False, grid__periodic_y=False, physics__f0=0.0, physics__viscosity=0.0,
+    config = configuration(
+        9, 11, {}, grid__periodic_x=False, grid__periodic_y=False, physics__f0=0.0, physics__viscosity=0.0,
         physics__quadratic_drag=0.0, physics__depth=50.0, run__steps=40, time__dt=60.0,
     )  # fmt: skip
     (j, i), (m, n) = (2, 3), (6, 8)
@@ -296,7 +292,6 @@ def test_there_is_a_picture_with_the_place_in_it(basin, tmp_path, of):
     assert lines.startswith("lines: resting depth, every ")
 
 
-def test_a_channel_of_a_row_is_drawn_as_a_line(monkeypatch, tmp_path):
-    monkeypatch.setattr(cases, "get", lambda name: types.SimpleNamespace(DEFAULTS={}))
-    compute(tmp_path, random_case.configuration(1, 9, run__steps=2), "sea_level:1e4,2e3", ["eta"])
+def test_a_channel_of_a_row_is_drawn_as_a_line(tmp_path):
+    compute(tmp_path, configuration(1, 9, {}, run__steps=2), "sea_level:1e4,2e3", ["eta"])
     assert plot_sensitivity(tmp_path / "sensitivity.nc", tmp_path / "again.png") == tmp_path / "again.png"

@@ -63,19 +63,16 @@ def test_wrong_input_is_named_and_nothing_is_written(swmodel, tmp_path, line, me
     assert (result.exit_code, list(tmp_path.iterdir())) == (2, [])
 
 
-def test_a_station_on_land_is_refused(tmp_path, monkeypatch):
+def test_a_station_on_land_is_refused():
     import numpy as np
-    from support import random_case
+    from support.random_case import configuration
 
-    from swmodel import cases
     from swmodel.errors import UsageError
     from swmodel.gradients.quantities import parse
 
-    monkeypatch.setattr(cases, "get", cases.get)
-    values = random_case.install(7, 9)
-    values["mask"][...] = np.ones((7, 9))
-    values["mask"][2:4, 3] = 0.0
-    config = random_case.configuration(7, 9)
+    mask = np.ones((7, 9))
+    mask[2:4, 3] = 0.0
+    config = configuration(7, 9, {"mask": mask})
     with pytest.raises(UsageError, match="the station 14000,12500 is on land"):
         parse("sea_level:14e3,12.5e3", config)
     with pytest.raises(UsageError, match="all of it is land or wall"):

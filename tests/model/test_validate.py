@@ -3,9 +3,10 @@
 import netCDF4
 import numpy as np
 import pytest
+from support.made_cases import changed
 
 from swmodel import load
-from swmodel.cases import jet
+from swmodel.cases.jet import Jet
 from swmodel.config import ConfigError
 from swmodel.config.extremes import survey
 from swmodel.model.resolve import resolve
@@ -14,10 +15,10 @@ from swmodel.model.validate import check, floor
 SMALL = {"grid.nx": 12, "grid.ny": 9}
 
 
-def problems(overrides):
+def problems(overrides, case=Jet):
     """The lines of the ConfigError that `check` raises."""
     with pytest.raises(ConfigError) as caught:
-        check(load("jet", {**SMALL, **overrides}, {}))
+        check(load(case, {**SMALL, **overrides}, {}))
     return list(caught.value.problems)
 
 
@@ -201,31 +202,33 @@ def at(row, column, value, otherwise):
 @pytest.mark.parametrize("cells", [12, 10**6], ids=["band by band", "at once"])
 def test_a_field_that_cannot_be_used_is_reported_with_its_place(monkeypatch, field, value, otherwise, message, cells):
     monkeypatch.setattr("swmodel.config.extremes.CELLS", cells)
-    monkeypatch.setattr(jet, field, at(7, 3, value, otherwise), raising=False)
-    assert problems({}) == [message]
+    case = changed(Jet, **{field: at(7, 3, value, otherwise)})
+    assert problems({}, case) == [message]
     if field not in ("u", "v"):
-        monkeypatch.setattr(jet, "mask", at(7, 3, 0.0, 1.0), raising=False)
-        check(load("jet", {**SMALL, "physics.quadratic_drag": 1e-3}, {}))
+        check(load(changed(case, mask=at(7, 3, 0.0, 1.0)), {**SMALL, "physics.quadratic_drag": 1e-3}, {}))
 
 
-def test_velocity_on_closed_faces_does_not_matter(monkeypatch):
-    monkeypatch.setattr(jet, "u", lambda config, at: np.where(at.i == 11, np.nan, 0.0))
-    monkeypatch.setattr(jet, "v", lambda config, at: np.where((at.j == 8) | (at.j == 3), np.nan, 0.0), raising=False)
-    monkeypatch.setattr(jet, "mask", lambda config, at: (at.j != 4) * 1.0, raising=False)
-    check(load("jet", {**SMALL, "grid.periodic_x": False}, {}))
-    monkeypatch.delattr(jet, "mask")
-    assert [line[:13] for line in problems({"grid.periodic_x": False})] == ["velocity in y"]
+def test_velocity_on_closed_faces_does_not_matter():
+    case = changed(
+        Jet,
+        u=lambda config, at: np.where(at.i == 11, np.nan, 0.0),
+        v=lambda config, at: np.where((at.j == 8) | (at.j == 3), np.nan, 0.0),
+    )
+    walled = changed(case, mask=lambda config, at: (at.j != 4) * 1.0)
+    check(load(walled, {**SMALL, "grid.periodic_x": False}, {}))
+    assert [line[:13] for line in problems({"grid.periodic_x": False}, case)] == ["velocity in y"]
 
 
-def test_a_domain_without_water(monkeypatch):
-    monkeypatch.setattr(jet, "mask", lambda config, at: np.zeros((1, 1)), raising=False)
-    assert problems({}) == ["the domain has no water: the mask is 0 everywhere"]
+def test_a_domain_without_water():
+    assert problems({}, changed(Jet, mask=lambda config, at: np.zeros((1, 1)))) == [
+        "the domain has no water: the mask is 0 everywhere"
+    ]
 
 
 def test_bands_of_rows_and_the_whole_grid_have_the_same_extremes(monkeypatch):
-    monkeypatch.setattr(jet, "mask", lambda config, at: ((at.i + 3 * at.j) % 7 > 0) * 1.0, raising=False)
-    monkeypatch.setattr(jet, "wind_x", lambda config, at: 0.1 * at.i + 0.01 * at.j, raising=False)
-    config = load("jet", {**SMALL, "physics.quadratic_drag": 1e-3}, {})
+    land = {"mask": lambda config, at: ((at.i + 3 * at.j) % 7 > 0) * 1.0}
+    case = changed(Jet, wind_x=lambda config, at: 0.1 * at.i + 0.01 * at.j, **land)
+    config = load(case, {**SMALL, "physics.quadratic_drag": 1e-3}, {})
     found = []
     for cells in (1, 25, 10**6):
         monkeypatch.setattr("swmodel.config.extremes.CELLS", cells)
@@ -235,12 +238,10 @@ def test_bands_of_rows_and_the_whole_grid_have_the_same_extremes(monkeypatch):
     assert found[0].ranges["wind_x"] == pytest.approx((0.01, 1.17))
 
 
-def test_no_band_is_larger_than_it_should_be(monkeypatch):
+def test_no_band_is_larger_than_it_should_be():
     shapes = []
-    monkeypatch.setattr(
-        jet, "wind_x", lambda config, at: shapes.append(at.i.size * at.j.size) or at.x * at.y, raising=False
-    )
-    survey(load("jet", {"grid.nx": 1000, "grid.ny": 1000}, {}))
+    case = changed(Jet, wind_x=lambda config, at: shapes.append(at.i.size * at.j.size) or at.x * at.y)
+    survey(load(case, {"grid.nx": 1000, "grid.ny": 1000}, {}))
     assert sum(shapes) == 10**6
     assert max(shapes) <= 2**17
 

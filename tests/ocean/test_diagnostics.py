@@ -1,14 +1,12 @@
 """Numbers for the whole domain and derived fields: equal to plain NumPy, and the same bits on any layout."""
 
 import math
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from support.random_case import configuration, install
+from support.random_case import configuration, random_fields
 from support.ranks import run_ranks
 
-from swmodel import cases
 from swmodel.config import fields
 from swmodel.config.build import build_grid, build_state
 from swmodel.model.simulation import Simulation
@@ -21,17 +19,12 @@ from swmodel.parallel.decomposition import block as block_of
 
 NY, NX = 11, 13
 WALLS = [(True, True), (True, False), (False, True), (False, False)]
+CASE = random_fields(NY, NX, land=0.2)
 
 
-@pytest.fixture(autouse=True)
-def random_case(monkeypatch):
-    monkeypatch.setattr(cases, "get", cases.get)
-    install(NY, NX, land=0.2)
-
-
-def config_of(periodic_x, periodic_y, dtype="float64", **more):
+def config_of(periodic_x, periodic_y, dtype="float64", case=CASE, **more):
     options = {"grid__periodic_x": periodic_x, "grid__periodic_y": periodic_y, "run__dtype": dtype, **more}
-    config = configuration(NY, NX)
+    config = configuration(NY, NX, case)
     for key, value in options.items():
         section, name = key.split("__")
         table = getattr(config, section)
@@ -59,7 +52,7 @@ def test_sea_level_is_eta_but_for_the_factor_of_reduced_gravity_which_changes_no
     found = []
     for reduced in (False, True):
         options = {"physics__gravity": 0.05, "physics__reduced_gravity": reduced, "output__means": ("sea_level",)}
-        simulation = Simulation(configuration(NY, NX, run__executor=executor, **options))
+        simulation = Simulation(configuration(NY, NX, CASE, run__executor=executor, **options))
         means = simulation.means(["sea_level", "eta"])
         simulation.advance(2)
         means.add(simulation.carry.state)
@@ -190,8 +183,7 @@ def test_fixed_point_sums_exactly_in_any_order(scale):
 def test_derived_fields_at_rest_and_in_solid_rotation():
     """h = H: eta is zero; u = -r y, v = r x turn with vorticity 2 r, and speed² = (u²)^x + (v²)^y."""
     rate, at = 1e-5, np.arange(-1.0, NX + 1)
-    config = config_of(True, True)
-    cases.get = lambda name: SimpleNamespace(DEFAULTS={})
+    config = config_of(True, True, case={})
     dx, dy = config.grid.dx, config.grid.dy
     y, x = np.arange(-1.0, NY + 1)[:, None] * dy, at[None, :] * dx
     ones = np.ones((NY + 2, NX + 2))

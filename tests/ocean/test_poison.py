@@ -14,10 +14,9 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from conftest import ROOT
-from support.random_case import configuration, install
+from support.random_case import configuration, random_fields
 from support.stepping import FLUXES, fields_of, same_bits
 
-from swmodel import cases
 from swmodel.config.build import build_grid, build_params, scheme_of
 from swmodel.executors.native import kernel as native
 from swmodel.executors.xla import make_step
@@ -61,11 +60,9 @@ REACH = {
 }
 
 
-@pytest.fixture(autouse=True)
-def random_case(monkeypatch):
+@pytest.fixture(autouse=True, scope="module")
+def registered():
     native.register()
-    monkeypatch.setattr(cases, "get", cases.get)
-    install(NY, NX, land=0.0)
 
 
 class Window(OneDevice):
@@ -92,7 +89,7 @@ class OneCall:
     """
 
     def __init__(self, executor, options, stepper="ab2", levels=1, beyond=0):
-        config = configuration(NY, NX, time__stepper=stepper, **TERMS, **options)
+        config = configuration(NY, NX, random_fields(NY, NX, land=0.0), time__stepper=stepper, **TERMS, **options)
         self.scheme, self.method = scheme_of(config), method_of(stepper)
         self.halo, self.levels, self.executor = self.scheme.width * levels, levels, executor
         self.margin, self.beyond = self.halo + 1, beyond
@@ -205,10 +202,9 @@ PROGRAM = """
 import hashlib
 import jax, numpy as np
 jax.config.update("jax_enable_x64", True)
-from support.random_case import configuration, install
+from support.random_case import configuration
 from support.stepping import after
 print(np.empty(5000).tobytes()[:4000].hex())
-install(37, 23)
 terms = {"physics__biharmonic_viscosity": 1e8, "physics__slip": "no", "sponge__rate": 1e-4, "sponge__width": 2e4}
 for options, stepper in (({}, "ab3"), (terms, "rk4"), (terms, "leapfrog"), (terms, "ab2")):
     for flux in ("energy", "arakawa_lamb"):

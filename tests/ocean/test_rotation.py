@@ -12,10 +12,8 @@ Not turned here: a sponge at one side only of a ring. The face where the ring cl
 
 import numpy as np
 import pytest
-from support.random_case import configuration, install, put
+from support.random_case import configuration, random_fields
 from support.stepping import EVERY_SCHEME, step_by_step
-
-from swmodel import cases
 
 NY, NX = 7, 10
 
@@ -35,11 +33,6 @@ TERMS = {
     "sponge__width": 1.6e4,  # sponges of opposite sides do not meet: the sum of three rates depends on their order
     "sponge__sides": ("west", "south", "north"),
 }
-
-
-@pytest.fixture(autouse=True)
-def random_case(monkeypatch):
-    monkeypatch.setattr(cases, "get", cases.get)
 
 
 def turned(a):
@@ -74,10 +67,8 @@ def turned_options(options):
 
 def turned_and_stepped(executor, options, steps, fields):
     """(turned and stepped, stepped and turned), lists of the fields of the state and of the stepper's memory."""
-    put(fields)
-    straight = step_by_step(executor, configuration(NY, NX, **options), steps)
-    put(turned_fields(fields))
-    ours = step_by_step(executor, configuration(NX, NY, **turned_options(options)), steps)
+    straight = step_by_step(executor, configuration(NY, NX, fields, **options), steps)
+    ours = step_by_step(executor, configuration(NX, NY, turned_fields(fields), **turned_options(options)), steps)
     return ours, [field for n in range(0, len(straight), 3) for field in turned_state(*straight[n : n + 3])]
 
 
@@ -89,7 +80,7 @@ def difference(ours, expected):
 @pytest.mark.parametrize(("executor", "flux", "stepper", "dtype"), EVERY_SCHEME)
 def test_a_turned_domain_gives_the_turned_answer_to_round_off(executor, flux, stepper, dtype):
     options = TERMS | {"scheme__vorticity_flux": flux, "time__stepper": stepper, "run__dtype": dtype}
-    ours, expected = turned_and_stepped(executor, options, 4, install(NY, NX, land=0.15))
+    ours, expected = turned_and_stepped(executor, options, 4, random_fields(NY, NX, land=0.15))
     assert difference(ours, expected) <= BOUNDS[executor]
     assert all(np.abs(field).max() > 0 for field in expected)
 
@@ -97,11 +88,8 @@ def test_a_turned_domain_gives_the_turned_answer_to_round_off(executor, flux, st
 @pytest.mark.parametrize(
     "change", [{"physics__beta": 2e-11}, {"grid__dy": 4.9e3}, {"sponge__sides": ("north",)}], ids=str
 )
-def test_a_plane_that_is_not_the_turned_one_is_told_apart(monkeypatch, change):
-    fields = install(NY, NX, land=0.15)
-    put(turned_fields(fields))
-    turned_config = configuration(NX, NY, **turned_options(TERMS) | change)
-    put(fields)
-    h, u, v = step_by_step("native", configuration(NY, NX, **TERMS), 4)[:3]
-    put(turned_fields(fields))
+def test_a_plane_that_is_not_the_turned_one_is_told_apart(change):
+    fields = random_fields(NY, NX, land=0.15)
+    turned_config = configuration(NX, NY, turned_fields(fields), **turned_options(TERMS) | change)
+    h, u, v = step_by_step("native", configuration(NY, NX, fields, **TERMS), 4)[:3]
     assert difference(step_by_step("native", turned_config, 4)[:3], turned_state(h, u, v)) > 1e6

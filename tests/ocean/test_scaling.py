@@ -13,11 +13,10 @@ import re
 
 import numpy as np
 import pytest
-from support.random_case import configuration, install, put
+from support.random_case import configuration, random_fields
 from support.stepping import EVERY_SCHEME, same_bits, step_by_step
 
 import swmodel
-from swmodel import cases
 from swmodel.config import Config
 from swmodel.config.build import scheme_of
 from swmodel.config.extremes import survey
@@ -90,11 +89,6 @@ MORE = {
 BETA_PLANE = TERMS | {"grid__periodic_x": True, "grid__periodic_y": False, "physics__beta": 2e-10}
 
 
-@pytest.fixture(autouse=True)
-def random_case(monkeypatch):
-    monkeypatch.setattr(cases, "get", cases.get)
-
-
 def factor(exponents, units):
     """The power of two that a quantity with these exponents of L, H, T and R is multiplied by."""
     return 2.0 ** np.dot(exponents, units)
@@ -112,10 +106,10 @@ def options_in(units, options):
 
 
 def config_in(units, options):
-    """The random case in other units: fields put in place, configuration returned."""
-    fields = install(NY, NX, land=0.15)
-    put({name: field * factor(FIELDS[name], units) for name, field in fields.items()})
-    return configuration(NY, NX, **options_in(units, options))
+    """The configuration of the random case in other units."""
+    fields = random_fields(NY, NX, land=0.15)
+    fields = {name: field * factor(FIELDS[name], units) for name, field in fields.items()}
+    return configuration(NY, NX, fields, **options_in(units, options))
 
 
 def unscaled(fields, units, stepper, names=("h", "u", "v")):

@@ -6,11 +6,10 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from support.random_case import COEFFICIENTS, configuration, install, put
+from support.random_case import COEFFICIENTS, configuration, random_fields
 from support.stepping import after
 
 import swmodel
-from swmodel import cases
 from swmodel.config import Config, ConfigError
 from swmodel.config.build import build_grid, build_params, build_state, scheme_of
 from swmodel.errors import UsageError
@@ -41,11 +40,6 @@ ON = {
 }
 
 
-@pytest.fixture(autouse=True)
-def random_case(monkeypatch):
-    monkeypatch.setattr(cases, "get", cases.get)
-
-
 def rates(config, scheme):
     """The tendency of the initial state on the whole domain, with its State and Grid, NumPy arrays in Patches."""
     width, whole = scheme.width, block(0, (1, 1), NY, NX)
@@ -69,10 +63,10 @@ def test_what_takes_energy_takes_it_and_what_leaves_it_leaves_it(name, as_field,
 
     Harmonic and biharmonic friction act on u, not on h u: it is the sum of u²/2 that they take.
     """
-    fields = [row.name for row in TERMS[name].coefficients if row.name in COEFFICIENTS] if as_field else []
-    install(NY, NX, land=0.2, coefficients=fields)
+    names = [row.name for row in TERMS[name].coefficients if row.name in COEFFICIENTS] if as_field else []
+    fields = random_fields(NY, NX, land=0.2, coefficients=names)
     options = ON[name] | {"physics__slip": slip, "grid__periodic_x": True, "grid__periodic_y": False}
-    config = configuration(NY, NX, **{"physics__viscosity": 0.0, "physics__quadratic_drag": 0.0} | options)
+    config = configuration(NY, NX, fields, **{"physics__viscosity": 0.0, "physics__quadratic_drag": 0.0} | options)
     scheme = scheme_of(config)
     assert name in scheme.terms
     with_term, padded, grid = rates(config, Scheme("energy", (name,)))
@@ -93,8 +87,8 @@ def without_terms(scheme):
 @pytest.mark.parametrize("name", ["viscosity", "biharmonic_viscosity"])
 def test_friction_conserves_momentum_where_there_is_no_wall(name):
     """The sums of the tendencies of u and v are zero, whatever the viscosity is: momentum passes through faces."""
-    install(NY, NX, land=0.0, coefficients=(name,))
-    config = configuration(NY, NX, grid__periodic_y=True, physics__viscosity=0.0)
+    fields = random_fields(NY, NX, land=0.0, coefficients=(name,))
+    config = configuration(NY, NX, fields, grid__periodic_y=True, physics__viscosity=0.0)
     alone, without = (rates(config, scheme)[0] for scheme in (Scheme("energy", (name,)), Scheme("energy")))
     for field in "uv":
         change = (getattr(alone, field) - getattr(without, field)).on((NY, NX))
@@ -123,9 +117,9 @@ def test_a_body_force_drives_a_uniform_flow_as_its_formula_says():
 def flat(tracer=None, **options):
     """A flow of 2 m/s over a flat bottom at 20 m without walls, rotation or friction."""
     fields = {"depth": np.full((NY, NX), 20.0), "u": np.full((NY, NX), 2.0)}
-    put(fields if tracer is None else fields | {"tracer": np.broadcast_to(tracer, (NY, NX))})
+    fields |= {} if tracer is None else {"tracer": np.broadcast_to(tracer, (NY, NX))}
     quiet = {"physics__viscosity": 0.0, "physics__quadratic_drag": 0.0, "physics__f0": 0.0, "grid__periodic_y": True}
-    return configuration(NY, NX, **quiet | options)
+    return configuration(NY, NX, fields, **quiet | options)
 
 
 @pytest.mark.parametrize("step", [0, 1, 7, 10**6 + 3, 2**31 - 1])
@@ -148,14 +142,13 @@ def test_words_are_multiplied_as_integers_are():
 
 @pytest.mark.parametrize("stepper", ["ab2", "ab3", "rk3", "rk4", "leapfrog"])
 def test_a_tracer_is_conserved_and_a_constant_stays_one(stepper):
-    fields = install(NY, NX, land=0.2)
+    fields = random_fields(NY, NX, land=0.2)
     options = ON["tracer"] | {"time__stepper": stepper, "time__robert_asselin": 0.05}
-    config = configuration(NY, NX, **options)
+    config = configuration(NY, NX, fields, **options)
     before, now = (after("reference", config, steps)[3] for steps in (0, 60))
     assert now.sum() == pytest.approx(before.sum(), rel=1e-13)
     del fields["tracer"]
-    put(fields)
-    h, _, _, content = after("reference", configuration(NY, NX, **options, tracer__initial=3.7), 60)[:4]
+    h, _, _, content = after("reference", configuration(NY, NX, fields, **options, tracer__initial=3.7), 60)[:4]
     np.testing.assert_allclose(content[fields["mask"] > 0], 3.7 * h[fields["mask"] > 0], rtol=1e-13)
 
 
@@ -221,8 +214,7 @@ def test_what_cannot_be_meant_is_refused(options, problem):
 
 
 def test_a_field_of_a_number_has_no_derivative_and_a_tracer_that_is_not_there_neither():
-    install(NY, NX, coefficients=("viscosity",))
-    config = configuration(NY, NX, run__executor="xla")
+    config = configuration(NY, NX, random_fields(NY, NX, coefficients=("viscosity",)), run__executor="xla")
     with pytest.raises(UsageError, match="^viscosity is a field in this run"):
         Problem(config, ["viscosity"], lambda view, k: view.state).first_guess()
     with pytest.raises(UsageError, match=r"^there is no tracer in this run; see the section \[tracer\]"):

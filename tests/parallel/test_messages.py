@@ -4,9 +4,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from support.random_case import configuration, install
+from support.random_case import configuration
 
-from swmodel import cases
 from swmodel.config.build import build_grid, build_params, build_state, scheme_of
 from swmodel.executors.xla import make_step
 from swmodel.ocean.dynamics import tendency
@@ -17,12 +16,6 @@ from swmodel.ocean.state import Carry, State
 from swmodel.ocean.timestep import method_of
 from swmodel.parallel.decomposition import block
 from swmodel.parallel.transport.mpi import Mpi
-
-
-@pytest.fixture(autouse=True)
-def random_case(monkeypatch):
-    monkeypatch.setattr(cases, "get", cases.get)
-    install(8, 10)
 
 
 @pytest.mark.parametrize(("stepper", "stages"), [("ab2", 1), ("ab3", 1), ("leapfrog", 1), ("rk3", 3), ("rk4", 4)])

@@ -7,11 +7,10 @@ from contextlib import contextmanager
 import netCDF4
 import numpy as np
 import pytest
-from support import random_case
+from support.random_case import configuration, random_fields
 from support.seal import resealed
 
 import swmodel
-from swmodel import cases
 from swmodel.ocean.diagnostics import DERIVED
 from swmodel.plotting import Over, PlotError, derived, maps, shown
 from swmodel.plotting.dataset import open_data
@@ -25,14 +24,12 @@ RUNS += [(False, True, "no", "float64"), (False, False, "free", "float32")]
 
 def write(folder, periodic_x, periodic_y, slip, dtype):
     """The file of a run with islands, everything random and every field stored."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(cases, "get", cases.get)
-        values = random_case.install(NY, NX, seed=5, amplitude=0.3)
-        values["mask"][6, 0] = values["mask"][2:4, 3] = 0.0
-        rings = {"grid__periodic_x": periodic_x, "grid__periodic_y": periodic_y}
-        run = {"run__executor": "reference", "run__steps": 2, "run__dtype": dtype, "output__fields": tuple(DERIVED)}
-        config = random_case.configuration(NY, NX, physics__slip=slip, **rings, **run)
-        swmodel.Simulation(config).run(folder)
+    values = random_fields(NY, NX, seed=5, amplitude=0.3)
+    values["mask"][6, 0] = values["mask"][2:4, 3] = 0.0
+    rings = {"grid__periodic_x": periodic_x, "grid__periodic_y": periodic_y}
+    run = {"run__executor": "reference", "run__steps": 2, "run__dtype": dtype, "output__fields": tuple(DERIVED)}
+    config = configuration(NY, NX, values, physics__slip=slip, **rings, **run)
+    swmodel.Simulation(config).run(folder)
     return folder / "output.nc"
 
 

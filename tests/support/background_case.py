@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from support.random_case import configuration, put
+from support.random_case import configuration
 from swmodel.assimilation.background import Background
 from swmodel.config.build import build_grid
 from swmodel.parallel.transport import connect
@@ -33,8 +33,8 @@ def background_case(layout, ny, nx, *, land=True, name=None, controls=CONTROLS, 
     `land` is a mask, or whether there are islands; `rest` are overrides of the configuration, section__key, and options
     of the background.
     """
-    put({"mask": island_mask(ny, nx) if land is True else land} if land is not False else {})
-    config = configuration(ny, nx, **{"physics__beta": 2e-11} | {k: v for k, v in rest.items() if "__" in k})
+    fields = {"mask": island_mask(ny, nx) if land is True else land} if land is not False else {}
+    config = configuration(ny, nx, fields, **{"physics__beta": 2e-11} | {k: v for k, v in rest.items() if "__" in k})
     transport = connect(name or ("serial" if layout == (1, 1) else "mpi"), layout, ny, nx)
     grid = build_grid(config, transport.block, np.dtype(config.run.dtype))
     options = {"samples": samples} | {k: v for k, v in rest.items() if "__" not in k}

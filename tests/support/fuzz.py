@@ -80,10 +80,9 @@ def sensible(section, key, field):
 def tables(draw, broken=True):
     """{section: {key: value}} of a configuration; with `broken`, some values, keys and sections may be anything."""
     name = draw(st.sampled_from(cases.names()))
-    options = getattr(cases.get(name), "Options", None)
     found = {"case": {"name": name}, "grid": {"nx": draw(st.integers(1, 13)), "ny": draw(st.integers(1, 13))}}
     known = [(section, key, field) for section in SECTIONS for key, field in fields_of(section).items()]
-    known += [("case", key, field) for key, field in (options.model_fields if options else {}).items() if key != "name"]
+    known += [("case", key, field) for key, field in cases.get(name).model_fields.items() if key != "name"]
     for section, key, field in draw(st.lists(st.sampled_from(known), max_size=8)):
         anything = broken and draw(st.integers(0, 4)) == 0
         value = st.one_of(NUMBERS, JUNK) if anything or section == "input" else sensible(section, key, field)
@@ -95,8 +94,7 @@ def tables(draw, broken=True):
 
 def numbers_of(name):
     """(section, key) of all numbers that a configuration of the case holds."""
-    options = getattr(cases.get(name), "Options", None)
-    sections = {section: fields_of(section) for section in SECTIONS} | {"case": options.model_fields if options else {}}
+    sections = {section: fields_of(section) for section in SECTIONS} | {"case": cases.get(name).model_fields}
     found = [(section, key, field.annotation) for section, fields in sections.items() for key, field in fields.items()]
     return [
         (section, key)

@@ -1,19 +1,18 @@
 """A case with random depth, islands, wind, drag and state: the same values on every block of every layout."""
 
-import types
-
 import numpy as np
 
-from swmodel import cases, config
+from support.made_cases import case_of
+from swmodel import config
 
 #: Fields of coefficients that the random case has if it is asked for them: their sizes.
 COEFFICIENTS = {"quadratic_drag": 2e-3, "manning": 0.03, "viscosity": 300.0, "biharmonic_viscosity": 1e8}
 
 
-def install(ny, nx, seed=0, land=0.1, amplitude=1.0, coefficients=()):
-    """Put the random case in place of all others, for any configuration of ny by nx cells."""
+def random_fields(ny, nx, seed=0, land=0.1, amplitude=1.0, coefficients=()):
+    """The random fields of a case on ny by nx cells, by name."""
     rng = np.random.default_rng(seed)
-    values = {
+    return {
         "depth": 50 + 10 * rng.random((ny, nx)),
         "mask": (rng.random((ny, nx)) > land).astype(float),
         "wind_x": 0.3 * rng.standard_normal((ny, nx)),
@@ -23,22 +22,16 @@ def install(ny, nx, seed=0, land=0.1, amplitude=1.0, coefficients=()):
         "u": amplitude * rng.standard_normal((ny, nx)),
         "v": amplitude * rng.standard_normal((ny, nx)),
         "tracer": rng.random((ny, nx)),
-    }
-    values |= {name: COEFFICIENTS[name] * rng.random((ny, nx)) for name in coefficients}
-    put(values)
-    return values
+    } | {name: COEFFICIENTS[name] * rng.random((ny, nx)) for name in coefficients}
 
 
-def put(values):
-    """Put a case with these fields, arrays [ny, nx] by name, in place of all others."""
-    formulas = {name: lambda config, at, field=field: field[at.j, at.i] for name, field in values.items()}
-    module = types.SimpleNamespace(DEFAULTS={}, **formulas)
-    cases.get = lambda name: module
+def configuration(ny, nx, fields=None, **overrides):
+    """A configuration of ny by nx cells with every term switched on; overrides as section__key=value.
 
-
-def configuration(ny, nx, **overrides):
-    """A configuration of ny by nx cells with every term switched on; overrides as section__key=value."""
+    The case has the given fields, arrays [ny, nx] by name, or `random_fields`.
+    """
     sections = {
+        "case": case_of(random_fields(ny, nx) if fields is None else fields),
         "grid": {"ny": ny, "nx": nx, "dx": 4e3, "dy": 5e3},
         "physics": {
             "f0": 1e-4,

@@ -15,7 +15,7 @@ import numpy as np
 
 from support.collectives import collectives
 from support.compilations import compilations
-from support.random_case import configuration, install
+from support.random_case import configuration
 from swmodel.config.build import build_grid, build_params
 from swmodel.gradients import Problem
 from swmodel.gradients.check import Checks, controls_of
@@ -62,7 +62,6 @@ def same_bits():
     """{what: {layout: bits}}."""
     found = {}
     for ny, nx, executor, stepper, ring, layouts in VARIANTS:
-        install(ny, nx)
         options = {"time__stepper": stepper, "grid__periodic_x": ring, "run__executor": executor} | TERMS
         found[f"{ny} {nx} {executor} {stepper} {ring}"] = {
             layout: bits(Simulation(of_layout(ny, nx, layout, **options))) for layout in ("", *layouts)
@@ -84,14 +83,12 @@ def small():
 
 def several_steps_in_a_sweep():
     """Bits of the native step with one and with three steps in a pass over memory."""
-    install(13, 17)
     make = lambda levels: Simulation(of_layout(13, 17, "2x2", run__executor="native"), levels=levels)  # noqa: E731
     return [bits(make(levels)) for levels in (1, 3)]
 
 
 def compiled_again():
     """What is compiled for a second simulation of a kind, with one of another layout in between."""
-    install(13, 17)
     made = [of_layout(13, 17, layout, run__executor="native") for layout in ("2x2", "1x4")]
     for config in made:
         bits(Simulation(config))
@@ -105,7 +102,6 @@ def messages():
     """[executor, messages in its compiled loop, arrays given back in place] on grids that divide and do not."""
     found = []
     for (ny, nx), executor in itertools.product([(12, 16), (13, 17)], ("native", "xla")):
-        install(ny, nx)
         simulation = Simulation(of_layout(ny, nx, "2x2", run__executor=executor))
         steps = simulation._executor
         text = steps._loop.lower(simulation.carry, steps.static, steps.dt, jnp.int32(3)).compile().as_text()
@@ -116,7 +112,6 @@ def messages():
 
 def derivatives():
     """Largest relative differences of derivatives from those of one process, and what says that they are exact."""
-    install(13, 17)
 
     def of(layout):
         options = {"run__executor": "native", "run__dtype": "float64", "run__steps": 4}
@@ -143,7 +138,6 @@ def there_and_back():
 
 def peak_memory():
     """Most memory that the host takes for the fields of one of four blocks, and for a simulation on four devices."""
-    install(800, 800)
     config = of_layout(800, 800, "2x2", run__dtype="float32", **TERMS)
     one = block(0, (2, 2), 800, 800)
 

@@ -1,10 +1,10 @@
 """Small domains with odd sizes, islands and random states for the NumPy reference; neighbours on a ring of cells."""
 
 from itertools import product
-from types import SimpleNamespace
 
 import numpy as np
 
+from support.made_cases import case_of
 from swmodel.config.model import Config
 from swmodel.executors.reference import Reference
 from swmodel.ocean.state import State
@@ -24,14 +24,9 @@ EVERYTHING = {
 }
 
 
-def build(monkeypatch, fields=None, **sections):
+def build(fields=None, **sections):
     """The reference of a case with the given fields (arrays [ny, nx]) and sections of the configuration."""
-
-    def take(values):
-        return lambda config, at: np.broadcast_to(values, (config.grid.ny, config.grid.nx))[at.j, at.i]
-
-    case = SimpleNamespace(**{name: take(values) for name, values in (fields or {}).items()})
-    monkeypatch.setattr("swmodel.cases.get", lambda name: case)
+    sections["case"] = case_of(fields or {})
     sections["grid"] = {"ny": NY, "nx": NX, "dy": 0.7, "dx": 0.9} | sections.get("grid", {})
     sections["run"] = {"dtype": "float64"} | sections.get("run", {})
     return Reference(Config(**sections))

@@ -60,6 +60,7 @@ def describe(dataset, config, transport, command_line: str) -> None:
             "history": history_line(command_line),
             "configuration": to_toml(config),
             "configuration_sha256": config_hash(config),
+            **({"case_file": config.case.file_text} if config.case.file_text else {}),
             "versions": ", ".join(f"{name} {number}" for name, number in packages.items()),
             "nproc": np.int32(transport.size),
             "devices": np.int32(config.run.devices),
@@ -76,8 +77,7 @@ def history_line(command_line: str) -> str:
 
 def of_case(config) -> tuple[str, str]:
     """Title and references of a case, from its docstring."""
-    text = cases.get(config.case.name).__doc__ or config.case.name
-    paragraphs = [" ".join(paragraph.split()) for paragraph in text.strip().split("\n\n")]
+    paragraphs = [" ".join(paragraph.split()) for paragraph in cases.about(config.case).split("\n\n")]
     found = [words.partition(":")[2].strip() for words in paragraphs if words.startswith("Reference")]
     return paragraphs[0], " ".join(found) or "Sadourny (1975), J. Atmos. Sci. 32, 680-689"
 

@@ -46,8 +46,8 @@ def examine(path, allow=lambda nbytes: None) -> dict:
         allow: called with the size of the fields before they are read.
 
     Returns:
-        step, seconds, mean_steps, written, configuration; fields (names); members, 1 for a run; damaged (pairs of the
-        name of a field whose values are not those that were written, or "header", and None).
+        step, seconds, mean_steps, written, configuration, case_file; fields (names); members, 1 for a run; damaged
+        (pairs of the name of a field whose values are not those that were written, or "header", and None).
 
     Raises:
         OSError, KeyError, ValueError, RuntimeError: the file cannot be read, or is no restart file.
@@ -71,6 +71,7 @@ def examine(path, allow=lambda nbytes: None) -> dict:
         "mean_steps": int(attributes["mean_steps"]),
         "written": attributes["written"],
         "configuration": configuration,
+        "case_file": attributes.get("case_file", ""),
         "fields": fields,
         "members": members,
         "damaged": damaged,

@@ -23,12 +23,20 @@ EXAMINE = "swmodel.files.restart.examine"
 
 
 class Restart(NamedTuple):
-    """An intact restart file: steps done, the configuration (TOML) of the run that wrote it, and its members."""
+    """An intact restart file.
+
+    Attributes:
+        step: steps done.
+        configuration: of the run that wrote it, TOML.
+        members: 1 for a run.
+        case_file: the text of the file of a user's own case.
+    """
 
     path: Path
     step: int = 0
     configuration: str = ""
     members: int = 1
+    case_file: str = ""
 
 
 def path_of(directory, step: int) -> Path:
@@ -78,7 +86,7 @@ def choose(directory, asked: str | None = None) -> tuple[Restart, list[str]]:
     for path in paths:
         found = facts(path)
         if "problem" not in found:
-            restart = Restart(path, found["step"], found["configuration"], found["members"])
+            restart = Restart(path, found["step"], found["configuration"], found["members"], found["case_file"])
             return restart, [f"{problem}; going on from {path.name}" for problem in problems]
         problems.append(f"{path}: {found['problem']}")
     if asked is not None or not paths:

@@ -8,6 +8,7 @@ import numpy as np
 
 from ...config import Config, from_toml
 from ...config.build import scheme_of
+from ...config.model import Case
 from ...errors import FilesError
 from ...ocean.state import Carry
 from .folder import facts
@@ -21,7 +22,7 @@ class Loaded(NamedTuple):
         carry: state and memory, fields [y, x], of an ensemble [members, y, x], and step number.
         means: running means by the name of the field, taken over `mean_steps` steps.
         path, step: of the file.
-        config: of the run that wrote it.
+        config: of the run that wrote it, without its case.
     """
 
     carry: Carry
@@ -61,7 +62,8 @@ def read(path, config, transport) -> Loaded:
     states = [state(*(fields[name + suffix] for name in state._fields)) for suffix in suffixes]
     means = {name.removesuffix(MEAN): field for name, field in fields.items() if name.endswith(MEAN)}
     carry = Carry(states[0], tuple(states[1:]), transport.put(np.int32(found["step"])))
-    return Loaded(carry, means, found["mean_steps"], found["path"], found["step"], from_toml(found["configuration"]))
+    before = from_toml(found["configuration"], Case)
+    return Loaded(carry, means, found["mean_steps"], found["path"], found["step"], before)
 
 
 def _examined(path, config, members: int) -> tuple[dict | None, str | None]:
@@ -69,7 +71,7 @@ def _examined(path, config, members: int) -> tuple[dict | None, str | None]:
     found = facts(path)
     if "problem" in found:
         return None, f"{path}: {found['problem']}"
-    before = from_toml(found["configuration"])
+    before = from_toml(found["configuration"], Case)
     there, here = (
         {
             "cells": (each.grid.ny, each.grid.nx),

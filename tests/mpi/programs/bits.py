@@ -10,7 +10,7 @@ import time
 import jax
 import numpy as np
 from mpi4py import MPI
-from support.random_case import configuration, install
+from support.random_case import configuration
 
 from swmodel.config.build import build_grid, build_params, build_state
 from swmodel.executors.reference import Reference
@@ -87,7 +87,6 @@ def judge(name, dtype, layout, found, config):
     return "|".join(["bits", name, dtype, f"{layout[0]}x{layout[1]}", *sorted(digests)])
 
 
-install(NY, NX)
 rank = MPI.COMM_WORLD.Get_rank()
 lines = []
 for phase in PHASES:

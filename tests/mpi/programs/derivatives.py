@@ -6,7 +6,7 @@ import sys
 import jax
 import jax.numpy as jnp
 import numpy as np
-from support.random_case import configuration, install
+from support.random_case import configuration, random_fields
 
 from swmodel.config.build import build_grid, build_params, build_state, scheme_of
 from swmodel.executors.xla import make_step
@@ -17,8 +17,7 @@ from swmodel.parallel.transport import connect
 jax.config.update("jax_enable_x64", True)
 NY, NX, STEPS = 7, 9, 4
 layout = tuple(map(int, sys.argv[1].split("x")))
-install(NY, NX, seed=3)
-config = configuration(NY, NX, grid__periodic_x=False, physics__slip="no")
+config = configuration(NY, NX, random_fields(NY, NX, seed=3), grid__periodic_x=False, physics__slip="no")
 transport = connect("mpi", layout, NY, NX)
 block, method = transport.block, method_of("ab2")
 grid, params = (jax.tree.map(jnp.asarray, build(config, block, np.float64)) for build in (build_grid, build_params))

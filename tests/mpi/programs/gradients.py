@@ -4,7 +4,7 @@ import json
 import sys
 
 import numpy as np
-from support.random_case import configuration, install
+from support.random_case import configuration, random_fields
 
 from swmodel.gradients import Problem
 from swmodel.gradients.check import Checks, controls_of
@@ -12,9 +12,9 @@ from swmodel.gradients.check import Checks, controls_of
 NY, NX = 7, 10
 layout, executor = sys.argv[1:]
 nproc = int(np.prod([int(n) for n in layout.split("x")]))
-install(NY, NX, seed=3, land=0.15, amplitude=0.3)
+fields = random_fields(NY, NX, seed=3, land=0.15, amplitude=0.3)
 run = {"run__steps": 6, "run__executor": executor, "run__layout": layout, "run__nproc": nproc}
-config = configuration(NY, NX, grid__periodic_x=False, physics__slip="no", **run)
+config = configuration(NY, NX, fields, grid__periodic_x=False, physics__slip="no", **run)
 problem = Problem(config, controls_of(config), lambda view, k: view.state, every=3)
 checks = Checks(problem)
 

@@ -5,7 +5,7 @@ import sys
 
 import jax
 import numpy as np
-from support.random_case import configuration, install
+from support.random_case import configuration
 
 from swmodel.config.build import build_grid, build_params, build_state
 from swmodel.executors.native.executor import Native
@@ -49,7 +49,6 @@ def bits(config, layout, levels):
 
 
 layout = tuple(map(int, sys.argv[1].split("x")))
-install(NY, NX)
 for name, options in VARIANTS.items():
     config = configuration(NY, NX, run__nproc=layout[0] * layout[1], **options)
     for levels in (1, 2, 3, 4):

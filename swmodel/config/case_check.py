@@ -1,0 +1,125 @@
+"""Whether a case is as it must be: its class as it stands there, and the values that its functions return."""
+
+from __future__ import annotations
+
+import inspect
+import types
+from collections.abc import Iterator
+
+import numpy as np
+
+from ..ocean.coordinates import points
+from ..ocean.table import GIVEN, VARIABLES
+from .errors import ConfigError, suggest
+from .messages import failure, kind
+from .model import Case
+
+#: Types of options, as TOML has them.
+TYPES = (bool, int, float, str, tuple)
+
+#: Parameters of a function for a field.
+SIGNATURE = ["self", "config", "at"]
+
+#: Difference of a field at the same point, relative to its largest value, that is rounding.
+ROUND_OFF = 1e-9
+
+
+def declaration_problems(case: type[Case]) -> Iterator[str]:
+    """What is wrong with the class of a case, one line each, which begins with the name of what is wrong."""
+    for cls in case.__mro__[: case.__mro__.index(Case)]:
+        for name in vars(cls).get("__annotations__", {}):
+            if name in case.model_fields and (problem := option_problem(name, case.model_fields[name])):
+                yield f"{cls.__name__}.{name}: {problem}"
+        for name, value in vars(cls).items():
+            if problem := function_problem(name, value):
+                yield f"{cls.__name__}.{name}: {problem}"
+    if not all(isinstance(each, dict) for each in (case.defaults, *case.defaults.values())):
+        yield f"{case.__name__}.defaults: must be a dict of dicts, " + '{"grid": {"nx": 60}}'
+
+
+def option_problem(name: str, field) -> str:
+    """What is wrong with an option of a case; "" for nothing."""
+    if name == "defaults":
+        return "leave out the annotation: defaults = {...}"
+    if name in Case.model_fields or hasattr(Case, name):
+        return "a case has something of this name already; give the option another"
+    if name in GIVEN:
+        return "this is a field: define a function of (self, config, at), or give the option another name"
+    if "unit" not in (field.json_schema_extra or {}):
+        return f'write {name}: float = option(1.0, "m", "what it is"), with its own type and unit'
+    if kind(field.annotation)[0] not in TYPES:
+        return "an option is a bool, int, float, str or a tuple of these"
+    return ""
+
+
+def function_problem(name: str, value) -> str:
+    """What is wrong with what stands under a name in the class of a case; "" for nothing.
+
+    A function of the SIGNATURE must be that of a field, unless its name begins with an underscore: so no field is left
+    out because its name is misspelt.
+    """
+    fits = isinstance(value, types.FunctionType) and list(inspect.signature(value).parameters) == SIGNATURE
+    if name in GIVEN and not fits:
+        return f"must be a function of ({', '.join(SIGNATURE)})"
+    if fits and name not in GIVEN and not name.startswith("_"):
+        return f"no such field; {suggest(name, GIVEN)} (a helper stands outside the class, or begins with _)"
+    return ""
+
+
+def values(config, name: str, at) -> np.ndarray:
+    """Values of a field from the function of the case, float64; they broadcast to the points `at`.
+
+    Raises:
+        ConfigError: the function raises, or returns something else; with the line.
+    """
+    function = getattr(config.case, name)
+    code = function.__code__
+    what = f"{name} of the case {config.case.name}"
+    try:
+        found = np.asarray(function(config, at))
+    except (ConfigError, MemoryError):
+        raise
+    except Exception as error:
+        raise ConfigError([failure(error, code.co_filename, what)]) from error
+    place = f"{code.co_filename}:{code.co_firstlineno}: {what}"
+    if found.dtype.kind not in "biuf":
+        returned = "nothing" if found.dtype == object and found.item() is None else f"values of type {found.dtype}"
+        raise ConfigError([f"{place}: returns {returned}; must be numbers, at the points of at.x and at.y"])
+    shape = at.y.size, at.x.size
+    try:
+        fits = np.broadcast_shapes(found.shape, shape) == shape
+    except ValueError:
+        fits = False
+    if not fits:
+        wanted = f"{shape[0]} rows and {shape[1]} columns of points"
+        raise ConfigError([f"{place}: returns an array of shape {found.shape} for {wanted}"])
+    return np.atleast_2d(found.astype(np.float64, copy=False))
+
+
+def position_problems(config) -> Iterator[str]:
+    """Fields of the case whose values at a point depend on the other points that are asked for with it, one line each.
+
+    So would random numbers without an order of their own, or a mean over the points: each block would have another
+    field.
+
+    Raises:
+        ConfigError: see `values`.
+    """
+    grid = config.grid
+    rows, columns = (sorted({0, size // 2}) for size in (grid.ny, grid.nx))
+    for name in GIVEN:
+        if not hasattr(config.case, name) or getattr(config.input, name):
+            continue
+        where = VARIABLES[name].location
+        together = np.broadcast_to(values(config, name, points(grid, where, rows, columns)), (len(rows), len(columns)))
+        tolerance = ROUND_OFF * np.abs(np.nan_to_num(together)).max()
+        for at in (0, -1):
+            row, column, one = rows[at], columns[at], together[at, at]
+            alone = values(config, name, points(grid, where, [row], [column]))[0, 0]
+            if not np.isclose(alone, one, rtol=0, atol=tolerance, equal_nan=True):
+                yield (
+                    f"{name} of the case {config.case.name}: is {alone:.6g} at row {row}, column {column} alone, and "
+                    f"{one:.6g} together with others; must depend on the position of a point only, so that each "
+                    "process finds the same"
+                )
+                break

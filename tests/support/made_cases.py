@@ -1,0 +1,23 @@
+"""Cases made of arrays and of functions."""
+
+import numpy as np
+
+from swmodel.config.model import Case
+
+
+def case_of(fields, name="Made"):
+    """A case with these fields, arrays that broadcast to [ny, nx], by name."""
+
+    def formula(field):
+        return lambda self, config, at: np.broadcast_to(field, (config.grid.ny, config.grid.nx))[at.j, at.i]
+
+    return type(name, (Case,), {key: formula(field) for key, field in fields.items()})()
+
+
+def changed(case, **formulas):
+    """A class like that of a case, but for these fields, functions of (config, at)."""
+
+    def method(formula):
+        return lambda self, config, at: formula(config, at)
+
+    return type(case.__name__, (case,), {name: method(formula) for name, formula in formulas.items()})
