@@ -6,8 +6,8 @@ The file of a case has
 * a class, a subclass of `Case`, whose name is that of the file: DoubleGyre in double_gyre.py;
 * in the class, any of: options of its own, annotated attributes made by `option`; `defaults`, a dict
   {section: {key: value}} of what differs from the defaults of the configuration; functions of (self, config, at) for
-  any of the fields in `ocean.table.GIVEN`, each returning float64 values [y, x] (or an array that broadcasts to it) at the given
-  Points, SI units. What it does not define is zero (mask: one), or the number of its key.
+  any of the fields in `ocean.table.GIVEN`, each returning float64 values [y, x] (or an array that broadcasts to it) at
+  the given Points, SI units. What it does not define is zero (mask: one), or the number of its key.
 
 Its known answers are plain functions in the same file; a test compares the model with them.
 
