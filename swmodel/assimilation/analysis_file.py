@@ -8,7 +8,7 @@ import netCDF4
 import numpy as np
 
 from ..errors import FilesError
-from ..files.output.metadata import DIMENSIONS, attributes, define_grid, describe
+from ..files.output.metadata import DIMENSIONS, attributes, define_grid, define_provenance
 from ..files.output.static import FILL, land, on_water
 from ..gradients.controls import CONTROLS
 from ..ocean.state import entry_of
@@ -40,7 +40,7 @@ def write_analysis(path, experiment, analysis: dict, departures: dict, results: 
     if transport.rank == 0:
         try:
             dataset = netCDF4.Dataset(temporary, "w")
-            describe(dataset, config, transport, command_line)
+            define_provenance(dataset, config, transport, command_line)
             dataset.title = f"assimilation: {dataset.title}"
             define_grid(dataset, config.grid)
             put_observations(dataset, experiment.observations, departures)

@@ -19,7 +19,7 @@ from ..parallel.stop import Stop
 from . import checkpoint
 from .analysis_file import FORECAST, write_analysis
 from .cost import CostFunction
-from .errors import Places, control_errors, forecast_errors
+from .error_statistics import Places, control_errors, forecast_errors
 from .experiment import prepare
 from .gauss_newton import OUTCOMES, Event, Limits, Progress, minimise
 

@@ -39,7 +39,7 @@ def errors_of(config) -> dict:
     }
 
 
-def check(config) -> None:
+def check_assimilation(config) -> None:
     """Whether an assimilation can start, from the configuration and the observation file.
 
     Args:

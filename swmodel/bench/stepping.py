@@ -19,7 +19,7 @@ from .rows import Row
 WARM = 0.1
 
 
-def measure(row: Row, task: dict) -> dict:
+def measure_stepping(row: Row, task: dict) -> dict:
     """Measure a row of the model; its sample, or why there is none.
 
     Args:
@@ -111,7 +111,7 @@ def exchanged(simulation, row: Row) -> dict | None:
 
 def options(row: Row) -> dict:
     """The options of the executor that the row sets."""
-    return {"levels": row.levels} if row.levels else {}
+    return {"steps_per_sweep": row.steps_per_sweep} if row.steps_per_sweep else {}
 
 
 def check_small(row: Row, folder: Path) -> dict[str, float]:

@@ -28,9 +28,9 @@ def assimilate(source, settings, output, force, quiet, memory, resume, **options
     """
 
     def task(config):
-        from ..assimilation.settings import check
+        from ..assimilation.settings import check_assimilation
 
-        check(config)
+        check_assimilation(config)
         return {"memory": memory, "resume": resume}
 
     begin(source, overrides_of(settings, options), output, force or resume, quiet, "assimilate", task)

@@ -39,7 +39,7 @@ def ensemble(source, settings, output, force, quiet, perturbations, **options):
     from ..ensemble.words import overrides as perturbed
 
     overrides = [*overrides_of(settings, options), *perturbed(perturbations)]
-    begin(source, overrides, output, force, quiet, "ensemble", check=checks.check)
+    begin(source, overrides, output, force, quiet, "ensemble", check=checks.check_ensemble)
 
 
 # Blocks are refused in words (`ensemble.settings.distribution`): nobody needs to read of the option.

@@ -110,15 +110,17 @@ def begin(source, overrides, output, force, quiet, task="run", options=lambda co
 
     def request(place=None):
         """The configuration, complete and checked, with the folder for its results. Rank 0 looks at the folder."""
+        from ..config.load import gather
         from ..config.remarks import remarks
         from ..files import run_folder
 
-        config = configure(source, overrides, place, check)
+        sources = gather(source, overrides)
+        config = configure(sources, overrides, place, check)
         directory = output or Path("outputs", config.case.name if task == "run" else f"{config.case.name}-{task}")
         if place is not None and place.rank:
             return Job(config, directory, None, task, options(config))
-        run_folder.check(directory, force)
-        told = remarks(config, source, overrides, records=task in RECORDING)
+        run_folder.check_vacant(directory, force)
+        told = remarks(config, sources, records=task in RECORDING)
         return Job(config, directory, None, task, options(config), tuple(told))
 
     start(request, partial(swmodel.load, source, overrides), quiet)
@@ -139,7 +141,7 @@ def start(request, configuration, quiet):
         from .rank import run_as_rank
 
         click.get_current_context().exit(run_as_rank(place, request, configuration, quiet, typed()))
-    xla_flags.check()
+    xla_flags.check_flags()
     job = request()
     code = run_here(job, quiet) if job.config.run.nproc == 1 else run_on_many(job, quiet)
     if not quiet and code == 0:
@@ -153,31 +155,33 @@ def overrides_of(settings, options) -> list[str]:
     return [*settings, *given]
 
 
-def configure(source, overrides, place=None, check=None, complete=False):
-    """The complete, checked configuration from a case or file and overrides (`section.key=value`).
+def configure(sources, overrides, place=None, check=None, complete=False):
+    """The complete, checked configuration.
 
     Args:
+        sources: what `config.load.gather` finds, with the overrides (`section.key=value`).
         place: the place of this process among those that mpiexec has started; their number is `run.nproc`.
-        check: function that gives the resolved configuration, or raises; without it, `validate.check`.
-        complete: see `swmodel.load`.
+        check: function that gives the resolved configuration, or raises; without it, `validate.check_config`.
+        complete: see `config.load.load`.
 
     Raises:
         ConfigError: with everything that is wrong.
         UsageError: the command line asks for another number of processes than there are.
     """
     from swmodel.config import ConfigError
+    from swmodel.config.load import merge
     from swmodel.errors import UsageError
     from swmodel.model.resolve import for_processes
-    from swmodel.model.validate import check as check_run
+    from swmodel.model.validate import check_config
 
     try:
-        config = swmodel.load(source, overrides, complete=complete)
+        config = merge(sources, complete)
         if place is not None:
             asked = any(text.startswith("run.nproc=") for text in overrides)
             if asked and config.run.nproc != place.size:
                 raise UsageError(f"--nproc {config.run.nproc}, but {place.size} processes were started; leave it out")
             config = for_processes(config, place.size)
-        return (check or check_run)(config)
+        return (check or check_config)(config)
     except ConfigError as error:
         raise ConfigError(as_typed(problem) for problem in error.problems) from None
 

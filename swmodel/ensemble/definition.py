@@ -6,7 +6,14 @@ from functools import partial
 
 import numpy as np
 
-from ..files.output.metadata import DIMENSIONS, attributes, define_checksums, define_grid, define_time, describe
+from ..files.output.metadata import (
+    DIMENSIONS,
+    attributes,
+    define_checksums,
+    define_grid,
+    define_provenance,
+    define_time,
+)
 from ..files.output.snapshots import CHUNK_BYTES, rows_in
 from ..files.output.static import FILL, define_static
 from ..ocean.diagnostics import QUANTITIES
@@ -20,7 +27,7 @@ WORDS = {MEAN: ("mean over the members", "realization: mean"), SPREAD: ("spread"
 
 def define(config, transport, command_line: str, dataset) -> None:
     """Define everything in a new netCDF4.Dataset."""
-    describe(dataset, config, transport, command_line)
+    define_provenance(dataset, config, transport, command_line)
     # Each member has the whole grid, wherever it is.
     about = {"title": f"ensemble: {dataset.title}", "layout": "1x1", "seed": np.int64(config.ensemble.seed)}
     dataset.setncatts(about)

@@ -42,7 +42,7 @@ class Members:
     """The members of a process. All processes make theirs together.
 
     Args:
-        config: as `settings.check` gives it.
+        config: as `settings.check_ensemble` gives it.
         restart: a restart file of the ensemble to go on from; None: the initial states.
 
     Attributes:
@@ -174,7 +174,7 @@ class Members:
         options = {}
         if self.config.run.executor == "native":
             # One step in a sweep: the coefficients of members have the margin of one.
-            options = {"levels": 1, "threads": max(1, share_of_cores() // devices) if devices > 1 else 0}
+            options = {"steps_per_sweep": 1, "threads": max(1, share_of_cores() // devices) if devices > 1 else 0}
         one = self.domain
         return EXECUTORS[self.config.run.executor](one.config, one.transport, one.grid, one.params, **options)
 

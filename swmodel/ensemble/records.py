@@ -44,7 +44,7 @@ class Records:
 
     Args:
         path: of the file.
-        config: as `settings.check` gives it; `output.fields` says of which fields.
+        config: as `settings.check_ensemble` gives it; `output.fields` says of which fields.
         transport: between processes, whose rows are members.
         command_line: recorded in the file's history.
         keep: continue an existing file behind the records for whose number of steps this function is true; the others

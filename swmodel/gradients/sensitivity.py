@@ -22,7 +22,7 @@ from .sensitivity_file import FIELDS, NUMBERS, derivative_of, write
 NAME, PICTURE = SENSITIVITY, "sensitivity.png"
 
 
-def check(config, of: str, to) -> None:
+def check_request(config, of: str, to) -> None:
     """Make sure that the derivatives of `of` with respect to `to` can be computed, without JAX.
 
     Raises:

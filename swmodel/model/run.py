@@ -146,7 +146,7 @@ def event(model, numbers: dict, wall_seconds: float) -> dict:
         "cfl": numbers.get("cfl"),
         "energy": numbers.get("energy"),
         "wall_seconds": wall_seconds,
-        "eta_seconds": wall_seconds * (steps - step) / done if done else None,
+        "remaining_seconds": wall_seconds * (steps - step) / done if done else None,
     }
     return known | (of_members(model) if model.total > 1 else {})
 

@@ -45,7 +45,7 @@ class Simulation:
     Args:
         config: a Config (`swmodel.load`), or the name of a case or file.
         restart: a restart file, of the same grid, precision and time stepping, to go on from; None: the initial state.
-        options: of the executor, as `levels` of the native step (`executors/native`); no result depends on them.
+        options: of the executor, as `steps_per_sweep` of `executors/native`; no result depends on them.
 
     Attributes:
         config: the resolved configuration.

@@ -25,7 +25,7 @@ FIELDS = 12
 MOST_STEPS = 2**31 - 1
 
 
-def check(config: Config) -> Config:
+def check_config(config: Config) -> Config:
     """The resolved configuration, once nothing is found that would make the run fail.
 
     Raises:

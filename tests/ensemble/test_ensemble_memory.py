@@ -20,7 +20,7 @@ from swmodel.ensemble.members import Members
 from swmodel.ensemble.records import Records
 cells, size = map(int, sys.argv[1:])
 options = {"grid.nx": cells, "grid.ny": cells, "run.steps": 2, "time.cfl": 0.1, "ensemble.members": size}
-config = settings.check(swmodel.load("double_gyre", options, environ={}))
+config = settings.check_ensemble(swmodel.load("double_gyre", options, environ={}))
 members = Members(config)
 before = [leaf.unsafe_buffer_pointer() for leaf in members.carry.state]
 members.state

@@ -21,7 +21,7 @@ from swmodel.ocean.state import REDUCED, VARIABLES
 from swmodel.plotting import Over, Scale, derived, maps, plot, style
 from swmodel.plotting import ensemble as pictures
 from swmodel.plotting.dataset import PlotError, open_data, read_map
-from swmodel.plotting.info import describe
+from swmodel.plotting.info import describe_results
 
 FIELDS = ("eta", "u", "v", "zeta", "q", "speed")
 STILL = {f"ensemble__{key}": 0.0 for key in ("wind", "wind_length", "viscosity")}
@@ -72,7 +72,7 @@ def test_series_of_all_members_are_aligned_with_the_fields_of_some(written):
 
 
 def test_info_tells_members_and_records(written):
-    shown = " ".join(describe(written[0]).split())
+    shown = " ".join(describe_results(written[0]).split())
     assert "members 3, with fields of 0, 2; seed 0" in shown
     assert "eta_spread m time y_c x_c" in shown
 

@@ -10,7 +10,7 @@ from ...parallel import environment
 REMEDY = "tools/build-native, or pip install . with a C++ compiler"
 
 #: Number of the calling convention that native.py and step.cc share; both change with the arrays of the call.
-CONVENTION = 2
+CONVENTION = 3
 
 
 def native_missing() -> str:

@@ -9,7 +9,7 @@ import numpy as np
 
 from ...errors import FilesError
 from ...ocean.state import Variable
-from .metadata import DIMENSIONS, attributes, define_grid, describe
+from .metadata import DIMENSIONS, attributes, define_grid, define_provenance
 from .snapshots import CHUNK_BYTES, GATHER_BYTES, rows_in
 from .static import FILL, define_static, land, on_water, static_rows
 
@@ -92,7 +92,7 @@ class _Writer:
         packed = {"compression": "zlib", "complevel": 1, "shuffle": True}
         packed["chunksizes"] = (rows_in(CHUNK_BYTES, shape, dtype), shape[1])
         self.file = netCDF4.Dataset(self.temporary, "w", format="NETCDF4")
-        describe(self.file, config, transport, command_line)
+        define_provenance(self.file, config, transport, command_line)
         self.file.setncatts(told)
         define_grid(self.file, config.grid)
         define_static(self.file, config, packed)

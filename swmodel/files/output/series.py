@@ -7,7 +7,7 @@ from functools import partial
 from ...ocean.diagnostics import QUANTITIES
 from . import continuation
 from .background import BackgroundFile
-from .metadata import define_checksums, define_time, describe
+from .metadata import define_checksums, define_provenance, define_time
 from .records import Records
 
 
@@ -72,7 +72,7 @@ class Diagnostics:
 
 
 def _define(config, transport, command_line: str, dataset) -> None:
-    describe(dataset, config, transport, command_line)
+    define_provenance(dataset, config, transport, command_line)
     define_time(dataset, bounds=False)
     for name, quantity in QUANTITIES.items():
         variable = dataset.createVariable(name, "f8", ("time",), fill_value=False)

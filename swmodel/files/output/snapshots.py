@@ -10,7 +10,7 @@ import numpy as np
 from ...ocean.state import VARIABLES, entry_of
 from . import continuation
 from .background import BackgroundFile
-from .metadata import DIMENSIONS, attributes, define_checksums, define_grid, define_time, describe
+from .metadata import DIMENSIONS, attributes, define_checksums, define_grid, define_provenance, define_time
 from .records import Records
 from .static import FILL, define_static, land, on_water, static_differences, write_static
 
@@ -115,7 +115,7 @@ class Output:
                 self._file.put(Records.put_rows, name, first, rows, nbytes=rows.nbytes)
 
     def _define(self, config, command_line: str, dataset) -> None:
-        describe(dataset, config, self.transport, command_line)
+        define_provenance(dataset, config, self.transport, command_line)
         define_time(dataset, bounds=bool(self.means))
         define_grid(dataset, config.grid)
         chunk = self._chunk_rows, self.shape[1]

@@ -20,7 +20,7 @@ from ...errors import FilesError
 from ...ocean.state import Carry, entry_of
 from ..journal import JournaledFile, remove
 from ..output.continuation import set_text
-from ..output.metadata import DIMENSIONS, attributes, define_grid, describe
+from ..output.metadata import DIMENSIONS, attributes, define_grid, define_provenance
 from .examine import CHECKSUM, HEADER_CHECKSUM, digest, examine, seal
 from .folder import TEMPORARY
 
@@ -169,7 +169,7 @@ def image(contents: Contents, config, transport, command_line: str) -> bytes:
     import netCDF4
 
     dataset = netCDF4.Dataset("restart.nc", "w", format="NETCDF4", memory=METADATA_BYTES)
-    describe(dataset, config, transport, command_line)
+    define_provenance(dataset, config, transport, command_line)
     dataset.setncatts(
         {
             "title": f"{dataset.title.rstrip('.')}: restart file after {contents.step} steps",

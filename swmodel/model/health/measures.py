@@ -15,7 +15,7 @@ from ...parallel.transport.halo import within
 
 
 class Static(NamedTuple):
-    """Fields of the block that `measure` needs, each [y, x] or [1, 1]."""
+    """Fields of the block that `measure_block` needs, each [y, x] or [1, 1]."""
 
     wet: Any
     depth: Any  # m
@@ -67,7 +67,7 @@ def unusable(transport, margin: int = 0):
     return look
 
 
-def measure(config, transport, margin: int = 0):
+def measure_block(config, transport, margin: int = 0):
     """The function (State, Static) -> [Measures] of a block, to be jitted; the energy is summed.
 
     Args:

@@ -20,7 +20,7 @@ from ...errors import FilesError, NumericalError
 from ...files.restart.folder import candidates
 from ...files.run_folder import BLOWUP
 from ...ocean.state import PROGNOSTIC, VARIABLES, State
-from .measures import Measures, Static, measure, scale
+from .measures import Measures, Static, measure_block, scale
 from .one import One, blocks_of
 
 log = logging.getLogger(__name__)
@@ -59,7 +59,7 @@ class Health:
         self.cells = max(1.0, float(cells))
         self.rest = math.sqrt(0.5 * self.config.physics.gravity) * REST * float(depth)
         self.static = Static(domain.grid.wet, domain.grid.depth, domain.params.linear_drag)
-        self._measure = self.runs.compile(measure(self.config, domain.transport, domain.scheme.width + 1))
+        self._measure = self.runs.compile(measure_block(self.config, domain.transport, domain.scheme.width + 1))
         self.last, self.step, self.time = self.look(), model.step, model.time
         if (bad := ~(self.last.low < 0)).any():
             self.refuse(bad)
