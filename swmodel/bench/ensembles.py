@@ -48,7 +48,7 @@ def together(row: Row, folder: Path):
 
     def advance(steps: int) -> float:
         begin = members.loop_seconds
-        members.advance(steps)
+        members.take_steps(steps)
         return members.loop_seconds - begin
 
     return advance, members.transport, lambda: [field[0] for field in members.state]
@@ -70,7 +70,7 @@ def runs(row: Row, folder: Path):
         begin = time.perf_counter()
         for number in range(row.members):
             simulation.carry = carries[number]
-            simulation.advance(steps, check=False)
+            simulation.take_steps(steps)
             carries[number] = simulation.carry
         return time.perf_counter() - begin
 

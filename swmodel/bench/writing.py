@@ -37,7 +37,7 @@ def measure_writing(row: Row, task: dict) -> dict:
         transport.barrier()
         begin = time.perf_counter()
         if row.writing == "none":
-            simulation.advance(row.steps, check=False)
+            simulation.take_steps(row.steps)
         else:
             simulation.run(folder)
         transport.barrier()

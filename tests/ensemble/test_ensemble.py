@@ -40,7 +40,7 @@ def test_a_member_has_the_bits_of_a_run_alone():
 def test_a_member_is_the_run_with_its_viscosity_and_wind():
     config = configuration(run__dtype="float64", ensemble__members=3, **NUMBERS)
     members = Members(config)
-    members.advance(12)
+    members.take_steps(12)
     states = []
     for member in range(3):
         one = settings.whole(config)

@@ -14,8 +14,8 @@ from support.cf_checker import checked
 from support.seal import resealed
 from support.small_ensemble import configuration
 
+from swmodel.ensemble.ensemble_file import EnsembleFile
 from swmodel.ensemble.members import Members
-from swmodel.ensemble.records import Records
 from swmodel.files.output.static import land
 from swmodel.ocean.state import REDUCED, VARIABLES
 from swmodel.plotting import Over, Scale, derived, maps, plot, style
@@ -33,9 +33,9 @@ def written(tmp_path_factory):
     options = {"case__name": "rest", "time__stepper": "rk3", "output__fields": FIELDS, "run__dtype": "float64"}
     config = configuration(**options, **STILL, ensemble__members=3, ensemble__write=(2, 0))
     path, members = tmp_path_factory.mktemp("island") / "ensemble.nc", Members(config)
-    with Records(path, config, members.transport, "swmodel ensemble rest") as records:
+    with EnsembleFile(path, config, members.transport, "swmodel ensemble rest") as records:
         records.write(members)
-        members.advance(3)
+        members.take_steps(3)
         records.write(members)
     return path, members
 

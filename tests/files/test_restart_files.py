@@ -211,7 +211,7 @@ def test_a_file_that_reads_back_otherwise_is_not_put_in_place(run_folder, monkey
 
 def test_a_disk_too_full_is_noticed_before(run_folder, monkeypatch):
     model = simulation(folder.path_of(run_folder, 7))
-    monkeypatch.setattr(write, "free", lambda path: 1000)
+    monkeypatch.setattr("swmodel.files.draft.free", lambda path: 1000)
     with pytest.raises(FilesError, match=r"cannot be written: disk full, it takes \d+ bytes; 1000 bytes free"):
         model.write_restart(run_folder / "restart" / "other.nc")
 

@@ -45,13 +45,13 @@ class Records:
         variable[-1] = values
         self._sums[name] = checksums.crc(values)
 
-    def put_rows(self, name: str, first: int, rows: np.ndarray, place: tuple[int, ...] = ()) -> None:
+    def put_rows(self, name: str, first: int, rows: np.ndarray, before: tuple[int, ...] = ()) -> None:
         """Compress and write rows of the last record from row `first` on, in rising order.
 
         They are whole chunks, or reach to the last row.
 
         Args:
-            place: indices of the axes between time and the rows, if there are any.
+            before: indices of the axes between time and the rows, if there are any.
         """
         variable = self._variables[name]
         record, height = len(variable) - 1, variable.chunks[-2]
@@ -60,7 +60,7 @@ class Records:
             chunk = rows[start : start + height]
             if len(chunk) < height:
                 chunk = np.concatenate([chunk, np.zeros((height - len(chunk), chunk.shape[1]), chunk.dtype)])
-            variable.id.write_direct_chunk((record, *place, first + start, 0), deflate(chunk))
+            variable.id.write_direct_chunk((record, *before, first + start, 0), deflate(chunk))
 
     def put_static(self, name: str, first: int, rows: np.ndarray) -> None:
         """Write rows of a field without time from row `first` on, in rising order."""

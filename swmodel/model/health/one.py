@@ -1,26 +1,15 @@
-"""A run as `Health` looks at it. `ensemble.health.Many` has the same methods, for the members that a process has."""
+"""The run of a Simulation as Health looks at it."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from ...files.output import Output
 from ...ocean.grid import as_patches
-from ...ocean.state import PROGNOSTIC, State
 
 
 class One:
-    """The run of a Simulation.
+    """The run of a Simulation; see `verdict.Runs`."""
 
-    Attributes:
-        here: which of all runs the process has a part of, a slice.
-        domain: scheme, transport, grid and params of the fields of a run.
-        config: of a run, with the coefficients that ask for the smallest time step.
-        remedy: what helps besides a smaller time step, in words.
-        remedy_at_start: what helps where the state at the start cannot be used.
-    """
-
-    here = slice(0, 1)
     remedy = " or more friction"
     remedy_at_start = ""
 
@@ -40,26 +29,6 @@ class One:
         """What the program finds in the blocks of this process, [runs here, blocks, Measures]."""
         return np.stack(self.transport.pieces(program(self.simulation.carry.state, static)))[None]
 
-    def state(self, run: int) -> State:
-        """The state of a run on this process's block, [1, y, x]; [0, y, x] where the process has nothing of it."""
-        return State(*(field[None] for field in self.simulation.state))
-
-    def save(self, path, run: int) -> None:
-        """Write the state of a run as a file of output; called by all processes together.
-
-        Raises:
-            FilesError: it cannot be written, on rank 0.
-        """
-        write_state(path, self.domain, self.simulation, self.simulation.state._asdict())
-
-    def among(self, marked) -> str:
-        """In which runs, where some are marked, [runs], in words: there is one only."""
-        return ""
-
-    def of(self, marked) -> str:
-        """Of which run, the first that is marked, in words, where that is not said by `among`."""
-        return ""
-
 
 def blocks_of(domain):
     """For each block of this process: Grid and Params, NumPy arrays in Patches, and its shape."""
@@ -72,14 +41,3 @@ def blocks_of(domain):
 def largest_stress(params, shape: tuple[int, int]) -> float:
     """The largest wind stress of Params in Patches on a block of this shape, Pa."""
     return float(np.hypot(params.wind_x.on(shape), params.wind_y.on(shape)).max())
-
-
-def write_state(path, domain, model, fields: dict) -> None:
-    """Write the fields h, u, v as a file of output with one record, at the model's step.
-
-    Raises:
-        FilesError: it cannot be written.
-    """
-    options = domain.config.output.model_copy(update={"fields": PROGNOSTIC, "means": ()})
-    with Output(path, domain.config.model_copy(update={"output": options}), domain.transport) as output:
-        output.write(model.step, model.time, fields)

@@ -41,22 +41,19 @@ class Mpi(OneDevice):
         """The array summed over all blocks, inside jitted programs; the same on all of them."""
         return array if self.size == 1 else sum_p.bind(array)
 
-    def gather_rows(self, local: np.ndarray, first: int, last: int) -> np.ndarray | None:
-        """Rows first to last of the whole field on rank 0, None elsewhere. `local` holds this rank's block."""
-        from ..decomposition import blocks
-
+    def gather_rows(self, local: np.ndarray, first: int, last: int, member: int = 0) -> np.ndarray | None:
+        """See `Transport.gather_rows`."""
         jax.effects_barrier()
-        everyone = blocks(self.block.layout, self.block.y.size, self.block.x.size)
         if self.rank:
-            lower, upper = _overlap(self.block, first, last)
+            lower, upper = self.block.rows(first, last, member)
             if lower < upper:
                 start = self.block.y.start
                 HOST_COMM.Send(np.ascontiguousarray(local[lower - start : upper - start]), dest=0)
             return None
         rows = np.empty((last - first, self.block.x.size), local.dtype)
-        for rank, block in enumerate(everyone):
-            lower, upper = _overlap(block, first, last)
-            if lower >= upper:
+        for rank, block in enumerate(self.block.everyone()):
+            lower, upper = block.rows(first, last, member)
+            if lower == upper:
                 continue
             if rank == 0:
                 piece = local[lower - block.y.start : upper - block.y.start]
@@ -87,10 +84,6 @@ class Mpi(OneDevice):
         """Wait for all ranks."""
         jax.effects_barrier()
         HOST_COMM.Barrier()
-
-
-def _overlap(block: Block, first: int, last: int) -> tuple[int, int]:
-    return max(first, block.y.start), min(last, block.y.stop)
 
 
 def world_rank() -> int:

@@ -27,8 +27,8 @@ class Serial(OneDevice):
         """The array summed over all blocks."""
         return array
 
-    def gather_rows(self, local: np.ndarray, first: int, last: int) -> np.ndarray:
-        """Rows first to last of the whole field."""
+    def gather_rows(self, local: np.ndarray, first: int, last: int, member: int = 0) -> np.ndarray:
+        """See `Transport.gather_rows`."""
         return local[first:last]
 
     def reduce(self, values, operation: str):
