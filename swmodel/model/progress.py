@@ -1,9 +1,7 @@
 """Telling the user how a run goes: a bar on a terminal, a line every ten seconds elsewhere.
 
-Rank 0 calls the reporter with events, dicts of step, steps, model_seconds, cell_updates_per_second, cfl, energy,
-wall_seconds and remaining_seconds, for an ensemble with member_steps_per_second; or of step, steps and words. Under
-mpiexec a rank's stdout is a pipe, where no bar can be drawn; so ranks that `model.launch` has started print each event
-as a line, which the launcher reads and shows.
+Under mpiexec a rank's stdout is a pipe, where no bar can be drawn; so ranks that `model.launch` has started print each
+event as a line, which the launcher reads and shows.
 """
 
 from __future__ import annotations
@@ -13,6 +11,7 @@ import json
 import os
 import sys
 import time
+from typing import Protocol
 
 from ..parallel.environment import LAUNCHED
 
@@ -20,8 +19,26 @@ MARK = "@swmodel "
 HEARTBEAT_SECONDS = 10.0
 
 
-def reporter(quiet: bool = False, stream=None):
-    """The reporter for this process, a context manager to call with events; `stream` is stdout if not given."""
+class Reporter(Protocol):
+    """What rank 0 tells of events, a context manager."""
+
+    def __enter__(self) -> Reporter:
+        """Begin."""
+
+    def __exit__(self, *error) -> None:
+        """End."""
+
+    def __call__(self, event: dict) -> None:
+        """Tell of an event.
+
+        Args:
+            event: step, steps, model_seconds, cell_updates_per_second, cfl, energy, wall_seconds, remaining_seconds,
+                of an ensemble member_steps_per_second; or step, steps and words.
+        """
+
+
+def reporter(quiet: bool = False, stream=None) -> Reporter:
+    """The Reporter for this process; `stream` is stdout if not given."""
     stream = stream or sys.stdout
     if LAUNCHED in os.environ:
         return Relay(stream)
