@@ -11,8 +11,8 @@ from pathlib import Path
 import numpy as np
 
 from ..errors import FilesError, NumericalError, Stopped
-from ..files.json_text import dumps
 from ..files.run_folder import ANALYSIS
+from ..files.status import dumps
 from ..gradients.controls import CONTROLS
 from ..parallel.environment import peak_memory
 from ..parallel.stop import Stop

@@ -6,8 +6,7 @@ from collections.abc import Iterator
 
 from ..config import ConfigError
 from ..errors import UsageError
-from ..gradients.differentiable import require_derivatives
-from ..model.validate import repeated
+from ..model.validate import repeated, require_derivatives
 from .network import is_twin, network
 from .observations import read
 

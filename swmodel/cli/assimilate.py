@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import click
 
-from .memory import MEMORY
-from .run import begin, common, overrides_of
+from .run import MEMORY, begin, common, overrides_of
 
 
 @click.command()

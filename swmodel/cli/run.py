@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import re
 import shlex
 import sys
 from functools import partial
@@ -61,6 +62,29 @@ COMMON = (
     click.option("--dtype", metavar="NAME", help="float32 or float64."),
     click.option("--quiet", is_flag=True, help="No progress and no summary."),
 )
+
+
+#: Units of memory, bytes.
+UNITS = {"": 1, "kB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12, "KiB": 2**10, "MiB": 2**20, "GiB": 2**30}
+
+
+class Memory(click.ParamType):
+    """A number of bytes, as "4GB", "500 MB" or "2GiB"."""
+
+    name = "memory"
+
+    def convert(self, value, param, ctx):
+        """The number of bytes."""
+        if isinstance(value, int):
+            return value
+        match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([A-Za-z]*)", value.strip())
+        unit = {name.lower(): size for name, size in UNITS.items()}.get(match[2].lower()) if match else None
+        if unit is None:
+            self.fail(f'{value!r} is no size; write it as "4GB" or "500MB"', param, ctx)
+        return int(float(match[1]) * unit)
+
+
+MEMORY = Memory()
 
 
 def common(command):
@@ -226,3 +250,21 @@ def run_on_many(job, quiet) -> int:
         lock = occupy(stack, job, quiet)
         with progress.reporter(quiet) as report:
             return launch.run(line, nproc, directory, report, lock)
+
+
+def compute(config, directory, options, report, command_line, watch):
+    """The task `run`; see `cli.job.TASKS`. The option `restart` is the path of a restart file."""
+    from ..model.run import run
+
+    restart = options.get("restart")
+    simulation = swmodel.Simulation(config, restart)
+    watch(lambda: simulation.step)
+    run(simulation, directory, report, command_line, resume=restart is not None)
+
+
+def summary(directory) -> str:
+    """How long the run took, and what to type next."""
+    from ..files.status import read_status
+    from ..model import progress
+
+    return progress.summary(read_status(directory), directory)

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import click
 
-from .memory import MEMORY
-from .run import begin, common, distributed, overrides_of
+from .run import MEMORY, begin, common, distributed, overrides_of
 
 
 @click.command()

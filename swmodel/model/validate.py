@@ -13,6 +13,7 @@ from ..config import Config, ConfigError
 from ..config.extremes import Extremes, survey
 from ..config.netcdf_input import InputError, opened
 from ..config.stability import dt_from_cfl, largest_dt, rates
+from ..errors import UsageError
 from ..executors.native import REMEDY, native_missing
 from ..ocean.state import entry_of
 from ..parallel.environment import total_memory
@@ -167,3 +168,13 @@ def floor(value: float) -> str:
     """A positive number rounded down to four digits."""
     place = 10.0 ** (math.floor(math.log10(value)) - 3)
     return f"{math.floor(value / place) * place:.4g}"
+
+
+def require_derivatives(config: Config) -> None:
+    """Make sure that there are derivatives of the steps of a configuration.
+
+    Raises:
+        UsageError: there are none.
+    """
+    if config.run.executor == "reference":
+        raise UsageError("executor reference: it has no derivatives; take native or xla")

@@ -18,7 +18,7 @@ from swmodel.errors import FilesError, UsageError
 @pytest.fixture
 def record(monkeypatch):
     """The record of a sweep of three rows and two rounds that begins; the machine's limits are not measured."""
-    monkeypatch.setattr(campaign.triad, "measure", lambda quick: {"gigabytes_per_second": 50.0, "by": "nothing"})
+    monkeypatch.setattr(campaign.triad, "measure_triad", lambda quick: {"gigabytes_per_second": 50.0, "by": "nothing"})
     monkeypatch.setattr(campaign.triad, "peak", lambda quick: {"gigaflops": 200.0, "by": "nothing"})
     return begin()
 
