@@ -31,8 +31,8 @@ def drawn():
 def test_a_member_has_the_bits_of_a_run_alone():
     config = configuration(run__dtype="float64", run__executor="native", ensemble__members=3)
     together = Members(config)
-    together.advance(7)
-    together.advance(5)
+    together.take_steps(7)
+    together.take_steps(5)
     for member, state in enumerate(alone(config, range(3), 12)):
         assert same(state, [field[member] for field in together.state])
 

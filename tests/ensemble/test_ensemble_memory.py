@@ -12,7 +12,7 @@ CELLS, FEW, MANY = 300, 2, 42
 
 PROGRAM = """
 import pathlib, sys, tempfile
-from swmodel import environment
+from swmodel.parallel import environment
 environment.prepare()
 import swmodel
 from swmodel.ensemble import settings
