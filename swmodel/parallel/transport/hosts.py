@@ -48,11 +48,9 @@ class Hosts:
         return rows
 
     def reduce(self, values, operation: str):
-        """`values` (NumPy, the same shape everywhere) summed or compared over all processes, the same on all."""
         return values if self.size == 1 else OPERATIONS[operation](everyone(np.asarray(values)), axis=0)
 
     def broadcast(self, value):
-        """The value that rank 0 has."""
         return value if self.size == 1 else self.allgather(value if self.rank == 0 else None)[0]
 
     def allgather(self, value) -> list:
@@ -67,11 +65,9 @@ class Hosts:
         return [pickle.loads(theirs[:length].tobytes()) for theirs, length in zip(found, lengths, strict=True)]
 
     def any(self, flag: bool) -> bool:
-        """Whether the flag is set on any process."""
         return bool(self.reduce(np.asarray(flag, dtype=np.int64), "max"))
 
     def barrier(self) -> None:
-        """Wait for all processes."""
         self.any(False)
 
 

@@ -20,7 +20,7 @@ OPERATIONS = {"sum": MPI.SUM, "max": MPI.MAX, "min": MPI.MIN}
 
 @dataclass(frozen=True)
 class Mpi(OneDevice):
-    """Transport of a run on the processes of MPI's world, one block each."""
+    """The Transport of a run on the processes of MPI's world, one block each."""
 
     block: Block
     rank: int = field(default_factory=HOST_COMM.Get_rank)
@@ -28,21 +28,16 @@ class Mpi(OneDevice):
     name: str = "mpi"
 
     def shift(self, slab, axis: int, step: int):
-        """The slab of the block `step` places back on the ring of `axis`, while ours goes `step` places on.
-
-        No message is sent where the ring has one block.
-        """
+        # No message is sent where the ring has one block.
         if self.block.layout[axis] == 1:
             return slab
         source, dest = self.block.neighbour(axis, -step), self.block.neighbour(axis, step)
         return sendrecv_p.bind(slab, source=source, dest=dest)
 
     def sum(self, array):
-        """The array summed over all blocks, inside jitted programs; the same on all of them."""
         return array if self.size == 1 else sum_p.bind(array)
 
     def gather_rows(self, local: np.ndarray, first: int, last: int, member: int = 0) -> np.ndarray | None:
-        """See `Transport.gather_rows`."""
         jax.effects_barrier()
         if self.rank:
             lower, upper = self.block.rows(first, last, member)
@@ -64,7 +59,6 @@ class Mpi(OneDevice):
         return rows
 
     def reduce(self, values, operation: str):
-        """`values` (NumPy, the same shape everywhere) summed or compared over all ranks, the same on all."""
         jax.effects_barrier()
         values = np.asarray(values)
         out = np.empty_like(values)
@@ -72,16 +66,13 @@ class Mpi(OneDevice):
         return out
 
     def broadcast(self, value):
-        """The value that rank 0 has."""
         jax.effects_barrier()
         return HOST_COMM.bcast(value, root=0)
 
     def any(self, flag: bool) -> bool:
-        """Whether the flag is set on any rank."""
         return bool(self.reduce(np.asarray(flag, dtype=np.int64), "max"))
 
     def barrier(self) -> None:
-        """Wait for all ranks."""
         jax.effects_barrier()
         HOST_COMM.Barrier()
 
