@@ -39,10 +39,7 @@ DOORS = {
     "jax": "ocean parallel executors model gradients assimilation ensemble cli.doctor cli.ranks bench",
     "mpi4jax": "parallel.transport.messages cli.doctor.exchange bench.traffic cli.ranks",
     "mpi4py": "parallel.transport cli.doctor.exchange bench.device",
-    "netCDF4": (
-        "config.netcdf_input files plotting bench.forcing assimilation.observation_file assimilation.known "
-        "assimilation.analysis_file"
-    ),
+    "netCDF4": ("config.netcdf_input files plotting bench.forcing assimilation.observation_file assimilation.known"),
     "matplotlib": "plotting bench.figures",
     "cmocean": "plotting",
 }
@@ -125,7 +122,7 @@ def test_the_launcher_loads_neither_jax_nor_mpi_nor_netcdf():
     program = (
         "import sys, swmodel.cli, swmodel.model.launch, swmodel.model.validate, swmodel.cli.doctor\n"
         "import swmodel.ensemble.task, swmodel.bench.session\n"
-        "swmodel.model.validate.check(swmodel.load('jet'))\n"
+        "swmodel.model.validate.check_config(swmodel.load('jet'))\n"
         f"print(*(name for name in {heavy} if name in sys.modules))"
     )
     done = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=True)

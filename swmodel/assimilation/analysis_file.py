@@ -2,20 +2,13 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
-import netCDF4
 import numpy as np
 
-from ..errors import FilesError
-from ..files.output.metadata import DIMENSIONS, attributes, define_grid, describe
-from ..files.output.static import FILL, land, on_water
+from ..files.output.maps import Number, put_numbers, write_maps
 from ..ocean.table import CONTROLS, entry_of
+from ..ocean.variable import Variable
 from .observation_file import START
 from .stencils import QUANTITIES
-
-#: Bytes of a field gathered at a time.
-GATHER_BYTES = 4 << 20
 
 #: Units of the errors over time.
 FORECAST = {"eta": "m", "current": "m s-1"}
@@ -34,26 +27,23 @@ def write_analysis(path, experiment, analysis: dict, departures: dict, results: 
     Raises:
         FilesError: it could not be written, on all processes.
     """
-    path, transport, config = Path(path), experiment.problem.transport, experiment.problem.config
-    temporary, problem, dataset = path.with_suffix(".writing"), None, None
-    if transport.rank == 0:
-        try:
-            dataset = netCDF4.Dataset(temporary, "w")
-            describe(dataset, config, transport, command_line)
-            dataset.title = f"assimilation: {dataset.title}"
-            define_grid(dataset, config.grid)
-            put_observations(dataset, experiment.observations, departures)
-            put_iterations(dataset, results["iterations"])
-            put_forecast(dataset, results.get("twin", {}).get("forecast"), config.physics)
-        except OSError as error:
-            problem = f"{path} cannot be written: {error.strerror or error}"
-    for name, of, values in fields(experiment, analysis):
-        problem = put_field(dataset, name, of, np.asarray(values), config, transport, problem)
-    if transport.rank == 0 and problem is None:
-        dataset.close()
-        temporary.replace(path)
-    if problem := transport.broadcast(problem):
-        raise FilesError(problem)
+    problem, observations = experiment.problem, experiment.observations
+    config = problem.config
+    everything = [(variable_of(name, of, config.physics), values) for name, of, values in fields(experiment, analysis)]
+
+    def define(dataset) -> None:
+        dataset.title = f"assimilation: {dataset.title}"
+        put_observations(dataset, observations, departures)
+        put_iterations(dataset, results["iterations"])
+        put_forecast(dataset, results.get("twin", {}).get("forecast"), config.physics)
+        for entry, value in everything:
+            if not entry.location:
+                put_numbers(
+                    dataset, [Number(entry.name, float(value), {"long_name": entry.long_name, "units": entry.units})]
+                )
+
+    maps = [(entry, values) for entry, values in everything if entry.location]
+    write_maps(path, config, problem.transport, maps, define, command_line)
 
 
 def fields(experiment, analysis: dict):
@@ -67,36 +57,12 @@ def fields(experiment, analysis: dict):
             yield name, "truth", experiment.truth[name]
 
 
-def put_field(dataset, name: str, of: str, values, config, transport, problem):
-    """Write a control, gathered in blocks of rows; what went wrong on rank 0, in words."""
-    control, block = CONTROLS[name], transport.block
-    entry = entry_of(name, config.physics) if control.control_location else None
-    words = entry.long_name if entry else name.replace("_", " ")
-    about = {"long_name": f"{words}, {WORDS[of]}", "units": control.units}
-    if not control.control_location:
-        if dataset is not None and problem is None:
-            variable = dataset.createVariable(f"{name}_{of}", "f8", fill_value=False)
-            variable.setncatts(about)
-            variable[...] = values
-        return problem
-    rows, columns = (np.arange(axis.start, axis.stop) for axis in (block.y, block.x))
-    values = on_water(values, land(config, rows, columns)[control.location])
-    variable = None
-    if dataset is not None and problem is None:
-        variable = dataset.createVariable(
-            f"{name}_{of}", values.dtype, DIMENSIONS[control.location], fill_value=FILL, compression="zlib"
-        )
-        variable.setncatts(attributes(entry, **about, standard_name="" if of == "increment" else entry.standard_name))
-    height = max(1, GATHER_BYTES // (config.grid.nx * values.itemsize))
-    for first in range(0, config.grid.ny, height):
-        last = min(first + height, config.grid.ny)
-        whole = transport.gather_rows(values, first, last)
-        if variable is not None:
-            try:
-                variable[first:last] = whole
-            except (OSError, RuntimeError) as error:
-                problem, variable = f"{dataset.filepath()} cannot be written: {error}", None
-    return problem
+def variable_of(name: str, of: str, physics) -> Variable:
+    """The variable of a control; its location is empty for a number."""
+    entry, location = entry_of(name, physics), CONTROLS[name].control_location
+    standard_name = entry.standard_name if location and of != "increment" else ""
+    long_name = f"{entry.long_name if location else name.replace('_', ' ')}, {WORDS[of]}"
+    return Variable(f"{name}_{of}", location, entry.units, standard_name, long_name)
 
 
 def put_observations(dataset, observations, departures: dict) -> None:

@@ -11,15 +11,15 @@ from pathlib import Path
 import numpy as np
 
 from ..errors import FilesError, NumericalError, Stopped
-from ..files.json_text import dumps
 from ..files.run_folder import ANALYSIS
+from ..files.status import dumps
 from ..ocean.table import CONTROLS
 from ..parallel.environment import peak_memory
 from ..parallel.stop import Stop
 from . import checkpoint
 from .analysis_file import FORECAST, write_analysis
 from .cost import CostFunction
-from .errors import Places, control_errors, forecast_errors
+from .error_statistics import Places, control_errors, forecast_errors
 from .experiment import prepare
 from .gauss_newton import OUTCOMES, Event, Limits, Progress, minimise
 

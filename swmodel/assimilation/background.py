@@ -57,7 +57,7 @@ class Background:
     def __init__(
         self, config, transport, grid, controls, balanced=False, *, order=ORDER, tolerance=TOLERANCE, samples=SAMPLES
     ):
-        check(controls, balanced)
+        check_controls(controls, balanced)
         self.transport, self.dtype = transport, config.run.dtype
         self.names = tuple(controls)
         self.fields = tuple(name for name in controls if name in LOCATIONS)
@@ -119,7 +119,7 @@ class Background:
         return _apply(self, self.noise(seed, member))
 
 
-def check(controls, balanced: bool) -> None:
+def check_controls(controls, balanced: bool) -> None:
     """Raise ValueError where the controls contradict themselves."""
     for name, (_, length) in controls.items():
         if name in LOCATIONS and not (length and length > 0):

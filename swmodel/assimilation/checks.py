@@ -54,7 +54,7 @@ def place_faults(x: np.ndarray, y: np.ndarray, used: np.ndarray, config) -> Iter
     """Positions that are missing, outside the domain, or without a point of the model around them."""
     rows, (west, east, south, north) = used.any(axis=1), edges(config.grid)
 
-    def place(i):
+    def position(i):
         return f"x = {x[i]:.10g} m, y = {y[i]:.10g} m"
 
     missing = ~(np.isfinite(x) & np.isfinite(y))
@@ -63,13 +63,13 @@ def place_faults(x: np.ndarray, y: np.ndarray, used: np.ndarray, config) -> Iter
     what = (
         f"x, y: {{}} positions are outside the domain, x {west:.10g} to {east:.10g} m, y {south:.10g} to {north:.10g} m"
     )
-    yield from told(what, rows & outside, rows, place)
+    yield from told(what, rows & outside, rows, position)
     inside, quantity = np.nonzero(used & ~(missing | outside)[:, None])
     dry = np.zeros_like(used)
     dry[inside, quantity] = ~stencils(config, quantity, x[inside], y[inside]).reached
     for number, name in enumerate(QUANTITIES):
         what = f"x, y: {{}} positions of {name} are on land, with {AROUND[name]} around them"
-        yield from told(what, dry[:, number], used[:, number], place)
+        yield from told(what, dry[:, number], used[:, number], position)
 
 
 def told(what: str, bad: np.ndarray, among: np.ndarray, show=None) -> Iterator[str]:

@@ -172,7 +172,7 @@ def save(path, columns: dict[str, np.ndarray], platform: np.ndarray | None, attr
             for name, values in columns.items():
                 fill = False if name in COORDINATES else FILL
                 variable = dataset.createVariable(name, "f8", ("obs",), fill_value=fill)
-                variable.setncatts(COORDINATES.get(name) or describe(name, physics))
+                variable.setncatts(COORDINATES.get(name) or attributes_of(name, physics))
                 variable[:] = values if name in COORDINATES else np.where(np.isnan(values), FILL, values)
             if platform is not None:
                 variable = dataset.createVariable("platform", str, ("obs",))
@@ -185,7 +185,7 @@ def save(path, columns: dict[str, np.ndarray], platform: np.ndarray | None, attr
         raise FilesError(f"{path} cannot be written: {getattr(error, 'strerror', None) or error}") from error
 
 
-def describe(name: str, physics) -> dict[str, str]:
+def attributes_of(name: str, physics) -> dict[str, str]:
     """Attributes of an observed quantity or of its error."""
     quantity, _, error = name.partition("_")
     entry = entry_of(quantity, physics)

@@ -7,8 +7,7 @@ from collections.abc import Iterator
 from ..config import ConfigError
 from ..config.model import sigma_key
 from ..errors import UsageError
-from ..gradients.differentiable import require_derivatives
-from ..model.validate import repeated
+from ..model.validate import repeated, require_derivatives
 from ..ocean.table import CONTROLS
 from .network import is_twin, network
 from .observations import read
@@ -26,7 +25,7 @@ def errors_of(config) -> dict:
     }
 
 
-def check(config) -> None:
+def check_assimilation(config) -> None:
     """Whether an assimilation can start, from the configuration and the observation file.
 
     Args:

@@ -44,7 +44,7 @@ def spin_up(config, tick: Callable[[], None] = lambda: None) -> Twin:
     def state_at(step: int) -> State:
         while simulation.step < step:
             tick()
-            simulation.advance(min(some, step - simulation.step), check=False)  # the verdict is the assimilation's
+            simulation.take_steps(min(some, step - simulation.step))  # the verdict is the assimilation's
         return jax.tree.map(np.copy, simulation.state)  # steps to come reuse the memory
 
     guess = state_at(last - lead)

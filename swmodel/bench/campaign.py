@@ -21,7 +21,7 @@ from .rows import Row
 ANSWERS = "answers"
 
 
-def measure(record: dict, folder: Path, launcher: str = "", say: Callable[[str], None] = print):
+def measure_rows(record: dict, folder: Path, launcher: str = "", say: Callable[[str], None] = print):
     """Measure what the record still lacks, and write it after each sample. Rows that fail say why and stay out.
 
     Args:
@@ -39,7 +39,7 @@ def measure(record: dict, folder: Path, launcher: str = "", say: Callable[[str],
         for number in range(rounds):
             todo = [entry for entry in results.entries(record, results.PENDING) if len(entry["samples"]) == number]
             if todo and len(record["bandwidth"]) == number:
-                record["bandwidth"].append(triad.measure(quick))
+                record["bandwidth"].append(triad.measure_triad(quick))
             for entry in todo:
                 add_sample(entry, rounds, answers, launcher)
                 results.write(record, folder)

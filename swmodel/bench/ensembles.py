@@ -20,11 +20,11 @@ from .stepping import WARM
 SIZE, CELLS = 1e-3, 10
 
 
-def measure(row: Row, task: dict) -> dict:
+def measure_ensemble(row: Row, task: dict) -> dict:
     """Measure a row of an ensemble; its sample, or why there is none.
 
     Args:
-        task: as for `stepping.measure`. What is checked is member 0, which is not perturbed, where it is.
+        task: as for `stepping.measure_stepping`. What is checked is member 0, which is not perturbed, where it is.
     """
     advance, transport, state = (runs if row.advance == "runs" else together)(row, Path(task["answer"]).parent)
     advance(answers.STEPS)
@@ -44,11 +44,11 @@ def measure(row: Row, task: dict) -> dict:
 def together(row: Row, folder: Path):
     """An ensemble: function(steps) -> seconds that advances it; its transport; function that gives member 0."""
     config = answers.configuration(row, folder, **perturbed(row))
-    members = Members(settings.check(config))
+    members = Members(settings.check_ensemble(config))
 
     def advance(steps: int) -> float:
         begin = members.loop_seconds
-        members.advance(steps)
+        members.take_steps(steps)
         return members.loop_seconds - begin
 
     return advance, members.transport, lambda: [field[0] for field in members.state]
@@ -70,7 +70,7 @@ def runs(row: Row, folder: Path):
         begin = time.perf_counter()
         for number in range(row.members):
             simulation.carry = carries[number]
-            simulation.advance(steps, check=False)
+            simulation.take_steps(steps)
             carries[number] = simulation.carry
         return time.perf_counter() - begin
 

@@ -22,7 +22,7 @@ FIELDS = 3
 WARM = 0.05
 
 
-def measure(row: Row, task: dict) -> dict:
+def measure_exchange(row: Row, task: dict) -> dict:
     """Measure the exchange of a row; its sample. A ring of shifts must bring every slab back, else the row failed."""
     arrived = time.time()
     config = resolve(configuration(row))

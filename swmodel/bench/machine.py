@@ -20,7 +20,7 @@ SETTINGS = re.compile(
 )
 
 
-def describe() -> dict:
+def describe_machine() -> dict:
     """CPU, cores, caches, memory, system, versions, git revision, as JSON values. Imports neither JAX nor MPI."""
     return {
         "cpu": cpu_model(),

@@ -169,7 +169,17 @@ def efficiency(one: Numbers, found: list[Numbers], weak: bool) -> float | None:
 
 def comparable(one: Numbers, other: Numbers) -> bool:
     """Whether two rows differ in processes, devices and cores only."""
-    names = ("executor", "transport", "platform", "dtype", "measure", "writing", "levels", "settings", "fields")
+    names = (
+        "executor",
+        "transport",
+        "platform",
+        "dtype",
+        "measure",
+        "writing",
+        "steps_per_sweep",
+        "settings",
+        "fields",
+    )
     same = all(getattr(one.row, name) == getattr(other.row, name) for name in names)
     return same and bool(other.seconds) and not other.row.oversubscribed
 

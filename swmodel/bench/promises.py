@@ -9,7 +9,7 @@ from .markdown import digits, markdown, percent
 from .numbers import Numbers, numbers
 
 LARGE, SMALL = (3600, 1800), (360, 180)
-ONE_STEP = {"levels": 1}
+ONE_STEP = {"steps_per_sweep": 1}
 #: Everything switched on, and quadratic drag too.
 ON = {"fields": True, "settings": ("physics.linear_drag=1e-6",)}
 MORE = {"fields": True, "settings": (*ON["settings"], "physics.quadratic_drag=1e-3")}
@@ -32,14 +32,16 @@ class Promise(NamedTuple):
         return value >= self.limit if self.least else value <= self.limit
 
 
-def pick(rows: list[Numbers], size=LARGE, nproc=1, levels=None, dtype="float32", settings=(), fields=False) -> Numbers:
+def pick(
+    rows: list[Numbers], size=LARGE, nproc=1, steps_per_sweep=None, dtype="float32", settings=(), fields=False
+) -> Numbers:
     """The native row that is so.
 
     Raises:
         LookupError: there is none.
     """
-    wanted = ("native", *size, nproc, levels, dtype, settings, fields)
-    names = ("executor", "nx", "ny", "nproc", "levels", "dtype", "settings", "fields")
+    wanted = ("native", *size, nproc, steps_per_sweep, dtype, settings, fields)
+    names = ("executor", "nx", "ny", "nproc", "steps_per_sweep", "dtype", "settings", "fields")
     for one in rows:
         if tuple(getattr(one.row, name) for name in names) == wanted:
             return one

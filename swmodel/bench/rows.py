@@ -33,7 +33,7 @@ class Row:
         steps: steps of a sample, None for as many as fill `seconds`, the longest that a sample may take.
         writing: for `output`: none, ends, or the number of steps between snapshots.
         oversubscribed: there are more threads than cores.
-        levels: steps in a sweep of the native step; None: as many as a run takes.
+        steps_per_sweep: steps in a sweep of the native step; None: as many as a run takes.
         settings: of the configuration, as "physics.linear_drag=1e-6".
         fields: whether bathymetry, land and wind come from a file (`forcing`).
         members, advance, devices: of an ensemble: its members; runs (one run after the other), map or vmap; devices of
@@ -52,7 +52,7 @@ class Row:
     seconds: float = 60.0
     writing: str | int | None = None
     oversubscribed: bool = False
-    levels: int | None = None
+    steps_per_sweep: int | None = None
     settings: tuple[str, ...] = ()
     fields: bool = False
     transport: str = "mpi"
@@ -75,7 +75,7 @@ class Row:
         parts = [self.executor, self.platform, f"n{self.nproc}", f"{self.nx}x{self.ny}", self.dtype]
         parts += [f"t{self.threads}"] if self.threads else []
         parts += [f"w{self.writing}"] if self.writing is not None else []
-        parts += [f"l{self.levels}"] if self.levels else []
+        parts += [f"l{self.steps_per_sweep}"] if self.steps_per_sweep else []
         parts += ["fields"] if self.fields else []
         parts += [f"sharded-d{self.devices}"] if self.transport == "sharded" else []
         parts += [f"m{self.members}", self.advance, f"d{self.devices}"] if self.members else []
@@ -101,7 +101,8 @@ class Row:
     @property
     def marks(self) -> list[str]:
         """Transport, precision, steps in a sweep and physics, where they are not the usual ones."""
-        sweep = [f"{self.levels} step{'s' if self.levels > 1 else ''} a sweep"] if self.levels else []
+        steps = self.steps_per_sweep
+        sweep = [f"{steps} step{'s' if steps > 1 else ''} a sweep"] if steps else []
         transport = ["sharded"] if self.transport == "sharded" else []
         dtype = [self.dtype] if self.dtype != "float32" else []
         return transport + dtype + sweep + ([self.physics] if self.physics else [])

@@ -46,7 +46,7 @@ def run_sweep(name, *, quick, oversubscribe, output, resume, force, label, launc
     if any(row.nproc > 1 and (launcher or row.transport != "sharded") for row in rows):
         look_for(launcher)
     rows, too_large = fitting(rows, bytes_free(), strict=bool(chosen["sizes"]))
-    described = machine.describe() | {"gpus": probed["gpus"]}
+    described = machine.describe_machine() | {"gpus": probed["gpus"]}
     record = results.new(
         sweep,
         rows,
@@ -62,7 +62,7 @@ def run_sweep(name, *, quick, oversubscribe, output, resume, force, label, launc
     announce(record, folder)
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # the end of a batch job keeps what is finished, too
     try:
-        campaign.measure(record, folder, launcher, click.echo)
+        campaign.measure_rows(record, folder, launcher, click.echo)
     finally:
         written = finish(record, folder)
     click.echo("\n" + (Path(folder) / "table.md").read_text())

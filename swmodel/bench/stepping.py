@@ -19,7 +19,7 @@ from .rows import Row
 WARM = 0.1
 
 
-def measure(row: Row, task: dict) -> dict:
+def measure_stepping(row: Row, task: dict) -> dict:
     """Measure a row of the model; its sample, or why there is none.
 
     Args:
@@ -76,7 +76,7 @@ def advance(simulation, n: int) -> float:
     """Compute n steps on all processes; the seconds of the slowest, from a common start to a common end."""
     simulation.transport.barrier()
     begin = time.perf_counter()
-    simulation.advance(n, check=False)
+    simulation.take_steps(n)
     simulation.transport.barrier()
     return largest(time.perf_counter() - begin, simulation.transport)
 
@@ -111,7 +111,7 @@ def exchanged(simulation, row: Row) -> dict | None:
 
 def options(row: Row) -> dict:
     """The options of the executor that the row sets."""
-    return {"levels": row.levels} if row.levels else {}
+    return {"steps_per_sweep": row.steps_per_sweep} if row.steps_per_sweep else {}
 
 
 def check_small(row: Row, folder: Path) -> dict[str, float]:

@@ -34,7 +34,7 @@ def elements(quick: bool) -> int:
     return total // (4 * ARRAYS)
 
 
-def measure(quick: bool = False) -> dict:
+def measure_triad(quick: bool = False) -> dict:
     """Bandwidth of all cores together: {"gigabytes_per_second": ..., "by": ..., "array_bytes": ...}.
 
     Raises:

@@ -53,13 +53,13 @@ def act(row: Row, task: dict) -> dict:
 
         return bandwidth(task["elements"], task["trials"])
     if row.measure == "halo":
-        from .exchange import measure
+        from .exchange import measure_exchange as measure
     elif row.measure == "output":
-        from .writing import measure
+        from .writing import measure_writing as measure
     elif row.measure == "ensemble":
-        from .ensembles import measure
+        from .ensembles import measure_ensemble as measure
     else:
-        from .stepping import measure
+        from .stepping import measure_stepping as measure
     return measure(row, task)
 
 

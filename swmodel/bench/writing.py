@@ -16,10 +16,10 @@ from .rows import Row
 from .stepping import advance, expected
 
 
-def measure(row: Row, task: dict) -> dict:
+def measure_writing(row: Row, task: dict) -> dict:
     """Measure a run that writes as the row says; its sample, or why there is none.
 
-    The clock runs from the first step to the closed files; `launched`, `answer` as for `stepping.measure`.
+    The clock runs from the first step to the closed files; `launched`, `answer` as for `stepping.measure_stepping`.
     """
     every = row.writing if isinstance(row.writing, int) else row.steps
     config = answers.configuration(row, run__steps=row.steps, output__every_steps=every)
@@ -37,7 +37,7 @@ def measure(row: Row, task: dict) -> dict:
         transport.barrier()
         begin = time.perf_counter()
         if row.writing == "none":
-            simulation.advance(row.steps, check=False)
+            simulation.take_steps(row.steps)
         else:
             simulation.run(folder)
         transport.barrier()

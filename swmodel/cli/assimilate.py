@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import click
 
-from .memory import MEMORY
-from .run import begin, common, overrides_of
+from .run import MEMORY, begin, common, overrides_of
 
 
 @click.command()
@@ -28,9 +27,9 @@ def assimilate(source, settings, output, force, quiet, memory, resume, **options
     """
 
     def task(config):
-        from ..assimilation.settings import check
+        from ..assimilation.settings import check_assimilation
 
-        check(config)
+        check_assimilation(config)
         return {"memory": memory, "resume": resume}
 
     begin(source, overrides_of(settings, options), output, force or resume, quiet, "assimilate", task)

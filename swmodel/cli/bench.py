@@ -107,7 +107,7 @@ def add_sweep(name: str, text: str):
         from ..bench.session import run_sweep
 
         streams.outlive()
-        xla_flags.check()
+        xla_flags.check_flags()
         click.get_current_context().exit(run_sweep(name, **options))
 
     bench.command(name, help=text)(command)

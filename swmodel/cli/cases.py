@@ -24,11 +24,12 @@ def init(case, settings):
 
     swmodel init jet > my.toml, then swmodel run my.toml
     """
-    import swmodel
     from swmodel.config import to_toml
+    from swmodel.config.load import gather, merge
     from swmodel.config.remarks import domain
 
-    text = to_toml(swmodel.load(case, settings), comments=True)
+    sources = gather(case, settings)
+    text = to_toml(merge(sources), comments=True)
     click.echo(text.encode(), nl=False)  # TOML is UTF-8, whatever the terminal takes
-    for remark in domain(case, settings):
+    for remark in domain(sources):
         click.echo(remark, err=True)

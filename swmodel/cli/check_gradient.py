@@ -6,8 +6,7 @@ from pathlib import Path
 
 import click
 
-from .memory import MEMORY
-from .run import begin, common, distributed, overrides_of
+from .run import MEMORY, begin, common, distributed, overrides_of
 
 #: Steps that are checked where the command line does not say how many: so few that the run is not yet chaotic.
 STEPS = 50
@@ -43,7 +42,7 @@ def check_gradient(source, settings, output, force, quiet, memory, file, **optio
 
     def task(config):
         from ..errors import FilesError
-        from ..gradients.differentiable import require_derivatives
+        from ..model.validate import require_derivatives
 
         require_derivatives(config)
         if file and not file.absolute().parent.is_dir():

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import click
 
+from ..config.errors import suggest
+from ..errors import UsageError
 from .run import begin, common, overrides_of
 
 
@@ -36,11 +40,74 @@ def ensemble(source, settings, output, force, quiet, perturbations, **options):
     Exit codes: 4, a member blew up; 75, stopped and resumable.
     """
     from ..ensemble import settings as checks
-    from ..ensemble.words import overrides as perturbed
 
     overrides = [*overrides_of(settings, options), *perturbed(perturbations)]
-    begin(source, overrides, output, force, quiet, "ensemble", check=checks.check)
+    begin(source, overrides, output, force, quiet, "ensemble", check=checks.check_ensemble)
 
 
 # Blocks are refused in words (`ensemble.settings.distribution`): nobody needs to read of the option.
 next(option for option in ensemble.params if option.name == "layout").hidden = True
+
+
+class Perturbation(NamedTuple):
+    """Keys of [ensemble] that a name of the command line stands for.
+
+    Attributes:
+        size: key of the standard deviation.
+        length: key of the length of correlation; "" where the perturbation is one number for the whole domain.
+        may_be_number: whether it is one number where no length is given.
+        unit: of the standard deviation, in words.
+    """
+
+    size: str
+    length: str
+    may_be_number: bool
+    unit: str
+
+
+PERTURBATIONS = {
+    "initial.eta": Perturbation("initial_eta", "initial_eta_length", False, "in m"),
+    "wind": Perturbation("wind", "wind_length", True, "a relative change"),
+    "viscosity": Perturbation("viscosity", "", True, "of the logarithm of a factor"),
+}
+
+
+def perturbed(texts) -> list[str]:
+    """The overrides (`ensemble.key=value`) that the texts "NAME=SIZE" or "NAME=SIZE,LENGTH" stand for.
+
+    Raises:
+        UsageError: there is no such perturbation, it is given twice, it is none, or it is written otherwise.
+    """
+    found = {}
+    for text in texts:
+        name, _, value = text.partition("=")
+        if name not in PERTURBATIONS:
+            raise UsageError(f"--perturb {text}: no such perturbation; {suggest(name, PERTURBATIONS)}")
+        if name in found:
+            raise UsageError(f"--perturb {text}: {name} is given twice")
+        found[name] = keys_of(text, PERTURBATIONS[name], value.split(","))
+    return [f"ensemble.{key}={number}" for keys in found.values() for key, number in keys.items()]
+
+
+def keys_of(text: str, perturbation: Perturbation, numbers: list[str]) -> dict[str, str]:
+    """The keys of [ensemble] with their values; see `perturbed`."""
+    keys = [key for key in perturbation[:2] if key]
+    if not all(map(is_number, numbers)) or len(numbers) > len(keys):
+        name = text.partition("=")[0]
+        form = f"{name}=SIZE" + (f" or {name}=SIZE,LENGTH" if perturbation.length else "")
+        length = ", LENGTH in m" if perturbation.length else ""
+        raise UsageError(f"--perturb {text}: write it as {form}, with numbers: SIZE {perturbation.unit}{length}")
+    if float(numbers[0]) == 0:
+        raise UsageError(f"--perturb {text}: a SIZE of 0 perturbs nothing; leave it out")
+    if perturbation.may_be_number and len(numbers) < len(keys):
+        numbers = [*numbers, "0"]
+    return dict(zip(keys, numbers, strict=False))
+
+
+def is_number(text: str) -> bool:
+    """Whether the text is a number."""
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True

@@ -20,9 +20,9 @@ def info(path, verify):
             click.echo(f"{name}: {verdict}")
         require_intact(path, found)
         return
-    from ..plotting.info import describe
+    from ..plotting.info import describe_results
 
-    click.echo(describe(path))
+    click.echo(describe_results(path))
 
 
 @click.command()
@@ -31,5 +31,5 @@ def doctor():
     from ..parallel import xla_flags
     from .doctor import report
 
-    xla_flags.check()
+    xla_flags.check_flags()
     click.get_current_context().exit(report())

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 #:     value changes as long as there is progress
 #: summary(directory)     the results in words, read from the folder
 TASKS = {
-    "run": "swmodel.cli.simulate",
+    "run": "swmodel.cli.run",
     "check-gradient": "swmodel.gradients.check",
     "sensitivity": "swmodel.gradients.sensitivity",
     "assimilate": "swmodel.assimilation.assimilate",

@@ -48,7 +48,7 @@ def connect(place, configuration):
         wrong, sharded = error, False
     try:
         if environment.LAUNCHED not in os.environ:  # which has asked
-            xla_flags.check()
+            xla_flags.check_flags()
         if sharded:
             environment.prepare(run.reproducible, place, run.devices)
             check_jax()

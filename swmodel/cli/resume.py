@@ -48,7 +48,8 @@ def resume(directory, asked, settings, quiet, **options):
 
     def request(place=None):
         """The job, complete and checked. Rank 0 looks at the restart files."""
-        from ..ensemble.settings import check
+        from ..config.load import gather
+        from ..ensemble.settings import check_ensemble
         from ..errors import FilesError, UsageError
         from ..files import run_folder
         from ..files.restart.folder import Restart, choose, compare
@@ -59,10 +60,11 @@ def resume(directory, asked, settings, quiet, **options):
         kind, task, command = run_folder.holding(directory)
         if task not in ("run", "ensemble"):
             raise UsageError(f"{directory} holds {kind}; go on with it by {command}")
-        config = configure(path, overrides, place, check if task == "ensemble" else None, complete=True)
+        check = check_ensemble if task == "ensemble" else None
+        config = configure(gather(path, overrides), overrides, place, check, complete=True)
         if place is not None and place.rank:
             return Job(config, directory, Restart(Path()), task)
-        run_folder.check(directory, force=True)
+        run_folder.check_vacant(directory, force=True)
         restart, remarks = choose(directory, asked)
         compare(config, restart, task)
         if config.run.steps <= restart.step:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import re
 import shlex
 import sys
 from functools import partial
@@ -63,6 +64,29 @@ COMMON = (
 )
 
 
+#: Units of memory, bytes.
+UNITS = {"": 1, "kB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12, "KiB": 2**10, "MiB": 2**20, "GiB": 2**30}
+
+
+class Memory(click.ParamType):
+    """A number of bytes, as "4GB", "500 MB" or "2GiB"."""
+
+    name = "memory"
+
+    def convert(self, value, param, ctx):
+        """The number of bytes."""
+        if isinstance(value, int):
+            return value
+        match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([A-Za-z]*)", value.strip())
+        unit = {name.lower(): size for name, size in UNITS.items()}.get(match[2].lower()) if match else None
+        if unit is None:
+            self.fail(f'{value!r} is no size; write it as "4GB" or "500MB"', param, ctx)
+        return int(float(match[1]) * unit)
+
+
+MEMORY = Memory()
+
+
 def common(command):
     """Give a command the COMMON options, in this order."""
     for option in reversed(COMMON):
@@ -111,15 +135,17 @@ def begin(source, overrides, output, force, quiet, task="run", options=lambda co
 
     def request(place=None):
         """The configuration, complete and checked, with the folder for its results. Rank 0 looks at the folder."""
+        from ..config.load import gather
         from ..config.remarks import remarks
         from ..files import run_folder
 
-        config = configure(source, overrides, place, check)
+        sources = gather(source, overrides)
+        config = configure(sources, overrides, place, check)
         directory = output or Path("outputs", config.case.name if task == "run" else f"{config.case.name}-{task}")
         if place is not None and place.rank:
             return Job(config, directory, None, task, options(config))
-        run_folder.check(directory, force)
-        told = remarks(config, source, overrides, records=task in RECORDING)
+        run_folder.check_vacant(directory, force)
+        told = remarks(config, sources, records=task in RECORDING)
         return Job(config, directory, None, task, options(config), tuple(told))
 
     start(request, partial(swmodel.load, source, overrides), quiet)
@@ -140,7 +166,7 @@ def start(request, configuration, quiet):
         from .rank import run_as_rank
 
         click.get_current_context().exit(run_as_rank(place, request, configuration, quiet, typed()))
-    xla_flags.check()
+    xla_flags.check_flags()
     job = request()
     code = run_here(job, quiet) if job.config.run.nproc == 1 else run_on_many(job, quiet)
     if not quiet and code == 0:
@@ -154,31 +180,33 @@ def overrides_of(settings, options) -> list[str]:
     return [*settings, *given]
 
 
-def configure(source, overrides, place=None, check=None, complete=False):
-    """The complete, checked configuration from a case or file and overrides (`section.key=value`).
+def configure(sources, overrides, place=None, check=None, complete=False):
+    """The complete, checked configuration.
 
     Args:
+        sources: what `config.load.gather` finds, with the overrides (`section.key=value`).
         place: the place of this process among those that mpiexec has started; their number is `run.nproc`.
-        check: function that gives the resolved configuration, or raises; without it, `validate.check`.
-        complete: see `swmodel.load`.
+        check: function that gives the resolved configuration, or raises; without it, `validate.check_config`.
+        complete: see `config.load.load`.
 
     Raises:
         ConfigError: with everything that is wrong.
         UsageError: the command line asks for another number of processes than there are.
     """
     from swmodel.config import ConfigError
+    from swmodel.config.load import merge
     from swmodel.errors import UsageError
     from swmodel.model.resolve import for_processes
-    from swmodel.model.validate import check as check_run
+    from swmodel.model.validate import check_config
 
     try:
-        config = swmodel.load(source, overrides, complete=complete)
+        config = merge(sources, complete)
         if place is not None:
             asked = any(text.startswith("run.nproc=") for text in overrides)
             if asked and config.run.nproc != place.size:
                 raise UsageError(f"--nproc {config.run.nproc}, but {place.size} processes were started; leave it out")
             config = for_processes(config, place.size)
-        return (check or check_run)(config)
+        return (check or check_config)(config)
     except ConfigError as error:
         raise ConfigError(as_typed(problem) for problem in error.problems) from None
 
@@ -223,3 +251,21 @@ def run_on_many(job, quiet) -> int:
         lock = occupy(stack, job, quiet)
         with progress.reporter(quiet) as report:
             return launch.run(line, nproc, directory, report, lock)
+
+
+def compute(config, directory, options, report, command_line, watch):
+    """The task `run`; see `cli.job.TASKS`. The option `restart` is the path of a restart file."""
+    from ..model.run import run
+
+    restart = options.get("restart")
+    simulation = swmodel.Simulation(config, restart)
+    watch(lambda: simulation.step)
+    run(simulation, directory, report, command_line, resume=restart is not None)
+
+
+def summary(directory) -> str:
+    """How long the run took, and what to type next."""
+    from ..files.status import read_status
+    from ..model import progress
+
+    return progress.summary(read_status(directory), directory)

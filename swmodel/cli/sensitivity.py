@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import click
 
-from .memory import MEMORY
-from .run import begin, common, distributed, overrides_of
+from .run import MEMORY, begin, common, distributed, overrides_of
 
 
 @click.command()
@@ -37,10 +36,10 @@ def sensitivity(source, settings, output, force, quiet, of, to, mean, memory, **
 
     def task(config):
         """The options of the task, checked without JAX."""
-        from ..gradients.sensitivity import check
+        from ..gradients.sensitivity import check_request
 
         names = list(dict.fromkeys(to))
-        check(config, of, names)
+        check_request(config, of, names)
         return {"of": of, "to": names, "mean": mean, "memory": memory}
 
     begin(source, overrides_of(settings, options), output, force, quiet, "sensitivity", task)

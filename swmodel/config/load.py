@@ -14,7 +14,7 @@ from pydantic import ValidationError
 from .. import cases
 from .errors import ConfigError, suggest, unknown
 from .find_case import IDENTITY, case_of, find_case, is_case, take_identity
-from .messages import describe, kind
+from .messages import describe_mistake, kind
 from .model import ALTERNATIVES, LENGTHS, Case, Config, Run, Section, name_of, outdated
 from .sources import Given, Layer, from_environment, from_mapping, from_overrides, read_file, read_text
 
@@ -41,11 +41,20 @@ def load(
     Raises:
         ConfigError: with everything that is wrong at once.
     """
-    layers, case, classes, problems = gather(source, overrides, environ)
+    return merge(gather(source, overrides, environ), complete)
+
+
+def merge(sources: Sources, complete: bool = False) -> Config:
+    """The configuration that Sources make together; see `load`.
+
+    Raises:
+        ConfigError: with everything that is wrong at once.
+    """
+    layers, case, classes, problems = sources
     layers = layers[1:] if complete and case is not None else layers
     merged: dict[tuple[str, str], Given] = {}
     for layer in layers:
-        problems += add_layer(merged, layer, classes, case is not None)
+        problems = problems + add_layer(merged, layer, classes, case is not None)
     sections = {}
     for section, cls in classes.items():
         values = {key: given for (at, key), given in merged.items() if at == section}
@@ -83,7 +92,7 @@ class Sources(NamedTuple):
     problems: list[str]
 
 
-def gather(source, overrides, environ) -> Sources:
+def gather(source, overrides=(), environ=None) -> Sources:
     """The Sources of a configuration; see `load`.
 
     Raises:
@@ -217,4 +226,4 @@ def complaint(detail: Mapping, cls: type[Section], values: Mapping[str, Given], 
     """The line about one value that pydantic refuses: where it was given, and what is wrong with it."""
     key = str(detail["loc"][0])
     place = values[key].place if key in values else f"{section}.{key}"
-    return f"{place}: {describe(detail, cls.model_fields[key])}"
+    return f"{place}: {describe_mistake(detail, cls.model_fields[key])}"

@@ -27,7 +27,7 @@ BOUNDS = {
 }
 
 
-def describe(detail: Mapping, field) -> str:
+def describe_mistake(detail: Mapping, field) -> str:
     """What a value must be, with its unit, and what it is, from pydantic's account of one error in a field."""
     problem, value, context = detail["type"], detail["input"], detail.get("ctx", {})
     unit = field.json_schema_extra["unit"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 
-from .load import add_layer, gather, load
+from .load import Sources, add_layer, load
 from .messages import metres
 from .model import LENGTHS, ROUND_OFF, Config, Grid
 
@@ -19,23 +19,22 @@ FEW_DIGITS, MORE_STEPS = 8, 0.05
 TRIED, RECORDS = 10_000, 10_000
 
 
-def remarks(config: Config, source, overrides=(), environ=None, records: bool = True) -> list[str]:
-    """The remarks on a resolved configuration and the sources that it was loaded from (see `load`).
+def remarks(config: Config, sources: Sources, records: bool = True) -> list[str]:
+    """The remarks on a resolved configuration and the Sources that it was made from.
 
     Args:
         records: whether there will be records after intervals of time.
     """
-    found = [*domain(source, overrides, environ), *gravity(config)]
+    found = [*domain(sources), *gravity(config)]
     return [*found, *record_times(config)] if records else found
 
 
-def domain(source, overrides=(), environ=None) -> Iterator[str]:
+def domain(sources: Sources) -> Iterator[str]:
     """Where a source gives the number of cells or their size alone, how this changes the domain."""
-    found = gather(source, overrides, environ)
     merged, changed = {}, {}
-    for number, layer in enumerate(found.layers):
+    for number, layer in enumerate(sources.layers):
         before = [length(merged, axis) for axis in LENGTHS]
-        add_layer(merged, layer, found.classes, True)
+        add_layer(merged, layer, sources.classes, True)
         given = {key for section, key in layer.values if section == "grid"}
         for axis, old in zip(LENGTHS, before, strict=True):
             if given & set(axis):

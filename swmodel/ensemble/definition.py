@@ -6,8 +6,15 @@ from functools import partial
 
 import numpy as np
 
-from ..files.output.metadata import DIMENSIONS, attributes, define_checksums, define_grid, define_time, describe
-from ..files.output.snapshots import CHUNK_BYTES, rows_in
+from ..files.gather import chunk_rows
+from ..files.output.metadata import (
+    DIMENSIONS,
+    attributes,
+    define_checksums,
+    define_grid,
+    define_provenance,
+    define_time,
+)
 from ..files.output.static import FILL, define_static
 from ..ocean.diagnostics import QUANTITIES
 from ..ocean.table import entry_of
@@ -18,17 +25,15 @@ MEAN, SPREAD, RMS = "_mean", "_spread", "_spread_rms"
 WORDS = {MEAN: ("mean over the members", "realization: mean"), SPREAD: ("spread", "realization: standard_deviation")}
 
 
-def define(config, transport, command_line: str, dataset) -> None:
+def define(dataset, config, transport, command_line: str) -> None:
     """Define everything in a new netCDF4.Dataset."""
-    describe(dataset, config, transport, command_line)
-    # Each member has the whole grid, wherever it is.
-    about = {"title": f"ensemble: {dataset.title}", "layout": "1x1", "seed": np.int64(config.ensemble.seed)}
-    dataset.setncatts(about)
+    define_provenance(dataset, config, transport, command_line)
+    dataset.setncatts({"title": f"ensemble: {dataset.title}", "seed": np.int64(config.ensemble.seed)})
     define_time(dataset, bounds=False)
     define_grid(dataset, config.grid)
     define_members(dataset, config)
     shape, dtype = (config.grid.ny, config.grid.nx), np.dtype(config.run.dtype)
-    rows = rows_in(CHUNK_BYTES, shape, dtype)
+    rows = chunk_rows(shape, dtype.itemsize)
     packed = {"compression": "zlib", "complevel": 1, "shuffle": True}
     define_static(dataset, config, packed | {"chunksizes": (rows, shape[1])})
     make = partial(dataset.createVariable, datatype=dtype, fill_value=FILL, **packed)

@@ -25,13 +25,13 @@ from ..ocean.grid import as_patches
 from ..ocean.patch import Patch
 from ..ocean.state import Carry, State
 from ..parallel.environment import share_of_cores
-from ..parallel.transport import connect
+from ..parallel.transport import connect, of_all_members
 from ..parallel.transport.halo import make_pad
 from ..parallel.transport.mesh import provide
 from ..parallel.transport.programs import jitted
+from .ensemble_file import opened
 from .health import Many
 from .perturbations import Perturbations
-from .results import opened
 from .settings import unresolved, whole
 
 AXIS = "member"
@@ -92,13 +92,13 @@ class Members:
     """The members of a process. All processes make theirs together.
 
     Args:
-        config: as `settings.check` gives it.
+        config: as `settings.check_ensemble` gives it.
         restart: a restart file of the ensemble to go on from; None: the initial states.
 
     Attributes:
         config: of the ensemble; that of a member is the one of the domain.
-        transport: between processes, whose rows are members.
-        total, here: members of all processes, and the Span of those of this one.
+        transport: between processes; each has the whole grid, and some of the members.
+        here: Span of the members of this process.
         domain: Domain of a member; the transport is that of one process.
         stress: largest wind stress of each member of this process, Pa.
         patches: Grid of Patches.
@@ -120,10 +120,9 @@ class Members:
         self.domain = domain(whole(config), alone=True)
         self.config, self.dt = config, config.time.dt
         self.devices, self.grid = Devices(tuple(jax.local_devices()[: run.devices])), self.config.grid
-        cells = self.grid.ny * self.grid.nx
-        kind = "mpi" if run.nproc > 1 else "serial"
-        self.transport = connect(kind, (run.nproc, 1), options.members, cells)
-        self.total, self.here = options.members, self.transport.block.y
+        kind, ny, nx = "mpi" if run.nproc > 1 else "serial", self.grid.ny, self.grid.nx
+        self.transport = connect(kind, (1, 1), ny, nx, members=options.members, shares=run.nproc)
+        self.here = self.transport.block.members
         if self.transport.rank == 0:
             for line in unresolved(config):
                 log.warning(line)
@@ -144,8 +143,8 @@ class Members:
         self._advance(0)
         self.compile_seconds = time.perf_counter() - begin
 
-    def advance(self, steps: int) -> None:
-        """Compute `steps` time steps of all members."""
+    def take_steps(self, steps: int) -> None:
+        """Compute `steps` time steps of all members, and leave it to the caller to look at their states."""
         begin = time.perf_counter()
         self._advance(steps)
         self.loop_seconds += time.perf_counter() - begin
@@ -192,20 +191,15 @@ class Members:
     def diagnostics(self) -> dict[str, np.ndarray]:
         """The numbers of all members, on every process the same: [all members]."""
         found = [self.evaluate(member, ())[1] for member in range(self.here.start, self.here.stop)]
-        return {name: self.of_all(np.array([numbers[name] for numbers in found])) for name in found[0]}
-
-    def of_all(self, numbers: np.ndarray) -> np.ndarray:
-        """The numbers [members, ...] of all members, float64, from those of this process's; the same on all."""
-        everyone = np.zeros((self.total, *numbers.shape[1:]))
-        everyone[self.here.start : self.here.stop] = numbers
-        return self.transport.reduce(everyone, "sum")
+        numbers = {name: np.array([one[name] for one in found]) for name in found[0]}
+        return {name: of_all_members(self.transport, values) for name, values in numbers.items()}
 
     def health(self, directory=None) -> Health:
         """The Health of all members, for the time loop; `directory` is where a blow-up leaves its state."""
         return Health(self, directory, Many)
 
     def results(self, directory, command_line: str = "", resume: bool = False):
-        """A context with what the ensemble writes, for the time loop (see `results.opened`)."""
+        """A context with what the ensemble writes, for the time loop (see `run.Model`)."""
         return opened(self, directory, command_line, resume)
 
     def _make_executor(self, devices: int):
@@ -213,7 +207,7 @@ class Members:
         options = {}
         if self.config.run.executor == "native":
             # One step in a sweep: the coefficients of members have the margin of one.
-            options = {"levels": 1, "threads": max(1, share_of_cores() // devices) if devices > 1 else 0}
+            options = {"steps_per_sweep": 1, "threads": max(1, share_of_cores() // devices) if devices > 1 else 0}
         one = self.domain
         return EXECUTORS[self.config.run.executor](one.config, one.transport, one.grid, one.params, **options)
 

@@ -41,7 +41,7 @@ def whole(config: Config) -> Config:
     return config.model_copy(update={"run": config.run.model_copy(update=alone)})
 
 
-def check(config: Config) -> Config:
+def check_ensemble(config: Config) -> Config:
     """The resolved configuration; how members are spread stands in run.nproc and run.devices, and no layout.
 
     Raises:
@@ -51,7 +51,7 @@ def check(config: Config) -> Config:
     found = [*distribution(config), *sizes(config), *chosen(config)]
     config = config.model_copy(update={"output": config.output.model_copy(update=UNUSED)})
     try:
-        resolved = validate.check(whole(config))
+        resolved = validate.check_config(whole(config))
     except ConfigError as error:
         raise ConfigError([*found, *error.problems]) from None
     found = found or [*memory(resolved, config.run.nproc)] or [*friction(resolved)]

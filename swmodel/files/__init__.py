@@ -3,6 +3,8 @@
 run_folder     names of the files of a run, and what may be done with a folder
 lock           one writer a folder
 journal        writing so that a kill leaves every complete record
+gather         fields of all processes on rank 0
+draft          files in their place whole or not at all
 output/        output.nc and diagnostics.nc
 restart/       restart files, verified as they are written
 integrity/     checksums, and reading of files that may be damaged

@@ -5,16 +5,14 @@ HDF5 keeps a checksum of every piece of a field and refuses to read one that is 
 
 from __future__ import annotations
 
-import contextlib
-from pathlib import Path
+from functools import partial
 
 import h5py
 import numpy as np
 
 from ..errors import FilesError
+from .draft import Draft
 from .journal import JournaledFile, remove
-from .restart.write import row_blocks, sync
-from .run_folder import WRITING
 
 
 def write_blocks(path, fields: dict, text: str, shape: tuple[int, int], transport) -> None:
@@ -28,44 +26,32 @@ def write_blocks(path, fields: dict, text: str, shape: tuple[int, int], transpor
     Raises:
         FilesError: it could not be written, on all processes; nothing of it is left.
     """
-    draft, problem = Draft(Path(path)) if transport.rank == 0 else None, None
-
-    def attempt(name, *arguments):
-        nonlocal problem
-        if draft and problem is None:
-            try:
-                getattr(draft, name)(*arguments)
-            except (OSError, RuntimeError) as error:  # HDF5 raises either where writing fails
-                problem = f"{path} cannot be written: {getattr(error, 'strerror', None) or error}"
-                draft.give_up()
-
-    attempt("open")
-    attempt("put", "text", text.encode())
+    blocks = _Blocks()
+    draft = Draft(path, transport, blocks.close)
+    draft.do(blocks.open, draft.temporary)
+    draft.do(blocks.put, "text", text.encode())
     for name, values in fields.items():
         values = np.asarray(values)
         if values.ndim == 0:
-            attempt("put", name, values)
+            draft.do(blocks.put, name, values)
             continue
-        attempt("make", name, shape, values.dtype)
-        for first, last in row_blocks(shape, values.itemsize):
-            attempt("fill", name, first, transport.gather_rows(values, first, last))
-    attempt("finish")
-    if problem := transport.broadcast(problem):
-        raise FilesError(problem)
+        draft.do(blocks.make, name, shape, values.dtype)
+        draft.gather(partial(blocks.fill, name), values)
+    draft.do(blocks.finish)
+    draft.finish()
 
 
-class Draft:
-    """The file under a temporary name, on rank 0; through a JournaledFile, as HDF5 takes a full disk badly."""
+class _Blocks:
+    """The file on rank 0; through a JournaledFile, as HDF5 takes a full disk badly."""
 
-    def __init__(self, path: Path):
-        self.path, self.temporary = path, path.with_name(path.name + WRITING)
+    def __init__(self):
         self.file = self.journal = None
 
-    def open(self) -> None:
+    def open(self, path) -> None:
         """Make the file, empty."""
-        remove(self.temporary)  # with a journal, which a killed writer may have left
-        self.temporary.touch()
-        self.journal = JournaledFile(self.temporary)
+        remove(path)  # with a journal, which a killed writer may have left
+        path.touch()
+        self.journal = JournaledFile(path)
         self.file = h5py.File(self.journal, "w")
 
     def put(self, name: str, value) -> None:
@@ -82,21 +68,17 @@ class Draft:
         self.journal.check()
 
     def finish(self) -> None:
-        """Put the file in its place, once it is on the disk."""
+        """Bring the file to the disk."""
         self.file.close()
         self.journal.commit()
         self.journal.close()
-        self.temporary.replace(self.path)
-        sync(self.path.parent)
 
-    def give_up(self) -> None:
-        """Close and remove the file, as far as the system allows."""
-        with contextlib.suppress(OSError, RuntimeError):
-            if self.file:
-                self.file.close()
-            if self.journal is not None:
-                self.journal.close()
-            remove(self.temporary)
+    def close(self) -> None:
+        """Let go of the file as it is."""
+        if self.file:
+            self.file.close()
+        if self.journal is not None:
+            self.journal.close()
 
 
 def read_blocks(path, block) -> tuple[dict, str]:

@@ -45,7 +45,7 @@ def held(directory):
             path.unlink(missing_ok=True)
 
 
-def check(directory):
+def check_free(directory):
     """Make sure that no run is at work in the folder. Writes nothing.
 
     Raises:

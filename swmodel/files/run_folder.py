@@ -57,7 +57,7 @@ COMMAND_LINE = Advice("give --force to replace it or another folder with --outpu
 PYTHON = Advice("give force=True to replace it or another folder", 'Simulation.from_restart("{0}").run("{0}")')
 
 
-def check(directory, force: bool = False, advice: Advice = COMMAND_LINE, held: bool = False):
+def check_vacant(directory, force: bool = False, advice: Advice = COMMAND_LINE, held: bool = False):
     """Whether a run may be written into `directory`, which need not exist. Writes nothing.
 
     Args:
@@ -72,7 +72,7 @@ def check(directory, force: bool = False, advice: Advice = COMMAND_LINE, held: b
         if directory.exists() and not directory.is_dir():
             raise FilesError(f"{directory} is a file, not a folder; give another")
         if not held:
-            lock.check(directory)
+            lock.check_free(directory)
         refuse(directory, force, advice)
     except OSError as error:
         raise FilesError(f"{directory} cannot be read: {error.strerror or error}") from error

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 from pathlib import Path
 
 from ..errors import FilesError
-from .json_text import dumps
 
 NAME = "status.json"
 
@@ -58,3 +58,17 @@ def read_status(directory) -> dict:
     if not isinstance(status, dict):
         raise FilesError(f"{path}: is not the status of a run: it was changed or damaged")
     return status
+
+
+def dumps(value) -> str:
+    """The text of JSON values, indented; numbers that are not finite, of which JSON has none, become null."""
+    return json.dumps(finite(value), indent=2, allow_nan=False) + "\n"
+
+
+def finite(value):
+    """JSON values with None for each number that is not finite."""
+    if isinstance(value, dict):
+        return {key: finite(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [finite(item) for item in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value

@@ -23,7 +23,7 @@ import numpy as np
 from ..config.build import scheme_of
 from ..config.fields import given
 from ..errors import NumericalError, Stopped
-from ..files.json_text import dumps
+from ..files.status import dumps
 from ..ocean.noise import white_noise, white_number
 from ..ocean.state import State
 from ..ocean.table import CONTROLS, GIVEN

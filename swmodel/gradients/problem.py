@@ -13,11 +13,11 @@ from ..config.build import build_state
 from ..config.load import is_source
 from ..errors import UsageError
 from ..model.domain import domain
+from ..model.validate import require_derivatives
 from ..ocean.state import State
 from ..ocean.table import CONTROLS
 from ..ocean.timestep import method_of
 from .controls import first_guess, scheme_for
-from .differentiable import require_derivatives
 from .memory import fit
 from .pieces import Pieces
 from .reverse import pull_back, series_of

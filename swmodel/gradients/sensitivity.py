@@ -11,17 +11,17 @@ from ..config.errors import suggest
 from ..errors import NumericalError, UsageError
 from ..files.run_folder import SENSITIVITY, write_config
 from ..files.status import read_status, write_status
+from ..model.validate import require_derivatives
 from ..ocean.coordinates import points
 from ..parallel.environment import peak_memory
 from ..parallel.stop import Stop
-from .differentiable import require_derivatives
 from .quantities import Quantity, parse
 from .sensitivity_file import FIELDS, NUMBERS, derivative_of, write
 
 NAME, PICTURE = SENSITIVITY, "sensitivity.png"
 
 
-def check(config, of: str, to) -> None:
+def check_request(config, of: str, to) -> None:
     """Make sure that the derivatives of `of` with respect to `to` can be computed, without JAX.
 
     Raises:

@@ -21,7 +21,7 @@ COMMENT = (
 
 def write(path, config, transport, quantity: Quantity, value: float, gradient: dict, options, command_line):
     """Write the file; the Largest of each map, by name, on rank 0."""
-    from ..files.output.maps import Number, write_maps  # which needs JAX
+    from ..files.output.maps import Number, put_numbers, write_maps  # which needs JAX
 
     when = f"mean over the states after steps 1 to {config.run.steps}" if options["mean"] else "at the end of the run"
     about = {"long_name": f"{quantity.long_name}, {when}", "definition": options["of"]}
@@ -42,7 +42,12 @@ def write(path, config, transport, quantity: Quantity, value: float, gradient: d
     }
     if quantity.line:
         about |= {"quantity_x": [x for x, _ in quantity.line], "quantity_y": [y for _, y in quantity.line]}
-    return write_maps(path, config, transport, maps, numbers, about, command_line)
+
+    def define(dataset) -> None:
+        dataset.setncatts(about)
+        put_numbers(dataset, numbers)
+
+    return write_maps(path, config, transport, maps, define, command_line)
 
 
 def derivative_of(quantity: Quantity, name: str, physics) -> Variable:

@@ -1,9 +1,7 @@
 """Telling the user how a run goes: a bar on a terminal, a line every ten seconds elsewhere.
 
-Rank 0 calls the reporter with events, dicts of step, steps, model_seconds, cell_updates_per_second, cfl, energy,
-wall_seconds and eta_seconds, for an ensemble with member_steps_per_second; or of step, steps and words. Under mpiexec a
-rank's stdout is a pipe, where no bar can be drawn; so ranks that `model.launch` has started print each event as a
-line, which the launcher reads and shows.
+Under mpiexec a rank's stdout is a pipe, where no bar can be drawn; so ranks that `model.launch` has started print each
+event as a line, which the launcher reads and shows.
 """
 
 from __future__ import annotations
@@ -13,6 +11,7 @@ import json
 import os
 import sys
 import time
+from typing import Protocol
 
 from ..parallel.environment import LAUNCHED
 
@@ -20,8 +19,26 @@ MARK = "@swmodel "
 HEARTBEAT_SECONDS = 10.0
 
 
-def reporter(quiet: bool = False, stream=None):
-    """The reporter for this process, a context manager to call with events; `stream` is stdout if not given."""
+class Reporter(Protocol):
+    """What rank 0 tells of events, a context manager."""
+
+    def __enter__(self) -> Reporter:
+        """Begin."""
+
+    def __exit__(self, *error) -> None:
+        """End."""
+
+    def __call__(self, event: dict) -> None:
+        """Tell of an event.
+
+        Args:
+            event: step, steps, model_seconds, cell_updates_per_second, cfl, energy, wall_seconds, remaining_seconds,
+                of an ensemble member_steps_per_second; or step, steps and words.
+        """
+
+
+def reporter(quiet: bool = False, stream=None) -> Reporter:
+    """The Reporter for this process; `stream` is stdout if not given."""
     stream = stream or sys.stdout
     if LAUNCHED in os.environ:
         return Relay(stream)
@@ -47,7 +64,7 @@ def receive(line: str) -> dict | None:
         return None
 
 
-def describe(event: dict) -> tuple[str, str]:
+def in_two_lines(event: dict) -> tuple[str, str]:
     """An event in two lines: step, model time, remaining time; speed, CFL number, energy. As far as they are known.
 
     An event with `words` says them.
@@ -55,8 +72,8 @@ def describe(event: dict) -> tuple[str, str]:
     if "words" in event:
         return f"{event['step']}/{event['steps']}", event["words"]
     how_far = [f"step {event['step']}/{event['steps']}", f"day {event['model_seconds'] / 86400:.2f}"]
-    if event["eta_seconds"] is not None:
-        how_far.append(f"{datetime.timedelta(seconds=round(event['eta_seconds']))} left")
+    if event["remaining_seconds"] is not None:
+        how_far.append(f"{datetime.timedelta(seconds=round(event['remaining_seconds']))} left")
     how = []
     if event["cell_updates_per_second"]:
         how.append(f"{event['cell_updates_per_second'] / 1e6:.1f} million cells/s")
@@ -102,7 +119,7 @@ class Heartbeat(Silent):
     def __call__(self, event: dict):
         if self.clock() >= self.next or event["step"] == event["steps"] or "words" in event:
             self.next = self.clock() + HEARTBEAT_SECONDS
-            print("  ".join(describe(event)).rstrip(), file=self.stream, flush=True)
+            print("  ".join(in_two_lines(event)).rstrip(), file=self.stream, flush=True)
 
 
 class Bar(Silent):
@@ -124,7 +141,7 @@ class Bar(Silent):
         self.progress.stop()
 
     def __call__(self, event: dict):
-        text = "\n".join(describe(event))
+        text = "\n".join(in_two_lines(event))
         self.progress.update(self.task, description=text, completed=event["step"], total=event["steps"])
 
 

@@ -14,16 +14,7 @@ from ..files.schedule import Schedule
 
 @contextmanager
 def opened(simulation, directory, command_line: str = "", resume: bool = False) -> Iterator[Results]:
-    """A context with the Results of a simulation, whose files are closed at its end.
-
-    Args:
-        directory: the run folder.
-        command_line: recorded in the files' history.
-        resume: go on with the files of the run that the simulation's restart file is of.
-
-    Raises:
-        FilesError: a file could not be written, is that of another run, or damaged.
-    """
+    """A context with the Results of a simulation, whose files are closed at its end; see `run.Model.results`."""
     config, transport, directory = simulation.config, simulation.transport, Path(directory)
     keep, other = keepers(simulation) if resume else (None, None)
     if resume:
@@ -36,12 +27,7 @@ def opened(simulation, directory, command_line: str = "", resume: bool = False) 
 
 
 class Results:
-    """The records of a run from the simulation's present step on; all methods are called by all ranks together.
-
-    Attributes:
-        means: Means in progress; None if there are none.
-        numbers: the latest diagnostics by name.
-    """
+    """The records of a run from the simulation's present step on; see `run.Results`."""
 
     def __init__(self, simulation, output, series):
         self.simulation, self.output, self.series, self.first = simulation, output, series, simulation.step
@@ -52,11 +38,7 @@ class Results:
             self.means.reset(simulation.restart.means, simulation.restart.mean_steps)
 
     def write(self) -> None:
-        """Write the records that are due at the present step, which all are at the first.
-
-        Raises:
-            FilesError: a record could not be written, on all ranks.
-        """
+        """Write the records that are due at the present step, as all are at the first."""
         simulation, means, step = self.simulation, self.means, self.simulation.step
         if self.snapshots.due(step) or step == self.first:
             fields = simulation.fields(self.output.names)
@@ -71,19 +53,8 @@ class Results:
         """The first step after `step` at which a record is due."""
         return min(self.snapshots.next(step), self.records.next(step))
 
-    def advance(self, steps: int) -> None:
-        """Compute `steps` time steps, and the means over them."""
-        for part in [1] * steps if self.means else [steps]:
-            self.simulation.advance(part, check=False)
-            if self.means:
-                self.means.add(self.simulation.carry.state)
-
     def flush(self) -> None:
-        """Make all records so far durable.
-
-        Raises:
-            FilesError: a record could not be written, on all ranks.
-        """
+        """Make all records so far durable."""
         self.output.flush()
         self.series.flush()
 

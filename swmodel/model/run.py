@@ -1,27 +1,113 @@
 """The run as configured: steps, and between them records, restarts, health, progress, into a run folder.
 
-One loop for what has the methods and attributes of a Simulation: its `results` and its `health` are its own.
+One loop for a run and for an ensemble, which are both a Model.
 """
 
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 from pathlib import Path
+from typing import Any, Protocol
 
 import numpy as np
 
+from ..config import Config
 from ..errors import STOPPED, FilesError, exit_code
 from ..files import run_folder
 from ..files.restart.folder import path_of, set_aside
 from ..files.restart.restarts import Restarts
 from ..files.status import write_status
+from ..ocean.state import Carry, State
 from ..parallel.environment import peak_memory
 from ..parallel.stop import Stop, stopped
+from ..parallel.transport import Transport
+from .health import Health
+from .means import Means
 
 #: Wall-clock seconds between two looks at the clock, the state's health and the progress line.
 CHUNK_SECONDS = 0.5
 #: Chunks that are made whatever the wall-clock limit: the first has one step, the second as many as take that long.
 LEAST_CHUNKS = 2
+
+
+class Results(Protocol):
+    """What a model writes besides restarts. All methods are called by all processes together.
+
+    Attributes:
+        means: means in progress, of the steps since a record; None if there are none.
+        numbers: what the latest record says of the run, for the progress display: `cfl` and `energy`.
+    """
+
+    means: Means | None
+    numbers: dict[str, float]
+
+    def write(self) -> None:
+        """Write the records that are due at the model's present step, as all are at its first.
+
+        Raises:
+            FilesError: a record could not be written, on all processes.
+        """
+
+    def next(self, step: int) -> int:
+        """The first step after `step` at which a record is due."""
+
+    def flush(self) -> None:
+        """Make all records so far durable.
+
+        Raises:
+            FilesError: a record could not be written, on all processes.
+        """
+
+
+class Model(Protocol):
+    """What the time loop computes: a Simulation, or the Members of an ensemble. Made by all processes together.
+
+    Attributes:
+        config: of the run.
+        transport: between the processes.
+        carry: of the executor, on the devices; of an ensemble with an axis of members first.
+        state: its fields on this process, NumPy arrays [y, x], of an ensemble [members, y, x].
+        restart: the `files.restart.read.Loaded` that the model comes from; None: from its initial state.
+        step: steps taken; `first_step` of them before this object was made.
+        dt, time: time step and model time, s.
+        begun: when the construction began, on the clock time.perf_counter.
+        compile_seconds, loop_seconds: time spent on compilation and on steps.
+    """
+
+    config: Config
+    transport: Transport
+    carry: Carry
+    state: State
+    restart: Any
+    step: int
+    first_step: int
+    dt: float
+    time: float
+    begun: float
+    compile_seconds: float
+    loop_seconds: float
+
+    def take_steps(self, steps: int) -> None:
+        """Compute `steps` time steps, and leave it to the caller to look at the state."""
+
+    def get(self, tree):
+        """Arrays of a carry or of means as NumPy arrays of this process."""
+
+    def results(self, directory, command_line: str = "", resume: bool = False) -> AbstractContextManager[Results]:
+        """A context with what the model writes into a run folder; at its end the files are closed.
+
+        Args:
+            command_line: recorded in the files' history.
+            resume: go on with the files of the run that the restart file is of.
+
+        Raises:
+            FilesError: a file could not be written, is that of another run, or damaged.
+        """
+
+    def health(self, directory=None) -> Health:
+        """The Health of the model; `directory` is where a blow-up leaves its state."""
 
 
 def on_first(transport, function):
@@ -38,14 +124,15 @@ def on_first(transport, function):
     return result
 
 
-def run(model, directory, progress=None, command_line: str = "", resume: bool = False) -> None:
+def run(
+    model: Model, directory, progress: Callable | None = None, command_line: str = "", resume: bool = False
+) -> None:
     """Run a model from its present step to the end of its configuration; called by all processes together.
 
     Leaves in `directory` (made if need be): config.toml, the model's results, restart/ and, written last whatever
     happens, status.json. Those of an earlier run are replaced: the caller holds the folder (`lock.held`).
 
     Args:
-        model: a Simulation, or the Members of an ensemble.
         directory: the run folder.
         progress: called on rank 0 with a dict after each chunk of steps (see `event`).
         command_line: recorded in the files' history.
@@ -76,7 +163,7 @@ def run(model, directory, progress=None, command_line: str = "", resume: bool = 
             write_status(directory, state=state, exit_code=code, message=message, **numbers)
 
 
-def prepare(directory: Path, model, resume: bool) -> None:
+def prepare(directory: Path, model: Model, resume: bool) -> None:
     """Make the run folder, with config.toml and without what belongs to an earlier run.
 
     Raises:
@@ -93,7 +180,7 @@ def prepare(directory: Path, model, resume: bool) -> None:
         raise FilesError(f"{directory} cannot be written: {error.strerror or error}") from error
 
 
-def _loop(model, directory: Path, progress, command_line: str, resume: bool, stop: Stop) -> str | None:
+def _loop(model: Model, directory: Path, progress, command_line: str, resume: bool, stop: Stop) -> str | None:
     """Run to the end, or until asked to stop; the reason for that."""
     transport, first, steps = model.transport, model.step, model.config.run.steps
     at_hand = resume and Path(model.restart.path).absolute() == path_of(directory, first).absolute()
@@ -115,25 +202,38 @@ def _loop(model, directory: Path, progress, command_line: str, resume: bool, sto
             if step == steps or reason:
                 return reason
             most = model.config.run.check_every_steps or chunk
-            results.advance(min(results.next(step), restarts.next(step), step + min(chunk, most)) - step)
+            advance(model, min(results.next(step), restarts.next(step), step + min(chunk, most)) - step, results.means)
             health.check()
             each = model.loop_seconds / (model.step - model.first_step)
             chunk, overdue = transport.broadcast((max(1, int(CHUNK_SECONDS / each)), restarts.overdue()))
 
 
-def speed(model) -> float:
+def advance(model: Model, steps: int, means: Means | None) -> None:
+    """Compute `steps` time steps, and the means over them, if there are any: each step is taken into them."""
+    for part in [1] * steps if means else [steps]:
+        model.take_steps(part)
+        if means:
+            means.add(model.carry.state)
+
+
+def speed(model: Model) -> float:
     """Cell updates per second of the time loop so far, compilation and writing apart; of all members together."""
-    cells = model.config.grid.nx * model.config.grid.ny * model.total
+    cells = model.config.grid.nx * model.config.grid.ny * members_of(model)
     steps = model.step - model.first_step
     return steps * cells / model.loop_seconds if model.loop_seconds else 0.0
 
 
-def of_members(model) -> dict:
+def members_of(model: Model) -> int:
+    """How many runs are computed together: 1, or the members of an ensemble."""
+    return model.transport.block.members.size
+
+
+def of_members(model: Model) -> dict:
     """What is told of the speed of an ensemble besides: members times steps per second."""
     return {"member_steps_per_second": speed(model) / (model.config.grid.nx * model.config.grid.ny)}
 
 
-def event(model, numbers: dict, wall_seconds: float) -> dict:
+def event(model: Model, numbers: dict, wall_seconds: float) -> dict:
     """What a progress display shows: steps, times, speed, and the latest CFL number and energy."""
     step, steps = model.step, model.config.run.steps
     done = step - model.first_step
@@ -145,12 +245,12 @@ def event(model, numbers: dict, wall_seconds: float) -> dict:
         "cfl": numbers.get("cfl"),
         "energy": numbers.get("energy"),
         "wall_seconds": wall_seconds,
-        "eta_seconds": wall_seconds * (steps - step) / done if done else None,
+        "remaining_seconds": wall_seconds * (steps - step) / done if done else None,
     }
-    return known | (of_members(model) if model.total > 1 else {})
+    return known | (of_members(model) if members_of(model) > 1 else {})
 
 
-def status(model, wall_seconds: float) -> dict:
+def status(model: Model, wall_seconds: float) -> dict:
     """What status.json says besides how the run ended."""
     run = model.config.run
     known = {
@@ -166,4 +266,5 @@ def status(model, wall_seconds: float) -> dict:
         "transport": model.transport.name,
         "dtype": run.dtype,
     }
-    return known | ({"members": model.total} | of_members(model) if model.total > 1 else {})
+    members = members_of(model)
+    return known | ({"members": members} | of_members(model) if members > 1 else {})

@@ -46,7 +46,7 @@ class Simulation:
     Args:
         config: a Config (`swmodel.load`), or the name of a case or file.
         restart: a restart file, of the same grid, precision and time stepping, to go on from; None: the initial state.
-        options: of the executor, as `levels` of the native step (`executors/native`); no result depends on them.
+        options: of the executor, as `steps_per_sweep` of `executors/native`; no result depends on them.
 
     Attributes:
         config: the resolved configuration.
@@ -58,7 +58,6 @@ class Simulation:
         dt: time step, s.
         begun: when the construction began, on the clock time.perf_counter.
         compile_seconds, loop_seconds: time spent on compilation and on steps.
-        total: number of runs that are computed together.
 
     Raises:
         UsageError: `config` is neither.
@@ -67,7 +66,6 @@ class Simulation:
         FilesError: the restart file is damaged or does not fit.
     """
 
-    total = 1
     _complete = False
 
     def __init__(self, config, restart=None, **options):
@@ -177,7 +175,15 @@ class Simulation:
         """Fields of jitted programs as NumPy arrays of this process's block."""
         return self.transport.get(tree)
 
-    def advance(self, steps: int, check: bool = True) -> None:
+    def take_steps(self, steps: int) -> None:
+        """Compute `steps` time steps, and leave it to the caller to look at the state, as the time loop does."""
+        begin = time.perf_counter()
+        self._carry = self._executor.advance(self._carry, steps)
+        self._loop_seconds += time.perf_counter() - begin
+        self._step += steps
+        self._padded = None
+
+    def advance(self, steps: int) -> None:
         """Compute `steps` time steps, also beyond the end of the configuration; called by all processes together.
 
         The state is looked at in the end; where one process takes steps one by one, after LOOK_EVERY of them and when
@@ -185,22 +191,16 @@ class Simulation:
 
         Args:
             steps: a whole number, at least 0.
-            check: False leaves it to the caller to look, as the time loop of a run does.
 
         Raises:
             UsageError: `steps` is no such number.
             NumericalError: the solution blew up; said once, so that the state can be examined then.
         """
         steps = whole_number(steps, MOST_STEPS - self._step)
-        begin = time.perf_counter()
-        self._carry = self._executor.advance(self._carry, steps)
-        self._loop_seconds += time.perf_counter() - begin
-        self._step += steps
-        self._padded = None
-        if check:
-            self._unseen += steps
-            if steps > 1 or self._unseen >= LOOK_EVERY or self.transport.size > 1:
-                self._look()
+        self.take_steps(steps)
+        self._unseen += steps
+        if steps > 1 or self._unseen >= LOOK_EVERY or self.transport.size > 1:
+            self._look()
 
     def _look(self) -> None:
         """Raise NumericalError if the steps since the last look have made the state unusable; by all together."""
@@ -260,7 +260,7 @@ class Simulation:
         return Health(self, directory)
 
     def results(self, directory, command_line: str = "", resume: bool = False):
-        """A context with the Results of this run, for the time loop (see `results.opened`)."""
+        """A context with the Results of this run, for the time loop (see `run.Model`)."""
         return opened(self, directory, command_line, resume)
 
     def run(self, directory, progress=None, force: bool = False) -> None:

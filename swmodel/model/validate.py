@@ -15,6 +15,7 @@ from ..config.case_check import position_problems
 from ..config.extremes import Extremes, survey
 from ..config.netcdf_input import InputError, opened
 from ..config.stability import dt_from_cfl, largest_dt, rates
+from ..errors import UsageError
 from ..executors.native import REMEDY, native_missing, unable
 from ..ocean.table import entry_of
 from ..ocean.terms import TERMS
@@ -28,7 +29,7 @@ FIELDS = 12
 MOST_STEPS = 2**31 - 1
 
 
-def check(config: Config) -> Config:
+def check_config(config: Config) -> Config:
     """The resolved configuration, once nothing is found that would make the run fail.
 
     Raises:
@@ -175,3 +176,13 @@ def floor(value: float) -> str:
     """A positive number rounded down to four digits."""
     place = 10.0 ** (math.floor(math.log10(value)) - 3)
     return f"{math.floor(value / place) * place:.4g}"
+
+
+def require_derivatives(config: Config) -> None:
+    """Make sure that there are derivatives of the steps of a configuration.
+
+    Raises:
+        UsageError: there are none.
+    """
+    if config.run.executor == "reference":
+        raise UsageError("executor reference: it has no derivatives; take native or xla")

@@ -1,7 +1,10 @@
-"""Which rank owns which rows and columns: integers only.
+"""Which rank owns which rows and columns, and which members of an ensemble: integers only.
 
 The blocks of a layout form a ring in y and a ring in x. Rank r has the block at row r // px and
 column r % px, counted from the south-west. Blocks differ by at most one row or column.
+
+The members of an ensemble are an axis before those of the grid: the first py px ranks have the first members, the next
+ones the next.
 """
 
 from __future__ import annotations
@@ -16,7 +19,7 @@ class LayoutError(ValueError):
 
 @dataclass(frozen=True)
 class Span:
-    """The half-open range [start, stop) of one axis of `size` cells."""
+    """The half-open range [start, stop) of one axis of `size` cells, or members."""
 
     start: int
     stop: int
@@ -27,15 +30,31 @@ class Span:
         """Number of cells in the range."""
         return self.stop - self.start
 
+    def __contains__(self, number: int) -> bool:
+        return self.start <= number < self.stop
+
+
+#: The axis of members of a run, which is one alone.
+ALONE = Span(0, 1, 1)
+
 
 @dataclass(frozen=True)
 class Block:
-    """The part of the grid that one rank owns, and its neighbours on the rings."""
+    """The part of the grid that one rank owns, and its neighbours on the rings.
+
+    Attributes:
+        layout: blocks of the grid in y and x.
+        y, x: rows and columns of the block.
+        members: of an ensemble, those that the rank has.
+        shares: parts in which the members are cut.
+    """
 
     rank: int
     layout: tuple[int, int]
     y: Span
     x: Span
+    members: Span = ALONE
+    shares: int = 1
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -49,9 +68,19 @@ class Block:
 
     def neighbour(self, axis: int, step: int) -> int:
         """Rank of the block `step` places to the north (axis 0) or east (axis 1) on the ring."""
-        place = list(divmod(self.rank, self.layout[1]))
+        share, number = divmod(self.rank, self.layout[0] * self.layout[1])
+        place = list(divmod(number, self.layout[1]))
         place[axis] = (place[axis] + step) % self.layout[axis]
-        return place[0] * self.layout[1] + place[1]
+        return (share * self.layout[0] + place[0]) * self.layout[1] + place[1]
+
+    def rows(self, first: int, last: int, member: int = 0) -> tuple[int, int]:
+        """First and last row of the block among rows first to last of a member; the same twice if it has none."""
+        lower, upper = max(first, self.y.start), min(last, self.y.stop)
+        return (lower, upper) if member in self.members and lower < upper else (first, first)
+
+    def everyone(self) -> list[Block]:
+        """The blocks of all ranks, in their order."""
+        return blocks(self.layout, self.y.size, self.x.size, self.members.size, self.shares)
 
 
 def split(size: int, parts: int) -> list[Span]:
@@ -61,15 +90,17 @@ def split(size: int, parts: int) -> list[Span]:
     return [Span(starts[i], starts[i + 1], size) for i in range(parts)]
 
 
-def block(rank: int, layout: tuple[int, int], ny: int, nx: int) -> Block:
-    """The block of `rank`."""
-    row, column = divmod(rank, layout[1])
-    return Block(rank, layout, split(ny, layout[0])[row], split(nx, layout[1])[column])
+def block(rank: int, layout: tuple[int, int], ny: int, nx: int, members: int = 1, shares: int = 1) -> Block:
+    """The block of `rank`; of an ensemble, whose `members` are cut in `shares`."""
+    share, number = divmod(rank, layout[0] * layout[1])
+    row, column = divmod(number, layout[1])
+    spans = split(ny, layout[0])[row], split(nx, layout[1])[column], split(members, shares)[share]
+    return Block(rank, layout, *spans, shares)
 
 
-def blocks(layout: tuple[int, int], ny: int, nx: int) -> list[Block]:
+def blocks(layout: tuple[int, int], ny: int, nx: int, members: int = 1, shares: int = 1) -> list[Block]:
     """All blocks in the order of their ranks."""
-    return [block(rank, layout, ny, nx) for rank in range(layout[0] * layout[1])]
+    return [block(rank, layout, ny, nx, members, shares) for rank in range(shares * layout[0] * layout[1])]
 
 
 def layouts(nproc: int, ny: int, nx: int, width: int) -> list[tuple[int, int]]:

@@ -95,7 +95,7 @@ class Watchdog:
         with contextlib.suppress(OSError):
             self.folder.mkdir(exist_ok=True)
             with path.open("w") as file:
-                file.write(f"{place(self._main)}\n")
+                file.write(f"{innermost_function(self._main)}\n")
                 file.flush()
                 faulthandler.dump_traceback(file, all_threads=True)
         if self._end.wait(2 * self.tick + 2.0):
@@ -141,7 +141,7 @@ class Watchdog:
             subprocess.Popen(line, env={"PATH": os.defpath}, start_new_session=True, **quiet)
 
 
-def place(thread: int) -> str:
+def innermost_function(thread: int) -> str:
     """Where a thread is: its innermost function within the package, or its innermost at all."""
     frame = innermost = sys._current_frames()[thread]
     while frame is not None and not Path(frame.f_code.co_filename).is_relative_to(PACKAGE):

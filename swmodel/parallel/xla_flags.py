@@ -18,7 +18,7 @@ PATIENCE = 60
 HEAD = re.compile(r"^[A-Z]\d{4} \S+ +\d+ \S+:\d+\] ")
 
 
-def check():
+def check_flags():
     """Make sure that XLA takes the user's XLA_FLAGS. Without any nothing is to be asked; else it takes 0.2 s.
 
     Raises:

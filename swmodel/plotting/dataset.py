@@ -158,7 +158,7 @@ def values_of(data: netCDF4.Dataset, name: str, record: int = -1) -> np.ma.Maske
     try:
         values = variable[record] if moves else variable[...]
     except (OSError, RuntimeError) as error:
-        raise FilesError(f"{data.filepath()}: damaged: {guard.place(name, record)}") from error
+        raise FilesError(f"{data.filepath()}: damaged: {guard.damaged_part(name, record)}") from error
     if moves:
         row = data.variables.get(checksums.VARIABLE)
         names = getattr(row, checksums.COLUMNS, "").split()
@@ -166,7 +166,7 @@ def values_of(data: netCDF4.Dataset, name: str, record: int = -1) -> np.ma.Maske
     else:
         expected = getattr(variable, checksums.ATTRIBUTE, None)
     if expected is not None and checksums.crc(np.ma.getdata(values)) != expected:
-        raise FilesError(f"{data.filepath()}: damaged: {guard.place(name, record)}")
+        raise FilesError(f"{data.filepath()}: damaged: {guard.damaged_part(name, record)}")
     return values
 
 

@@ -32,7 +32,7 @@ CONSERVED = ("mass", "energy", "potential_enstrophy")
 WIDTH = 120
 
 
-def describe(path) -> str:
+def describe_results(path) -> str:
     """What a run was, how it ended, what its files hold, and how well it conserved mass and energy, for people to read.
 
     Args:

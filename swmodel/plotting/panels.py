@@ -64,7 +64,7 @@ class Frame:
         """Height of a title."""
         return self.title * LINE
 
-    def place(self, row: int, column: int) -> tuple[list[float], list[float]]:
+    def axes_and_bar(self, row: int, column: int) -> tuple[list[float], list[float]]:
         """Rectangles [left, bottom, width, height] of a panel and its colour bar, as parts of the figure."""
         across, up = self.size
         x = self.left + column * (self.width + self.right)
@@ -101,12 +101,12 @@ def draw(panels: list[Map], looks: list[style.Look], caption: int = 1) -> tuple[
     updates = []
     for number, (panel, panel_look) in enumerate(zip(panels, looks, strict=True)):
         row, column = divmod(number, frame.columns)
-        place, bar_place = frame.place(row, column)
-        axes = figure.add_axes(place)
+        axes_at, bar_at = frame.axes_and_bar(row, column)
+        axes = figure.add_axes(axes_at)
         image = draw_image(axes, panel, panel_look)
         name_axes(axes, panel, left=column == 0, bottom=number + frame.columns >= len(panels))
         name_panel(axes, frame.wrapped(panel_look.label))
-        bar = figure.colorbar(image, cax=figure.add_axes(bar_place), extend=panel_look.extend, extendfrac=0.03)
+        bar = figure.colorbar(image, cax=figure.add_axes(bar_at), extend=panel_look.extend, extendfrac=0.03)
         bar.outline.set_linewidth(0.4)
         bar.locator = MaxNLocator(6, steps=[1, 2, 2.5, 5, 10])
         updates.append(partial(change, axes, image, frame, panel_look))
@@ -192,8 +192,8 @@ def draw_lines(panels: list[Map], looks: list[style.Look], caption: int) -> tupl
     for number, (panel, panel_look) in enumerate(zip(panels, looks, strict=True)):
         letter, positions = ("x", panel.x) if panel.values.shape[1] >= panel.values.shape[0] else ("y", panel.y)
         scale, unit = style.length_unit(float(np.ptp(positions)))
-        place, _ = frame.place(number, 0)
-        axes = figure.add_axes(place)
+        axes_at, _ = frame.axes_and_bar(number, 0)
+        axes = figure.add_axes(axes_at)
         (line,) = axes.plot(positions / scale, middle(panel_look.scaled(panel)), color="#1f4e79", linewidth=1.2)
         name_line(axes, frame, panel_look)
         axes.yaxis.set_label_coords(-0.52 / frame.width, 0.5)

@@ -161,13 +161,13 @@ def test_perfect_observations_everywhere_give_the_truth(experiment, tmp_path):
 )
 def test_what_is_missing_is_said(changes, message):
     with pytest.raises(ConfigError, match="(?s)" + message.replace("(", r"\(")):
-        settings.check(small(**{f"assimilation.{key}": value for key, value in changes.items()}))
+        settings.check_assimilation(small(**{f"assimilation.{key}": value for key, value in changes.items()}))
 
 
 def test_a_network_that_sees_nothing_is_refused():
     nothing = {"case.moorings": 0, "case.repeat": 1e6}
     with pytest.raises(ConfigError, match="case: no observation in the window"):
-        settings.check(resolve(small(**nothing)))
+        settings.check_assimilation(resolve(small(**nothing)))
 
 
 @pytest.mark.parametrize(
@@ -179,7 +179,7 @@ def test_a_network_that_sees_nothing_is_refused():
 )
 def test_what_an_assimilation_cannot_run_on_is_refused(run, message):
     with pytest.raises(UsageError, match=message):
-        settings.check(small(**run))
+        settings.check_assimilation(small(**run))
 
 
 def test_another_twin_experiment_is_not_gone_on_with(experiment, tmp_path):
@@ -192,7 +192,7 @@ def test_another_twin_experiment_is_not_gone_on_with(experiment, tmp_path):
 def test_without_observations_there_is_nothing_to_assimilate():
     sigmas = {"assimilation.sigma_eta": 1.0, "assimilation.sigma_velocity": 1.0, "assimilation.length": 1e4}
     with pytest.raises(ConfigError, match="there is no observation file, and the case is no twin experiment"):
-        settings.check(resolve(swmodel.load("jet", sigmas, environ={})))
+        settings.check_assimilation(resolve(swmodel.load("jet", sigmas, environ={})))
 
 
 def test_an_unknown_control_is_named_with_those_that_there_are():

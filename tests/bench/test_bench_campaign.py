@@ -18,7 +18,7 @@ from swmodel.errors import FilesError, UsageError
 @pytest.fixture
 def record(monkeypatch):
     """The record of a sweep of three rows and two rounds that begins; the machine's limits are not measured."""
-    monkeypatch.setattr(campaign.triad, "measure", lambda quick: {"gigabytes_per_second": 50.0, "by": "nothing"})
+    monkeypatch.setattr(campaign.triad, "measure_triad", lambda quick: {"gigabytes_per_second": 50.0, "by": "nothing"})
     monkeypatch.setattr(campaign.triad, "peak", lambda quick: {"gigaflops": 200.0, "by": "nothing"})
     return begin()
 
@@ -53,7 +53,7 @@ ALL = [("reference", 1), ("xla", 1), ("xla", 2)]
 
 def test_rows_take_turns(record, tmp_path, monkeypatch):
     workers = Workers(monkeypatch)
-    campaign.measure(record, tmp_path, say=lambda line: None)
+    campaign.measure_rows(record, tmp_path, say=lambda line: None)
     assert workers.asked == ALL * 2
     assert [(entry["state"], len(entry["samples"])) for entry in record["rows"]] == [("ok", 2)] * 3
     assert len(record["bandwidth"]) == 2
@@ -70,7 +70,7 @@ def test_rows_take_turns(record, tmp_path, monkeypatch):
 )
 def test_a_row_that_fails_has_a_reason_and_no_time_and_the_others_go_on(record, tmp_path, monkeypatch, outcome, reason):
     workers = Workers(monkeypatch, xla1=outcome)
-    campaign.measure(record, tmp_path, say=lambda line: None)
+    campaign.measure_rows(record, tmp_path, say=lambda line: None)
     assert workers.asked == [*ALL, ALL[0], ALL[2]]
     failed = record["rows"][1]
     assert (failed["state"], failed["samples"]) == ("failed", [])
@@ -81,32 +81,32 @@ def test_a_row_that_fails_has_a_reason_and_no_time_and_the_others_go_on(record, 
 def test_an_interrupted_sweep_keeps_its_samples_and_resume_measures_the_rest(record, tmp_path, monkeypatch):
     Workers(monkeypatch, xla2=KeyboardInterrupt())
     with pytest.raises(KeyboardInterrupt):
-        campaign.measure(record, tmp_path, say=lambda line: None)
+        campaign.measure_rows(record, tmp_path, say=lambda line: None)
     assert [len(entry["samples"]) for entry in results.read(tmp_path)["rows"]] == [1, 1, 0]
     workers = Workers(monkeypatch)
     again = results.resumed(tmp_path, begin())
-    campaign.measure(again, tmp_path, say=lambda line: None)
+    campaign.measure_rows(again, tmp_path, say=lambda line: None)
     assert workers.asked == [ALL[2], *ALL]
     assert [len(entry["samples"]) for entry in again["rows"]] == [2, 2, 2]
     workers = Workers(monkeypatch)
-    campaign.measure(results.resumed(tmp_path, begin()), tmp_path, say=lambda line: None)
+    campaign.measure_rows(results.resumed(tmp_path, begin()), tmp_path, say=lambda line: None)
     assert workers.asked == []
 
 
 def test_resume_tries_failed_rows_again(record, tmp_path, monkeypatch):
     Workers(monkeypatch, xla2=start.WorkerError("no device"))
-    campaign.measure(record, tmp_path, say=lambda line: None)
+    campaign.measure_rows(record, tmp_path, say=lambda line: None)
     workers = Workers(monkeypatch)
-    campaign.measure(results.resumed(tmp_path, begin()), tmp_path, say=lambda line: None)
+    campaign.measure_rows(results.resumed(tmp_path, begin()), tmp_path, say=lambda line: None)
     assert workers.asked == [ALL[2]] * 2
 
 
 def test_resume_goes_on_to_more_rounds_and_keeps_what_there_is(record, tmp_path, monkeypatch):
     Workers(monkeypatch)
-    campaign.measure(record, tmp_path, say=lambda line: None)
+    campaign.measure_rows(record, tmp_path, say=lambda line: None)
     workers = Workers(monkeypatch)
     again = results.resumed(tmp_path, begin(rounds=3))
-    campaign.measure(again, tmp_path, say=lambda line: None)
+    campaign.measure_rows(again, tmp_path, say=lambda line: None)
     assert workers.asked == ALL
     assert [(entry["state"], len(entry["samples"])) for entry in again["rows"]] == [("ok", 3)] * 3
     assert results.resumed(tmp_path, begin(rounds=2))["definition"]["rounds"] == 3
@@ -158,7 +158,7 @@ def test_the_parts_of_the_start_are_the_whole_for_the_slowest_process(tmp_path):
 
 
 def test_a_right_answer_is_timed(tmp_path):
-    found = stepping.measure(ROW, task(tmp_path))
+    found = stepping.measure_stepping(ROW, task(tmp_path))
     assert (found["state"], found["sample"]["steps"]) == ("ok", 4)
     assert max(found["differences"].values()) <= answers.TOLERANCE
     assert max(found["differences_small"].values()) <= answers.TOLERANCE
@@ -176,7 +176,7 @@ def test_a_wrong_answer_is_a_failed_row(tmp_path, monkeypatch, where):
     else:
         right = answers.answer
         monkeypatch.setattr(answers, "answer", lambda config: right(config) * np.array([1, 1, 1.0001])[:, None, None])
-    found = stepping.measure(ROW, given)
+    found = stepping.measure_stepping(ROW, given)
     assert found["state"] == "failed"
     assert found["reason"].startswith(f"wrong answer {where}")
     assert ("seconds" in found["sample"]) == (where == "in double precision")

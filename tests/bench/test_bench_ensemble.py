@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from swmodel.bench.answers import write_answer
-from swmodel.bench.ensembles import measure
+from swmodel.bench.ensembles import measure_ensemble
 from swmodel.bench.rows import Row, make_rows
 from swmodel.bench.sweeps import definition
 
@@ -22,7 +22,7 @@ def answer(tmp_path_factory):
 
 @pytest.mark.parametrize("advance", ["map", "runs"])
 def test_a_row_is_measured_and_right(answer, advance):
-    found = measure(replace(ROW, advance=advance), {"answer": str(answer), "steps": 3})
+    found = measure_ensemble(replace(ROW, advance=advance), {"answer": str(answer), "steps": 3})
     assert found["state"] == "ok", found
     assert found["sample"]["steps"] == 3
     assert found["sample"]["seconds"] > 0
@@ -30,7 +30,7 @@ def test_a_row_is_measured_and_right(answer, advance):
 
 def test_a_wrong_answer_is_no_sample(answer, tmp_path):
     np.save(tmp_path / "wrong.npy", 1.001 * np.load(answer))
-    found = measure(ROW, {"answer": str(tmp_path / "wrong.npy"), "steps": 3})
+    found = measure_ensemble(ROW, {"answer": str(tmp_path / "wrong.npy"), "steps": 3})
     assert found["state"] == "failed"
     assert "wrong answer" in found["reason"]
 

@@ -44,7 +44,9 @@ def test_each_variant_is_a_row_of_each_grid_and_number_of_processes_but_not_of_t
 
 def test_only_the_jet_is_compared_with_numpy_and_variants_are_not_compared_with_each_other():
     one_a_sweep, several = 0.2, 0.1
-    found = numbers(record(lambda row: 1.0 if row.executor == "reference" else one_a_sweep if row.levels else several))
+    found = numbers(
+        record(lambda row: 1.0 if row.executor == "reference" else one_a_sweep if row.steps_per_sweep else several)
+    )
     for one in found:
         jet = one.row.dtype == "float32" and not one.row.physics
         assert (one.speedup is not None) == jet
@@ -60,7 +62,7 @@ def test_promises_are_ratios_of_the_rows_they_name():
             return SMALL[0] * SMALL[1] / 999e6
         if row.executor == "reference":
             return 34 * cells / 1e9
-        one = cells / 1e9 * (1 if row.levels else 0.5)
+        one = cells / 1e9 * (1 if row.steps_per_sweep else 0.5)
         return one * {1: 1, 2: 1.2}[row.nproc] * {"float32": 1 + 0.3 * row.fields, "float64": 2}[row.dtype]
 
     made = record(seconds)
@@ -84,7 +86,7 @@ def task(row: Row, folder) -> dict:
 
 
 def test_a_row_with_everything_on_is_right_by_the_reference_of_the_same_physics(tmp_path):
-    found = stepping.measure(EVERYTHING, task(EVERYTHING, tmp_path))
+    found = stepping.measure_stepping(EVERYTHING, task(EVERYTHING, tmp_path))
     assert found["state"] == "ok"
     config = answers.configuration(EVERYTHING, tmp_path)
     assert (config.physics.linear_drag, config.input.wind_x != "") == (1e-6, True)
@@ -93,7 +95,7 @@ def test_a_row_with_everything_on_is_right_by_the_reference_of_the_same_physics(
 def test_the_answer_of_the_jet_is_wrong_for_a_row_with_everything_on(tmp_path):
     given = task(EVERYTHING, tmp_path)
     answers.write_answer(dataclasses.replace(EVERYTHING, fields=False, settings=()), given["answer"])
-    assert stepping.measure(EVERYTHING, given)["reason"].startswith("wrong answer at this size")
+    assert stepping.measure_stepping(EVERYTHING, given)["reason"].startswith("wrong answer at this size")
 
 
 @pytest.mark.parametrize("size", [(90, 45), (360, 180)])
@@ -116,7 +118,7 @@ def test_steps_in_a_sweep_are_an_option_of_the_simulation_and_change_no_bit():
     native = pytest.importorskip("swmodel.executors.native._step", reason="the native step is not compiled")
     assert native
     config = answers.configuration(Row("model", "native", 1, 48, 24))
-    one, four = (swmodel.Simulation(config, levels=levels) for levels in (1, 4))
+    one, four = (swmodel.Simulation(config, steps_per_sweep=steps_per_sweep) for steps_per_sweep in (1, 4))
     for simulation in (one, four):
         simulation.advance(7)
     assert all(np.array_equal(a, b) for a, b in zip(one.state, four.state, strict=True))

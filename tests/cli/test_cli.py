@@ -168,7 +168,7 @@ def test_an_unexpected_exception_is_one_line_and_70(swmodel, monkeypatch):
         raise RuntimeError("the sea ran dry")
 
     monkeypatch.delenv("SWMODEL_DEBUG", raising=False)
-    monkeypatch.setattr("swmodel.files.run_folder.check", fail)
+    monkeypatch.setattr("swmodel.files.run_folder.check_vacant", fail)
     result = swmodel("run jet")
     assert result.exit_code == 70
     assert result.stderr.splitlines() == [

@@ -12,8 +12,9 @@ import pytest
 
 from swmodel.cli.run import configure
 from swmodel.config import to_toml
+from swmodel.config.load import gather
 from swmodel.errors import FilesError, SetupError, UsageError
-from swmodel.files.run_folder import check, prepare
+from swmodel.files.run_folder import check_vacant, prepare
 from swmodel.files.status import read_status, write_status
 from swmodel.model import launch, progress
 from swmodel.parallel.environment import World
@@ -133,9 +134,9 @@ def test_the_exit_code_is_that_of_the_status(tmp_path, status, mpiexec_code, cod
 
 def test_the_configuration_of_a_run_serves_another_number_of_processes(tmp_path):
     path = tmp_path / "config.toml"
-    path.write_text(to_toml(configure("jet", ["run.nproc=2"])))
+    path.write_text(to_toml(configure(gather("jet", ["run.nproc=2"]), [])))
     for processes in (1, 3):
-        run = configure(path, [], World(0, processes, processes)).run
+        run = configure(gather(path), [], World(0, processes, processes)).run
         assert (run.nproc, run.layout) == (processes, f"1x{processes}")
 
 
@@ -228,8 +229,8 @@ def test_force_removes_the_run_and_nothing_else(tmp_path):
     for name in ("config.toml", "output.nc", "diagnostics.nc", "status.json", "notes.txt"):
         (tmp_path / name).write_text(json.dumps({}))
     with pytest.raises(UsageError, match="--force"):
-        check(tmp_path)
-    check(tmp_path, force=True)
+        check_vacant(tmp_path)
+    check_vacant(tmp_path, force=True)
     assert len(list(tmp_path.iterdir())) == 5
     prepare(tmp_path)
     assert [path.name for path in tmp_path.iterdir()] == ["notes.txt"]

@@ -18,7 +18,7 @@ EVENT = {
     "cfl": 0.125,
     "energy": 1.5e15,
     "wall_seconds": 30.0,
-    "eta_seconds": 90.0,
+    "remaining_seconds": 90.0,
 }
 LINES = ("step 50/200  day 0.50  0:01:30 left", "250.0 million cells/s  CFL 0.12  energy 1.5000e+15 J")
 
@@ -35,7 +35,7 @@ def on_terminal(quiet=False):
     ours, theirs = pty.openpty()
     with os.fdopen(theirs, "w") as stream:
         with progress.reporter(quiet, stream) as report:
-            report(EVENT | {"step": 0, "cfl": None, "energy": None, "eta_seconds": None})
+            report(EVENT | {"step": 0, "cfl": None, "energy": None, "remaining_seconds": None})
             report(EVENT)
         stream.flush()
         os.set_blocking(ours, False)
@@ -50,12 +50,12 @@ def on_terminal(quiet=False):
 
 
 def test_an_event_in_words():
-    assert progress.describe(EVENT) == LINES
+    assert progress.in_two_lines(EVENT) == LINES
 
 
 def test_what_is_not_known_yet_is_left_out():
-    unknown = {"cell_updates_per_second": 0.0, "cfl": None, "energy": None, "eta_seconds": None}
-    assert progress.describe(EVENT | unknown) == ("step 50/200  day 0.50", "")
+    unknown = {"cell_updates_per_second": 0.0, "cfl": None, "energy": None, "remaining_seconds": None}
+    assert progress.in_two_lines(EVENT | unknown) == ("step 50/200  day 0.50", "")
 
 
 def test_under_the_launcher_events_survive_the_pipe(monkeypatch):

@@ -28,7 +28,7 @@ from support.fuzz import (
 
 from swmodel import cases, load
 from swmodel.config import Config, ConfigError, to_toml
-from swmodel.model.validate import check
+from swmodel.model.validate import check_config
 
 #: Of `swmodel run`, beside 0: usage, a blow-up, files.
 DOCUMENTED = (2, 4, 5)
@@ -51,7 +51,7 @@ def refused_or_resolved(*source):
     """Whether the configuration is complete, or refused with reasons."""
     try:
         with patience():
-            config = check(load(*source))
+            config = check_config(load(*source))
     except ConfigError as error:
         reasons = [str(problem).strip() for problem in error.problems]
         return bool(reasons) and all(reasons)

@@ -283,7 +283,7 @@ def test_every_key_has_help_and_a_unit():
 def test_configuring_imports_neither_jax_nor_mpi_nor_netcdf():
     program = (
         "import sys, swmodel.model.validate; from swmodel.config import *; "
-        "swmodel.model.validate.check(load('jet', ['grid.nx=9', 'grid.ny=9', 'time.cfl=0.1'], {})); "
+        "swmodel.model.validate.check_config(load('jet', ['grid.nx=9', 'grid.ny=9', 'time.cfl=0.1'], {})); "
         "print({'jax', 'mpi4py', 'mpi4jax', 'netCDF4', 'matplotlib', 'xarray'} & set(sys.modules))"
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)

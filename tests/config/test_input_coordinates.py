@@ -10,7 +10,7 @@ import pytest
 from swmodel import load
 from swmodel.config import fields
 from swmodel.config.netcdf_input import InputError, read_field
-from swmodel.model.validate import check
+from swmodel.model.validate import check_config
 from swmodel.ocean.table import VARIABLES
 
 NY, NX, DY, DX = 5, 7, 2000.0, 3000.0
@@ -325,7 +325,7 @@ def test_a_run_reads_its_own_fields_from_the_file_of_another(tmp_path, caplog):
     sources = {f"input.{name}": f"{folder}/output.nc:{name}{'' if name == 'depth' else '@-1'}" for name in names}
     again = load(folder / "config.toml", sources, {})
     with caplog.at_level(logging.WARNING), open_data(folder / "output.nc") as data:
-        check(again)
+        check_config(again)
         for name in names:
             values = data[name][:] if name == "depth" else data[name][-1]
             found = fields.evaluate(again, name, range(config.grid.ny), range(config.grid.nx))

@@ -10,7 +10,7 @@ from swmodel import Case, load
 from swmodel.config import fields
 from swmodel.config.netcdf_input import InputError, read, read_field
 from swmodel.config.netcdf_input.read import runs
-from swmodel.model.validate import check
+from swmodel.model.validate import check_config
 from swmodel.ocean.table import VARIABLES
 
 NY, NX = 5, 7
@@ -177,7 +177,7 @@ def test_cells_without_a_depth_are_land_where_no_mask_is_given(ocean):
     depth = fields.evaluate(config, "depth", rows, columns)
     assert depth[3, 4] == config.physics.depth
     assert depth[2, 2] == VALUES[1, 1]
-    check(config)
+    check_config(config)
 
 
 def test_missing_values_on_land_are_filled_and_those_on_water_refused(ocean):
@@ -197,10 +197,10 @@ def test_missing_values_on_land_are_filled_and_those_on_water_refused(ocean):
     config = configuration(path, "mask", *names)
     for name in names:
         assert np.isfinite(fields.evaluate(config, name, range(-2, NY + 2), range(-2, NX + 2))).all()
-    check(config)
+    check_config(config)
     without_mask = configuration(path, *[name for name in names if name != "depth"])
     with pytest.raises(ValueError, match="missing") as caught:
-        check(without_mask)
+        check_config(without_mask)
     assert len(caught.value.problems) == len(names) - 1
 
 
@@ -213,9 +213,9 @@ def test_heights_of_land_in_a_file_of_depths_are_filled_and_those_on_water_refus
     config = configuration(path, "mask", "depth")
     depth = fields.evaluate(config, "depth", range(NY), range(NX))
     np.testing.assert_array_equal(depth, np.where(mask == 0, config.physics.depth, VALUES))
-    check(config)
+    check_config(config)
     with pytest.raises(ValueError, match="must be above 0 m on water, but is -50 m at row 2, column 3"):
-        check(configuration(path, "depth"))
+        check_config(configuration(path, "depth"))
 
 
 def test_missing_values_of_the_mask_are_land(ocean):
@@ -269,7 +269,7 @@ def test_a_mask_that_is_neither_0_nor_1_is_refused_with_its_place(ocean, value, 
     mask[3, 2] = value
     path = ocean(mask=(mask, {"units": "1"}))
     with pytest.raises(ValueError, match="input.mask") as caught:
-        check(configuration(path, "mask"))
+        check_config(configuration(path, "mask"))
     assert caught.value.problems == (
         f"input.mask: {path}:mask: must be 0 (land) or 1 (water), but is {value:g} at row 3, column 2; "
         f"if it is a share of water, write 1 where it is above {share:g}",
@@ -287,20 +287,20 @@ def test_a_formula_of_a_mask_that_is_neither_0_nor_1_is_refused(value):
     config = load(Holed, {"grid.nx": NX, "grid.ny": NY, "time.dt": 1.0, "run.steps": 1}, {})
     message = f"the mask of the case holed: must be 0 .* but is {value:g} at row 0, column 4"
     with pytest.raises(ValueError, match=message):
-        check(config)
+        check_config(config)
     with pytest.raises(InputError, match=message):
         fields.wet(config, range(NY), range(NX))
 
 
 def test_depths_that_are_all_negative_are_asked_about(ocean):
     with pytest.raises(ValueError, match='are they heights. then the variable needs the attribute positive = "up"'):
-        check(configuration(ocean(depth=(-VALUES, {"units": "m"})), "depth"))
+        check_config(configuration(ocean(depth=(-VALUES, {"units": "m"})), "depth"))
 
 
 def test_heights_that_say_so_become_depths(ocean):
     path = ocean(depth=(-VALUES, {"units": "m", "positive": "up"}))
     np.testing.assert_array_equal(values_of(f"{path}:depth"), VALUES)
-    check(configuration(path, "depth"))
+    check_config(configuration(path, "depth"))
 
 
 def test_a_file_that_is_damaged_within_the_field_is_named(ocean):

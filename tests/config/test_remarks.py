@@ -10,12 +10,13 @@ from click.testing import CliRunner
 from swmodel import load
 from swmodel.cli import main
 from swmodel.config import to_toml
+from swmodel.config.load import gather
 from swmodel.config.remarks import dividing, domain, remarks
 from swmodel.model.resolve import resolve
 
 
 def said(source, overrides=(), environ=None):
-    return list(domain(source, overrides, environ or {}))
+    return list(domain(gather(source, overrides, environ or {})))
 
 
 def size(source, overrides=(), environ=None):
@@ -87,7 +88,7 @@ def test_a_complete_file_is_what_is_meant_and_what_overrides_a_part_of_it_is_sai
 @pytest.mark.parametrize(("gravity", "reduced", "lines"), [(0.05, False, 1), (0.05, True, 0), (0.1, False, 0)])
 def test_gravity_that_may_be_a_reduced_one_is_said_where_it_is_not_that_of_the_case(gravity, reduced, lines):
     overrides = {"physics.gravity": gravity, "physics.reduced_gravity": reduced}
-    found = remarks(resolve(load("stommel", overrides, {})), "stommel", overrides, {}, records=False)
+    found = remarks(resolve(load("stommel", overrides, {})), gather("stommel", overrides, {}), records=False)
     assert [line.startswith("physics.gravity = 0.05 m s-2: if") for line in found] == [True] * lines
 
 

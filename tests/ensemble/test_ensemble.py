@@ -30,8 +30,8 @@ def drawn():
 def test_a_member_has_the_bits_of_a_run_alone():
     config = configuration(run__dtype="float64", run__executor="native", ensemble__members=3)
     together = Members(config)
-    together.advance(7)
-    together.advance(5)
+    together.take_steps(7)
+    together.take_steps(5)
     for member, state in enumerate(alone(config, range(3), 12)):
         assert same(state, [field[member] for field in together.state])
 
@@ -39,7 +39,7 @@ def test_a_member_has_the_bits_of_a_run_alone():
 def test_a_member_is_the_run_with_its_viscosity_and_wind():
     config = configuration(run__dtype="float64", ensemble__members=3, **NUMBERS)
     members = Members(config)
-    members.advance(12)
+    members.take_steps(12)
     states = []
     for member in range(3):
         one = settings.whole(config)

@@ -55,7 +55,7 @@ def test_mean_spread_and_members_are_those_of_numpy_over_all_members(folder):
                     np.testing.assert_allclose(data[f"{name}_{suffix}"][record], found, rtol=0, atol=atol)
             numbers = members.diagnostics()
             np.testing.assert_array_equal(data["energy"][record], numbers["energy"])
-            members.advance(6)
+            members.take_steps(6)
 
 
 def test_the_file_opens_in_xarray_and_xgcm(folder):

@@ -17,17 +17,17 @@ environment.prepare()
 import swmodel
 from swmodel.ensemble import settings
 from swmodel.ensemble.members import Members
-from swmodel.ensemble.records import Records
+from swmodel.ensemble.ensemble_file import EnsembleFile
 cells, size = map(int, sys.argv[1:])
 options = {"grid.nx": cells, "grid.ny": cells, "run.steps": 2, "time.cfl": 0.1, "ensemble.members": size}
-config = settings.check(swmodel.load("double_gyre", options, environ={}))
+config = settings.check_ensemble(swmodel.load("double_gyre", options, environ={}))
 members = Members(config)
 before = [leaf.unsafe_buffer_pointer() for leaf in members.carry.state]
 members.state
-members.advance(2)
+members.take_steps(2)
 assert [leaf.unsafe_buffer_pointer() for leaf in members.carry.state] == before
 with tempfile.TemporaryDirectory() as folder:
-    with Records(pathlib.Path(folder, "ensemble.nc"), config, members.transport) as records:
+    with EnsembleFile(pathlib.Path(folder, "ensemble.nc"), config, members.transport) as records:
         records.write(members)
 print(environment.peak_memory())
 """

@@ -14,14 +14,14 @@ from support.cf_checker import checked
 from support.seal import resealed
 from support.small_ensemble import configuration
 
+from swmodel.ensemble.ensemble_file import EnsembleFile
 from swmodel.ensemble.members import Members
-from swmodel.ensemble.records import Records
 from swmodel.files.output.static import land
 from swmodel.ocean.table import REDUCED, VARIABLES
 from swmodel.plotting import Over, Scale, derived, maps, plot, style
 from swmodel.plotting import ensemble as pictures
 from swmodel.plotting.dataset import PlotError, open_data, read_map
-from swmodel.plotting.info import describe
+from swmodel.plotting.info import describe_results
 
 FIELDS = ("eta", "u", "v", "zeta", "q", "speed")
 STILL = {f"ensemble__{key}": 0.0 for key in ("wind", "wind_length", "viscosity")}
@@ -33,9 +33,9 @@ def written(tmp_path_factory):
     options = {"case__name": "rest", "time__stepper": "rk3", "output__fields": FIELDS, "run__dtype": "float64"}
     config = configuration(**options, **STILL, ensemble__members=3, ensemble__write=(2, 0))
     path, members = tmp_path_factory.mktemp("island") / "ensemble.nc", Members(config)
-    with Records(path, config, members.transport, "swmodel ensemble rest") as records:
+    with EnsembleFile(path, config, members.transport, "swmodel ensemble rest") as records:
         records.write(members)
-        members.advance(3)
+        members.take_steps(3)
         records.write(members)
     return path, members
 
@@ -72,7 +72,7 @@ def test_series_of_all_members_are_aligned_with_the_fields_of_some(written):
 
 
 def test_info_tells_members_and_records(written):
-    shown = " ".join(describe(written[0]).split())
+    shown = " ".join(describe_results(written[0]).split())
     assert "members 3, with fields of 0, 2; seed 0" in shown
     assert "eta_spread m time y_c x_c" in shown
 

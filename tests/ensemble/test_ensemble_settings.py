@@ -3,11 +3,11 @@
 import pytest
 from support.small_ensemble import configuration
 
+from swmodel.cli.ensemble import PERTURBATIONS, perturbed
 from swmodel.cli.run import PERTURB, as_typed
 from swmodel.config import ConfigError
 from swmodel.ensemble import settings
 from swmodel.ensemble.settings import CELLS, unresolved
-from swmodel.ensemble.words import PERTURBATIONS, overrides
 from swmodel.errors import UsageError
 
 UNPERTURBED = {f"ensemble__{key}": 0.0 for p in PERTURBATIONS.values() for key in p[:2] if key}
@@ -22,7 +22,7 @@ def refused(**changes) -> str:
 
 def test_words_of_the_command_line_become_keys():
     words = ["initial.eta=0.5,1e5", "wind=0.1,2e5", "viscosity=0.3"]
-    assert overrides(words) == [
+    assert perturbed(words) == [
         "ensemble.initial_eta=0.5",
         "ensemble.initial_eta_length=1e5",
         "ensemble.wind=0.1",
@@ -32,7 +32,7 @@ def test_words_of_the_command_line_become_keys():
 
 
 def test_wind_without_a_length_is_one_number_whatever_the_file_says():
-    assert overrides(["wind=0.1"]) == ["ensemble.wind=0.1", "ensemble.wind_length=0"]
+    assert perturbed(["wind=0.1"]) == ["ensemble.wind=0.1", "ensemble.wind_length=0"]
 
 
 @pytest.mark.parametrize(
@@ -46,7 +46,7 @@ def test_wind_without_a_length_is_one_number_whatever_the_file_says():
 )
 def test_words_that_mean_nothing_are_refused(words, message):
     with pytest.raises(UsageError) as error:
-        overrides(words)
+        perturbed(words)
     assert message in str(error.value)
 
 

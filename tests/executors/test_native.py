@@ -11,7 +11,7 @@ from support.random_case import configuration, random_fields
 
 from swmodel.config.build import build_grid, build_params, build_state
 from swmodel.executors.native.executor import Native
-from swmodel.executors.native.kernel import choose_levels
+from swmodel.executors.native.kernel import choose_steps_per_sweep
 from swmodel.executors.reference import Reference
 from swmodel.ocean.timestep import method_of
 from swmodel.parallel.decomposition import block, blocks
@@ -72,19 +72,22 @@ def test_thin_and_odd_domains_agree_with_the_reference(size):
 
 
 @pytest.mark.parametrize(
-    ("size", "levels"),
+    ("size", "steps_per_sweep"),
     [((1, 41), 1), ((41, 1), 1), ((2, 37), 2), ((37, 3), 3), ((5, 53), 4), ((53, 5), 4), ((19, 17), 4)],
 )
 @pytest.mark.parametrize("tile", [1, 3, 0])
-def test_thin_and_odd_domains_are_the_same_in_any_tiles_and_sweeps(size, levels, tile):
+def test_thin_and_odd_domains_are_the_same_in_any_tiles_and_sweeps(size, steps_per_sweep, tile):
     config = configuration(*size, grid__periodic_y=True, physics__slip="no")
-    once, other = after(config, 7, threads=1, tile=10**6, levels=1), after(config, 7, tile=tile, levels=levels)
+    once, other = (
+        after(config, 7, threads=1, tile=10**6, steps_per_sweep=1),
+        after(config, 7, tile=tile, steps_per_sweep=steps_per_sweep),
+    )
     assert all(a.tobytes() == b.tobytes() for a, b in zip(once[:3], other[:3], strict=True))
 
 
 def test_sweeps_that_reach_beyond_the_next_block_are_refused():
     with pytest.raises(ValueError, match="4 steps in a sweep need 8 rows and columns"):
-        build(configuration(7, 11, physics__biharmonic_viscosity=1e8), levels=4)
+        build(configuration(7, 11, physics__biharmonic_viscosity=1e8), steps_per_sweep=4)
 
 
 @pytest.mark.parametrize("beta", [0.0, 2e-11])
@@ -120,10 +123,11 @@ def test_threads_tiles_and_calls_do_not_change_a_bit(flux, stepper, land, dtype)
 
 
 @pytest.mark.parametrize(
-    ("stepper", "levels"), [*itertools.product(STEPPERS, [1]), *itertools.product(["ab2", "ab3", "leapfrog"], [4])]
+    ("stepper", "steps_per_sweep"),
+    [*itertools.product(STEPPERS, [1]), *itertools.product(["ab2", "ab3", "leapfrog"], [4])],
 )
-def test_no_full_array_is_copied(stepper, levels):
-    model, carry = build(configuration(64, 96, time__stepper=stepper), levels=levels)
+def test_no_full_array_is_copied(stepper, steps_per_sweep):
+    model, carry = build(configuration(64, 96, time__stepper=stepper), steps_per_sweep=steps_per_sweep)
     compiled = model._loop.lower(carry, model.static, model.dt, jnp.int32(1)).compile()
     program = compiled.as_text()
     copies = re.findall(r"= f64\[64,96\]\S* copy(?:-start)?\(", program)
@@ -134,18 +138,21 @@ def test_no_full_array_is_copied(stepper, levels):
 
 @pytest.mark.parametrize("stepper", ["ab2", "ab3", "leapfrog"])
 @pytest.mark.parametrize("options", [{}, ALL_TERMS], ids=["harmonic", "all terms"])
-@pytest.mark.parametrize("levels", [2, 3, 4])
-def test_several_steps_in_one_sweep_give_the_same_state_bit_for_bit(stepper, options, levels):
+@pytest.mark.parametrize("steps_per_sweep", [2, 3, 4])
+def test_several_steps_in_one_sweep_give_the_same_state_bit_for_bit(stepper, options, steps_per_sweep):
     """The memory has the same values; the zero tendency of a closed face may have either sign."""
     config = configuration(37, 23, time__stepper=stepper, grid__periodic_x=False, **options)
-    single = after(config, 10, levels=1)
-    for other in (after(config, 10, levels=levels), after(config, 10, levels=levels, threads=2, tile=7)):
+    single = after(config, 10, steps_per_sweep=1)
+    for other in (
+        after(config, 10, steps_per_sweep=steps_per_sweep),
+        after(config, 10, steps_per_sweep=steps_per_sweep, threads=2, tile=7),
+    ):
         assert all(a.tobytes() == b.tobytes() for a, b in zip(single[:3], other[:3], strict=True))
         assert all(np.array_equal(a, b) for a, b in zip(single[3:], other[3:], strict=True))
 
 
 @pytest.mark.parametrize(
-    ("ny", "nx", "layout", "stepper", "width", "itemsize", "levels"),
+    ("ny", "nx", "layout", "stepper", "width", "itemsize", "steps_per_sweep"),
     [
         (1800, 3600, (1, 1), "ab2", 1, 4, 4),
         (1800, 3600, (2, 1), "ab2", 2, 8, 4),
@@ -163,6 +170,8 @@ def test_several_steps_in_one_sweep_give_the_same_state_bit_for_bit(stepper, opt
         (10**7, 11, (1, 3), "ab3", 1, 8, 3),
     ],
 )
-def test_steps_in_a_sweep_follow_from_the_smallest_block(ny, nx, layout, stepper, width, itemsize, levels):
+def test_steps_in_a_sweep_follow_from_the_smallest_block(ny, nx, layout, stepper, width, itemsize, steps_per_sweep):
     method = method_of(stepper)
-    assert {choose_levels(b.smallest, width, method, itemsize) for b in blocks(layout, ny, nx)} == {levels}
+    assert {choose_steps_per_sweep(b.smallest, width, method, itemsize) for b in blocks(layout, ny, nx)} == {
+        steps_per_sweep
+    }

@@ -12,7 +12,7 @@ from swmodel.cli.doctor import findings
 from swmodel.config import Config, ConfigError, load
 from swmodel.executors import native as kernels
 from swmodel.model.resolve import resolve, say_slower
-from swmodel.model.validate import check
+from swmodel.model.validate import check_config
 from swmodel.parallel import environment
 
 SMALL = {"grid": {"nx": 8, "ny": 6}, "run": {"steps": 1}, "time": {"dt": 1.0}}
@@ -48,7 +48,7 @@ def test_other_ranks_and_gpus_are_told_nothing(not_built, monkeypatch, caplog, s
 
 def test_asking_for_what_is_not_built_names_the_remedy(not_built):
     with pytest.raises(ConfigError, match="use xla, or build it: tools/build-native"):
-        check(load("jet", {"grid.nx": 8, "grid.ny": 6, "run.steps": 1, "run.executor": "native"}, environ={}))
+        check_config(load("jet", {"grid.nx": 8, "grid.ny": 6, "run.steps": 1, "run.executor": "native"}, environ={}))
 
 
 def test_an_import_that_fails_names_the_remedy():

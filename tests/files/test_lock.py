@@ -17,10 +17,10 @@ def test_a_folder_in_use_is_refused_and_the_holder_named(tmp_path):
         with pytest.raises(FilesError, match=words), lock.held(tmp_path):
             pass
         with pytest.raises(FilesError, match=words):
-            run_folder.check(tmp_path, force=True)
+            run_folder.check_vacant(tmp_path, force=True)
         assert (tmp_path / "run.lock").exists()
     assert list(tmp_path.iterdir()) == []
-    run_folder.check(tmp_path)
+    run_folder.check_vacant(tmp_path)
     with lock.held(tmp_path):
         pass
 
@@ -34,7 +34,7 @@ def test_the_lock_of_a_killed_process_is_free_and_its_file_in_nobodys_way(tmp_pa
     killed = subprocess.run([sys.executable, "-c", program, str(tmp_path)], timeout=60)
     assert killed.returncode == -9
     assert [path.name for path in tmp_path.iterdir()] == ["run.lock"]
-    run_folder.check(tmp_path)
+    run_folder.check_vacant(tmp_path)
     with lock.held(tmp_path):
         pass
 
@@ -53,7 +53,7 @@ def test_a_process_with_the_file_holds_the_folder_after_its_parent_is_killed(tmp
     child = int(done.stdout)
     try:
         with pytest.raises(FilesError, match="in use"):
-            lock.check(tmp_path)
+            lock.check_free(tmp_path)
     finally:
         os.kill(child, 9)
 

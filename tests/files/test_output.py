@@ -162,8 +162,8 @@ def test_a_resting_fluid_in_a_ring_has_neither_wind_nor_land(tmp_path):
 
 @pytest.mark.parametrize("layout", [(1, 2), (2, 1), (3, 2), (11, 1)])
 def test_data_are_the_same_from_any_number_of_ranks(tmp_path, layout, monkeypatch):
-    monkeypatch.setattr("swmodel.files.output.snapshots.CHUNK_BYTES", 3 * NX * 4)
-    monkeypatch.setattr("swmodel.files.output.snapshots.GATHER_BYTES", 6 * NX * 4)
+    monkeypatch.setattr("swmodel.files.gather.CHUNK_BYTES", 3 * NX * 4)
+    monkeypatch.setattr("swmodel.files.gather.GATHER_BYTES", 6 * NX * 4)
     config = config_of()
     one, many = (write(tmp_path / f"{name}.nc", config, shape) for name, shape in (("one", (1, 1)), ("many", layout)))
     with netCDF4.Dataset(one) as a, netCDF4.Dataset(many) as b:

@@ -8,10 +8,11 @@ import sys
 from pathlib import Path
 
 import h5py
+import numpy as np
 import pytest
 from conftest import ROOT
 from support.ranks import run_ranks
-from support.restarts import assert_same_data, config, flip, resumed, simulation
+from support.restarts import assert_same_data, config, data, flip, resumed, simulation
 
 from swmodel.config import ConfigError, decisive, from_toml, load, to_toml
 from swmodel.errors import FilesError
@@ -211,7 +212,7 @@ def test_a_file_that_reads_back_otherwise_is_not_put_in_place(run_folder, monkey
 
 def test_a_disk_too_full_is_noticed_before(run_folder, monkeypatch):
     model = simulation(folder.path_of(run_folder, 7))
-    monkeypatch.setattr(write, "free", lambda path: 1000)
+    monkeypatch.setattr("swmodel.files.draft.free", lambda path: 1000)
     with pytest.raises(FilesError, match=r"cannot be written: disk full, it takes \d+ bytes; 1000 bytes free"):
         model.write_restart(run_folder / "restart" / "other.nc")
 
@@ -255,6 +256,26 @@ def test_files_are_the_same_from_any_layout_and_read_by_any(halfway, tmp_path, l
     run_ranks(work, layout, 9, 14)
     assert "problem" not in folder.facts(made)
     assert_same_data(made, path)
+
+
+@pytest.mark.parametrize("shares", [1, 2, 3])
+def test_members_are_the_same_from_any_shares_and_read_by_any(tmp_path, shares):
+    settings = config()
+    whole = np.random.default_rng(0).standard_normal((5, 9, 14))
+    fields = {name: whole + number for number, name in enumerate(("h", "u", "v"))}
+
+    def work(transport):
+        here = slice(transport.block.members.start, transport.block.members.stop)
+        own = {name: field[here] for name, field in fields.items()}
+        write.write(tmp_path / "members.nc", write.Contents(own, 3, 60.0, 0), settings, transport)
+        state = read(tmp_path / "members.nc", settings, transport).carry.state
+        return all(np.array_equal(getattr(state, name), field) for name, field in own.items())
+
+    assert run_ranks(work, (1, 1), 9, 14, members=5, shares=shares) == [True] * shares
+    found = data(tmp_path / "members.nc")
+    for name, field in fields.items():
+        np.testing.assert_array_equal(found[name], field)
+    assert folder.facts(tmp_path / "members.nc")["members"] == 5
 
 
 def test_a_failure_on_rank_0_is_one_on_all_ranks(halfway, tmp_path, monkeypatch):

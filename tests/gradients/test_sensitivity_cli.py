@@ -82,8 +82,8 @@ def test_a_station_on_land_is_refused():
 def test_it_is_checked_without_jax(tmp_path):
     program = (
         "import sys, swmodel\n"
-        "from swmodel.gradients.sensitivity import check\n"
-        "check(swmodel.resolve(swmodel.load('jet')), 'transport:x=1e5', ['depth', 'viscosity'])\n"
+        "from swmodel.gradients.sensitivity import check_request\n"
+        "check_request(swmodel.resolve(swmodel.load('jet')), 'transport:x=1e5', ['depth', 'viscosity'])\n"
         "print(*(name for name in ('jax', 'mpi4py', 'netCDF4', 'matplotlib') if name in sys.modules))"
     )
     done = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=True)

@@ -21,7 +21,7 @@ def contents(directory):
 
 
 def assert_free(directory):
-    lock.check(directory)
+    lock.check_free(directory)
     assert not (directory / lock.NAME).exists()
 
 

@@ -10,7 +10,7 @@ from swmodel.cases.jet import Jet
 from swmodel.config import ConfigError
 from swmodel.config.extremes import survey
 from swmodel.model.resolve import resolve
-from swmodel.model.validate import check, floor
+from swmodel.model.validate import check_config, floor
 
 SMALL = {"grid.nx": 12, "grid.ny": 9}
 
@@ -18,14 +18,14 @@ SMALL = {"grid.nx": 12, "grid.ny": 9}
 def problems(overrides, case=Jet):
     """The lines of the ConfigError that `check` raises."""
     with pytest.raises(ConfigError) as caught:
-        check(load(case, {**SMALL, **overrides}, {}))
+        check_config(load(case, {**SMALL, **overrides}, {}))
     return list(caught.value.problems)
 
 
 def test_a_sound_configuration_comes_back_resolved():
     config = load("jet", SMALL, {})
-    assert check(config) == resolve(config)
-    assert check(check(config)) == check(config)
+    assert check_config(config) == resolve(config)
+    assert check_config(check_config(config)) == check_config(config)
 
 
 @pytest.mark.parametrize(
@@ -146,7 +146,7 @@ def test_the_largest_time_step_is_named(overrides, message):
 
 def test_the_time_step_that_is_named_can_be_used():
     named = float(problems({"time.dt": 40.0})[0].split(", ")[1].split()[0])
-    assert check(load("jet", {**SMALL, "time.dt": named}, {})).time.dt == named
+    assert check_config(load("jet", {**SMALL, "time.dt": named}, {})).time.dt == named
     problems({"time.dt": named * 1.001})
 
 
@@ -157,11 +157,11 @@ def test_time_steps_are_rounded_down(value, text):
 
 def test_a_grid_that_memory_cannot_hold_says_what_it_needs():
     with pytest.raises(ConfigError, match=r"need at least 4.8e\+10 GB; this machine has"):
-        check(load("jet", {"grid.nx": 10**9, "grid.ny": 10**9}, {}))
+        check_config(load("jet", {"grid.nx": 10**9, "grid.ny": 10**9}, {}))
 
 
 def test_published_jet_runs_with_its_time_step():
-    assert check(load("jet", {"grid.nx": 3600, "grid.ny": 1800, "run.days": 0.1}, {})).run.steps == 433
+    assert check_config(load("jet", {"grid.nx": 3600, "grid.ny": 1800, "run.days": 0.1}, {})).run.steps == 433
 
 
 def at(row, column, value, otherwise):
@@ -205,7 +205,7 @@ def test_a_field_that_cannot_be_used_is_reported_with_its_place(monkeypatch, fie
     case = changed(Jet, **{field: at(7, 3, value, otherwise)})
     assert problems({}, case) == [message]
     if field not in ("u", "v"):
-        check(load(changed(case, mask=at(7, 3, 0.0, 1.0)), {**SMALL, "physics.quadratic_drag": 1e-3}, {}))
+        check_config(load(changed(case, mask=at(7, 3, 0.0, 1.0)), {**SMALL, "physics.quadratic_drag": 1e-3}, {}))
 
 
 def test_velocity_on_closed_faces_does_not_matter():
@@ -215,7 +215,7 @@ def test_velocity_on_closed_faces_does_not_matter():
         v=lambda config, at: np.where((at.j == 8) | (at.j == 3), np.nan, 0.0),
     )
     walled = changed(case, mask=lambda config, at: (at.j != 4) * 1.0)
-    check(load(walled, {**SMALL, "grid.periodic_x": False}, {}))
+    check_config(load(walled, {**SMALL, "grid.periodic_x": False}, {}))
     assert [line[:13] for line in problems({"grid.periodic_x": False}, case)] == ["velocity in y"]
 
 

@@ -84,14 +84,14 @@ class OneCall:
     Args:
         executor: xla or native.
         options: of the configuration.
-        levels: steps in the call.
+        steps_per_sweep: steps in the call.
         beyond: rows and columns of static fields further out than declared, filled with rubbish.
     """
 
-    def __init__(self, executor, options, stepper="ab2", levels=1, beyond=0):
+    def __init__(self, executor, options, stepper="ab2", steps_per_sweep=1, beyond=0):
         config = configuration(NY, NX, random_fields(NY, NX, land=0.0), time__stepper=stepper, **TERMS, **options)
         self.scheme, self.method = scheme_of(config), method_of(stepper)
-        self.halo, self.levels, self.executor = self.scheme.width * levels, levels, executor
+        self.halo, self.steps_per_sweep, self.executor = self.scheme.width * steps_per_sweep, steps_per_sweep, executor
         self.margin, self.beyond = self.halo + 1, beyond
         grid, params = (build(config, BLOCK, np.float64, self.margin) for build in (build_grid, build_params))
         self.static = native.static_fields(grid, params) if executor == "native" else (grid, params)
@@ -112,7 +112,7 @@ class OneCall:
         carry, window, dt = Carry(groups[0], tuple(groups[1:]), step), Window(padded, self.halo), jnp.asarray(DT)
         if self.executor == "xla":
             return make_step(self.scheme, self.method, window)(carry, *static, dt)
-        kernel = native.Kernel(self.scheme, self.method, self.margin + self.beyond, self.levels)
+        kernel = native.Kernel(self.scheme, self.method, self.margin + self.beyond, self.steps_per_sweep)
         edges = native.edges_of(kernel.travelling(carry), self.halo)
         return kernel.step(carry, edges, static, dt, window.shift)[0]
 
@@ -165,18 +165,18 @@ def test_the_declared_halo_is_read_and_nothing_else(scheme):
 
 @pytest.mark.parametrize("stepper", ["ab2", "ab3", "leapfrog"])
 @pytest.mark.parametrize("scheme", ["energy", "biharmonic, arakawa_lamb"])
-@pytest.mark.parametrize("levels", [2, 3])
-def test_a_native_call_of_several_steps_reads_its_wider_halo_and_nothing_else(scheme, stepper, levels):
-    call = OneCall("native", SCHEMES[scheme], stepper, levels)
+@pytest.mark.parametrize("steps_per_sweep", [2, 3])
+def test_a_native_call_of_several_steps_reads_its_wider_halo_and_nothing_else(scheme, stepper, steps_per_sweep):
+    call = OneCall("native", SCHEMES[scheme], stepper, steps_per_sweep)
     found, padded = footprint(call), call.padded()
-    assert reach(found, call.halo) == tuple(levels * width for width in REACH[scheme])
+    assert reach(found, call.halo) == tuple(steps_per_sweep * width for width in REACH[scheme])
     assert same_bits(call(np.where(found, padded, np.nan)), call(padded))
 
 
-@pytest.mark.parametrize(("stepper", "levels"), [("ab2", 1), ("ab2", 2), ("rk4", 1), ("leapfrog", 2)])
+@pytest.mark.parametrize(("stepper", "steps_per_sweep"), [("ab2", 1), ("ab2", 2), ("rk4", 1), ("leapfrog", 2)])
 @pytest.mark.parametrize("scheme", SCHEMES)
-def test_static_fields_beyond_the_declared_margin_are_not_read_by_the_native_call(scheme, stepper, levels):
-    clean, spoilt = (OneCall("native", SCHEMES[scheme], stepper, levels, beyond) for beyond in (0, 3))
+def test_static_fields_beyond_the_declared_margin_are_not_read_by_the_native_call(scheme, stepper, steps_per_sweep):
+    clean, spoilt = (OneCall("native", SCHEMES[scheme], stepper, steps_per_sweep, beyond) for beyond in (0, 3))
     assert same_bits(spoilt(spoilt.padded()), clean(clean.padded()))
 
 

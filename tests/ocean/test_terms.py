@@ -15,7 +15,7 @@ from swmodel.config.build import build_grid, build_params, build_state, scheme_o
 from swmodel.errors import UsageError
 from swmodel.files.restart.folder import path_of
 from swmodel.gradients import Problem
-from swmodel.model.validate import check
+from swmodel.model.validate import check_config
 from swmodel.ocean.dynamics import tendency
 from swmodel.ocean.grid import as_patches
 from swmodel.ocean.instant import Instant, Turns, angle, turns_of
@@ -210,7 +210,7 @@ def test_a_tracer_that_is_not_there_is_refused_by_name():
 )
 def test_what_cannot_be_meant_is_refused(options, problem):
     with pytest.raises(ConfigError, match=re.escape(problem)):
-        check(swmodel.load("rest", {"time.dt": 20.0, **options}, {}))
+        check_config(swmodel.load("rest", {"time.dt": 20.0, **options}, {}))
 
 
 def test_a_field_of_a_number_has_no_derivative_and_a_tracer_that_is_not_there_neither():

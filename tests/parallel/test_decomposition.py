@@ -1,5 +1,7 @@
 """Blocks tile the grid evenly, neighbours agree, and layouts that cannot be are refused with numbers that can."""
 
+import itertools
+
 import pytest
 
 from swmodel.parallel import decomposition
@@ -33,6 +35,17 @@ def test_neighbours_are_mutual_and_go_round_the_ring(layout, axis):
         for _ in range(layout[axis]):
             place = blocks(layout, 9, 11)[place].neighbour(axis, 1)
         assert place == here.rank
+
+
+@pytest.mark.parametrize(("layout", "members", "shares"), [((1, 1), 5, 2), ((1, 1), 3, 3), ((2, 1), 5, 2)])
+def test_every_row_of_every_member_is_on_one_rank_and_neighbours_have_the_same_members(layout, members, shares):
+    everyone = blocks(layout, 6, 4, members, shares)
+    assert [each.rank for each in everyone] == list(range(shares * layout[0] * layout[1]))
+    for member, row in itertools.product(range(members), range(6)):
+        assert sum(each.rows(row, row + 1, member) == (row, row + 1) for each in everyone) == layout[1]
+    for here, axis in itertools.product(everyone, (0, 1)):
+        assert everyone[here.neighbour(axis, 1)].members == here.members
+        assert here.everyone() == everyone
 
 
 @pytest.mark.parametrize("nproc", [1, 2, 3, 4, 6, 8, 12])

@@ -35,7 +35,7 @@ def test_any_layout_of_devices_has_the_bits_of_one_process():
 
 
 def test_several_steps_in_a_sweep_change_no_bit_where_blocks_differ_in_size(small):
-    one, three = small["levels"]
+    one, three = small["steps_per_sweep"]
     assert one == three
 
 

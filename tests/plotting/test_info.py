@@ -1,4 +1,4 @@
-"""`describe`: every number that it prints is one of the files'."""
+"""`describe_results`: every number that it prints is one of the files'."""
 
 import json
 import shutil
@@ -8,7 +8,7 @@ from support.small_run import make_run
 
 from swmodel.plotting import PlotError
 from swmodel.plotting.dataset import open_data
-from swmodel.plotting.info import describe, duration
+from swmodel.plotting.info import describe_results, duration
 
 
 @pytest.fixture(scope="module")
@@ -24,7 +24,7 @@ def finished(original, tmp_path):
 
 def lines(path) -> dict[str, str]:
     """The lines of two columns by their first one."""
-    pairs = (line.split("  ", 1) for line in describe(path).splitlines() if "  " in line)
+    pairs = (line.split("  ", 1) for line in describe_results(path).splitlines() if "  " in line)
     return {name.strip(): rest.strip() for name, rest in pairs}
 
 
@@ -56,21 +56,23 @@ def test_conservation_is_the_change_between_the_first_and_the_last_record(finish
 
 
 def test_options_that_differ_from_the_case_are_listed(finished):
-    text = describe(finished)
+    text = describe_results(finished)
     assert "physics.viscosity = 20.0 (the case has 5.0)" in text
     assert "grid.nx = 14 (the case has 360)" in text
     assert "gravity" not in text
 
 
 def test_an_option_that_the_case_has_empty_is_called_none(finished):
-    assert "output.means = eta (the case has none)" in describe(finished)
+    assert "output.means = eta (the case has none)" in describe_results(finished)
 
 
 def test_input_files_and_whatever_else_the_case_leaves_empty_are_listed(tmp_path):
     """What the model decided for itself, such as the executor, is not."""
     folder = make_run(tmp_path / "first")
     files = {f"input__{name}": f"{folder}/output.nc:{name}@0" for name in ("eta", "u")}
-    shown = describe(make_run(tmp_path / "run", **files, output__institution="a ship", run__check_every_steps=2))
+    shown = describe_results(
+        make_run(tmp_path / "run", **files, output__institution="a ship", run__check_every_steps=2)
+    )
     changed = shown[shown.index("changed") :].split("\n\n")[0]
     for name in ("eta", "u"):
         assert f"input.{name}={folder}/output.nc:{name}@0" in "".join(changed.split())  # long lines are broken
@@ -115,7 +117,7 @@ def test_a_run_that_failed_tells_its_exit_code(finished):
 def test_what_is_no_run_is_an_error(tmp_path, name, message):
     path = tmp_path / name
     with pytest.raises(PlotError) as error:
-        describe(path)
+        describe_results(path)
     assert str(error.value) == message.format(path=path)
 
 

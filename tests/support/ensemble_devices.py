@@ -19,7 +19,7 @@ def main():
             expected[executor] = alone(config, range(5), 12)
         members = Members(config)
         assert len(members.carry.step.devices()) == devices
-        members.advance(12)
+        members.take_steps(12)
         for member, state in enumerate(expected[executor]):
             assert same(state, [field[member] for field in members.state]), (executor, advance, devices, member)
         program = members._loop.lower(members.carry, members._own, (members._shared, members._executor.dt, 1))

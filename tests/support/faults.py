@@ -53,7 +53,7 @@ def wait_until_free(folder, within=10.0):
     deadline = time.monotonic() + within
     while True:
         try:
-            return lock.check(folder)
+            return lock.check_free(folder)
         except FilesError:
             if time.monotonic() > deadline:
                 raise

@@ -32,19 +32,20 @@ class Thread(OneDevice):
     def broadcast(self, value):
         return self.exchange(value)[0]
 
-    def gather_rows(self, local, first, last):
+    def gather_rows(self, local, first, last, member=0):
         pieces = self.exchange(local)
         if self.rank:
             return None
         whole = np.empty((self.block.y.size, self.block.x.size), local.dtype)
         for block, piece in zip(self.everyone, pieces, strict=True):
-            whole[block.y.start : block.y.stop, block.x.start : block.x.stop] = piece
+            if member in block.members:
+                whole[block.y.start : block.y.stop, block.x.start : block.x.stop] = piece
         return whole[first:last]
 
 
-def run_ranks(function, layout, ny, nx):
+def run_ranks(function, layout, ny, nx, **ensemble):
     """[function(transport) of every rank], all of them at once."""
-    everyone = blocks(layout, ny, nx)
+    everyone = blocks(layout, ny, nx, **ensemble)
     barrier, board = Barrier(len(everyone)), [None] * len(everyone)
     transports = [Thread(block, everyone, barrier, board) for block in everyone]
     with ThreadPoolExecutor(len(everyone)) as pool:

@@ -72,7 +72,7 @@ def same_bits():
 def small():
     """What takes no time, in one process."""
     return {
-        "levels": several_steps_in_a_sweep(),
+        "steps_per_sweep": several_steps_in_a_sweep(),
         "compiled again": compiled_again(),
         "messages": messages(),
         "there and back": there_and_back(),
@@ -83,8 +83,8 @@ def small():
 
 def several_steps_in_a_sweep():
     """Bits of the native step with one and with three steps in a pass over memory."""
-    make = lambda levels: Simulation(of_layout(13, 17, "2x2", run__executor="native"), levels=levels)  # noqa: E731
-    return [bits(make(levels)) for levels in (1, 3)]
+    config = of_layout(13, 17, "2x2", run__executor="native")
+    return [bits(Simulation(config, steps_per_sweep=steps)) for steps in (1, 3)]
 
 
 def compiled_again():

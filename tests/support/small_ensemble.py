@@ -27,7 +27,7 @@ PERTURBED = {
 def configuration(**changes):
     """The ensemble's configuration, checked; `changes` by section__key."""
     more = {name.replace("__", "."): value for name, value in changes.items()}
-    return settings.check(swmodel.load("double_gyre", SMALL | PERTURBED | more))
+    return settings.check_ensemble(swmodel.load("double_gyre", SMALL | PERTURBED | more))
 
 
 def words(**changes):

@@ -1,7 +1,7 @@
 """Fields from NetCDF files, as `docs/input.md` says: found, checked and turned by their coordinates, read in part."""
 
+from .attributes import LENGTHS, SYNONYMS
 from .errors import InputError
 from .read import opened, read_field
-from .units import LENGTHS, SYNONYMS
 
 __all__ = ["LENGTHS", "SYNONYMS", "InputError", "opened", "read_field"]

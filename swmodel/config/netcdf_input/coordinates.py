@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from .attributes import attribute, numeric
-from .units import DEGREES, LENGTHS
+from .attributes import DEGREES, LENGTHS, attribute, numeric
 
 STANDARD_NAMES = {
     "projection_x_coordinate": "x", "longitude": "x", "grid_longitude": "x",

@@ -6,10 +6,9 @@ from functools import cached_property
 
 import numpy as np
 
-from .attributes import attribute
+from .attributes import LENGTHS, SYNONYMS, attribute
 from .coordinates import in_degrees, values_along
 from .errors import InputError
-from .units import LENGTHS, SYNONYMS
 
 #: How far from its point of the grid a coordinate may be, where the first ones coincide, cells.
 NEAR = 0.1

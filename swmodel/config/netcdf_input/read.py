@@ -10,11 +10,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from . import records
-from .attributes import attribute, numeric
+from .attributes import SYNONYMS, attribute, numeric
 from .axes import Axes, arrange
 from .errors import InputError, remark
 from .source import find, parse
-from .units import SYNONYMS
 
 #: Fields that are positive downward.
 DOWNWARD = ("depth", "wind_x", "wind_y")

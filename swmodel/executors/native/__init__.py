@@ -13,7 +13,7 @@ from ...parallel import environment
 REMEDY = "tools/build-native, or pip install . with a C++ compiler"
 
 #: Number of the calling convention that native.py and step.cc share; both change with the arrays of the call.
-CONVENTION = 2
+CONVENTION = 3
 
 #: The terms that it has, in the order of their bits in step.cc, and those of their coefficients that may be fields.
 TERMS = ("wind", "linear_drag", "quadratic_drag", "viscosity", "biharmonic_viscosity", "sponge")

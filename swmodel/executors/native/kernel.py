@@ -8,7 +8,7 @@ Arrays, in the order of the call (step.cc reads them so):
     fields      h, u, v of each group [ny, nx]: the state, then what the stepper remembers or has computed
     halos       west, east [fields, ny, halo]; south, north [fields, halo, nx + 2 halo], corners included
     extent      [2]: rows and columns of the fields that are the block; the rest is left as it is, or undefined
-    constants   [8]; weights [levels, n]: of the terms of the stepper's sum, times dt
+    constants   [8]; weights [steps_per_sweep, n]: of the terms of the stepper's sum, times dt
     static      masks (uint8), f, depth, linear_drag, wind_x, wind_y, sponge_c, sponge_u, sponge_v: with a margin around
                 the block; an axis of length one holds one value for all
 
@@ -130,10 +130,10 @@ def exchange(edges: Edges, halo: int, shift, extent=None) -> Edges:
 
 
 #: Bytes of the fields of a block above which several steps in one sweep are faster, and how many steps.
-BEYOND_CACHE, MANY_LEVELS = 32 * 2**20, 4
+BEYOND_CACHE, MANY_STEPS = 32 * 2**20, 4
 
 
-def choose_levels(smallest, width: int, method, itemsize: int) -> int:
+def choose_steps_per_sweep(smallest, width: int, method, itemsize: int) -> int:
     """Steps that one sweep takes: four where the fields of a block do not stay in the cache, as far as halos reach.
 
     The smallest block of the layout decides, so that all ranks answer alike. Measured with ab2, float32, ms a step with
@@ -152,7 +152,7 @@ def choose_levels(smallest, width: int, method, itemsize: int) -> int:
     groups = 2 if isinstance(method, Leapfrog) else len(method.weights)
     if 3 * groups * ny * nx * itemsize <= BEYOND_CACHE:
         return 1
-    return max(1, min(MANY_LEVELS, min(ny, nx) // width))
+    return max(1, min(MANY_STEPS, min(ny, nx) // width))
 
 
 class Kernel(NamedTuple):
@@ -162,7 +162,7 @@ class Kernel(NamedTuple):
         scheme: terms of the tendency.
         method: time stepper.
         margin: rows and columns of the static fields around the block.
-        levels: steps that one call takes; more than one with multistep methods and the leapfrog only.
+        steps_per_sweep: steps that one call takes; more than one with multistep methods and the leapfrog only.
         tile: columns that are swept at a time; 0: as many as fit into the cache.
         threads: most threads; 0: all of XLA's pool.
     """
@@ -170,21 +170,21 @@ class Kernel(NamedTuple):
     scheme: Scheme
     method: Multistep | Leapfrog | RungeKutta
     margin: int
-    levels: int = 1
+    steps_per_sweep: int = 1
     tile: int = 0
     threads: int = 0
 
     @property
     def halo(self) -> int:
         """Rows and columns of neighbours that a call needs."""
-        return self.scheme.width * self.levels
+        return self.scheme.width * self.steps_per_sweep
 
     def travelling(self, carry: Carry) -> list:
         """The fields whose edges the neighbours need."""
-        return jax.tree.leaves((carry.state, carry.memory) if self.levels > 1 else carry.state)
+        return jax.tree.leaves((carry.state, carry.memory) if self.steps_per_sweep > 1 else carry.state)
 
     def advance(self, carry: Carry, static: Static, dt, shift, n, extent=None):
-        """The carry after n calls, `levels` steps each."""
+        """The carry after n calls, `steps_per_sweep` steps each."""
 
         def body(_, carry_and_edges):
             return self.step(*carry_and_edges, static, dt, shift, extent)
@@ -202,11 +202,11 @@ class Kernel(NamedTuple):
         aliases = {i: i for i in range(len(fields))}
         fields, edges = self.call(fields, halos, static, weights, aliases, len(fields), extent)
         groups = [State(*fields[i : i + 3]) for i in range(0, len(fields), 3)]
-        return Carry(groups[0], tuple(groups[1:]), carry.step + self.levels), edges
+        return Carry(groups[0], tuple(groups[1:]), carry.step + self.steps_per_sweep), edges
 
     def weights(self, step, dt):
-        """The weights of the sums of the next `levels` steps [levels, n]."""
-        steps = step + jnp.arange(self.levels, dtype=step.dtype)
+        """The weights of the sums of the next `steps_per_sweep` steps [steps_per_sweep, n]."""
+        steps = step + jnp.arange(self.steps_per_sweep, dtype=step.dtype)
         if isinstance(self.method, Multistep):
             table = jnp.asarray(self.method.weights, dt.dtype)
             return dt * table[jnp.minimum(steps, len(table) - 1)]
@@ -262,7 +262,7 @@ class Kernel(NamedTuple):
             "stepper": STEPPERS.index(type(self.method)),
             "terms": sum((name in self.scheme.terms) << bit for bit, name in enumerate(TERMS)),
             "width": self.scheme.width,
-            "levels": self.levels,
+            "steps_per_sweep": self.steps_per_sweep,
             "margin": self.margin,
             "past": weights.shape[1] - 1,
             "groups_in": groups_in,

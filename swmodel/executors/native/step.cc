@@ -61,23 +61,23 @@ class Arguments {
 };
 
 constexpr Index CACHE = 1 << 19;  // bytes
-constexpr long CONVENTION = 2;    // as in __init__.py
+constexpr long CONVENTION = 3;    // as in __init__.py
 
 struct Options {
-  std::int32_t flux, stepper, terms, width, levels, margin, past, groups_in, groups_out, tile, threads;
+  std::int32_t flux, stepper, terms, width, steps_per_sweep, margin, past, groups_in, groups_out, tile, threads;
 };
 
 template <class T>
 ffi::Error step(ffi::ThreadPool pool, ffi::RemainingArgs arrays, ffi::RemainingRets results, const Options& o) {
   Job<T> job{};
   job.width = o.width;
-  job.levels = o.levels;
-  job.halo = job.width * job.levels;
+  job.steps_per_sweep = o.steps_per_sweep;
+  job.halo = job.width * job.steps_per_sweep;
   job.stepper = Stepper(o.stepper);
   job.past = o.past;
   job.groups_in = o.groups_in;
   job.groups_out = o.groups_out;
-  job.travelling = o.levels > 1 ? FIELDS * o.groups_in : FIELDS;
+  job.travelling = o.steps_per_sweep > 1 ? FIELDS * o.groups_in : FIELDS;
   const auto term = [&](int bit) { return (o.terms >> bit & 1) != 0; };
   job.terms = {Flux(o.flux), term(0), term(1), term(2), term(3), term(4), term(5)};
 
@@ -92,7 +92,7 @@ ffi::Error step(ffi::ThreadPool pool, ffi::RemainingArgs arrays, ffi::RemainingR
   const T* k = in.next<T>();
   job.k = {k[0], k[1], k[2], k[3], k[4], k[5], k[6], k[7]};
   job.weights = in.next<T>();
-  job.weights_per_level = in.dimension(1);
+  job.weights_per_step = in.dimension(1);
   job.masks = in.next_static<std::uint8_t>(o.margin);
   for (auto* field : {&job.f, &job.depth, &job.linear_drag, &job.wind_x, &job.wind_y, &job.sponge_c, &job.sponge_u,
                       &job.sponge_v}) {
@@ -104,7 +104,7 @@ ffi::Error step(ffi::ThreadPool pool, ffi::RemainingArgs arrays, ffi::RemainingR
   for (auto* edge : {&job.edge_west, &job.edge_east, &job.edge_south, &job.edge_north}) *edge = out();
 
   // Rows as long as the second-level cache of a core allows: longer runs through memory beat smaller rings.
-  job.tile = o.tile ? o.tile : std::max<Index>(512, CACHE / (Level<T>::ROWS_IN_USE * job.levels * sizeof(T)));
+  job.tile = o.tile ? o.tile : std::max<Index>(512, CACHE / (OneStep<T>::ROWS_IN_USE * job.steps_per_sweep * sizeof(T)));
   const Index threads = o.threads ? o.threads : std::max<Index>(1, pool.num_threads());
   const Index blocks = std::clamp<Index>(job.ny / std::max<Index>(8 * job.halo, 8), 1, threads);
   std::vector<Sweep<T>> sweeps;
@@ -115,10 +115,11 @@ ffi::Error step(ffi::ThreadPool pool, ffi::RemainingArgs arrays, ffi::RemainingR
 }
 
 ffi::Error dispatch(ffi::ThreadPool pool, ffi::RemainingArgs arrays, ffi::RemainingRets results, std::int32_t flux,
-                    std::int32_t stepper, std::int32_t terms, std::int32_t width, std::int32_t levels,
+                    std::int32_t stepper, std::int32_t terms, std::int32_t width, std::int32_t steps_per_sweep,
                     std::int32_t margin, std::int32_t past, std::int32_t groups_in, std::int32_t groups_out,
                     std::int32_t tile, std::int32_t threads) {
-  const Options options{flux, stepper, terms, width, levels, margin, past, groups_in, groups_out, tile, threads};
+  const Options options{flux, stepper,   terms,     width, steps_per_sweep, margin,
+                        past, groups_in, groups_out, tile,  threads};
   const auto first = arrays.get<ffi::AnyBuffer>(0);
   if (!first.has_value()) return ffi::Error::InvalidArgument("no arrays");
   switch (first->element_type()) {
@@ -137,7 +138,7 @@ XLA_FFI_DEFINE_HANDLER_SYMBOL(Step, dispatch,
                                   .Attr<std::int32_t>("stepper")
                                   .Attr<std::int32_t>("terms")
                                   .Attr<std::int32_t>("width")
-                                  .Attr<std::int32_t>("levels")
+                                  .Attr<std::int32_t>("steps_per_sweep")
                                   .Attr<std::int32_t>("margin")
                                   .Attr<std::int32_t>("past")
                                   .Attr<std::int32_t>("groups_in")

@@ -1,7 +1,7 @@
 // The sweep: rows come in from the south, and the new rows go out where the old ones were.
 //
-// A block of rows is swept in tiles of columns. A Level takes one time step: it keeps the last rows of the state and of
-// what is derived from them in rings, and with row r it computes the new row r - width. Several Levels in a chain take
+// A block of rows is swept in tiles of columns. OneStep takes one time step: it keeps the last rows of the state and of
+// what is derived from them in rings, and with row r it computes the new row r - width. Several OneSteps in a chain take
 // several steps in one pass over memory.
 #pragma once
 
@@ -41,17 +41,17 @@ struct Static {
   }
 };
 
-// What one call computes. `halo` = width times levels; fields [rows, columns], of which the block is the first [ny, nx];
-// strips as in native.py.
+// What one call computes. `halo` = width times steps_per_sweep; fields [rows, columns], of which the block is the first
+// [ny, nx]; strips as in native.py.
 template <class T>
 struct Job {
-  Index ny, nx, rows, columns, width, levels, halo, travelling, tile;
+  Index ny, nx, rows, columns, width, steps_per_sweep, halo, travelling, tile;
   Terms terms;
   Stepper stepper;
   int past;
   Constants<T> k;
   const T* weights;
-  Index weights_per_level;
+  Index weights_per_step;
   Index groups_in, groups_out;
   Fields<const T*> in;
   Fields<T*> out;
@@ -140,7 +140,7 @@ class Spread {
 
 // One time step of the rows that come in, from `first` on, in the given columns.
 template <class T>
-class Level {
+class OneStep {
  public:
   static constexpr Index LINE = Lines<T>::LENGTH;
   // Columns that are worked at in turn, each with the functions that its land asks for.
@@ -151,8 +151,8 @@ class Level {
   // At most: rings of 4 widths of what travels, of 2 widths of U, V, P, q, and single rows.
   static Index rows_needed(const Job<T>& job) { return job.width * (4 * job.travelling + 8) + 48; }
 
-  Level(const Job<T>& job, Workspace<T>& space, Index number, Index first, Columns columns)
-      : job_(job), weights_(job.weights + number * job.weights_per_level), first_(first), columns_(columns),
+  OneStep(const Job<T>& job, Workspace<T>& space, Index number, Index first, Columns columns)
+      : job_(job), weights_(job.weights + number * job.weights_per_step), first_(first), columns_(columns),
         inner_{columns.first + job.width, columns.last - job.width}, lines_(space.lines(columns)),
         stride_(space.stride()) {
     const Index w = job.width;
@@ -409,46 +409,46 @@ class Sweep {
 
  private:
   void sweep(Columns tile, Index number) {
-    const Index e = job_.halo, w = job_.width, levels = job_.levels;
-    Workspace<T> space({tile.first - e, tile.last + e}, tile.first, levels * Level<T>::rows_needed(job_));
-    std::vector<Level<T>> level;
-    for (Index s = 0; s < levels; ++s) {
+    const Index e = job_.halo, w = job_.width, steps_per_sweep = job_.steps_per_sweep;
+    Workspace<T> space({tile.first - e, tile.last + e}, tile.first, steps_per_sweep * OneStep<T>::rows_needed(job_));
+    std::vector<OneStep<T>> steps;
+    for (Index s = 0; s < steps_per_sweep; ++s) {
       const Index reach = e - s * w;
-      level.emplace_back(job_, space, s, j0_ - reach, Columns{tile.first - reach, tile.last + reach});
+      steps.emplace_back(job_, space, s, j0_ - reach, Columns{tile.first - reach, tile.last + reach});
     }
     Copy<T> copy{};
-    Columns copied = load(level[0], copy, j0_ - e, tile, number);
+    Columns copied = load(steps[0], copy, j0_ - e, tile, number);
     FOR_COLUMNS(i, copied) copy(i);
     for (Index r = j0_ - e; r < j1_ + e; ++r) {
-      copied = r + 1 < j1_ + e ? load(level[0], copy, r + 1, tile, number) : Columns{};
+      copied = r + 1 < j1_ + e ? load(steps[0], copy, r + 1, tile, number) : Columns{};
       Index row = r;
-      for (Index s = 0; s < levels; ++s, row -= w) {
+      for (Index s = 0; s < steps_per_sweep; ++s, row -= w) {
         Fields<T*> out;
         Fields<const T*> in;
-        const bool gives = level[s].completes(row), last = s == levels - 1;
+        const bool gives = steps[s].completes(row), last = s == steps_per_sweep - 1;
         if (gives) {
           for (Index field = FIELDS; field < FIELDS * job_.groups_in; ++field) {
-            in[field] = levels > 1 ? level[s].slot(field, row - w) : job_.in[field] + (row - w) * job_.columns;
+            in[field] = steps_per_sweep > 1 ? steps[s].slot(field, row - w) : job_.in[field] + (row - w) * job_.columns;
           }
           for (Index field = 0; field < FIELDS * job_.groups_out; ++field) {
-            out[field] = last ? job_.out[field] + (row - w) * job_.columns : level[s + 1].slot(field, row - w);
+            out[field] = last ? job_.out[field] + (row - w) * job_.columns : steps[s + 1].slot(field, row - w);
           }
         }
-        level[s].take(row, in, out, copy, s == 0 ? copied : Columns{});
+        steps[s].take(row, in, out, copy, s == 0 ? copied : Columns{});
         if (!gives) break;
         if (last) copy_edges(row - w, tile);
       }
     }
   }
 
-  // Bring row r in, where the first level wants it: the halo, and what the stepper remembers if it travels, at once;
+  // Bring row r in, where the first step wants it: the halo, and what the stepper remembers if it travels, at once;
   // the rest of the state by `copy` in the columns that are returned. The tile to the west has overwritten the last
   // columns before this one, and left the old values behind; so does this tile.
-  Columns load(const Level<T>& level, Copy<T>& copy, Index r, Columns tile, Index number) {
+  Columns load(const OneStep<T>& step, Copy<T>& copy, Index r, Columns tile, Index number) {
     const Index e = job_.halo, nx = job_.nx;
     Columns columns{tile.first - e, tile.last + e};
     for (Index field = 0; field < job_.travelling; ++field) {
-      T* to = level.slot(field, r);
+      T* to = step.slot(field, r);
       const T* from;
       if (r < j0_ || r >= j1_) {
         from = outside_.row(field, r);

@@ -127,12 +127,12 @@ def doubt(path, found: dict) -> str | None:
 def in_words(found: dict) -> str:
     """What is damaged."""
     places = found["damaged"]
-    named = [place(name, record, found.get("steps", ())) for name, record in places[:NAMED]]
+    named = [damaged_part(name, record, found.get("steps", ())) for name, record in places[:NAMED]]
     more = [f"and {len(places) - NAMED} more"] if len(places) > NAMED else []
     return "damaged: " + ", ".join(named + more)
 
 
-def place(name: str, record: int | None, steps=()) -> str:
+def damaged_part(name: str, record: int | None, steps=()) -> str:
     """A damaged place."""
     where = name if name == "header" else f"variable {name}"
     if record is None:

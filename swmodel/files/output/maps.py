@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 
-from ...errors import FilesError
 from ...ocean.variable import Variable
-from .metadata import DIMENSIONS, attributes, define_grid, describe
-from .snapshots import CHUNK_BYTES, GATHER_BYTES, rows_in
+from ..draft import Draft
+from ..gather import chunk_rows
+from .metadata import DIMENSIONS, attributes, define_grid, define_provenance
 from .static import FILL, define_static, land, on_water, static_rows
 
 
@@ -30,15 +32,14 @@ class Largest(NamedTuple):
     column: int
 
 
-def write_maps(path, config, transport, maps, numbers, told: dict, command_line: str = "") -> dict[str, Largest]:
-    """Write a file of maps and numbers, in place whole or not at all; called by all processes together.
+def write_maps(path, config, transport, maps, define: Callable, command_line: str = "") -> dict[str, Largest]:
+    """Write a file of maps, in place whole or not at all; called by all processes together.
 
     The data are the same from any number of processes. Maps have no value on land.
 
     Args:
         maps: pairs of a Variable and the array of this process's block [ny, nx].
-        numbers: Numbers.
-        told: global attributes besides those of all files.
+        define: function of the netCDF4.Dataset that adds what is in the file besides.
 
     Returns:
         {name of a map: its Largest} on rank 0.
@@ -46,65 +47,51 @@ def write_maps(path, config, transport, maps, numbers, told: dict, command_line:
     Raises:
         FilesError: it could not be written, on all processes.
     """
-    writer = _Writer(Path(path), config) if transport.rank == 0 else None
-    error = writer and writer.attempt(writer.define, transport, command_line, maps, numbers, told)
-    shape, dtype = (config.grid.ny, config.grid.nx), np.dtype(config.run.dtype)
-    height = rows_in(GATHER_BYTES, shape, dtype)
+    writer = _Writer(config)
+    draft = Draft(path, transport, writer.close)
+    draft.do(writer.open, draft.temporary, transport, command_line)
+    draft.do(define, writer.file)
     for entry, local in maps:
-        for first in range(0, shape[0], height):
-            rows = transport.gather_rows(np.asarray(local), first, min(first + height, shape[0]))
-            if writer and error is None:
-                error = writer.attempt(writer.store, entry, first, rows)
-    if writer and error is None:
-        error = writer.attempt(writer.finish)
-    error = transport.broadcast(error)
-    if error is not None:
-        raise error
-    return writer.largest if writer else {}
+        draft.do(writer.add, entry)
+        draft.gather(partial(writer.store, entry), np.asarray(local))
+    draft.do(writer.close)
+    draft.finish()
+    return writer.largest
+
+
+def put_numbers(dataset, numbers: Iterable[Number]) -> None:
+    """Write Numbers into a netCDF4.Dataset."""
+    for name, value, meaning in numbers:
+        variable = dataset.createVariable(name, "f8", fill_value=False)
+        variable.setncatts(meaning)
+        variable[...] = value
 
 
 class _Writer:
-    """The file under its temporary name, on rank 0. Nothing raises but through `attempt`."""
+    """The file on rank 0."""
 
-    def __init__(self, path: Path, config):
-        self.path, self.temporary = path, path.with_name(f"{path.name}.writing")
+    def __init__(self, config):
         self.config, self.file, self.largest = config, None, {}
+        self.dtype, shape = np.dtype(config.run.dtype), (config.grid.ny, config.grid.nx)
+        chunks = chunk_rows(shape, self.dtype.itemsize), shape[1]
+        self.packed = {"compression": "zlib", "complevel": 1, "shuffle": True, "chunksizes": chunks}
 
-    def attempt(self, action, *arguments) -> Exception | None:
-        """Do it; the error, after which nothing is left of the file, if it cannot be done."""
-        try:
-            action(*arguments)
-        except Exception as error:
-            if self.file is not None and self.file.isopen():
-                self.file.close()
-            self.temporary.unlink(missing_ok=True)
-            if not isinstance(error, (OSError, RuntimeError)):
-                return error
-            return FilesError(f"{self.path} cannot be written: {getattr(error, 'strerror', None) or error}")
-        return None
-
-    def define(self, transport, command_line, maps, numbers, told) -> None:
-        """Make the file with all that is in it but the values of the maps."""
+    def open(self, path: Path, transport, command_line: str) -> None:
+        """Make the file with the fields of the run that do not change."""
         import netCDF4
 
-        config, dtype = self.config, np.dtype(self.config.run.dtype)
-        shape = config.grid.ny, config.grid.nx
-        packed = {"compression": "zlib", "complevel": 1, "shuffle": True}
-        packed["chunksizes"] = (rows_in(CHUNK_BYTES, shape, dtype), shape[1])
-        self.file = netCDF4.Dataset(self.temporary, "w", format="NETCDF4")
-        describe(self.file, config, transport, command_line)
-        self.file.setncatts(told)
-        define_grid(self.file, config.grid)
-        define_static(self.file, config, packed)
-        for name, values in static_rows(config, 0, shape[0]):
+        self.file = netCDF4.Dataset(path, "w", format="NETCDF4")
+        define_provenance(self.file, self.config, transport, command_line)
+        define_grid(self.file, self.config.grid)
+        define_static(self.file, self.config, self.packed)
+        for name, values in static_rows(self.config, 0, self.config.grid.ny):
             self.file[name][:] = values
-        for name, value, meaning in numbers:
-            variable = self.file.createVariable(name, "f8", fill_value=False)
-            variable.setncatts(meaning)
-            variable[...] = value
-        for entry, _ in maps:
-            made = self.file.createVariable(entry.name, dtype, DIMENSIONS[entry.location], fill_value=FILL, **packed)
-            made.setncatts(attributes(entry))
+
+    def add(self, entry: Variable) -> None:
+        """Make the variable of a map."""
+        dimensions = DIMENSIONS[entry.location]
+        made = self.file.createVariable(entry.name, self.dtype, dimensions, fill_value=FILL, **self.packed)
+        made.setncatts(attributes(entry))
 
     def store(self, entry: Variable, first: int, rows: np.ndarray) -> None:
         """Write rows of a map from row `first` on, and keep its Largest."""
@@ -117,7 +104,7 @@ class _Writer:
         if entry.name not in self.largest or abs(found.value) > abs(self.largest[entry.name].value):
             self.largest[entry.name] = found
 
-    def finish(self) -> None:
-        """Close the file and put it into its place."""
-        self.file.close()
-        self.temporary.replace(self.path)
+    def close(self) -> None:
+        """Close the file."""
+        if self.file is not None and self.file.isopen():
+            self.file.close()

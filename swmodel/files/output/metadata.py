@@ -45,7 +45,7 @@ CHECKSUM_BYTES = 4096
 PACKAGES = ("swmodel", "numpy", "jax", "mpi4jax", "netCDF4")
 
 
-def describe(dataset, config, transport, command_line: str) -> None:
+def define_provenance(dataset, config, transport, command_line: str) -> None:
     """Set the global attributes: what the file is, and how it came about."""
     title, references = of_case(config)
     packages = versions()

@@ -2,67 +2,30 @@
 
 from __future__ import annotations
 
-import math
-from functools import partial
-
 import numpy as np
 
 from ...ocean.table import VARIABLES, entry_of
-from . import continuation
-from .background import BackgroundFile
-from .metadata import DIMENSIONS, attributes, define_checksums, define_grid, define_time, describe
+from ..gather import chunk_rows, gathered
+from .metadata import DIMENSIONS, attributes, define_checksums, define_grid, define_provenance, define_time
+from .record_file import RecordFile
 from .records import Records
-from .static import FILL, define_static, land, on_water, static_differences, write_static
-
-#: Uncompressed size aimed at for a chunk of a field, and for the rows gathered at a time.
-CHUNK_BYTES = 1 << 20
-GATHER_BYTES = 4 << 20
+from .static import FILL, define_static, land, on_water
 
 
-class Output:
+class Output(RecordFile):
     """output.nc of a run: CF-1.12 and SGRID-0.3; its data are the same from any number of processes.
 
-    All methods are called by all ranks together, from their main threads.
-
-    Args:
-        path: of the file.
-        config: resolved configuration; `output.fields` and `output.means` say what is written.
-        transport: of the run.
-        command_line: recorded in the file's history.
-        keep: continue an existing file behind the records for whose number of steps this function is true; the others
-            are dropped. None: a new file.
-
-    Raises:
-        FilesError: the file cannot be written, or is that of another run.
+    `output.fields` and `output.means` of the configuration say what is written; see `RecordFile`.
     """
 
     def __init__(self, path, config, transport, command_line: str = "", keep=None):
         self.names, self.means = config.output.fields, config.output.means
-        self.transport, self.dtype = transport, np.dtype(config.run.dtype)
-        self.shape = config.grid.ny, config.grid.nx
         block = transport.block
         rows, columns = np.arange(block.y.start, block.y.stop), np.arange(block.x.start, block.x.stop)
         self._land = land(config, rows, columns)
-        self._chunk_rows = rows_in(CHUNK_BYTES, self.shape, self.dtype)
-        gathered = max(1, GATHER_BYTES // CHUNK_BYTES) * self._chunk_rows
-        self._row_blocks = [
-            (first, min(first + gathered, self.shape[0])) for first in range(0, self.shape[0], gathered)
-        ]
-        define = partial(self._define, config, command_line)
+        super().__init__(path, config, transport, command_line, keep)
 
-        def resume(records):
-            differences = continuation.differences(records.file, config, define)
-            differences = differences or static_differences(records.file, config, self._row_blocks)
-            continuation.require_same(path, differences)
-            continuation.resume(records, keep, config, command_line)
-
-        self._file = BackgroundFile(path, transport, define, resume if keep else None)
-        if keep is None:
-            for first, last in self._row_blocks:
-                self._file.put(write_static, config, first, last)
-            self._file.put(Records.seal)
-
-    def write(self, step: int, seconds: float, fields: dict, means: dict | None = None) -> None:
+    def write(self, step: int, seconds: float, fields: dict, means: dict | None = None, member: int = 0) -> None:
         """Append a record.
 
         Args:
@@ -70,6 +33,7 @@ class Output:
             seconds: model time, s.
             fields: the configured fields on this rank's block, name -> NumPy array [y, x].
             means: the same for the configured means over the time since the previous record; None where there was none.
+            member: of an ensemble, the one that the fields are of; they are empty where the process has nothing of it.
 
         Raises:
             FilesError: this record or one before could not be written, on all ranks.
@@ -79,46 +43,21 @@ class Output:
         nbytes = len(named) * self.shape[0] * self.shape[1] * self.dtype.itemsize
         self._file.begin(nbytes + nbytes // 100)
         for name, local in named.items():
-            self._gather(name, np.asarray(local))
+            location = VARIABLES[name.removesuffix(MEAN)].location
+            local = on_water(np.asarray(local), self._land[location] if np.size(local) else None)
+            for first, rows in gathered(self.transport, local, member):
+                if rows is not None:
+                    rows = np.array(rows, self.dtype)  # a copy: the model may use the memory again
+                    self._file.put(Records.put_rows, name, first, rows, nbytes=rows.nbytes)
         self._file.complete(step, seconds)
         self._file.agree()
 
-    def flush(self) -> None:
-        """Make all records so far durable: they outlive the process and the power.
-
-        Raises:
-            FilesError: a record could not be written, on all ranks.
-        """
-        self._file.flush()
-
-    def close(self) -> None:
-        """Finish writing and close the file.
-
-        Raises:
-            FilesError: a record could not be written, and no call has said so before.
-        """
-        self._file.close()
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, kind, error, traceback):
-        self._file.close(agree=kind is None)
-
-    def _gather(self, name: str, local: np.ndarray) -> None:
-        location = VARIABLES[name.removesuffix(MEAN)].location
-        local = on_water(local, self._land[location])
-        for first, last in self._row_blocks:
-            rows = self.transport.gather_rows(local, first, last)
-            if rows is not None:
-                rows = np.array(rows, self.dtype)  # a copy: the model may use the memory again
-                self._file.put(Records.put_rows, name, first, rows, nbytes=rows.nbytes)
-
-    def _define(self, config, command_line: str, dataset) -> None:
-        describe(dataset, config, self.transport, command_line)
+    def define(self, dataset, config, transport, command_line: str) -> None:
+        """See `RecordFile.define`."""
+        define_provenance(dataset, config, transport, command_line)
         define_time(dataset, bounds=bool(self.means))
         define_grid(dataset, config.grid)
-        chunk = self._chunk_rows, self.shape[1]
+        chunk = chunk_rows(self.shape, self.dtype.itemsize), self.shape[1]
         packed = {"compression": "zlib", "complevel": 1, "shuffle": True}
         define_static(dataset, config, packed | {"chunksizes": chunk})
         methods = dict.fromkeys(self.names, "time: point") | {mean_name(name): "time: mean" for name in self.means}
@@ -138,10 +77,3 @@ MEAN = "_mean"
 def mean_name(name: str) -> str:
     """Name in the file of the mean over time of a field."""
     return name + MEAN
-
-
-def rows_in(nbytes: int, shape: tuple[int, int], dtype: np.dtype) -> int:
-    """Rows of a field in equal parts of about `nbytes`."""
-    rows, columns = shape
-    parts = math.ceil(rows * columns * dtype.itemsize / nbytes)
-    return math.ceil(rows / min(parts, rows))

@@ -12,7 +12,7 @@ from ...config.model import Case
 from ...errors import FilesError
 from ...ocean.state import Carry
 from .folder import facts
-from .write import MEAN, MEMORY, members_of
+from .write import MEAN, MEMORY
 
 
 class Loaded(NamedTuple):
@@ -44,15 +44,15 @@ def read(path, config, transport) -> Loaded:
     Raises:
         FilesError: the file is damaged, or is of other cells, precision or time stepping, on all ranks.
     """
-    members = members_of(transport, config.grid)
+    members = transport.block.members.size
     found, problem = transport.broadcast(_examined(path, config, members) if transport.rank == 0 else None)
     if problem is not None:
         raise FilesError(problem)
     import h5py
 
     def part(block):
-        where = slice(block.y.start, block.y.stop), slice(block.x.start, block.x.stop)
-        return {name: file[name][where if members == 1 else where[:1]] for name in found["fields"]}
+        where = [slice(span.start, span.stop) for span in (block.members, block.y, block.x)]
+        return {name: file[name][tuple(where[-file[name].ndim :])] for name in found["fields"]}
 
     with h5py.File(found["path"], "r", locking=False) as file:
         fields = transport.make(part)

@@ -15,19 +15,17 @@ class Restarts:
     """Writes restart/ in a run folder. `write` is called by all ranks together.
 
     Args:
-        simulation: a Simulation, or Members; its `config.restart` says how often.
+        model: as the time loop has it (`model.run.Model`); its `config.restart` says how often.
         directory: the run folder.
         command_line: recorded in the files' history.
         written: step of the newest file that is in the folder already; -1: none.
     """
 
-    def __init__(self, simulation, directory, command_line: str = "", written: int = -1):
-        self.simulation, self.directory = simulation, Path(directory)
+    def __init__(self, model, directory, command_line: str = "", written: int = -1):
+        self.model, self.directory = model, Path(directory)
         self.command_line, self.written = command_line, written
-        self.options = simulation.config.restart
-        self._schedule = Schedule(
-            simulation.dt, simulation.config.run.steps, self.options.every_steps, self.options.every
-        )
+        self.options = model.config.restart
+        self._schedule = Schedule(model.dt, model.config.run.steps, self.options.every_steps, self.options.every)
         self._begun = time.monotonic()
 
     def due(self, step: int) -> bool:
@@ -52,22 +50,22 @@ class Restarts:
         Raises:
             FilesError: it could not be written, on all ranks. Those that were there before are as they were.
         """
-        begin, step = time.monotonic(), self.simulation.step
+        begin, step = time.monotonic(), self.model.step
         if step != self.written:
-            write_restart(folder.path_of(self.directory, step), self.simulation, means, self.command_line)
-            if self.simulation.transport.rank == 0:
+            write_restart(folder.path_of(self.directory, step), self.model, means, self.command_line)
+            if self.model.transport.rank == 0:
                 with contextlib.suppress(OSError):  # what is left over does no harm
                     folder.tidy(self.directory, step)
         self.written, self._begun = step, time.monotonic()
         return self._begun - begin
 
 
-def write_restart(path, simulation, means=None, command_line: str = "") -> None:
-    """Write a Simulation, and Means in progress, or Members as a restart file; called by all ranks together.
+def write_restart(path, model, means=None, command_line: str = "") -> None:
+    """Write a model, and Means in progress, as a restart file; called by all ranks together.
 
     Raises:
         FilesError: it could not be written, on all ranks.
     """
     values, count = (means.fields, means.count) if means and means.count else ({}, 0)
-    contents = contents_of(simulation.carry, simulation.step, simulation.time, values, count)
-    write(path, contents, simulation.config, simulation.transport, command_line, simulation.get)
+    contents = contents_of(model.carry, model.step, model.time, values, count)
+    write(path, contents, model.config, model.transport, command_line, model.get)

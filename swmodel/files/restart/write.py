@@ -1,32 +1,25 @@
 """Writing a restart file: gathered in blocks of rows, written and verified by rank 0, in place whole or not at all.
 
-Of an ensemble it holds the carries of all members, which lie on an axis before those of the grid: what is gathered as a
-row is then the whole field of a member.
+Of an ensemble it holds the carries of all members, an axis before those of the grid.
 """
 
 from __future__ import annotations
 
-import contextlib
-import os
-import shutil
-from collections.abc import Iterator
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 
-from ...errors import FilesError
 from ...ocean.state import Carry
 from ...ocean.table import entry_of
+from ..draft import Draft
+from ..gather import of_member
 from ..journal import JournaledFile, remove
 from ..output.continuation import set_text
-from ..output.metadata import DIMENSIONS, attributes, define_grid, describe
+from ..output.metadata import DIMENSIONS, attributes, define_grid, define_provenance
 from .examine import CHECKSUM, HEADER_CHECKSUM, digest, examine, seal
-from .folder import TEMPORARY
-
-#: Bytes of a field gathered at a time.
-GATHER_BYTES = 4 << 20
 
 #: More than what is in the file besides the fields: coordinates and metadata.
 METADATA_BYTES = 1 << 18
@@ -70,78 +63,51 @@ def write(path, contents: Contents, config, transport, command_line: str = "", g
     Raises:
         FilesError: it could not be written, on all ranks. A file that was there before is as it was.
     """
-    path = Path(path)
-    job = _Writer(path, contents, config, transport, command_line) if transport.rank == 0 else None
-    block, error, get = transport.block, None, get or transport.get
-    shape = block.y.size, block.x.size
-    for name, local in contents.fields.items():
-        local = get(local).reshape(block.shape)
-        for first, last in row_blocks(shape, local.dtype.itemsize):
-            rows = transport.gather_rows(local, first, last)
-            if job and error is None:
-                error = job.attempt(job.store, name, first, rows)
-    if job:
-        error = error or job.attempt(job.finish)
-    error = transport.broadcast(error)
-    if error is not None:
-        raise error
-
-
-def row_blocks(shape, itemsize: int) -> Iterator[tuple[int, int]]:
-    """First and last row of blocks of a field that are gathered together."""
-    height = max(1, GATHER_BYTES // (shape[1] * itemsize))
-    return ((first, min(first + height, shape[0])) for first in range(0, shape[0], height))
+    members, get = transport.block.members, get or transport.get
+    writer = _Writer(contents, config, transport, command_line)
+    draft = Draft(path, transport, writer.close, "restart file")
+    draft.do(writer.open, draft)
+    for name, field in contents.fields.items():
+        local = get(field)
+        for member in range(members.size):
+            draft.gather(partial(writer.store, name, member), of_member(local, transport.block, member), member)
+    draft.do(writer.finish, draft.temporary)
+    draft.finish()
 
 
 class _Writer:
-    """The file under its temporary name, on rank 0. Nothing raises but through `attempt`."""
+    """The file on rank 0."""
 
-    def __init__(self, path: Path, contents: Contents, config, transport, command_line: str):
-        self.path, self.temporary = path, path.with_name(path.name + TEMPORARY)
+    def __init__(self, contents: Contents, config, transport, command_line: str):
         self.contents, self.define = contents, (config, transport, command_line)
         self.file = self.journal = None
         self.digests = {name: digest() for name in contents.fields}
 
-    def attempt(self, action, *arguments) -> Exception | None:
-        """Do it; the error, after which nothing is left of the file if that is allowed, if it cannot be done."""
-        try:
-            action(*arguments)
-        except Exception as error:
-            with contextlib.suppress(OSError):  # what has been refused once may be refused again
-                self.close()
-                self.temporary.unlink(missing_ok=True)
-            if not isinstance(error, (OSError, RuntimeError)):
-                return error
-            reason = getattr(error, "strerror", None) or error
-            return FilesError(f"restart file {self.path} cannot be written: {reason}; {free(self.path)} bytes free")
-        return None
-
-    def store(self, name: str, first: int, rows: np.ndarray) -> None:
-        """Write rows of a field from row `first` on."""
-        if self.file is None:
-            self.open()
-        rows, field = np.ascontiguousarray(rows), self.file[name]
-        self.digests[name].update(rows)
-        field[first : first + len(rows)] = rows.reshape(-1, *field.shape[1:])
-        self.journal.check()
-
-    def open(self) -> None:
+    def open(self, draft: Draft) -> None:
         """Make the file, empty as yet, in memory first: HDF5 takes a full disk badly."""
         import h5py
 
-        self.path.parent.mkdir(parents=True, exist_ok=True)
+        draft.path.parent.mkdir(parents=True, exist_ok=True)
         config, transport, _ = self.define
-        cells = transport.block.y.size * transport.block.x.size
-        needed = cells * np.dtype(config.run.dtype).itemsize * len(self.contents.fields) + METADATA_BYTES
-        if needed > free(self.path):
+        numbers = transport.block.members.size * config.grid.ny * config.grid.nx * len(self.contents.fields)
+        needed = numbers * np.dtype(config.run.dtype).itemsize + METADATA_BYTES
+        if needed > draft.free():
             raise OSError(f"disk full, it takes {needed} bytes")
-        remove(self.temporary)  # with a journal, which a killed writer may have left
-        self.temporary.write_bytes(image(self.contents, *self.define))
-        self.journal = JournaledFile(self.temporary)
+        remove(draft.temporary)  # with a journal, which a killed writer may have left
+        draft.temporary.write_bytes(image(self.contents, *self.define))
+        self.journal = JournaledFile(draft.temporary)
         self.file = h5py.File(self.journal, "r+")
 
-    def finish(self) -> None:
-        """Seal the file, bring it to the disk, read it back, and put it into its place."""
+    def store(self, name: str, member: int, first: int, rows: np.ndarray) -> None:
+        """Write rows of a member's field from row `first` on, members and rows in rising order."""
+        rows, field = np.ascontiguousarray(rows), self.file[name]
+        self.digests[name].update(rows)
+        where = slice(first, first + len(rows))
+        field[where if field.ndim == 2 else (member, where)] = rows
+        self.journal.check()
+
+    def finish(self, path: Path) -> None:
+        """Seal the file, bring it to the disk, and read it back."""
         checksums = {name: total.hexdigest() for name, total in self.digests.items()}
         for name, checksum in checksums.items():
             set_text(self.file[name], CHECKSUM, checksum)
@@ -149,12 +115,10 @@ class _Writer:
         self.file.close()
         self.journal.commit()
         self.close()
-        found = examine(self.temporary)
+        found = examine(path)
         if found["damaged"] or found["fields"] != sorted(checksums):
             places = ", ".join(name for name, _ in found["damaged"])
             raise OSError(f"what was read back is not what was written ({places or 'fields'})")
-        self.temporary.replace(self.path)
-        sync(self.path.parent)
 
     def close(self) -> None:
         """Let go of the file as it is."""
@@ -170,7 +134,7 @@ def image(contents: Contents, config, transport, command_line: str) -> bytes:
     import netCDF4
 
     dataset = netCDF4.Dataset("restart.nc", "w", format="NETCDF4", memory=METADATA_BYTES)
-    describe(dataset, config, transport, command_line)
+    define_provenance(dataset, config, transport, command_line)
     dataset.setncatts(
         {
             "title": f"{dataset.title.rstrip('.')}: restart file after {contents.step} steps",
@@ -181,10 +145,10 @@ def image(contents: Contents, config, transport, command_line: str) -> bytes:
         }
     )
     define_grid(dataset, config.grid)
-    before = (MEMBERS,) if members_of(transport, config.grid) > 1 else ()
+    members = transport.block.members.size
+    before = (MEMBERS,) if members > 1 else ()
     for name in before:
-        dataset.layout = "1x1"  # a member is not divided
-        dataset.createDimension(name, transport.block.y.size)
+        dataset.createDimension(name, members)
     for name, local in contents.fields.items():
         base, _, memory = name.removesuffix(MEAN).partition(MEMORY)
         entry = entry_of(base, config.physics)
@@ -198,22 +162,3 @@ def image(contents: Contents, config, transport, command_line: str) -> bytes:
             told["long_name"] = f"mean of {base} over the last {contents.mean_steps} steps"
         variable.setncatts(told)
     return bytes(dataset.close())
-
-
-def members_of(transport, grid) -> int:
-    """How many times the processes have the cells of the grid: once, or as often as an ensemble has members."""
-    return transport.block.y.size * transport.block.x.size // (grid.ny * grid.nx)
-
-
-def free(path: Path) -> int:
-    """Bytes free on the disk that holds a file, which need not exist, nor its folder."""
-    return shutil.disk_usage(next(folder for folder in path.absolute().parents if folder.is_dir())).free
-
-
-def sync(folder: Path) -> None:
-    """Bring the names in a folder to the disk."""
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

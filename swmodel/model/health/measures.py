@@ -20,7 +20,7 @@ from ...parallel.transport.programs import jitted
 
 
 class Static(NamedTuple):
-    """Fields of the block that `measure` needs, each [y, x] or [1, 1]."""
+    """Fields of the block that `measure_block` needs, each [y, x] or [1, 1]."""
 
     wet: Any
     depth: Any  # m

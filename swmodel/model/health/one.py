@@ -1,30 +1,18 @@
-"""A run as `Health` looks at it. `ensemble.health.Many` has the same methods, for the members that a process has."""
+"""The run of a Simulation as Health looks at it."""
 
 from __future__ import annotations
 
 import numpy as np
 
 from ...config.extremes import damping
-from ...files.output import Output
 from ...ocean.grid import as_patches
-from ...ocean.state import State
-from ...ocean.table import WRITABLE
 from ...ocean.terms import TERMS
 from ...parallel.transport.programs import jitted
 
 
 class One:
-    """The run of a Simulation.
+    """The run of a Simulation; see `verdict.Runs`."""
 
-    Attributes:
-        here: which of all runs the process has a part of, a slice.
-        domain: scheme, transport, grid and params of the fields of a run.
-        config: of a run, with the coefficients that ask for the smallest time step.
-        remedy: what helps besides a smaller time step, in words.
-        remedy_at_start: what helps where the state at the start cannot be used.
-    """
-
-    here = slice(0, 1)
     remedy = " or more friction"
     remedy_at_start = ""
 
@@ -51,26 +39,6 @@ class One:
     def measure(self, program, static) -> np.ndarray:
         """What the program finds in the blocks of this process, [runs here, blocks, Measures]."""
         return np.stack(self.transport.pieces(program(self.simulation.carry.state, static)))[None]
-
-    def state(self, run: int) -> State:
-        """The state of a run on this process's block, [1, y, x]; [0, y, x] where the process has nothing of it."""
-        return self.simulation.state._make(field[None] for field in self.simulation.state)
-
-    def save(self, path, run: int) -> None:
-        """Write the state of a run as a file of output; called by all processes together.
-
-        Raises:
-            FilesError: it cannot be written, on rank 0.
-        """
-        write_state(path, self.domain, self.simulation, self.simulation.state._asdict())
-
-    def among(self, marked) -> str:
-        """In which runs, where some are marked, [runs], in words: there is one only."""
-        return ""
-
-    def of(self, marked) -> str:
-        """Of which run, the first that is marked, in words, where that is not said by `among`."""
-        return ""
 
 
 def blocks_of(domain):
@@ -105,15 +73,3 @@ def largest_friction(domain, factors=None) -> float:
         values = {name: value.on(shape) * (factors or {}).get(name, 1) for name, value in params.items()}
         found = max(found, float(np.max(damping(terms, values, domain.config.grid, smooths=True))))
     return found
-
-
-def write_state(path, domain, model, fields: dict) -> None:
-    """Write the fields of a State, of those that can be, as a file of output with one record, at the model's step.
-
-    Raises:
-        FilesError: it cannot be written.
-    """
-    fields = {name: field for name, field in fields.items() if name in WRITABLE}
-    options = domain.config.output.model_copy(update={"fields": tuple(fields), "means": ()})
-    with Output(path, domain.config.model_copy(update={"output": options}), domain.transport) as output:
-        output.write(model.step, model.time, fields)

@@ -10,17 +10,23 @@ from __future__ import annotations
 
 import logging
 import math
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any, Protocol
 
 import numpy as np
 
+from ...config import Config
 from ...config.extremes import Extremes, survey
 from ...config.stability import largest_dt
 from ...errors import FilesError, NumericalError
+from ...files.gather import of_member
+from ...files.output import Output
 from ...files.restart.folder import candidates
 from ...files.run_folder import BLOWUP
 from ...ocean.state import State
-from ...ocean.table import VARIABLES
+from ...ocean.table import VARIABLES, WRITABLE
+from ...parallel.transport import of_all_members
 from .measures import Measures, Static, make_measure, scale
 from .one import One, blocks_of
 
@@ -34,6 +40,37 @@ REST = 1e-4
 SAFETY = 0.8
 
 
+class Runs(Protocol):
+    """The runs of a model as Health looks at them: one, or the members of an ensemble.
+
+    Attributes:
+        domain: scheme, transport, grid and params of the fields of a run.
+        config: of a run, with the coefficients that ask for the smallest time step.
+        remedy: what helps besides a smaller time step, in words.
+        remedy_at_start: what helps where the state at the start cannot be used.
+    """
+
+    domain: Any
+    config: Config
+    remedy: str
+    remedy_at_start: str
+
+    def stress(self) -> np.ndarray:
+        """The largest wind stress on this process's part of its runs, Pa, [runs here]."""
+
+    def acceleration(self) -> float:
+        """The largest acceleration by forces that act on all water alike, m s-2."""
+
+    def friction(self) -> float:
+        """The largest rate at which the terms that smooth damp the shortest waves on this process's part, s-1."""
+
+    def compile(self, make: Callable, *parts) -> Callable:
+        """The function make(*parts) of State and Static on a block, jitted; to be given to `measure`."""
+
+    def measure(self, program: Callable, static: Static) -> np.ndarray:
+        """What the program finds in the blocks of this process, [runs here, blocks, Measures]."""
+
+
 class Health:
     """The health of a run, or of all members of an ensemble: `check` between chunks of steps.
 
@@ -41,22 +78,22 @@ class Health:
     run are arrays [runs].
 
     Args:
-        model: a Simulation or Members.
+        model: as the time loop has it (`run.Model`).
         directory: the run folder, for blowup.nc; None: a blow-up leaves no file.
-        view: function of the model that gives its runs as `one.One` does.
+        view: function of the model that gives its Runs.
 
     Raises:
         NumericalError: the state that the model has now is not finite or without thickness somewhere.
     """
 
-    def __init__(self, model, directory=None, view=One):
+    def __init__(self, model, directory=None, view: Callable[[Any], Runs] = One):
         self.model, self.directory, self.runs = model, directory, view(model)
         domain, self.transport = self.runs.domain, model.transport
         self.config = self.runs.config
         depth = max(np.abs(grid.depth.on(shape)).max() for grid, _, shape in blocks_of(domain))
         depth = domain.transport.reduce(np.array(depth, np.float64), "max")
         cells = domain.transport.reduce(np.asarray(self.wet().sum(dtype=np.float64)), "sum")
-        self.wind = self.of_all(self.runs.stress(), "max", -np.inf) / self.config.physics.density
+        self.wind = of_all_members(self.transport, self.runs.stress(), "max", -np.inf) / self.config.physics.density
         self.acceleration, friction = self.runs.acceleration(), np.asarray(self.runs.friction())
         self.friction = float(self.transport.reduce(friction, "max"))
         self.cells = max(1.0, float(cells))
@@ -102,15 +139,9 @@ class Health:
         """The Measures of the whole domain, arrays [runs]; the energy per cell."""
         found = self.runs.measure(self._measure, self.static).astype(np.float64)
         worst = np.nan_to_num(found[..., :-1], nan=np.inf, posinf=np.inf, neginf=-np.inf).max(axis=1)
-        largest = self.of_all(worst, "max", -np.inf)
-        energy = self.transport.broadcast(self.of_all(found[..., -1].sum(axis=1), "sum", 0.0))
+        largest = of_all_members(self.transport, worst, "max", -np.inf)
+        energy = self.transport.broadcast(of_all_members(self.transport, found[..., -1].sum(axis=1)))
         return Measures(*largest.T, energy / self.cells)
-
-    def of_all(self, values: np.ndarray, operation: str, nothing: float) -> np.ndarray:
-        """Numbers [runs, ...] of all runs from those of this process's, `nothing` being the operation's neutral one."""
-        everyone = np.full((self.model.total, *values.shape[1:]), nothing)
-        everyone[self.runs.here] = values
-        return self.transport.reduce(everyone, operation)
 
     def check_time_step(self) -> None:
         """Warn if the time step is above the largest one that is stable now."""
@@ -141,17 +172,22 @@ class Health:
         grid, gravity = self.config.grid, self.config.physics.gravity
         return self.config.time.dt * (self.last.speed + np.sqrt(gravity * self.last.high)) * scale(grid)
 
+    def state(self, run: int) -> State:
+        """The state of a run on this process's block, [y, x]; [0, x] where the process has nothing of it."""
+        state = self.model.state
+        return state._make(of_member(field, self.transport.block, run) for field in state)
+
     def unusable_value(self, run: int) -> tuple[str, float, int]:
         """The first cell that is not finite or has no thickness: field, value, index in the whole domain."""
-        state = self.runs.state(run)
+        state = self.state(run)
         bad = state._make(~np.isfinite(field) for field in state)
         with np.errstate(invalid="ignore"):
-            bad = bad._replace(h=bad.h | ((state.h <= 0) & (self.wet() > 0)))
+            bad = bad._replace(h=bad.h | ((state.h <= 0) & (self.wet()[: len(state.h)] > 0)))
         return self.first(state, np.stack(bad))
 
     def fastest(self, run: int) -> tuple[str, float, int]:
         """The component of velocity largest in size: field, value, index in the whole domain."""
-        state = self.runs.state(run)
+        state = self.state(run)
         nothing = dict.fromkeys(state._fields, np.zeros_like(state.h))
         sizes = np.stack(list((nothing | {"u": np.abs(state.u), "v": np.abs(state.v)}).values()))
         return self.first(state, sizes == self.transport.reduce(np.asarray(sizes.max(initial=0)), "max"))
@@ -160,20 +196,20 @@ class Health:
         """Field, value and index of the first cell of the whole domain that is marked anywhere.
 
         Args:
-            state: of a run, as `one.One.state` gives it.
-            marked: [field, 1 or 0, y, x] on this process.
+            state: of a run.
+            marked: [field, y, x] on this process.
         """
-        block, nx, fields = self.runs.domain.transport.block, self.config.grid.nx, len(state)
+        block, nx, fields = self.transport.block, self.config.grid.nx, len(state)
         everywhere = fields * nx * self.config.grid.ny
-        places = np.argwhere(np.moveaxis(marked, 0, 3))  # 0, row, column, field
+        cells = np.argwhere(np.moveaxis(marked, 0, 2))  # row, column, field
         mine = everywhere
-        if len(places):
-            _, row, column, number = map(int, places[0])
+        if len(cells):
+            row, column, number = map(int, cells[0])
             mine = ((block.y.start + row) * nx + block.x.start + column) * fields + number
         found = int(self.transport.reduce(np.asarray(mine, np.int64), "min"))
         value = 0.0
         if mine == found < everywhere:
-            value = float(state[number][0, row, column])
+            value = float(state[number][row, column])
         value = float(self.transport.reduce(np.asarray(value, np.float64), "sum"))
         return state._fields[found % fields], value, found // fields
 
@@ -184,7 +220,7 @@ class Health:
             broken, bad: the runs that cannot be used, and those, or whose energy is too large, [runs].
             growth: energy over what it can be, [runs].
         """
-        run, of = int(np.argmax(bad)), self.runs.of(bad)
+        run, of = int(np.argmax(bad)), of_which(bad)
         if broken[run]:
             what = self.told(*self.unusable_value(run), of)
         else:
@@ -194,12 +230,12 @@ class Health:
 
     def refuse(self, bad: np.ndarray):
         """Raise NumericalError for the runs whose state now, at the first look, cannot be used."""
-        run, of = int(np.argmax(bad)), self.runs.of(bad)
+        run, of = int(np.argmax(bad)), of_which(bad)
         what = self.told(*self.unusable_value(run), of)
         if self.model.step > self.model.first_step:
             self.blame_steps(bad, what, largest_dt(self.config, survey(self.config))[0])
         raise NumericalError(
-            f"the state at step {self.model.step} cannot be used{self.runs.among(bad)}: {what}"
+            f"the state at step {self.model.step} cannot be used{in_which(bad)}: {what}"
             f"{self.runs.remedy_at_start}{self.remains(run, of)}"
         )
 
@@ -212,9 +248,9 @@ class Health:
         """
         run, model, dt = int(np.argmax(bad)), self.model, self.config.time.dt
         raise NumericalError(
-            f"the solution blew up by step {model.step} (day {model.time / 86400:.3f}){self.runs.among(bad)}: "
+            f"the solution blew up by step {model.step} (day {model.time / 86400:.3f}){in_which(bad)}: "
             f"{what}; start anew with a smaller time step (time.dt = {min(dt / 2, SAFETY * largest):.4g} s)"
-            f"{self.runs.remedy}{self.remains(run, self.runs.of(bad))}"
+            f"{self.runs.remedy}{self.remains(run, of_which(bad))}"
         )
 
     def told(self, name: str, value: float, index: int, of: str = "") -> str:
@@ -228,9 +264,34 @@ class Health:
             return ""
         path = Path(self.directory) / BLOWUP
         try:
-            self.runs.save(path, run)
+            self.save(path, run)
             words = f"; the state{of} is in {path}"
         except FilesError as error:
             words = f"; the state could not be written: {error}"
         words, restarts = self.transport.broadcast((words, candidates(self.directory)))
         return words + (f"; last good restart: {restarts[0]}" if restarts else "")
+
+    def save(self, path, run: int) -> None:
+        """Write the state of a run, what can be, as a file of output with one record; called by all processes together.
+
+        Raises:
+            FilesError: it cannot be written.
+        """
+        config = self.runs.domain.config
+        fields = {name: field for name, field in self.state(run)._asdict().items() if name in WRITABLE}
+        options = config.output.model_copy(update={"fields": tuple(fields), "means": ()})
+        with Output(path, config.model_copy(update={"output": options}), self.transport) as output:
+            output.write(self.model.step, self.model.time, fields, member=run)
+
+
+def in_which(marked) -> str:
+    """In which members of an ensemble, where some are marked, [runs], in words."""
+    found = [str(number) for number in np.flatnonzero(marked)] if len(marked) > 1 else []
+    if not found:
+        return ""
+    return f" in member {found[0]}" if len(found) == 1 else f" in members {', '.join(found[:-1])} and {found[-1]}"
+
+
+def of_which(marked) -> str:
+    """Of which member, the first of several that are marked, in words."""
+    return f" of member {np.argmax(marked)}" if marked.sum() > 1 else ""

@@ -1,42 +1,128 @@
-"""How blocks talk to each other: the only door to other processes.
-
-A transport has `name`, and `rank` and `size`, of processes. The grid is cut into the blocks of its `layout`, of which
-the least has `smallest` rows and columns. A process has one on each of its `devices`: `blocks`; together they are the
-rectangle `block`, its part of the grid.
-
-Inside jitted programs, which `jit` makes and which see the arrays of one of the blocks, of the same `shape` in all of
-them: `shift`, for halos, and `sum`, linear to all of JAX's transformations; `extent`, how much of a short block is
-grid, `offset`, where it begins, and `first`, whether it is the first.
-
-Between them: `make`, arrays on the devices, each block's made by itself, and `pieces`, NumPy arrays of each block from
-those; `put` and `get`, the same for NumPy arrays of the process's part, and `join`, such arrays from those of its
-blocks; `held_bytes`, of its blocks; and, by all processes in the same order from the main thread, `gather_rows`,
-`reduce`, `broadcast`, `any`, `barrier`.
-"""
+"""How blocks talk to each other: the only door to other processes, and what each of its implementations has."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import lru_cache
+from typing import Any, Protocol
+
+import numpy as np
 
 from ...errors import SetupError
-from ..decomposition import block
+from ..decomposition import Block, block
 
 
-def _serial(layout, ny, nx, devices):
+class Transport(Protocol):
+    """How the blocks of a run, or the processes of an ensemble, reach each other.
+
+    The grid is cut into the blocks of a layout. A process has one on each of its devices; together they are a
+    rectangle, its part of the grid.
+
+    Attributes:
+        name: of the transport.
+        rank, size: number of this process, and how many there are.
+        block: the process's part of the grid, and of the members of an ensemble.
+        blocks: those on the devices of the process.
+        layout: blocks of all processes in y and x.
+        devices: of this process.
+        shape: (rows, columns) of a field in a jitted program, the same in all blocks.
+        smallest: the fewest (rows, columns) that a block has.
+    """
+
+    name: str
+    rank: int
+    size: int
+    block: Block
+    blocks: list[Block]
+    layout: tuple[int, int]
+    devices: int
+    shape: tuple[int, int]
+    smallest: tuple[int, int]
+
+    def jit(self, program: Callable, **options) -> Callable:
+        """jax.jit of a program that sees the arrays of one block; numbers are the same in all blocks."""
+
+    def shift(self, slab, axis: int, step: int):
+        """In a jitted program: the slab of the block `step` places back on the ring of `axis`, while ours goes on.
+
+        Linear to all of JAX's transformations, as is `sum`.
+        """
+
+    def sum(self, array):
+        """In a jitted program: the array summed over all blocks, the same on all of them."""
+
+    def extent(self):
+        """In a jitted program: the rows and columns of the block that belong to the grid; None where all do."""
+
+    def offset(self):
+        """In a jitted program: row and column of the block's first cell in the grid."""
+
+    def first(self):
+        """In a jitted program: whether this is the first of all blocks."""
+
+    def make(self, build: Callable, margin=0):
+        """What build(block) gives, a tree of NumPy arrays, as arguments of jitted programs: each block's on its device.
+
+        Args:
+            build: function of each of `blocks`.
+            margin: cells around the block that the arrays have: a number, or those of rows and of columns. With a
+                margin an axis of length one holds one value for all cells.
+        """
+
+    def pieces(self, tree, margin: int = 0) -> list:
+        """What `make` was given, or a jitted program gives, for each of `blocks`: NumPy arrays."""
+
+    def put(self, tree):
+        """Fields of the process's part and numbers as arguments of jitted programs."""
+
+    def get(self, tree):
+        """What `put` was given: NumPy arrays."""
+
+    def join(self, pieces: list):
+        """Fields of the process's part from those of each of `blocks`; numbers are the same in all."""
+
+    def held_bytes(self, tree) -> int:
+        """Bytes of the arrays of a tree that this process has."""
+
+    def gather_rows(self, local: np.ndarray, first: int, last: int, member: int = 0) -> np.ndarray | None:
+        """Rows first to last of a whole field on rank 0, None elsewhere.
+
+        This and what follows are called by all processes in the same order, from the main thread.
+
+        Args:
+            local: the process's part [y, x]; an array of the same type, such as an empty one, where it has none.
+            member: of an ensemble, the one that the field is of.
+        """
+
+    def reduce(self, values, operation: str):
+        """The "sum", "max" or "min" over all processes of NumPy `values` of one shape; the same on all."""
+
+    def broadcast(self, value: Any) -> Any:
+        """The value that rank 0 has."""
+
+    def any(self, flag: bool) -> bool:
+        """Whether the flag is set on any process."""
+
+    def barrier(self) -> None:
+        """Wait for all processes."""
+
+
+def _serial(layout, ny, nx, devices, members=1, shares=1):
     from .serial import Serial
 
-    return Serial(block(0, (1, 1), ny, nx))
+    return Serial(block(0, (1, 1), ny, nx, members))
 
 
-def _mpi(layout, ny, nx, devices):
+def _mpi(layout, ny, nx, devices, members=1, shares=1):
     from .mpi import Mpi, world_rank, world_size
 
-    if world_size() != layout[0] * layout[1]:
+    size = shares * layout[0] * layout[1]
+    if world_size() != size:
         raise SetupError(
-            f"a run on {layout[0] * layout[1]} processes, but MPI knows of {world_size()}: start the program with "
-            f"mpiexec -n {layout[0] * layout[1]}, or set run.nproc"
+            f"a run on {size} processes, but MPI knows of {world_size()}: start the program with mpiexec -n {size}, "
+            "or set run.nproc"
         )
-    return Mpi(block(world_rank(), layout, ny, nx))
+    return Mpi(block(world_rank(), layout, ny, nx, members, shares))
 
 
 @lru_cache(maxsize=8)  # one for all that ask alike, as the others are equal: programs are kept by their transport
@@ -46,16 +132,17 @@ def _sharded(layout, ny, nx, devices):
     return Sharded(layout, ny, nx, devices)
 
 
-#: Functions of layout, cells in y and x, and devices of a process.
+#: Functions of layout, cells in y and x, and devices of a process; and of members and their shares.
 TRANSPORTS = {"serial": _serial, "mpi": _mpi, "sharded": _sharded}
 
 
-def connect(name: str, layout: tuple[int, int], ny: int, nx: int, devices: int = 1):
+def connect(name: str, layout: tuple[int, int], ny: int, nx: int, devices: int = 1, **ensemble: int) -> Transport:
     """The transport called `name` with this process's part of a grid of ny by nx cells.
 
     Args:
         layout: blocks in y and x.
         devices: of each process, for the sharded transport.
+        ensemble: `members`, and the `shares` in which they are cut: processes for each block of the grid.
 
     Raises:
         ImportError: mpi4jax or mpi4py is not installed.
@@ -64,7 +151,23 @@ def connect(name: str, layout: tuple[int, int], ny: int, nx: int, devices: int =
     """
     if name not in TRANSPORTS:
         raise ValueError(f"no transport {name}; there are {', '.join(TRANSPORTS)}")
-    return TRANSPORTS[name](layout, ny, nx, devices)
+    return TRANSPORTS[name](layout, ny, nx, devices, **ensemble)
+
+
+def of_all_members(
+    transport: Transport, values: np.ndarray, operation: str = "sum", neutral: float = 0.0
+) -> np.ndarray:
+    """Numbers [all members, ...], float64, from those of the members that each process has a part of; the same on all.
+
+    Args:
+        values: [members here, ...].
+        operation: of `reduce`, over the processes that have a part of the same member.
+        neutral: what changes nothing in that.
+    """
+    members = transport.block.members
+    everyone = np.full((members.size, *values.shape[1:]), neutral)
+    everyone[members.start : members.stop] = values
+    return transport.reduce(everyone, operation)
 
 
 def ring(name: str, size: int, devices: int = 1) -> bool:
@@ -78,8 +181,6 @@ def ring(name: str, size: int, devices: int = 1) -> bool:
         ImportError: mpi4jax or mpi4py is not installed.
         Exception: whatever mpi4jax and JAX raise where they do not fit together.
     """
-    import numpy as np
-
     blocks = size * devices
     transport = connect(name, (1, blocks), 1, blocks, devices)
     own = np.arange(transport.block.x.start, transport.block.x.stop, dtype=np.float32)[None]

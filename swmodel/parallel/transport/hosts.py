@@ -22,8 +22,8 @@ class Hosts:
     def __init__(self, size: int):
         self.rank, self.size = jax.process_index(), size
 
-    def gather_rows(self, local: np.ndarray, first: int, last: int) -> np.ndarray | None:
-        """Rows first to last of the whole field on rank 0, None elsewhere. `local` holds this process's part.
+    def gather_rows(self, local: np.ndarray, first: int, last: int, member: int = 0) -> np.ndarray | None:
+        """See `Transport.gather_rows`.
 
         All processes and devices get the rows, as JAX has no message to one process alone: `size` times the bytes that
         rank 0 needs, over all links together.
@@ -33,28 +33,24 @@ class Hosts:
         blocks = [self.block_of(rank) for rank in range(self.size)]
         width = max(each.x.length for each in blocks)
         mine = np.zeros((last - first, width), local.dtype)
-        ours = slice(max(first, self.block.y.start), min(last, self.block.y.stop))
-        if ours.start < ours.stop:
+        lower, upper = self.block.rows(first, last, member)
+        if lower < upper:
             start = self.block.y.start
-            mine[ours.start - first : ours.stop - first, : local.shape[1]] = local[
-                ours.start - start : ours.stop - start
-            ]
+            mine[lower - first : upper - first, : local.shape[1]] = local[lower - start : upper - start]
         found = everyone(mine)
         if self.rank:
             return None
         rows = np.empty((last - first, self.block.x.size), local.dtype)
         for each, theirs in zip(blocks, found, strict=True):
-            lower, upper = max(first, each.y.start) - first, min(last, each.y.stop) - first
-            if lower < upper:
-                rows[lower:upper, each.x.start : each.x.stop] = theirs[lower:upper, : each.x.length]
+            lower, upper = each.rows(first, last, member)
+            piece = theirs[lower - first : upper - first, : each.x.length]
+            rows[lower - first : upper - first, each.x.start : each.x.stop] = piece
         return rows
 
     def reduce(self, values, operation: str):
-        """`values` (NumPy, the same shape everywhere) summed or compared over all processes, the same on all."""
         return values if self.size == 1 else OPERATIONS[operation](everyone(np.asarray(values)), axis=0)
 
     def broadcast(self, value):
-        """The value that rank 0 has."""
         return value if self.size == 1 else self.allgather(value if self.rank == 0 else None)[0]
 
     def allgather(self, value) -> list:
@@ -69,11 +65,9 @@ class Hosts:
         return [pickle.loads(theirs[:length].tobytes()) for theirs, length in zip(found, lengths, strict=True)]
 
     def any(self, flag: bool) -> bool:
-        """Whether the flag is set on any process."""
         return bool(self.reduce(np.asarray(flag, dtype=np.int64), "max"))
 
     def barrier(self) -> None:
-        """Wait for all processes."""
         self.any(False)
 
 

@@ -20,7 +20,7 @@ OPERATIONS = {"sum": MPI.SUM, "max": MPI.MAX, "min": MPI.MIN}
 
 @dataclass(frozen=True)
 class Mpi(OneDevice):
-    """Transport of a run on the processes of MPI's world, one block each."""
+    """The Transport of a run on the processes of MPI's world, one block each."""
 
     block: Block
     rank: int = field(default_factory=HOST_COMM.Get_rank)
@@ -28,35 +28,27 @@ class Mpi(OneDevice):
     name: str = "mpi"
 
     def shift(self, slab, axis: int, step: int):
-        """The slab of the block `step` places back on the ring of `axis`, while ours goes `step` places on.
-
-        No message is sent where the ring has one block.
-        """
+        # No message is sent where the ring has one block.
         if self.block.layout[axis] == 1:
             return slab
         source, dest = self.block.neighbour(axis, -step), self.block.neighbour(axis, step)
         return sendrecv_p.bind(slab, source=source, dest=dest)
 
     def sum(self, array):
-        """The array summed over all blocks, inside jitted programs; the same on all of them."""
         return array if self.size == 1 else sum_p.bind(array)
 
-    def gather_rows(self, local: np.ndarray, first: int, last: int) -> np.ndarray | None:
-        """Rows first to last of the whole field on rank 0, None elsewhere. `local` holds this rank's block."""
-        from ..decomposition import blocks
-
+    def gather_rows(self, local: np.ndarray, first: int, last: int, member: int = 0) -> np.ndarray | None:
         jax.effects_barrier()
-        everyone = blocks(self.block.layout, self.block.y.size, self.block.x.size)
         if self.rank:
-            lower, upper = _overlap(self.block, first, last)
+            lower, upper = self.block.rows(first, last, member)
             if lower < upper:
                 start = self.block.y.start
                 HOST_COMM.Send(np.ascontiguousarray(local[lower - start : upper - start]), dest=0)
             return None
         rows = np.empty((last - first, self.block.x.size), local.dtype)
-        for rank, block in enumerate(everyone):
-            lower, upper = _overlap(block, first, last)
-            if lower >= upper:
+        for rank, block in enumerate(self.block.everyone()):
+            lower, upper = block.rows(first, last, member)
+            if lower == upper:
                 continue
             if rank == 0:
                 piece = local[lower - block.y.start : upper - block.y.start]
@@ -67,7 +59,6 @@ class Mpi(OneDevice):
         return rows
 
     def reduce(self, values, operation: str):
-        """`values` (NumPy, the same shape everywhere) summed or compared over all ranks, the same on all."""
         jax.effects_barrier()
         values = np.asarray(values)
         out = np.empty_like(values)
@@ -75,22 +66,15 @@ class Mpi(OneDevice):
         return out
 
     def broadcast(self, value):
-        """The value that rank 0 has."""
         jax.effects_barrier()
         return HOST_COMM.bcast(value, root=0)
 
     def any(self, flag: bool) -> bool:
-        """Whether the flag is set on any rank."""
         return bool(self.reduce(np.asarray(flag, dtype=np.int64), "max"))
 
     def barrier(self) -> None:
-        """Wait for all ranks."""
         jax.effects_barrier()
         HOST_COMM.Barrier()
-
-
-def _overlap(block: Block, first: int, last: int) -> tuple[int, int]:
-    return max(first, block.y.start), min(last, block.y.stop)
 
 
 def world_rank() -> int:

@@ -12,7 +12,7 @@ from .one_device import OneDevice
 
 @dataclass(frozen=True)
 class Serial(OneDevice):
-    """Transport of a run on one process."""
+    """The Transport of a run on one process, or of an ensemble."""
 
     block: Block
     rank: int = 0
@@ -20,27 +20,21 @@ class Serial(OneDevice):
     name: str = "serial"
 
     def shift(self, slab, axis: int, step: int):
-        """The slab of the block `step` places back on the ring of `axis`: here its own."""
         return slab
 
     def sum(self, array):
-        """The array summed over all blocks."""
         return array
 
-    def gather_rows(self, local: np.ndarray, first: int, last: int) -> np.ndarray:
-        """Rows first to last of the whole field."""
+    def gather_rows(self, local: np.ndarray, first: int, last: int, member: int = 0) -> np.ndarray:
         return local[first:last]
 
     def reduce(self, values, operation: str):
-        """`values`, summed or compared over all ranks."""
         return values
 
     def broadcast(self, value):
-        """The value that rank 0 has."""
         return value
 
     def any(self, flag: bool) -> bool:
-        """Whether the flag is set on any rank."""
         return flag
 
     def barrier(self) -> None:

@@ -20,7 +20,7 @@ from .mesh import AXES, mesh_of, rectangle, shape_of_all, shape_of_one, spec
 
 
 class Sharded(Hosts):
-    """Transport of a run on `devices` devices of each process.
+    """The Transport of a run on `devices` devices of each process.
 
     Args:
         layout: blocks in y and x, as many as there are devices in all processes.
@@ -66,33 +66,27 @@ class Sharded(Hosts):
         return tuple(size // parts for size, parts in zip(self.cells, self.layout, strict=True))
 
     def extent(self):
-        """In a jitted program: the rows and columns of the block that belong to the grid; None where all do."""
         if self.smallest == self.shape:
             return None
         lengths = ([span.length for span in split(*pair)] for pair in zip(self.cells, self.layout, strict=True))
         return [jnp.asarray(of)[jax.lax.axis_index(axis)] for of, axis in zip(lengths, AXES, strict=True)]
 
     def offset(self):
-        """In a jitted program: row and column of the block's first cell in the grid."""
         starts = ([span.start for span in split(*pair)] for pair in zip(self.cells, self.layout, strict=True))
         return [jnp.asarray(of)[jax.lax.axis_index(axis)] for of, axis in zip(starts, AXES, strict=True)]
 
     def first(self):
-        """In a jitted program: whether this is the first of all blocks."""
         return (jax.lax.axis_index(AXES[0]) == 0) & (jax.lax.axis_index(AXES[1]) == 0)
 
     def shift(self, slab, axis: int, step: int):
-        """The slab of the block `step` places back on the ring of `axis`, while ours goes `step` places on."""
         parts = self.layout[axis]
         ring = [(place, (place + step) % parts) for place in range(parts)]
         return slab if parts == 1 else jax.lax.ppermute(slab, AXES[axis], ring)
 
     def sum(self, array):
-        """The array summed over all blocks, inside jitted programs; the same on all of them."""
         return jax.lax.psum(array, AXES)
 
     def jit(self, program, **options):
-        """jax.jit of a program that sees the arrays of one block; numbers are the same in all blocks."""
 
         @wraps(program)
         def on_all_blocks(*args, **kwargs):
@@ -122,7 +116,7 @@ class Sharded(Hosts):
         return jax.tree.map(lambda found: spec(found.ndim - 2), jax.eval_shape(on_block, *of_one))
 
     def held_bytes(self, tree) -> int:
-        """Bytes of the arrays of a tree, which are those of all blocks, that this process has."""
+        # An array of a program is that of all blocks.
         return sum(leaf.size * leaf.dtype.itemsize for leaf in jax.tree.leaves(tree)) // self.size
 
     def make(self, build, margin=0):
@@ -163,11 +157,9 @@ class Sharded(Hosts):
         return jax.make_array_from_single_device_arrays(shape, sharding, list(arrays))
 
     def put(self, tree):
-        """Fields of the process's part and numbers as arguments of jitted programs."""
         return self.make(lambda block: jax.tree.map(lambda a: a[self._window(block)] if np.ndim(a) else a, tree))
 
     def pieces(self, tree, margin: int = 0) -> list:
-        """What `make` was given, or a jitted program gives, for each of `blocks`: NumPy arrays."""
 
         def piece(array, block, device):
             if array.ndim:
@@ -179,7 +171,6 @@ class Sharded(Hosts):
         return [jax.tree.map(lambda array, at=at: piece(array, *at), tree) for at in places]
 
     def join(self, pieces):
-        """Fields of the process's part from those of each of `blocks`; numbers are the same in all."""
         return jax.tree.map(lambda *arrays: self._join(arrays), *pieces)
 
     def _join(self, arrays):
@@ -191,7 +182,6 @@ class Sharded(Hosts):
         return whole
 
     def get(self, tree):
-        """What `put` was given: NumPy arrays."""
         return self.join(self.pieces(tree))
 
     def _window(self, block):

@@ -3,8 +3,7 @@
 import json
 import math
 
-from swmodel.files.json_text import dumps
-from swmodel.files.status import write_status
+from swmodel.files.status import dumps, write_status
 
 
 def test_what_is_not_finite_is_null_and_all_else_stays():

@@ -13,10 +13,12 @@ def one_process():
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_steps_in_a_sweep_and_layouts_do_not_change_a_bit(mpiexec, one_process, layout):
     py, px = map(int, layout.split("x"))
-    lines = [line for line in mpiexec("levels.py", py * px, layout).stdout.splitlines() if line.startswith("bits")]
+    lines = [
+        line for line in mpiexec("steps_per_sweep.py", py * px, layout).stdout.splitlines() if line.startswith("bits")
+    ]
     found = {}
-    for _, *name, levels, checksum in map(str.split, lines):
-        found.setdefault(" ".join(name), {})[levels] = checksum
+    for _, *name, steps_per_sweep, checksum in map(str.split, lines):
+        found.setdefault(" ".join(name), {})[steps_per_sweep] = checksum
     assert len(found) == 4
     for name, checksums in found.items():
         assert set(checksums) == {"1", "2", "3", "4"}

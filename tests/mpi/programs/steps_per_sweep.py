@@ -1,4 +1,4 @@
-"""Print a checksum of the bits that the native step gives with 1 to 4 steps in a sweep: levels.py PYxPX."""
+"""Print a checksum of the bits that the native step gives with 1 to 4 steps in a sweep: steps_per_sweep.py PYxPX."""
 
 import hashlib
 import sys
@@ -36,12 +36,12 @@ VARIANTS = {
 }
 
 
-def bits(config, layout, levels):
+def bits(config, layout, steps_per_sweep):
     """A checksum of the state after `STEPS` steps, the same on all ranks."""
     transport = connect("mpi", layout, NY, NX)
     dtype = np.dtype(config.run.dtype)
     fields = (build(config, transport.block, dtype) for build in (build_grid, build_params))
-    model = Native(config, transport, *fields, levels=levels)
+    model = Native(config, transport, *fields, steps_per_sweep=steps_per_sweep)
     final = model.advance(model.start(build_state(config, transport.block, dtype)), STEPS).state
     whole = [transport.gather_rows(np.asarray(field), 0, NY) for field in final]
     if transport.rank == 0:
@@ -51,7 +51,7 @@ def bits(config, layout, levels):
 layout = tuple(map(int, sys.argv[1].split("x")))
 for name, options in VARIANTS.items():
     config = configuration(NY, NX, run__nproc=layout[0] * layout[1], **options)
-    for levels in (1, 2, 3, 4):
-        checksum = bits(config, layout, levels)
+    for steps_per_sweep in (1, 2, 3, 4):
+        checksum = bits(config, layout, steps_per_sweep)
         if checksum:
-            print("bits", name, levels, checksum)
+            print("bits", name, steps_per_sweep, checksum)

@@ -1,0 +1,141 @@
+"""ensemble.nc: mean and spread of the members, some members themselves, and time series of all; CF-1.12 and SGRID-0.3.
+
+Fields come to rank 0 member by member, and their mean and spread are computed there in that order, in double precision
+(Welford 1962): the same bits however members are spread.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import numpy as np
+
+from ..files.output.continuation import require_intact
+from ..files.output.record_file import RecordFile
+from ..files.output.records import Records
+from ..files.output.series import put_series
+from ..files.output.static import land, on_water
+from ..files.run_folder import ENSEMBLE
+from ..model.results import keepers, schedules
+from ..ocean.diagnostics import QUANTITIES
+from ..ocean.table import VARIABLES
+from ..parallel.transport import of_all_members
+from .definition import MEAN, RMS, SPREAD, define
+from .settings import written
+
+
+class Moments:
+    """Mean and sample standard deviation of fields that come one by one."""
+
+    def __init__(self, shape):
+        self.count, self.mean, self._squares = 0, np.zeros(shape), np.zeros(shape)
+
+    def add(self, field) -> None:
+        """Take account of one more."""
+        self.count += 1
+        off = field - self.mean
+        self.mean += off / self.count
+        self._squares += off * (field - self.mean)
+
+    @property
+    def spread(self) -> np.ndarray:
+        """sqrt(sum (x - mean)² / (n - 1))."""
+        return np.sqrt(self._squares / (self.count - 1))
+
+
+class EnsembleFile(RecordFile):
+    """ensemble.nc, of the fields that `output.fields` of the configuration names; see `RecordFile`."""
+
+    def __init__(self, path, config, transport, command_line: str = "", keep=None):
+        self.names, self.written = config.output.fields, written(config)
+        self._land = land(config, np.arange(config.grid.ny), np.arange(config.grid.nx)) if transport.rank == 0 else {}
+        super().__init__(path, config, transport, command_line, keep)
+
+    def define(self, dataset, config, transport, command_line: str) -> None:
+        """See `RecordFile.define`."""
+        define(dataset, config, transport, command_line)
+
+    def write(self, members) -> dict[str, np.ndarray]:
+        """Append a record; the diagnostics in it, [all members] by name.
+
+        Raises:
+            FilesError: this record or one before could not be written, on all processes.
+        """
+        nbytes = len(self.names) * (len(self.written) + 2) * self.shape[0] * self.shape[1] * self.dtype.itemsize
+        self._file.begin(nbytes + nbytes // 100)
+        moments = {name: Moments(self.shape) for name in self.names}
+        found = [self._member(members, member, moments) for member in range(members.here.size)]
+        if self.transport.rank == 0:
+            self._moments(moments)
+        found = of_all_members(self.transport, np.array([list(one.values()) for one in found if one]))
+        numbers = dict(zip(QUANTITIES, found.T, strict=True))
+        self._file.put(put_series, numbers)
+        self._file.complete(members.step, members.time)
+        self._file.agree()
+        return numbers
+
+    def _member(self, members, member: int, moments: dict) -> dict[str, float]:
+        """Write the fields of a member, if chosen, and add them to the moments; its diagnostics where it is, else {}.
+
+        All processes call it for all members in turn, so that none holds more fields than those of one.
+        """
+        fields, numbers = members.evaluate(member, self.names) if member in members.here else ({}, {})
+        for name in self.names:
+            local = np.asarray(fields.get(name, ()), self.dtype)
+            values = self.transport.gather_rows(local, 0, self.shape[0], member)
+            if values is None:
+                continue
+            moments[name].add(values)
+            if member in self.written:
+                dry = self._land.get(VARIABLES[name].location)
+                self._put(name, on_water(values, dry), (self.written.index(member),))
+        return numbers
+
+    def _moments(self, moments: dict) -> None:
+        """Write mean and spread of each field, and the root mean square of the spread over all points of water."""
+        for name, moment in moments.items():
+            dry = self._land.get(VARIABLES[name].location)
+            water = np.ones(self.shape, bool) if dry is None else ~np.broadcast_to(dry, self.shape)
+            self._put(name + MEAN, on_water(moment.mean, dry))
+            self._put(name + SPREAD, on_water(moment.spread, dry))
+            self._file.put(put_series, {name + RMS: np.sqrt(np.mean(moment.spread[water] ** 2))})
+
+    def _put(self, name: str, values: np.ndarray, before: tuple[int, ...] = ()) -> None:
+        values = np.array(values, self.dtype)  # a copy: the model may use the memory again
+        self._file.put(Records.put_rows, name, 0, values, before, nbytes=values.nbytes)
+
+
+class Results:
+    """The records of an ensemble from its present step on; see `run.Results`."""
+
+    means = None
+
+    def __init__(self, members, file: EnsembleFile):
+        self.members, self.file, self.first = members, file, members.step
+        self.schedule, self.numbers = schedules(members.config)[0], {}
+
+    def write(self) -> None:
+        """Write the record that is due at the present step, as it is at the first."""
+        if self.schedule.due(self.members.step) or self.members.step == self.first:
+            found = self.file.write(self.members)
+            self.numbers = {"cfl": found["cfl"].max(), "energy": found["energy"].mean()}
+
+    def next(self, step: int) -> int:
+        """The first step after `step` at which a record is due."""
+        return self.schedule.next(step)
+
+    def flush(self) -> None:
+        """Make all records so far durable."""
+        self.file.flush()
+
+
+@contextmanager
+def opened(members, directory, command_line: str = "", resume: bool = False) -> Iterator[Results]:
+    """A context with the Results of an ensemble, whose file is closed at its end; see `run.Model.results`."""
+    path, keep = Path(directory) / ENSEMBLE, keepers(members)[0] if resume else None
+    if resume:
+        require_intact({path: keep}, members.transport)
+    with EnsembleFile(path, members.config, members.transport, command_line, keep) as file:
+        yield Results(members, file)

@@ -1,0 +1,81 @@
+"""Files that are in their place whole or not at all."""
+
+from __future__ import annotations
+
+import contextlib
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+from ..errors import FilesError
+from .gather import gathered
+from .journal import remove, sync_folder
+from .run_folder import WRITING
+
+
+class Draft:
+    """A file that rank 0 makes under a temporary name and puts into its place at the end.
+
+    Made and used by all processes together; only rank 0 has a file. After a failure nothing more is done: what is left
+    of the file is removed, one that was there before stays, and `finish` raises the error on all processes.
+
+    Args:
+        path: of the file.
+        transport: of the processes.
+        close: lets go of the file as it is.
+        kind: of the file, for messages.
+    """
+
+    def __init__(self, path, transport, close: Callable, kind: str = ""):
+        self.path, self.transport, self.close = Path(path), transport, close
+        self.temporary = self.path.with_name(self.path.name + WRITING)
+        self.name, self.error = f"{kind} {path}".strip(), None
+
+    def do(self, action: Callable, *arguments) -> None:
+        """Have `action(*arguments)` called on rank 0, unless something has gone wrong before."""
+        if self.transport.rank or self.error is not None:
+            return
+        try:
+            action(*arguments)
+        except Exception as error:
+            with contextlib.suppress(OSError, RuntimeError):  # what has been refused once may be refused again
+                self.close()
+            with contextlib.suppress(OSError):
+                remove(self.temporary)
+            self.error = error
+            if isinstance(error, (OSError, RuntimeError)):  # HDF5 raises either where writing fails
+                reason = getattr(error, "strerror", None) or error
+                self.error = FilesError(f"{self.name} cannot be written: {reason}; {self.free()} bytes free")
+
+    def gather(self, store: Callable, local, member: int = 0) -> None:
+        """Have `store(first, rows)` called with blocks of rows of a field, `first` being the first of them.
+
+        Args:
+            local, member: see `gather.gathered`.
+        """
+        for first, rows in gathered(self.transport, local, member):
+            self.do(store, first, rows)
+
+    def free(self) -> int:
+        """Bytes free on the disk."""
+        return free(self.path)
+
+    def finish(self) -> None:
+        """Put the file, which is closed, into its place.
+
+        Raises:
+            FilesError: it could not be written, on all processes.
+        """
+        self.do(self._settle)
+        error = self.transport.broadcast(self.error)
+        if error is not None:
+            raise error
+
+    def _settle(self) -> None:
+        self.temporary.replace(self.path)
+        sync_folder(self.path)
+
+
+def free(path: Path) -> int:
+    """Bytes free on the disk that holds a file, which need not exist, nor its folder."""
+    return shutil.disk_usage(next(folder for folder in path.absolute().parents if folder.is_dir())).free

@@ -1,0 +1,51 @@
+"""Fields of all processes on rank 0, in blocks of rows of bounded size."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+
+import numpy as np
+
+#: Uncompressed size aimed at for a chunk of a field, and for the rows gathered at a time.
+CHUNK_BYTES = 1 << 20
+GATHER_BYTES = 4 << 20
+
+
+def chunk_rows(shape: tuple[int, int], itemsize: int) -> int:
+    """Rows of a chunk of a field: of equal parts of about CHUNK_BYTES."""
+    rows, columns = shape
+    parts = math.ceil(rows * columns * itemsize / CHUNK_BYTES)
+    return math.ceil(rows / min(parts, rows))
+
+
+def row_blocks(shape: tuple[int, int], itemsize: int) -> list[tuple[int, int]]:
+    """First and last row of the blocks of a field that are gathered together: whole chunks, about GATHER_BYTES."""
+    height = max(1, GATHER_BYTES // CHUNK_BYTES) * chunk_rows(shape, itemsize)
+    return [(first, min(first + height, shape[0])) for first in range(0, shape[0], height)]
+
+
+def gathered(transport, local: np.ndarray, member: int = 0) -> Iterator[tuple[int, np.ndarray | None]]:
+    """The first row of each block of rows of a field, and on rank 0 these rows, in rising order.
+
+    All processes together take all of them.
+
+    Args:
+        local: this process's part [y, x]; an empty array where it has nothing of the member.
+        member: of an ensemble, the one that the field is of.
+    """
+    shape = transport.block.y.size, transport.block.x.size
+    for first, last in row_blocks(shape, local.dtype.itemsize):
+        yield first, transport.gather_rows(local, first, last, member)
+
+
+def of_member(field: np.ndarray, block, member: int) -> np.ndarray:
+    """The part [y, x] of a member, or of the one run, that this process has; an empty array where it has nothing.
+
+    Args:
+        field: [members, y, x] of the members that the process has, or [y, x] of a run.
+        block: of the process.
+    """
+    if field.ndim == 2:
+        return field
+    return field[member - block.members.start] if member in block.members else field[0, :0]

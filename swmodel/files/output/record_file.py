@@ -1,0 +1,77 @@
+"""What the files of records have in common: how they are made, gone on with, flushed and closed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from ..gather import row_blocks
+from . import continuation
+from .background import BackgroundFile
+from .records import Records
+from .static import static_differences, write_static
+
+
+class RecordFile:
+    """Base of the files with a record for each time that is due. All methods are called by all processes together.
+
+    Args:
+        path: of the file.
+        config: resolved configuration.
+        transport: of the run.
+        command_line: recorded in the file's history.
+        keep: continue an existing file behind the records for whose number of steps this function is true; the others
+            are dropped. None: a new file.
+
+    Raises:
+        FilesError: the file cannot be written, or is that of another run.
+    """
+
+    #: Whether the file holds fields, and with them those that do not change.
+    on_grid = True
+
+    def __init__(self, path, config, transport, command_line: str = "", keep: Callable | None = None):
+        self.transport, self.dtype = transport, np.dtype(config.run.dtype)
+        self.shape = config.grid.ny, config.grid.nx
+        static = row_blocks(self.shape, self.dtype.itemsize) if self.on_grid else []
+
+        def define(dataset):
+            self.define(dataset, config, transport, command_line)
+
+        def resume(records):
+            found = continuation.differences(records.file, config, define)
+            continuation.require_same(path, found or static_differences(records.file, config, static))
+            continuation.resume(records, keep, config, command_line)
+
+        self._file = BackgroundFile(path, transport, define, resume if keep else None)
+        if keep is None:
+            for first, last in static:
+                self._file.put(write_static, config, first, last)
+            self._file.put(Records.seal)
+
+    def define(self, dataset, config, transport, command_line: str) -> None:
+        """Define everything in a new netCDF4.Dataset."""
+        raise NotImplementedError
+
+    def flush(self) -> None:
+        """Make all records so far durable: they outlive the process and the power.
+
+        Raises:
+            FilesError: a record could not be written, on all processes.
+        """
+        self._file.flush()
+
+    def close(self) -> None:
+        """Finish writing and close the file.
+
+        Raises:
+            FilesError: a record could not be written, and no call has said so before.
+        """
+        self._file.close()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, kind, error, traceback):
+        self._file.close(agree=kind is None)

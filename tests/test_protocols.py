@@ -1,0 +1,78 @@
+"""Every implementation of an interface has what its Protocol lists: methods with the same parameters, attributes."""
+
+import contextlib
+import inspect
+from types import FunctionType
+
+import pytest
+from support.small_ensemble import configuration
+
+from swmodel import Simulation, load
+from swmodel.ensemble.ensemble_file import Results as EnsembleResults
+from swmodel.ensemble.health import Many
+from swmodel.ensemble.members import Members
+from swmodel.executors.registry import EXECUTORS, Executor
+from swmodel.model.health.one import One
+from swmodel.model.health.verdict import Runs
+from swmodel.model.progress import Bar, Heartbeat, Relay, Reporter, Silent
+from swmodel.model.results import Results as RunResults
+from swmodel.model.run import Model, Results
+from swmodel.parallel.transport import Transport
+from swmodel.parallel.transport.mpi import Mpi
+from swmodel.parallel.transport.serial import Serial
+from swmodel.parallel.transport.sharded import Sharded
+
+IMPLEMENTATIONS = [
+    *((Transport, each) for each in (Serial, Mpi, Sharded)),
+    *((Executor, each) for each in EXECUTORS.values()),
+    *((Model, each) for each in (Simulation, Members)),
+    *((Results, each) for each in (RunResults, EnsembleResults)),
+    *((Runs, each) for each in (One, Many)),
+    *((Reporter, each) for each in (Silent, Relay, Heartbeat, Bar)),
+]
+
+
+#: Perturbations that are numbers: nothing is smoothed.
+UNSMOOTHED = {f"ensemble__{name}": 0.0 for name in ("initial_eta", "initial_eta_length", "wind_length")}
+
+
+def named(pair):
+    return f"{pair[1].__module__.removeprefix('swmodel.')}.{pair[1].__name__}"
+
+
+def methods(protocol):
+    """The methods that a Protocol lists, with their signatures."""
+    own = {name: value for name, value in vars(protocol).items() if value.__class__ is FunctionType}
+    return {name: inspect.signature(value) for name, value in own.items() if value.__module__ == protocol.__module__}
+
+
+def parameters(signature):
+    return [(each.name, each.kind, each.default) for each in signature.parameters.values()]
+
+
+@pytest.mark.parametrize("pair", IMPLEMENTATIONS, ids=named)
+def test_the_methods_are_those_of_the_protocol(pair):
+    protocol, implementation = pair
+    assert methods(protocol)
+    for name, signature in methods(protocol).items():
+        own = inspect.signature(getattr(implementation, name))
+        assert parameters(own) == parameters(signature), name
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    """One of each implementation that has attributes, on a small grid."""
+    config = load("double_gyre", {"grid.nx": 6, "grid.ny": 5, "run.steps": 1, "run.executor": "reference"}, environ={})
+    simulation, folder = Simulation(config), tmp_path_factory.mktemp("made")
+    members = Members(configuration(grid__nx=6, grid__ny=5, ensemble__members=2, run__executor="xla", **UNSMOOTHED))
+    with contextlib.ExitStack() as stack:
+        results = [stack.enter_context(model.results(folder)) for model in (simulation, members)]
+        transports = Serial(simulation.block), Mpi(simulation.block), Sharded((1, 1), 5, 6, 1)
+        yield {type(one): one for one in (simulation, members, *results, *transports, One(simulation), Many(members))}
+
+
+@pytest.mark.parametrize("pair", IMPLEMENTATIONS, ids=named)
+def test_the_attributes_are_those_of_the_protocol(pair, made):
+    protocol, implementation = pair
+    one = made.get(implementation, implementation)
+    assert [name for name in vars(protocol).get("__annotations__", ()) if not hasattr(one, name)] == []
