@@ -123,11 +123,10 @@ def from_toml(text: str, case: type[Case] | str | None = None) -> Config:
             not there, or not the one of the text.
     """
     tables = tomllib.loads(text)
-    of_case = tables.pop("case")
+    of_case = tables["case"]
     if case is None or isinstance(case, str):
         case = case_of(of_case, case)
-    of_case = {} if case is Case else {key: value for key, value in of_case.items() if key not in IDENTITY}
-    tables["case"] = of_case
+    tables["case"] = {key: of_case[key] for key in of_case if key not in IDENTITY and case is not Case}
     values = {f"{section}.{key}": value for section, options in tables.items() for key, value in options.items()}
     return load(case, values, environ={}, complete=True)
 

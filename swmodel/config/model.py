@@ -55,8 +55,12 @@ class Case(Section):
     @model_validator(mode="before")
     @classmethod
     def named(cls, values):
-        """The values with the name of the case."""
-        return values if isinstance(values, Case) else values | {"name": name_of(cls)}
+        """The values with the name of the case, which follows from the class."""
+        if isinstance(values, Case):
+            return values
+        if values.get("name", name_of(cls)) != name_of(cls):
+            raise ValueError(f'this class is the case "{name_of(cls)}"; swmodel.load finds cases by their names')
+        return values | {"name": name_of(cls)}
 
 
 def name_of(case: type[Case]) -> str:

@@ -44,7 +44,7 @@ class Simulation:
     What is computed follows from the configuration, so attributes cannot be set; for the state, `carry` can.
 
     Args:
-        config: a Config (`swmodel.load`), or the name of a case or file.
+        config: a Config (`swmodel.load`), a case, or the name of a case or file.
         restart: a restart file, of the same grid, precision and time stepping, to go on from; None: the initial state.
         options: of the executor, as `steps_per_sweep` of `executors/native`; no result depends on them.
 

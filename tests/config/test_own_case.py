@@ -7,7 +7,7 @@ from typing import Literal
 
 import numpy as np
 import pytest
-from support.own_case import BUMP, write_bump
+from support.own_case import BUMP, PAGE, write_bump
 
 from swmodel import Case, Config, ConfigError, load, option, resolve
 from swmodel.config import fields, from_toml, to_toml
@@ -261,6 +261,25 @@ def test_options_may_be_choices_and_lists_and_annotations_texts(tmp_path):
         assert problems(source, ["case.form=square"]) == [
             '-s case.form=square: no choice "square"; known are flat, round'
         ]
+
+
+def test_a_case_may_be_derived_from_one_of_the_package(tmp_path):
+    text = PAGE.split("```python\n")[2].split("```")[0]
+    config = check(load(write_bump(tmp_path, text), {"grid.origin": "middle"}, {}))
+    gyre = load("double_gyre", {"grid.origin": "middle"}, {})
+    assert (config.case.name, config.physics, config.case.wind) == ("rough_gyre", gyre.physics, gyre.case.wind)
+    rows, columns = range(200), range(100)
+    for name in ("eta", "wind_x"):
+        values = (fields.evaluate(each, name, rows, columns) for each in (config, gyre))
+        np.testing.assert_array_equal(*values)
+    assert (fields.evaluate(config, "depth", rows, columns) < 500).sum() == 10
+    assert (fields.evaluate(gyre, "depth", rows, columns) == 500).all()
+
+
+def test_a_case_that_is_asked_for_by_name_where_none_is_looked_up_is_refused():
+    assert Config(case={}).case.name == "case"
+    with pytest.raises(ValueError, match='this class is the case "case"; swmodel.load finds cases by their names'):
+        Config(case={"name": "jet"})
 
 
 def test_a_class_that_is_no_case_is_said_of_a_class_from_python_too():
