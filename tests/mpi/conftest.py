@@ -1,0 +1,13 @@
+"""What this folder has needs MPI and both cores of a small machine, and starts processes that compile for themselves."""
+
+from pathlib import Path
+
+import pytest
+
+HERE = Path(__file__).parent
+
+
+def pytest_collection_modifyitems(items):
+    for item in items:
+        if HERE in item.path.parents:
+            item.add_marker(pytest.mark.processes)
