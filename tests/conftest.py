@@ -45,7 +45,7 @@ def quickly_compiled():
         jitted.cache_clear()
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def mpiexec():
     """run(program, n, *arguments, timeout=120): a file of tests/mpi/programs on n ranks.
 

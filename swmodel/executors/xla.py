@@ -60,6 +60,8 @@ def make_loop(scheme: Scheme, method, transport):
             return carry
 
         carry = jax.lax.fori_loop(0, n // period, lambda _, carry: turn(period, carry), carry)
+        if period == 1:  # compiling no step twice
+            return carry
         return jax.lax.fori_loop(0, n % period, lambda _, carry: turn(1, carry), carry)
 
     return loop

@@ -1,22 +1,20 @@
 """Every layout of up to four ranks, in one start of four: compare each answer with the reference, print its bits.
 
-bits.py EXECUTOR (native or xla). Each phase splits the world into groups of ranks; a group computes one layout.
+bits.py EXECUTOR (native or xla).
 """
 
 import hashlib
 import sys
-import time
 
 import jax
 import numpy as np
-from mpi4py import MPI
+from support.groups import of_layouts
 from support.random_case import configuration
 
 from swmodel.config.build import build_grid, build_params, build_state
 from swmodel.executors.reference import Reference
 from swmodel.executors.registry import EXECUTORS
-from swmodel.parallel.decomposition import block
-from swmodel.parallel.transport import messages, mpi
+from swmodel.parallel.transport import connect
 
 jax.config.update("jax_enable_x64", True)
 EXECUTOR = sys.argv[1]
@@ -48,7 +46,7 @@ VARIANTS = {
         "time__stepper": "ab3",
     },
 }
-#: Layouts computed at the same time, side by side from rank 0 on.
+#: Layouts computed at the same time.
 PHASES = (((1, 1), (3, 1)), ((1, 2), (2, 1)), ((1, 3),), ((2, 2),))
 #: Numbers of the layouts, so that each precision meets blocks split in x and blocks split in y.
 NUMBER = {(1, 2): 0, (2, 1): 1, (3, 1): 0, (1, 3): 1, (2, 2): 0}
@@ -61,16 +59,14 @@ def dtypes(variant, layout):
     return (("float64", "float32")[(variant + NUMBER[layout]) % 2],)
 
 
-def compute(config, layout, comm, chunks):
+def compute(config, transport, chunks):
     """The state after the given numbers of steps, one call each: whole fields on the group's first rank."""
     dtype = np.dtype(config.run.dtype)
-    here = block(comm.Get_rank(), layout, NY, NX)
-    transport = mpi.Mpi(here, rank=comm.Get_rank(), size=comm.Get_size())
-    static = build_grid(config, here, dtype), build_params(config, here, dtype)
+    static = build_grid(config, transport.block, dtype), build_params(config, transport.block, dtype)
     model = EXECUTORS[EXECUTOR](config, transport, *static)
     found = []
     for steps in chunks:
-        carry = model.start(build_state(config, here, dtype))
+        carry = model.start(build_state(config, transport.block, dtype))
         for n in steps:
             carry = model.advance(carry, n)
         found.append([transport.gather_rows(np.asarray(field), 0, NY) for field in carry.state])
@@ -87,24 +83,17 @@ def judge(name, dtype, layout, found, config):
     return "|".join(["bits", name, dtype, f"{layout[0]}x{layout[1]}", *sorted(digests)])
 
 
-rank = MPI.COMM_WORLD.Get_rank()
-lines = []
-for phase in PHASES:
-    owners = [number for number, (py, px) in enumerate(phase) for _ in range(py * px)]
-    mine = owners[rank] if rank < len(owners) else len(phase)
-    group = MPI.COMM_WORLD.Split(mine, rank)
-    if mine < len(phase):
-        layout = phase[mine]
-        messages.DEVICE_COMM, mpi.HOST_COMM = group, group.Clone()
-        for number, (name, options) in enumerate(VARIANTS.items()):
-            for dtype in dtypes(number, layout):
-                config = configuration(NY, NX, run__dtype=dtype, run__nproc=layout[0] * layout[1], **options)
-                found = compute(config, layout, group, [(STEPS,), (2, 3), (1,) * STEPS])
-                if group.Get_rank() == 0:
-                    lines.append(judge(name, dtype, layout, found, config))
-    together = MPI.COMM_WORLD.Ibarrier()
-    while not together.Test():  # asleep, so that those that compute have the cores
-        time.sleep(0.02)
-# One process prints for all: lines of two that print at a time may be mixed on their way.
-for lines_of_rank in MPI.COMM_WORLD.gather(lines) or []:
-    print(*lines_of_rank, sep="\n")
+def lines_of(layout):
+    """The lines of all variants."""
+    transport, lines = connect("mpi", layout, NY, NX), []
+    for number, (name, options) in enumerate(VARIANTS.items()):
+        for dtype in dtypes(number, layout):
+            config = configuration(NY, NX, run__dtype=dtype, run__nproc=layout[0] * layout[1], **options)
+            found = compute(config, transport, [(STEPS,), (2, 3), (1,) * STEPS])
+            if transport.rank == 0:
+                lines.append(judge(name, dtype, layout, found, config))
+    return lines
+
+
+for lines in of_layouts(PHASES, lines_of).values():
+    print(*lines, sep="\n")

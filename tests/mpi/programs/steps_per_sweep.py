@@ -1,10 +1,14 @@
-"""Print a checksum of the bits that the native step gives with 1 to 4 steps in a sweep: steps_per_sweep.py PYxPX."""
+"""Print checksums of the bits that the native step gives with 1 to 4 steps in a sweep, in every layout of four ranks.
+
+On one process with any number of steps; in other layouts with four and, by turns, with two or three.
+"""
 
 import hashlib
-import sys
+import json
 
 import jax
 import numpy as np
+from support.groups import of_layouts
 from support.random_case import configuration
 
 from swmodel.config.build import build_grid, build_params, build_state
@@ -13,6 +17,8 @@ from swmodel.parallel.transport import connect
 
 jax.config.update("jax_enable_x64", True)
 NY, NX, STEPS = 34, 35, 10
+#: Layouts one after the other: rings of one, two and four blocks.
+PHASES = (((1, 1),), ((2, 2),), ((4, 1),), ((1, 4),))
 VARIANTS = {
     "channel, ab2": {"run__dtype": "float32"},
     "closed basin, no slip, ab3": {
@@ -48,10 +54,15 @@ def bits(config, layout, steps_per_sweep):
         return hashlib.sha256(b"".join(field.tobytes() for field in whole)).hexdigest()[:16]
 
 
-layout = tuple(map(int, sys.argv[1].split("x")))
-for name, options in VARIANTS.items():
-    config = configuration(NY, NX, run__nproc=layout[0] * layout[1], **options)
-    for steps_per_sweep in (1, 2, 3, 4):
-        checksum = bits(config, layout, steps_per_sweep)
-        if checksum:
-            print("bits", name, steps_per_sweep, checksum)
+def checksums(layout):
+    """{variant: {steps in a sweep: checksum}}."""
+    found = {}
+    for number, (name, options) in enumerate(VARIANTS.items()):
+        config = configuration(NY, NX, run__nproc=layout[0] * layout[1], **options)
+        several = (1, 2, 3, 4) if layout == (1, 1) else (2 + number % 2, 4)
+        found[name] = {steps: bits(config, layout, steps) for steps in several}
+    return found
+
+
+if found := of_layouts(PHASES, checksums):
+    print(json.dumps({"x".join(map(str, layout)): each for layout, each in found.items()}))

@@ -1,0 +1,43 @@
+"""Several layouts in one start of mpiexec: the ranks fall into groups, and each group is the world of its layout."""
+
+import time
+
+from mpi4py import MPI
+
+import swmodel.model.domain
+from swmodel.parallel import transport
+from swmodel.parallel.decomposition import block
+from swmodel.parallel.transport import messages, mpi
+
+
+def of_layouts(phases, compute) -> dict:
+    """{layout: what compute(layout) gives on the first rank of its group}, on rank 0 of the world; {} elsewhere.
+
+    Meanwhile `connect` gives each rank its place in its group. No layout may come twice: programs are kept by it.
+
+    Args:
+        phases: one after the other; each is layouts, (rows, columns) of blocks, computed at the same time, side by side
+            from rank 0 on. Ranks that are left over sleep, so that those that compute have the cores.
+        compute: function of a layout, called on all ranks of its group.
+    """
+    world, found = MPI.COMM_WORLD, {}
+    rank = world.Get_rank()
+    swmodel.model.domain.world = lambda: None  # the launcher's word; the group is smaller
+    for phase in phases:
+        owners = [number for number, (rows, columns) in enumerate(phase) for _ in range(rows * columns)]
+        mine = owners[rank] if rank < len(owners) else len(phase)
+        group = world.Split(mine, rank)
+        if mine < len(phase):
+            place = {"rank": group.Get_rank(), "size": group.Get_size()}
+            messages.DEVICE_COMM, mpi.HOST_COMM = group, group.Clone()
+            transport.TRANSPORTS["mpi"] = lambda layout, ny, nx, devices, place=place: mpi.Mpi(
+                block(place["rank"], layout, ny, nx), **place
+            )
+            answer = compute(phase[mine])
+            if place["rank"] == 0:
+                found[phase[mine]] = answer
+        together = world.Ibarrier()
+        while not together.Test():
+            time.sleep(0.02)
+    everyone = world.gather(found) or []
+    return {layout: answer for each in everyone for layout, answer in each.items()}
