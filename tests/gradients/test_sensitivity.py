@@ -288,7 +288,7 @@ def test_there_is_a_picture_with_the_place_in_it(basin, tmp_path, of):
         assert re.fullmatch(rf"∂\({status['long_name']}\) / ∂\({by}\) \(.* per cell\)", label), label
     assert len(maps[1]) == 1
     caption, lines = (text.get_text().replace("\n", " ") for text in figure.texts)
-    assert caption.startswith(f"jet, {status['long_name']}, at the end of the run: ")
+    assert caption.startswith(f"random, {status['long_name']}, at the end of the run: ")
     assert lines.startswith("lines: resting depth, every ")
 
 

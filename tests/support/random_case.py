@@ -31,7 +31,7 @@ def configuration(ny, nx, fields=None, **overrides):
     The case has the given fields, arrays [ny, nx] by name, or `random_fields`.
     """
     sections = {
-        "case": case_of(random_fields(ny, nx) if fields is None else fields),
+        "case": case_of(random_fields(ny, nx) if fields is None else fields, "Random"),
         "grid": {"ny": ny, "nx": nx, "dx": 4e3, "dy": 5e3},
         "physics": {
             "f0": 1e-4,
