@@ -57,7 +57,7 @@ def number(config, name: str) -> float:
     return config.physics.gravity if name == "gravity" else fields.constant(config, name)
 
 
-def place(controls: dict, state: State, grid: Grid, params: dict, scheme: Scheme, transport) -> tuple[State, dict]:
+def apply(controls: dict, state: State, grid: Grid, params: dict, scheme: Scheme, transport) -> tuple[State, dict]:
     """The initial state, and the static fields that depend on the controls, by name.
 
         h = depth + eta on water, u and v on open faces; zero velocity on closed ones; what a term adds as it starts it

@@ -23,7 +23,7 @@ from ..ocean.grid import Grid, as_patches
 from ..ocean.patch import Patch
 from ..ocean.state import Carry, State
 from ..parallel.transport.halo import pad
-from .controls import place, replace
+from .controls import apply, replace
 
 
 class Trajectory(NamedTuple):
@@ -95,7 +95,7 @@ def trajectory_of(domain, method, observe) -> Trajectory:
         native.register()
 
     def start(x, fixed: Fixed):
-        state, active = place(x, fixed.state, fixed.grid, fixed.params, scheme, transport)
+        state, active = apply(x, fixed.state, fixed.grid, fixed.params, scheme, transport)
         return (state, method.remember(state)), active
 
     def step(carry, active, n, fixed: Fixed):

@@ -12,7 +12,7 @@ from support.own_case import BUMP, PAGE, write_bump
 from swmodel import Case, Config, ConfigError, load, option, resolve
 from swmodel.config import fields, from_toml, to_toml
 from swmodel.config.decisive import differences
-from swmodel.model.validate import check
+from swmodel.model.validate import check_config
 
 ROOT = Path(__file__).parents[2]
 
@@ -45,7 +45,7 @@ def options_of(config):
 
 def problems(source, overrides=()):
     with pytest.raises(ConfigError) as caught:
-        check(load(source, overrides, {}))
+        check_config(load(source, overrides, {}))
     return list(caught.value.problems)
 
 
@@ -239,7 +239,7 @@ def test_a_field_that_depends_on_the_other_points_is_refused(tmp_path, formula):
 def test_random_numbers_as_the_page_draws_them_are_accepted(tmp_path):
     drawn = "np.random.default_rng(1).standard_normal((config.grid.ny, config.grid.nx))[at.j, at.i]"
     text = BUMP.replace("np.exp(-(at.x**2 + at.y**2) / self.radius**2)", drawn)
-    config = check(load(write_bump(tmp_path, text), environ={}))
+    config = check_config(load(write_bump(tmp_path, text), environ={}))
     whole = fields.evaluate(config, "eta", range(40), range(60))
     np.testing.assert_array_equal(fields.evaluate(config, "eta", [39, 40], [5]), whole[[39, 0]][:, [5]])
 
@@ -265,7 +265,7 @@ def test_options_may_be_choices_and_lists_and_annotations_texts(tmp_path):
 
 def test_a_case_may_be_derived_from_one_of_the_package(tmp_path):
     text = PAGE.split("```python\n")[2].split("```")[0]
-    config = check(load(write_bump(tmp_path, text), {"grid.origin": "middle"}, {}))
+    config = check_config(load(write_bump(tmp_path, text), {"grid.origin": "middle"}, {}))
     gyre = load("double_gyre", {"grid.origin": "middle"}, {})
     assert (config.case.name, config.physics, config.case.wind) == ("rough_gyre", gyre.physics, gyre.case.wind)
     rows, columns = range(200), range(100)
