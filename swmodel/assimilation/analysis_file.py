@@ -31,16 +31,18 @@ def write_analysis(path, experiment, analysis: dict, departures: dict, results: 
     config = problem.config
     everything = [(variable_of(name, of, config.physics), values) for name, of, values in fields(experiment, analysis)]
 
+    numbers = [
+        Number(entry.name, float(value), {"long_name": entry.long_name, "units": entry.units})
+        for entry, value in everything
+        if not entry.location
+    ]
+
     def define(dataset) -> None:
         dataset.title = f"assimilation: {dataset.title}"
         put_observations(dataset, observations, departures)
         put_iterations(dataset, results["iterations"])
         put_forecast(dataset, results.get("twin", {}).get("forecast"), config.physics)
-        for entry, value in everything:
-            if not entry.location:
-                put_numbers(
-                    dataset, [Number(entry.name, float(value), {"long_name": entry.long_name, "units": entry.units})]
-                )
+        put_numbers(dataset, numbers)
 
     maps = [(entry, values) for entry, values in everything if entry.location]
     write_maps(path, config, problem.transport, maps, define, command_line)

@@ -12,6 +12,7 @@ import numpy as np
 
 from ..errors import FilesError
 from .draft import Draft
+from .gather import gathered
 from .journal import JournaledFile, remove
 
 
@@ -36,7 +37,7 @@ def write_blocks(path, fields: dict, text: str, shape: tuple[int, int], transpor
             draft.do(blocks.put, name, values)
             continue
         draft.do(blocks.make, name, shape, values.dtype)
-        draft.gather(partial(blocks.fill, name), values)
+        draft.fill(partial(blocks.fill, name), gathered(transport, values))
     draft.do(blocks.finish)
     draft.finish()
 

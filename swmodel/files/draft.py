@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import contextlib
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from ..errors import FilesError
-from .gather import gathered
 from .journal import remove, sync_folder
 from .run_folder import WRITING
 
@@ -47,14 +46,10 @@ class Draft:
                 reason = getattr(error, "strerror", None) or error
                 self.error = FilesError(f"{self.name} cannot be written: {reason}; {self.free()} bytes free")
 
-    def gather(self, store: Callable, local, member: int = 0) -> None:
-        """Have `store(first, rows)` called with blocks of rows of a field, `first` being the first of them.
-
-        Args:
-            local, member: see `gather.gathered`.
-        """
-        for first, rows in gathered(self.transport, local, member):
-            self.do(store, first, rows)
+    def fill(self, store: Callable, pieces: Iterable[tuple]) -> None:
+        """Have `store(where, values)` called for pieces of a field as `gather` gives them, to all processes."""
+        for where, values in pieces:
+            self.do(store, where, values)
 
     def free(self) -> int:
         """Bytes free on the disk."""

@@ -39,6 +39,31 @@ def gathered(transport, local: np.ndarray, member: int = 0) -> Iterator[tuple[in
         yield first, transport.gather_rows(local, first, last, member)
 
 
+def gathered_members(transport, field: np.ndarray) -> Iterator[tuple[tuple[slice, ...], np.ndarray | None]]:
+    """Where pieces of a field lie in the whole of it, and on rank 0 their values, in rising order.
+
+    All processes together take all of them. Small fields of several members come together: a file takes 500 members of
+    64 x 64 cells ten times faster than one by one.
+
+    Args:
+        field: what this process has of it, [members, y, x], or of a run [y, x].
+    """
+    if field.ndim == 2:
+        for first, rows in gathered(transport, field):
+            yield (slice(first, None if rows is None else first + len(rows)),), rows
+        return
+    block, itemsize = transport.block, field.dtype.itemsize
+    shape = block.y.size, block.x.size
+    together = max(1, GATHER_BYTES // (shape[0] * shape[1] * itemsize))
+    for start in range(0, block.members.size, together):
+        members = range(start, min(start + together, block.members.size))
+        for first, last in row_blocks(shape, itemsize):
+            parts = ((of_member(field, block, member), first, last, member) for member in members)
+            rows = [transport.gather_rows(*part) for part in parts]
+            where = slice(members.start, members.stop), slice(first, last)
+            yield where, None if transport.rank else np.stack(rows)
+
+
 def of_member(field: np.ndarray, block, member: int) -> np.ndarray:
     """The part [y, x] of a member, or of the one run, that this process has; an empty array where it has nothing.
 

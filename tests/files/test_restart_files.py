@@ -258,8 +258,11 @@ def test_files_are_the_same_from_any_layout_and_read_by_any(halfway, tmp_path, l
     assert_same_data(made, path)
 
 
+@pytest.mark.parametrize("nbytes", [300, 3000, 1 << 22], ids=["some rows", "some members", "all"])
 @pytest.mark.parametrize("shares", [1, 2, 3])
-def test_members_are_the_same_from_any_shares_and_read_by_any(tmp_path, shares):
+def test_members_are_the_same_from_any_shares_and_read_by_any(tmp_path, monkeypatch, shares, nbytes):
+    monkeypatch.setattr("swmodel.files.gather.CHUNK_BYTES", nbytes // 2)
+    monkeypatch.setattr("swmodel.files.gather.GATHER_BYTES", nbytes)
     settings = config()
     whole = np.random.default_rng(0).standard_normal((5, 9, 14))
     fields = {name: whole + number for number, name in enumerate(("h", "u", "v"))}

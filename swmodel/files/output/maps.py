@@ -11,7 +11,7 @@ import numpy as np
 
 from ...ocean.variable import Variable
 from ..draft import Draft
-from ..gather import chunk_rows
+from ..gather import chunk_rows, gathered
 from .metadata import DIMENSIONS, attributes, define_grid, define_provenance
 from .static import FILL, define_static, land, on_water, static_rows
 
@@ -53,7 +53,7 @@ def write_maps(path, config, transport, maps, define: Callable, command_line: st
     draft.do(define, writer.file)
     for entry, local in maps:
         draft.do(writer.add, entry)
-        draft.gather(partial(writer.store, entry), np.asarray(local))
+        draft.fill(partial(writer.store, entry), gathered(transport, np.asarray(local)))
     draft.do(writer.close)
     draft.finish()
     return writer.largest

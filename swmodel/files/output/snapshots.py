@@ -44,7 +44,7 @@ class Output(RecordFile):
         self._file.begin(nbytes + nbytes // 100)
         for name, local in named.items():
             location = VARIABLES[name.removesuffix(MEAN)].location
-            local = on_water(np.asarray(local), self._land[location] if np.size(local) else None)
+            local = on_water(np.asarray(local, self.dtype), self._land[location] if np.size(local) else None)
             for first, rows in gathered(self.transport, local, member):
                 if rows is not None:
                     rows = np.array(rows, self.dtype)  # a copy: the model may use the memory again

@@ -15,7 +15,7 @@ import numpy as np
 from ...ocean.state import Carry
 from ...ocean.table import entry_of
 from ..draft import Draft
-from ..gather import of_member
+from ..gather import gathered_members
 from ..journal import JournaledFile, remove
 from ..output.continuation import set_text
 from ..output.metadata import DIMENSIONS, attributes, define_grid, define_provenance
@@ -63,14 +63,12 @@ def write(path, contents: Contents, config, transport, command_line: str = "", g
     Raises:
         FilesError: it could not be written, on all ranks. A file that was there before is as it was.
     """
-    members, get = transport.block.members, get or transport.get
+    get = get or transport.get
     writer = _Writer(contents, config, transport, command_line)
     draft = Draft(path, transport, writer.close, "restart file")
     draft.do(writer.open, draft)
     for name, field in contents.fields.items():
-        local = get(field)
-        for member in range(members.size):
-            draft.gather(partial(writer.store, name, member), of_member(local, transport.block, member), member)
+        draft.fill(partial(writer.store, name), gathered_members(transport, get(field)))
     draft.do(writer.finish, draft.temporary)
     draft.finish()
 
@@ -98,12 +96,11 @@ class _Writer:
         self.journal = JournaledFile(draft.temporary)
         self.file = h5py.File(self.journal, "r+")
 
-    def store(self, name: str, member: int, first: int, rows: np.ndarray) -> None:
-        """Write rows of a member's field from row `first` on, members and rows in rising order."""
-        rows, field = np.ascontiguousarray(rows), self.file[name]
-        self.digests[name].update(rows)
-        where = slice(first, first + len(rows))
-        field[where if field.ndim == 2 else (member, where)] = rows
+    def store(self, name: str, where: tuple[slice, ...], values: np.ndarray) -> None:
+        """Write a piece of a field; all pieces in rising order."""
+        values = np.ascontiguousarray(values)
+        self.digests[name].update(values)
+        self.file[name][where] = values
         self.journal.check()
 
     def finish(self, path: Path) -> None:
