@@ -1,4 +1,4 @@
-"""What this folder has needs MPI and both cores of a small machine, and starts processes that compile for themselves."""
+"""What is here starts several processes, which take all cores of a small machine."""
 
 from pathlib import Path
 
