@@ -46,7 +46,7 @@ test: $(READY)
 	test $$one$$two = 00 -o $$one$$two = 05 -o $$one$$two = 50
 
 check: $(READY)
-	$(BIN)/python -m pytest -n auto --dist loadfile -m "not compiled" $(CHECK) --ignore tests/cli/test_fuzz.py $(PYTEST_ARGS)
+	$(BIN)/python -m pytest -n auto --dist loadfile -m "not compiled" $(CHECK) $(PYTEST_ARGS)
 
 exactness: $(READY)
 	$(BIN)/python tools/exactness.py
