@@ -37,14 +37,15 @@ def forked(line, **options):
         return subprocess.run(line, **options)
     with tempfile.TemporaryDirectory() as folder:
         said = Path(folder, "said")
-        process = server().Process(target=examine_into, args=(said, line[-1]))
+        process = server().Process(target=examine_into, args=(said, line[-1], os.getcwd()))
         process.start()
         process.join()
         text = said.read_text() if said.exists() else ""
     return subprocess.CompletedProcess(line, process.exitcode, text, "")
 
 
-def examine_into(path, jobs):
-    """Have the program print into a file."""
+def examine_into(path, jobs, folder):
+    """Have the program, at work in a folder, print into a file."""
+    os.chdir(folder)
     with path.open("w") as sys.stdout:
         program.main(jobs)
