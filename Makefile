@@ -9,16 +9,19 @@ PYTHON ?= $(shell for p in python3 python3.14 python3.13 python3.12 python3.11; 
 RUN = outputs/jet
 BIN = $(VENV)/bin
 READY = $(VENV)/.ready-$(MPI)
+# What `make check` runs: configuration, files, commands, the model, the reference with its known answers, layers.
+CHECK = $(addprefix tests/,config files cli model executors/test_reference.py executors/test_reference_answers.py test_layers.py)
 # Open MPI's mpiexec kills ranks a second after it got a signal itself, and wakes frozen ranks to end them.
 OPEN_MPI = bits faults files launch restart slurm stop
 NOT_OPEN_MPI = to_mpiexec_and_all_ranks or a_frozen_rank
 
 .DEFAULT_GOAL = help
-.PHONY: help run test exactness twins fuzz soak damage slurm openmpi sanitize lint format setup clean distclean
+.PHONY: help run test check exactness twins fuzz soak damage slurm openmpi sanitize lint format setup clean distclean
 
 help:
 	@echo "make run        set up, run the jet for ten days on two processes, plot it; results in $(RUN)"
 	@echo "make test       set up and run all tests"
+	@echo "make check      run what needs neither MPI nor long compilation, for the minutes between two edits"
 	@echo "make exactness  make the table of the README: derivatives on one to four processes (two minutes)"
 	@echo "make twins      assimilate in both twin experiments, twice each: is the truth found? (ten minutes)"
 	@echo "make fuzz       try thousands of random configurations and command lines"
@@ -36,8 +39,14 @@ run: $(READY)
 	$(BIN)/swmodel run jet --nproc 2 --output $(RUN) --force
 	$(BIN)/swmodel plot $(RUN)
 
+# What starts several processes runs by itself: beside other tests its ranks wait for cores. (5: nothing was selected.)
 test: $(READY)
-	$(BIN)/python -m pytest -n auto --dist loadfile --no-loadscope-reorder $(PYTEST_ARGS)
+	$(BIN)/python -m pytest -n auto --dist loadfile --no-loadscope-reorder -m "not processes" $(PYTEST_ARGS); one=$$?; \
+	$(BIN)/python -m pytest -m processes $(PYTEST_ARGS); two=$$?; \
+	test $$one$$two = 00 -o $$one$$two = 05 -o $$one$$two = 50
+
+check: $(READY)
+	$(BIN)/python -m pytest -n auto --dist loadfile -m "not compiled" $(CHECK) $(PYTEST_ARGS)
 
 exactness: $(READY)
 	$(BIN)/python tools/exactness.py

@@ -28,6 +28,26 @@ jax.config.update("jax_numpy_dtype_promotion", "strict")
 jax.config.update("jax_numpy_rank_promotion", "raise")
 
 
+def pytest_collection_modifyitems(items):
+    """Mark what waits for compilation: derivatives, and what XLA alone computes."""
+    for item in items:
+        given = item.callspec.params.values() if hasattr(item, "callspec") else ()
+        if "quickly_compiled" in item.fixturenames or "xla" in [each for each in given if isinstance(each, str)]:
+            item.add_marker(pytest.mark.compiled)
+
+
+@pytest.fixture(autouse=True, scope="session")
+def files_examined_by_a_fork():
+    """What examines files is forked; commands that tests start in processes of their own start it as users have it."""
+    from support.forked import forked
+
+    from swmodel.files.integrity import guard
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(guard, "run", forked)
+        yield
+
+
 @pytest.fixture(scope="module")
 def quickly_compiled():
     """Programs compiled with little optimisation, here and in the processes that tests start.

@@ -11,6 +11,8 @@ from conftest import ROOT
 
 from swmodel.gradients.check import failures
 
+pytestmark = pytest.mark.usefixtures("quickly_compiled")
+
 README = (ROOT / "README.md").read_text()
 SMALL = ["-s", "grid.nx=24", "-s", "grid.ny=16"]
 #: The station of the sensitivity lies in a domain of its own size.

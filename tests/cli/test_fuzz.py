@@ -30,6 +30,8 @@ from swmodel import cases, load
 from swmodel.config import Config, ConfigError, to_toml
 from swmodel.model.validate import check_config
 
+pytestmark = pytest.mark.usefixtures("quickly_compiled")
+
 #: Of `swmodel run`, beside 0: usage, a blow-up, files.
 DOCUMENTED = (2, 4, 5)
 #: A run as a program of its own.

@@ -1,4 +1,4 @@
-"""Every test here starts processes, so they are marked as such, and pytest-xdist may keep them together."""
+"""What is here starts several processes, which take all cores of a small machine."""
 
 from pathlib import Path
 

@@ -23,6 +23,7 @@ from support.faults import (
     obey_permissions,
     packages_without,
     run,
+    small_disk,
     swmodel,
     wait_until_free,
 )
@@ -39,14 +40,8 @@ PROGRAMS = Path(__file__).parent / "programs"
 @pytest.fixture
 def disk(tmp_path):
     """A file system of one megabyte where mounting is allowed; else a folder (`limit` stands for a full disk then)."""
-    folder = tmp_path / "disk"
-    folder.mkdir()
-    line = ["mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", str(folder)]
-    if not shutil.which("mount") or subprocess.run(line, capture_output=True).returncode:
+    with small_disk(tmp_path / "disk", "1m") as folder:
         yield folder
-    else:
-        yield folder
-        subprocess.run(["umount", "-l", str(folder)], check=True)
 
 
 def assert_failed(folder, code, words):

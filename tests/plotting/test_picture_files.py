@@ -1,14 +1,14 @@
 """Pictures and films on the disk: whole or not at all, with the reason and the exit code; folders without any."""
 
 import logging
-import shutil
+import os
 import stat
 import subprocess
 import sys
 
 import pytest
 from click.testing import CliRunner
-from support.faults import obey_permissions
+from support.faults import obey_permissions, small_disk
 from support.small_run import make_run
 
 from swmodel import plotting
@@ -49,13 +49,10 @@ def test_a_folder_that_cannot_be_written_is_named_with_the_reason(run, tmp_path)
 @pytest.fixture
 def full_disk(tmp_path):
     """A folder on a disk of four kilobytes, where mounting is allowed."""
-    disk = tmp_path / "disk"
-    disk.mkdir()
-    line = ["mount", "-t", "tmpfs", "-o", "size=4k", "tmpfs", str(disk)]
-    if not shutil.which("mount") or subprocess.run(line, capture_output=True).returncode:
-        pytest.skip("no permission to mount a disk")
-    yield disk
-    subprocess.run(["umount", "-l", str(disk)], check=True)
+    with small_disk(tmp_path / "disk", "4k") as disk:
+        if not os.path.ismount(disk):
+            pytest.skip("no permission to mount a disk")
+        yield disk
 
 
 @pytest.mark.parametrize("name", TARGETS)

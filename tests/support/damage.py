@@ -11,15 +11,13 @@ import multiprocessing
 import os
 import random
 import shutil
-import subprocess
-import sys
 import tempfile
 import time
 from pathlib import Path
 
-from swmodel.files.integrity import guard, program
-from swmodel.files.restart.folder import EXAMINE
+from swmodel.files.integrity import guard
 
+from .forked import forked
 from .fuzz import swmodel
 from .restarts import FILES, data, make_halfway, simulation
 
@@ -112,28 +110,6 @@ def damage(folder, seed):
         path.write_bytes(content)
         done[name] = change.__name__
     return done
-
-
-#: Processes are forked from one that has imported what the program of `guard` needs.
-SERVER = multiprocessing.get_context("forkserver")
-SERVER.set_forkserver_preload(["h5py", "netCDF4", "isal.isal_zlib", guard.EXAMINE, EXAMINE])
-
-
-def forked(line, **options):
-    """As `subprocess.run` of the program of `guard`, which starts in milliseconds and ends itself when late."""
-    with tempfile.TemporaryDirectory() as folder:
-        said = Path(folder, "said")
-        process = SERVER.Process(target=examine_into, args=(said, line[-1]))
-        process.start()
-        process.join()
-        text = said.read_text() if said.exists() else ""
-    return subprocess.CompletedProcess(line, process.exitcode, text, "")
-
-
-def examine_into(path, jobs):
-    """Have the program print into a file."""
-    with path.open("w") as sys.stdout:
-        program.main(jobs)
 
 
 class Truth:

@@ -1,7 +1,9 @@
 """Real faults for real runs: a disk that fills up, permissions that even root has not, packages that are missing."""
 
+import contextlib
 import ctypes
 import os
+import shutil
 import subprocess
 import sys
 import time
@@ -35,6 +37,22 @@ def obey_permissions():
     libc = ctypes.CDLL(None)
     for capability in (CAP_DAC_OVERRIDE, CAP_DAC_READ_SEARCH):
         libc.prctl(PR_CAPBSET_DROP, capability, 0, 0, 0)
+
+
+@contextlib.contextmanager
+def small_disk(folder, size: str):
+    """The folder, made anew: a file system of that size (as `mount` has it) where mounting is allowed.
+
+    Where it is not, os.path.ismount(folder) is false.
+    """
+    folder.mkdir()
+    line = ["mount", "-t", "tmpfs", "-o", f"size={size}", "tmpfs", str(folder)]
+    mounted = shutil.which("mount") and subprocess.run(line, capture_output=True).returncode == 0
+    try:
+        yield folder
+    finally:
+        if mounted:
+            subprocess.run(["umount", "-l", str(folder)], check=True)
 
 
 def packages_without(folder, *missing):

@@ -46,6 +46,12 @@ def assert_same_run(ours, theirs, steps=11):
         assert_same_data(ours / name, theirs / name)
 
 
+def change(path, name, where, value):
+    """Write another value."""
+    with h5py.File(path, "r+") as file:
+        file[name][where] = value
+
+
 def flip(path, name):
     """Change one bit in the middle of a variable, on the disk."""
     with h5py.File(path, "r") as file:
