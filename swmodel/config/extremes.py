@@ -109,8 +109,8 @@ def survey_band(config, found: Extremes, rows: np.ndarray) -> None:
         values["h"] = values["depth"] + values["eta"]
         found.include("h", values["h"], centre, rows[0])
     if not found.problems:
-        for term in terms:
-            values |= term.build(config, rows, columns) if term.build else {}
+        for term in (term for term in terms if term.build and term.damping):
+            values |= term.build(config, rows, columns)
         for name, rate in local_rates(config, terms, values, water).items():
             found.include(name, np.atleast_2d(rate), centre, rows[0])
 

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from ..config import Config, ConfigError
+from ..config.build import scheme_of
 from ..config.extremes import survey
 from ..config.fields import given
 from ..config.stability import largest_dt
@@ -110,7 +111,7 @@ def sizes(config: Config) -> Iterator[str]:
             yield f"ensemble.{key}_length: {length:g} m is longer than the domain; at most {longest:g} m"
     if options.wind > 0 and not any(given(config, name) for name in ("wind_x", "wind_y")):
         yield "ensemble.wind: the run has no wind to perturb"
-    if options.viscosity > 0 and config.physics.viscosity == 0:
+    if options.viscosity > 0 and "viscosity" not in scheme_of(config).terms:
         yield "ensemble.viscosity: the run has no viscosity to perturb; physics.viscosity is 0 m2 s-1"
     if options.viscosity > LARGEST:
         yield (
@@ -160,9 +161,10 @@ def friction(config: Config) -> Iterator[str]:
     member = int(np.argmax(factors))
     if factors[member] <= 1:
         return
-    viscosity = config.physics.viscosity * factors[member]
-    physics = config.physics.model_copy(update={"viscosity": viscosity})
-    largest, _ = largest_dt(config.model_copy(update={"physics": physics}), survey(config))
+    extremes = survey(config)
+    viscosity = extremes.largest("viscosity") * factors[member]
+    extremes.ranges["friction_rate"] = (0.0, extremes.largest("friction_rate") * factors[member])
+    largest, _ = largest_dt(config, extremes)
     if config.time.dt > largest:
         yield (
             f"ensemble.viscosity: member {member} has {viscosity:.4g} m2 s-1, with which the time step of "

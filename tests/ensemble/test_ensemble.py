@@ -94,8 +94,8 @@ def test_coefficients_are_those_of_the_run_times_the_factors_of_the_member():
     perturbed = perturbations(config)
     for member in range(5):
         params, base = perturbed.draw(member)[1], perturbed.params
-        assert params.viscosity.item() == base.viscosity.item() * settings.viscosity_factors(config)[member]
-        np.testing.assert_array_equal(params.wind_x, base.wind_x * settings.wind_factors(config)[member])
+        assert params["viscosity"].item() == base["viscosity"].item() * settings.viscosity_factors(config)[member]
+        np.testing.assert_array_equal(params["wind_x"], base["wind_x"] * settings.wind_factors(config)[member])
 
 
 def test_fields_of_the_wind_have_both_components_and_go_around_a_ring_and_end_at_a_wall():
@@ -103,8 +103,8 @@ def test_fields_of_the_wind_have_both_components_and_go_around_a_ring_and_end_at
     config = random_case.configuration(12, 16, **basin, ensemble__wind=0.2, ensemble__wind_length=2e4)
     perturbed = Perturbations(domain(config))
     params, base, n = perturbed.draw(1)[1], perturbed.params, perturbed.margin
-    factor = params.wind_x / base.wind_x
-    np.testing.assert_allclose(params.wind_y / base.wind_y, factor, rtol=1e-14)
+    factor = params["wind_x"] / base["wind_x"]
+    np.testing.assert_allclose(params["wind_y"] / base["wind_y"], factor, rtol=1e-14)
     inside = 1 + np.asarray(perturbed.background.draw(0, 1)["wind_x"])
     np.testing.assert_allclose(factor[n:-n, n:-n], inside, rtol=1e-14)
     np.testing.assert_allclose(factor[:, :n], factor[:, -2 * n : -n], rtol=1e-14)
