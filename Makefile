@@ -9,8 +9,8 @@ PYTHON ?= $(shell for p in python3 python3.14 python3.13 python3.12 python3.11; 
 RUN = outputs/jet
 BIN = $(VENV)/bin
 READY = $(VENV)/.ready-$(MPI)
-# What `make check` runs: configuration, files, commands, the model, the reference with its known answers, layers.
-CHECK = $(addprefix tests/,config files cli model executors/test_reference.py executors/test_reference_answers.py test_layers.py)
+# What `make check` runs: files, the model, the reference with its known answers, commands, configuration, layers.
+CHECK = $(addprefix tests/,files model executors/test_reference.py executors/test_reference_answers.py cli config test_layers.py)
 # Open MPI's mpiexec kills ranks a second after it got a signal itself, and wakes frozen ranks to end them.
 OPEN_MPI = bits faults files launch restart slurm stop
 NOT_OPEN_MPI = to_mpiexec_and_all_ranks or a_frozen_rank
@@ -46,7 +46,7 @@ test: $(READY)
 	test $$one$$two = 00 -o $$one$$two = 05 -o $$one$$two = 50
 
 check: $(READY)
-	$(BIN)/python -m pytest -n auto --dist loadfile -m "not compiled" $(CHECK) $(PYTEST_ARGS)
+	$(BIN)/python -m pytest -n auto --dist loadfile --no-loadscope-reorder -m "not compiled" $(CHECK) $(PYTEST_ARGS)
 
 exactness: $(READY)
 	$(BIN)/python tools/exactness.py
