@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from fractions import Fraction
 
 from ..ocean.table import CONTROLS, INITIAL, entry_of
 from ..ocean.variable import Variable
@@ -61,7 +62,7 @@ def derivative_of(quantity: Quantity, name: str, physics) -> Variable:
 
 
 def inverse(units: str) -> str:
-    """The inverse of units like "m2 s-1": "m-2 s"."""
-    factors = (re.fullmatch(r"([A-Za-z]+)(-?\d*)", factor) for factor in units.split() if factor != "1")
-    powers = [(factor[1], -int(factor[2] or 1)) for factor in factors]
+    """The inverse of units like "m2 s-1": "m-2 s"; powers may be broken, as in "s m-1/3"."""
+    factors = (re.fullmatch(r"([A-Za-z]+)(-?[\d/]*)", factor) for factor in units.split() if factor != "1")
+    powers = [(factor[1], -Fraction(factor[2] or 1)) for factor in factors]
     return " ".join(unit if power == 1 else f"{unit}{power}" for unit, power in powers)

@@ -97,7 +97,8 @@ STEPS = {"eta": 1e-3, "u": 1e-3, "v": 1e-3, "depth": 1e-2, "wind_x": 1e-2, "wind
 def test_maps_are_the_derivatives_by_each_cell(basin, tmp_path, of, mean):
     """Central differences, in cells at a station, at an island and at a wall, and in one of land."""
     config = basin()
-    found, _ = compute(tmp_path, config, of, sensitivity_file.FIELDS, mean)
+    fields = [name for name in sensitivity_file.FIELDS if name != "tracer"]
+    found, _ = compute(tmp_path, config, of, fields, mean)
     quantity = of.partition(":")[0]
     dry = tuple(np.argwhere(basin.values["mask"] == 0)[0])
     for name, step in STEPS.items():
