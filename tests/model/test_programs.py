@@ -69,7 +69,7 @@ def test_a_second_ensemble_of_the_same_kind_compiles_nothing():
     def members():
         model = Members(configuration(run__executor="native", run__steps=3))
         health = model.health()
-        model.advance(3)
+        model.take_steps(3)
         health.check()
         model.diagnostics()
 
