@@ -49,7 +49,10 @@ def swmodel(tmp_path, monkeypatch):
         ("--of transport:y=839e3 --to eta", "no water flows through it"),
         ("--of energy:3 --to eta", "energy is one of the whole domain; leave out 3"),
         ("--of energy --to dept", '--to dept: no such field; did you mean "depth"?'),
-        ("--of energy --to salt", "fields are eta, u, v, depth, wind_x, wind_y, linear_drag, manning, tracer; numbers are gravity"),
+        (
+            "--of energy --to salt",
+            "fields are eta, u, v, depth, wind_x, wind_y, linear_drag, manning, tracer; numbers are gravity",
+        ),
         ("--of energy --to eta --executor reference", "executor reference: it has no derivatives"),
         ("--of energy --to eta --memory much", "write it as"),
         ("--of energy", "Missing option '--to'"),
