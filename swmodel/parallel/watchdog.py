@@ -61,7 +61,10 @@ class Watchdog:
         return self
 
     def __exit__(self, *error):
+        """Wait for the thread: arrays of JAX that it drops last cannot go any more when Python itself is leaving."""
         self._end.set()
+        if self._thread.is_alive():
+            self._thread.join()
 
     def watch(self, progress: Callable):
         """Take the number that `progress()` returns for the rank's progress, from now on."""
