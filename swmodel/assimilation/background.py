@@ -17,13 +17,13 @@ import numpy as np
 from ..config.build import scheme_of
 from ..ocean.grid import as_patches
 from ..ocean.noise import white_noise, white_number
-from ..ocean.table import CONTROLS
+from ..ocean.table import SEEN
 from .balance import build_balance, geostrophic
 from .diffusion import MASKS, Links, links_of, series, smooth, stack_series
 from .variance import variances
 
 #: Location of the controls that are fields.
-LOCATIONS = {name: row.control_location for name, row in CONTROLS.items() if row.control_location}
+LOCATIONS = {name: row.control_location for name, row in SEEN.items() if row.control_location}
 
 #: Order p of the correlations: nearly Gaussian.
 ORDER = 10
@@ -44,7 +44,7 @@ class Background:
     Args:
         config: resolved configuration.
         transport: how blocks talk.
-        grid: Grid of NumPy arrays (`grid.build_grid`) of the block.
+        grid: Grid of NumPy arrays (`config.build.build_grid`) of the block.
         controls: name -> (sigma, length): standard deviation in the unit of the control, a number or an array [ny, nx];
             and length of its correlation (Daley), m, None where the control is a number.
         balanced: whether currents in balance with eta are added to u and v.

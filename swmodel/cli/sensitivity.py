@@ -23,7 +23,7 @@ def sensitivity(source, settings, output, force, quiet, of, to, mean, memory, **
       sea_level:X,Y, eta:X,Y      eta, u, v              the initial state
       transport:x=X               depth                  resting depth
       transport:y=Y,from=A,to=B   wind_x, wind_y         wind stress
-      kinetic_energy, energy      linear_drag            rate of bottom drag
+      kinetic_energy, energy      linear_drag, manning   coefficients of bottom drag
       mass, potential_enstrophy   gravity, viscosity, biharmonic_viscosity, quadratic_drag (numbers)
 
     Positions are in m; transport is positive eastward (x=) and northward (y=). Writes sensitivity.nc and, with a panel

@@ -6,9 +6,11 @@ import tomllib
 from collections.abc import Callable
 from pathlib import Path
 
+from ..ocean.terms import TERMS
 from .model import Config
 
-SECTIONS = ("case", "grid", "physics", "sponge", "scheme", "time", "input")
+OF_TERMS = tuple(term.name for term in TERMS.values() if term.options)
+SECTIONS = ("case", "grid", "physics", *OF_TERMS, "scheme", "time", "input")
 OPTIONS = ("run.dtype", "output.fields", "output.means")
 
 #: Keys of [ensemble] that have no part in the answer but for rounding.

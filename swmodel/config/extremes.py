@@ -25,7 +25,7 @@ class Extremes:
 
     Attributes:
         physics: `config.physics` of the run.
-        ranges: {field, `wave_rate`, `drag_rate` or `friction_rate`: (least, largest)}, SI units.
+        ranges: {field, `wave_rate`, `drag_rate`, `friction_rate` or `transport_rate`: (least, largest)}, SI units.
         problems: {field: line that says where it cannot be used}.
     """
 
@@ -116,7 +116,7 @@ def survey_band(config, found: Extremes, rows: np.ndarray) -> None:
 
 
 def local_rates(config, terms, values: dict, water: dict) -> dict[str, np.ndarray]:
-    """Rates of gravity waves with advection, of drag and of friction in each cell of a band, s-1.
+    """Rates of gravity waves with advection, of drag, of friction and of what is carried in each cell of a band, s-1.
 
     Cell by cell, since the current may be fast where the layer is thin: in the jet at its published size the largest
     speed and the largest thickness together would forbid the published time step.
@@ -128,6 +128,7 @@ def local_rates(config, terms, values: dict, water: dict) -> dict[str, np.ndarra
     advection = speed_x / grid.dx + speed_y / grid.dy
     values = values | {"u": speed_x, "v": speed_y, "h": np.where(h > 0, h, np.inf), "gravity": physics.gravity}
     rates = {"drag_rate": damping(terms, values, grid), "friction_rate": damping(terms, values, grid, smooths=True)}
+    rates |= {"transport_rate": advection} if any(term.prognostic for term in terms) else {}
     return {"wave_rate": waves + advection} | rates
 
 

@@ -14,7 +14,7 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import BeforeValidator, ConfigDict, SerializeAsAny, create_model, field_validator, model_validator
 
-from ..ocean.table import COEFFICIENTS, CONTROLS, GIVEN, VARIABLES, WRITABLE
+from ..ocean.table import COEFFICIENTS, GIVEN, SEEN, VARIABLES, WRITABLE
 from ..ocean.terms import TERMS
 from ..options import LEAST, Duration, Section, option, parse_duration
 
@@ -227,7 +227,7 @@ class Restart(Section):
     )
 
 
-ControlName = Literal[tuple(CONTROLS)]
+ControlName = Literal[tuple(SEEN)]
 
 #: Controls whose errors have one standard deviation.
 TOGETHER = {"velocity": ("u", "v"), "wind": ("wind_x", "wind_y")}
@@ -270,7 +270,7 @@ Assimilation = create_model(
             float,
             option(0.0, row.units, f"standard deviation of the first guess's errors of {spread_of(name)}", ge=0),
         )
-        for name, row in CONTROLS.items()
+        for name, row in SEEN.items()
     },
 )
 

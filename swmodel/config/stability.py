@@ -17,6 +17,9 @@ import numpy as np
 
 from ..ocean.coordinates import origin
 
+#: Rates of upwind differences over |u|/dx, of waves of all lengths along one axis: a circle.
+UPWIND = np.exp(1j * np.linspace(0, np.pi, 9)) - 1
+
 #: Growth per step that counts as none: round-off of double roots, and slow growth that no run is long enough to see.
 TOLERANCE = 1e-6
 
@@ -74,6 +77,7 @@ class Rates(NamedTuple):
     inertial: float  # |f|
     friction: float  # 4 nu (1/dx² + 1/dy²) + 16 nu4 (1/dx² + 1/dy²)²
     local: float  # bottom drag and sponge
+    transport: float  # of what is carried by the current, |u|/dx + |v|/dy
 
 
 def rates(config, extremes) -> Rates:
@@ -86,6 +90,7 @@ def rates(config, extremes) -> Rates:
         inertial=max(abs(physics.f0 + physics.beta * y) for y in corners),
         friction=extremes.largest("friction_rate"),
         local=extremes.largest("drag_rate"),
+        transport=extremes.largest("transport_rate"),
     )
 
 
@@ -97,9 +102,10 @@ def largest_dt(config, extremes) -> tuple[float, str]:
         "gravity waves and advection": stable_dt(time, 1j * rate.waves),
         "friction, drag and sponge": stable_dt(time, -damping),
         "the Coriolis force": stable_dt(time, 1j * rate.inertial),
+        "the transport of a tracer": stable_dt(time, *(rate.transport * UPWIND)),
     }
     together = stable_dt(time, -damping, 1j * rate.inertial, 1j * rate.waves - rate.friction, 1j * rate.waves - damping)
-    return together, min(alone, key=alone.get)
+    return min(together, alone["the transport of a tracer"]), min(alone, key=alone.get)
 
 
 def dt_from_cfl(config, extremes) -> float:

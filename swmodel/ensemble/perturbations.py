@@ -14,6 +14,7 @@ import numpy as np
 
 from ..assimilation.background import Background
 from ..config.build import build_state
+from ..ocean.terms import TERMS
 from .settings import viscosity_factors, wind_factors
 
 #: The controls of a Background that stand for the fields; the wind's has the same factor for both components.
@@ -31,7 +32,7 @@ class Perturbations:
         options = domain.config.ensemble
         self.config, self.seed = domain.config, options.seed
         self.grid, self.params = domain.transport.get((domain.grid, domain.params))
-        self.margin = domain.scheme.width + 1
+        self.scheme, self.margin = domain.scheme, domain.scheme.width + 1
         self.base = build_state(domain.config, domain.transport.block, np.dtype(domain.config.run.dtype))
         fields = {
             ETA: (options.initial_eta, options.initial_eta_length),
@@ -45,7 +46,15 @@ class Perturbations:
         """State and Params of a member, NumPy arrays; those of the configuration for member 0."""
         noise = self.background.draw(self.seed, member) if self.background and member else {}
         h = self.base.h + np.asarray(noise[ETA], self.base.h.dtype) if ETA in noise else self.base.h
-        return self.base._replace(h=h), self.coefficients(member, noise.get(WIND))
+        return self.with_thickness(h), self.coefficients(member, noise.get(WIND))
+
+    def with_thickness(self, h):
+        """The base state with another thickness, and what terms add as they start it from the same concentrations."""
+        state = self.base._replace(h=h)
+        for term in (TERMS[name] for name in self.scheme.terms if TERMS[name].start):
+            values = {row.name: term.derived[row.name](self.base, None, None) for row in term.initial}
+            state = state._replace(**term.start(values | {"h": h}))
+        return state
 
     def coefficients(self, member: int, wind):
         """Params of a member, in the precision of the run; those of all members have the same shapes.

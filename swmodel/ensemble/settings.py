@@ -14,6 +14,7 @@ from ..config.fields import given
 from ..config.stability import largest_dt
 from ..model import validate
 from ..ocean.noise import white_number
+from ..ocean.terms import TERMS
 from ..parallel.environment import total_memory
 
 #: Where nothing is perturbed: standard deviation of the initial eta over the depth, and length over that of the
@@ -163,7 +164,9 @@ def friction(config: Config) -> Iterator[str]:
         return
     extremes = survey(config)
     viscosity = extremes.largest("viscosity") * factors[member]
-    extremes.ranges["friction_rate"] = (0.0, extremes.largest("friction_rate") * factors[member])
+    added = {"viscosity": viscosity - extremes.largest("viscosity")}
+    added = TERMS["viscosity"].damping(added, config.grid.dx, config.grid.dy)
+    extremes.ranges["friction_rate"] = (0.0, extremes.largest("friction_rate") + added)
     largest, _ = largest_dt(config, extremes)
     if config.time.dt > largest:
         yield (

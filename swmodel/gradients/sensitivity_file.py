@@ -5,13 +5,13 @@ from __future__ import annotations
 import re
 from fractions import Fraction
 
-from ..ocean.table import CONTROLS, INITIAL, entry_of
+from ..ocean.table import INITIAL, SEEN, entry_of
 from ..ocean.variable import Variable
 from .quantities import Quantity
 
 #: What derivatives are taken with respect to.
-FIELDS = tuple(name for name, row in CONTROLS.items() if row.control_location)
-NUMBERS = tuple(name for name, row in CONTROLS.items() if not row.control_location)
+FIELDS = tuple(name for name, row in SEEN.items() if row.control_location)
+NUMBERS = tuple(name for name, row in SEEN.items() if not row.control_location)
 
 #: What a reader of the file has to know.
 COMMENT = (

@@ -8,7 +8,7 @@ from functools import cache
 from ..config.build import scheme_of
 from ..config.case_file import recorded
 from ..config.errors import ConfigError
-from ..config.model import Config, Time, outdated
+from ..config.model import Config, Output, Time, outdated
 from ..ocean.terms import TERMS
 
 SECONDS_PER_DAY = 86400.0
@@ -22,7 +22,7 @@ log = logging.getLogger(__name__)
 def resolve(config: Config) -> Config:
     """The configuration with time step, number of steps, layout, executor, transport and file of the case filled in.
 
-    What terms add to the state is among the fields of the output unless these are given.
+    What terms add to the state is among the fields of the output where these are those of the case.
 
     A time step follows from the CFL number of the initial state; steps = days / dt, rounded, at least one.
 
@@ -44,7 +44,8 @@ def resolve(config: Config) -> Config:
         "transport": transport_for(run),
     }
     updates = {"case": recorded(config.case), "time": time, "run": run.model_copy(update=chosen)}
-    if "fields" not in config.output.model_fields_set:
+    usual = config.case.defaults.get("output", {}).get("fields", Output().fields)
+    if config.output.fields == tuple(usual):
         names = [*config.output.fields, *(name for term in scheme_of(config).terms for name in TERMS[term].derived)]
         updates["output"] = config.output.model_copy(update={"fields": tuple(dict.fromkeys(names))})
     return config.model_copy(update=updates)

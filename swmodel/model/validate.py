@@ -165,6 +165,9 @@ def check_dt(config: Config, extremes: Extremes) -> Iterator[str]:
         yield f"time.stepper: no time step of {stepper} is stable ({process})"
         return
     dt = dt_from_cfl(config, extremes) if time.dt is None else time.dt
+    if time.dt is None:
+        stepped = config.model_copy(update={"time": time.model_copy(update={"dt": dt})})
+        yield from (line for line in check_physics(stepped) if line not in set(check_physics(config)))
     if dt > largest:
         given = "time.dt" if time.dt is not None else f"time.cfl: {time.cfl:g} gives a time step that is too long"
         yield f"{given}: {dt:.6g} s is above the largest stable time step of {stepper}, {floor(largest)} s ({process})"

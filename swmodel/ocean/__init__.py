@@ -1,9 +1,11 @@
 """The ocean: what is computed, in the words of the field, with no word of processes, files or configurations.
 
-state          the table of fields: names, places on the C-grid, units; State and Carry
-grid           static fields of a block: metrics, Coriolis parameter, depth, masks, coefficients
-operators      differences and means on the C-grid, of Patches, which know the cells that they cover
-dynamics       the tendencies, one physical term per line
-timestep       Adams-Bashforth and Runge-Kutta steppers
-diagnostics    derived fields, and sums over the domain
+table, variable    all fields and coefficients: names, places on the C-grid, units, what they may be
+state, grid, masks the prognostic fields; lengths, areas, depth, coasts
+patch, operators   arrays that know which cells they cover; means, differences, divergence, curl, diffusion
+flow, dynamics     what the terms share; the tendencies
+terms/             wind, drags, friction, body force, sponge, tracer: one file each
+scheme, reach      which terms there are, and how far they read
+instant, timestep  the time of a stage; Adams-Bashforth and Runge-Kutta steppers, leapfrog
+diagnostics        derived fields, and sums over the domain
 """

@@ -1,4 +1,4 @@
-"""Tendencies of the vector-invariant shallow-water equations on a C-grid, one physical term per line.
+"""Tendencies of the vector-invariant shallow-water equations on a C-grid: the core, and the terms added to it.
 
 U, V are the transports through faces, K the kinetic energy per mass, P the Bernoulli function, q the potential
 vorticity, as in Sadourny (1975). docs/numerics.md has the discrete equations with their boundary conditions.

@@ -87,6 +87,10 @@ WRITABLE = (
 CONTROLS = {name: row for name, row in VARIABLES.items() if row.control}
 
 
+#: Those that quantities and observations can depend on: nothing does on what a passive tracer begins with.
+SEEN = {n: row for n, row in CONTROLS.items() if not any(row in term.initial for term in TERMS.values())}
+
+
 def entry_of(name: str, physics) -> Variable:
     """The entry of a variable in a run with these `config.physics`."""
     return (REDUCED if physics.reduced_gravity else {}).get(name, VARIABLES[name])

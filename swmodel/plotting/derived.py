@@ -108,7 +108,7 @@ def current(data: netCDF4.Dataset, record: int = -1, member: int | None = None) 
 
 
 def mapped(data: netCDF4.Dataset, patch, entry, member: int | None) -> Map:
-    """The Map of a Patch that covers the grid, with the name and units of a `state.Variable`; masked on land."""
+    """The Map of a Patch that covers the grid, with the name and units of a `variable.Variable`; masked on land."""
     from ..ocean.masks import water_around
 
     shape, location = data["mask"].shape, LOCATIONS[entry.location]

@@ -7,11 +7,13 @@ from fractions import Fraction
 import numpy as np
 import pytest
 from support.random_case import COEFFICIENTS, configuration, random_fields
-from support.stepping import after
+from support.stepping import after, same_bits
 
 import swmodel
-from swmodel.config import Config, ConfigError
+from swmodel.config import Config, ConfigError, decisive
 from swmodel.config.build import build_grid, build_params, build_state, scheme_of
+from swmodel.config.extremes import survey
+from swmodel.config.stability import largest_dt
 from swmodel.errors import UsageError
 from swmodel.files.restart.folder import path_of
 from swmodel.gradients import Problem
@@ -202,15 +204,43 @@ def test_a_tracer_that_is_not_there_is_refused_by_name():
             "output.fields: there is no tracer in this run",
         ),
         (
-            {"body_force.x": 1e-5, "body_force.period": 30.0},
+            {"body_force.x_amplitude": 1e-5, "body_force.period": 30.0},
             "body_force.period: must be above two time steps",
         ),
         ({"physics.manning": -0.1}, "physics.manning: must be at least 0 s m-1/3"),
+        ({"body_force.x_phase": 0.1}, "body_force.x_phase: has no effect where body_force.x_amplitude is 0"),
+        ({"tracer.initial": 1.0}, "tracer.initial: has no effect where tracer.transport is none"),
     ],
 )
 def test_what_cannot_be_meant_is_refused(options, problem):
     with pytest.raises(ConfigError, match=re.escape(problem)):
         check_config(swmodel.load("rest", {"time.dt": 20.0, **options}, {}))
+
+
+def test_what_a_term_adds_to_the_configuration_decides_the_answer():
+    for term in (term for term in TERMS.values() if term.options):
+        assert term.name in decisive.SECTIONS
+
+
+def test_upwind_transport_is_stable_up_to_its_limit_and_not_much_beyond():
+    config = flat(np.eye(NX)[2], **ON["tracer"], time__stepper="ab3", physics__gravity=0.01)
+    limit = largest_dt(config, survey(config))[0]
+    for factor, stays in ((0.95, True), (1.6, False)):
+        far = config.model_copy(update={"time": config.time.model_copy(update={"dt": factor * limit})})
+        content = after("reference", far, 400)[3]
+        assert (np.abs(content).max() < 25.0) == stays
+
+
+def test_depths_on_land_play_no_part():
+    """Zero or below: all executors have the same finite answer."""
+    fields = random_fields(NY, NX, land=0.2)
+    options = ON["tracer"] | ON["manning"] | ON["sponge"]
+    dry = fields | {"depth": np.where(fields["mask"] > 0, fields["depth"], -500.0)}
+    answers = [after("reference", configuration(NY, NX, each, **options), 3)[1:3] for each in (fields, dry)]
+    assert same_bits(*answers)
+    scheme = scheme_of(configuration(NY, NX, dry, **options))
+    found, *_ = rates(configuration(NY, NX, dry, **options), scheme)
+    assert all(np.isfinite(field.on((NY, NX))).all() for field in found)
 
 
 def test_a_field_of_a_number_has_no_derivative_and_a_tracer_that_is_not_there_neither():

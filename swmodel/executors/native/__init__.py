@@ -12,7 +12,7 @@ from ...parallel import environment
 #: What builds the native step.
 REMEDY = "tools/build-native, or pip install . with a C++ compiler"
 
-#: Number of the calling convention that native.py and step.cc share; both change with the arrays of the call.
+#: Number of the calling convention that kernel.py and step.cc share; both change with the arrays of the call.
 CONVENTION = 3
 
 #: The terms that it has, in the order of their bits in step.cc, and those of their coefficients that may be fields.

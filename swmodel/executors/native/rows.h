@@ -1,4 +1,4 @@
-// The equations, one row of cells at a time: the terms of dynamics.py, friction.py, vorticity_flux.py and timestep.py.
+// The equations, one row of cells at a time: the terms of dynamics.py, terms/, vorticity_flux.py and timestep.py.
 //
 // A row is a pointer indexed by the column. Suffixes n, s, e, w: the value one place to the north, south, east, west.
 // Every cell is computed by the same expression wherever it lies. The compiler does not contract products with sums

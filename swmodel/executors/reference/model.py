@@ -25,8 +25,10 @@ class Reference:
         config, ring = self.config, self.ring
         if state is None:
             depth, eta, u, v = (self._inside(name) for name in ("depth", "eta", "u", "v"))
-            dissolved = [(depth + eta) * self._inside("tracer")] if "tracer" in scheme_of(config).terms else []
-            state = ring.state(*np.broadcast_arrays(depth + eta, u, v, *dissolved))
+            start = {"h": depth + eta, "u": u, "v": v}
+            if "tracer" in scheme_of(config).terms:
+                start["tracer_content"] = (depth + eta) * self._inside("tracer")
+            state = ring.state(*np.broadcast_arrays(*(start[name] for name in ring.state._fields)))
         state = ring.extract(ring.embed(state, ring.rest))
         if config.time.stepper == "leapfrog":
             return Carry(state, (state,), 0)

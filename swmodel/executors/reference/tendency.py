@@ -114,6 +114,7 @@ class Tendency:
 
     def _with_tracer(self, ring):
         self.concentration, self.carried_x, self.carried_y = np.zeros((3, *ring.shape), ring.dtype)
+        self.row = ring.state._fields.index("tracer_content")
         return self.tracer
 
     def __call__(self, x, F, time=0.0):
@@ -324,12 +325,12 @@ class Tendency:
 
     def tracer(self, x, F):
         """dC/dt = - d_x (U C/h) - d_y (V C/h), C/h that of the cell that the water leaves."""
-        concentration = np.divide(x[3], x[0], out=self.concentration, where=x[0] != 0)
+        concentration = np.divide(x[self.row], x[0], out=self.concentration, where=x[0] != 0)
         for carried, transport, beyond in ((self.carried_x, self.U, e), (self.carried_y, self.V, n)):
             upwind = np.where(c(transport) > 0, c(concentration), beyond(concentration))
             np.multiply(c(transport), upwind, out=c(carried))
         wrap(self.carried_x, self.carried_y)
         FC = difference(w(self.carried_x), c(self.carried_x), 1 / self.grid.dx, out=self.work)
-        F_tracer = c(F[3])
+        F_tracer = c(F[self.row])
         F_tracer += FC
         F_tracer += difference(s(self.carried_y), c(self.carried_y), 1 / self.grid.dy, out=self.work)

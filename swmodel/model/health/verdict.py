@@ -1,7 +1,8 @@
 """The bound on the energy of runs, the verdict on their states, and what the user is told.
 
 Energy: let e be the kinetic and available potential energy per area and density (m3 s-2). Wind stress tau does no more
-work than tau |u|, so d sqrt(e)/dt <= w = (max tau / density) / sqrt(2 min h); everything else only takes energy away.
+work than tau |u|, a force per mass F no more than h F |u|, so d sqrt(e)/dt <= w = (max tau / density) / sqrt(2 min h) +
+F sqrt(max h / 2); everything else only takes energy away.
 So sqrt(e) never exceeds the r that follows from the least energy since the start by r <- min(r + w dt, sqrt(e)). More
 than RUNAWAY times r² comes from an instability, in spin-up from rest as well.
 """
@@ -26,6 +27,7 @@ from ...files.restart.folder import candidates
 from ...files.run_folder import BLOWUP
 from ...ocean.state import State
 from ...ocean.table import VARIABLES, WRITABLE
+from ...ocean.terms import TERMS
 from ...parallel.transport import of_all_members
 from .measures import Measures, Static, make_measure, scale
 from .one import One, blocks_of
@@ -278,7 +280,10 @@ class Health:
             FilesError: it cannot be written.
         """
         config = self.runs.domain.config
-        fields = {name: field for name, field in self.state(run)._asdict().items() if name in WRITABLE}
+        state, terms = self.state(run), [TERMS[name] for name in self.runs.domain.scheme.terms]
+        fields = {name: field for name, field in state._asdict().items() if name in WRITABLE}
+        with np.errstate(all="ignore"):
+            fields |= {name: field(state, None, None) for term in terms for name, field in term.derived.items()}
         options = config.output.model_copy(update={"fields": tuple(fields), "means": ()})
         with Output(path, config.model_copy(update={"output": options}), self.transport) as output:
             output.write(self.model.step, self.model.time, fields, member=run)

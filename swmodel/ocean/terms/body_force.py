@@ -34,10 +34,13 @@ def active(options) -> bool:
 
 
 def problems(config):
-    """An oscillation that the time steps do not see."""
-    dt, period = config.time.dt, config.body_force.period
-    if dt is not None and period <= 2 * dt:
-        yield f"body_force.period: must be above two time steps, 2 x {dt:g} s, not {period:g} s"
+    """An oscillation that the time steps do not see, a phase of none."""
+    options, dt = config.body_force, config.time.dt
+    for axis in COMPONENTS:
+        if getattr(options, f"{axis}_phase") and not getattr(options, f"{axis}_amplitude"):
+            yield f"body_force.{axis}_phase: has no effect where body_force.{axis}_amplitude is 0 m s-2"
+    if dt is not None and options.period <= 2 * dt and (options.x_amplitude or options.y_amplitude):
+        yield f"body_force.period: must be above two time steps, 2 x {dt:g} s, not {options.period:g} s"
 
 
 def names(axis: str) -> list[str]:

@@ -1,7 +1,8 @@
 """A passive tracer, carried by the current: dC/dt = - div(c u h), where C = c h is its content of the water column.
 
-First-order upwind: what leaves a cell has its concentration. Nothing is lost, a constant stays one, and no extreme is
-made, at the price of a diffusivity |u| dx (1 - |u| dt/dx) / 2.
+First-order upwind: what leaves a cell has its concentration. Nothing is lost and a constant stays one; steps within the
+limit of the transport make no extremes with Runge-Kutta methods, and small ones with others. The price is a diffusivity
+|u| dx (1 - |u| dt/dx) / 2.
 
 Reference: Durran, D. R. (2010), Numerical Methods for Fluid Dynamics, Springer, section 5.5.
 """
@@ -48,6 +49,13 @@ def active(options) -> bool:
     return options.transport != "none"
 
 
+def problems(config):
+    """An initial concentration of no tracer."""
+    for key, given in (("tracer.initial", config.tracer.initial), ("input.tracer", config.input.tracer)):
+        if given and not active(config.tracer):
+            yield f"{key}: has no effect where tracer.transport is none"
+
+
 def concentration(state, grid, physics) -> Patch:
     """c = C / h at centres."""
     return state.tracer_content / state.h
@@ -76,6 +84,7 @@ TRACER = Term(
     tendency,
     options=Tracer,
     active=active,
+    problems=problems,
     prognostic=(CONTENT,),
     initial=(CONCENTRATION,),
     start=start,
