@@ -52,7 +52,8 @@ def from_source(config, name: str, rows, columns) -> np.ndarray:
     grid = config.grid
     if hasattr(config.case, name):
         at = points(grid, VARIABLES[name].location, rows % grid.ny, columns % grid.nx)
-        return fill_land(config, name, values_of_case(config, name, at), rows, columns)
+        values = values_of_case(config, name, at)
+        return values if name == "mask" else fill_land(config, name, values, rows, columns)
     if name == "mask" and config.input.depth:
         return np.isfinite(from_file(config, "depth", rows, columns)).astype(np.float64)
     return np.full((1, 1), constant(config, name))
