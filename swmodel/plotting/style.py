@@ -53,6 +53,10 @@ RC = {
 }
 
 
+#: Difference, relative to the larger, of values that are the same but for rounding in single precision.
+SAME = 1e-6
+
+
 @dataclass(frozen=True)
 class Span:
     """What limits of colours are made of, for one field or for several: all numbers are finite.
@@ -101,7 +105,9 @@ class Span:
             bound = self.size or 1.0
             return -bound, bound
         low, high = (0.0, self.top) if positive else (self.low, self.high)
-        return (low, high) if low < high else (low if positive else low - 1.0, low + 1.0)
+        if high - low > SAME * max(abs(low), abs(high)):
+            return low, high
+        return low if positive else low - 1.0, low + 1.0
 
 
 @dataclass(frozen=True)
