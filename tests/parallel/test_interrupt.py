@@ -1,5 +1,6 @@
 """Ctrl-C outside of a run: 75 and one line, wherever Python is."""
 
+import signal
 import subprocess
 import sys
 
@@ -15,8 +16,9 @@ ENDS = (STOPPED, "", f"{WORDS}\n")
 
 
 def python(folder, *words, before=(), **options):
-    """Run Python; (exit code, stdout, stderr)."""
+    """Run Python; (exit code, stdout, stderr). Tests that a shell has put into the background have SIGINT ignored."""
     line = [*before, sys.executable, *map(str, words)]
+    options["preexec_fn"] = lambda: signal.signal(signal.SIGINT, signal.SIG_DFL)
     done = subprocess.run(line, cwd=folder, capture_output=True, text=True, timeout=60, **options)
     return done.returncode, done.stdout, done.stderr
 
