@@ -37,6 +37,12 @@ class Variable(NamedTuple):
         return self.location if self.control == "field" else ""
 
 
+def coefficient(name: str, units: str, long_name: str, control: str, dimension: tuple) -> Variable:
+    """A coefficient that is not negative: the number of its key in [physics], or a field at centres."""
+    key = f"physics.{name}"
+    return Variable(name, "centre", units, "", long_name, key, 0.0, control=control, dimension=dimension)
+
+
 def table(*rows: Variable) -> dict[str, Variable]:
     """The rows by name."""
     return {row.name: row for row in rows}

@@ -1,20 +1,10 @@
 """Biharmonic friction along the layer: du/dt = - div(grad(nu4 div(grad u)))."""
 
 from ..operators import diffusion_u, diffusion_v, mx_f, my_f
-from ..variable import Variable
+from ..variable import coefficient
 from .term import Term
 
-NU4 = Variable(
-    "biharmonic_viscosity",
-    "centre",
-    "m4 s-1",
-    "",
-    "biharmonic viscosity",
-    key="physics.biharmonic_viscosity",
-    least=0.0,
-    control="number",
-    dimension=(4, 0, -1, 0),
-)
+NU4 = coefficient("biharmonic_viscosity", "m4 s-1", "biharmonic viscosity", "number", (4, 0, -1, 0))
 
 
 def tendency(flow, params, now):

@@ -1,20 +1,10 @@
 """Linear bottom drag: du/dt = - r u."""
 
 from ..operators import mx_f, my_f
-from ..variable import Variable
+from ..variable import coefficient
 from .term import Term
 
-R = Variable(
-    "linear_drag",
-    "centre",
-    "s-1",
-    "",
-    "rate of linear bottom drag",
-    key="physics.linear_drag",
-    least=0.0,
-    control="field",
-    dimension=(0, 0, -1, 0),
-)
+R = coefficient("linear_drag", "s-1", "rate of linear bottom drag", "field", (0, 0, -1, 0))
 
 
 def tendency(flow, params, now):

@@ -4,20 +4,10 @@ Reference: Chow, V. T. (1959), Open-Channel Hydraulics, McGraw-Hill, chapter 5.
 """
 
 from ..operators import mx_f, my_f
-from ..variable import Variable
+from ..variable import coefficient
 from .term import Term
 
-N = Variable(
-    "manning",
-    "centre",
-    "s m-1/3",
-    "",
-    "Manning's roughness of the bottom",
-    key="physics.manning",
-    least=0.0,
-    control="field",
-    dimension=(-3 / 2, 7 / 6, 1, 0),
-)
+N = coefficient("manning", "s m-1/3", "Manning's roughness of the bottom", "field", (-3 / 2, 7 / 6, 1, 0))
 
 
 def tendency(flow, params, now):

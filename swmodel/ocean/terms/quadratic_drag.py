@@ -1,20 +1,10 @@
 """Quadratic bottom drag: du/dt = - C |u| u / h."""
 
 from ..operators import mx_f, my_f
-from ..variable import Variable
+from ..variable import coefficient
 from .term import Term
 
-C = Variable(
-    "quadratic_drag",
-    "centre",
-    "1",
-    "",
-    "coefficient of quadratic bottom drag",
-    key="physics.quadratic_drag",
-    least=0.0,
-    control="number",
-    dimension=(-1, 1, 0, 0),
-)
+C = coefficient("quadratic_drag", "1", "coefficient of quadratic bottom drag", "number", (-1, 1, 0, 0))
 
 
 def tendency(flow, params, now):

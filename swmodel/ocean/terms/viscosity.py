@@ -1,20 +1,10 @@
 """Harmonic friction along the layer: du/dt = div(nu grad u)."""
 
 from ..operators import diffusion_u, diffusion_v
-from ..variable import Variable
+from ..variable import coefficient
 from .term import Term
 
-NU = Variable(
-    "viscosity",
-    "centre",
-    "m2 s-1",
-    "",
-    "harmonic viscosity",
-    key="physics.viscosity",
-    least=0.0,
-    control="number",
-    dimension=(2, 0, -1, 0),
-)
+NU = coefficient("viscosity", "m2 s-1", "harmonic viscosity", "number", (2, 0, -1, 0))
 
 
 def tendency(flow, params, now):
