@@ -11,7 +11,7 @@ from swmodel import Simulation, load
 from swmodel.ensemble.ensemble_file import Results as EnsembleResults
 from swmodel.ensemble.health import Many
 from swmodel.ensemble.members import Members
-from swmodel.executors.registry import EXECUTORS, Executor
+from swmodel.executors.registry import COMPILED, EXECUTORS, BlockExecutor, Executor
 from swmodel.model.health.one import One
 from swmodel.model.health.verdict import Runs
 from swmodel.model.progress import Bar, Heartbeat, Relay, Reporter, Silent
@@ -25,6 +25,7 @@ from swmodel.parallel.transport.sharded import Sharded
 IMPLEMENTATIONS = [
     *((Transport, each) for each in (Serial, Mpi, Sharded)),
     *((Executor, each) for each in EXECUTORS.values()),
+    *((BlockExecutor, each) for each in COMPILED.values()),
     *((Model, each) for each in (Simulation, Members)),
     *((Results, each) for each in (RunResults, EnsembleResults)),
     *((Runs, each) for each in (One, Many)),
@@ -42,7 +43,8 @@ def named(pair):
 
 def methods(protocol):
     """The methods that a Protocol lists, with their signatures."""
-    own = {name: value for name, value in vars(protocol).items() if value.__class__ is FunctionType}
+    own = {name: getattr(value, "__func__", value) for name, value in vars(protocol).items()}
+    own = {name: value for name, value in own.items() if value.__class__ is FunctionType}
     return {name: inspect.signature(value) for name, value in own.items() if value.__module__ == protocol.__module__}
 
 
@@ -68,7 +70,10 @@ def made(tmp_path_factory):
     with contextlib.ExitStack() as stack:
         results = [stack.enter_context(model.results(folder)) for model in (simulation, members)]
         transports = Serial(simulation.block), Mpi(simulation.block), Sharded((1, 1), 5, 6, 1)
-        yield {type(one): one for one in (simulation, members, *results, *transports, One(simulation), Many(members))}
+        parts = simulation.config, simulation.transport, simulation.grid, simulation.params
+        executors = [executor(*parts) for executor in COMPILED.values()]
+        runs = One(simulation), Many(members)
+        yield {type(one): one for one in (simulation, members, *results, *transports, *executors, *runs)}
 
 
 @pytest.mark.parametrize("pair", IMPLEMENTATIONS, ids=named)

@@ -18,6 +18,7 @@ from ..gradients import Problem
 from ..gradients.pieces import length_of
 from ..ocean.grid import as_patches
 from ..ocean.state import State
+from ..ocean.table import SEEN
 from . import twin
 from .background import Background
 from .checkpoint import essence_of_run, require_none
@@ -106,8 +107,9 @@ def problem_of(config, names, every: int, tick, memory: int | None = None) -> tu
 
 
 def controls_of(state: State, problem: Problem) -> dict:
-    """eta, u and v of a State of this process's block."""
-    return {"eta": jnp.asarray(state.h - depth_of(problem)), "u": jnp.asarray(state.u), "v": jnp.asarray(state.v)}
+    """What an assimilation may begin with of a State of this process's block: eta, and the currents."""
+    found = {"eta": state.h - depth_of(problem)} | state._asdict()
+    return {name: jnp.asarray(found[name]) for name in found if name in SEEN}
 
 
 def depth_of(problem: Problem):
@@ -126,7 +128,8 @@ def twin_states(config, problem: Problem, directory: Path, tick) -> twin.Twin:
         fields, before = read_blocks(path, problem.block)
         found = differences(before, to_toml(config), essence_of_run)
         require_none(found, path)
-        return twin.Twin(*(State(*(fields[f"{who} {name}"] for name in State._fields)) for who in twin.Twin._fields))
+        state = problem.domain.scheme.state
+        return twin.Twin(*(state(*(fields[f"{who} {name}"] for name in state._fields)) for who in twin.Twin._fields))
     states = twin.spin_up(config, lambda: tick(transport))
     fields = {f"{who} {name}": x for who, s in states._asdict().items() for name, x in s._asdict().items()}
     shape = problem.config.grid.ny, problem.config.grid.nx

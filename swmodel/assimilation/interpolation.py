@@ -38,8 +38,10 @@ class Operator:
             view: anything with the `state` and the resting `depth` of the block, [ny, nx].
             k: number of the sample.
         """
-        h, u, v = view.state
-        values = jnp.stack([h - view.depth, u, v]).reshape(-1)  # never written out: XLA reads the points only
+        state = view.state
+        values = jnp.stack([state.h - view.depth, state.u, state.v]).reshape(
+            -1
+        )  # never written out: XLA reads points only
         points = values.at[jnp.asarray(self.index)[k]].get(mode="promise_in_bounds")
         return points * jnp.asarray(self.weight, values.dtype)[k]
 

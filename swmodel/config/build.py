@@ -38,12 +38,17 @@ def build_grid(config, block, dtype, margin: int | None = None) -> Grid:
     wet = Patch(fields.wet(config, [*rows, rows[-1] + 1], [*columns, columns[-1] + 1]), (0, 0))
     corner = points(config.grid, "corner", rows, columns)
     static = Grid(
-        **plane(config.grid.dx, config.grid.dy),
+        **metrics(config, rows),
         f=config.physics.f0 + config.physics.beta * corner.y,
         depth=fields.evaluate(config, "depth", rows, columns),
         **{name: trim(mask, rows, columns) for name, mask in masks(wet, config.physics.slip).items()},
     )
     return in_precision(static, dtype)
+
+
+def metrics(config, rows) -> dict:
+    """Lengths and areas in the given rows, by the names that they have in a Grid: `ocean.grid.Places`, float64."""
+    return plane(config.grid.dx, config.grid.dy)
 
 
 def in_precision(fields, dtype):

@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 
 from ..ocean.table import VARIABLES, entry_of
-from ..ocean.terms import TERMS
+from ..ocean.terms import PROCESSES, TERMS
 from ..ocean.variable import Variable
 from . import fields
-from .build import scheme_of
+from .build import metrics, scheme_of
 
 CELLS = 2**17
 
@@ -25,7 +25,7 @@ class Extremes:
 
     Attributes:
         physics: `config.physics` of the run.
-        ranges: {field, `wave_rate`, `drag_rate`, `friction_rate` or `transport_rate`: (least, largest)}, SI units.
+        ranges: {field, or rate of `rates_of`: (least, largest)}, SI units.
         problems: {field: line that says where it cannot be used}.
     """
 
@@ -109,30 +109,30 @@ def survey_band(config, found: Extremes, rows: np.ndarray) -> None:
         values["h"] = values["depth"] + values["eta"]
         found.include("h", values["h"], centre, rows[0])
     if not found.problems:
-        for term in (term for term in terms if term.build and term.damping):
+        for term in (term for term in terms if term.build and term.rate):
             values |= term.build(config, rows, columns)
-        for name, rate in local_rates(config, terms, values, water).items():
+        values |= {name: np.where(water[name] > 0, np.abs(values[name]), 0.0) for name in ("u", "v")}
+        values["gravity"], lengths = config.physics.gravity, metrics(config, rows)
+        for name, rate in rates_of(terms, values, lengths["dx"].centre, lengths["dy"].centre).items():
             found.include(name, np.atleast_2d(rate), centre, rows[0])
 
 
-def local_rates(config, terms, values: dict, water: dict) -> dict[str, np.ndarray]:
-    """Rates of gravity waves with advection, of drag, of friction and of what is carried in each cell of a band, s-1.
+def rates_of(terms, values: dict, dx, dy) -> dict:
+    """Rates of gravity waves with advection, and of the PROCESSES of terms, in each cell, s-1: {`wave_rate`: ...}.
 
     Cell by cell, since the current may be fast where the layer is thin: in the jet at its published size the largest
     speed and the largest thickness together would forbid the published time step.
+
+    Args:
+        values: h, the sizes of u and v, gravity, coefficients and built fields; NumPy or JAX.
+        dx, dy: lengths of the cells, m, that broadcast to the values.
     """
-    grid, physics = config.grid, config.physics
-    speed_x, speed_y = (np.where(water[name] > 0, np.abs(values[name]), 0.0) for name in ("u", "v"))
-    h = values["h"] if water["centre"].all() else np.maximum(values["h"], 0)
-    waves = np.sqrt(h * (4 * physics.gravity * (1 / grid.dx**2 + 1 / grid.dy**2)))
-    advection = speed_x / grid.dx + speed_y / grid.dy
-    values = values | {"u": speed_x, "v": speed_y, "h": np.where(h > 0, h, np.inf), "gravity": physics.gravity}
-    rates = {"drag_rate": damping(terms, values, grid), "friction_rate": damping(terms, values, grid, smooths=True)}
-    rates |= {"transport_rate": advection} if any(term.prognostic for term in terms) else {}
-    return {"wave_rate": waves + advection} | rates
-
-
-def damping(terms, values: dict, grid, smooths: bool = False):
-    """Sum of the rates at which those of the terms damp that act on all motion, or on the shortest waves only, s-1."""
-    acting = [term for term in terms if term.damping and term.smooths == smooths]
-    return sum(term.damping(values, grid.dx, grid.dy) for term in acting)
+    h = values["h"]
+    xp = h.__array_namespace__()
+    waves = xp.sqrt(xp.maximum(h, 0) * (4 * values["gravity"] * (1 / dx**2 + 1 / dy**2)))
+    values = values | {"h": xp.where(h > 0, h, xp.inf)}
+    found = {"wave_rate": waves + values["u"] / dx + values["v"] / dy}
+    for process in PROCESSES:
+        acting = (term for term in terms if term.rate and term.process == process)
+        found[f"{process}_rate"] = sum(term.rate(values, dx, dy) for term in acting)
+    return found

@@ -16,6 +16,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ..ocean.coordinates import origin
+from ..ocean.terms import PROCESSES
 
 #: Rates of upwind differences over |u|/dx, of waves of all lengths along one axis: a circle.
 UPWIND = np.exp(1j * np.linspace(0, np.pi, 9)) - 1
@@ -75,9 +76,9 @@ class Rates(NamedTuple):
 
     waves: float  # gravity waves and advection, 2 c sqrt(1/dx² + 1/dy²) + |u|/dx + |v|/dy
     inertial: float  # |f|
-    friction: float  # 4 nu (1/dx² + 1/dy²) + 16 nu4 (1/dx² + 1/dy²)²
-    local: float  # bottom drag and sponge
-    transport: float  # of what is carried by the current, |u|/dx + |v|/dy
+    drag: float  # of the terms that damp all motion: bottom drag and sponge
+    friction: float  # of those that damp the shortest waves: 4 nu (1/dx² + 1/dy²) + 16 nu4 (1/dx² + 1/dy²)²
+    transport: float  # of those that carry upwind with the current, |u|/dx + |v|/dy
 
 
 def rates(config, extremes) -> Rates:
@@ -88,16 +89,14 @@ def rates(config, extremes) -> Rates:
     return Rates(
         waves=extremes.largest("wave_rate"),
         inertial=max(abs(physics.f0 + physics.beta * y) for y in corners),
-        friction=extremes.largest("friction_rate"),
-        local=extremes.largest("drag_rate"),
-        transport=extremes.largest("transport_rate"),
+        **{process: extremes.largest(f"{process}_rate") for process in PROCESSES},
     )
 
 
 def largest_dt(config, extremes) -> tuple[float, str]:
     """The largest stable time step, s, and the process that sets it."""
     rate, time = rates(config, extremes), config.time
-    damping = rate.friction + rate.local
+    damping = rate.friction + rate.drag
     alone = {
         "gravity waves and advection": stable_dt(time, 1j * rate.waves),
         "friction, drag and sponge": stable_dt(time, -damping),
@@ -117,7 +116,7 @@ def dt_from_cfl(config, extremes) -> float:
     speed = math.hypot(extremes.largest("u"), extremes.largest("v"))
     speed += math.sqrt(config.physics.gravity * extremes.largest("h"))
     dt = config.time.cfl / (speed * math.sqrt(1 / grid.dx**2 + 1 / grid.dy**2))
-    return min(dt, 0.5 * stable_dt(config.time, -rate.friction - rate.local, 1j * rate.inertial))
+    return min(dt, 0.5 * stable_dt(config.time, -rate.friction - rate.drag, 1j * rate.inertial))
 
 
 def stable_dt(time, *eigenvalues: complex) -> float:

@@ -6,6 +6,7 @@ from functools import partial
 
 import numpy as np
 
+from ..config.build import scheme_of
 from ..files.gather import chunk_rows
 from ..files.output.metadata import (
     DIMENSIONS,
@@ -16,7 +17,7 @@ from ..files.output.metadata import (
     define_time,
 )
 from ..files.output.static import FILL, define_static
-from ..ocean.diagnostics import QUANTITIES
+from ..ocean.diagnostics import quantities
 from ..ocean.table import entry_of
 from .settings import viscosity_factors, wind_factors, written
 
@@ -73,6 +74,6 @@ def define_members(dataset, config) -> None:
         variable = dataset.createVariable(f"{name}_factor", "f8", ("realization",), fill_value=False)
         variable.setncatts({"long_name": f"factor of the {name} of each member", "units": "1"})
         variable[:] = values
-    for name, quantity in QUANTITIES.items():
+    for name, quantity in quantities(scheme_of(config)).items():
         variable = dataset.createVariable(name, "f8", ("time", "realization"), fill_value=False)
         variable.setncatts({"long_name": f"{quantity.long_name}, of each member", "units": quantity.units})

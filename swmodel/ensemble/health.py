@@ -5,7 +5,7 @@ from __future__ import annotations
 import jax
 import numpy as np
 
-from ..model.health.one import largest_acceleration, largest_friction
+from ..model.health.one import largest_acceleration
 from ..parallel.transport.programs import jitted
 from .settings import viscosity_factors
 
@@ -24,6 +24,9 @@ class Many:
 
     def __init__(self, members):
         self.members, self.domain, self.config = members, members.domain, members.domain.config
+        self.params = dict(self.domain.params)
+        if "viscosity" in self.params:
+            self.params["viscosity"] *= float(viscosity_factors(self.config).max())
 
     def stress(self) -> np.ndarray:
         """The largest wind stress on each member of this process, Pa."""
@@ -32,10 +35,6 @@ class Many:
     def acceleration(self) -> float:
         """See `health.one.One`; that of all members."""
         return largest_acceleration(self.domain)
-
-    def friction(self) -> float:
-        """See `health.one.One`; that of the most viscous member."""
-        return largest_friction(self.domain, {"viscosity": viscosity_factors(self.config).max()})
 
     def compile(self, make, *parts):
         """The function make(*parts) of the State of each member and of Static, which they share, jitted."""

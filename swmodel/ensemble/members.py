@@ -15,7 +15,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
-from ..executors.registry import EXECUTORS
+from ..executors.registry import COMPILED
 from ..files.restart.read import read
 from ..model.domain import domain
 from ..model.health import Health
@@ -174,7 +174,7 @@ class Members:
         """Of a member of this process, the fields called `names`, [y, x], and its numbers.
 
         Fields are those of `diagnostics.DERIVED` (h, u, v, eta, sea_level, zeta, q, speed), numbers those of
-        `diagnostics.QUANTITIES` (mass, energy, ...).
+        `diagnostics.quantities` (mass, energy, ...).
         """
         one, width, number = self.domain, self.domain.scheme.width, member - self.here.start
         padded = self._pad(self.state._make(field[number] for field in self.state))
@@ -209,7 +209,7 @@ class Members:
             # One step in a sweep: the coefficients of members have the margin of one.
             options = {"steps_per_sweep": 1, "threads": max(1, share_of_cores() // devices) if devices > 1 else 0}
         one = self.domain
-        return EXECUTORS[self.config.run.executor](one.config, one.transport, one.grid, one.params, **options)
+        return COMPILED[self.config.run.executor](one.config, one.transport, one.grid, one.params, **options)
 
     def _start(self) -> None:
         """Draw the members one by one into the carry and the static fields that differ between members."""
@@ -221,7 +221,9 @@ class Members:
         self.stress = np.empty(self.here.length)
         for number, member in enumerate(range(self.here.start, self.here.stop)):
             state, params = self._drawn.draw(member)
-            self.stress[number] = largest_stress(as_patches(params, self.domain.scheme.width), state.h.shape)
+            self.stress[number] = largest_stress(
+                self.domain.scheme.terms, as_patches(params, self.domain.scheme.width), state.h.shape
+            )
             static = zip(jax.tree.leaves(static_of(grid, params)), self._perturbed, strict=True)
             one, tree = jax.tree.flatten((self._executor.start(state), [leaf for leaf, own in static if own]))
             arrays = arrays or [np.empty((self.here.length, *leaf.shape), leaf.dtype) for leaf in one]

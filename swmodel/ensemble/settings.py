@@ -33,8 +33,8 @@ UNUSED = {"means": (), "diagnostics_every_steps": None}
 #: Members whose fields are written where the configuration names none.
 WRITTEN = 4
 
-#: Fields of a member, by time stepper: the state and what the stepper remembers. A process holds little else for each.
-FIELDS = {"rk3": 3, "rk4": 3, "ab2": 6, "leapfrog": 6, "ab3": 9}
+#: States that a member holds, by time stepper: its own and those that the stepper remembers. There is little else.
+STATES = {"rk3": 1, "rk4": 1, "ab2": 2, "leapfrog": 2, "ab3": 3}
 
 
 def whole(config: Config) -> Config:
@@ -147,7 +147,8 @@ def memory(config: Config, nproc: int) -> Iterator[str]:
     """Whether the members of one of `nproc` processes fit into the memory of a machine like this one."""
     here = math.ceil(config.ensemble.members / nproc)
     present = total_memory()
-    numbers = here * config.grid.nx * config.grid.ny * FIELDS[config.time.stepper]
+    fields = STATES[config.time.stepper] * len(scheme_of(config).state._fields)
+    numbers = here * config.grid.nx * config.grid.ny * fields
     bytes_ = numbers * np.dtype(config.run.dtype).itemsize
     if bytes_ > present:
         yield (
@@ -165,7 +166,7 @@ def friction(config: Config) -> Iterator[str]:
     extremes = survey(config)
     viscosity = extremes.largest("viscosity") * factors[member]
     added = {"viscosity": viscosity - extremes.largest("viscosity")}
-    added = TERMS["viscosity"].damping(added, config.grid.dx, config.grid.dy)
+    added = TERMS["viscosity"].rate(added, config.grid.dx, config.grid.dy)
     extremes.ranges["friction_rate"] = (0.0, extremes.largest("friction_rate") + added)
     largest, _ = largest_dt(config, extremes)
     if config.time.dt > largest:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Protocol
+from typing import Any, Protocol
 
+from ..ocean.grid import Grid
 from ..ocean.state import Carry, State
 from .native.executor import Native
 from .reference.executor import NumpyReference
@@ -32,4 +33,24 @@ class Executor(Protocol):
         """The carry n steps later, when it is there. The carry given is used up; the first call compiles."""
 
 
-EXECUTORS: dict[str, type[Executor]] = {executor.name: executor for executor in (Xla, Native, NumpyReference)}
+class BlockExecutor(Executor, Protocol):
+    """An Executor that computes a block in a jitted program, which others, as ensembles do, may call in theirs.
+
+    Attributes:
+        dt: time step, s, an array in the precision of the run.
+        loop: (make, *parts), hashable; make(*parts, transport) is the function loop(carry, static, dt, n) of one block
+            to the carry n steps later.
+    """
+
+    dt: Any
+    loop: tuple
+
+    @staticmethod
+    def static_of(grid: Grid, params: dict):
+        """What of the Grid and the Params of a block `static` is, a tree of arrays."""
+
+
+#: What computes a block in a jitted program, by name.
+COMPILED: dict[str, type[BlockExecutor]] = {executor.name: executor for executor in (Xla, Native)}
+
+EXECUTORS: dict[str, type[Executor]] = COMPILED | {NumpyReference.name: NumpyReference}

@@ -39,9 +39,8 @@ KEYS = ("taylor_slope", "dot_product_error", "hessian_symmetry", "nproc", "adjoi
 BOUNDS = {"float64": (0.02, 1e-12, 1e-10), "float32": (0.2, 1e-4, 1e-3)}
 #: Lengths of steps along the direction: 1, 1/4, ...
 STEPS = tuple(0.25**k for k in range(7))
-#: Size of the direction over that of the field, and of fields that are zero.
+#: Size of the direction over that of the field; of a field that is zero, over `Variable.small`.
 RELATIVE = 1e-3
-SMALL = {"eta": 1e-3, "u": 1e-3, "v": 1e-3, "wind_x": 1e-2, "wind_y": 1e-2, "linear_drag": 1e-6, "manning": 1e-2}
 
 
 def loss_of(transport):
@@ -146,7 +145,7 @@ class Checks:
         def one(control, value):
             count = self.problem.config.grid.nx * self.problem.config.grid.ny if value.ndim else 1
             size = math.sqrt(self.problem.dot({control: value}, {control: value}) / count)
-            size = RELATIVE * size or RELATIVE * SMALL.get(control, 1.0)
+            size = RELATIVE * size or RELATIVE * CONTROLS[control].small
             return jnp.asarray(size, value.dtype) * self.noise(f"{name} {control}", value.shape)
 
         return {control: one(control, value) for control, value in self.x.items()}

@@ -48,30 +48,30 @@ def on_block(view, patch):
 
 
 def contributions(view, gravity):
-    """See `diagnostics.contributions`, of the block."""
+    """See `diagnostics.contributions`, {name: field of the block}."""
     state = view.padded()
     state = state._replace(u=view.grid.open_u * state.u, v=view.grid.open_v * state.v)
-    return [on_block(view, field) for field in contributions_of(state, view.grid, gravity)]
+    return {name: on_block(view, field) for name, field in contributions_of(state, view.grid, gravity).items()}
 
 
 def mass(view, factor):
-    """Sum of h on water times the factor: area of a cell and density, for kg."""
-    return factor * (on_block(view, view.grid.wet) * view.state.h).sum()
+    """Sum of area times h on water times the factor: the density, for kg."""
+    return factor * contributions(view, 0.0)["mass"].sum()
 
 
 def kinetic_energy(view, factor):
-    """Sum of h^x u²/2 + h^y v²/2 on faces times the factor: area of a cell and density, for J."""
-    return factor * contributions(view, 0.0)[1].sum()
+    """Sum of area times h^x u²/2 + h^y v²/2 on faces times the factor: the density, for J."""
+    return factor * contributions(view, 0.0)["energy"].sum()
 
 
 def energy(view, factor):
-    """Kinetic energy and the sum of g eta²/2 on water times the factor: area of a cell and density, for J."""
-    return factor * contributions(view, view.params["gravity"])[1].sum()
+    """Kinetic energy and the sum of area times g eta²/2 on water times the factor: the density, for J."""
+    return factor * contributions(view, view.params["gravity"])["energy"].sum()
 
 
 def potential_enstrophy(view, factor):
-    """Sum of (f + zeta)²/(2 h_q) on the corners of wet cells times the factor: area of a cell, for m s-2."""
-    return factor * contributions(view, 0.0)[2].sum()
+    """Sum of area times (f + zeta)²/(2 h_q) on the corners of wet cells times the factor: 1, for m s-2."""
+    return factor * contributions(view, 0.0)["potential_enstrophy"].sum()
 
 
 OBSERVERS = {

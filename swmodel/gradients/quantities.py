@@ -85,13 +85,12 @@ def transport(name: str, place: str, config) -> Quantity:
 
 
 def integral(units: str, long_name: str, mass: bool = True) -> Callable:
-    """The parser of a quantity of the whole domain: a sum times area and, for `mass`, density."""
+    """The parser of a quantity of the whole domain: a sum, for `mass` times density."""
 
     def parser(name: str, place: str, config) -> Quantity:
         if place:
             raise UsageError(f"{name} is one of the whole domain; leave out {place}")
-        factor = config.grid.dx * config.grid.dy * (config.physics.density if mass else 1.0)
-        return Quantity(name, units, long_name, (), {"factor": factor})
+        return Quantity(name, units, long_name, (), {"factor": config.physics.density if mass else 1.0})
 
     return parser
 

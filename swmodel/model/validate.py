@@ -22,8 +22,8 @@ from ..ocean.terms import TERMS
 from ..parallel.environment import total_memory
 from .resolve import layout_of, resolve
 
-#: Fields that a process holds at the least: state, memory of the time stepper, their padded copies and tendencies.
-FIELDS = 12
+#: States that a process holds at the least: its own, one that the time stepper remembers, a padded copy, tendencies.
+STATES = 4
 
 #: Steps are counted in 32 bits.
 MOST_STEPS = 2**31 - 1
@@ -73,7 +73,8 @@ def check_devices(run) -> Iterator[str]:
 def check_memory(config: Config) -> Iterator[str]:
     """Whether the fields of a process, if all are of one size, fit into the memory of a machine like this one."""
     cells = config.grid.nx * config.grid.ny / config.run.nproc
-    wanted = cells * FIELDS * np.dtype(config.run.dtype).itemsize / 1e9
+    fields = STATES * len(scheme_of(config).state._fields)
+    wanted = cells * fields * np.dtype(config.run.dtype).itemsize / 1e9
     present = total_memory() / 1e9
     if wanted > present:
         yield (
@@ -84,6 +85,10 @@ def check_memory(config: Config) -> Iterator[str]:
 
 def check_physics(config: Config) -> Iterator[str]:
     """Options that contradict each other."""
+    area, holds = config.grid.dx * config.grid.dy, np.finfo(config.run.dtype)
+    if not holds.tiny <= area <= 1 / holds.tiny:
+        how = "larger" if area < 1 else "smaller"
+        yield f"grid.dx, grid.dy: cells of {area:.3g} m2 are beyond {config.run.dtype}; take {how} ones"
     if config.grid.periodic_y and config.physics.beta != 0:
         yield "physics.beta: must be 0 m-1 s-1 where grid.periodic_y is true: f would jump where the ring closes"
     yield from check_gravity(config.physics)
@@ -153,7 +158,7 @@ def check_fields(config: Config) -> list[str]:
 def check_dt(config: Config, extremes: Extremes) -> Iterator[str]:
     """Whether the time step is stable, and the number of steps can be counted."""
     time, rate = config.time, rates(config, extremes)
-    if time.stepper == "leapfrog" and time.robert_asselin == 0 and rate.friction + rate.local > 0:
+    if time.stepper == "leapfrog" and time.robert_asselin == 0 and rate.friction + rate.drag > 0:
         yield (
             "time.robert_asselin: must be above 0 with leapfrog and friction, drag or a sponge: "
             "leapfrog without its filter amplifies what they damp"

@@ -17,6 +17,7 @@ from ..parallel.environment import share_of_cores
 from .dynamics import corner_thickness, kinetic_energy, potential_vorticity, relative_vorticity
 from .patch import Patch, east, north, south, west
 from .state import State
+from .table import VARIABLES
 from .terms import TERMS
 
 
@@ -88,12 +89,25 @@ QUANTITIES = {
     "cfl": Quantity("1", "CFL number of the current and of gravity waves"),
 }
 
+
+def quantities(scheme) -> dict[str, Quantity]:
+    """The numbers of a run with this Scheme: QUANTITIES, and the contents of the domain."""
+    of = [VARIABLES[row.content] for row in rows_of_contents(scheme.state._fields)]
+    units = {row.name: f"m3 {row.units}".removesuffix(" 1") for row in of}
+    return QUANTITIES | {row.name: Quantity(units[row.name], f"content of {row.name}") for row in of}
+
+
+def rows_of_contents(names) -> list:
+    """The rows of the table of those prognostic fields that are dissolved in the water."""
+    return [VARIABLES[name] for name in names if VARIABLES[name].content]
+
+
 #: Cells worked on at a time: few enough for the cache, and for threads to be worth while enough.
 STRIP_CELLS = 1 << 17
 
 
 def diagnose(blocks, config, transport) -> dict[str, float]:
-    """The QUANTITIES of the whole domain, on every process the same; not a number where the state is not finite.
+    """The `quantities` of the whole domain, on every process the same; not a number where the state is not finite.
 
     Args:
         blocks: of this process: (state, grid, shape) of each, a State of Patches of NumPy arrays that cover the block
@@ -105,18 +119,18 @@ def diagnose(blocks, config, transport) -> dict[str, float]:
 
     Reference: docs/numerics.md, "Diagnostics".
     """
-    g, dx, dy = config.physics.gravity, config.grid.dx, config.grid.dy
+    g, density = config.physics.gravity, config.physics.density
     strips = [strip for fields in blocks for strip in cut_strips(*fields)]
     most = bounds_of(strips, transport)
-    (h, energy, enstrophy), fastest = sums_and_speed(strips, most.largest(g, dx, dy), g, transport)
+    sums, fastest = sums_and_speed(strips, largest(most, g), g, transport)
     return {
-        "mass": config.physics.density * dx * dy * h,
-        "energy": config.physics.density * dx * dy * energy,
-        "potential_enstrophy": dx * dy * enstrophy,
+        "mass": density * sums.pop("mass"),
+        "energy": density * sums.pop("energy"),
+        "potential_enstrophy": sums.pop("potential_enstrophy"),
         "max_speed": fastest,
-        "min_h": most.least_h,
-        "cfl": config.time.dt * (fastest + math.sqrt(g * most.h)) * math.hypot(1 / dx, 1 / dy),
-    }
+        "min_h": most["least_h"],
+        "cfl": config.time.dt * (fastest + math.sqrt(g * most["h"])) * most["per_length"],
+    } | sums
 
 
 def cut_strips(padded: State, grid, shape):
@@ -129,8 +143,8 @@ def cut_strips(padded: State, grid, shape):
 
 def in_double_precision(state: State, grid) -> State:
     """The state in float64, its velocities zero on closed faces."""
-    h, u, v = (field.map(lambda a: a.astype(np.float64)) for field in state[:3])
-    return State(h, grid.open_u * u, grid.open_v * v)
+    state = state._make(field.map(lambda a: a.astype(np.float64)) for field in state)
+    return state._replace(u=grid.open_u * state.u, v=grid.open_v * state.v)
 
 
 def on_all_cores(function, strips) -> list:
@@ -154,82 +168,92 @@ def rows_of(field, first: int, last: int):
     return Patch(field.values[..., first - offset : last - offset, :], (-1, field.start[1]))
 
 
-class Bounds(NamedTuple):
-    """Largest and least values over the whole domain; all not a number if one is not finite."""
+def bounds_of(strips, transport) -> dict[str, float]:
+    """Largest sizes over all strips of all processes; all not a number if one is not finite.
 
-    h: float  # m, largest size on water
-    u: float  # m s-1, largest size
-    v: float  # m s-1, largest size
-    depth: float  # m, largest size
-    f: float  # s-1, largest size
-    least_h: float  # m, on water
-
-    def largest(self, g: float, dx: float, dy: float) -> tuple[float, float, float]:
-        """Upper bounds of a cell's contribution to the sums of thickness, energy and potential enstrophy."""
-        zeta = 2 * (2 * self.v / dx + 2 * self.u / dy)
-        least = self.least_h if self.least_h > 0 else math.nan
-        thickness, absolute = self.h + self.depth, self.f + zeta
-        # Products, as they overflow to infinity; powers raise OverflowError.
-        energy = 0.5 * (self.h * (self.u * self.u + self.v * self.v) + g * thickness * thickness)
-        return self.h, energy, 0.5 * absolute * absolute / least
-
-
-def bounds_of(strips, transport) -> Bounds:
-    """The Bounds over all strips of all processes."""
-    local = np.max(on_all_cores(bounds_of_strip, strips), axis=0)
+    Returns:
+        {"h", "u", ...: of each prognostic field; "depth"; "f"; "area", "dx", "dy": of any place; "per_area": of its
+        inverse; "per_length": of sqrt(1/dx² + 1/dy²) in cells; "least_h": the least thickness on water}, SI units.
+    """
+    found = on_all_cores(bounds_of_strip, strips)
+    local = np.max([list(bounds.values()) for bounds in found], axis=0)
     finite = np.isfinite(local[:-1]).all() and not np.isnan(local[-1])
     # MPI leaves open what the maximum of a number and "not a number" is, hence the flag.
-    *largest, least, broken = transport.reduce(np.append(np.where(finite, local, 0), not finite), "max")
-    return Bounds(*([math.nan] * len(local) if broken else [*map(float, largest), -float(least)]))
+    *most, least, broken = transport.reduce(np.append(np.where(finite, local, 0), not finite), "max")
+    return dict(zip(found[0], [math.nan] * len(local) if broken else [*map(float, most), -float(least)], strict=True))
 
 
-def bounds_of_strip(state: State, grid, shape) -> tuple[float, ...]:
-    """The fields of Bounds for a strip, of which the last with its sign changed: all are to be maximised."""
+def bounds_of_strip(state: State, grid, shape) -> dict[str, float]:
+    """See `bounds_of`, of a strip; the last with its sign changed, as all are to be maximised."""
     wet = np.broadcast_to(grid.wet.on(shape), shape) != 0
-    h = state.h.on(shape) if wet.all() else state.h.on(shape)[wet]
-    sizes = (state.u.on(shape), state.v.on(shape), grid.depth.on(shape), grid.f.cut((-1, -1), shape).values)
-    return (
-        np.abs(h).max(initial=0),
-        *(max(size.max(), -size.min()) for size in sizes),
-        -h.min(initial=np.inf),
-    )
+    fields = {name: field.on(shape) for name, field in state._asdict().items()}
+    h = fields["h"] if wet.all() else fields["h"][wet]
+    fields |= {"h": h, "depth": grid.depth.on(shape), "f": grid.f.cut((-1, -1), shape).values}
+    most = {name: max(values.max(initial=0), -values.min(initial=0)) for name, values in fields.items()}
+    most |= {name: max(place.values.max() for place in getattr(grid, name)) for name in ("area", "dx", "dy")}
+    most["per_area"] = max(place.values.max() for place in grid.rarea)
+    most["per_length"] = np.hypot(grid.rdx.centre.values, grid.rdy.centre.values).max()
+    return most | {"least_h": -h.min(initial=np.inf)}
 
 
-def sums_and_speed(strips, largest, g: float, transport) -> tuple[list[float], float]:
-    """Sums over water of thickness, energy per density and area, and potential enstrophy per area; the largest speed.
+def largest(most: dict[str, float], g: float) -> dict[str, float]:
+    """Upper bounds of a cell's `contributions`, by their names, from those of `bounds_of`."""
+    h, u, v, area = (most[name] for name in ("h", "u", "v", "area"))
+    absolute = most["f"] + 4 * (v * most["dy"] + u * most["dx"]) * most["per_area"]
+    least = most["least_h"] if most["least_h"] > 0 else math.nan
+    thickness = h + most["depth"]
+    # Products, as they overflow to infinity; powers raise OverflowError.
+    bounds = {
+        "mass": area * h,
+        "energy": 0.5 * area * (h * (u * u + v * v) + g * thickness * thickness),
+        "potential_enstrophy": 0.5 * area * absolute * absolute / least,
+    }
+    return bounds | {row.content: area * most[row.name] for row in rows_of_contents(n for n in most if n in VARIABLES)}
+
+
+def sums_and_speed(strips, largest: dict[str, float], g: float, transport) -> tuple[dict[str, float], float]:
+    """Sums of the `contributions` of all cells, by name, and the largest speed, m s-1.
 
     Args:
-        largest: upper bounds of a cell's contribution to each sum.
+        largest: upper bounds of a cell's contributions.
     """
-    scales = [FixedPoint(bound) for bound in largest]
+    scales = {name: FixedPoint(bound) for name, bound in largest.items()}
 
     def of_strip(state, grid, shape):
         state = in_double_precision(state, grid)
-        pieces = [
-            scale.pieces(np.broadcast_to(field.on(shape), shape))
-            for scale, field in zip(scales, contributions(state, grid, g), strict=True)
-        ]
+        found = contributions(state, grid, g)
+        pieces = [scale.pieces(np.broadcast_to(found[name].on(shape), shape)) for name, scale in scales.items()]
         return pieces, (grid.wet * kinetic_energy(state.u, state.v, grid)).on(shape).max()
 
     pieces, kinetic = zip(*on_all_cores(of_strip, strips), strict=True)
     pieces = transport.reduce(np.sum(pieces, axis=0, dtype=np.int64), "sum")
-    most = float(transport.reduce(np.nan_to_num(np.max(kinetic)), "max")) if scales[0].valid else math.nan
-    return [scale.value(row) for scale, row in zip(scales, pieces, strict=True)], math.sqrt(2 * most)
+    finite = scales["mass"].valid
+    most = float(transport.reduce(np.nan_to_num(np.max(kinetic)), "max")) if finite else math.nan
+    return {n: scale.value(row) for (n, scale), row in zip(scales.items(), pieces, strict=True)}, math.sqrt(2 * most)
 
 
-def contributions(state: State, grid, g: float) -> tuple[Patch, Patch, Patch]:
-    """What each cell adds: h; energy of it and its east and north face; a quarter of its corners' (f + zeta)²/(2 h_q).
+def contributions(state: State, grid, g) -> dict[str, Patch]:
+    """What each cell adds to the sums over the domain.
 
     Sums and one factor instead of means: a pass over the fields fewer for each.
+
+    Returns:
+        {"mass": volume, m3; "energy": per density, of it and its east and north face, m5 s-2; "potential_enstrophy": a
+        quarter of its corners' area (f + zeta)²/(2 h_q), m s-2; and by its name what each concentration has in it}.
     """
-    h, u, v = state
-    eta = h - grid.depth
-    kinetic = (h + east(h)) * (u * u) + (h + north(h)) * (v * v)
+    h, u, v = state[:3]
+    eta, water = h - grid.depth, grid.area.centre * grid.wet
+    kinetic = (0.25 * grid.area.u) * ((h + east(h)) * (u * u)) + (0.25 * grid.area.v) * ((h + north(h)) * (v * v))
     absolute = grid.f + relative_vorticity(u, v, grid)
-    density = absolute * absolute / corner_thickness(h, grid)
+    density = grid.area.corner * (absolute * absolute / corner_thickness(h, grid))
     density = density + west(density)
     density = density + south(density)
-    return grid.wet * h, 0.25 * kinetic + (0.5 * g * grid.wet) * (eta * eta), (0.125 * grid.wet) * density
+    return {
+        "mass": water * h,
+        "energy": kinetic + (0.5 * g * water) * (eta * eta),
+        "potential_enstrophy": (0.125 * grid.wet) * density,
+        **{row.content: water * getattr(state, row.name) for row in rows_of_contents(state._fields)},
+    }
 
 
 class FixedPoint:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from .operators import mx_c, mx_f, my_c, my_f
 from .patch import Patch
+from .table import VARIABLES
 
 
 class Flow:
@@ -11,6 +12,7 @@ class Flow:
 
     Attributes:
         state: the padded State, of all prognostic fields.
+        contents: names of those that are dissolved in the water: what they are in a cell goes with its volume.
         grid: the Grid.
         h: thickness at centres, m; h_u, h_v its means on faces.
         u, v: velocity on faces, m s-1, zero where they are closed.
@@ -19,6 +21,7 @@ class Flow:
 
     def __init__(self, state, grid):
         self.state, self.grid = state, grid
+        self.contents = [name for name in state._fields if VARIABLES[name].content]
         self.h, self.u, self.v = state.h, grid.open_u * state.u, grid.open_v * state.v
         self.h_u, self.h_v = mx_f(self.h), my_f(self.h)
         self.U, self.V = grid.dy.u * (self.h_u * self.u), grid.dx.v * (self.h_v * self.v)

@@ -6,23 +6,19 @@ from .state import State
 from .terms import TERMS
 from .variable import Variable, table
 
+LENGTH, SPEED = (0, 1, 0, 0), (1, 0, -1, 0)
+SEA_LEVEL = "sea_surface_height_above_geoid"
+VELOCITY = {"control": "field", "dimension": SPEED, "signed": True, "small": 1e-3}
+POSITIVE = {"least": 0.0, "above": True, "dimension": LENGTH}
 EQUATIONS = (
+    Variable("h", "centre", "m", "cell_thickness", "thickness of the layer", **POSITIVE),
+    Variable("eta", "centre", "m", SEA_LEVEL, "sea level", control="field", dimension=LENGTH, signed=True, small=1e-3),
+    Variable("u", "u", "m s-1", "sea_water_x_velocity", "velocity in x", **VELOCITY),
+    Variable("v", "v", "m s-1", "sea_water_y_velocity", "velocity in y", **VELOCITY),
+    Variable("sea_level", "centre", "m", SEA_LEVEL, "sea level", dimension=LENGTH, signed=True),
     Variable(
-        "h", "centre", "m", "cell_thickness", "thickness of the layer", least=0.0, above=True, dimension=(0, 1, 0, 0)
+        "zeta", "corner", "s-1", "ocean_relative_vorticity", "relative vorticity", dimension=(0, 0, -1, 0), signed=True
     ),
-    Variable(
-        "eta",
-        "centre",
-        "m",
-        "sea_surface_height_above_geoid",
-        "sea level",
-        control="field",
-        dimension=(0, 1, 0, 0),
-    ),
-    Variable("u", "u", "m s-1", "sea_water_x_velocity", "velocity in x", control="field", dimension=(1, 0, -1, 0)),
-    Variable("v", "v", "m s-1", "sea_water_y_velocity", "velocity in y", control="field", dimension=(1, 0, -1, 0)),
-    Variable("sea_level", "centre", "m", "sea_surface_height_above_geoid", "sea level", dimension=(0, 1, 0, 0)),
-    Variable("zeta", "corner", "s-1", "ocean_relative_vorticity", "relative vorticity", dimension=(0, 0, -1, 0)),
     Variable(
         "q",
         "corner",
@@ -31,18 +27,17 @@ EQUATIONS = (
         "potential vorticity",
         dimension=(0, -1, -1, 0),
     ),
-    Variable("speed", "centre", "m s-1", "sea_water_speed", "speed of the current", dimension=(1, 0, -1, 0)),
+    Variable("speed", "centre", "m s-1", "sea_water_speed", "speed of the current", least=0.0, dimension=SPEED),
     Variable(
         "depth",
         "centre",
         "m",
         "sea_floor_depth_below_geoid",
         "resting depth",
-        least=0.0,
-        above=True,
         key="physics.depth",
         control="field",
-        dimension=(0, 1, 0, 0),
+        downward=True,
+        **POSITIVE,
     ),
     Variable("mask", "centre", "1", "sea_binary_mask", "1 water, 0 land", dimension=(0, 0, 0, 0)),
     Variable("f", "corner", "s-1", "coriolis_parameter", "Coriolis parameter", dimension=(0, 0, -1, 0)),
@@ -71,21 +66,10 @@ COEFFICIENTS = table(*(row for term in TERMS.values() for row in term.coefficien
 GIVEN = ("depth", "mask", *COEFFICIENTS, *INITIAL)
 
 #: Fields that a run may write.
-WRITABLE = (
-    "h",
-    "u",
-    "v",
-    "eta",
-    "sea_level",
-    "zeta",
-    "q",
-    "speed",
-    *(name for t in TERMS.values() for name in t.derived),
-)
+WRITABLE = ("h", "u", "v", "eta", "sea_level", "zeta", "q", "speed", *(n for t in TERMS.values() for n in t.derived))
 
 #: What derivatives may be taken with respect to.
 CONTROLS = {name: row for name, row in VARIABLES.items() if row.control}
-
 
 #: Those that quantities and observations can depend on: nothing does on what a passive tracer begins with.
 SEEN = {n: row for n, row in CONTROLS.items() if not any(row in term.initial for term in TERMS.values())}

@@ -18,6 +18,10 @@ class Variable(NamedTuple):
         above: whether `least` itself is too small already.
         control: what a derivative by it is: a "field", a "number", or "" where there is none.
         dimension: exponents of horizontal length, thickness, time and density, as the equations have them.
+        content: the name of the concentration, of which this is the content of the water column; "" is none.
+        signed: whether it has either sign about a zero that means something, as a velocity has.
+        downward: whether it is positive downward, so that a file may have it with the other sign.
+        small: a small change of it, in its units.
     """
 
     name: str
@@ -30,6 +34,10 @@ class Variable(NamedTuple):
     above: bool = False
     control: str = ""
     dimension: tuple[Any, ...] = ()
+    content: str = ""
+    signed: bool = False
+    downward: bool = False
+    small: float = 1.0
 
     @property
     def control_location(self) -> str:
@@ -37,10 +45,10 @@ class Variable(NamedTuple):
         return self.location if self.control == "field" else ""
 
 
-def coefficient(name: str, units: str, long_name: str, control: str, dimension: tuple) -> Variable:
+def coefficient(name: str, units: str, long_name: str, control: str, dimension: tuple, small: float = 1.0) -> Variable:
     """A coefficient that is not negative: the number of its key in [physics], or a field at centres."""
     key = f"physics.{name}"
-    return Variable(name, "centre", units, "", long_name, key, 0.0, control=control, dimension=dimension)
+    return Variable(name, "centre", units, "", long_name, key, 0.0, control=control, dimension=dimension, small=small)
 
 
 def table(*rows: Variable) -> dict[str, Variable]:

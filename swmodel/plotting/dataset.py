@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
+import re
 import tomllib
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -21,6 +22,9 @@ log = logging.getLogger(__name__)
 
 #: Locations of SGRID: 1 where the points lie half a cell east, north of the centres.
 STAGGER = {"face": (0, 0), "edge1": (1, 0), "edge2": (0, 1), "node": (1, 1)}
+
+#: Series of extremes over the domain; all others are sums.
+EXTREMES = ("max_speed", "min_h", "cfl")
 
 
 class PlotError(ValueError):
@@ -207,6 +211,12 @@ def seconds(data: netCDF4.Dataset) -> np.ndarray:
     return np.ma.filled(data["time"][:], np.nan).astype(float) if "time" in data.variables else np.empty(0)
 
 
+def integrals(data: netCDF4.Dataset) -> list[str]:
+    """The series of sums over the domain, such as mass and energy, in the order of the file."""
+    others = ("time", "step", *EXTREMES)
+    return [name for name, v in data.variables.items() if v.dimensions == ("time",) and name not in others]
+
+
 def find_record(data: netCDF4.Dataset, record: int, time: float | None = None) -> int:
     """The number of a record from 0 on: number `record` (negative counts from the last), or the nearest to `time` (s).
 
@@ -254,6 +264,13 @@ def stored(data: netCDF4.Dataset, name: str, record: int, member: int | None) ->
     return values if values.ndim == 2 else values[place]
 
 
+def long_name_and_units(variable) -> tuple[str, str]:
+    """What a variable is, and its units: "1" where there are none. Those that UDUNITS lacks end its long name."""
+    long_name, units = getattr(variable, "long_name", variable.name), getattr(variable, "units", None)
+    broken = re.fullmatch(r"(.*) \(([^()]*/[^()]*)\)", long_name) if units is None else None
+    return (broken[1], broken[2]) if broken else (long_name, units or "1")
+
+
 def read_map(data: netCDF4.Dataset, name: str, record: int = -1, member: int | None = None) -> Map:
     """One record of a field (of a field without time: the field); of several members, one: without a number, the first.
 
@@ -265,10 +282,11 @@ def read_map(data: netCDF4.Dataset, name: str, record: int = -1, member: int | N
     y, x = (np.ma.filled(data[dimension][:], np.nan).astype(float) for dimension in variable.dimensions[-2:])
     mean = "mean " if "time: mean" in getattr(variable, "cell_methods", "") else ""
     of_member = number_of(data, member) if "member" in variable.dimensions else ""
+    long_name, units = long_name_and_units(variable)
     return Map(
         name=name,
-        long_name=mean + getattr(variable, "long_name", name) + of_member,
-        units=getattr(variable, "units", "1"),
+        long_name=mean + long_name + of_member,
+        units=units,
         values=np.ma.masked_invalid(values),
         x=x,
         y=y,

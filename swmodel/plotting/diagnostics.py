@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import zip_longest
 from pathlib import Path
 
 import matplotlib as mpl
@@ -11,15 +12,9 @@ from matplotlib.ticker import MaxNLocator
 
 from ..files.run_folder import DIAGNOSTICS
 from . import style
-from .dataset import PlotError, data_file, open_data, seconds
+from .dataset import EXTREMES, PlotError, data_file, integrals, open_data, seconds
 from .files import save
 from .titles import case_of
-
-#: The series, in the order of their panels: integrals at the left, extremes at the right.
-SERIES = ("mass", "max_speed", "energy", "min_h", "potential_enstrophy", "cfl")
-
-#: Shown as their relative change since the start, unless they start from zero or change as a whole.
-INTEGRALS = ("mass", "energy", "potential_enstrophy")
 
 COLUMNS = 2
 LINE = "#1f4e79"
@@ -38,20 +33,26 @@ def plot_diagnostics(path, output=None) -> Path:
     file = data_file(path, DIAGNOSTICS)
     with open_data(file) as data:
         times = seconds(data)
-        names = [name for name in SERIES if name in data.variables]
+        extremes = [name for name in EXTREMES if name in data.variables]
+        sides = zip_longest(integrals(data), extremes)  # the left and the right of two columns
+        names = [name for both in sides for name in both if name]
         if not names or times.size == 0:
-            raise PlotError(f"{file} holds no record of {', '.join(SERIES)}")
+            raise PlotError(f"{file} holds no record of mass, energy, ..., {', '.join(EXTREMES)}")
         series, case = [series_of(data[name]) for name in names], case_of(data)
     with mpl.rc_context(style.RC):
         return save(draw(times, series, case), output or file.with_suffix(".png"))
 
 
 def series_of(variable) -> tuple[np.ndarray, str]:
-    """Values and label of a series, in the power of ten that suits it."""
+    """Values and label of a series, in the power of ten that suits it.
+
+    Sums over the domain are shown as their relative change since the start, unless they start from zero or change as a
+    whole.
+    """
     values = np.ma.filled(variable[:].astype(float), np.nan)
     long_name = getattr(variable, "long_name", variable.name.replace("_", " "))
     units = getattr(variable, "units", "1")
-    if variable.name in INTEGRALS and np.nanmax(np.abs(values - values[0])) < abs(values[0]):
+    if variable.name not in EXTREMES and np.nanmax(np.abs(values - values[0])) < abs(values[0]):
         values, units = relative_change(values), "1"
         long_name = f"relative change of {variable.name.replace('_', ' ')}"
     exponent = style.power_of_ten(float(np.nanmax(np.abs(values))))

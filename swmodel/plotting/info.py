@@ -22,11 +22,8 @@ from ..files.status import NAME as STATUS
 from ..files.status import read_status
 from ..model.progress import workers
 from ..model.resolve import DECIDED
-from .dataset import data_file, field_names, look, opened, seconds, warn_of
+from .dataset import data_file, field_names, integrals, long_name_and_units, look, opened, seconds, warn_of
 from .style import clock, length_unit
-
-#: Series whose relative change since the start is given.
-CONSERVED = ("mass", "energy", "potential_enstrophy")
 
 #: Longer lines are wrapped.
 WIDTH = 120
@@ -189,8 +186,8 @@ def member_facts(data: netCDF4.Dataset) -> Iterator[tuple[str, str]]:
 
 def conservation_facts(data: netCDF4.Dataset) -> Iterator[tuple[str, str]]:
     """Relative change of the conserved integrals between the first and the last record."""
-    for name in CONSERVED:
-        values = np.ma.filled(data[name][:].astype(float), np.nan) if name in data.variables else np.empty(0)
+    for name in integrals(data):
+        values = np.ma.filled(data[name][:].astype(float), np.nan)
         if values.size and values[0] != 0:
             yield (
                 name.replace("_", " "),
@@ -257,8 +254,6 @@ def field_table(data: netCDF4.Dataset) -> Table:
     for heading in ("field", "units", "dimensions", ""):
         table.add_column(heading)
     for name in field_names(data):
-        variable = data[name]
-        table.add_row(
-            name, getattr(variable, "units", "1"), " ".join(variable.dimensions), getattr(variable, "long_name", "")
-        )
+        long_name, units = long_name_and_units(data[name])
+        table.add_row(name, units, " ".join(data[name].dimensions), long_name)
     return table

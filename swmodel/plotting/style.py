@@ -9,12 +9,14 @@ from dataclasses import dataclass
 import cmocean
 import numpy as np
 
+from ..ocean.table import VARIABLES
 from .dataset import Map, PlotError
 
-#: Colour maps (Thyng et al. 2016). Signed fields get limits symmetric about zero; positive ones start from zero.
-SIGNED = dict.fromkeys(("eta", "sea_level", "zeta", "wind_x", "wind_y"), "balance") | {"u": "delta", "v": "delta"}
-POSITIVE = {"speed": "speed", "linear_drag": "amp"}
-SEQUENTIAL = {"h": "deep", "depth": "deep", "q": "matter", "f": "matter", "mask": "gray"}
+#: Colour maps (Thyng et al. 2016) of fields that have another than most of their kind, and those of the kinds: signed
+#: fields have limits symmetric about zero, those that cannot be negative start from zero.
+OWN = {"u": "delta", "v": "delta", "speed": "speed", "h": "deep", "depth": "deep", "q": "matter", "f": "matter"}
+OWN |= {"mask": "gray"}
+USUAL = {"signed": "balance", "positive": "amp", "other": "dense"}
 
 #: Letters of the words above a figure, points.
 CAPTION = 8
@@ -99,9 +101,10 @@ class Span:
         upper = {name: max(getattr(self, name), getattr(other, name)) for name in ("most", "high", "size", "top")}
         return Span(**lower, **upper)
 
-    def limits(self, signed: bool, positive: bool) -> tuple[float, float]:
+    def limits(self, kind: str) -> tuple[float, float]:
         """Values at the ends of the colours: about zero, from zero on, or both as they are; never the same."""
-        if signed:
+        positive = kind == "positive"
+        if kind == "signed":
             bound = self.size or 1.0
             return -bound, bound
         low, high = (0.0, self.top) if positive else (self.low, self.high)
@@ -149,16 +152,14 @@ def look(fields: Iterable[Map], ends: tuple[float | None, float | None] = (None,
         first = first or field
         names.add(field.name.removesuffix("_mean"))
         span = Span.of(field.values) | span
-    positive = all(name in POSITIVE or name.endswith("_spread") for name in names)
-    signed = any(name in SIGNED or name.startswith("d_") for name in names)
-    signed = signed or (not positive and span.least < 0 < span.most)
-    low, high = (given if end is None else end for given, end in zip(span.limits(signed, positive), ends, strict=True))
+    kind = kind_of(names, span)
+    low, high = (given if end is None else end for given, end in zip(span.limits(kind), ends, strict=True))
     if not low < high:
         raise PlotError(f"the lower end of the colours, {low:g}, is not below the upper one, {high:g}")
     exponent = power_of_ten(max(abs(low), abs(high)))
     scale = 10.0**-exponent
     return Look(
-        colormap=colours(names, signed, positive, low, high),
+        colormap=colours(names, kind, low, high),
         limits=(low * scale, high * scale),
         exponent=exponent,
         extend=("neither", "min", "max", "both")[(span.least < low) + 2 * (span.most > high)],
@@ -166,15 +167,25 @@ def look(fields: Iterable[Map], ends: tuple[float | None, float | None] = (None,
     )
 
 
-def colours(names: set[str], signed: bool, positive: bool, low: float, high: float):
+def kind_of(names: set[str], span: Span) -> str:
+    """Which of USUAL fields are: as the table of variables has them; unknown ones by their values."""
+    rows = {name: VARIABLES.get(name) for name in names}
+    if any(name.startswith("d_") or (row and row.signed) for name, row in rows.items()):
+        return "signed"
+    if all(name.endswith("_spread") or (row and row.least == 0 and not row.above) for name, row in rows.items()):
+        return "positive"
+    return "signed" if span.least < 0 < span.most else "other"
+
+
+def colours(names: set[str], kind: str, low: float, high: float):
     """The colour map of fields; of signed ones zero has the neutral colour, whatever the ends."""
-    known, usual = (SIGNED, "balance") if signed else (POSITIVE | SEQUENTIAL, "amp" if positive else "dense")
-    palettes = {known.get(name, usual) for name in names}
-    palette = palettes.pop() if len(palettes) == 1 else usual
-    if signed and not low < 0 < high:
-        palette = "dense"
+    palettes = {OWN.get(name, USUAL[kind]) for name in names}
+    palette = palettes.pop() if len(palettes) == 1 else USUAL[kind]
+    about_zero = kind == "signed" and low < 0 < high
+    if kind == "signed" and not about_zero:
+        palette = USUAL["other"]
     chosen = cmocean.cm.cmap_d[palette]
-    if signed and low < 0 < high and low != -high:
+    if about_zero and low != -high:
         chosen = cmocean.tools.crop(chosen, low, high, 0.0)
     return chosen.with_extremes(bad=LAND)
 

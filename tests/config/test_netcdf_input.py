@@ -11,7 +11,7 @@ from swmodel.config import fields
 from swmodel.config.netcdf_input import InputError, read, read_field
 from swmodel.config.netcdf_input.read import runs
 from swmodel.model.validate import check_config
-from swmodel.ocean.table import VARIABLES
+from swmodel.ocean.table import GIVEN, VARIABLES
 
 NY, NX = 5, 7
 VALUES = 50.0 + np.arange(NY * NX).reshape(NY, NX)
@@ -52,6 +52,15 @@ def test_a_variable_is_found_by_its_standard_name_or_by_the_name_given(ocean):
     path = ocean(z=(VALUES, DEPTH), other=(-VALUES, {"units": "m"}))
     np.testing.assert_array_equal(values_of(path), VALUES)
     np.testing.assert_array_equal(values_of(f"{path}:other"), -VALUES)
+
+
+@pytest.mark.parametrize("name", GIVEN)
+def test_every_field_is_read_in_its_own_units_and_in_no_others(ocean, name):
+    values = np.ones((NY, NX))
+    path = ocean(it=(values, {"units": VARIABLES[name].units}), other=(values, {"units": "kelvin"}))
+    np.testing.assert_array_equal(values_of(f"{path}:it", name), values)
+    with pytest.raises(InputError, match=f'is in "kelvin"; convert it to "{VARIABLES[name].units}"'):
+        values_of(f"{path}:other", name)
 
 
 def test_a_field_without_a_standard_name_is_found_by_its_own(ocean):

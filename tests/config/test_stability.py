@@ -106,7 +106,7 @@ def test_rates_of_a_layer_at_rest():
     assert rate.waves == pytest.approx(2 * 20 / 240)  # 1/300² + 1/400² = 1/240²
     assert rate.inertial == pytest.approx(2e-4 + 1e-11 * 8.5 * 400)
     assert rate.friction == pytest.approx(4 * 5.0 / 240**2)
-    assert rate.local == 0
+    assert rate.drag == 0
 
 
 def test_rates_of_friction_drag_and_sponge():
@@ -117,7 +117,7 @@ def test_rates_of_friction_drag_and_sponge():
     assert rate.friction == pytest.approx(16 * 1e6 / 240**4)
     # West and east meet in the channel of 3600 m. The fastest are the east faces of the last column, at the wall.
     west, east, south = ((1 - distance / 7200) ** 2 for distance in (3600, 0, 200))
-    assert rate.local == pytest.approx(1e-4 + 1e-3 * (west + east + south))
+    assert rate.drag == pytest.approx(1e-4 + 1e-3 * (west + east + south))
 
 
 def test_advection_and_quadratic_drag_count_where_they_are():
@@ -127,7 +127,7 @@ def test_advection_and_quadratic_drag_count_where_they_are():
     c = np.sqrt(9.81 * h)
     rate = rates(config, extremes)
     assert rate.waves == pytest.approx((2 * c * np.sqrt(2) / 5e3 + u / 5e3).max())
-    assert rate.local == pytest.approx((2e-3 * u / h).max())
+    assert rate.drag == pytest.approx((2e-3 * u / h).max())
 
 
 def test_the_largest_time_step_is_the_limit_over_the_rate():

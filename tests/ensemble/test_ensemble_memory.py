@@ -6,7 +6,7 @@ import sys
 
 from conftest import ROOT
 
-from swmodel.ensemble.settings import FIELDS
+from swmodel.ensemble.settings import STATES
 
 CELLS, FEW, MANY = 300, 2, 42
 
@@ -41,4 +41,4 @@ def test_a_member_takes_the_memory_that_is_checked_and_steps_and_records_take_no
     both = [subprocess.Popen(line, env=environment, stdout=subprocess.PIPE, text=True) for line in lines]
     few, many = (int(process.communicate(timeout=200)[0]) for process in both)
     fields = (many - few) / ((MANY - FEW) * CELLS**2 * 4)
-    assert FIELDS["ab3"] - 1.5 < fields < FIELDS["ab3"] + 4
+    assert 3 * STATES["ab3"] - 1.5 < fields < 3 * STATES["ab3"] + 4

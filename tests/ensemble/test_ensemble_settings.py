@@ -1,5 +1,7 @@
 """What an ensemble may be: `--perturb` in words of the configuration, and what is refused before the start."""
 
+import re
+
 import pytest
 from support.small_ensemble import configuration
 
@@ -88,3 +90,8 @@ def test_members_must_fit_into_the_memory_of_one_process_not_of_all(monkeypatch)
     monkeypatch.setattr(settings, "total_memory", lambda: 100_000)
     assert "ensemble.members: 40 members in a process need at least" in refused(ensemble__members=40)
     assert configuration(ensemble__members=40, run__nproc=20).run.nproc == 20
+    fields = [
+        float(re.search(r"at least (\S+) GB", refused(ensemble__members=4000, **more))[1])
+        for more in ({}, {"tracer__transport": "upwind"})
+    ]
+    assert fields[1] == pytest.approx(fields[0] * 4 / 3, rel=0.01)

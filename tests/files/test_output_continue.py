@@ -10,21 +10,24 @@ from support.random_case import configuration, random_fields
 from support.ranks import run_ranks
 
 from swmodel.config import config_hash, to_toml
+from swmodel.config.netcdf_input import read_field
 from swmodel.errors import FilesError
 from swmodel.files.output import Diagnostics, Output
 from swmodel.model.resolve import resolve
 from swmodel.ocean.diagnostics import QUANTITIES
+from swmodel.ocean.table import VARIABLES
 from swmodel.parallel.decomposition import block
 from swmodel.parallel.transport.serial import Serial
+from swmodel.plotting.dataset import read_map
 
 NY, NX = 11, 13
 UNDISTURBED = (0, 7, 14, 21, 28)
 CASE = random_fields(NY, NX, land=0.4)
 
 
-def config_of(means=("eta", "u"), **more):
+def config_of(means=("eta", "u"), fields=CASE, **more):
     options = {"output__fields": ("h", "zeta"), "output__means": means, "run__dtype": "float32", "run__steps": 28}
-    return resolve(configuration(NY, NX, CASE, **(options | {"grid__periodic_y": False} | more)))
+    return resolve(configuration(NY, NX, fields, **(options | {"grid__periodic_y": False} | more)))
 
 
 def write(path, kind, config, steps, keep=None, layout=(1, 1)):
@@ -200,3 +203,24 @@ def test_a_copy_of_a_folder_made_during_the_run_can_be_continued(tmp_path):
     write(copy / "file.nc", Diagnostics, config_of(), (14, 21, 28), keep=lambda step: True)
     write(path, Diagnostics, config_of(), UNDISTURBED)
     assert everything(copy / "file.nc") == everything(path)
+
+
+@pytest.mark.parametrize("name", ["wind_x", "linear_drag", "manning"])
+def test_a_field_of_a_coefficient_that_has_changed_is_noticed(tmp_path, name):
+    path, fields = tmp_path / "file.nc", random_fields(NY, NX, land=0.4, coefficients=("manning",))
+    write(path, Output, config_of(fields=fields), (0,))
+    changed = config_of(fields=fields | {name: fields[name] * np.where(np.eye(NY, NX), 1.01, 1.0)})
+    with pytest.raises(FilesError, match=f"cannot be continued: {name} has other values in the file$"):
+        write(path, Output, changed, (7,), keep=lambda step: True)
+
+
+def test_units_with_a_broken_power_which_udunits_lacks_stand_behind_the_long_name(tmp_path):
+    path, fields = tmp_path / "file.nc", random_fields(NY, NX, coefficients=("manning",))
+    write(path, Output, config_of(fields=fields), (0,))
+    with netCDF4.Dataset(path) as data:
+        assert "units" not in data["manning"].ncattrs()
+        assert data["manning"].long_name == "Manning's roughness of the bottom (s m-1/3)"
+        assert read_map(data, "manning").units == "s m-1/3"
+    grid = config_of().grid
+    again = read_field(f"{path}:manning", VARIABLES["manning"], grid, np.arange(NY), np.arange(NX))
+    np.testing.assert_array_equal(again, np.where(fields["mask"] > 0, fields["manning"], np.nan))

@@ -103,7 +103,7 @@ def test_an_observer_may_look_at_the_halo():
 
     def energy(view, k):
         fields = contributions(view.padded(), view.grid, 9.81)
-        return jnp.sum(fields[1].on((NY, NX)))
+        return jnp.sum(fields["energy"].on((NY, NX)))
 
     problem = Problem(configure(), ["u"], energy)
     x, size = problem.first_guess(), 1e-4

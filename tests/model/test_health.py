@@ -9,10 +9,13 @@ import numpy as np
 import pytest
 
 import swmodel
+from swmodel.config.extremes import survey
+from swmodel.config.stability import largest_dt
 from swmodel.errors import NumericalError, exit_code
 from swmodel.files.restart.folder import candidates
 from swmodel.files.status import read_status
 from swmodel.model.health import BLOWUP, RUNAWAY, Health
+from swmodel.model.health.measures import RATES
 from swmodel.ocean.table import VARIABLES
 
 SMALL = {"grid.nx": 24, "grid.ny": 14, "run.steps": 400, "output.every_steps": 10**6}
@@ -166,3 +169,42 @@ def test_without_a_run_folder_nothing_is_written(tmp_path, monkeypatch):
     with pytest.raises(NumericalError, match=r"or more friction$"):
         health.check()
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_the_limit_of_a_state_is_the_one_that_is_checked_before_the_start(dtype):
+    """Every process that limits the time step: waves, drag, friction and the transport of a tracer."""
+    terms = {"physics__viscosity": 50.0, "physics__quadratic_drag": 1e-2, "tracer__transport": "upwind"}
+    model = simulation(run__executor="xla", run__dtype=dtype, time__dt=1.0, **terms)
+    health, extremes = Health(model), survey(model.config)
+    for name in RATES:
+        assert getattr(health.last, name) == pytest.approx(extremes.largest(name), rel=1e-4), name
+        assert extremes.largest(name) > 0
+    assert health.largest_dt() == (
+        pytest.approx(largest_dt(model.config, extremes)[0], rel=1e-4),
+        health.largest_dt()[1],
+    )
+
+
+def test_a_current_that_becomes_too_fast_for_the_tracer_is_warned_of(caplog):
+    """Waves are slow under a small gravity: the limit is that of the transport, which a state at rest has not."""
+    options = {"tracer__transport": "upwind", "physics__gravity": 1e-4, "time__stepper": "ab3", "time__dt": 500.0}
+    model = simulation("rest", run__dtype="float64", run__executor="xla", **options)
+    health = Health(model)
+    health.check_time_step()
+    assert not caplog.records
+    disturb(model, "u", 100.0, 7, 3)
+    health.last = health.look()
+    health.check_time_step()
+    assert "(the transport of a tracer)" in caplog.text
+
+
+def test_rates_beyond_the_precision_are_said_without_a_time_step_of_zero(caplog):
+    model = simulation("inertial", grid__dx=3e-19, grid__dy=3e-19, run__executor="xla", time__dt=1e-22)
+    health = Health(model)
+    health.check_time_step()
+    assert "is not known to be stable: the rates of" in caplog.text
+    assert " 0 s" not in caplog.text
+    disturb(model, "u", float("nan"), 7, 3)
+    with pytest.raises(NumericalError, match=r"time.dt = 5e-23 s"):
+        health.check()

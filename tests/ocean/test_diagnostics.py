@@ -8,9 +8,9 @@ from support.random_case import configuration, random_fields
 from support.ranks import run_ranks
 
 from swmodel.config import fields
-from swmodel.config.build import build_grid, build_state
+from swmodel.config.build import build_grid, build_state, scheme_of
 from swmodel.model.simulation import Simulation
-from swmodel.ocean.diagnostics import DERIVED, QUANTITIES, FixedPoint, diagnose
+from swmodel.ocean.diagnostics import DERIVED, QUANTITIES, FixedPoint, diagnose, quantities
 from swmodel.ocean.grid import as_patches
 from swmodel.ocean.patch import Patch
 from swmodel.ocean.state import State
@@ -39,7 +39,7 @@ def patches(config, block, state=None):
         state = whole_state(config)
     rows = np.arange(block.y.start - 1, block.y.stop + 1) % NY
     columns = np.arange(block.x.start - 1, block.x.stop + 1) % NX
-    padded = State(*(Patch(field[np.ix_(rows, columns)], (-1, -1)) for field in state))
+    padded = state._make(Patch(field[np.ix_(rows, columns)], (-1, -1)) for field in state)
     return padded, as_patches(build_grid(config, block, dtype), 1)
 
 
@@ -169,6 +169,21 @@ def test_no_land_value_counts():
 
 def test_the_table_of_quantities_is_what_is_computed():
     assert list(numbers(config_of(True, True), (1, 1))) == list(QUANTITIES)
+    config = config_of(True, True, tracer__transport="upwind")
+    assert list(numbers(config, (1, 1))) == list(quantities(scheme_of(config))) == [*QUANTITIES, "tracer"]
+    assert quantities(scheme_of(config))["tracer"].units == "m3"
+
+
+@pytest.mark.parametrize("layout", [(1, 1), (3, 2)])
+def test_the_content_of_a_tracer_is_the_sum_of_concentration_times_volume(layout):
+    """On water alone; on any layout the same bits, of either sign."""
+    config = config_of(True, False, tracer__transport="upwind")
+    state, grid = whole_state(config), config.grid
+    plain = grid.dx * grid.dy * state.tracer_content[mask() > 0].sum()
+    assert numbers(config, layout)["tracer"] == pytest.approx(plain, rel=1e-13)
+    assert numbers(config, layout) == numbers(config, (1, 1))
+    found = numbers(config, layout, state._replace(tracer_content=-state.tracer_content))
+    assert found["tracer"] == -numbers(config, layout)["tracer"]
 
 
 @pytest.mark.parametrize("scale", [1.0, 1e-250, 1e250])

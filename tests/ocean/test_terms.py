@@ -74,7 +74,7 @@ def test_what_takes_energy_takes_it_and_what_leaves_it_leaves_it(name, as_field,
     with_term, padded, grid = rates(config, Scheme("energy", (name,)))
     without = rates(config, without_terms(scheme))[0]
     change = {field: (getattr(with_term, field) - getattr(without, field)).on((NY, NX)) for field in "huv"}
-    h_u, h_v = (1.0, 1.0) if TERMS[name].smooths else (mx_f(padded.h), my_f(padded.h))
+    h_u, h_v = (1.0, 1.0) if TERMS[name].process == "friction" else (mx_f(padded.h), my_f(padded.h))
     eta = padded.h - grid.depth
     power = ((h_u * padded.u).on((NY, NX)) * change["u"] + (h_v * padded.v).on((NY, NX)) * change["v"]).sum()
     power += (9.81 * eta.on((NY, NX)) * change["h"]).sum()

@@ -84,8 +84,8 @@ def test_a_constant_field_has_a_range_of_colours(name, value):
 
 def test_what_is_constant_but_for_round_off_has_the_colours_of_a_constant():
     values = np.ma.array(np.float32([1.0, 1.0 + 1e-7, 1.0]))
-    assert style.Span.of(values).limits(signed=False, positive=False) == (0.0, 2.0)
-    assert style.Span.of(values + np.ma.array([0, 1e-5, 0])).limits(signed=False, positive=False)[0] == 1.0
+    assert style.Span.of(values).limits("other") == (0.0, 2.0)
+    assert style.Span.of(values + np.ma.array([0, 1e-5, 0])).limits("other")[0] == 1.0
 
 
 def test_land_is_grey_and_outside_the_limits():

@@ -7,6 +7,10 @@ SYNONYMS = {
     "m s-1": {"m s-1", "m/s", "m s**-1", "m s^-1", "m.s-1", "meter second-1", "meters per second"},
     "Pa": {"Pa", "pascal", "N m-2", "N/m2", "N/m^2", "N m**-2", "kg m-1 s-2"},
     "s-1": {"s-1", "1/s", "s**-1", "s^-1"},
+    "m2 s-1": {"m2 s-1", "m2/s", "m^2/s", "m2 s**-1", "m**2 s**-1", "m^2 s^-1"},
+    "m4 s-1": {"m4 s-1", "m4/s", "m^4/s", "m4 s**-1", "m**4 s**-1", "m^4 s^-1"},
+    # UDUNITS has no broken powers, so that a file may have no units at all.
+    "s m-1/3": {"", "s m-1/3", "s/m^(1/3)", "s m^(-1/3)", "s m**(-1/3)", "s m-(1/3)", "m-1/3 s", "m^(-1/3) s"},
     "1": {"1", "", "none", "dimensionless"},
 }
 

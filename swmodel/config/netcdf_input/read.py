@@ -15,9 +15,6 @@ from .axes import Axes, arrange
 from .errors import InputError, remark
 from .source import find, parse
 
-#: Fields that are positive downward.
-DOWNWARD = ("depth", "wind_x", "wind_y")
-
 
 class Field(NamedTuple):
     """A variable of an open file as a field of the grid.
@@ -116,15 +113,16 @@ def field_of(dataset, wanted, variable, grid) -> Field:
 def check_units(found, place: str, variable) -> None:
     """Raise InputError unless the units are as wanted."""
     units = attribute(found, "units")
-    if not units and variable.units != "1":
+    if units in SYNONYMS[variable.units]:
+        return
+    if not units:
         raise InputError(f'{place} has no units; it needs "{variable.units}"')
-    if units not in SYNONYMS[variable.units]:
-        raise InputError(f'{place} is in "{units}"; convert it to "{variable.units}"')
+    raise InputError(f'{place} is in "{units}"; convert it to "{variable.units}"')
 
 
 def sign_of(found, variable, place: str) -> float:
     """What values are multiplied by: -1 where the attribute `positive` of a field that is positive downward is "up"."""
-    if variable.name not in DOWNWARD or attribute(found, "positive").lower() != "up":
+    if not variable.downward or attribute(found, "positive").lower() != "up":
         return 1.0
     remark(f"{place} is positive upward, so its sign is changed")
     return -1.0

@@ -152,11 +152,15 @@ def define_grid(dataset, grid) -> None:
 
 
 def attributes(variable, name: str | None = None, **more) -> dict[str, str]:
-    """Attributes of a field from its entry in VARIABLES; those that are empty are left out."""
+    """Attributes of a field from its entry in VARIABLES; those that are empty are left out.
+
+    UDUNITS has no broken powers: units with one, as those of Manning's roughness, stand behind the long name.
+    """
+    broken = "/" in variable.units
     found = {
         "standard_name": variable.standard_name,
-        "long_name": variable.long_name,
-        "units": variable.units,
+        "long_name": variable.long_name + (f" ({variable.units})" if broken else ""),
+        "units": "" if broken else variable.units,
         "grid": "grid",
         "location": SGRID_LOCATIONS[variable.location],
         "cell_measures": "area: cell_area" if variable.location == "centre" and name != "cell_area" else "",

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from ...ocean.diagnostics import QUANTITIES
+from ...config.build import scheme_of
+from ...ocean.diagnostics import quantities
 from .metadata import define_checksums, define_provenance, define_time
 from .record_file import RecordFile
 
 
 class Diagnostics(RecordFile):
-    """diagnostics.nc of a run: the QUANTITIES over time; see `RecordFile`."""
+    """diagnostics.nc of a run: the `quantities` over time; see `RecordFile`."""
 
     on_grid = False
 
@@ -19,7 +20,7 @@ class Diagnostics(RecordFile):
             FilesError: this record or one before could not be written, on all ranks.
         """
         self._file.begin()
-        self._file.put(put_series, {name: numbers[name] for name in QUANTITIES})
+        self._file.put(put_series, numbers)
         self._file.complete(step, seconds)
         self._file.agree()
 
@@ -27,7 +28,7 @@ class Diagnostics(RecordFile):
         """See `RecordFile.define`."""
         define_provenance(dataset, config, transport, command_line)
         define_time(dataset, bounds=False)
-        for name, quantity in QUANTITIES.items():
+        for name, quantity in quantities(scheme_of(config)).items():
             variable = dataset.createVariable(name, "f8", ("time",), fill_value=False)
             variable.setncatts({"long_name": quantity.long_name, "units": quantity.units})
         define_checksums(dataset)

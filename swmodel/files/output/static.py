@@ -1,4 +1,4 @@
-"""The fields that do not change: depth, mask, Coriolis parameter, wind stress, and the sizes of cells."""
+"""The fields that do not change: depth, mask, Coriolis parameter, coefficients of terms, and the sizes of cells."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from ...config import fields
 from ...ocean.coordinates import points
 from ...ocean.masks import water_around
 from ...ocean.patch import Patch
-from ...ocean.table import entry_of
+from ...ocean.table import COEFFICIENTS, entry_of
 from ...ocean.variable import Variable
 from .metadata import DIMENSIONS, attributes
 
@@ -55,7 +55,7 @@ def define_static(dataset, config, storage) -> None:
         variable.setncatts({"long_name": description, "units": "m"})
         variable[:] = config.grid.dx if name.startswith("dx") else config.grid.dy
     for name, entry in static_fields(config).items():
-        kind, fill = ("i1", False) if name == "mask" else ("f8", FILL if name in ON_WATER else False)
+        kind, fill = ("i1", False) if name == "mask" else ("f8", FILL if on_water_only(name) else False)
         variable = dataset.createVariable(name, kind, DIMENSIONS[entry.location], fill_value=fill, **storage)
         variable.setncatts(attributes(entry, name))
     dataset["mask"].setncatts({"flag_values": np.array([0, 1], "i1"), "flag_meanings": "land sea"})
@@ -84,18 +84,19 @@ def static_rows(config, first: int, last: int) -> Iterator[tuple[str, np.ndarray
     dry = land(config, rows, columns)["centre"]
     for name in static_fields(config):
         values = evaluate(config, name, rows, columns)
-        values = on_water(values, dry) if name in ON_WATER else values
+        values = on_water(values, dry) if on_water_only(name) else values
         yield name, np.broadcast_to(values, (len(rows), len(columns)))
 
 
-#: Fields without value on land.
-ON_WATER = ("depth", "wind_x", "wind_y")
+def on_water_only(name: str) -> bool:
+    """Whether a field that does not change has no value on land."""
+    return name == "depth" or name in COEFFICIENTS
 
 
 def static_fields(config) -> dict[str, Variable]:
-    """The fields [y, x] that do not change."""
-    wind = (name for name in ("wind_x", "wind_y") if fields.given(config, name))
-    found = {name: entry_of(name, config.physics) for name in ("depth", "mask", "f", *wind)}
+    """The fields [y, x] that do not change: with them all that are given of the coefficients of terms."""
+    coefficients = (name for name in COEFFICIENTS if fields.given(config, name))
+    found = {name: entry_of(name, config.physics) for name in ("depth", "mask", "f", *coefficients)}
     return found | {"cell_area": CELL_AREA}
 
 

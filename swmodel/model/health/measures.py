@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import functools
-import math
 import operator
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
-from ...config.extremes import damping
+from ...config.extremes import rates_of
+from ...ocean.grid import Grid
 from ...ocean.patch import Patch
 from ...ocean.state import State
 from ...ocean.terms import TERMS
@@ -20,11 +20,10 @@ from ...parallel.transport.programs import jitted
 
 
 class Static(NamedTuple):
-    """Fields of the block that `measure_block` needs, each [y, x] or [1, 1]."""
+    """Fields of the block that `measure_block` needs: a Grid, and coefficients by name."""
 
-    wet: Any
-    depth: Any  # m
-    params: Any  # coefficients by name
+    grid: Grid
+    params: dict
 
 
 class Measures(NamedTuple):
@@ -33,14 +32,15 @@ class Measures(NamedTuple):
     low: float  # -min(h), m; infinity where a field is not finite
     high: float  # max(h), m
     speed: float  # m s-1, largest
-    wave_rate: float  # s-1, largest 2 sqrt(g h (1/dx² + 1/dy²)) + |u|/dx + |v|/dy
-    drag_rate: float  # s-1, largest
-    energy: float  # m3 s-2, sum over cells of h (u² + v²)/2 + g (h - depth)²/2
+    wave_rate: float  # s-1, largest, as are those that follow: `config.extremes.rates_of`
+    drag_rate: float
+    friction_rate: float
+    transport_rate: float
+    energy: float  # m5 s-2, sum over cells of area (h (u² + v²)/2 + g (h - depth)²/2)
 
 
-def scale(grid) -> float:
-    """sqrt(1/dx² + 1/dy²), m-1."""
-    return math.hypot(1 / grid.dx, 1 / grid.dy)
+#: The rates among them, which the time step has to follow.
+RATES = tuple(name for name in Measures._fields if name.endswith("_rate"))
 
 
 def make_count(margin: int, transport):
@@ -72,34 +72,30 @@ def unusable(state: State, wet, margin: int, transport):
         return make_count(margin, transport)(state, np.asarray(wet))
 
 
-def make_measure(grid, physics, terms, margin: int, transport):
+def make_measure(gravity: float, terms, margin: int, transport):
     """The function (State, Static) -> [Measures] of a block, to be jitted; the energy is summed.
 
     Args:
-        grid, physics: of the configuration.
         terms: names of those that are switched on.
         margin: cells around the block that the Static has.
     """
     acting = [TERMS[name] for name in terms]
-    waves = 4 * physics.gravity * scale(grid) ** 2
 
     def measures(state: State, static: Static):
         h, u, v = state[:3]
-        static = jax.tree.map(lambda field: Patch(field, (-margin, -margin)).on(h.shape), static)
-        wet = within(jnp.broadcast_to(static.wet > 0, h.shape), transport.extent())
+        grid, params = jax.tree.map(lambda field: Patch(field, (-margin, -margin)).on(h.shape), static)
+        wet = within(jnp.broadcast_to(grid.wet > 0, h.shape), transport.extent())
         finite = functools.reduce(operator.and_, map(jnp.isfinite, state))
         low = jnp.where(finite, jnp.where(wet, -h, -jnp.inf), jnp.inf)
-        square = u * u + v * v
-        rate = jnp.sqrt(jnp.maximum(h, 0) * waves) + jnp.abs(u) / grid.dx + jnp.abs(v) / grid.dy
-        drag = jnp.zeros_like(h) + damping(acting, static.params | {"h": h, "u": u, "v": v}, grid)
-        eta = h - static.depth
-        energy = 0.5 * h * square + 0.5 * physics.gravity * eta * eta
+        square, eta = u * u + v * v, h - grid.depth
+        values = params | {"h": h, "u": jnp.abs(u), "v": jnp.abs(v)}
+        rates = rates_of(acting, values, grid.dx.centre, grid.dy.centre)
+        energy = grid.area.centre * (0.5 * h * square + 0.5 * gravity * eta * eta)
         found = Measures(
             low=low.max(),
             high=jnp.where(wet, h, 0).max(),
             speed=jnp.sqrt(square.max()),
-            wave_rate=jnp.where(wet, rate, 0).max(),
-            drag_rate=jnp.where(wet, drag, 0).max(),
+            **{name: jnp.where(wet, rates[name], 0).max().astype(h.dtype) for name in RATES},
             energy=jnp.where(wet, energy, 0).sum(),
         )
         return jnp.stack(found)

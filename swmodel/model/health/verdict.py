@@ -29,7 +29,7 @@ from ...ocean.state import State
 from ...ocean.table import VARIABLES, WRITABLE
 from ...ocean.terms import TERMS
 from ...parallel.transport import of_all_members
-from .measures import Measures, Static, make_measure, scale
+from .measures import RATES, Measures, Static, make_measure
 from .one import One, blocks_of
 
 log = logging.getLogger(__name__)
@@ -47,13 +47,15 @@ class Runs(Protocol):
 
     Attributes:
         domain: scheme, transport, grid and params of the fields of a run.
-        config: of a run, with the coefficients that ask for the smallest time step.
+        config: of a run.
+        params: coefficients by name, those that ask for the smallest time step.
         remedy: what helps besides a smaller time step, in words.
         remedy_at_start: what helps where the state at the start cannot be used.
     """
 
     domain: Any
     config: Config
+    params: dict
     remedy: str
     remedy_at_start: str
 
@@ -62,9 +64,6 @@ class Runs(Protocol):
 
     def acceleration(self) -> float:
         """The largest acceleration by forces that act on all water alike, m s-2."""
-
-    def friction(self) -> float:
-        """The largest rate at which the terms that smooth damp the shortest waves on this process's part, s-1."""
 
     def compile(self, make: Callable, *parts) -> Callable:
         """The function make(*parts) of State and Static on a block, jitted; to be given to `measure`."""
@@ -92,22 +91,23 @@ class Health:
         self.model, self.directory, self.runs = model, directory, view(model)
         domain, self.transport = self.runs.domain, model.transport
         self.config = self.runs.config
-        depth = max(np.abs(grid.depth.on(shape)).max() for grid, _, shape in blocks_of(domain))
-        depth = domain.transport.reduce(np.array(depth, np.float64), "max")
-        cells = domain.transport.reduce(np.asarray(self.wet().sum(dtype=np.float64)), "sum")
+        grids = [(grid, shape) for grid, _, shape in blocks_of(domain)]
+        depth = max(np.abs(grid.depth.on(shape)).max() for grid, shape in grids)
+        scale = max(np.hypot(grid.rdx.centre.values, grid.rdy.centre.values).max() for grid, _ in grids)
+        depth, self.scale = domain.transport.reduce(np.array([depth, scale], np.float64), "max")
+        area = sum(np.broadcast_to((grid.area.centre * grid.wet).on(s), s).sum(dtype=np.float64) for grid, s in grids)
         self.wind = of_all_members(self.transport, self.runs.stress(), "max", -np.inf) / self.config.physics.density
-        self.acceleration, friction = self.runs.acceleration(), np.asarray(self.runs.friction())
-        self.friction = float(self.transport.reduce(friction, "max"))
-        self.cells = max(1.0, float(cells))
+        self.acceleration = self.runs.acceleration()
+        self.area = float(domain.transport.reduce(np.asarray(area), "sum")) or 1.0
         self.rest = math.sqrt(0.5 * self.config.physics.gravity) * REST * float(depth)
-        self.static = Static(domain.grid.wet, domain.grid.depth, domain.params)
-        parts = self.config.grid, self.config.physics, domain.scheme.terms, domain.scheme.width + 1, domain.transport
+        self.static = Static(domain.grid, self.runs.params)
+        parts = self.config.physics.gravity, domain.scheme.terms, domain.scheme.width + 1, domain.transport
         self._measure = self.runs.compile(make_measure, *parts)
         self.last, self.step, self.time = self.look(), model.step, model.time
         if (bad := ~(self.last.low < 0)).any():
             self.refuse(bad)
         self.root = np.maximum(self.rest, np.sqrt(np.maximum(0.0, self.last.energy)))
-        self.stable = (0.0, 0.0)  # rates of waves and of drag with which the time step is known to be stable
+        self.stable = (0.0,) * len(RATES)  # with which the time step is known to be stable
         self.warned = False
 
     def check(self) -> None:
@@ -138,16 +138,16 @@ class Health:
         return domain.transport.join(wet)
 
     def look(self) -> Measures:
-        """The Measures of the whole domain, arrays [runs]; the energy per cell."""
+        """The Measures of the whole domain, arrays [runs]; the energy per area."""
         found = self.runs.measure(self._measure, self.static).astype(np.float64)
         worst = np.nan_to_num(found[..., :-1], nan=np.inf, posinf=np.inf, neginf=-np.inf).max(axis=1)
         largest = of_all_members(self.transport, worst, "max", -np.inf)
         energy = self.transport.broadcast(of_all_members(self.transport, found[..., -1].sum(axis=1)))
-        return Measures(*largest.T, energy / self.cells)
+        return Measures(*largest.T, energy / self.area)
 
     def check_time_step(self) -> None:
         """Warn if the time step is above the largest one that is stable now."""
-        rates, dt = (self.last.wave_rate.max(), self.last.drag_rate.max()), self.config.time.dt
+        rates, dt = [getattr(self.last, name).max() for name in RATES], self.config.time.dt
         if all(now <= before for now, before in zip(rates, self.stable, strict=True)):
             return
         for margin in (1.05, 1.0):  # finding the limit takes 10 ms, so not anew with every small change
@@ -157,22 +157,22 @@ class Health:
                 return
         self.warned = True
         if self.transport.rank == 0:
-            log.warning(
-                "step %d (day %.3f): the time step of %.6g s is above the largest stable one, %.4g s (%s); "
-                "CFL %.3g; the run may blow up; time.dt = %.4g s would be stable",
-                *(self.step, self.time / 86400, dt, largest, process, self.cfl().max(), SAFETY * largest),
-            )
+            what = f"above the largest stable one, {largest:.4g} s ({process}); CFL {self.cfl().max():.3g}; "
+            what += f"the run may blow up; time.dt = {SAFETY * largest:.4g} s would be stable"
+            if largest == 0:
+                what = f"not known to be stable: the rates of {process} are beyond {self.config.run.dtype}; "
+                what += "take larger cells"
+            log.warning("step %d (day %.3f): the time step of %.6g s is %s", self.step, self.time / 86400, dt, what)
 
     def largest_dt(self, margin: float = 1.0) -> tuple[float, str]:
         """The largest time step stable in all runs with `margin` times their last rates, s; what process sets it."""
-        ranges = {name: (0.0, margin * getattr(self.last, name).max()) for name in ("wave_rate", "drag_rate")}
-        ranges["friction_rate"] = (0.0, self.friction)
+        ranges = {name: (0.0, margin * getattr(self.last, name).max()) for name in RATES}
         return largest_dt(self.config, Extremes(self.config.physics, ranges))
 
     def cfl(self) -> np.ndarray:
         """(|u| + sqrt(g h)) dt sqrt(1/dx² + 1/dy²) at the last look, largest |u| and h; [runs]."""
-        grid, gravity = self.config.grid, self.config.physics.gravity
-        return self.config.time.dt * (self.last.speed + np.sqrt(gravity * self.last.high)) * scale(grid)
+        gravity = self.config.physics.gravity
+        return self.config.time.dt * (self.last.speed + np.sqrt(gravity * self.last.high)) * self.scale
 
     def state(self, run: int) -> State:
         """The state of a run on this process's block, [y, x]; [0, x] where the process has nothing of it."""
@@ -251,7 +251,7 @@ class Health:
         run, model, dt = int(np.argmax(bad)), self.model, self.config.time.dt
         raise NumericalError(
             f"the solution blew up by step {model.step} (day {model.time / 86400:.3f}){in_which(bad)}: "
-            f"{what}; start anew with a smaller time step (time.dt = {min(dt / 2, SAFETY * largest):.4g} s)"
+            f"{what}; start anew with a smaller time step (time.dt = {min(dt / 2, SAFETY * largest) or dt / 2:.4g} s)"
             f"{self.runs.remedy}{self.remains(run, of_which(bad))}"
         )
 

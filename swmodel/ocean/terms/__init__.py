@@ -12,10 +12,12 @@ from .linear_drag import LINEAR_DRAG
 from .manning import MANNING
 from .quadratic_drag import QUADRATIC_DRAG
 from .sponge import SPONGE
-from .term import Term
+from .term import PROCESSES, Term
 from .tracer import TRACER
 from .viscosity import VISCOSITY
 from .wind import WIND
+
+__all__ = ["PROCESSES", "TERMS", "Term"]
 
 #: In the order in which their tendencies are added.
 TERMS: dict[str, Term] = {

@@ -16,9 +16,9 @@ def tendency(flow, params, now):
     }
 
 
-def damping(values, dx, dy):
+def rate(values, dx, dy):
     """16 nu4 (1/dx² + 1/dy²)²."""
     return 16 * values["biharmonic_viscosity"] * (1 / dx**2 + 1 / dy**2) ** 2
 
 
-BIHARMONIC_VISCOSITY = Term("biharmonic_viscosity", tendency, (NU4,), damping=damping, smooths=True)
+BIHARMONIC_VISCOSITY = Term("biharmonic_viscosity", tendency, (NU4,), rate=rate, process="friction")

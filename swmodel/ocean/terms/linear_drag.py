@@ -4,7 +4,7 @@ from ..operators import mx_f, my_f
 from ..variable import coefficient
 from .term import Term
 
-R = coefficient("linear_drag", "s-1", "rate of linear bottom drag", "field", (0, 0, -1, 0))
+R = coefficient("linear_drag", "s-1", "rate of linear bottom drag", "field", (0, 0, -1, 0), small=1e-6)
 
 
 def tendency(flow, params, now):
@@ -12,9 +12,9 @@ def tendency(flow, params, now):
     return {"u": -(mx_f(params["linear_drag"]) * flow.u), "v": -(my_f(params["linear_drag"]) * flow.v)}
 
 
-def damping(values, dx, dy):
+def rate(values, dx, dy):
     """r."""
     return values["linear_drag"]
 
 
-LINEAR_DRAG = Term("linear_drag", tendency, (R,), damping=damping)
+LINEAR_DRAG = Term("linear_drag", tendency, (R,), rate=rate)

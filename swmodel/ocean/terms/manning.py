@@ -7,7 +7,7 @@ from ..operators import mx_f, my_f
 from ..variable import coefficient
 from .term import Term
 
-N = coefficient("manning", "s m-1/3", "Manning's roughness of the bottom", "field", (-3 / 2, 7 / 6, 1, 0))
+N = coefficient("manning", "s m-1/3", "Manning's roughness of the bottom", "field", (-3 / 2, 7 / 6, 1, 0), small=1e-2)
 
 
 def tendency(flow, params, now):
@@ -25,10 +25,10 @@ def four_thirds(h):
     return h * h.map(lambda values: values ** values.dtype.type(1 / 3))
 
 
-def damping(values, dx, dy):
+def rate(values, dx, dy):
     """2 g n² |u| / h^(4/3)."""
     u, v = values["u"], values["v"]
     return 2 * values["gravity"] * values["manning"] ** 2 * (u * u + v * v) ** 0.5 / values["h"] ** (4 / 3)
 
 
-MANNING = Term("manning", tendency, (N,), damping=damping)
+MANNING = Term("manning", tendency, (N,), rate=rate)

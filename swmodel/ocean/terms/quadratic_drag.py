@@ -16,10 +16,10 @@ def tendency(flow, params, now):
     }
 
 
-def damping(values, dx, dy):
+def rate(values, dx, dy):
     """2 C |u| / h."""
     u, v = values["u"], values["v"]
     return 2 * values["quadratic_drag"] * (u * u + v * v) ** 0.5 / values["h"]
 
 
-QUADRATIC_DRAG = Term("quadratic_drag", tendency, (C,), damping=damping)
+QUADRATIC_DRAG = Term("quadratic_drag", tendency, (C,), rate=rate)

@@ -42,10 +42,10 @@ def build(config, rows, columns):
     """The rate at centres and on faces; beyond a ring's end that of its other side."""
     grid = config.grid
     ring = rows % grid.ny, columns % grid.nx
-    return {name: rate(config, points(grid, location, *ring)) for name, location in LOCATIONS.items()}
+    return {name: parabolas(config, points(grid, location, *ring)) for name, location in LOCATIONS.items()}
 
 
-def rate(config, at) -> np.ndarray:
+def parabolas(config, at) -> np.ndarray:
     """Sum over the sides of rate (1 - d/width)² within `width` of the side, s-1."""
     sponge = config.sponge
     west, east, south, north = edges(config.grid)
@@ -56,11 +56,11 @@ def rate(config, at) -> np.ndarray:
 def tendency(flow, params, now):
     """dh/dt = - s (h - H), du/dt = - s u, dv/dt = - s v; water that leaves takes with it what is dissolved in it."""
     outflow = params["sponge_c"] * (flow.h - flow.grid.depth)
-    carried = {name: -(outflow * (getattr(flow.state, name) / flow.h)) for name in flow.state._fields[3:]}
+    carried = {name: -(outflow * (getattr(flow.state, name) / flow.h)) for name in flow.contents}
     return {"h": -outflow, "u": -(params["sponge_u"] * flow.u), "v": -(params["sponge_v"] * flow.v)} | carried
 
 
-def damping(values, dx, dy):
+def rate(values, dx, dy):
     """s, the largest of a cell and its faces."""
     centre, u, v = (values[name] for name in LOCATIONS)
     xp = centre.__array_namespace__()
@@ -79,5 +79,5 @@ SPONGE = Term(
     problems=problems,
     fields=FIELDS,
     build=build,
-    damping=damping,
+    rate=rate,
 )

@@ -7,6 +7,9 @@ from dataclasses import dataclass, field
 
 from ..variable import Variable
 
+#: What limits the time step: to damp all motion, to damp the shortest waves, to carry upwind with the current.
+PROCESSES = ("drag", "friction", "transport")
+
 
 @dataclass(frozen=True)
 class Term:
@@ -24,10 +27,11 @@ class Term:
         initial: fields that a case or a file gives to begin with.
         start: function of {name: values} of h and of those to {prognostic field: values}.
         derived: {name: function of (padded State, Grid, physics) to a Patch} of fields for output.
-        damping: function of ({name: values}, dx, dy) to the rate, s-1, at which it damps; for the time step. Values are
-            arrays of coefficients, built fields, h, and u, v (their sizes) of a cell.
+        rate: function of ({name: values}, dx, dy) to the rate, s-1, at which it acts; for the time step. Values are
+            arrays of coefficients, gravity, built fields, h, and u, v (their sizes) of a cell; dx, dy its lengths, m.
+        process: what acts at that rate, one of PROCESSES.
+        stress: function of {name: values} of its coefficients to the size of the stress on the surface, Pa.
         acceleration: function of a configuration to the largest one that it gives to all water alike, m s-2.
-        smooths: whether it damps the shortest waves only, as a viscosity does, or all motion.
         energy: what it does to the energy of a closed basin: -1 takes it, 0 leaves it, 1 may give it.
     """
 
@@ -43,7 +47,8 @@ class Term:
     initial: tuple[Variable, ...] = ()
     start: Callable | None = None
     derived: dict[str, Callable] = field(default_factory=dict)
-    damping: Callable | None = None
+    rate: Callable | None = None
+    process: str = "drag"
+    stress: Callable | None = None
     acceleration: Callable | None = None
-    smooths: bool = False
     energy: int = -1

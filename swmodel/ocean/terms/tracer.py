@@ -24,6 +24,7 @@ CONTENT = Variable(
     "",
     "tracer in the water column, concentration times thickness",
     dimension=(0, 1, 0, 0),
+    content="tracer",
 )
 CONCENTRATION = Variable(
     "tracer",
@@ -74,6 +75,11 @@ def tendency(flow, params, now):
     return {"tracer_content": -divergence(along_x, along_y, flow.grid)}
 
 
+def rate(values, dx, dy):
+    """|u|/dx + |v|/dy."""
+    return values["u"] / dx + values["v"] / dy
+
+
 def positive(transport: Patch) -> Patch:
     """The transport where it goes eastward or northward, else zero."""
     return 0.5 * (transport + transport.map(abs))
@@ -89,5 +95,7 @@ TRACER = Term(
     initial=(CONCENTRATION,),
     start=start,
     derived={"tracer": concentration},
+    rate=rate,
+    process="transport",
     energy=0,
 )

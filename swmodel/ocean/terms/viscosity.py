@@ -13,9 +13,9 @@ def tendency(flow, params, now):
     return {"u": diffusion_u(flow.u, nu, flow.grid), "v": diffusion_v(flow.v, nu, flow.grid)}
 
 
-def damping(values, dx, dy):
+def rate(values, dx, dy):
     """4 nu (1/dx² + 1/dy²)."""
     return 4 * values["viscosity"] * (1 / dx**2 + 1 / dy**2)
 
 
-VISCOSITY = Term("viscosity", tendency, (NU,), damping=damping, smooths=True)
+VISCOSITY = Term("viscosity", tendency, (NU,), rate=rate, process="friction")

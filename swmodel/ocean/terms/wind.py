@@ -1,10 +1,19 @@
 """Wind stress on the surface: du/dt = wind_x / (rho h)."""
 
+import numpy as np
+
 from ..operators import mx_f, my_f
 from ..variable import Variable
 from .term import Term
 
-STRESS = {"units": "Pa", "control": "field", "dimension": (1, 1, -2, 1)}
+STRESS = {
+    "units": "Pa",
+    "control": "field",
+    "dimension": (1, 1, -2, 1),
+    "signed": True,
+    "downward": True,
+    "small": 1e-2,
+}
 X = Variable("wind_x", "centre", standard_name="surface_downward_x_stress", long_name="wind stress in x", **STRESS)
 Y = Variable("wind_y", "centre", standard_name="surface_downward_y_stress", long_name="wind stress in y", **STRESS)
 
@@ -17,4 +26,9 @@ def tendency(flow, params, now):
     }
 
 
-WIND = Term("wind", tendency, (X, Y), energy=1)
+def stress(values):
+    """sqrt(wind_x² + wind_y²)."""
+    return np.hypot(values["wind_x"], values["wind_y"])
+
+
+WIND = Term("wind", tendency, (X, Y), stress=stress, energy=1)
