@@ -73,7 +73,7 @@ class Background:
         masks = {key: getattr(patches, MASKS[key[0]]).map(np.float64) for key in keys.values()}
         every = {key: series(key[1], config, order, tolerance) for key in masks}
         variance = variances(config, transport, masks, every, samples)
-        links = {key: links_of(mask, config, block.shape, self.dtype) for key, mask in masks.items()}
+        links = {key: links_of(mask, key[0], config, block, self.dtype) for key, mask in masks.items()}
         scale = [controls[name][0] * masks[key].on(block.shape) / np.sqrt(variance[key]) for name, key in keys.items()]
         self.coefficients = jnp.asarray(stack_series([every[key] for key in keys.values()]), self.dtype)
         self.links = Links(*(jnp.concatenate(p) for p in zip(*(links[key] for key in keys.values()), strict=True)))

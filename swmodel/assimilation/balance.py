@@ -15,10 +15,10 @@ EQUATORIAL = 0.1
 
 
 class Balance(NamedTuple):
-    """K : eta -> (u, v). Masks with one cell around the block, [ny + 2, nx + 2], the rest on the block [ny, nx]."""
+    """K : eta -> (u, v). Lengths with one cell around the block, [ny + 2, nx + 2], the rest on the block [ny, nx]."""
 
-    open_u: Any  # east faces
-    open_v: Any  # north faces
+    rdx_u: Any  # 1/dx on open east faces, else 0, m-1
+    rdy_v: Any  # 1/dy on open north faces, else 0, m-1
     per_slope_u: Any  # u over the sum of the slopes around, m s-1
     per_slope_v: Any  # v over the sum of the slopes around, m s-1
 
@@ -37,13 +37,10 @@ def build_balance(config, transport, grid) -> Balance:
     per_slope_u = -g * open_u * inverse(my_c(f), largest) / v_faces.map(lambda count: np.maximum(count, 1))
     per_slope_v = g * open_v * inverse(mx_c(f), largest) / u_faces.map(lambda count: np.maximum(count, 1))
     around = [
-        np.broadcast_to(mask.cut((-1, -1), (shape[0] + 1, shape[1] + 1)).values, (shape[0] + 2, shape[1] + 2))
-        for mask in (open_u, open_v)
+        np.broadcast_to(inverse.cut((-1, -1), (shape[0] + 1, shape[1] + 1)).values, (shape[0] + 2, shape[1] + 2))
+        for inverse in (grid.rdx.u * open_u, grid.rdy.v * open_v)
     ]
-    inside = [
-        np.broadcast_to((field * scale).on(shape), shape)
-        for field, scale in ((per_slope_u, 1 / config.grid.dy), (per_slope_v, 1 / config.grid.dx))
-    ]
+    inside = [np.broadcast_to(field.on(shape), shape) for field in (per_slope_u, per_slope_v)]
     return Balance(*(np.asarray(field, dtype) for field in (*around, *inside)))
 
 
@@ -75,7 +72,7 @@ def geostrophic(eta, balance: Balance, shift):
     """
     shape = eta.shape
     padded = Patch(surround((eta,), 1, shift)[0], (-1, -1))
-    open_u, open_v = Patch(balance.open_u, (-1, -1)), Patch(balance.open_v, (-1, -1))
-    around_u = 4 * mx_f(my_c(open_v * dy_f(padded)))
-    around_v = 4 * my_f(mx_c(open_u * dx_f(padded)))
+    rdx_u, rdy_v = Patch(balance.rdx_u, (-1, -1)), Patch(balance.rdy_v, (-1, -1))
+    around_u = 4 * mx_f(my_c(rdy_v * dy_f(padded)))
+    around_v = 4 * my_f(mx_c(rdx_u * dx_f(padded)))
     return balance.per_slope_u * around_u.on(shape), balance.per_slope_v * around_v.on(shape)

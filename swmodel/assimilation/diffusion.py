@@ -37,6 +37,8 @@ import jax.numpy as jnp
 import numpy as np
 from numpy.polynomial.chebyshev import chebval
 
+from ..config.build import metrics
+from ..ocean.grid import Places
 from ..ocean.operators import dx_c, dx_f, dy_c, dy_f
 from ..ocean.patch import Patch, east, north
 from ..parallel.transport.halo import surround
@@ -46,32 +48,36 @@ MASKS = {"centre": "wet", "u": "open_u", "v": "open_v"}
 
 
 class Links(NamedTuple):
-    """What flows between neighbours for a unit difference, over 4/dx² + 4/dy²; zero at coasts. [fields, y, x]."""
+    """What flows between neighbours for a unit difference, over the bound of the spectrum; zero at coasts."""
 
     x: Any  # between (j, i) and (j, i+1), for i from -1 on: [fields, ny, nx + 1]
     y: Any  # between (j, i) and (j+1, i), for j from -1 on: [fields, ny + 1, nx]
 
 
-def links_of(mask: Patch, config, shape: tuple[int, int], dtype) -> Links:
-    """The links of one field [1, y, x] on a block of `shape`.
+def links_of(mask: Patch, location: str, config, block, dtype) -> Links:
+    """The links of one field [1, y, x] on a block.
 
     Args:
         mask: Patch of NumPy arrays, 1 where the field lives; covers the block and one cell around it.
-        config: for the cell sizes.
+        location: of the field.
     """
-    (ny, nx), (weight_x, weight_y) = shape, weights(config)
-    x = (mask * east(mask)).cut((0, -1), (ny, nx)).values * weight_x
-    y = (mask * north(mask)).cut((-1, 0), (ny, nx)).values * weight_y
+    ny, nx = block.shape
+    lengths = metrics(config, np.arange(block.y.start - 1, block.y.stop + 1))
+    at = {name: Places(*(Patch(values, (-1, -1)) for values in lengths[name])) for name in ("rdx", "rdy")}
+    rdx = {"centre": at["rdx"].u, "u": east(at["rdx"].centre), "v": at["rdx"].corner}[location]
+    rdy = {"centre": at["rdy"].v, "u": at["rdy"].corner, "v": north(at["rdy"].centre)}[location]
+    x = (mask * east(mask) * rdx * rdx).cut((0, -1), (ny, nx)).values / bound(config)
+    y = (mask * north(mask) * rdy * rdy).cut((-1, 0), (ny, nx)).values / bound(config)
     return Links(
         np.broadcast_to(x, (1, ny, nx + 1)).astype(dtype),
         np.broadcast_to(y, (1, ny + 1, nx)).astype(dtype),
     )
 
 
-def weights(config) -> tuple[float, float]:
-    """1/dx² and 1/dy², over the bound 4/dx² + 4/dy² of the spectrum."""
-    x, y = config.grid.dx**-2.0, config.grid.dy**-2.0
-    return x / (4 * (x + y)), y / (4 * (x + y))
+def bound(config) -> float:
+    """What the spectrum of A does not exceed, the largest 4/dx² + 4/dy², m-2."""
+    lengths = metrics(config, np.arange(config.grid.ny))
+    return max(float((4 * (x * x + y * y)).max()) for x, y in zip(lengths["rdx"], lengths["rdy"], strict=True))
 
 
 def series(length: float, config, order: int, tolerance: float) -> np.ndarray:
@@ -82,7 +88,7 @@ def series(length: float, config, order: int, tolerance: float) -> np.ndarray:
         order: p > 2.
         tolerance: bound on the sum of the coefficients that are left out.
     """
-    steepness = length**2 / (2 * order - 4) * 4 * (config.grid.dx**-2.0 + config.grid.dy**-2.0)
+    steepness = length**2 / (2 * order - 4) * bound(config)
     # A term is exp(-2 / sqrt(1 + steepness)) times the one before: this many leave nothing out.
     count = 64 * int(np.ceil(np.sqrt(1 + steepness)))
     angle = np.pi * (np.arange(count) + 0.5) / count

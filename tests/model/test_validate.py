@@ -264,6 +264,6 @@ def test_all_input_files_are_checked_at_once(tmp_path):
 
 @pytest.mark.parametrize(("size", "how"), [(1e-20, "larger"), (1e20, "smaller")])
 def test_cells_whose_area_is_beyond_the_precision_are_refused(size, how):
-    options = {"grid.dx": size, "grid.dy": size, "time.dt": 1.0}
+    options = {"grid.dx": size, "grid.dy": size, "time.dt": 1.0, "run.dtype": "float32"}
     with pytest.raises(ConfigError, match=rf"grid.dx, grid.dy: cells of 1e.40 m2 are beyond float32; take {how} ones"):
         check_config(load("rest", {**SMALL, **options}, {}))
