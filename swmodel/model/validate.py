@@ -86,7 +86,7 @@ def check_memory(config: Config) -> Iterator[str]:
 def check_physics(config: Config) -> Iterator[str]:
     """Options that contradict each other."""
     area, holds = config.grid.dx * config.grid.dy, np.finfo(config.run.dtype)
-    if not holds.tiny <= area <= 1 / holds.tiny:
+    if not float(holds.tiny) <= area <= 1 / float(holds.tiny):
         how = "larger" if area < 1 else "smaller"
         yield f"grid.dx, grid.dy: cells of {area:.3g} m2 are beyond {config.run.dtype}; take {how} ones"
     if config.grid.periodic_y and config.physics.beta != 0:
