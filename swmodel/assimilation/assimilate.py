@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
-from ..errors import FilesError, NumericalError, Stopped
+from ..errors import NumericalError, Stopped
 from ..files.run_folder import ANALYSIS
 from ..files.status import dumps
 from ..ocean.table import CONTROLS
@@ -75,7 +75,9 @@ def compute(config, directory, options, report, command_line, watch):
     if transport.rank == 0:
         (directory / NAME).write_text(dumps(results))
         if result.outcome != "not finite":
-            draw(directory)
+            from ..plotting.maps import draw_results
+
+            draw_results(directory / ANALYSIS)
     if result.outcome in ("stalled", "indefinite", "not finite"):
         words = f"the minimisation ended early ({result.outcome}): {OUTCOMES[result.outcome]}"
         if result.progress.iteration == 0:
@@ -195,17 +197,6 @@ def finish(experiment, function, result, history, directory, command_line, tick)
 def rms(values) -> float:
     """Root mean square."""
     return float(np.sqrt(np.mean(np.square(values))))
-
-
-def draw(directory):
-    """Draw the figure; without one, the results are as good."""
-    from ..plotting.assimilation import plot_assimilation
-    from ..plotting.dataset import PlotError
-
-    try:
-        plot_assimilation(directory)
-    except (PlotError, FilesError) as error:
-        log.warning("no figure: %s", error)
 
 
 def summary(directory) -> str:

@@ -7,7 +7,6 @@ import math
 import numpy as np
 
 from ..config import fields
-from ..gradients import Problem
 from ..ocean.coordinates import edges, origin
 from . import twin
 from .experiment import depth_of, problem_of
@@ -98,14 +97,16 @@ def forecast_errors(experiment, analysis: dict, places: Places, tick=lambda tran
         {"days": [...], "window_days": its end, "eta" and "current": {of: {where: [rms at these times]}}}, m and m s-1.
     """
     config, names = experiment.true_config, experiment.problem.names
-    steps, dt, output = twin.window_and_forecast(config), config.time.dt, config.output
+    dt, output = config.time.dt, config.output
+    steps = config.run.steps + round(config.case.forecast * twin.DAY / dt)
     every = min(steps, output.every_steps or max(1, round((output.every or steps * dt) / dt)))
     longer = {"run": config.run.model_copy(update={"steps": steps})}
 
     def run(config, x):
         problem, _ = problem_of(config.model_copy(update=longer), names, every, tick)
         for state in problem.states(x, every):
-            eta, u, v = state.h - problem_depth(problem, x), state.u, state.v
+            depth = x["depth"] if "depth" in x else depth_of(problem)
+            eta, u, v = state.h - depth, state.u, state.v
             yield [np.asarray(field, np.float64) for field in (eta, u, v)]
 
     believed, runs = experiment.problem.config, {"background": experiment.base, "analysis": analysis}
@@ -119,8 +120,3 @@ def forecast_errors(experiment, analysis: dict, places: Places, tick=lambda tran
                 for where, size in places.rms(square).items():
                     found[name][who][where].append(size)
     return found
-
-
-def problem_depth(problem: Problem, x: dict):
-    """Resting depth of the block on a run from x."""
-    return x["depth"] if "depth" in x else depth_of(problem)

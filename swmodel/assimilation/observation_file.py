@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import os
-import re
-from datetime import datetime
+from datetime import datetime, timedelta
 
 import numpy as np
 
@@ -16,14 +15,8 @@ from ..ocean.table import VARIABLES, entry_of
 from .stencils import QUANTITIES
 
 #: The instant at which runs start.
-START = datetime(2000, 1, 1)
+START, DAY = datetime(2000, 1, 1), timedelta(days=1)
 
-#: Seconds of the units of time that are of fixed length, in the singular.
-SECONDS = {
-    **{"microsecond": 1e-6, "microsec": 1e-6, "millisecond": 1e-3, "millisec": 1e-3, "msec": 1e-3, "ms": 1e-3},
-    **{"second": 1.0, "sec": 1.0, "s": 1.0, "minute": 60.0, "min": 60.0},
-    **{"hour": 3600.0, "hr": 3600.0, "h": 3600.0, "day": 86400.0, "d": 86400.0},
-}
 CALENDARS = ("standard", "gregorian", "proleptic_gregorian")
 
 COORDINATES = {
@@ -128,18 +121,14 @@ def seconds_since_start(variable) -> np.ma.MaskedArray:
     units, calendar = getattr(variable, "units", None), str(getattr(variable, "calendar", "standard")).lower()
     if units is None:
         raise Unfit(f'time has no units; it needs such as "{TIME["units"]}"')
-    unit = re.match(r"\s*(\w+)\s+since\s", str(units), re.IGNORECASE)
-    word = unit[1].lower() if unit else ""
-    seconds = SECONDS.get(word, SECONDS.get(word.removesuffix("s")))
-    if seconds is None:
-        raise Unfit(f'time is in "{units}"; it needs seconds, minutes, hours or days since a date: "{TIME["units"]}"')
     if calendar not in CALENDARS:
         raise Unfit(f'time has the calendar "{calendar}"; it needs {" or ".join(CALENDARS)}')
     try:
-        start = netCDF4.date2num(START, units, calendar)
+        start, later = (float(netCDF4.date2num(date, units, calendar)) for date in (START, START + DAY))
     except (ValueError, OverflowError) as error:
-        raise Unfit(f'time is in "{units}", which is no date: {error}') from None
-    return (np.ma.masked_array(variable[:], dtype=np.float64) - float(start)) * seconds
+        needed = f'seconds, minutes, hours or days since a date: "{TIME["units"]}"'
+        raise Unfit(f'time is in "{units}" ({error}); it needs {needed}') from None
+    return (np.ma.masked_array(variable[:], dtype=np.float64) - start) * (DAY.total_seconds() / (later - start))
 
 
 def read_platform(dataset) -> np.ndarray | None:

@@ -49,8 +49,3 @@ def spin_up(config, tick: Callable[[], None] = lambda: None) -> Twin:
 
     guess = state_at(last - lead)
     return Twin(state_at(last), guess)
-
-
-def window_and_forecast(config) -> int:
-    """Steps from the start of the window to the end of the forecast; `config` is resolved."""
-    return config.run.steps + round(config.case.forecast * DAY / config.time.dt)

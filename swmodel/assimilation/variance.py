@@ -1,10 +1,10 @@
 """The variance of smoothed white noise, by which correlations are normalised.
 
 On a plane without land, in a basin, a channel or on a ring, it is exact: A is the sum of a matrix in x and one in y,
-whose eigenvectors are cosines. With land, the same white noise is smoothed with and without the land, and the exact variance
-without land is multiplied by the ratio of the two mean squares. Further from the coast than a few lengths the two are
-the same, and the variance is exact; at the coast the error of the standard deviation is that of the ratio, at most
-about 1 / sqrt(2 samples) rms: measured 2 %, and 10 % at worst, with 256 samples.
+whose eigenvectors are cosines. With land, the same white noise is smoothed with and without the land, and the exact
+variance without land is multiplied by the ratio of the two mean squares. Further from the coast than a few lengths the
+two are the same, and the variance is exact; at the coast the error of the standard deviation is that of the ratio, at
+most about 1 / sqrt(2 samples) rms: measured 2 %, and 10 % at worst, with 256 samples.
 
 Reference: Weaver and Courtier (2001), Q. J. R. Meteorol. Soc. 127, 1815-1846, for normalisation by randomisation.
 """

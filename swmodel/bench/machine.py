@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import importlib.metadata
 import os
 import platform
 import re
 import subprocess
 from pathlib import Path
 
-from ..parallel.environment import cores
+from ..parallel.environment import cores, version_of
 
 ROOT = Path(__file__).parents[2]
-PACKAGES = ("numpy", "jax", "jaxlib", "mpi4jax", "mpi4py")
+PACKAGES = ("swmodel", "numpy", "jax", "jaxlib", "mpi4jax", "mpi4py")
 #: Settings of threads, devices and MPI that change what is measured.
 SETTINGS = re.compile(
     r"NPROC|XLA_FLAGS|JAX_\w+|OMP_\w+|OPENBLAS_NUM_THREADS|MKL_NUM_THREADS|CUDA_VISIBLE_DEVICES|MPIR_CVAR_\w+|"
@@ -30,7 +29,7 @@ def describe_machine() -> dict:
         "memory_bytes": os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"),
         "system": f"{platform.system()} {platform.release()} {platform.machine()}",
         "python": platform.python_version(),
-        "versions": versions(),
+        "versions": {name: version for name in PACKAGES if (version := version_of(name))},
         "revision": revision(),
         "settings": settings(),
     }
@@ -50,17 +49,6 @@ def caches() -> dict[str, int]:
         level, kind, size = ((index / name).read_text().strip() for name in ("level", "type", "size"))
         if kind != "Instruction":
             found[f"L{level}{'d' if level == '1' else ''}"] = int(size.removesuffix("K")) * 1024
-    return found
-
-
-def versions() -> dict[str, str]:
-    """Versions of swmodel and of what it computes with, as far as installed."""
-    found = {}
-    for name in ("swmodel", *PACKAGES):
-        try:
-            found[name] = importlib.metadata.version(name)
-        except importlib.metadata.PackageNotFoundError:
-            continue
     return found
 
 

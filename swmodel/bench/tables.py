@@ -24,7 +24,7 @@ def report(records: list[dict]) -> str:
 def section(records: list[dict]) -> str:
     """The tables of results of one sweep, with title, machines and notes."""
     found = [(record, one, all_rows) for record in records for all_rows in [numbers(record)] for one in all_rows]
-    grids = {grid(one, []) for _, one, _ in found}
+    grids = {GRID[1](one, []) for _, one, _ in found}
     title = records[0]["definition"]["title"] + (f", {grids.pop()} cells" if len(grids) == 1 else "")
     tables = [table(columns, found, len(records) > 1, grids) for columns in TABLES[records[0]["definition"]["measure"]]]
     if records[0]["sweep"] == "native":
@@ -53,29 +53,9 @@ def what(one: Numbers, others) -> str:
     return name + (f" ({', '.join(marks)})" if marks else "")
 
 
-def processes(one: Numbers, others) -> str:
-    """Number of processes."""
-    return str(one.row.nproc)
-
-
-def devices(one: Numbers, others) -> str:
-    """Number of devices of a process, on the sharded transport."""
-    return str(one.row.devices) if one.row.transport == "sharded" else ""
-
-
 def cores(one: Numbers, others) -> str:
     """Number of cores, or of GPUs."""
     return str(one.cores) if one.row.platform == "cpu" else f"{one.row.blocks} GPU"
-
-
-def grid(one: Numbers, others) -> str:
-    """Columns and rows of the grid."""
-    return f"{one.row.nx} x {one.row.ny}"
-
-
-def spread_of_steps(one: Numbers, others) -> str:
-    """Largest less smallest sample over the median."""
-    return percent(one.spread)
 
 
 def seconds(one: Numbers, others) -> str:
@@ -93,12 +73,15 @@ def traffic(one: Numbers, name: str) -> float | None:
     return (one.entry.get("traffic") or {}).get(name)
 
 
+PROCESSES: Column = ("processes", lambda one, others: str(one.row.nproc))
+GRID: Column = ("grid", lambda one, others: f"{one.row.nx} x {one.row.ny}")
+SPREAD: Column = ("spread", lambda one, others: percent(one.spread))  # of the seconds of a step
 ROW: tuple[Column, ...] = (
     ("row", what),
-    ("processes", processes),
-    ("devices", devices),
+    PROCESSES,
+    ("devices", lambda one, others: str(one.row.devices) if one.row.transport == "sharded" else ""),
     ("cores", cores),
-    ("grid", grid),
+    GRID,
 )
 
 #: Beside the published table.
@@ -109,7 +92,7 @@ SPEED: tuple[Column, ...] = (
     ("speed-up over NumPy", lambda one, others: number(one.speedup)),
     ("published speed-up", published_value("speedup")),
     ("parallel efficiency", lambda one, others: percent(one.efficiency)),
-    ("spread", spread_of_steps),
+    SPREAD,
 )
 
 #: Beside the machine's limits.
@@ -126,11 +109,6 @@ COST: tuple[Column, ...] = (
 )
 
 
-def layout(one: Numbers, others) -> str:
-    """Blocks in y and x."""
-    return "x".join(map(str, one.entry.get("launch", {}).get("layout", [])))
-
-
 def sent_per_second(one: Numbers, others) -> str:
     """Bytes that a rank sends, over the time of an exchange, GB/s."""
     moved = traffic(one, "bytes")
@@ -138,14 +116,14 @@ def sent_per_second(one: Numbers, others) -> str:
 
 
 HALO: tuple[Column, ...] = (
-    ("grid", grid),
-    ("processes", processes),
-    ("layout", layout),
+    GRID,
+    PROCESSES,
+    ("layout", lambda one, others: "x".join(map(str, one.entry.get("launch", {}).get("layout", [])))),
     ("messages", lambda one, others: number(traffic(one, "messages"))),
     ("bytes sent", lambda one, others: amount(traffic(one, "bytes"))),
     ("µs/exchange", lambda one, others: digits(1e6 * one.step)),
     ("GB/s sent", sent_per_second),
-    ("spread", spread_of_steps),
+    SPREAD,
 )
 
 
@@ -174,21 +152,21 @@ def extra_part(one: Numbers, others: list[Numbers]) -> str:
 
 OUTPUT: tuple[Column, ...] = (
     ("row", lambda one, others: what(one, others) + WRITING.get(one.row.writing, "")),
-    ("processes", processes),
-    ("grid", grid),
+    PROCESSES,
+    GRID,
     ("steps", lambda one, others: str(one.row.steps)),
     ("snapshot every", lambda one, others: str(one.row.writing) if isinstance(one.row.writing, int) else MISSING),
     ("run, s", lambda one, others: digits(run_seconds(one))),
     ("writing, s", extra),
     ("of the run without", extra_part),
     ("MB", lambda one, others: digits(median(sample["written_bytes"] for sample in one.entry["samples"]) / 1e6)),
-    ("spread", spread_of_steps),
+    SPREAD,
 )
 
 START: tuple[Column, ...] = (
     ("row", what),
-    ("processes", processes),
-    ("grid", grid),
+    PROCESSES,
+    GRID,
     ("imports, s", lambda one, others: digits(one.start_parts[0])),
     ("MPI and fields, s", lambda one, others: digits(one.start_parts[1])),
     ("compilation, s", lambda one, others: digits(one.start_parts[2])),
@@ -212,15 +190,15 @@ def over_runs(one: Numbers, others: list[Numbers]) -> str:
 
 ENSEMBLE: tuple[Column, ...] = (
     ("row", what),
-    ("grid", grid),
+    GRID,
     ("members", lambda one, others: str(one.row.members)),
     ("advanced by", lambda one, others: one.row.advance),
-    ("processes", processes),
+    PROCESSES,
     ("devices", lambda one, others: str(one.row.devices)),
     ("members x steps/s", lambda one, others: digits(members_times_steps(one))),
     ("over runs one after the other", over_runs),
     ("Mcells/s", lambda one, others: digits(one.row.members * one.rate / 1e6)),
-    ("spread", spread_of_steps),
+    SPREAD,
 )
 
 #: The tables of what is measured.

@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 from ..parallel import streams, xla_flags
+from .tell import together
 
 SWEEPS = {
     "table": "The published benchmark, beside the published numbers.",
@@ -61,42 +62,38 @@ def bench():
     """
 
 
-def sweep_options(command):
-    """The options that all sweeps have."""
-    options = (
-        click.option("--quick", is_flag=True, help="A small size, under a minute."),
-        click.option(
-            "--executor",
-            "executors",
-            metavar="NAME",
-            multiple=True,
-            help="Executor, or all; may be repeated.  [fastest]",
-        ),
-        click.option("--nproc", type=Words(), help="Numbers of processes."),
-        click.option("--transport", type=click.Choice(["mpi", "sharded"]), help="How blocks talk.  [mpi]"),
-        click.option("--devices", type=Words(), help="Numbers of devices in a process, for sharded."),
-        click.option(
-            "--size",
-            "sizes",
-            type=Size(),
-            metavar="NXxNY",
-            multiple=True,
-            help="Grid in place of the sweep's; repeatable.",
-        ),
-        click.option("--oversubscribe", is_flag=True, help="Also more processes than cores; these rows are marked."),
-        click.option("--steps", type=click.IntRange(min=2), metavar="N", help="Steps of a sample."),
-        click.option("--rounds", type=click.IntRange(min=1), metavar="N", help="Samples of each row."),
-        click.option("-o", "--output", type=click.Path(path_type=Path), metavar="DIR", help="Folder of the results."),
-        click.option("--resume", is_flag=True, help="Go on with an interrupted sweep: finished samples stay."),
-        click.option("--force", is_flag=True, help="Replace the results that are in the folder."),
-        click.option("--label", metavar="TEXT", help="Name of this machine in reports.  [its processor]"),
-        click.option(
-            "--launcher", metavar="COMMAND", default="", help='What starts processes in place of mpiexec, as "srun".'
-        ),
-    )
-    for option in reversed(options):
-        command = option(command)
-    return command
+#: The options that all sweeps have.
+sweep_options = together(
+    click.option("--quick", is_flag=True, help="A small size, under a minute."),
+    click.option(
+        "--executor",
+        "executors",
+        metavar="NAME",
+        multiple=True,
+        help="Executor, or all; may be repeated.  [fastest]",
+    ),
+    click.option("--nproc", type=Words(), help="Numbers of processes."),
+    click.option("--transport", type=click.Choice(["mpi", "sharded"]), help="How blocks talk.  [mpi]"),
+    click.option("--devices", type=Words(), help="Numbers of devices in a process, for sharded."),
+    click.option(
+        "--size",
+        "sizes",
+        type=Size(),
+        metavar="NXxNY",
+        multiple=True,
+        help="Grid in place of the sweep's; repeatable.",
+    ),
+    click.option("--oversubscribe", is_flag=True, help="Also more processes than cores; these rows are marked."),
+    click.option("--steps", type=click.IntRange(min=2), metavar="N", help="Steps of a sample."),
+    click.option("--rounds", type=click.IntRange(min=1), metavar="N", help="Samples of each row."),
+    click.option("-o", "--output", type=click.Path(path_type=Path), metavar="DIR", help="Folder of the results."),
+    click.option("--resume", is_flag=True, help="Go on with an interrupted sweep: finished samples stay."),
+    click.option("--force", is_flag=True, help="Replace the results that are in the folder."),
+    click.option("--label", metavar="TEXT", help="Name of this machine in reports.  [its processor]"),
+    click.option(
+        "--launcher", metavar="COMMAND", default="", help='What starts processes in place of mpiexec, as "srun".'
+    ),
+)
 
 
 def add_sweep(name: str, text: str):

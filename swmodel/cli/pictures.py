@@ -6,10 +6,12 @@ from pathlib import Path
 
 import click
 
+from .tell import together
+
 
 def drawn(usual: str):
     """A decorator with the options that say how fields are drawn; `usual` is the range where none is given."""
-    options = (
+    return together(
         click.option("--vmin", type=float, metavar="X", help="Value at the lower end of the colours."),
         click.option("--vmax", type=float, metavar="X", help="Value at the upper end of the colours."),
         click.option(
@@ -23,13 +25,6 @@ def drawn(usual: str):
         click.option("--arrows", is_flag=True, help="Arrows of the current over each map."),
         click.option("--contours", metavar="NAME", help="Lines of equal value of this field over each map."),
     )
-
-    def decorate(command):
-        for option in reversed(options):
-            command = option(command)
-        return command
-
-    return decorate
 
 
 @click.command()

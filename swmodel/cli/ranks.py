@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
-import importlib.metadata
 import os
 import socket
 import sys
@@ -130,16 +129,8 @@ def identity(config) -> dict[str, str]:
     from ..config import to_toml
 
     digest = hashlib.sha256(to_toml(config).encode()).hexdigest()
-    versions = {name: version(name) for name in PACKAGES}
+    versions = {name: environment.version_of(name) or "missing" for name in PACKAGES}
     return versions | {"the configuration (SHA-256)": digest[:12], "machine": socket.gethostname()}
-
-
-def version(package: str) -> str:
-    """The version of a package; "missing" where it is not installed."""
-    try:
-        return importlib.metadata.version(package)
-    except importlib.metadata.PackageNotFoundError:
-        return "missing"
 
 
 REPAIR = "compile mpi4jax anew for this JAX and this MPI: docs/install.md"
@@ -241,7 +232,9 @@ def try_message(place) -> None:
     try:
         right = ring("mpi", place.size)
     except Exception as error:
-        jax = f"JAX {version('jax')} and mpi4jax {version('mpi4jax')}"
-        raise SetupError(f"{jax} do not work together ({first_line(error)}); {REPAIR}") from error
+        jax, mpi4jax = (environment.version_of(name) for name in ("jax", "mpi4jax"))
+        raise SetupError(
+            f"JAX {jax} and mpi4jax {mpi4jax} do not work together ({first_line(error)}); {REPAIR}"
+        ) from error
     if not right:
         raise SetupError(f"a message between the processes came wrong; {REPAIR}")

@@ -16,6 +16,7 @@ import swmodel
 
 from ..parallel import streams, xla_flags
 from .job import Job
+from .tell import together
 
 #: Options that stand for a configuration key.
 OPTIONS = {
@@ -87,19 +88,13 @@ class Memory(click.ParamType):
 MEMORY = Memory()
 
 
-def common(command):
-    """Give a command the COMMON options, in this order."""
-    for option in reversed(COMMON):
-        command = option(command)
-    return command
+common = together(*COMMON)
 
-
-def distributed(command):
-    """Give a command the options for where the blocks are."""
-    words = "Devices of each process, one block each; more than one: sharded."
-    command = click.option("--devices", metavar="D", help=words)(command)
-    words = "How blocks talk to each other: auto, serial, mpi or sharded."
-    return click.option("--transport", metavar="NAME", help=words)(command)
+#: The options for where the blocks are.
+distributed = together(
+    click.option("--transport", metavar="NAME", help="How blocks talk to each other: auto, serial, mpi or sharded."),
+    click.option("--devices", metavar="D", help="Devices of each process, one block each; more than one: sharded."),
+)
 
 
 @click.command()

@@ -1,4 +1,4 @@
-"""Errors in words for the user."""
+"""What commands share: their options, and errors in words for the user."""
 
 from __future__ import annotations
 
@@ -8,6 +8,17 @@ import traceback
 
 from ..errors import INTERNAL, STOPPED, as_line, exit_code
 from ..parallel.interrupt import WORDS
+
+
+def together(*options):
+    """A decorator that gives a command these options of click, in this order."""
+
+    def decorate(command):
+        for option in reversed(options):
+            command = option(command)
+        return command
+
+    return decorate
 
 
 def words(error: BaseException) -> str:

@@ -201,7 +201,9 @@ def convert(given: Given, section: str, field) -> Any:
         parsed = read_text(value)
         if base is tuple:
             words = parsed if isinstance(parsed, str) else value
-            listed = [element(word.strip(), field) for word in words.split(",") if word.strip()]
+            listed = [word.strip() for word in words.split(",") if word.strip()]
+            if int in typing.get_args(field.annotation):
+                listed = [read_text(word) for word in listed]
             value = parsed if isinstance(parsed, list) else listed
         elif base is not str or isinstance(parsed, str):
             value = parsed
@@ -214,11 +216,6 @@ def convert(given: Given, section: str, field) -> Any:
     if section in ("input", "assimilation") and base is str and isinstance(value, str) and value:
         return os.path.abspath(given.folder / value)
     return value
-
-
-def element(word: str, field) -> Any:
-    """An element of a list as it is written: a number where the list has numbers."""
-    return read_text(word) if int in typing.get_args(field.annotation) else word
 
 
 def complaint(detail: Mapping, cls: type[Section], values: Mapping[str, Given], section: str) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from pathlib import Path
 
 from ..files.run_folder import CONFIG, ENSEMBLE, RESTARTS
@@ -12,8 +11,6 @@ from ..model.progress import workers
 
 PICTURE = "ensemble.png"
 
-log = logging.getLogger(__name__)
-
 
 def compute(config, directory, options, report, command_line, watch) -> None:
     """Leave ensemble.nc and ensemble.png, by the time loop of runs; see `cli.job.TASKS`.
@@ -21,6 +18,7 @@ def compute(config, directory, options, report, command_line, watch) -> None:
     The option `restart` is the path of a restart file.
     """
     from ..model.run import run
+    from ..plotting.maps import draw_results
     from .members import Members
 
     restart = options.get("restart")
@@ -28,17 +26,7 @@ def compute(config, directory, options, report, command_line, watch) -> None:
     watch(lambda: members.step)
     run(members, directory, report, command_line, resume=restart is not None)
     if members.transport.rank == 0:
-        draw(Path(directory))
-
-
-def draw(directory: Path) -> None:
-    """Draw the picture; without one, the results are as good."""
-    from ..plotting.ensemble import plot_ensemble
-
-    try:
-        plot_ensemble(directory / ENSEMBLE, directory / PICTURE)
-    except Exception as error:
-        log.warning("no picture: %s", error)
+        draw_results(Path(directory) / ENSEMBLE)
 
 
 def summary(directory) -> str:

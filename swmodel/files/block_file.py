@@ -6,6 +6,7 @@ HDF5 keeps a checksum of every piece of a field and refuses to read one that is 
 from __future__ import annotations
 
 from functools import partial
+from pathlib import Path
 
 import h5py
 import numpy as np
@@ -42,18 +43,41 @@ def write_blocks(path, fields: dict, text: str, shape: tuple[int, int], transpor
     draft.finish()
 
 
-class _Blocks:
-    """The file on rank 0; through a JournaledFile, as HDF5 takes a full disk badly."""
+class JournaledHDF5:
+    """An HDF5 file that rank 0 writes through a JournaledFile, as HDF5 takes a full disk badly."""
 
     def __init__(self):
         self.file = self.journal = None
 
-    def open(self, path) -> None:
-        """Make the file, empty."""
+    def open(self, path: Path, image: bytes = b"") -> None:
+        """Make the file, empty or with the contents of an image of it."""
         remove(path)  # with a journal, which a killed writer may have left
-        path.touch()
+        path.write_bytes(image)
         self.journal = JournaledFile(path)
-        self.file = h5py.File(self.journal, "w")
+        self.file = h5py.File(self.journal, "r+" if image else "w")
+
+    def store(self, name: str, where, values) -> None:
+        """Write a piece of a data set."""
+        self.file[name][where] = values
+        self.journal.check()
+
+    def finish(self) -> None:
+        """Bring the file to the disk."""
+        self.file.close()
+        self.journal.commit()
+        self.close()
+
+    def close(self) -> None:
+        """Let go of the file as it is."""
+        if self.file:
+            self.file.close()
+        if self.journal is not None:
+            self.journal.close()
+        self.file = self.journal = None
+
+
+class _Blocks(JournaledHDF5):
+    """The file on rank 0."""
 
     def put(self, name: str, value) -> None:
         """Add a data set with its value."""
@@ -65,21 +89,7 @@ class _Blocks:
 
     def fill(self, name: str, first: int, rows) -> None:
         """Write rows of a data set from `first` on."""
-        self.file[name][first : first + len(rows)] = rows
-        self.journal.check()
-
-    def finish(self) -> None:
-        """Bring the file to the disk."""
-        self.file.close()
-        self.journal.commit()
-        self.journal.close()
-
-    def close(self) -> None:
-        """Let go of the file as it is."""
-        if self.file:
-            self.file.close()
-        if self.journal is not None:
-            self.journal.close()
+        self.store(name, slice(first, None if rows is None else first + len(rows)), rows)
 
 
 def read_blocks(path, block) -> tuple[dict, str]:

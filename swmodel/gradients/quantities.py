@@ -47,7 +47,8 @@ def parse(text: str, config) -> Quantity:
     """
     name, _, place = text.strip().partition(":")
     if name not in QUANTITIES:
-        raise UsageError(f'--of {text}: no quantity "{name}"; {suggest(name, QUANTITIES)}\n{forms()}')
+        forms = "; ".join(entry.form for entry in QUANTITIES.values())
+        raise UsageError(f'--of {text}: no quantity "{name}"; {suggest(name, QUANTITIES)}\nwrite {forms}')
     try:
         return QUANTITIES[name].parse(name, place, config)
     except UsageError as error:
@@ -111,8 +112,3 @@ QUANTITIES = {
     "mass": Entry("mass", integral("kg", "mass of the layer")),
     "potential_enstrophy": Entry("potential_enstrophy", integral("m s-2", "potential enstrophy", mass=False)),
 }
-
-
-def forms() -> str:
-    """How quantities are written, in words."""
-    return "write " + "; ".join(entry.form for entry in QUANTITIES.values())

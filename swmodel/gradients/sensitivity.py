@@ -46,6 +46,7 @@ def compute(config, directory, options, report, command_line, watch) -> None:
         NumericalError: the run blew up.
         FilesError: a file could not be written.
     """
+    from ..plotting.maps import draw_results
     from .pieces import length_of
     from .problem import Problem
     from .watcher import Watcher
@@ -67,7 +68,8 @@ def compute(config, directory, options, report, command_line, watch) -> None:
     peak = int(transport.reduce(np.asarray(peak_memory()), "max"))
     if transport.rank == 0:
         write_config(directory, problem.config)
-        draw(directory)
+        if any(name in FIELDS for name in gradient):
+            draw_results(directory / NAME)
         found = {name: found_of(quantity, name, gradient[name], largest, problem.config) for name in gradient}
         numbers = {"quantity": options["of"], "mean": options["mean"], "long_name": quantity.long_name, "value": value}
         numbers |= {"units": quantity.units, "derivatives": found} | watcher.costs()
@@ -83,13 +85,6 @@ def value_of(mean: bool, transport):
         return transport.sum(series[1:].mean() if mean and len(series) > 1 else series[-1])
 
     return value
-
-
-def draw(directory: Path) -> None:
-    """Make the picture, if there is a map."""
-    from ..plotting.sensitivity import plot_sensitivity
-
-    plot_sensitivity(directory / NAME, directory / PICTURE)
 
 
 def found_of(quantity: Quantity, name: str, derivative, largest: dict, config) -> dict:

@@ -168,8 +168,10 @@ class Simulation:
         Raises:
             NumericalError: the solution has blown up, which was not said yet.
         """
-        state = self.get(self.carry.state)
-        return state._make(map(read_only, state))
+        state = jax.tree.map(lambda field: field.view(), self.get(self.carry.state))
+        for field in state:
+            field.flags.writeable = False
+        return state
 
     def get(self, tree):
         """Fields of jitted programs as NumPy arrays of this process's block."""
@@ -306,10 +308,3 @@ def shapes_of(carry: Carry) -> tuple:
     """How many fields a carry has, with their shapes and precision."""
     fields, structure = jax.tree.flatten((carry.state, carry.memory))
     return structure, [(field.shape, field.dtype) for field in fields]
-
-
-def read_only(array: np.ndarray) -> np.ndarray:
-    """A view of the array that cannot be written."""
-    view = array.view()
-    view.flags.writeable = False
-    return view

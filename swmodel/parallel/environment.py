@@ -1,20 +1,12 @@
 """What a process must have in its environment before JAX and MPI are imported, and its place among others.
 
-One process per core wants XLA with one thread; one process alone wants all cores. Measured with jax 0.10.2 on two
-cores, CPU time per wall time of element-wise loops and of a matrix product:
-
-| setting | element-wise | matrix product | threads of the Eigen pool |
-| --- | --- | --- | --- |
-| none | 1.9 | 2.0 | 2 |
-| XLA_FLAGS=--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1 | 1.9 | 2.0 | 2 |
-| NPROC=1 | 1.0 | 1.0 | 1 |
-| bound to one core (taskset -c 0) | 1.0 | 1.0 | 1 |
-
-So the flags found in old recipes are ignored, while NPROC and the binding by mpiexec or srun set the number of threads.
+One process per core wants XLA with one thread; one process alone wants all cores. The environment variable NPROC, and
+the binding by mpiexec or srun, set the number of threads; the XLA_FLAGS of old recipes are ignored (jax 0.10.2).
 """
 
 from __future__ import annotations
 
+import importlib.metadata
 import importlib.util
 import os
 import re
@@ -170,6 +162,14 @@ def srun_started(environ: Mapping[str, str] = os.environ) -> bool:
     """Whether srun itself started this process, and not a launcher that it started."""
     place = world(environ)
     return place is not None and place == world({name: environ[name] for name in environ if name.startswith("SLURM_")})
+
+
+def version_of(package: str) -> str | None:
+    """Version of an installed package; None where there is none."""
+    try:
+        return importlib.metadata.version(package)
+    except importlib.metadata.PackageNotFoundError:
+        return None
 
 
 def peak_memory() -> int:

@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from pathlib import Path
 
 import cmocean
-import matplotlib as mpl
 import netCDF4
 import numpy as np
 from matplotlib.figure import Figure
 
-from ..files.run_folder import ANALYSIS
 from . import style
-from .dataset import Map, open_data, read_map
-from .files import save
+from .dataset import Map, read_map
 from .titles import case_of
 
 PICTURE = "assimilation.png"
@@ -30,23 +26,12 @@ CURVES = {"background": (style.QUIET, "first guess"), "analysis": ("#b2182b", "a
 LINES = {"everywhere": "-", "unobserved": (0, (2, 1.5))}
 
 
-def plot_assimilation(directory) -> Path:
-    """Draw assimilation.png from analysis.nc in a folder: the first control that is a field, or nothing but curves.
+def picture(data: netCDF4.Dataset) -> Figure:
+    """The figure of an analysis: maps of the first control that is a field, if there is one, and curves.
 
     In a twin experiment the maps are truth, first guess, analysis and the errors of both; otherwise first guess,
     analysis and their difference.
-
-    Raises:
-        PlotError: the file is missing.
-        FilesError: the picture cannot be written.
     """
-    directory = Path(directory)
-    with open_data(directory / ANALYSIS) as data, mpl.rc_context(style.RC):
-        return save(picture(data), directory / PICTURE)
-
-
-def picture(data: netCDF4.Dataset) -> Figure:
-    """The figure of an analysis."""
     rows = maps(data)
     curves = [name for name in ("eta", "current") if f"{name}_error_analysis_everywhere" in data.variables]
     west, east, south, north = rows[0].domain if rows else (0.0, 1.0, 0.0, 1.0)

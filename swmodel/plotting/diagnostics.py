@@ -53,15 +53,10 @@ def series_of(variable) -> tuple[np.ndarray, str]:
     long_name = getattr(variable, "long_name", variable.name.replace("_", " "))
     units = getattr(variable, "units", "1")
     if variable.name not in EXTREMES and np.nanmax(np.abs(values - values[0])) < abs(values[0]):
-        values, units = relative_change(values), "1"
+        values, units = (values - values[0]) / abs(values[0]), "1"
         long_name = f"relative change of {variable.name.replace('_', ' ')}"
     exponent = style.power_of_ten(float(np.nanmax(np.abs(values))))
     return values * 10.0**-exponent, style.label(long_name, units, exponent)
-
-
-def relative_change(values: np.ndarray) -> np.ndarray:
-    """(x - x_0)/|x_0|."""
-    return (values - values[0]) / abs(values[0])
 
 
 def draw(times: np.ndarray, series: list[tuple[np.ndarray, str]], case: str) -> Figure:

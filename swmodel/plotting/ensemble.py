@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
-import matplotlib as mpl
 import numpy as np
 from matplotlib.figure import Figure
 
 from . import style
-from .dataset import PlotError, field_names, find_record, open_data, read_map, seconds
-from .files import save
+from .dataset import PlotError, field_names, find_record, read_map, seconds
 from .overlays import NOTHING, Over
 from .panels import LINE, draw_image, name_axes, name_panel, wrapped
 from .scale import OF_RECORD, Scale, looks
@@ -23,17 +19,6 @@ PREFERRED = ("eta", "speed", "zeta", "h", "u")
 WIDTH, LOW, HIGH = 3.1, 0.3, 1.6
 TITLE = 3.3
 CONTROL, MEAN, OTHERS = "#b2182b", style.INK, "0.72"
-
-
-def plot_ensemble(file: Path, output: Path) -> Path:
-    """Draw the last record of ensemble.nc.
-
-    Raises:
-        PlotError: it is no such file, or holds no record.
-        FilesError: the picture cannot be written.
-    """
-    with open_data(file) as data, mpl.rc_context(style.RC):
-        return save(picture(data), output)
 
 
 def picture(

@@ -189,15 +189,8 @@ def conservation_facts(data: netCDF4.Dataset) -> Iterator[tuple[str, str]]:
     for name in integrals(data):
         values = np.ma.filled(data[name][:].astype(float), np.nan)
         if values.size and values[0] != 0:
-            yield (
-                name.replace("_", " "),
-                f"{values[-1]:.6g} {data[name].units}, relative change {change(values):+.2e}",
-            )
-
-
-def change(values: np.ndarray) -> float:
-    """(last - first)/|first|."""
-    return (values[-1] - values[0]) / abs(values[0])
+            change = (values[-1] - values[0]) / abs(values[0])
+            yield name.replace("_", " "), f"{values[-1]:.6g} {data[name].units}, relative change {change:+.2e}"
 
 
 def restart_facts(restarts: dict[Path, dict]) -> Iterator[tuple[str, str]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -9,6 +10,7 @@ import matplotlib as mpl
 import netCDF4
 from matplotlib.figure import Figure
 
+from ..errors import FilesError
 from ..files.run_folder import ANALYSIS, ENSEMBLE, OUTPUT, SENSITIVITY
 from . import assimilation, ensemble, sensitivity, style
 from .dataset import PlotError, data_file, find_record, open_data, seconds
@@ -18,6 +20,8 @@ from .panels import draw, write_caption
 from .scale import OF_RECORD, Scale, looks
 from .shown import changes, chosen, read
 from .titles import case_of, titles
+
+log = logging.getLogger(__name__)
 
 
 def plot(
@@ -62,6 +66,14 @@ def plot(
         else:
             figure = picture(data, chosen(data, fields), record, time, member, scale, over)
         return save(figure, target)
+
+
+def draw_results(file) -> None:
+    """Draw the picture of a file beside it, as `plot` does; without one, the results are as good."""
+    try:
+        plot(file)
+    except (PlotError, FilesError) as error:
+        log.warning("no picture: %s", error)
 
 
 def picture(

@@ -4,32 +4,18 @@ from __future__ import annotations
 
 import textwrap
 from dataclasses import replace
-from pathlib import Path
 
-import matplotlib as mpl
 import netCDF4
 import numpy as np
 from matplotlib.figure import Figure
 from matplotlib.patheffects import withStroke
 
 from . import style
-from .dataset import Map, PlotError, open_data, read_map
-from .files import save
+from .dataset import Map, PlotError, read_map
 from .overlays import NOTHING, Over
 from .panels import LETTERS, draw, frame_for, write_caption
 from .scale import OF_RECORD, Scale, looks
 from .titles import case_of
-
-
-def plot_sensitivity(file: Path, output: Path) -> Path | None:
-    """Draw all derivatives in a file of sensitivities that are maps; None if there are none.
-
-    Raises:
-        PlotError: the file is none.
-        FilesError: the picture cannot be written.
-    """
-    with open_data(file) as data, mpl.rc_context(style.RC):
-        return save(picture(data), output) if maps_of(data) else None
 
 
 def maps_of(data: netCDF4.Dataset) -> list[str]:

@@ -227,7 +227,8 @@ DATE = '"seconds since 2000-01-01 00:00:00"'
         (changed("time", a=1), f"time has no units; it needs such as {DATE}"),
         (
             changed("time", units="months since 2000-01-01"),
-            f'time is in "months since 2000-01-01"; it needs seconds, minutes, hours or days since a date: {DATE}',
+            "time is in \"months since 2000-01-01\" ('months since' units only allowed for '360_day' calendar); "
+            f"it needs seconds, minutes, hours or days since a date: {DATE}",
         ),
         (
             changed("time", units="days since 2000-01-01", calendar="noleap"),
@@ -254,7 +255,7 @@ def test_what_is_wrong_is_said_with_counts_and_the_first(tmp_path, config, chang
 def test_a_date_that_is_none_is_named(tmp_path, config):
     path = save(tmp_path / "obs.nc", GOOD | changed("time", units="days since yesterday"))
     (problem,) = messages(path, config)
-    assert problem.startswith('time is in "days since yesterday", which is no date: ')
+    assert problem.startswith('time is in "days since yesterday" (')
 
 
 def test_velocities_without_an_open_face_around_are_on_land(tmp_path, config):

@@ -123,7 +123,7 @@ def test_jax_compiles_here():
 
 
 def test_what_is_optional_may_be_missing(monkeypatch):
-    monkeypatch.setattr(mpi, "installed", lambda name: None)
+    monkeypatch.setattr(mpi, "version_of", lambda name: None)
     monkeypatch.setattr(mpi.launch, "find_mpiexec", raise_setup_error)
     found = list(mpi.several_processes())
     assert found == [Finding("not installed", "mpi4py, mpi4jax", mpi.INSTALL)]

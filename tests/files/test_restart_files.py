@@ -16,6 +16,7 @@ from support.restarts import assert_same_data, config, data, flip, resumed, simu
 
 from swmodel.config import ConfigError, decisive, from_toml, load, to_toml
 from swmodel.errors import FilesError
+from swmodel.files import block_file
 from swmodel.files.integrity import guard
 from swmodel.files.restart import folder, write
 from swmodel.files.restart.read import read
@@ -183,7 +184,7 @@ def test_a_file_system_that_refuses_leaves_what_was_there(tmp_path, nbytes):
     ("owner", "name", "words"),
     [
         (write.Path, "replace", "No space left on device"),
-        (write.JournaledFile, "commit", "No space left on device"),
+        (block_file.JournaledFile, "commit", "No space left on device"),
         (write, "image", "No space left on device"),
     ],
 )
@@ -221,8 +222,8 @@ def test_a_journal_of_a_killed_writer_does_not_enter_the_next_file(halfway, tmp_
     path = tmp_path / "restart.nc"
     model = simulation(folder.path_of(halfway, 7))
     program = (
-        "import os, swmodel.files.restart.write as write, swmodel\n"
-        "write.JournaledFile.close = lambda self: os._exit(9)\n"
+        "import os, swmodel.files.block_file as block_file, swmodel\n"
+        "block_file.JournaledFile.close = lambda self: os._exit(9)\n"
         f"swmodel.Simulation.from_restart({str(folder.path_of(halfway, 5))!r}).write_restart({str(path)!r})"
     )
     killed = subprocess.run([sys.executable, "-c", program], cwd=ROOT, timeout=60)

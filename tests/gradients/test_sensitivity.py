@@ -25,7 +25,7 @@ from swmodel.ocean.state import State
 from swmodel.ocean.table import SEEN
 from swmodel.parallel.transport.halo import pad
 from swmodel.plotting import Over, PlotError, plot
-from swmodel.plotting.sensitivity import picture, plot_sensitivity
+from swmodel.plotting.sensitivity import picture
 
 pytestmark = pytest.mark.usefixtures("quickly_compiled")
 
@@ -294,4 +294,4 @@ def test_there_is_a_picture_with_the_place_in_it(basin, tmp_path, of):
 
 def test_a_channel_of_a_row_is_drawn_as_a_line(tmp_path):
     compute(tmp_path, configuration(1, 9, {}, run__steps=2), "sea_level:1e4,2e3", ["eta"])
-    assert plot_sensitivity(tmp_path / "sensitivity.nc", tmp_path / "again.png") == tmp_path / "again.png"
+    assert plot(tmp_path / "sensitivity.nc", output=tmp_path / "again.png") == tmp_path / "again.png"

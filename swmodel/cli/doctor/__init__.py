@@ -37,7 +37,7 @@ def report(console=None) -> int:
         broken = broken or any(finding.broken for finding in findings)
         console.print(table(title, findings))
         sys.stdout.flush()
-    console.print(conclusion(broken))
+    console.print("Something does not work: see the lines marked ✗." if broken else "Ready.")
     return SetupError.exit_code if broken else 0
 
 
@@ -56,8 +56,3 @@ def table(title: str, findings: list[Finding]):
         if finding.advice:
             rows.add_row("", "", Text(f"→ {finding.advice}", style))
     return rows
-
-
-def conclusion(broken: bool) -> str:
-    """The last line."""
-    return "Something does not work: see the lines marked ✗." if broken else "Ready."

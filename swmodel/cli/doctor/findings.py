@@ -8,13 +8,13 @@ import shutil
 import sys
 import time
 from collections.abc import Iterator
-from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
 from pathlib import Path
 from typing import NamedTuple
 
 from ...executors.native import REMEDY, native_missing
 from ...parallel import environment
+from ...parallel.environment import version_of
 
 #: JAX versions that the model and mpi4jax are tested with: from the first to below the second (as in pyproject.toml).
 TESTED_JAX = ("0.10", "0.12")
@@ -38,14 +38,6 @@ class Finding(NamedTuple):
     broken: bool = False
 
 
-def installed(package: str) -> str | None:
-    """Version of an installed package; None where there is none."""
-    try:
-        return version(package)
-    except PackageNotFoundError:
-        return None
-
-
 def numbers(text: str) -> tuple[int, ...]:
     """(0, 10, 2) for "0.10.2"."""
     return tuple(int(part) for part in text.split(".") if part.isdigit())
@@ -54,22 +46,22 @@ def numbers(text: str) -> tuple[int, ...]:
 def packages() -> Iterator[Finding]:
     """Versions of Python and of what the model needs."""
     yield Finding("Python", f"{platform.python_version()}, {sys.executable}")
-    yield Finding("swmodel", f"{installed('swmodel') or 'not installed'}, {Path(__file__).parents[2]}")
+    yield Finding("swmodel", f"{version_of('swmodel') or 'not installed'}, {Path(__file__).parents[2]}")
     for name in REQUIRED:
-        found = installed(name)
+        found = version_of(name)
         if found is None:
             yield Finding(name, "missing", INSTALL, broken=True)
         elif name == "jax":
             yield jax_version(found)
-        elif name == "jaxlib" and numbers(found)[:2] != numbers(installed("jax") or "")[:2]:
-            advice = f"of another release than jax {installed('jax')}: pip install --upgrade jax jaxlib"
+        elif name == "jaxlib" and numbers(found)[:2] != numbers(version_of("jax") or "")[:2]:
+            advice = f"of another release than jax {version_of('jax')}: pip install --upgrade jax jaxlib"
             yield Finding(name, found, advice, broken=True)
         else:
             yield Finding(name, found)
     if find_spec("imageio_ffmpeg") is None and shutil.which("ffmpeg") is None:
         yield Finding("ffmpeg", "missing: films are GIF files", "for MP4: pip install imageio-ffmpeg")
     else:
-        yield Finding("ffmpeg", shutil.which("ffmpeg") or f"imageio-ffmpeg {installed('imageio-ffmpeg')}")
+        yield Finding("ffmpeg", shutil.which("ffmpeg") or f"imageio-ffmpeg {version_of('imageio-ffmpeg')}")
 
 
 def jax_version(found: str) -> Finding:
@@ -94,14 +86,9 @@ def machine() -> Iterator[Finding]:
 
 
 def memory() -> str:
-    """Physical memory, and what of it is available where the system says so."""
-    total = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    text = f"{total / 2**30:.1f} GiB"
-    with_available = Path("/proc/meminfo")
-    if with_available.exists():
-        lines = dict(line.split(":", 1) for line in with_available.read_text().splitlines())
-        text += f", {int(lines['MemAvailable'].split()[0]) / 2**20:.1f} GiB available"
-    return text
+    """Physical memory, and what of it is available."""
+    total, free = (size / 2**30 for size in (environment.total_memory(), environment.free_memory()))
+    return f"{total:.1f} GiB, {free:.1f} GiB available"
 
 
 def one_process() -> Iterator[Finding]:
@@ -133,6 +120,6 @@ def native_step() -> Finding:
     from ...executors.native import _step
 
     found = f"float32 and float64, {_step.instructions}, by compiler {_step.compiler}"
-    if numbers(_step.jaxlib)[:2] != numbers(installed("jaxlib") or "")[:2]:
+    if numbers(_step.jaxlib)[:2] != numbers(version_of("jaxlib") or "")[:2]:
         return Finding("native step", f"{found}, built for jaxlib {_step.jaxlib}", f"build it anew: {REMEDY}")
     return Finding("native step", found)

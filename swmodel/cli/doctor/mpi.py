@@ -7,8 +7,8 @@ from collections.abc import Iterator
 
 from ...errors import SetupError
 from ...model import launch
-from ...parallel.environment import world
-from .findings import Finding, installed
+from ...parallel.environment import version_of, world
+from .findings import Finding
 from .processes import exchange
 
 INSTALL = "for several processes: make setup, or docs/install.md"
@@ -18,7 +18,7 @@ REBUILD = "compile mpi4jax anew for this JAX and this MPI: docs/install.md, or m
 
 def several_processes() -> Iterator[Finding]:
     """Versions of what MPI needs, and one exchange between two processes where it is all there."""
-    present = {name: version for name in ("mpi4py", "mpi4jax") if (version := installed(name))}
+    present = {name: version for name in ("mpi4py", "mpi4jax") if (version := version_of(name))}
     yield from (Finding(name, version) for name, version in present.items())
     try:
         mpiexec = launch.find_mpiexec()

@@ -130,13 +130,9 @@ def text(attribute) -> str:
     """An attribute as text: some are arrays of one element, some bytes, some empty; what is no UTF-8 is replaced."""
     values = () if getattr(attribute, "shape", ()) is None else np.ravel(attribute)  # h5py.Empty has no shape
     value = values[0] if len(values) else ""
-    # h5py reads what is no UTF-8 as surrogates
-    return value.decode(errors="replace") if isinstance(value, bytes) else as_utf8(str(value))
-
-
-def as_utf8(words: str) -> str:
-    """The text with what cannot be encoded replaced."""
-    return words.encode(errors="replace").decode()
+    if isinstance(value, bytes):
+        return value.decode(errors="replace")
+    return str(value).encode(errors="replace").decode()  # h5py reads what is no UTF-8 as surrogates
 
 
 def number(attribute) -> int:

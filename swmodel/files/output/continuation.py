@@ -54,16 +54,6 @@ def damage(files: dict) -> FilesError | None:
     return FilesError("\n".join([*problems[:-1], f"{problems[-1]}; {anew.format(holding(folder).task)}"]))
 
 
-def require_same(path, differences: list[str]) -> None:
-    """Do nothing if there are no differences.
-
-    Raises:
-        FilesError: otherwise, with all of them.
-    """
-    if differences:
-        raise FilesError(f"{path} cannot be continued: " + "; ".join(differences))
-
-
 def resume(records, keep, config, command_line: str) -> None:
     """Leave the Records for whose step `keep` is true, and record the configuration and the command line."""
     records.select(keep)

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import platform
 from datetime import UTC, datetime
-from importlib.metadata import PackageNotFoundError, version
 
 import numpy as np
 
 from ... import cases
 from ...config import config_hash, to_toml
 from ...ocean.coordinates import points
+from ...parallel.environment import version_of
 from ..integrity import checksums
 
 #: Dimensions (y, x) of each location, and what SGRID calls it; x_f and y_f, the east and north faces, are its nodes.
@@ -84,13 +84,8 @@ def of_case(config) -> tuple[str, str]:
 
 def versions() -> dict[str, str]:
     """Versions of Python and of the PACKAGES that are installed."""
-    found = {"Python": platform.python_version()}
-    for name in PACKAGES:
-        try:
-            found[name] = version(name)
-        except PackageNotFoundError:
-            continue
-    return found
+    found = {"Python": platform.python_version()} | {name: version_of(name) for name in PACKAGES}
+    return {name: version for name, version in found.items() if version}
 
 
 def define_time(dataset, bounds: bool) -> None:

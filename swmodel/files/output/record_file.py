@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 
+from ...errors import FilesError
 from ..gather import row_blocks
 from . import continuation
 from .background import BackgroundFile
@@ -41,7 +42,8 @@ class RecordFile:
 
         def resume(records):
             found = continuation.differences(records.file, config, define)
-            continuation.require_same(path, found or static_differences(records.file, config, static))
+            if found := found or static_differences(records.file, config, static):
+                raise FilesError(f"{path} cannot be continued: {'; '.join(found)}")
             continuation.resume(records, keep, config, command_line)
 
         self._file = BackgroundFile(path, transport, define, resume if keep else None)

@@ -14,9 +14,9 @@ import numpy as np
 
 from ...ocean.state import Carry
 from ...ocean.table import entry_of
+from ..block_file import JournaledHDF5
 from ..draft import Draft
 from ..gather import gathered_members
-from ..journal import JournaledFile, remove
 from ..output.continuation import set_text
 from ..output.metadata import DIMENSIONS, attributes, define_grid, define_provenance
 from .examine import CHECKSUM, HEADER_CHECKSUM, digest, examine, seal
@@ -66,64 +66,48 @@ def write(path, contents: Contents, config, transport, command_line: str = "", g
     get = get or transport.get
     writer = _Writer(contents, config, transport, command_line)
     draft = Draft(path, transport, writer.close, "restart file")
-    draft.do(writer.open, draft)
+    draft.do(writer.begin, draft)
     for name, field in contents.fields.items():
         draft.fill(partial(writer.store, name), gathered_members(transport, get(field)))
-    draft.do(writer.finish, draft.temporary)
+    draft.do(writer.seal, draft.temporary)
     draft.finish()
 
 
-class _Writer:
+class _Writer(JournaledHDF5):
     """The file on rank 0."""
 
     def __init__(self, contents: Contents, config, transport, command_line: str):
+        super().__init__()
         self.contents, self.define = contents, (config, transport, command_line)
-        self.file = self.journal = None
         self.digests = {name: digest() for name in contents.fields}
 
-    def open(self, draft: Draft) -> None:
-        """Make the file, empty as yet, in memory first: HDF5 takes a full disk badly."""
-        import h5py
-
+    def begin(self, draft: Draft) -> None:
+        """Make the file, without the values of its fields yet."""
         draft.path.parent.mkdir(parents=True, exist_ok=True)
         config, transport, _ = self.define
         numbers = transport.block.members.size * config.grid.ny * config.grid.nx * len(self.contents.fields)
         needed = numbers * np.dtype(config.run.dtype).itemsize + METADATA_BYTES
         if needed > draft.free():
             raise OSError(f"disk full, it takes {needed} bytes")
-        remove(draft.temporary)  # with a journal, which a killed writer may have left
-        draft.temporary.write_bytes(image(self.contents, *self.define))
-        self.journal = JournaledFile(draft.temporary)
-        self.file = h5py.File(self.journal, "r+")
+        self.open(draft.temporary, image(self.contents, *self.define))
 
     def store(self, name: str, where: tuple[slice, ...], values: np.ndarray) -> None:
         """Write a piece of a field; all pieces in rising order."""
         values = np.ascontiguousarray(values)
         self.digests[name].update(values)
-        self.file[name][where] = values
-        self.journal.check()
+        super().store(name, where, values)
 
-    def finish(self, path: Path) -> None:
+    def seal(self, path: Path) -> None:
         """Seal the file, bring it to the disk, and read it back."""
         checksums = {name: total.hexdigest() for name, total in self.digests.items()}
         for name, checksum in checksums.items():
             set_text(self.file[name], CHECKSUM, checksum)
         set_text(self.file, HEADER_CHECKSUM, seal(self.file.attrs, checksums))
-        self.file.close()
-        self.journal.commit()
-        self.close()
+        self.finish()
         found = examine(path)
         if found["damaged"] or found["fields"] != sorted(checksums):
             places = ", ".join(name for name, _ in found["damaged"])
             raise OSError(f"what was read back is not what was written ({places or 'fields'})")
-
-    def close(self) -> None:
-        """Let go of the file as it is."""
-        if self.file:
-            self.file.close()
-        if self.journal is not None:
-            self.journal.close()
-        self.file = self.journal = None
 
 
 def image(contents: Contents, config, transport, command_line: str) -> bytes:
