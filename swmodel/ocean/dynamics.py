@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from .flow import Flow
 from .instant import Instant
-from .operators import curl, divergence, mx_c, mx_f, my_c, my_f, slope_x, slope_y
+from .operators import curl, divergence, folded, mx_c, mx_f, my_c, my_f, slope_x, slope_y
 from .patch import Patch
 from .state import State
 from .table import VARIABLES
@@ -21,7 +21,8 @@ OPEN = {"centre": "wet", "u": "open_u", "v": "open_v"}
 
 def kinetic_energy(u: Patch, v: Patch, grid) -> Patch:
     """K = ((u²)^x + (v²)^y) / 2 at centres, m2 s-2, means by area."""
-    return (0.5 * grid.rarea.centre) * (mx_c(grid.area.u * (u * u)) + my_c(grid.area.v * (v * v)))
+    half = 0.5 * grid.rarea.centre
+    return folded(half, mx_c, grid.area.u, u * u) + folded(half, my_c, grid.area.v, v * v)
 
 
 def relative_vorticity(u: Patch, v: Patch, grid) -> Patch:

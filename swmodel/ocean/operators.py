@@ -56,7 +56,18 @@ def slope_y(P: Patch, grid) -> Patch:
 
 def curl(u: Patch, v: Patch, grid) -> Patch:
     """d_x v - d_y u at corners: the circulation around them over their area, s-1."""
-    return (dx_f(grid.dy.v * v) - dy_f(grid.dx.u * u)) * grid.rarea.corner
+    return folded(grid.rarea.corner, dx_f, grid.dy.v, v) - folded(grid.rarea.corner, dy_f, grid.dx.u, u)
+
+
+def folded(factor, operation, weight: Patch, a: Patch) -> Patch:
+    """factor operation(weight a), with a mean or a difference; one multiplication where the weight is a number.
+
+    On a plane XLA would do each multiplication for every neighbour and every fusion that a field is part of: the step
+    of the jet takes 7 % more operations.
+    """
+    if weight.values.shape[-2:] == (1, 1):
+        return (factor * weight) * operation(a)
+    return factor * operation(weight * a)
 
 
 def diffusion_u(u: Patch, nu, grid) -> Patch:

@@ -13,6 +13,7 @@ from swmodel.config import config_hash, to_toml
 from swmodel.config.netcdf_input import read_field
 from swmodel.errors import FilesError
 from swmodel.files.output import Diagnostics, Output
+from swmodel.files.verify import verdicts
 from swmodel.model.resolve import resolve
 from swmodel.ocean.diagnostics import QUANTITIES
 from swmodel.ocean.table import VARIABLES
@@ -224,3 +225,17 @@ def test_units_with_a_broken_power_which_udunits_lacks_stand_behind_the_long_nam
     grid = config_of().grid
     again = read_field(f"{path}:manning", VARIABLES["manning"], grid, np.arange(NY), np.arange(NX))
     np.testing.assert_array_equal(again, np.where(fields["mask"] > 0, fields["manning"], np.nan))
+
+
+@pytest.mark.parametrize(("kind", "name"), [(Output, "linear_drag"), (Diagnostics, "tracer")])
+def test_a_file_of_a_version_that_did_not_write_a_variable_is_continued_without_it(tmp_path, monkeypatch, kind, name):
+    path, config = tmp_path / "file.nc", config_of(tracer__transport="upwind")
+    with monkeypatch.context() as before:
+        before.setattr("swmodel.files.output.series.quantities", lambda scheme: QUANTITIES)
+        before.setattr("swmodel.files.output.static.COEFFICIENTS", {})
+        write(path, kind, config, (0, 7))
+    write(path, kind, config, (14,), keep=lambda step: True)
+    with netCDF4.Dataset(path) as data:
+        assert data["step"][:].tolist() == [0, 7, 14]
+        assert name not in data.variables
+    assert verdicts(path) == {"file.nc": "intact"}

@@ -6,6 +6,7 @@ import io
 
 from ...config import config_hash, decisive, to_toml
 from ...errors import FilesError
+from ...ocean.table import COEFFICIENTS, VARIABLES
 from ..integrity import checksums, guard
 from ..run_folder import CONFIG, holding
 from .metadata import history_line
@@ -84,8 +85,11 @@ def layout_differences(file, define) -> list[str]:
     define(dataset)
     with h5py.File(io.BytesIO(dataset.close()), "r") as new:
         found, wanted = ({name: storage(each[name]) for name in list(each)} for each in (file, new))
-    if checksums.VARIABLE not in found:  # written by a version without them
-        del wanted[checksums.VARIABLE], wanted[checksums.DIMENSION]
+    # What earlier versions did not write; without the content of a tracer there are fewer checksums.
+    contents, sums = {row.content for row in VARIABLES.values()}, {checksums.VARIABLE, checksums.DIMENSION}
+    unknown = (contents | sums | COEFFICIENTS.keys()) & wanted.keys() - found.keys()
+    unknown |= sums if contents & unknown else set()
+    found, wanted = ({name: each[name] for name in each.keys() - unknown} for each in (found, wanted))
     return [
         f"{name} is {found.get(name, 'missing')}, not {wanted.get(name, 'in files of this version')}"
         for name in sorted({*found, *wanted})

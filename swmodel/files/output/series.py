@@ -35,6 +35,7 @@ class Diagnostics(RecordFile):
 
 
 def put_series(records, numbers: dict) -> None:
-    """Write variables without rows and columns in the last record."""
+    """Write variables without rows and columns in the last record; a file of an earlier version may lack some."""
     for name, values in numbers.items():
-        records.put(name, values)
+        if name in records.file:
+            records.put(name, values)

@@ -73,7 +73,7 @@ def static_differences(file, config, row_blocks) -> list[str]:
         name
         for first, last in row_blocks
         for name, values in static_rows(config, first, last)
-        if not np.array_equal(file[name][first:last], values)
+        if name in file and not np.array_equal(file[name][first:last], values)
     }
     return [f"{name} has other values in the file" for name in static_fields(config) if name in others]
 
