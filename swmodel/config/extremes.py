@@ -71,7 +71,7 @@ def complaint(entry: Variable, values: np.ndarray, water: np.ndarray, first_row:
 
 
 def survey(config) -> Extremes:
-    """The extremes of depth, initial state, wind stress and drag over the whole grid.
+    """The extremes of depth, initial state, coefficients and rates over the whole grid.
 
     Raises:
         InputError: an input file cannot be used.

@@ -25,7 +25,7 @@ from ..ocean.grid import as_patches
 from ..ocean.patch import Patch
 from ..ocean.state import Carry, State
 from ..parallel.environment import share_of_cores
-from ..parallel.transport import connect, of_all_members
+from ..parallel.transport import connect
 from ..parallel.transport.halo import make_pad
 from ..parallel.transport.mesh import provide
 from ..parallel.transport.programs import jitted
@@ -173,8 +173,7 @@ class Members:
     def evaluate(self, member: int, names) -> tuple[dict[str, np.ndarray], dict[str, float]]:
         """Of a member of this process, the fields called `names`, [y, x], and its numbers.
 
-        Fields are those of `diagnostics.DERIVED` (h, u, v, eta, sea_level, zeta, q, speed), numbers those of
-        `diagnostics.quantities` (mass, energy, ...).
+        Fields are of `diagnostics.DERIVED`, numbers those of `diagnostics.quantities`.
         """
         one, width, number = self.domain, self.domain.scheme.width, member - self.here.start
         padded = self._pad(self.state._make(field[number] for field in self.state))
@@ -183,16 +182,6 @@ class Members:
         patches = {name: DERIVED[name](padded, self.patches, physics) for name in names}
         fields = {name: np.broadcast_to(patch.on(shape), shape) for name, patch in patches.items()}
         return fields, diagnose([(padded, self.patches, shape)], one.config, one.transport)
-
-    def field(self, name: str) -> np.ndarray:
-        """The field called `name` of this process's members, [members, y, x]."""
-        return np.stack([self.evaluate(member, [name])[0][name] for member in range(self.here.start, self.here.stop)])
-
-    def diagnostics(self) -> dict[str, np.ndarray]:
-        """The numbers of all members, on every process the same: [all members]."""
-        found = [self.evaluate(member, ())[1] for member in range(self.here.start, self.here.stop)]
-        numbers = {name: np.array([one[name] for one in found]) for name in found[0]}
-        return {name: of_all_members(self.transport, values) for name, values in numbers.items()}
 
     def health(self, directory=None) -> Health:
         """The Health of all members, for the time loop; `directory` is where a blow-up leaves its state."""

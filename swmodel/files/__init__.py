@@ -5,6 +5,7 @@ lock           one writer a folder
 journal        writing so that a kill leaves every complete record
 gather         fields of all processes on rank 0
 draft          files in their place whole or not at all
+block_file     fields of all processes in one HDF5 file
 output/        output.nc and diagnostics.nc
 restart/       restart files, verified as they are written
 integrity/     checksums, and reading of files that may be damaged

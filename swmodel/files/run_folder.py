@@ -79,7 +79,7 @@ def check_vacant(directory, force: bool = False, advice: Advice = COMMAND_LINE, 
 
 
 def refuse(directory: Path, force: bool, advice: Advice):
-    """See `check`; also raises OSError where a folder above cannot be looked into."""
+    """See `check_vacant`; also raises OSError where a folder above cannot be looked into."""
     if directory.is_dir() and any(path.name != lock.NAME for path in directory.iterdir()) and not force:
         state, found = read_status(directory).get("state"), holding(directory, advice)
         what = f"holds {found.kind} ({state})" if state else "exists and is not empty"

@@ -212,7 +212,7 @@ class Simulation:
                 self.health()  # which says where, and raises
 
     def fields(self, names) -> dict[str, np.ndarray]:
-        """The fields called `names` (h, u, v, eta, sea_level, zeta, q, speed), NumPy arrays [y, x] of this process.
+        """The fields called `names`, of `ocean.table.WRITABLE`, NumPy arrays [y, x] of this process.
 
         Every process must ask for the same ones: vorticity needs the neighbours.
 
@@ -231,7 +231,7 @@ class Simulation:
         return self.fields([name])[name]
 
     def diagnostics(self) -> dict[str, float]:
-        """Mass, energy, potential enstrophy, largest speed, least thickness and CFL number of the whole domain.
+        """The numbers of the whole domain: `ocean.diagnostics.quantities` (mass, energy, ...), SI units.
 
         Raises:
             NumericalError: the solution has blown up, which was not said yet.

@@ -10,7 +10,6 @@ import matplotlib as mpl
 import netCDF4
 from matplotlib.figure import Figure
 
-from ..errors import FilesError
 from ..files.run_folder import ANALYSIS, ENSEMBLE, OUTPUT, SENSITIVITY
 from . import assimilation, ensemble, sensitivity, style
 from .dataset import PlotError, data_file, find_record, open_data, seconds
@@ -72,7 +71,7 @@ def draw_results(file) -> None:
     """Draw the picture of a file beside it, as `plot` does; without one, the results are as good."""
     try:
         plot(file)
-    except (PlotError, FilesError) as error:
+    except Exception as error:
         log.warning("no picture: %s", error)
 
 

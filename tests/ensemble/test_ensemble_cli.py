@@ -9,7 +9,7 @@ import xarray
 import xgcm
 from click.testing import CliRunner
 from support.restarts import assert_same_data, flip
-from support.small_ensemble import SMALL, configuration, words
+from support.small_ensemble import SMALL, configuration, field_of, words
 
 import swmodel
 from swmodel.cli import main
@@ -48,13 +48,13 @@ def test_mean_spread_and_members_are_those_of_numpy_over_all_members(folder):
         np.testing.assert_allclose(data["viscosity_factor"][:], settings.viscosity_factors(configuration()))
         for record in range(3):
             for name in ("h", "u", "v", "eta", "zeta"):
-                fields = members.field(name)
+                fields = field_of(members, name)
                 np.testing.assert_array_equal(data[name][record], fields[[1, 4]])
                 for suffix, found in (("mean", fields.mean(axis=0)), ("spread", fields.std(axis=0, ddof=1))):
                     atol = 1e-13 * np.abs(fields).max()
                     np.testing.assert_allclose(data[f"{name}_{suffix}"][record], found, rtol=0, atol=atol)
-            numbers = members.diagnostics()
-            np.testing.assert_array_equal(data["energy"][record], numbers["energy"])
+            energy = [members.evaluate(number, ())[1]["energy"] for number in range(members.here.length)]
+            np.testing.assert_array_equal(data["energy"][record], energy)
             members.take_steps(6)
 
 

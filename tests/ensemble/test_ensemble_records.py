@@ -12,7 +12,7 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.transforms import Bbox
 from support.cf_checker import checked
 from support.seal import resealed
-from support.small_ensemble import configuration
+from support.small_ensemble import configuration, field_of
 
 from swmodel.ensemble.ensemble_file import EnsembleFile
 from swmodel.ensemble.members import Members
@@ -51,7 +51,7 @@ def test_the_file_satisfies_the_cf_checker(written):
 def test_land_is_missing_and_water_is_that_of_the_members(written, name):
     path, members = written
     dry = land(members.config, np.arange(16), np.arange(12))[VARIABLES[name].location]
-    fields = np.ma.masked_where(np.broadcast_to(dry, (3, 16, 12)), members.field(name))
+    fields = np.ma.masked_where(np.broadcast_to(dry, (3, 16, 12)), field_of(members, name))
     with netCDF4.Dataset(path) as data:
         record = data[name][-1], data[f"{name}_mean"][-1], data[f"{name}_spread"][-1]
         rms = data[f"{name}_spread_rms"][-1]
@@ -81,7 +81,7 @@ def test_any_member_that_is_written_can_be_drawn(written, tmp_path):
     path, members = written
     with open_data(path) as data:
         panel = read_map(data, "eta", member=2)
-        np.testing.assert_array_equal(panel.values.compressed(), members.field("eta")[2][~panel.values.mask])
+        np.testing.assert_array_equal(panel.values.compressed(), field_of(members, "eta")[2][~panel.values.mask])
         assert panel.long_name.endswith(", member 2")
         with pytest.raises(PlotError, match="no fields of member 1 .* it has those of 0, 2"):
             read_map(data, "eta", member=1)

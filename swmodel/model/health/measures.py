@@ -20,7 +20,7 @@ from ...parallel.transport.programs import jitted
 
 
 class Static(NamedTuple):
-    """Fields of the block that `measure_block` needs: a Grid, and coefficients by name."""
+    """What does not change in a block, as the measures need it: its Grid, and coefficients by name."""
 
     grid: Grid
     params: dict
