@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Sequence
 
 INTERNAL = 70
@@ -38,6 +39,15 @@ class FilesError(Exception):
     """A file or folder cannot be read or written."""
 
     exit_code = 5
+
+
+@contextlib.contextmanager
+def file_errors(path, use: str):
+    """A context in which an OSError is a FilesError: the path cannot be `use`, "read" or "written"."""
+    try:
+        yield
+    except OSError as error:
+        raise FilesError(f"{path} cannot be {use}: {error.strerror or error}") from error
 
 
 class Stopped(Exception):

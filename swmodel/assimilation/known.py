@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from ..errors import FilesError, UsageError
+from ..errors import UsageError, file_errors
 from ..files.journal import recover
 from .checks import TOLERANCE
 from .observations import Observations
@@ -27,12 +27,10 @@ def in_output(observations: Observations, path, config) -> np.ndarray:
     """Values [n] from the output of a run: bilinear in space, the nearest record in time."""
     import netCDF4
 
-    try:
+    with file_errors(path, "read"):
         recover(path)
         with netCDF4.Dataset(path) as dataset:
             return by_quantity(observations, lambda name, at: in_records(dataset, path, name, at, config))
-    except OSError as error:
-        raise FilesError(f"{path} cannot be read: {error.strerror or error}") from error
 
 
 def in_records(dataset, path, name: str, at: Observations, config) -> np.ndarray:

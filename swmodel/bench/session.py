@@ -11,7 +11,7 @@ from pathlib import Path
 
 import click
 
-from ..errors import FilesError, NumericalError, SetupError, UsageError
+from ..errors import FilesError, NumericalError, SetupError, UsageError, file_errors
 from ..model.launch import find_mpiexec
 from ..parallel.environment import cores, has_gpu, world
 from . import campaign, machine, others, results, tables
@@ -79,10 +79,8 @@ def look(folder: Path, resume: bool, force: bool):
         raise UsageError(
             f"{folder} holds results; give --resume to go on, --force to replace them, or another --output"
         )
-    try:
+    with file_errors(folder, "written"):
         folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise FilesError(f"{folder} cannot be written: {error.strerror}") from error
     if not os.access(folder, os.W_OK | os.X_OK):
         raise FilesError(f"{folder} cannot be written: no permission")
 
@@ -152,11 +150,9 @@ def write_report(files, output) -> tuple[str, list[Path]]:
     text = tables.report(records)
     if output is None:
         return text, []
-    try:
+    with file_errors(output, "written"):
         output.mkdir(parents=True, exist_ok=True)
         (output / "report.md").write_text(text)
-    except OSError as error:
-        raise FilesError(f"{output} cannot be written: {error.strerror}") from error
     from .figures import draw
 
     return text, [output / "report.md", *draw(records, output)]

@@ -11,7 +11,7 @@ from .settings import viscosity_factors
 
 
 def of_each(make, *parts):
-    """The function make(*parts) of State and Static, of the states of many members; the last part, devices, is not its."""
+    """The function make(*parts) of State and Static, of the states of many members; without the last part, devices."""
     program = make(*parts[:-1])
     return lambda states, static: jax.vmap(lambda state: program(state, static))(states)
 

@@ -12,7 +12,7 @@ import os
 import socket
 from pathlib import Path
 
-from ..errors import FilesError
+from ..errors import FilesError, file_errors
 
 NAME = "run.lock"
 
@@ -27,14 +27,12 @@ def held(directory):
         FilesError: another run holds it, or it cannot be written.
     """
     path = Path(directory) / NAME
-    try:
+    with file_errors(directory, "written"):
         path.parent.mkdir(parents=True, exist_ok=True)
         file = take(path)
         while not still_there(file, path):  # another run has just ended, and removed the file that we have opened
             file.close()
             file = take(path)
-    except OSError as error:
-        raise FilesError(f"{directory} cannot be written: {error.strerror or error}") from error
     with file:
         file.truncate(0)
         file.write(f"process {os.getpid()} on {socket.gethostname()}")

@@ -8,7 +8,7 @@ import tomllib
 from pathlib import Path
 from typing import NamedTuple
 
-from ..errors import FilesError, UsageError
+from ..errors import FilesError, UsageError, file_errors
 from . import lock
 from .status import NAME as STATUS
 from .status import read_status
@@ -68,14 +68,12 @@ def check_vacant(directory, force: bool = False, advice: Advice = COMMAND_LINE, 
         FilesError: it cannot be written, or a run is at work in it.
     """
     directory = Path(directory)
-    try:
+    with file_errors(directory, "read"):
         if directory.exists() and not directory.is_dir():
             raise FilesError(f"{directory} is a file, not a folder; give another")
         if not held:
             lock.check_free(directory)
         refuse(directory, force, advice)
-    except OSError as error:
-        raise FilesError(f"{directory} cannot be read: {error.strerror or error}") from error
 
 
 def refuse(directory: Path, force: bool, advice: Advice):
@@ -141,11 +139,9 @@ def reopen(directory):
     Raises:
         FilesError: the folder cannot be written.
     """
-    try:
+    with file_errors(directory, "written"):
         for name in (STATUS, BLOWUP):
             (Path(directory) / name).unlink(missing_ok=True)
-    except OSError as error:
-        raise FilesError(f"{directory} cannot be written: {error.strerror or error}") from error
 
 
 def own_case(directory) -> dict:
@@ -170,11 +166,9 @@ def write_config(directory, config):
     from ..config.case_file import CASE
 
     texts = {CASE: config.case.file_text, CONFIG: to_toml(config)}
-    try:
+    with file_errors(directory, "written"):
         for name, text in texts.items():
             if text:
                 temporary = Path(directory) / f"{name}{WRITING}"
                 temporary.write_bytes(text.encode())
                 temporary.replace(Path(directory) / name)
-    except OSError as error:
-        raise FilesError(f"{directory} cannot be written: {error.strerror or error}") from error

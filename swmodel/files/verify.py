@@ -10,7 +10,7 @@ from pathlib import Path
 from ..config import ConfigError, from_toml, load
 from ..config.case_file import CASE
 from ..config.model import Case
-from ..errors import FilesError, UsageError
+from ..errors import FilesError, UsageError, file_errors
 from .integrity import guard
 from .restart.folder import LEFT_OVER, candidates, job
 from .run_folder import CONFIG, RESTARTS, own_case
@@ -33,12 +33,10 @@ def verdicts(path) -> dict[str, str]:
         if not os.path.lexists(path):
             raise UsageError(f"there is no file or folder {path}")
         return {path.name: verdict(guard.facts([of(path)])[0])}
-    try:
+    with file_errors(path, "read"):
         names = sorted(each.name for each in path.iterdir())
         jobs = [of(path / name) for name in names if Path(name).suffix in (".nc", ".h5")]
         jobs += [job(each) for each in candidates(path)]
-    except OSError as error:
-        raise FilesError(f"{path} cannot be read: {error.strerror}") from None
     texts = {CONFIG: lambda: read_config(path), STATUS: lambda: read_status(path)}
     found = {name: of_text(texts[name]) for name in texts if name in names}
     if own_case(path).get("sha256"):

@@ -14,7 +14,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from ..config import Config
-from ..errors import STOPPED, FilesError, exit_code
+from ..errors import STOPPED, exit_code, file_errors
 from ..files import run_folder
 from ..files.restart.folder import path_of, set_aside
 from ..files.restart.restarts import Restarts
@@ -169,15 +169,13 @@ def prepare(directory: Path, model: Model, resume: bool) -> None:
     Raises:
         FilesError: it cannot be made or written.
     """
-    try:
+    with file_errors(directory, "written"):
         if resume:
             run_folder.reopen(directory)
             set_aside(directory, model.step)
         else:
             run_folder.prepare(directory)
         run_folder.write_config(directory, model.config)
-    except OSError as error:
-        raise FilesError(f"{directory} cannot be written: {error.strerror or error}") from error
 
 
 def _loop(model: Model, directory: Path, progress, command_line: str, resume: bool, stop: Stop) -> str | None:
