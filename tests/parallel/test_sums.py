@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from support.small_run import SMALL
 
 import swmodel
-from swmodel.ocean.diagnostics import Bounds, FixedPoint
+from swmodel.ocean.diagnostics import FixedPoint, largest
 from swmodel.parallel.transport.serial import Serial
 
 QUICK = settings(max_examples=150, derandomize=True, deadline=None, database=None)
@@ -88,10 +88,11 @@ def test_the_largest_strip_of_the_largest_numbers_does_not_overflow():
 @pytest.mark.parametrize("current", [1e155, 1e200])
 def test_currents_whose_energy_no_number_holds_give_no_sum(current):
     """Infinite bounds, not an exception: the diagnostics of a run that blows up are written."""
-    largest = Bounds(h=100.0, u=current, v=0.0, depth=100.0, f=1e-4, least_h=1.0).largest(9.81, 5e3, 5e3)
-    assert largest[0] == 100.0
-    assert largest[1] == math.inf
-    assert math.isnan(FixedPoint(largest[1]).value((0, 0)))
+    lengths = {"area": 25e6, "dx": 5e3, "dy": 5e3, "per_area": 1 / 25e6}
+    bounds = largest(lengths | {"h": 100.0, "u": current, "v": 0.0, "depth": 100.0, "f": 1e-4, "least_h": 1.0}, 9.81)
+    assert bounds["mass"] == 100.0 * 25e6
+    assert bounds["energy"] == math.inf
+    assert math.isnan(FixedPoint(bounds["energy"]).value((0, 0)))
 
 
 def test_every_sum_over_processes_in_the_diagnostics_is_one_of_integers(monkeypatch):
