@@ -10,6 +10,7 @@ os.environ.setdefault("JAX_PLATFORMS", "cpu")
 
 import jax
 import pytest
+from jax._src import compiler
 
 from swmodel.parallel import environment
 
@@ -27,12 +28,19 @@ jax.config.update("jax_enable_x64", True)
 jax.config.update("jax_numpy_dtype_promotion", "strict")
 jax.config.update("jax_numpy_rank_promotion", "raise")
 
+compile_options = compiler.get_compile_options
+
+
+def of_xla(item):
+    """Whether a test is one of the executor xla, by its parameters."""
+    given = item.callspec.params.values() if hasattr(item, "callspec") else ()
+    return "xla" in [each for each in given if isinstance(each, str)]
+
 
 def pytest_collection_modifyitems(items):
     """Mark what waits for compilation: derivatives, and what XLA alone computes."""
     for item in items:
-        given = item.callspec.params.values() if hasattr(item, "callspec") else ()
-        if "quickly_compiled" in item.fixturenames or "xla" in [each for each in given if isinstance(each, str)]:
+        if "quickly_compiled" in item.fixturenames or of_xla(item):
             item.add_marker(pytest.mark.compiled)
 
 
@@ -48,21 +56,53 @@ def files_examined_by_a_fork():
         yield
 
 
-@pytest.fixture(scope="module")
-def quickly_compiled():
-    """Programs compiled with little optimisation, here and in the processes that tests start.
+#: Little optimisation, and the older of XLA's two generators of code: compiling takes a fifth of the time, and what is
+#: compiled gives the same numbers to round-off.
+QUICK = {"JAX_DISABLE_MOST_OPTIMIZATIONS": "1", "XLA_FLAGS": "--xla_cpu_use_fusion_emitters=false"}
 
-    For derivatives, which are exact either way: compiling is most of their time. No program is kept beyond, either way.
-    """
+
+def quick_options(*arguments, **options):
+    """What JAX tells XLA for each program that it compiles: QUICK."""
+    made = compile_options(*arguments, **options)
+    made.executable_build_options.debug_options.xla_backend_optimization_level = 0
+    made.executable_build_options.debug_options.xla_llvm_disable_expensive_passes = True
+    made.env_option_overrides = [("xla_cpu_use_fusion_emitters", False)]
+    return made
+
+
+@pytest.fixture(autouse=True, scope="session")
+def compiled_in_a_hurry():
+    """The programs of this process are compiled with QUICK, but in tests that are `fully_optimised`."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(compiler, "get_compile_options", quick_options)
+        yield
+
+
+@pytest.fixture
+def fully_optimised(monkeypatch):
+    """Programs are compiled as users have them. None is kept beyond, either way."""
     from swmodel.parallel.transport.programs import jitted
 
+    monkeypatch.setattr(compiler, "get_compile_options", compile_options)
+    jitted.cache_clear()
+    yield
+    jitted.cache_clear()
+
+
+@pytest.fixture(autouse=True)
+def xla_fully_optimised(request):
+    """So are those of the executor xla where it is the parameter of a test."""
+    if of_xla(request.node):
+        request.getfixturevalue("fully_optimised")
+
+
+@pytest.fixture(scope="module")
+def quickly_compiled():
+    """The processes that tests start compile with QUICK too: for derivatives, which are exact either way."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("JAX_DISABLE_MOST_OPTIMIZATIONS", "1")
-        jax.config.update("jax_disable_most_optimizations", True)
-        jitted.cache_clear()
+        for name, value in QUICK.items():
+            patch.setenv(name, value)
         yield
-        jax.config.update("jax_disable_most_optimizations", False)
-        jitted.cache_clear()
 
 
 @pytest.fixture(scope="session")

@@ -27,7 +27,7 @@ from swmodel.parallel.transport.halo import pad
 from swmodel.plotting import Over, PlotError, plot
 from swmodel.plotting.sensitivity import picture, plot_sensitivity
 
-pytestmark = pytest.mark.usefixtures("quickly_compiled")
+pytestmark = pytest.mark.compiled
 
 NY, NX = 7, 9
 STATION = "sea_level:17e3,13e3"

@@ -29,7 +29,7 @@ from swmodel.ocean.timestep import Multistep, method_of
 from swmodel.parallel.decomposition import Block, Span
 from swmodel.parallel.transport.one_device import OneDevice
 
-pytestmark = pytest.mark.usefixtures("quickly_compiled")
+pytestmark = pytest.mark.compiled
 
 NY, NX = 20, 21  # of the ring
 BLOCK = Block(0, (3, 3), Span(7, 13, NY), Span(7, 14, NX))  # 6 by 7 cells, at least seven from the seam of the ring
