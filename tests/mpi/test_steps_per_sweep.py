@@ -6,8 +6,11 @@ import pytest
 
 
 @pytest.fixture(scope="module")
-def found(mpiexec):
-    """{layout: {variant: {steps in a sweep: checksum}}}, from one start of four ranks."""
+def found(mpiexec, quickly_compiled):
+    """{layout: {variant: {steps in a sweep: checksum}}}, from one start of four ranks.
+
+    What XLA makes of the program around the native step has no part in them.
+    """
     return json.loads(mpiexec("steps_per_sweep.py", 4, timeout=200).stdout.splitlines()[-1])
 
 
