@@ -71,30 +71,19 @@ def quick_options(*arguments, **options):
     return made
 
 
-@pytest.fixture(autouse=True, scope="session")
-def compiled_in_a_hurry():
-    """The programs of this process are compiled with QUICK, but in tests that are `fully_optimised`."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(compiler, "get_compile_options", quick_options)
-        yield
+@pytest.fixture(autouse=True)
+def compiled(request):
+    """The programs of this process are compiled with QUICK; as users have them in tests of xla and of those marked so.
 
-
-@pytest.fixture
-def fully_optimised(monkeypatch):
-    """Programs are compiled as users have them. None is kept beyond, either way."""
+    None is kept from one way to the other.
+    """
     from swmodel.parallel.transport.programs import jitted
 
-    monkeypatch.setattr(compiler, "get_compile_options", compile_options)
-    jitted.cache_clear()
-    yield
-    jitted.cache_clear()
-
-
-@pytest.fixture(autouse=True)
-def xla_fully_optimised(request):
-    """So are those of the executor xla where it is the parameter of a test."""
-    if of_xla(request.node):
-        request.getfixturevalue("fully_optimised")
+    full = of_xla(request.node) or request.node.get_closest_marker("fully_optimised")
+    options = compile_options if full else quick_options
+    if compiler.get_compile_options is not options:
+        compiler.get_compile_options = options
+        jitted.cache_clear()
 
 
 @pytest.fixture(scope="module")

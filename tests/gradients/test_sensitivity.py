@@ -74,10 +74,8 @@ def value(config, of, mean=False):
     width, transport = made.scheme.width, made.transport
     grid, params = (as_patches(jax.tree.map(jnp.asarray, fields), width) for fields in (made.grid, made.params))
     depth, observe = grid.depth.on(transport.block.shape), quantities.parse(of, config).observe
-    seen = [
-        float(observe(View(state, depth, grid, params, width, transport), k)) for k, state in enumerate(states(config))
-    ]
-    return np.mean(seen[1:]) if mean else seen[-1]
+    after = list(enumerate(states(config)))[1 if mean else -1 :]
+    return np.mean([float(observe(View(state, depth, grid, params, width, transport), k)) for k, state in after])
 
 
 def difference(basin, config, of, mean, name, cell, step):

@@ -48,13 +48,15 @@ VARIANTS = {
 }
 #: Layouts computed at the same time.
 PHASES = (((1, 1), (3, 1)), ((1, 2), (2, 1)), ((1, 3),), ((2, 2),))
+#: The variants, by number, that are compiled with xla: all where blocks are split both ways, a ring in rings of three.
+XLA_LAYOUTS = {(1, 1): range(5), (2, 2): range(5), (3, 1): (2,), (1, 3): (0,)}
 
 
 def dtypes(variant, layout):
-    """Both precisions; for xla, which compiles a second on each rank, one in 2x2, the other in 3x1 or 1x3 by turns."""
-    if EXECUTOR == "native" or layout == (1, 1):
+    """Both precisions in every layout; of xla, which compiles for seconds on each rank, one by turns in XLA_LAYOUTS."""
+    if EXECUTOR == "native":
         return ("float64", "float32")
-    return {(2, 2): ("float64",), ((3, 1), (1, 3))[variant % 2]: ("float32",)}.get(layout, ())
+    return (("float64", "float32")[variant % 2],) if variant in XLA_LAYOUTS.get(layout, ()) else ()
 
 
 def compute(config, transport, chunks):
