@@ -11,7 +11,6 @@ os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # many tests start programs: th
 
 import jax
 import pytest
-from jax._src import compiler
 
 from swmodel.parallel import environment
 
@@ -28,8 +27,6 @@ environment.add(environment.OPEN_MPI, os.environ)  # for the mpiexec that tests 
 jax.config.update("jax_enable_x64", True)
 jax.config.update("jax_numpy_dtype_promotion", "strict")
 jax.config.update("jax_numpy_rank_promotion", "raise")
-
-compile_options = compiler.get_compile_options
 
 
 def of_xla(item):
@@ -57,38 +54,19 @@ def files_examined_by_a_fork():
         yield
 
 
-#: Little optimisation, and the older of XLA's two generators of code: compiling takes a fifth of the time, and what is
-#: compiled gives the same numbers to round-off.
-QUICK = {"JAX_DISABLE_MOST_OPTIMIZATIONS": "1", "XLA_FLAGS": "--xla_cpu_use_fusion_emitters=false"}
-
-
-def quick_options(*arguments, **options):
-    """What JAX tells XLA for each program that it compiles: QUICK."""
-    made = compile_options(*arguments, **options)
-    made.executable_build_options.debug_options.xla_backend_optimization_level = 0
-    made.executable_build_options.debug_options.xla_llvm_disable_expensive_passes = True
-    made.env_option_overrides = [("xla_cpu_use_fusion_emitters", False)]
-    return made
-
-
 @pytest.fixture(autouse=True)
 def compiled(request):
-    """The programs of this process are compiled with QUICK; as users have them in tests of xla and of those marked so.
+    """The programs of this process are compiled quickly; as users have them in tests of xla and of those marked so."""
+    from support.compiling import compile_quickly
 
-    None is kept from one way to the other.
-    """
-    from swmodel.parallel.transport.programs import jitted
-
-    full = of_xla(request.node) or request.node.get_closest_marker("fully_optimised")
-    options = compile_options if full else quick_options
-    if compiler.get_compile_options is not options:
-        compiler.get_compile_options = options
-        jitted.cache_clear()
+    compile_quickly(not (of_xla(request.node) or request.node.get_closest_marker("fully_optimised")))
 
 
 @pytest.fixture(scope="module")
 def quickly_compiled():
-    """The processes that tests start compile with QUICK too: for derivatives, which are exact either way."""
+    """The processes that tests start compile quickly too: for derivatives, which are exact either way."""
+    from support.compiling import QUICK
+
     with pytest.MonkeyPatch.context() as patch:
         for name, value in QUICK.items():
             patch.setenv(name, value)

@@ -3,7 +3,7 @@
 The native step always; xla with `--reproducible`, which is this choice of instructions.
 """
 
-from conftest import QUICK
+from support.compiling import QUICK
 
 VARIANTS = {
     "channel",
