@@ -42,6 +42,15 @@ def pytest_collection_modifyitems(items):
             item.add_marker(pytest.mark.compiled)
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup(item):
+    """Programs of this process are compiled quickly, those of fixtures too; as users have them in tests of xla and in
+    those marked so."""
+    from support.compiling import compile_quickly
+
+    compile_quickly(not (of_xla(item) or item.get_closest_marker("fully_optimised")))
+
+
 @pytest.fixture(autouse=True, scope="session")
 def files_examined_by_a_fork():
     """What examines files is forked; commands that tests start in processes of their own start it as users have it."""
@@ -52,14 +61,6 @@ def files_examined_by_a_fork():
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(guard, "run", forked)
         yield
-
-
-@pytest.fixture(autouse=True)
-def compiled(request):
-    """The programs of this process are compiled quickly; as users have them in tests of xla and of those marked so."""
-    from support.compiling import compile_quickly
-
-    compile_quickly(not (of_xla(request.node) or request.node.get_closest_marker("fully_optimised")))
 
 
 @pytest.fixture(scope="module")
