@@ -39,7 +39,7 @@ run: $(READY)
 	$(BIN)/swmodel run jet --nproc 2 --output $(RUN) --force
 	$(BIN)/swmodel plot $(RUN)
 
-# What starts several processes runs by itself: beside other tests its ranks wait for cores. (5: nothing was selected.)
+# Tests whose processes have to be in time run by themselves: beside others they wait for cores. (5: nothing was selected.)
 test: $(READY)
 	$(BIN)/python -m pytest -n auto --dist loadfile --no-loadscope-reorder -m "not processes" $(PYTEST_ARGS); one=$$?; \
 	$(BIN)/python -m pytest -m processes $(PYTEST_ARGS); two=$$?; \

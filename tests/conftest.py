@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 os.environ.setdefault("JAX_PLATFORMS", "cpu")
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # many tests start programs: they compile the sources once
 
 import jax
 import pytest
@@ -28,12 +29,26 @@ jax.config.update("jax_numpy_dtype_promotion", "strict")
 jax.config.update("jax_numpy_rank_promotion", "raise")
 
 
+def of_xla(item):
+    """Whether a test is one of the executor xla, by its parameters."""
+    given = item.callspec.params.values() if hasattr(item, "callspec") else ()
+    return "xla" in [each for each in given if isinstance(each, str)]
+
+
 def pytest_collection_modifyitems(items):
     """Mark what waits for compilation: derivatives, and what XLA alone computes."""
     for item in items:
-        given = item.callspec.params.values() if hasattr(item, "callspec") else ()
-        if "quickly_compiled" in item.fixturenames or "xla" in [each for each in given if isinstance(each, str)]:
+        if "quickly_compiled" in item.fixturenames or of_xla(item):
             item.add_marker(pytest.mark.compiled)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup(item):
+    """Programs of this process are compiled quickly, those of fixtures too; as users have them in tests of xla and in
+    those marked so."""
+    from support.compiling import compile_quickly
+
+    compile_quickly(not (of_xla(item) or item.get_closest_marker("fully_optimised")))
 
 
 @pytest.fixture(autouse=True, scope="session")
@@ -50,19 +65,13 @@ def files_examined_by_a_fork():
 
 @pytest.fixture(scope="module")
 def quickly_compiled():
-    """Programs compiled with little optimisation, here and in the processes that tests start.
-
-    For derivatives, which are exact either way: compiling is most of their time. No program is kept beyond, either way.
-    """
-    from swmodel.parallel.transport.programs import jitted
+    """The processes that tests start compile quickly too: for derivatives, which are exact either way."""
+    from support.compiling import QUICK
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("JAX_DISABLE_MOST_OPTIMIZATIONS", "1")
-        jax.config.update("jax_disable_most_optimizations", True)
-        jitted.cache_clear()
+        for name, value in QUICK.items():
+            patch.setenv(name, value)
         yield
-        jax.config.update("jax_disable_most_optimizations", False)
-        jitted.cache_clear()
 
 
 @pytest.fixture(scope="session")

@@ -11,7 +11,7 @@ from conftest import ROOT
 
 from swmodel.gradients.check import failures
 
-pytestmark = pytest.mark.usefixtures("quickly_compiled")
+pytestmark = pytest.mark.compiled
 
 README = (ROOT / "README.md").read_text()
 SMALL = ["-s", "grid.nx=24", "-s", "grid.ny=16"]
@@ -77,6 +77,7 @@ def table(text):
     return [[cell.strip() for cell in line.strip("|").split("|")] for line in (lines[0], *lines[2:])]
 
 
+@pytest.mark.usefixtures("quickly_compiled")
 def test_the_table_of_derivatives_is_that_of_its_program_and_exact(tmp_path):
     program = [sys.executable, "tools/exactness.py", "--layouts", "1x1", "--steps", "5", "--folder", tmp_path]
     made = table(subprocess.run(program, cwd=ROOT, capture_output=True, text=True, check=True, timeout=200).stdout)

@@ -25,7 +25,7 @@ from swmodel.ocean.coordinates import points
 from swmodel.plotting import plot
 from swmodel.plotting.assimilation import picture
 
-pytestmark = pytest.mark.usefixtures("quickly_compiled")
+pytestmark = pytest.mark.compiled
 
 
 def small(**more):

@@ -16,7 +16,7 @@ from swmodel.ocean.grid import as_patches
 from swmodel.ocean.patch import Patch
 from swmodel.parallel.transport.serial import Serial
 
-pytestmark = pytest.mark.usefixtures("quickly_compiled")
+pytestmark = pytest.mark.compiled
 
 NY, NX = 9, 11
 CURRENTS = {name: CONTROLS[name] for name in ("eta", "u", "v")}

@@ -10,7 +10,7 @@ from support.small_domain import RINGS
 
 from swmodel.assimilation.diffusion import series, smooth
 
-pytestmark = pytest.mark.usefixtures("quickly_compiled")
+pytestmark = pytest.mark.compiled
 
 ONE = {"eta": (1.0, 3 * DX), "u": (1.0, 3 * DX), "v": (1.0, 3 * DX)}
 SIZES = [(11, 13), (1, 12), (9, 1), (2, 5)]

@@ -30,7 +30,7 @@ from swmodel import cases, load
 from swmodel.config import Config, ConfigError, to_toml
 from swmodel.model.validate import check_config
 
-pytestmark = pytest.mark.usefixtures("quickly_compiled")
+pytestmark = pytest.mark.compiled
 
 #: Of `swmodel run`, beside 0: usage, a blow-up, files.
 DOCUMENTED = (2, 4, 5)

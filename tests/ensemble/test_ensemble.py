@@ -27,6 +27,7 @@ def drawn():
     return [perturbed.draw(member) for member in range(5)]
 
 
+@pytest.mark.fully_optimised
 def test_a_member_has_the_bits_of_a_run_alone():
     config = configuration(run__dtype="float64", run__executor="native", ensemble__members=3)
     together = Members(config)

@@ -41,11 +41,11 @@ def largest_difference(config, executor, steps=3):
     return max(np.abs(a - b).max() / np.abs(b).max() for a, b in zip(ours, truth, strict=True))
 
 
+@pytest.mark.parametrize("periodic", [(True, True), (True, False), (False, True), (False, False)], ids=str)
 @pytest.mark.parametrize(
     ("executor", "option"),
     [pair for pair in itertools.product(EXECUTORS, OPTIONS) if pair[0] != "native" or pair[1] not in NOT_NATIVE],
 )
-@pytest.mark.parametrize("periodic", [(True, True), (True, False), (False, True), (False, False)], ids=str)
 def test_every_term_and_boundary_agrees(executor, option, periodic):
     if option == "beta plane" and periodic[1]:
         periodic = (periodic[0], False)
@@ -54,16 +54,16 @@ def test_every_term_and_boundary_agrees(executor, option, periodic):
     assert largest_difference(config, executor) < 1e-12
 
 
-@EVERY_EXECUTOR
 @pytest.mark.parametrize("stepper", STEPPERS)
+@EVERY_EXECUTOR
 def test_every_stepper_agrees(executor, stepper):
     force = {} if executor == "native" else {"body_force__x_amplitude": 1e-3, "body_force__period": 100.0}
     config = configuration(7, 11, time__stepper=stepper, grid__periodic_x=False, **force)
     assert largest_difference(config, executor, steps=5) < 1e-12
 
 
-@EVERY_EXECUTOR
 @pytest.mark.parametrize("size", [(1, 5), (5, 1), (2, 3), (3, 2)])
+@EVERY_EXECUTOR
 def test_thin_domains_agree(executor, size):
     config = configuration(*size, random_fields(*size, land=0.0), grid__periodic_y=True)
     assert largest_difference(config, executor) < 1e-12

@@ -126,6 +126,7 @@ def test_threads_tiles_and_calls_do_not_change_a_bit(flux, stepper, land, dtype)
     ("stepper", "steps_per_sweep"),
     [*itertools.product(STEPPERS, [1]), *itertools.product(["ab2", "ab3", "leapfrog"], [4])],
 )
+@pytest.mark.fully_optimised
 def test_no_full_array_is_copied(stepper, steps_per_sweep):
     model, carry = build(configuration(64, 96, time__stepper=stepper), steps_per_sweep=steps_per_sweep)
     compiled = model._loop.lower(carry, model.static, model.dt, jnp.int32(1)).compile()

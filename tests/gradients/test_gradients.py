@@ -12,7 +12,7 @@ from swmodel.gradients.check import Checks, controls_of, failures
 from swmodel.gradients.plan import Plan, plan
 from swmodel.ocean.diagnostics import contributions
 
-pytestmark = pytest.mark.usefixtures("quickly_compiled")
+pytestmark = pytest.mark.compiled
 
 NY, NX, STEPS = 5, 7, 6
 FIELDS = random_fields(NY, NX, seed=3, amplitude=0.3)

@@ -27,7 +27,7 @@ from swmodel.parallel.transport.halo import pad
 from swmodel.plotting import Over, PlotError, plot
 from swmodel.plotting.sensitivity import picture
 
-pytestmark = pytest.mark.usefixtures("quickly_compiled")
+pytestmark = pytest.mark.compiled
 
 NY, NX = 7, 9
 STATION = "sea_level:17e3,13e3"
@@ -74,10 +74,8 @@ def value(config, of, mean=False):
     width, transport = made.scheme.width, made.transport
     grid, params = (as_patches(jax.tree.map(jnp.asarray, fields), width) for fields in (made.grid, made.params))
     depth, observe = grid.depth.on(transport.block.shape), quantities.parse(of, config).observe
-    seen = [
-        float(observe(View(state, depth, grid, params, width, transport), k)) for k, state in enumerate(states(config))
-    ]
-    return np.mean(seen[1:]) if mean else seen[-1]
+    after = list(enumerate(states(config)))[1 if mean else -1 :]
+    return np.mean([float(observe(View(state, depth, grid, params, width, transport), k)) for k, state in after])
 
 
 def difference(basin, config, of, mean, name, cell, step):

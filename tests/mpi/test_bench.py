@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 import json
-import os
 import signal
 import subprocess
 import sys
 import time
+from functools import cache
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
+
+from swmodel.bench import triad
+from swmodel.cli import main
+
+pytestmark = pytest.mark.usefixtures("quickly_compiled")
 
 ROOT = Path(__file__).parents[2]
 
@@ -28,19 +34,26 @@ FIGURES = {
 }
 
 
-def bench(folder, *words):
-    """Run `swmodel bench` in the folder."""
-    line = [sys.executable, str(ROOT / "cli.py"), "bench", *words]
-    return subprocess.run(
-        line, cwd=folder, env=os.environ | {"NPROC": "1"}, capture_output=True, text=True, timeout=300
-    )
+#: The bandwidth of this machine, measured once for all sweeps.
+MEASURE_TRIAD = cache(triad.measure_triad)
+
+
+@pytest.fixture
+def bench(tmp_path, monkeypatch):
+    """Runs `swmodel bench` in an empty folder."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("NPROC", "1")
+    monkeypatch.setattr(triad, "measure_triad", MEASURE_TRIAD)
+    on_sigterm = signal.getsignal(signal.SIGTERM)
+    yield lambda *words: CliRunner().invoke(main, ["bench", *words])
+    signal.signal(signal.SIGTERM, on_sigterm)
 
 
 @pytest.mark.parametrize("name", FIGURES)
-def test_quick_sweeps(tmp_path, name):
+def test_quick_sweeps(bench, tmp_path, name):
     executor = ["--executor", "xla"] if name in IN_XLA else []
-    done = bench(tmp_path, name, "--quick", "--oversubscribe", *executor)
-    assert done.returncode == 0, done.stdout + done.stderr
+    done = bench(name, "--quick", "--oversubscribe", *executor)
+    assert done.exit_code == 0, done.output
     folder = tmp_path / "outputs" / f"bench-{name}-quick"
     files = {f"{figure}.{kind}" for figure in FIGURES[name] for kind in ("png", "pdf")}
     assert {path.name for path in folder.iterdir()} == {"results.json", "table.md"} | files
@@ -62,10 +75,10 @@ def test_quick_sweeps(tmp_path, name):
     assert (folder / "table.md").read_text() in done.stdout
 
 
-def test_the_table_on_devices_of_one_process_and_of_two(tmp_path):
+def test_the_table_on_devices_of_one_process_and_of_two(bench, tmp_path):
     words = ["--transport", "sharded", "--nproc", "1,2", "--devices", "2", "--executor", "native"]
-    done = bench(tmp_path, "table", "--quick", "--oversubscribe", *words)
-    assert done.returncode == 0, done.stdout + done.stderr
+    done = bench("table", "--quick", "--oversubscribe", *words)
+    assert done.exit_code == 0, done.output
     rows = json.loads((tmp_path / "outputs" / "bench-table-quick" / "results.json").read_text())["rows"]
     assert [entry["state"] for entry in rows] == ["ok"] * len(rows)
     blocks = {(entry["row"]["nproc"], entry["row"]["devices"]): entry["launch"]["layout"] for entry in rows}
@@ -73,19 +86,21 @@ def test_the_table_on_devices_of_one_process_and_of_two(tmp_path):
     assert max(max(entry["differences"].values()) for entry in rows if "differences" in entry) <= 64
 
 
-def test_a_finished_sweep_resumes_without_measuring(tmp_path):
+def test_a_finished_sweep_resumes_without_measuring(bench):
     words = ["halo", "--quick", "--oversubscribe", "--size", "90x45"]
-    assert bench(tmp_path, *words).returncode == 0
-    refused = bench(tmp_path, *words)
-    assert (refused.returncode, "give --resume to go on" in refused.stderr) == (2, True)
-    again = bench(tmp_path, *words, "--resume")
-    assert again.returncode == 0, again.stderr
-    assert "per step" not in again.stdout
+    first = bench(*words)
+    assert first.exit_code == 0, first.output
+    refused = bench(*words)
+    assert (refused.exit_code, "give --resume to go on" in refused.stderr) == (2, True)
+    again = bench(*words, "--resume")
+    assert again.exit_code == 0, again.stderr
+    assert "[1/1]" in first.stdout
+    assert "[1/1]" not in again.stdout
 
 
-def test_a_row_whose_program_breaks_is_a_failed_row_with_its_reason(tmp_path):
-    done = bench(tmp_path, "halo", "--quick", "--oversubscribe", "--launcher", "false")
-    assert done.returncode == 3
+def test_a_row_whose_program_breaks_is_a_failed_row_with_its_reason(bench):
+    done = bench("halo", "--quick", "--oversubscribe", "--launcher", "false")
+    assert done.exit_code == 3
     assert "FAILED, did not run: ended with exit code 1" in done.stdout
 
 

@@ -6,8 +6,11 @@ import pytest
 
 
 @pytest.fixture(scope="module")
-def found(mpiexec):
-    """{layout: {variant: {steps in a sweep: checksum}}}, from one start of four ranks."""
+def found(mpiexec, quickly_compiled):
+    """{layout: {variant: {steps in a sweep: checksum}}}, from one start of four ranks.
+
+    What XLA makes of the program around the native step has no part in them.
+    """
     return json.loads(mpiexec("steps_per_sweep.py", 4, timeout=200).stdout.splitlines()[-1])
 
 
@@ -18,5 +21,5 @@ def test_steps_in_a_sweep_and_layouts_do_not_change_a_bit(found, layout):
     steps = set().union(*found[layout].values())
     assert steps == ({"1", "2", "3", "4"} if layout == "1x1" else {"2", "3", "4"})
     for name, checksums in found[layout].items():
-        assert len(checksums) == (4 if layout == "1x1" else 2)
+        assert len(checksums) == (4 if layout == "1x1" else 1)
         assert set(checksums.values()) == {found["1x1"][name]["1"]}, name

@@ -14,6 +14,8 @@ from swmodel.files.restart.folder import candidates, facts, step_of
 from swmodel.files.status import read_status
 from swmodel.model.launch import BANNER
 
+pytestmark = pytest.mark.processes
+
 #: Processes of devices. A step takes some milliseconds there, and a chunk of ten no longer than one of 500 elsewhere.
 DEVICES = ["--transport", "sharded", "--nproc", "2", "--devices", "2", "--quiet"]
 

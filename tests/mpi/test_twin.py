@@ -3,6 +3,9 @@
 import h5py
 import netCDF4
 import numpy as np
+import pytest
+
+pytestmark = pytest.mark.usefixtures("quickly_compiled")
 
 
 def twin(mpiexec, n, folder):

@@ -8,6 +8,7 @@ rubbish: no cell of the block notices. Each cell of the halo that the equations 
 import os
 import subprocess
 import sys
+from functools import partial
 
 import jax
 import jax.numpy as jnp
@@ -29,7 +30,7 @@ from swmodel.ocean.timestep import Multistep, method_of
 from swmodel.parallel.decomposition import Block, Span
 from swmodel.parallel.transport.one_device import OneDevice
 
-pytestmark = pytest.mark.usefixtures("quickly_compiled")
+pytestmark = pytest.mark.compiled
 
 NY, NX = 20, 21  # of the ring
 BLOCK = Block(0, (3, 3), Span(7, 13, NY), Span(7, 14, NX))  # 6 by 7 cells, at least seven from the seam of the ring
@@ -187,11 +188,12 @@ def test_beyond_halo_and_margin_nothing_is_read_by_the_tendency(scheme):
     wider = OneCall("xla", SCHEMES[scheme], beyond=beyond)
     grid, params = call.static
 
+    @partial(jax.jit, static_argnames="more")
     def tendencies(fields, grid, params, more):
         state = State(*(Patch(jnp.asarray(field), (-call.halo - more, -call.halo - more)) for field in fields))
         static = (as_patches(fields, call.halo + more) for fields in (grid, params))
         result = tendency(state, Instant(jnp.int32(0)), *static, call.scheme)
-        return [np.asarray(field.on(shape)) for field in result]
+        return [field.on(shape) for field in result]
 
     padded = call.padded()[:3]
     around = np.pad(padded, [(0, 0), (beyond, beyond), (beyond, beyond)], constant_values=np.nan)
@@ -214,6 +216,7 @@ for options, stepper in (({}, "ab3"), (terms, "rk4"), (terms, "leapfrog"), (term
 """
 
 
+@pytest.mark.usefixtures("quickly_compiled")
 def test_what_fresh_memory_holds_does_not_matter_to_the_native_step():
     """The C library fills what it hands out with 0x7f (1e306) or with 0xfe (-1e303) bytes: the same bits."""
     outputs = []

@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from support.compiling import QUICK
 
 TESTS = Path(__file__).parents[1]
 
@@ -53,7 +54,7 @@ def test_the_compiled_step_sends_four_messages_to_neighbours_and_no_other_and_wo
 
 def test_derivatives_are_exact_and_those_of_one_process():
     """On blocks of different sizes, with respect to fields and numbers."""
-    found = program("derivatives", JAX_DISABLE_MOST_OPTIMIZATIONS="1")
+    found = program("derivatives", **QUICK)
     assert abs(found.pop("taylor")) < 0.02
     controls = {"eta", "u", "v", "depth", "wind_x", "wind_y", "linear_drag"}
     controls |= {"quadratic_drag", "viscosity", "gravity"}

@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 from pathlib import Path
+from unittest.mock import patch
 
 from click.testing import CliRunner
 from hypothesis import HealthCheck, settings
@@ -264,7 +265,7 @@ def patience(seconds=PATIENCE):
 
 def swmodel(*arguments):
     """`swmodel ARGUMENTS` in this process: (exit code, everything printed); no traceback, and a reason for failures."""
-    with patience():
+    with patience(), patch.dict(os.environ):  # where a run leaves flags for XLA
         done = CliRunner().invoke(main, [str(argument) for argument in arguments])
     said = done.output
     assert done.exception is None or isinstance(done.exception, SystemExit), repr(done.exception)

@@ -48,15 +48,15 @@ VARIANTS = {
 }
 #: Layouts computed at the same time.
 PHASES = (((1, 1), (3, 1)), ((1, 2), (2, 1)), ((1, 3),), ((2, 2),))
-#: Numbers of the layouts, so that each precision meets blocks split in x and blocks split in y.
-NUMBER = {(1, 2): 0, (2, 1): 1, (3, 1): 0, (1, 3): 1, (2, 2): 0}
+#: The variants, by number, that are compiled with xla: all where blocks are split both ways, a ring in rings of three.
+XLA_LAYOUTS = {(1, 1): range(5), (2, 2): range(5), (3, 1): (2,), (1, 3): (0,)}
 
 
 def dtypes(variant, layout):
-    """Both precisions; for xla, which compiles a second each, by turns, and both on one process."""
-    if EXECUTOR == "native" or layout == (1, 1):
+    """Both precisions in every layout; of xla, which compiles for seconds on each rank, one by turns in XLA_LAYOUTS."""
+    if EXECUTOR == "native":
         return ("float64", "float32")
-    return (("float64", "float32")[(variant + NUMBER[layout]) % 2],)
+    return (("float64", "float32")[variant % 2],) if variant in XLA_LAYOUTS.get(layout, ()) else ()
 
 
 def compute(config, transport, chunks):
