@@ -8,10 +8,20 @@ import click
 
 
 @click.command()
-@click.argument("path", metavar="DIR|FILE.nc", type=click.Path(path_type=Path))
+@click.argument("path", metavar="DIR|FILE.nc|CONFIG", type=click.Path(path_type=Path))
+@click.option("--kernel", is_flag=True, help="Describe the native step of a case or a configuration: what it computes.")
 @click.option("--verify", is_flag=True, help="Read all files through, and compare them with their checksums.")
-def info(path, verify):
+def info(path, kernel, verify):
     """Describe a run or a NetCDF file: grid, time, fields, state; or verify that its files are intact."""
+    if kernel:
+        from ..config import load
+
+        if verify:
+            raise click.UsageError("--verify is of files, --kernel of a configuration")
+        from ..executors.native.describe import describe
+
+        click.echo(describe(load(str(path))))
+        return
     if verify:
         from ..files.verify import require_intact, verdicts
 

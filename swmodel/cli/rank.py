@@ -62,7 +62,7 @@ def run_as_rank(place, request, configuration, quiet, command_line) -> int:
     from ..parallel import environment
     from ..parallel.stop import Stop
     from ..parallel.watchdog import Watchdog
-    from .ranks import Refused, check_same, check_transport, connect, together
+    from .ranks import Refused, check_same, check_transport, connect, one_executor, together
 
     with Stop(), contextlib.ExitStack() as stack:
         try:
@@ -71,6 +71,7 @@ def run_as_rank(place, request, configuration, quiet, command_line) -> int:
             return leave(place, error)
         try:
             job = together(comm, lambda: request(place))
+            job = job._replace(config=one_executor(comm, job.config))
             run, directory = job.config.run, job.directory
             check_same(comm, job.config)
             if environment.LAUNCHED not in os.environ:

@@ -11,7 +11,7 @@ from importlib.util import find_spec
 
 from ..errors import SetupError, exit_code
 from ..model import progress
-from ..model.resolve import for_processes, transport_for
+from ..model.resolve import for_processes, say_slower, transport_for
 from ..parallel import environment, spawn, xla_flags
 from ..parallel.transport.rendezvous import first_process, mpi_world
 from .tell import words
@@ -104,6 +104,15 @@ def together(comm, function):
     if problems:
         raise Refused(*problems[0])
     return result
+
+
+def one_executor(comm, config):
+    """The configuration with the executor that all ranks can compute with: xla, where one has no native step."""
+    executors = comm.allgather(config.run.executor)
+    if config.run.executor != "native" or "xla" not in executors:
+        return config
+    say_slower(f"rank {executors.index('xla')} has no native step")
+    return config.model_copy(update={"run": config.run.model_copy(update={"executor": "xla"})})
 
 
 def check_same(comm, config) -> None:

@@ -203,7 +203,7 @@ class Members:
     def _start(self) -> None:
         """Draw the members one by one into the carry and the static fields that differ between members."""
         static_of, grid, arrays = self._executor.static_of, self._drawn.grid, None
-        leaves, self._tree = jax.tree.flatten(static_of(grid, self._drawn.params))
+        leaves, self._tree = jax.tree.flatten(static_of(grid, self._drawn.coefficients(0, None)))
         marked = jax.tree.leaves(static_of(grid, self._drawn.marked()))
         self._perturbed = [not np.array_equal(*pair) for pair in zip(leaves, marked, strict=True)]
         shared = [leaf for leaf, own in zip(leaves, self._perturbed, strict=True) if not own]

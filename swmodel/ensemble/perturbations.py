@@ -73,10 +73,11 @@ class Perturbations:
         }
 
     def marked(self):
-        """Params of the configuration, not a number where those of members differ."""
+        """Params of member 0, not a number where those of other members differ."""
         options = self.config.ensemble
         names = ["viscosity"] * (options.viscosity > 0) + ["wind_x", "wind_y"] * (options.wind > 0)
-        return self.params | {name: np.full_like(self.params[name], np.nan) for name in names if name in self.params}
+        params = self.coefficients(0, None)
+        return params | {name: np.full_like(params[name], np.nan) for name in names if name in params}
 
     def around(self, field):
         """The field [ny, nx] with the margin of the Params: from across a ring, or the last value at a wall."""

@@ -45,8 +45,7 @@ class BlockExecutor(Executor, Protocol):
     dt: Any
     loop: tuple
 
-    @staticmethod
-    def static_of(grid: Grid, params: dict):
+    def static_of(self, grid: Grid, params: dict):
         """What of the Grid and the Params of a block `static` is, a tree of arrays."""
 
 

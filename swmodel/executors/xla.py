@@ -6,13 +6,13 @@ import jax
 import jax.numpy as jnp
 
 from ..config.build import scheme_of
+from ..ocean import timestep
 from ..ocean.dynamics import tendency
 from ..ocean.grid import Grid, as_patches
 from ..ocean.instant import Instant
 from ..ocean.patch import Patch
 from ..ocean.scheme import Scheme
 from ..ocean.state import Carry, State
-from ..ocean.timestep import method_of
 from ..parallel.transport.halo import pad, within
 from ..parallel.transport.programs import jitted
 
@@ -38,7 +38,7 @@ def make_step(scheme: Scheme, method, transport):
         return state._make(within(jnp.broadcast_to(field.on(shape), shape), extent) for field in result)
 
     def step(carry: Carry, grid: Grid, params: dict, dt) -> Carry:
-        return method.step(lambda state, now: block_tendency(state, now, grid, params), carry, dt)
+        return timestep.step(method, lambda state, now: block_tendency(state, now, grid, params), carry, dt)
 
     return step
 
@@ -101,10 +101,9 @@ class Xla(Compiled):
 
     def __init__(self, config, transport, grid: Grid, params: dict):
         scheme = scheme_of(config)
-        self.method = method_of(config.time.stepper, config.time.ab2_epsilon, config.time.robert_asselin)
+        self.method = timestep.method_of(config.time.stepper, config.time.ab2_epsilon, config.time.robert_asselin)
         super().__init__(config, transport, self.static_of(grid, params), (make_loop, scheme, self.method))
 
-    @staticmethod
-    def static_of(grid: Grid, params: dict):
+    def static_of(self, grid: Grid, params: dict):
         """What of the Grid and the Params of a block the loop takes."""
         return grid, params

@@ -17,7 +17,8 @@ import jax
 import jax.numpy as jnp
 
 from ..executors.native import kernel as native
-from ..executors.native import unable
+from ..executors.native.compile import obstacle
+from ..executors.native.trace import kinds_of
 from ..executors.xla import make_step
 from ..ocean.grid import Grid, as_patches
 from ..ocean.patch import Patch
@@ -89,8 +90,8 @@ def trajectory_of(domain, method, observe) -> Trajectory:
     scheme, transport = domain.scheme, domain.transport
     width, shape = scheme.width, transport.shape
     one_step = make_step(scheme, method, transport)
-    fast = domain.config.run.executor == "native" and not unable(domain.config, scheme)
     kernel = native.Kernel(scheme, method, width + 1)
+    fast = domain.config.run.executor == "native"
     if fast:
         native.register()
 
@@ -103,11 +104,14 @@ def trajectory_of(domain, method, observe) -> Trajectory:
 
     def prepare(active, fixed: Fixed):
         static = replace(fixed.grid, fixed.params, active)
-        return (native.static_fields(*static, jnp) if fast else static), fixed.dt
+        request = kernel.request(kinds_of(*static), fixed.dt.dtype)
+        if fast and not transport.any(bool(obstacle(request))):  # all processes exchange the same messages
+            return kernel.static_of(*static, shape, jnp), fixed.dt
+        return static, fixed.dt
 
     def run(carry, static, first, last):
         fields, dt = static
-        if fast:
+        if isinstance(fields, native.Static):
             carry, extent = Carry(*carry, first), transport.extent()
             return kernel.advance(carry, fields, dt, transport.shift, last - first, extent)[:2]
         return jax.lax.fori_loop(first, last, lambda n, c: one_step(Carry(*c, n), *fields, dt)[:2], carry)

@@ -54,13 +54,15 @@ def domain(config, scheme=scheme_of, alone=False) -> Domain:
     place = world()
     if place is not None and place.size > 1 and not alone:
         config = for_processes(config, place.size)
-    config = resolve(config)
+    chosen, config = config.run.executor != "auto", resolve(config)
     if config.run.dtype == "float64":
         jax.config.update("jax_enable_x64", True)
     terms = scheme(config)
     shape, dtype = (config.grid.ny, config.grid.nx), np.dtype(config.run.dtype)
     layout = parse_layout(config.run.layout, config.run.blocks, *shape, terms.width)
     transport = connect(config.run.transport, layout, *shape, config.run.devices)
+    if not chosen and transport.any(config.run.executor == "xla"):  # on some machine there is no native step
+        config = config.model_copy(update={"run": config.run.model_copy(update={"executor": "xla"})})
 
     def static(block):
         margin = terms.width + 1

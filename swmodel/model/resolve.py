@@ -9,7 +9,9 @@ from ..config.build import scheme_of
 from ..config.case_file import recorded
 from ..config.errors import ConfigError
 from ..config.model import Config, Output, Time, outdated
+from ..executors.native import REMEDY, native_missing, unable
 from ..ocean.terms import TERMS
+from ..parallel import environment
 
 SECONDS_PER_DAY = 86400.0
 
@@ -83,23 +85,18 @@ def layout_of(config: Config) -> tuple[int, int]:
 
 def fastest_executor(config) -> str:
     """The native step where it can be used, JAX alone elsewhere."""
-    from ..executors.native import REMEDY, native_missing, unable
-    from ..parallel.environment import has_gpu
-
-    missing, lacking = native_missing(), unable(config)
-    if lacking and not missing:
-        say_slower(f"it {lacking}")
-    elif missing and not has_gpu():
-        say_slower(f"{missing}; build it: {REMEDY}")
-    return "xla" if missing or lacking else "native"
+    if missing := native_missing():
+        if not environment.has_gpu():
+            say_slower(f"{missing}; build it: {REMEDY}")
+    elif missing := unable(config):
+        say_slower(missing)
+    return "xla" if missing else "native"
 
 
 @cache
 def say_slower(reason: str) -> None:
     """Log, once and on rank 0 only, why a run is going to be slower than it could be."""
-    from ..parallel.environment import World, world
-
-    if (world() or World()).rank == 0:
+    if (environment.world() or environment.World()).rank == 0:
         log.warning("computing with JAX alone, several times slower than the native step: %s", reason)
 
 

@@ -56,8 +56,8 @@ def check_processes(config: Config) -> Iterator[str]:
     yield from check_devices(run)
     if run.executor == "native" and native_missing():
         yield f"run.executor: the native step cannot be used: {native_missing()}; use xla, or build it: {REMEDY}"
-    if run.executor == "native" and unable(config):
-        yield f"run.executor: the native step {unable(config)}; use xla"
+    elif run.executor == "native" and unable(config):
+        yield f"run.executor: {unable(config)}; use xla"
     if run.nproc > 1 and run.transport == "serial":
         yield f"run.transport: serial connects one process, not {run.nproc}; use mpi"
 

@@ -9,17 +9,20 @@ from __future__ import annotations
 
 from functools import cache
 
-import numpy as np
-
 
 def mean(values, axis: int):
     """(x[i] + x[i+1]) / 2 along an axis, counted from the last: one value fewer."""
-    return _mean(values, axis) if isinstance(values, np.ndarray) else _primitives()[0].bind(values, axis=axis)
+    return _primitives()[0].bind(values, axis=axis) if is_jax(values) else _mean(values, axis)
 
 
 def difference(values, axis: int):
     """x[i+1] - x[i] along an axis, counted from the last: one value fewer."""
-    return _difference(values, axis) if isinstance(values, np.ndarray) else _primitives()[1].bind(values, axis=axis)
+    return _primitives()[1].bind(values, axis=axis) if is_jax(values) else _difference(values, axis)
+
+
+def is_jax(values) -> bool:
+    """Whether values are an array of JAX, or one that it traces; found without importing it."""
+    return hasattr(values, "aval")
 
 
 @cache

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import itertools
 from functools import cache
 
 import numpy as np
 
+from ..errors import UsageError
 from .dynamics import tendency
 from .grid import Grid, Places, as_patches
 from .instant import Instant
@@ -16,12 +16,21 @@ from .terms import TERMS
 
 #: Cells of the block in each direction: more than a field loses by being differentiated as often as any term does.
 CELLS = 8
+#: Most rows of neighbours that a scheme may need.
+WIDEST = 16
 
 
 @cache
 def reach(scheme) -> int:
-    """Rows of neighbours that the scheme needs on each side of a block."""
-    return next(width for width in itertools.count(1) if is_enough(scheme, width))
+    """Rows of neighbours that the scheme needs on each side of a block.
+
+    Raises:
+        UsageError: more than WIDEST.
+    """
+    for width in range(1, WIDEST + 1):
+        if is_enough(scheme, width):
+            return width
+    raise UsageError(f"the terms {', '.join(scheme.terms)} read cells further than {WIDEST} rows or columns away")
 
 
 def is_enough(scheme, width: int) -> bool:
@@ -38,8 +47,8 @@ def is_enough(scheme, width: int) -> bool:
     names = scheme.state._fields
     state = scheme.state(*(Patch(around[1:-1, 1:-1], (-width, -width)) for _ in names))
     now = Instant(np.zeros((), np.int32))
-    found = tendency(state, now, as_patches(grid, width), as_patches(params, width), scheme)
     try:
+        found = tendency(state, now, as_patches(grid, width), as_patches(params, width), scheme)
         return all(field.on(block).shape == block for field in found)
     except IndexError:
         return False

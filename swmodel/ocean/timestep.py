@@ -2,7 +2,8 @@
 
 A step takes a Carry (state, memory, step number) to the next; a tendency is a function of a State and its Instant.
 Multistep methods weight the newest tendency and those in memory; Runge-Kutta methods combine stages; the leapfrog jumps
-over the present state and filters it.
+over the present state and filters it. `weights` are the numbers of one step, `combine` is arithmetic with whatever they
+and the fields are; a step is one after the other.
 """
 
 from __future__ import annotations
@@ -10,51 +11,59 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NamedTuple
 
-import jax
-import jax.numpy as jnp
-
 from .instant import Instant
 from .state import Carry, State
 
 
 class Multistep(NamedTuple):
-    """x += dt sum_k weights[k] F_{n-k}. Row n of `weights` serves step n, the last row all later steps."""
+    """x += dt sum_k table[k] F_{n-k}. Row n of `table` serves step n, the last row all later steps."""
 
-    weights: tuple[tuple[float, ...], ...]
+    table: tuple[tuple[float, ...], ...]
 
     def remember(self, state: State) -> tuple[State, ...]:
         """Tendencies before the first step: zero, as they have no weight there."""
-        return (jax.tree.map(jnp.zeros_like, state),) * (len(self.weights) - 1)
+        return (state._make(x.__array_namespace__().zeros_like(x) for x in state),) * (len(self.table) - 1)
 
-    def step(self, tendency: Callable[[State, Instant], State], carry: Carry, dt) -> Carry:
+    def weights(self, step, dt) -> list:
+        """Of the newest tendency and of those in memory, s."""
+        import jax.numpy as jnp
+
+        table = jnp.asarray(self.table, dt.dtype)
+        return list(dt * table[jnp.minimum(step, len(self.table) - 1)])
+
+    def combine(self, tendency: Callable[[State, Instant], State], carry: Carry, weights) -> Carry:
         """The next Carry."""
         tendencies = (tendency(carry.state, Instant(carry.step)), *carry.memory)
-        table = jnp.asarray(self.weights, dt.dtype)
-        weights = dt * table[jnp.minimum(carry.step, len(self.weights) - 1)]
-        state = jax.tree.map(lambda x, *F: x + weigh(weights, F), carry.state, *tendencies)
+        state = carry.state._make(x + weigh(weights, F) for x, *F in zip(carry.state, *tendencies, strict=True))
         return Carry(state, tendencies[:-1], carry.step + 1)
 
 
 class RungeKutta(NamedTuple):
-    """Stage s+1 is x + dt sum_k weights[s][k] F(x_k), with x_0 = x the present state; the last stage is the result.
+    """Stage s+1 is x + dt sum_k table[s][k] F(x_k), with x_0 = x the present state; the last stage is the result.
 
     Every stage starts from x, so that a state at rest stays as it is, to the last bit.
     """
 
-    weights: tuple[tuple[float, ...], ...]
+    table: tuple[tuple[float, ...], ...]
 
     def remember(self, state: State) -> tuple[State, ...]:
         """Nothing."""
         return ()
 
-    def step(self, tendency: Callable[[State, Instant], State], carry: Carry, dt) -> Carry:
+    def weights(self, step, dt) -> list[list]:
+        """Of the tendencies in each stage, s; the number 0.0 where a tendency has none."""
+        return [[dt * weight if weight else 0.0 for weight in row] for row in self.table]
+
+    def now(self, step, stage: int) -> Instant:
+        """The Instant of a stage."""
+        return Instant(step, sum(self.table[stage - 1])) if stage else Instant(step)
+
+    def combine(self, tendency: Callable[[State, Instant], State], carry: Carry, weights) -> Carry:
         """The next Carry."""
-        stage, tendencies, now = carry.state, [], Instant(carry.step)
-        for row in self.weights:
-            tendencies.append(tendency(stage, now))
-            now = Instant(carry.step, sum(row))
-            weights = [dt * weight if weight else 0.0 for weight in row]
-            stage = jax.tree.map(lambda x, *F, w=weights: x + weigh(w, F), carry.state, *tendencies)
+        stage, tendencies = carry.state, []
+        for number, row in enumerate(weights):
+            tendencies.append(tendency(stage, self.now(carry.step, number)))
+            stage = carry.state._make(x + weigh(row, F) for x, *F in zip(carry.state, *tendencies, strict=True))
         return Carry(stage, (), carry.step + 1)
 
 
@@ -70,15 +79,26 @@ class Leapfrog(NamedTuple):
         """The present state, from which the first step starts."""
         return (state,)
 
-    def step(self, tendency: Callable[[State, Instant], State], carry: Carry, dt) -> Carry:
+    def weights(self, step, dt) -> list:
+        """The time jumped over, s, and the strength of the filter."""
+        import jax.numpy as jnp
+
+        first = step == 0
+        return [jnp.where(first, dt, 2 * dt), jnp.where(first, 0, jnp.asarray(self.filter, dt.dtype))]
+
+    def combine(self, tendency: Callable[[State, Instant], State], carry: Carry, weights) -> Carry:
         """The next Carry."""
-        first = carry.step == 0
-        interval = jnp.where(first, dt, 2 * dt)
-        strength = jnp.where(first, 0, jnp.asarray(self.filter, dt.dtype))
+        interval, strength = weights
         before, now = carry.memory[0], carry.state
-        after = jax.tree.map(lambda x, F: x + interval * F, before, tendency(now, Instant(carry.step)))
-        filtered = jax.tree.map(lambda b, n, a: n + strength * (b - 2 * n + a), before, now, after)
+        F = tendency(now, Instant(carry.step))
+        after = now._make(x + interval * F for x, F in zip(before, F, strict=True))
+        filtered = now._make(n + strength * (b - 2 * n + a) for b, n, a in zip(before, now, after, strict=True))
         return Carry(after, (filtered,), carry.step + 1)
+
+
+def step(method, tendency: Callable[[State, Instant], State], carry: Carry, dt) -> Carry:
+    """The next Carry by a time stepper."""
+    return method.combine(tendency, carry, method.weights(carry.step, dt))
 
 
 def weigh(weights, terms):

@@ -12,6 +12,7 @@ from swmodel.config import stability
 from swmodel.config.extremes import survey
 from swmodel.config.model import Time
 from swmodel.config.stability import amplification, dt_from_cfl, largest_dt, limit, rates
+from swmodel.ocean import timestep
 from swmodel.ocean.coordinates import points
 from swmodel.ocean.state import Carry, State
 from swmodel.ocean.timestep import method_of
@@ -38,7 +39,7 @@ def growth(time, z, steps):
         return State(re * x - im * y, im * x + re * y, unused)
 
     def step(carry, _):
-        carry = method.step(tendency, carry, jnp.ones(()))
+        carry = timestep.step(method, tendency, carry, jnp.ones(()))
         return carry, jnp.hypot(carry.state.h, carry.state.u)
 
     start = State(jnp.ones(len(z)), jnp.zeros(len(z)), jnp.zeros(len(z)))

@@ -1,16 +1,12 @@
 """Every executor gives the reference's answer: random states, islands, every scheme, stepper and boundary."""
 
-import itertools
-
 import numpy as np
 import pytest
 from support.random_case import COEFFICIENTS, configuration, random_fields
-from support.stepping import STEPPERS, after, step_by_step
+from support.stepping import STEPPERS, step_by_step
 
-from swmodel.errors import UsageError
 from swmodel.executors.reference import Reference
 from swmodel.executors.registry import EXECUTORS
-from swmodel.model.resolve import fastest_executor
 
 EVERY_EXECUTOR = pytest.mark.parametrize("executor", EXECUTORS)
 
@@ -29,8 +25,6 @@ OPTIONS = {
     "tracer, sponge": {"tracer__transport": "upwind", "sponge__rate": 1e-4, "sponge__width": 2e4},
     "fields": {},
 }
-#: What the native step refuses.
-NOT_NATIVE = ("manning", "body force", "tracer, sponge", "fields")
 
 
 def largest_difference(config, executor, steps=3):
@@ -42,10 +36,8 @@ def largest_difference(config, executor, steps=3):
 
 
 @pytest.mark.parametrize("periodic", [(True, True), (True, False), (False, True), (False, False)], ids=str)
-@pytest.mark.parametrize(
-    ("executor", "option"),
-    [pair for pair in itertools.product(EXECUTORS, OPTIONS) if pair[0] != "native" or pair[1] not in NOT_NATIVE],
-)
+@pytest.mark.parametrize("option", OPTIONS)
+@EVERY_EXECUTOR
 def test_every_term_and_boundary_agrees(executor, option, periodic):
     if option == "beta plane" and periodic[1]:
         periodic = (periodic[0], False)
@@ -57,7 +49,7 @@ def test_every_term_and_boundary_agrees(executor, option, periodic):
 @pytest.mark.parametrize("stepper", STEPPERS)
 @EVERY_EXECUTOR
 def test_every_stepper_agrees(executor, stepper):
-    force = {} if executor == "native" else {"body_force__x_amplitude": 1e-3, "body_force__period": 100.0}
+    force = {"body_force__x_amplitude": 1e-3, "body_force__period": 100.0}
     config = configuration(7, 11, time__stepper=stepper, grid__periodic_x=False, **force)
     assert largest_difference(config, executor, steps=5) < 1e-12
 
@@ -67,12 +59,3 @@ def test_every_stepper_agrees(executor, stepper):
 def test_thin_domains_agree(executor, size):
     config = configuration(*size, random_fields(*size, land=0.0), grid__periodic_y=True)
     assert largest_difference(config, executor) < 1e-12
-
-
-@pytest.mark.parametrize("option", NOT_NATIVE)
-def test_the_native_step_refuses_what_it_does_not_have(option):
-    fields = random_fields(7, 11, coefficients=("viscosity",) if option == "fields" else ())
-    config = configuration(7, 11, fields, **OPTIONS[option])
-    with pytest.raises(UsageError, match="^run.executor: native (does not have the term|takes viscosity as a number)"):
-        after("native", config, 0)
-    assert fastest_executor(config) == "xla"

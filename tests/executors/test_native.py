@@ -75,12 +75,11 @@ def test_thin_and_odd_domains_agree_with_the_reference(size):
     ("size", "steps_per_sweep"),
     [((1, 41), 1), ((41, 1), 1), ((2, 37), 2), ((37, 3), 3), ((5, 53), 4), ((53, 5), 4), ((19, 17), 4)],
 )
-@pytest.mark.parametrize("tile", [1, 3, 0])
-def test_thin_and_odd_domains_are_the_same_in_any_tiles_and_sweeps(size, steps_per_sweep, tile):
+def test_thin_and_odd_domains_are_the_same_in_any_sweeps(size, steps_per_sweep):
     config = configuration(*size, grid__periodic_y=True, physics__slip="no")
     once, other = (
-        after(config, 7, threads=1, tile=10**6, steps_per_sweep=1),
-        after(config, 7, tile=tile, steps_per_sweep=steps_per_sweep),
+        after(config, 7, threads=1, steps_per_sweep=1),
+        after(config, 7, steps_per_sweep=steps_per_sweep),
     )
     assert all(a.tobytes() == b.tobytes() for a, b in zip(once[:3], other[:3], strict=True))
 
@@ -106,18 +105,18 @@ VARIANTS = [
 
 @pytest.mark.parametrize(("flux", "stepper", "land"), VARIANTS)
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
-def test_threads_tiles_and_calls_do_not_change_a_bit(flux, stepper, land, dtype):
+def test_threads_and_calls_do_not_change_a_bit(flux, stepper, land, dtype):
     fields = random_fields(67, 23, land=land)
     terms = ALL_TERMS if land else {}
     config = configuration(
         67, 23, fields, scheme__vorticity_flux=flux, time__stepper=stepper, run__dtype=dtype, **terms
     )
-    once = after(config, 10, threads=1, tile=10**6)
+    once = after(config, 10, threads=1)
     for other in (
         after(config, *[1] * 10),
-        after(config, 3, 7, threads=2, tile=4),
-        after(config, 10, threads=3, tile=7),
-        after(config, 10, threads=4, tile=11),
+        after(config, 3, 7, threads=2),
+        after(config, 10, threads=3),
+        after(config, 10, threads=4),
     ):
         assert all(a.tobytes() == b.tobytes() for a, b in zip(once, other, strict=True))
 
@@ -146,7 +145,7 @@ def test_several_steps_in_one_sweep_give_the_same_state_bit_for_bit(stepper, opt
     single = after(config, 10, steps_per_sweep=1)
     for other in (
         after(config, 10, steps_per_sweep=steps_per_sweep),
-        after(config, 10, steps_per_sweep=steps_per_sweep, threads=2, tile=7),
+        after(config, 10, steps_per_sweep=steps_per_sweep, threads=2),
     ):
         assert all(a.tobytes() == b.tobytes() for a, b in zip(single[:3], other[:3], strict=True))
         assert all(np.array_equal(a, b) for a, b in zip(single[3:], other[3:], strict=True))

@@ -71,7 +71,7 @@ def test_a_second_ensemble_of_the_same_kind_compiles_nothing():
         health = model.health()
         model.take_steps(3)
         health.check()
-        model.diagnostics()
+        model.evaluate(0, ())
 
     with compilations() as first:
         members()

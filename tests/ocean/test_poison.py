@@ -74,9 +74,12 @@ class Window(OneDevice):
 
     def shift(self, slab, axis, step):
         """The halo on the side that messages in this direction come from."""
-        side = slice(None, self.halo) if step > 0 else slice(-self.halo, None)
-        travelling = self.padded[: len(slab)]
-        return travelling[:, self.halo : -self.halo, side] if axis == 1 else travelling[:, side]
+        width, travelling = slab.shape[-1 if axis == 1 else -2], self.padded[: len(slab)]
+        side = slice(None, width) if step > 0 else slice(-width, None)
+        if axis == 1:
+            return travelling[:, self.halo : -self.halo, side]
+        beyond = self.halo - width  # of steps that are left over, of which there are none
+        return travelling[:, side, beyond : travelling.shape[2] - beyond]
 
 
 class OneCall:
@@ -95,17 +98,17 @@ class OneCall:
         self.halo, self.steps_per_sweep, self.executor = self.scheme.width * steps_per_sweep, steps_per_sweep, executor
         self.margin, self.beyond = self.halo + 1, beyond
         grid, params = (build(config, BLOCK, np.float64, self.margin) for build in (build_grid, build_params))
-        self.static = native.static_fields(grid, params) if executor == "native" else (grid, params)
-        self.static = jax.tree.map(self.spoil, self.static)
+        if beyond:
+            grid, params = jax.tree.map(self.spoil, (grid, params))
+        self.kernel = native.Kernel(self.scheme, self.method, self.margin + beyond, steps_per_sweep)
+        self.static = self.kernel.static_of(grid, params, BLOCK.shape) if executor == "native" else (grid, params)
         self._call = jax.jit(self.call)
 
     def spoil(self, field):
-        """A static field with NaN (masks: every bit set) around what is declared."""
-        if self.beyond == 0 or np.ndim(field) < 2:
-            return field
-        rubbish = np.iinfo(field.dtype).max if field.dtype == np.uint8 else np.nan
+        """A static field with rubbish around what is declared: NaN, but for what is packed as a mask."""
         widths = [(0, 0) if length == 1 else (self.beyond, self.beyond) for length in field.shape]
-        return np.pad(field, widths, constant_values=rubbish)
+        mask = np.isin(field, (0.0, 1.0)).all()
+        return np.pad(field, widths, constant_values=1.0 if mask else np.nan)
 
     def call(self, padded, static, step):
         inner = slice(self.halo, -self.halo)
@@ -113,9 +116,7 @@ class OneCall:
         carry, window, dt = Carry(groups[0], tuple(groups[1:]), step), Window(padded, self.halo), jnp.asarray(DT)
         if self.executor == "xla":
             return make_step(self.scheme, self.method, window)(carry, *static, dt)
-        kernel = native.Kernel(self.scheme, self.method, self.margin + self.beyond, self.steps_per_sweep)
-        edges = native.edges_of(kernel.travelling(carry), self.halo)
-        return kernel.step(carry, edges, static, dt, window.shift)[0]
+        return self.kernel.advance(carry, static, dt, window.shift, self.steps_per_sweep)
 
     def __call__(self, padded):
         """The fields of the carry after the call."""
@@ -211,7 +212,7 @@ terms = {"physics__biharmonic_viscosity": 1e8, "physics__slip": "no", "sponge__r
 for options, stepper in (({}, "ab3"), (terms, "rk4"), (terms, "leapfrog"), (terms, "ab2")):
     for flux in ("energy", "arakawa_lamb"):
         config = configuration(37, 23, time__stepper=stepper, scheme__vorticity_flux=flux, **options)
-        fields = after("native", config, 5, threads=2, tile=7)
+        fields = after("native", config, 5, threads=2)
         print(stepper, flux, hashlib.sha256(b"".join(field.tobytes() for field in fields)).hexdigest())
 """
 

@@ -18,6 +18,8 @@ from support.compilations import compilations
 from support.compiling import compile_quickly
 from support.random_case import configuration
 from swmodel.config.build import build_grid, build_params
+from swmodel.executors.native import request_of
+from swmodel.executors.native.kernel import Kernel
 from swmodel.gradients import Problem
 from swmodel.gradients.check import Checks, controls_of
 from swmodel.model.simulation import Simulation
@@ -152,7 +154,14 @@ def peak_memory():
         tracemalloc.stop()
         return found
 
-    static = peak(lambda: [build(config, one, np.float32) for build in (build_grid, build_params)])
+    def fields():
+        """Those of the equations, and what the executor makes of them."""
+        scheme, *more = request_of(config)
+        kernel = Kernel(scheme, more[0], scheme.width + 1)
+        grid, params = (build(config, one, np.float32) for build in (build_grid, build_params))
+        return grid, params, kernel.static_of(grid, params, one.shape)
+
+    static = peak(fields)
     return static, peak(lambda: Simulation(config))
 
 

@@ -12,7 +12,9 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import NamedTuple
 
+from ...errors import SetupError
 from ...executors.native import REMEDY, native_missing
+from ...executors.native.compile import BUILT, cache_folder, compiler
 from ...parallel import environment
 from ...parallel.environment import version_of
 
@@ -110,6 +112,7 @@ def one_process() -> Iterator[Finding]:
     else:
         yield Finding("jax.jit", f"wrong result {result}", "install jax and jaxlib anew", broken=True)
     yield native_step()
+    yield compiled_steps()
 
 
 def native_step() -> Finding:
@@ -123,3 +126,16 @@ def native_step() -> Finding:
     if numbers(_step.jaxlib)[:2] != numbers(version_of("jaxlib") or "")[:2]:
         return Finding("native step", f"{found}, built for jaxlib {_step.jaxlib}", f"build it anew: {REMEDY}")
     return Finding("native step", found)
+
+
+def compiled_steps() -> Finding:
+    """Where steps are compiled, by what, and how many there are."""
+    try:
+        made = [f"{len(list(BUILT.glob('*.so')))} came with swmodel"]
+        folder = cache_folder()
+        kept = list(folder.glob("*.so"))
+        made.append(f"{len(kept)} in {folder} ({sum(file.stat().st_size for file in kept) / 2**20:.1f} MiB)")
+        made.append(f"others by {compiler()[0]}")
+    except SetupError as error:
+        return Finding("compiled steps", "; ".join(made), f"{error}: what is not compiled takes xla")
+    return Finding("compiled steps", "; ".join(made))

@@ -1,38 +1,57 @@
-"""Steps written for one kind of hardware: `native`, C++ for processors. What is built here can be asked without JAX."""
+"""Steps written for one kind of hardware: `native`, C++ for processors, made from the dynamics.
+
+    symbol, graph     arrays without values, and the graph of what is done to them
+    trace             the dynamics and the time steppers run on those
+    fuse, schedule    fused multiply-adds, static parts, water and land; what is computed when
+    emit, generate    the C++ of a step
+    compile, build    its library: found, or made by the compiler of the machine
+    kernel, executor  the library as JAX sees it; the loop over steps
+    evaluate          a graph computed by NumPy or JAX
+    describe          what is generated, in a table
+    step.cc, sweep.h  the foreign calls; the pass over rows, threads, halos and several steps at once
+    vector.h, job.h   vectors of numbers; what a call is asked for
+
+What is here can be asked without JAX, but for kernel and executor.
+"""
 
 from __future__ import annotations
 
 from importlib.util import find_spec
 
-from ...config.build import scheme_of
-from ...config.fields import given
-from ...ocean.terms import TERMS as ALL_TERMS
-from ...parallel import environment
+import numpy as np
 
-#: What builds the native step.
+from ...config.build import build_grid, build_params, scheme_of
+from ...ocean.timestep import method_of
+from ...parallel import environment
+from ...parallel.decomposition import block
+from .compile import Request, obstacle
+from .trace import kinds_of
+
+#: What builds the foreign calls.
 REMEDY = "tools/build-native, or pip install . with a C++ compiler"
 
-#: Number of the calling convention that kernel.py and step.cc share; both change with the arrays of the call.
-CONVENTION = 3
-
-#: The terms that it has, in the order of their bits in step.cc, and those of their coefficients that may be fields.
-TERMS = ("wind", "linear_drag", "quadratic_drag", "viscosity", "biharmonic_viscosity", "sponge")
-FIELDS = ("wind_x", "wind_y", "linear_drag")
+#: Number of the calling convention that kernel.py and job.h share; both change with the arrays of the call.
+CONVENTION = 4
 
 
-def unable(config, scheme=None) -> str:
-    """What the native step cannot compute of a configuration, or of another Scheme for it; empty where nothing."""
-    scheme = scheme or scheme_of(config)
-    unknown = [name for name in scheme.terms if name not in TERMS]
-    if unknown:
-        return f"does not have the term{'s' * (len(unknown) > 1)} {', '.join(unknown)}"
-    rows = [row.name for name in scheme.terms for row in ALL_TERMS[name].coefficients]
-    fields = [name for name in rows if name not in FIELDS and given(config, name)]
-    return f"takes {', '.join(fields)} as a number only" if fields else ""
+def request_of(config, scheme=None) -> Request:
+    """The step of a configuration, or of another Scheme for it."""
+    scheme, dtype = scheme or scheme_of(config), config.run.dtype
+    ny, nx = config.grid.ny, config.grid.nx
+    cell = block(0, (ny, nx), ny, nx)
+    grid = build_grid(config, cell, np.dtype(dtype), scheme.width + 1)
+    params = build_params(config, cell, np.dtype(dtype), scheme.width + 1, scheme)
+    method = method_of(config.time.stepper, config.time.ab2_epsilon, config.time.robert_asselin)
+    return Request(scheme, method, kinds_of(grid, params), dtype)
+
+
+def unable(config) -> str:
+    """Why there is no compiled step for a configuration, and none can be made; empty where there is one now."""
+    return obstacle(request_of(config))
 
 
 def native_missing() -> str:
-    """What keeps the native step from being used here; empty where nothing does."""
+    """What keeps the native step from being used here at all; empty where nothing does."""
     if find_spec(f"{__name__}._step") is None:
         return "it was not compiled when swmodel was installed"
     try:

@@ -5,39 +5,31 @@ from __future__ import annotations
 import numpy as np
 
 from ...config.build import build_grid, build_params, scheme_of
-from ...errors import UsageError
 from ...ocean.grid import Grid
 from ...ocean.state import Carry
 from ...ocean.timestep import method_of
 from ..xla import Compiled
-from . import kernel, unable
+from . import kernel, request_of
+from .generate import generated
 
 
-def make_loop(sweeps, transport):
-    """The function loop(carry, static, dt, n) -> carry n steps later, of one block.
-
-    Args:
-        sweeps: Kernels, of which each takes as many of the steps as it can: the one of the longest sweep first.
-    """
+def make_loop(kernel, transport):
+    """The function loop(carry, static, dt, n) -> carry n steps later, of one block."""
 
     def loop(carry: Carry, static, dt, n) -> Carry:
-        extent = transport.extent()
-        for sweep in sweeps:
-            carry = sweep.advance(carry, static, dt, transport.shift, n // sweep.steps_per_sweep, extent)
-            n = n % sweep.steps_per_sweep
-        return carry
+        return kernel.advance(carry, static, dt, transport.shift, n, transport.extent())
 
     return loop
 
 
 class Native(Compiled):
-    """The fused step in C++, compiled when swmodel is installed: processors, every scheme and stepper, every transport.
+    """The step in C++ that is made from the dynamics: processors, every scheme and stepper, every transport.
 
     Makes static fields of its own, with the margin of its sweeps and masks packed.
 
     Args:
         steps_per_sweep: steps in one pass over memory; None: as many as are fastest.
-        tile, threads: see `kernel.Kernel`.
+        threads: see `kernel.Kernel`.
 
     Raises:
         ImportError: it was not compiled, or for another processor.
@@ -47,10 +39,8 @@ class Native(Compiled):
 
     name = "native"
 
-    def __init__(self, config, transport, grid: Grid, params: dict, steps_per_sweep=None, tile=0, threads=0):
+    def __init__(self, config, transport, grid: Grid, params: dict, steps_per_sweep=None, threads=0):
         kernel.register()
-        if reason := unable(config):
-            raise UsageError(f"run.executor: native {reason}; take xla")
         scheme, dtype = scheme_of(config), np.dtype(config.run.dtype)
         self.method = method_of(config.time.stepper, config.time.ab2_epsilon, config.time.robert_asselin)
         if steps_per_sweep is None:
@@ -64,18 +54,15 @@ class Native(Compiled):
         if reach > min(transport.smallest):
             raise ValueError(f"{steps_per_sweep} steps in a sweep need {reach} rows and columns in every block")
         margin = reach + 1
+        self.kernel = kernel.Kernel(scheme, self.method, margin, steps_per_sweep, threads)
 
         def static(block):
-            return self.static_of(build_grid(config, block, dtype, margin), build_params(config, block, dtype, margin))
+            grid, params = (build(config, block, dtype, margin) for build in (build_grid, build_params))
+            return self.kernel.static_of(grid, params, block.shape)
 
-        sweeps = tuple(
-            kernel.Kernel(scheme, self.method, margin, many, tile, threads)
-            for many in sorted({steps_per_sweep, 1})[::-1]
-        )
-        made = transport.make(static, (margin, margin + kernel.PADDING))
-        super().__init__(config, transport, made, (make_loop, sweeps))
+        lead = self.kernel.lead(generated(*request_of(config)))
+        super().__init__(config, transport, transport.make(static, (margin, lead)), (make_loop, self.kernel))
 
-    @staticmethod
-    def static_of(grid: Grid, params: dict):
+    def static_of(self, grid: Grid, params: dict):
         """What of the Grid and the Params of a block the loop takes, NumPy arrays with the margin of a sweep."""
-        return kernel.static_fields(grid, params)
+        return self.kernel.static_of(grid, params, self.transport.shape)

@@ -1,22 +1,24 @@
-"""The fused step in C++ as JAX sees it: one foreign call that takes the state with its halos and gives the next state.
+"""The compiled step as JAX sees it: foreign calls that take the fields with their halos and advance them in place.
 
-State and the stepper's memory are updated where they are; halos come in and edges go out as small arrays of their own.
+For a run of steps the fields lie in memory of their own, one after the other, with columns around each row that halos
+and whole vectors need; `enter` puts them there, `leave` gets them back. Halos come in and edges go out as small arrays.
 A full array touched outside the call would cost more than the call.
 
-Arrays, in the order of the call (step.cc reads them so):
+Arrays of a step (step.cc reads them in this order):
 
-    fields      h, u, v of each group [ny, nx]: the state, then what the stepper remembers or has computed
+    memory      the fields: the state, then what the stepper remembers, or has computed
     halos       west, east [fields, ny, halo]; south, north [fields, halo, nx + 2 halo], corners included
     extent      [2]: rows and columns of the fields that are the block; the rest is left as it is, or undefined
-    constants   [8]; weights [steps_per_sweep, n]: of the terms of the stepper's sum, times dt
-    static      masks (uint8), f, depth, linear_drag, wind_x, wind_y, sponge_c, sponge_u, sponge_v: with a margin around
-                the block; an axis of length one holds one value for all
+    values      [steps_per_sweep, n]: what is the same for all cells
+    static      slip [1]; lines [n, rows, 1], fields [n, rows, columns], cells [rows, columns] (uint8), with margins
+    flags       [rows, groups of columns] (uint8): where land is in reach
 
-Results: fields, then edges west, east [fields, ny, halo], south, north [fields, halo, nx].
+Results: memory, then edges west, east [fields, ny, halo], south, north [fields, halo, nx].
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -25,31 +27,34 @@ import jax.numpy as jnp
 import numpy as np
 
 from ...ocean.scheme import Scheme
-from ...ocean.state import Carry, State
+from ...ocean.state import Carry
 from ...ocean.timestep import Leapfrog, Multistep, RungeKutta
 from ...parallel.transport.halo import between, last, within
-from . import CONVENTION, REMEDY, TERMS
+from . import CONVENTION, REMEDY
+from .compile import Request, function
+from .evaluate import evaluate
+from .generate import generated
+from .trace import MASKS, Tracing, kinds_of, weights_of
 
-TARGET = "swmodel_step"
-FLUXES = ("energy", "enstrophy", "arakawa_lamb")
-#: Columns as in sweep.h.
-PADDING = 16
-STEPPERS = (Multistep, Leapfrog, RungeKutta)
+#: Columns of one flag, as in job.h, and most numbers of a vector; rows begin with a multiple of it before the block.
+LANES = 16
+#: Bytes by which fields are staggered: rows of equal arrays would share the sets of the first-level cache.
+STAGGER = 320
+LINE = 64
+DATA = ("numbers", "slip", "lines", "fields", "cells")
 
 
-class Static(NamedTuple):
-    """Everything that stays the same during a run, as the call takes it."""
+@partial(jax.tree_util.register_dataclass, meta_fields=("kinds",), data_fields=DATA)
+@dataclass
+class Static:
+    """Everything that stays the same during a run, as the calls take it; `kinds` (`trace.kinds_of`) is compiled in."""
 
-    constants: Any
-    masks: Any
-    f: Any
-    depth: Any
-    linear_drag: Any
-    wind_x: Any
-    wind_y: Any
-    sponge_c: Any
-    sponge_u: Any
-    sponge_v: Any
+    kinds: tuple
+    numbers: dict[str, Any]
+    slip: Any
+    lines: Any
+    fields: Any
+    cells: Any
 
 
 class Edges(NamedTuple):
@@ -62,10 +67,10 @@ class Edges(NamedTuple):
 
 
 def register() -> None:
-    """Make the compiled step known to JAX.
+    """Make the foreign calls known to JAX.
 
     Raises:
-        ImportError: it was not compiled, or for another processor.
+        ImportError: they were not compiled, or for another processor.
     """
     try:
         from . import _step
@@ -73,39 +78,8 @@ def register() -> None:
         raise ImportError(f"the native step cannot be used ({error}); {REMEDY}, or choose the executor xla") from error
     if getattr(_step, "convention", 1) != CONVENTION:
         raise ImportError(f"the native step was compiled from another version of swmodel; {REMEDY}")
-    jax.ffi.register_ffi_target(TARGET, _step.step, platform="cpu")
-
-
-def static_fields(grid, params, xp=np) -> Static:
-    """The Grid and the Params of a block as the call takes them; masks are packed into one byte a cell.
-
-    Args:
-        grid, params: with one margin of neighbours, which is the Kernel's.
-        xp: numpy, or jax.numpy for what is traced.
-    """
-    dtype = grid.depth.dtype
-    nothing = xp.zeros((1, 1), dtype)
-    # The boundary condition is the value of s at corners that are not interior, wherever there is one.
-    boundary = xp.max(xp.where(grid.share != 1, grid.slip, 0))
-    names = ("gravity", "density", "viscosity", "biharmonic_viscosity", "quadratic_drag")
-    scalars = (grid.rdx.u, grid.rdy.v, *(params.get(name, nothing) for name in names), boundary)
-    around = xp.where(grid.share > 0, xp.rint(4 / xp.where(grid.share > 0, grid.share, 1)), 0)
-    masks = grid.wet + 2 * grid.open_u + 4 * grid.open_v + 8 * around
-    fields = Static(
-        constants=xp.stack([xp.ravel(x)[0] for x in scalars]).astype(dtype),
-        masks=masks.astype(np.uint8),
-        f=grid.f,
-        depth=grid.depth,
-        **{name: params.get(name, nothing) for name in Static._fields[4:]},
-    )
-    return fields._replace(
-        **{name: padded(field, xp) for name, field in fields._asdict().items() if name != "constants"}
-    )
-
-
-def padded(field, xp):
-    """A static field with columns on both sides that loops over whole lines of the cache may read."""
-    return xp.pad(field, ((0, 0), (PADDING, PADDING)), mode="edge") if field.shape[1] > 1 else field
+    for name in ("step", "enter", "leave"):
+        jax.ffi.register_ffi_target(f"swmodel_{name}", getattr(_step, name), platform="cpu")
 
 
 def edges_of(fields, halo: int, extent=None) -> Edges:
@@ -149,21 +123,20 @@ def choose_steps_per_sweep(smallest, width: int, method, itemsize: int) -> int:
     if isinstance(method, RungeKutta):
         return 1
     ny, nx = smallest
-    groups = 2 if isinstance(method, Leapfrog) else len(method.weights)
+    groups = 2 if isinstance(method, Leapfrog) else len(method.table)
     if 3 * groups * ny * nx * itemsize <= BEYOND_CACHE:
         return 1
     return max(1, min(MANY_STEPS, min(ny, nx) // width))
 
 
 class Kernel(NamedTuple):
-    """The call for one scheme and stepper.
+    """The calls for one scheme and stepper.
 
     Attributes:
         scheme: terms of the tendency.
         method: time stepper.
         margin: rows and columns of the static fields around the block.
         steps_per_sweep: steps that one call takes; more than one with multistep methods and the leapfrog only.
-        tile: columns that are swept at a time; 0: as many as fit into the cache.
         threads: most threads; 0: all of XLA's pool.
     """
 
@@ -171,102 +144,173 @@ class Kernel(NamedTuple):
     method: Multistep | Leapfrog | RungeKutta
     margin: int
     steps_per_sweep: int = 1
-    tile: int = 0
     threads: int = 0
 
-    @property
-    def halo(self) -> int:
-        """Rows and columns of neighbours that a call needs."""
-        return self.scheme.width * self.steps_per_sweep
+    def static_of(self, grid, params, shape, xp=np) -> Static:
+        """The Grid and the Params of a block as the calls take them; masks are packed into one byte a cell.
 
-    def travelling(self, carry: Carry) -> list:
-        """The fields whose edges the neighbours need."""
-        return jax.tree.leaves((carry.state, carry.memory) if self.steps_per_sweep > 1 else carry.state)
+        Args:
+            grid, params: with `margin` cells of neighbours.
+            shape: rows and columns of the block.
+            xp: numpy, or jax.numpy for what is traced.
+        """
+        kinds, dtype = kinds_of(grid, params), grid.depth.dtype
+        made = generated(*self.request(kinds, dtype))
+        given = {"f": grid.f, "depth": grid.depth, **params}
+        numbers = {name: given[name] for name, kind in kinds if kind == "number"}
+        numbers |= {"dx": grid.dx.centre, "dy": grid.dy.centre}
+        values = {name: given[name] for name, kind in kinds if kind != "number"}
+        values |= {name: getattr(grid, name) for name in MASKS}
+        rows, columns = (length + 2 * self.margin for length in shape)
+        parts = evaluate(made.parts, values, numbers, xp)
 
-    def advance(self, carry: Carry, static: Static, dt, shift, n, extent=None):
-        """The carry after n calls, `steps_per_sweep` steps each."""
+        def stacked(names, columns, beyond):
+            if not names:
+                return xp.zeros((1, 1, 1), dtype)
+            some = (xp.pad(xp.broadcast_to(parts.pop(name), (rows, columns)), beyond, mode="edge") for name in names)
+            if xp is not np:
+                return xp.stack(list(some)).astype(dtype)
+            shape = (length + sum(more) for length, more in zip((rows, columns), beyond, strict=True))
+            whole = np.empty((len(names), *shape), dtype)  # filled one by one: a list of all would be held beside it
+            for number, field in enumerate(some):
+                whole[number] = field
+            return whole
 
-        def body(_, carry_and_edges):
-            return self.step(*carry_and_edges, static, dt, shift, extent)
-
-        edges = edges_of(self.travelling(carry), self.halo, extent)
-        return jax.lax.fori_loop(0, n, body, (carry, edges))[0]
-
-    def step(self, carry: Carry, edges: Edges, static: Static, dt, shift, extent=None) -> tuple[Carry, Edges]:
-        """The next carry with its edges."""
-        if isinstance(self.method, RungeKutta):
-            return self.stages(carry, edges, static, dt, shift, extent)
-        fields = jax.tree.leaves((carry.state, carry.memory))
-        halos = exchange(edges, self.halo, shift, extent)
-        weights = self.weights(carry.step, dt)
-        aliases = {i: i for i in range(len(fields))}
-        fields, edges = self.call(fields, halos, static, weights, aliases, len(fields), extent)
-        groups = [State(*fields[i : i + 3]) for i in range(0, len(fields), 3)]
-        return Carry(groups[0], tuple(groups[1:]), carry.step + self.steps_per_sweep), edges
-
-    def weights(self, step, dt):
-        """The weights of the sums of the next `steps_per_sweep` steps [steps_per_sweep, n]."""
-        steps = step + jnp.arange(self.steps_per_sweep, dtype=step.dtype)
-        if isinstance(self.method, Multistep):
-            table = jnp.asarray(self.method.weights, dt.dtype)
-            return dt * table[jnp.minimum(steps, len(table) - 1)]
-        first = steps == 0
-        return jnp.stack(
-            [jnp.where(first, dt, 2 * dt), jnp.where(first, 0, jnp.asarray(self.method.filter, dt.dtype))], 1
+        around = xp.where(grid.share > 0, xp.rint(4 / xp.where(grid.share > 0, grid.share, 1)), 0)
+        cells = (grid.wet + 2 * grid.open_u + 4 * grid.open_v + 8 * around).astype(np.uint8)
+        # The boundary condition is the value of s at corners that are not interior, wherever there is one.
+        boundary = xp.max(xp.where(grid.share != 1, grid.slip, 0))
+        beyond = ((0, 0), (self.lead(made) - self.margin,) * 2)
+        return Static(
+            kinds,
+            numbers,
+            boundary.reshape(1).astype(dtype),
+            stacked(made.lines, 1, ((0, 0), (0, 0))),
+            stacked(made.statics, columns, beyond),
+            xp.pad(xp.broadcast_to(cells, (rows, columns)), beyond, mode="edge"),
         )
 
-    def stages(self, carry: Carry, edges: Edges, static: Static, dt, shift, extent=None) -> tuple[Carry, Edges]:
-        """A step of a Runge-Kutta method, one call for each stage."""
-        table = self.method.weights
-        start, stage, tendencies = list(carry.state), list(carry.state), []
-        for number, row in enumerate(table):
-            last = number == len(table) - 1
-            past = [tendencies[k] for k in range(number) if row[k]]
-            keep = any(later[number] for later in table[number + 1 :])
-            fields = [*stage, *(start if number else ()), *sum(past, start=[])]
-            aliases = {} if number == 0 and not last else {(3 if last and number else 0) + i: i for i in range(3)}
-            weights = dt * jnp.asarray([[weight for weight in row if weight]], dt.dtype)
-            halos = exchange(edges, self.halo, shift, extent)
-            results, edges = self.call(fields, halos, static, weights, aliases, 6 if keep else 3, extent)
-            stage = results[:3]
-            tendencies.append(results[3:])
-        return Carry(State(*(within(field, extent) for field in stage)), (), carry.step + 1), edges
+    def request(self, kinds, dtype) -> Request:
+        """Which step is compiled."""
+        return Request(self.scheme, self.method, kinds, str(dtype))
 
-    def call(self, fields, halos: Edges, static: Static, weights, aliases, results: int, extent=None):
-        """The foreign call: `results` fields, and the edges of those that travel."""
-        field = jax.ShapeDtypeStruct(fields[0].shape, fields[0].dtype)
-        (ny, nx), many = field.shape, halos.west.shape[0]
-        edge = partial(jax.ShapeDtypeStruct, dtype=field.dtype)
-        column, row = edge((many, ny, self.halo)), edge((many, self.halo, nx))
+    def lead(self, made) -> int:
+        """Columns on either side of each row, for halos and for vectors that begin or end beyond the block.
+
+        Args:
+            made: the Generated step.
+        """
+        vectors = max(max(s.west, s.east) for s in made.schedules) + 2
+        return -(-(self.margin + vectors * LANES) // LANES) * LANES
+
+    def advance(self, carry: Carry, static: Static, dt, shift, n, extent=None) -> Carry:
+        """The carry n steps later."""
+        fields, tree = jax.tree.flatten((carry.state, carry.memory))
+        call = Calls(self, static, *fields[0].shape, fields[0].dtype, extent)
+        memory, flags = call.enter(fields)
+        edges, step = edges_of(fields, self.scheme.width * self.steps_per_sweep, extent), carry.step
+        for many in sorted({self.steps_per_sweep, 1}, reverse=True):
+            halo = self.scheme.width * many
+            edges = narrowed(edges, len(fields if many > 1 else carry.state), halo)
+
+            def body(_, now, many=many, halo=halo):
+                memory, edges, step = now
+                values = self.values(static, step, dt, many)
+                for number in range(len(call.made.programs)):
+                    memory, edges = call.step(number, memory, exchange(edges, halo, shift, extent), values, flags)
+                return memory, edges, step + many
+
+            memory, edges, step = jax.lax.fori_loop(0, n // many, body, (memory, edges, step))
+            n = n % many
+        found = [within(field, extent) for field in call.leave(memory, fields)]
+        return Carry(*tree.unflatten(found), step)
+
+    def values(self, static: Static, step, dt, many: int):
+        """What is the same for all cells in the next steps [many, n].
+
+        Products are formed in the call, so that their bits do not depend on what XLA makes of them.
+        """
+        made = generated(*self.request(static.kinds, dt.dtype))
+
+        def of_one(step):
+            numbers = static.numbers | weights_of(self.method, step, dt)
+            tracing = Tracing(self.scheme, static.kinds, numbers, np.dtype(dt.dtype))
+            tracing.programs(self.method, step)
+            values = tracing.graph.values
+            return jnp.stack([jnp.asarray(values[name], dt.dtype).reshape(()) for name in made.values])
+
+        return jax.vmap(of_one)(step + jnp.arange(many, dtype=step.dtype))
+
+
+class Calls:
+    """The foreign calls for one kernel on blocks [rows, columns], of which `extent` is used; None: all."""
+
+    def __init__(self, kernel: Kernel, static: Static, rows: int, columns: int, dtype, extent):
+        self.kernel, self.static, self.dtype = kernel, static, dtype
+        self.request = kernel.request(static.kinds, dtype)
+        self.made = generated(*self.request)
+        self.rows, self.columns = rows, columns
+        self.extent = jnp.asarray((rows, columns) if extent is None else extent, jnp.int32)
+        self.lead = kernel.lead(self.made)
+        line = LINE // dtype.itemsize
+        stride = -(-(columns + 2 * self.lead) // line) * line
+        self.plane = rows * stride + STAGGER // dtype.itemsize
+        self.place = _int32(lead=self.lead, stride=stride) | {"plane": np.int64(self.plane)}
+
+    def enter(self, fields):
+        """The fields [ny, nx] in the memory in which they are advanced, and the flags."""
+        cells = self.static.cells
+        results = [
+            jax.ShapeDtypeStruct((len(self.made.fields) * self.plane,), self.dtype),
+            jax.ShapeDtypeStruct((cells.shape[0], -(-cells.shape[1] // LANES)), np.uint8),
+        ]
+        far = max(s.lead + s.east for s in self.made.schedules) + 1
+        call = jax.ffi.ffi_call("swmodel_enter", results, vmap_method="sequential")
+        return call(cells, *fields, **self.place, **_int32(far_rows=self.kernel.scheme.width + 1, far_groups=far))
+
+    def leave(self, memory, fields):
+        """The fields as they were given to `enter`, advanced."""
+        results = [jax.ShapeDtypeStruct(f.shape, f.dtype) for f in fields]
+        return jax.ffi.ffi_call("swmodel_leave", results, vmap_method="sequential")(memory, **self.place)
+
+    def step(self, number: int, memory, halos: Edges, values, flags):
+        """One pass: the memory, and the edges of the fields that the next one reads."""
+        levels, static = values.shape[0], self.static
+        given, _, halo = halos.west.shape
+        array = partial(jax.ShapeDtypeStruct, dtype=self.dtype)
+        column, row = array((given, self.rows, halo)), array((given, halo, self.columns))
         call = jax.ffi.ffi_call(
-            TARGET,
-            [field] * results + [column, column, row, row],
-            input_output_aliases=aliases,
+            "swmodel_step",
+            [array(memory.shape), column, column, row, row],
+            input_output_aliases={0: 0},
             vmap_method="sequential",
         )
-        out = call(
-            *fields,
+        arrays = values, static.slip, static.lines, static.fields, static.cells, flags
+        memory, *edges = call(
+            memory,
             *halos,
-            jnp.asarray((ny, nx) if extent is None else extent, jnp.int32),
-            static.constants,
-            weights,
-            *static[1:],
-            **{name: np.int32(value) for name, value in self.options(len(fields) // 3, results // 3, weights).items()},
+            self.extent,
+            *arrays,
+            function=np.int64(function(self.request)),
+            **self.place,
+            **_int32(
+                levels=levels,
+                margin=self.kernel.margin,
+                rows=self.rows,
+                columns=self.columns,
+                threads=self.kernel.threads,
+                width=self.kernel.scheme.width,
+                **{"pass": number},
+            ),
         )
-        return list(out[:results]), Edges(*out[results:])
+        return memory, Edges(*edges)
 
-    def options(self, groups_in: int, groups_out: int, weights) -> dict[str, int]:
-        """The numbers that choose what the call computes."""
-        return {
-            "flux": FLUXES.index(self.scheme.vorticity_flux),
-            "stepper": STEPPERS.index(type(self.method)),
-            "terms": sum((name in self.scheme.terms) << bit for bit, name in enumerate(TERMS)),
-            "width": self.scheme.width,
-            "steps_per_sweep": self.steps_per_sweep,
-            "margin": self.margin,
-            "past": weights.shape[1] - 1,
-            "groups_in": groups_in,
-            "groups_out": groups_out,
-            "tile": self.tile,
-            "threads": self.threads,
-        }
+
+def narrowed(edges: Edges, fields: int, halo: int) -> Edges:
+    """The edges of the first fields, `halo` columns and rows wide."""
+    west, east, south, north = (strip[:fields] for strip in edges)
+    return Edges(west[..., :halo], east[..., -halo:], south[..., :halo, :], north[..., -halo:, :])
+
+
+def _int32(**options: int) -> dict:
+    return {name: np.int32(value) for name, value in options.items()}

@@ -1,16 +1,22 @@
-// The door between the sweep and XLA: a foreign function that takes and gives the arrays listed in native.py.
+// The door between XLA and compiled steps: foreign functions that take and give the arrays listed in kernel.py.
 
 #define PY_SSIZE_T_CLEAN
 #define Py_LIMITED_API 0x030B0000
 #include <Python.h>
 
+#include <algorithm>
 #include <atomic>
+#include <cstring>
 #include <functional>
 #include <memory>
 #include <string>
 #include <thread>
+#include <vector>
+#if __has_include(<sys/mman.h>)
+#include <sys/mman.h>
+#endif
 
-#include "sweep.h"
+#include "job.h"
 #include "xla/ffi/api/ffi.h"
 
 namespace swmodel {
@@ -41,16 +47,10 @@ void in_parallel(ffi::ThreadPool& pool, Index n, const Task& task) {
 class Arguments {
  public:
   explicit Arguments(ffi::RemainingArgs arrays) : arrays_(arrays) {}
-  template <class T>
-  const T* next() {
+  const void* next() {
     const ffi::AnyBuffer array = *arrays_.get<ffi::AnyBuffer>(number_++);
     dimensions_ = array.dimensions().begin();
-    return reinterpret_cast<const T*>(array.untyped_data());
-  }
-  template <class T>
-  Static<T> next_static(Index margin) {
-    const T* data = next<T>();
-    return {data, dimension(0), dimension(1), margin};
+    return array.untyped_data();
   }
   Index dimension(std::size_t axis) const { return dimensions_[axis]; }
 
@@ -60,91 +60,151 @@ class Arguments {
   std::size_t number_ = 0;
 };
 
-constexpr Index CACHE = 1 << 19;  // bytes
-constexpr long CONVENTION = 3;    // as in __init__.py
+void* result(ffi::RemainingRets results, std::size_t number) {
+  return (*results.get<ffi::AnyBuffer>(number))->untyped_data();
+}
 
-struct Options {
-  std::int32_t flux, stepper, terms, width, steps_per_sweep, margin, past, groups_in, groups_out, tile, threads;
-};
+using Call = std::size_t (*)(const Job*, int, int, Index, Index, void*);
 
-template <class T>
-ffi::Error step(ffi::ThreadPool pool, ffi::RemainingArgs arrays, ffi::RemainingRets results, const Options& o) {
-  Job<T> job{};
-  job.width = o.width;
-  job.steps_per_sweep = o.steps_per_sweep;
-  job.halo = job.width * job.steps_per_sweep;
-  job.stepper = Stepper(o.stepper);
-  job.past = o.past;
-  job.groups_in = o.groups_in;
-  job.groups_out = o.groups_out;
-  job.travelling = o.steps_per_sweep > 1 ? FIELDS * o.groups_in : FIELDS;
-  const auto term = [&](int bit) { return (o.terms >> bit & 1) != 0; };
-  job.terms = {Flux(o.flux), term(0), term(1), term(2), term(3), term(4), term(5)};
+// Memory to work in that stays with the thread: at least so many bytes, at the beginning of a line.
+void* workspace(std::size_t bytes) {
+  static thread_local std::vector<std::byte> memory;
+  if (memory.size() < bytes + 64) memory.resize(bytes + 64);
+  return reinterpret_cast<void*>((reinterpret_cast<std::uintptr_t>(memory.data()) + 63) / 64 * 64);
+}
 
+// One pass of a step. Arrays: fields; west, east, south, north; extent; values [levels, n]; slip; lines; statics;
+// cells; flags. Results: fields, where they are; edges west, east, south, north.
+ffi::Error step(ffi::ThreadPool pool, ffi::RemainingArgs arrays, ffi::RemainingRets results, std::int64_t function,
+                std::int32_t pass, std::int32_t width, std::int32_t levels, std::int32_t margin, std::int32_t lead,
+                std::int32_t stride, std::int64_t plane, std::int32_t rows, std::int32_t columns,
+                std::int32_t threads) {
+  Job job{};
   Arguments in(arrays);
-  for (Index field = 0; field < FIELDS * job.groups_in; ++field) job.in[field] = in.next<T>();
-  job.rows = in.dimension(0);
-  job.columns = in.dimension(1);
-  for (auto* strip : {&job.west, &job.east, &job.south, &job.north}) *strip = in.next<T>();
-  const auto* extent = in.next<std::int32_t>();
+  job.fields = const_cast<void*>(in.next());
+  if (result(results, 0) != job.fields) return ffi::Error::Internal("the fields of the native step were copied");
+  job.rows = rows;
+  job.columns = columns;
+  job.width = width;
+  job.levels = levels;
+  job.halo = Index(width) * levels;
+  job.margin = margin;
+  job.lead = lead;
+  job.stride = stride;
+  job.plane = plane;
+  job.static_stride = columns + 2 * lead;
+  for (auto* strip : {&job.west, &job.east, &job.south, &job.north}) *strip = in.next();
+  const auto* extent = static_cast<const std::int32_t*>(in.next());
   job.ny = extent[0];
   job.nx = extent[1];
-  const T* k = in.next<T>();
-  job.k = {k[0], k[1], k[2], k[3], k[4], k[5], k[6], k[7]};
-  job.weights = in.next<T>();
-  job.weights_per_step = in.dimension(1);
-  job.masks = in.next_static<std::uint8_t>(o.margin);
-  for (auto* field : {&job.f, &job.depth, &job.linear_drag, &job.wind_x, &job.wind_y, &job.sponge_c, &job.sponge_u,
-                      &job.sponge_v}) {
-    *field = in.next_static<T>(o.margin);
-  }
-  std::size_t number = 0;
-  const auto out = [&] { return reinterpret_cast<T*>((*results.get<ffi::AnyBuffer>(number++))->untyped_data()); };
-  for (Index field = 0; field < FIELDS * job.groups_out; ++field) job.out[field] = out();
-  for (auto* edge : {&job.edge_west, &job.edge_east, &job.edge_south, &job.edge_north}) *edge = out();
+  job.values = in.next();
+  job.values_per_level = in.dimension(1);
+  const bool single = arrays.get<ffi::AnyBuffer>(0)->element_type() == ffi::F32;
+  const void* slip = in.next();
+  job.slip = single ? *static_cast<const float*>(slip) : *static_cast<const double*>(slip);
+  job.lines = in.next();
+  job.statics = in.next();
+  job.cells = static_cast<const std::uint8_t*>(in.next());
+  job.flags = static_cast<const std::uint8_t*>(in.next());
+  std::size_t number = 1;
+  for (auto* edge : {&job.edge_west, &job.edge_east, &job.edge_south, &job.edge_north}) *edge = result(results, number++);
 
-  // Rows as long as the second-level cache of a core allows: longer runs through memory beat smaller rings.
-  job.tile = o.tile ? o.tile : std::max<Index>(512, CACHE / (OneStep<T>::ROWS_IN_USE * job.steps_per_sweep * sizeof(T)));
-  const Index threads = o.threads ? o.threads : std::max<Index>(1, pool.num_threads());
-  const Index blocks = std::clamp<Index>(job.ny / std::max<Index>(8 * job.halo, 8), 1, threads);
-  std::vector<Sweep<T>> sweeps;
-  sweeps.reserve(blocks);
-  for (Index b = 0; b < blocks; ++b) sweeps.emplace_back(job, b * job.ny / blocks, (b + 1) * job.ny / blocks);
-  in_parallel(pool, blocks, [&](Index b) { sweeps[b].run(); });
+  const auto call = reinterpret_cast<Call>(function);
+  const Index most = threads ? threads : std::max<Index>(1, pool.num_threads());
+  const Index blocks = std::clamp<Index>(job.ny / std::max<Index>(8 * job.halo, 8), 1, most);
+  const std::size_t bytes = (call(&job, pass, 0, 0, 0, nullptr) + 63) / 64 * 64;
+  auto* const space = static_cast<std::byte*>(workspace(blocks * bytes));
+  const auto each = [&](int phase) {
+    return [&, phase](Index b) { call(&job, pass, phase, b * job.ny / blocks, (b + 1) * job.ny / blocks, space + b * bytes); };
+  };
+  for (Index b = 0; b < blocks; ++b) each(1)(b);
+  in_parallel(pool, blocks, each(2));
   return ffi::Error::Success();
 }
 
-ffi::Error dispatch(ffi::ThreadPool pool, ffi::RemainingArgs arrays, ffi::RemainingRets results, std::int32_t flux,
-                    std::int32_t stepper, std::int32_t terms, std::int32_t width, std::int32_t steps_per_sweep,
-                    std::int32_t margin, std::int32_t past, std::int32_t groups_in, std::int32_t groups_out,
-                    std::int32_t tile, std::int32_t threads) {
-  const Options options{flux, stepper,   terms,     width, steps_per_sweep, margin,
-                        past, groups_in, groups_out, tile,  threads};
-  const auto first = arrays.get<ffi::AnyBuffer>(0);
-  if (!first.has_value()) return ffi::Error::InvalidArgument("no arrays");
-  switch (first->element_type()) {
-    case ffi::F32: return step<float>(pool, arrays, results, options);
-    case ffi::F64: return step<double>(pool, arrays, results, options);
-    default: return ffi::Error::InvalidArgument("the native step computes in float32 and float64 only");
-  }
+// Rows of the fields [ny, nx] into the memory in which they are advanced, or back.
+template <class Copy>
+void for_rows(ffi::ThreadPool& pool, Index fields, Index rows, const Copy& copy) {
+  const Index blocks = std::clamp<Index>(rows / 8, 1, std::max<Index>(1, pool.num_threads()));
+  in_parallel(pool, blocks, [&](Index b) {
+    for (Index f = 0; f < fields; ++f) {
+      for (Index r = b * rows / blocks; r < (b + 1) * rows / blocks; ++r) copy(f, r);
+    }
+  });
 }
 
-XLA_FFI_DEFINE_HANDLER_SYMBOL(Step, dispatch,
-                              ffi::Ffi::Bind()
-                                  .Ctx<ffi::ThreadPool>()
-                                  .RemainingArgs()
-                                  .RemainingRets()
-                                  .Attr<std::int32_t>("flux")
-                                  .Attr<std::int32_t>("stepper")
-                                  .Attr<std::int32_t>("terms")
-                                  .Attr<std::int32_t>("width")
-                                  .Attr<std::int32_t>("steps_per_sweep")
-                                  .Attr<std::int32_t>("margin")
-                                  .Attr<std::int32_t>("past")
-                                  .Attr<std::int32_t>("groups_in")
-                                  .Attr<std::int32_t>("groups_out")
-                                  .Attr<std::int32_t>("tile")
-                                  .Attr<std::int32_t>("threads"));
+// Large pages, where the system gives them for the asking.
+void ask_for_large_pages(void* memory, std::size_t bytes) {
+#ifdef MADV_HUGEPAGE
+  constexpr std::uintptr_t PAGE = 1 << 21;
+  const auto first = (reinterpret_cast<std::uintptr_t>(memory) + PAGE - 1) / PAGE * PAGE;
+  const auto last = (reinterpret_cast<std::uintptr_t>(memory) + bytes) / PAGE * PAGE;
+  if (last > first) madvise(reinterpret_cast<void*>(first), last - first, MADV_HUGEPAGE);
+#endif
+}
+
+// Arrays: cells, fields. Results: the memory of a Job, flags.
+ffi::Error enter(ffi::ThreadPool pool, ffi::RemainingArgs arrays, ffi::RemainingRets results, std::int32_t lead,
+                 std::int32_t stride, std::int64_t plane, std::int32_t far_rows, std::int32_t far_groups) {
+  Arguments in(arrays);
+  const auto* cells = static_cast<const std::uint8_t*>(in.next());
+  const Index cell_rows = in.dimension(0), cell_columns = in.dimension(1);
+  const Index item = arrays.get<ffi::AnyBuffer>(1)->element_type() == ffi::F32 ? 4 : 8;
+  std::vector<const std::byte*> fields;
+  for (std::size_t f = 1; f < arrays.size(); ++f) fields.push_back(static_cast<const std::byte*>(in.next()));
+  const Index rows = in.dimension(0), columns = in.dimension(1);
+  auto* const memory = static_cast<std::byte*>(result(results, 0));
+  ask_for_large_pages(memory, fields.size() * plane * item);
+  for_rows(pool, fields.size(), rows, [&](Index f, Index r) {
+    std::memcpy(memory + (f * plane + r * stride + lead) * item, fields[f] + r * columns * item, columns * item);
+  });
+  // A flag for every group of columns that has land in reach.
+  auto* const flags = static_cast<std::uint8_t*>(result(results, 1));
+  const Index groups = (cell_columns + GROUP - 1) / GROUP;
+  std::memset(flags, 0, cell_rows * groups);
+  const std::vector<std::uint8_t> water(GROUP, ALL_WATER);
+  for (Index r = 0; r < cell_rows; ++r) {
+    for (Index g = 0; g < groups; ++g) {
+      const Index width = std::min(GROUP, cell_columns - g * GROUP);
+      if (!std::memcmp(cells + r * cell_columns + g * GROUP, water.data(), width)) continue;
+      const Index first = std::max<Index>(g - far_groups, 0), last = std::min(g + far_groups, groups - 1);
+      for (Index s = std::max<Index>(r - far_rows, 0); s <= std::min(r + far_rows, cell_rows - 1); ++s) {
+        std::memset(flags + s * groups + first, 1, last - first + 1);
+      }
+    }
+  }
+  return ffi::Error::Success();
+}
+
+// Arrays: the memory of a Job. Results: fields.
+ffi::Error leave(ffi::ThreadPool pool, ffi::RemainingArgs arrays, ffi::RemainingRets results, std::int32_t lead,
+                 std::int32_t stride, std::int64_t plane) {
+  const auto* memory = static_cast<const std::byte*>(Arguments(arrays).next());
+  auto first = *results.get<ffi::AnyBuffer>(0);
+  const Index item = first->element_type() == ffi::F32 ? 4 : 8, rows = first->dimensions()[0];
+  const Index columns = first->dimensions()[1];
+  for_rows(pool, results.size(), rows, [&](Index f, Index r) {
+    std::memcpy(static_cast<std::byte*>(result(results, f)) + r * columns * item,
+                memory + (f * plane + r * stride + lead) * item, columns * item);
+  });
+  return ffi::Error::Success();
+}
+
+#define ATTRIBUTE(NAME) .Attr<std::int32_t>(NAME)
+XLA_FFI_DEFINE_HANDLER_SYMBOL(Step, step,
+                              ffi::Ffi::Bind().Ctx<ffi::ThreadPool>().RemainingArgs().RemainingRets()
+                                  .Attr<std::int64_t>("function") ATTRIBUTE("pass") ATTRIBUTE("width")
+                                  ATTRIBUTE("levels") ATTRIBUTE("margin") ATTRIBUTE("lead") ATTRIBUTE("stride")
+                                  .Attr<std::int64_t>("plane") ATTRIBUTE("rows") ATTRIBUTE("columns")
+                                  ATTRIBUTE("threads"));
+XLA_FFI_DEFINE_HANDLER_SYMBOL(Enter, enter,
+                              ffi::Ffi::Bind().Ctx<ffi::ThreadPool>().RemainingArgs().RemainingRets()
+                                  ATTRIBUTE("lead") ATTRIBUTE("stride") .Attr<std::int64_t>("plane")
+                                  ATTRIBUTE("far_rows") ATTRIBUTE("far_groups"));
+XLA_FFI_DEFINE_HANDLER_SYMBOL(Leave, leave,
+                              ffi::Ffi::Bind().Ctx<ffi::ThreadPool>().RemainingArgs().RemainingRets()
+                                  ATTRIBUTE("lead") ATTRIBUTE("stride") .Attr<std::int64_t>("plane"));
+#undef ATTRIBUTE
 
 }  // namespace swmodel
 
@@ -176,8 +236,13 @@ PyMODINIT_FUNC PyInit__step() {
   }
   PyObject* made = PyModule_Create(&module);
   if (made == nullptr) return nullptr;
-  PyObject* step = PyCapsule_New(reinterpret_cast<void*>(swmodel::Step), nullptr, nullptr);
-  if (step == nullptr || PyModule_AddObject(made, "step", step) < 0) return nullptr;
+  const std::pair<const char*, void*> handlers[] = {{"step", reinterpret_cast<void*>(swmodel::Step)},
+                                                    {"enter", reinterpret_cast<void*>(swmodel::Enter)},
+                                                    {"leave", reinterpret_cast<void*>(swmodel::Leave)}};
+  for (const auto& [name, handler] : handlers) {
+    PyObject* capsule = PyCapsule_New(handler, nullptr, nullptr);
+    if (capsule == nullptr || PyModule_AddObject(made, name, capsule) < 0) return nullptr;
+  }
   if (PyModule_AddIntConstant(made, "convention", swmodel::CONVENTION) < 0) return nullptr;
   if (PyModule_AddStringConstant(made, "instructions", INSTRUCTIONS) < 0) return nullptr;
   if (PyModule_AddStringConstant(made, "compiler", __VERSION__) < 0) return nullptr;

@@ -22,7 +22,7 @@ def tendency(flow, params, now):
 
 def four_thirds(h):
     """h^(4/3), m(4/3)."""
-    return h * h.map(lambda values: values ** values.dtype.type(1 / 3))
+    return h * h.map(lambda values: values.__array_namespace__().cbrt(values))
 
 
 def rate(values, dx, dy):

@@ -145,8 +145,10 @@ class Sharded(Hosts):
         for axis in (-2, -1) if array.ndim > 1 else ():
             if array.shape[axis] > 1 or not any(margins):
                 missing[axis] = (0, self.shape[axis] + 2 * margins[axis] - array.shape[axis])
-        full = np.pad(array, missing, mode="edge" if any(margins) else "constant")
-        return jax.device_put(full, device, may_alias=False)
+        short = any(after for _, after in missing)
+        full = np.pad(array, missing, mode="edge" if any(margins) else "constant") if short else array
+        # Waited for, as the array of the host is held until it is copied.
+        return jax.block_until_ready(jax.device_put(full, device, may_alias=False))
 
     def _side_by_side(self, arrays):
         """The array of a jitted program that has those of the blocks of this process."""

@@ -1,0 +1,40 @@
+"""The steps of the cases, compiled when swmodel is installed: python -m swmodel.executors.native.build [FOLDER].
+
+SWMODEL_INSTRUCTIONS chooses the processors, as the compiler's -march does.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+from ...cases import names
+from ...config import load
+from . import request_of
+from .compile import BUILT, Request, compile_into, instructions
+
+
+def requests() -> list[Request]:
+    """Those of the cases as they are, each once."""
+    return list(dict.fromkeys(request_of(load(name, {}, environ={})) for name in names()))
+
+
+def main(folder: Path) -> None:
+    """Compile all that are not there, several at a time; without a compiler say so, and leave it."""
+    folder.mkdir(parents=True, exist_ok=True)
+    march = instructions().split()[0]
+    wanted = {folder / request.name(instructions()): request for request in requests()}
+    for old in set(folder.glob("*.so")) - set(wanted):
+        old.unlink()
+    missing = {target: request for target, request in wanted.items() if not target.exists()}
+    try:
+        with ThreadPoolExecutor(os.cpu_count()) as pool:
+            list(pool.map(lambda item: compile_into(*item, march), missing.items()))
+    except Exception as error:  # installing goes on without
+        print(f"swmodel: {error}; steps are compiled at first use", file=sys.stderr)
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]) if len(sys.argv) > 1 else BUILT)

@@ -1,0 +1,75 @@
+"""What the generated step of a configuration does, in a table: `swmodel info CONFIG --kernel`."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import numpy as np
+
+from . import request_of
+from .generate import Generated, generate
+from .graph import topological
+from .schedule import LEAVES
+from .symbol import FUNCTIONS
+
+#: Operations that are two on numbers.
+TWO = ("axpy", "fma", "fms", "fnma")
+
+
+def describe(config) -> str:
+    """Of each pass of a step: fields read and written, rows kept, operations and bytes a cell.
+
+    Operations are those on water, a multiply-add counted as two; bytes are those of a step whose fields do not stay in
+    the cache: each field that is read or written moves once in and, where it is written, once out.
+    """
+    request = request_of(config)
+    made, item = generate(*request), np.dtype(request.dtype).itemsize
+    lines = [
+        f"scheme       {request.scheme.vorticity_flux}, {', '.join(request.scheme.terms) or 'no terms'}; "
+        f"{config.time.stepper}, {request.dtype}",
+        f"halo         {request.scheme.width} rows and columns",
+        f"static       {', '.join(static(made)) or 'no fields'}; along rows {', '.join(made.lines) or 'none'}; "
+        f"{len(made.values)} numbers",
+    ]
+    total = 0
+    for number, program in enumerate(made.programs):
+        plan = made.schedules[number]
+        read = sorted({node.value for node, _ in plan.places if node.op == "field"}, key=made.fields.index)
+        moved = item * (len(read) + len(program.outputs) + sum(name in text_of(made, number) for name in made.statics))
+        total += moved
+        counted = operations(made, program)
+        divisions = ", ".join(f"{counted[op]} {op}" for op in ("div", *FUNCTIONS, "power") if counted[op])
+        lines += [
+            f"pass {number + 1}",
+            f"  reads      {', '.join(read)}",
+            f"  writes     {', '.join(program.outputs)}",
+            f"  rows kept  {sum(depth for _, depth in plan.rings.values())}; {plan.ahead} ahead, "
+            f"{plan.east} vectors ahead, {plan.lead} to begin with",
+            f"  operations {sum(n * (1 + (op in TWO)) for op, n in counted.items())} a cell"
+            + (f" ({divisions})" if divisions else ""),
+            f"  bytes      {moved} a cell",
+        ]
+    return "\n".join([*lines, f"step         {total} bytes a cell"])
+
+
+def static(made: Generated) -> list[str]:
+    """The static fields: names, or what they are made of."""
+
+    def leaves(ref):
+        return sorted({str(node.value) for node in topological([ref]) if node.op in LEAVES and node.op != "number"})
+
+    return [name if name in leaves(made.parts[name]) else f"of {' and '.join(leaves(made.parts[name]))}"
+            for name in made.statics]  # fmt: skip
+
+
+def text_of(made: Generated, number: int) -> set[str]:
+    """Static fields that a pass reads."""
+    nodes = topological(made.programs[number].outputs.values())
+    return {node.value for node in nodes if node.op == "static"}
+
+
+def operations(made: Generated, program) -> Counter:
+    """Of a cell with water around, each counted once."""
+    water = made.water
+    nodes = topological([water[ref.node] for ref in program.outputs.values()])
+    return Counter(node.op for node in nodes if node.op not in LEAVES)

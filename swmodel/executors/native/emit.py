@@ -1,0 +1,268 @@
+"""A Program and its Schedule as C++: one loop along a row, in vectors, that sweep.h calls row by row."""
+
+from __future__ import annotations
+
+from .graph import Coefficient, Node, Program, Ref
+from .schedule import LEAVES, Schedule
+
+#: Operations with a Coefficient k, and those without, as vector.h has them.
+WITH_K = {"scale": "{k} * {0}", "axpy": "mad({k}, {1}, {0})", "power": "power({0}, {k})"}
+PLAIN = {
+    "add": "{0} + {1}",
+    "sub": "{0} - {1}",
+    "mul": "{0} * {1}",
+    "div": "{0} / {1}",
+    "fma": "mad({0}, {1}, {2})",
+    "fms": "mad({0}, {1}, -{2})",
+    "fnma": "mad(-{0}, {1}, {2})",
+    "equal": "{0} == {1}",
+    "less": "{0} < {1}",
+    "select": "({0} != 0) ? {1} : {2}",
+    "same": "{0}",
+}
+
+
+class Names:
+    """Numbers of what all programs of a step share: fields, static fields, lines, constants."""
+
+    def __init__(self, fields: list[str]):
+        self.fields = fields
+        self.static: list[str] = []
+        self.lines: list[str] = []
+        self.values: list[str] = []
+
+    @staticmethod
+    def number(names: list, name) -> int:
+        """Where the name is in a list, at its end if it was not there."""
+        if name not in names:
+            names.append(name)
+        return names.index(name)
+
+
+class Body:
+    """The statements of one turn of the loop, near land or on water."""
+
+    def __init__(self, emitter: Emitter, water: dict[Node, Ref] | None):
+        self.emitter, self.water = emitter, water
+        self.lines: list[str] = []
+        self.known: dict[str, str] = {}
+        self.later = {at for at, place in emitter.schedule.places.items() if place.source == "compute"}
+
+    def local(self, text: str) -> str:
+        """A variable with the value of an expression, the same one for equal expressions."""
+        if text not in self.known:
+            self.known[text] = f"t{len(self.known)}"
+            self.lines.append(f"const auto {self.known[text]} = {text};")
+        return self.known[text]
+
+    def compute(self, node: Node, row: int):
+        """Give the variable of a place its value, if it has it not yet."""
+        if (node, row) not in self.later:
+            return
+        self.later.remove((node, row))
+        vector, name = self.emitter.schedule.places[node, row].newest, self.emitter.numbers[node, row]
+        if self.water is None:
+            text = self.expression(node, row, vector)
+        else:
+            folded = self.water[node]
+            text = self.expression(folded.node, row + folded.row, vector, folded.column)
+        self.lines.append(f"{name} = {text};")
+        self.known.setdefault(text, name)
+
+    def read(self, ref: Ref, row: int, vector: int) -> str:
+        """The values of a ref that is read at (row, vector)."""
+        if self.water is not None:
+            folded = self.water.get(ref.node, Ref(ref.node))
+            ref = folded.moved(ref.row, ref.column)
+            if held := self.emitter.carried.get(ref.node):
+                held = held.moved(ref.row, ref.column)
+                if self.emitter.has(held, row, vector):
+                    ref = held
+        node, at = ref.node, row + ref.row
+        if node.op == "number":
+            return f"all<V>(T({node.value!r}))"
+        if node.op in LEAVES and node.op != "field":
+            return self.local(self.emitter.leaf(node, at, vector, ref.column))
+        if node.op == "field" or self.emitter.has(ref, row, vector) and node not in self.emitter.schedule.thin:
+            self.compute(node, at)
+            return self.shifted(node, at, vector, ref.column)
+        return self.local(self.expression(node, at, vector, ref.column))
+
+    def shifted(self, node, row, vector, column) -> str:
+        """A value that has a place, `column` columns to the east."""
+        name = self.emitter.name
+        if not column:
+            return name(node, row, vector)
+        first = vector - (column < 0)
+        lanes = f"{column}" if column > 0 else f"N - {-column}"
+        return self.local(f"shifted<{lanes}>({name(node, row, first)}, {name(node, row, first + 1)})")
+
+    def expression(self, node, row, vector, column=0) -> str:
+        """The operation of a node."""
+        operands = [self.read(ref.moved(0, column), row, vector) for ref in node.args]
+        if node.op in WITH_K:
+            return WITH_K[node.op].format(*operands, k=self.emitter.constant(node.value))
+        if node.op in ("add", "mul"):
+            operands.sort()
+        call = f"{node.op}({', '.join(operands)})"
+        return PLAIN[node.op].format(*operands) if node.op in PLAIN else call
+
+
+class Emitter:
+    """Writes one Program as a struct of C++ that Sweep takes.
+
+    Args:
+        water, carried: from `fuse`: what a node is on water, and as what that is carried.
+    """
+
+    def __init__(self, name: str, program: Program, schedule: Schedule, names: Names, water, carried):
+        self.title, self.program, self.schedule, self.names = name, program, schedule, names
+        self.water, self.carried = water, carried
+        self.numbers = {at: f"x{n}" for n, at in enumerate(schedule.places)}
+        self.history = dict.fromkeys(schedule.places, 0)
+        self.used: dict[str, str] = {}
+        self.constants: list[Coefficient] = []
+        self.loads: list[tuple[int, int]] = []
+        self.land = False
+
+    def has(self, ref: Ref, row: int, vector: int) -> bool:
+        """Whether a ref that is read at (row, vector) is at hand."""
+        place = self.schedule.places.get((ref.node, row + ref.row))
+        if place is None:
+            return False
+        first, last = vector - (ref.column < 0), vector + (ref.column > 0)
+        return place.oldest <= first and last <= place.newest
+
+    def name(self, node: Node, row: int, vector: int) -> str:
+        """The variable that holds a value."""
+        place = self.schedule.places[node, row]
+        back = place.newest - vector
+        assert 0 <= back <= place.newest - place.oldest, (node, row, vector, place)
+        self.history[node, row] = max(self.history[node, row], back)
+        return self.numbers[node, row] + (f"_{back}" if back else "")
+
+    def constant(self, k: Coefficient) -> str:
+        """A Coefficient that has been spread over a vector."""
+        if not k.powers:
+            return f"all<V>(T({k.number!r}))"
+        number = Names.number(self.constants, k)
+        self.used[f"k{number}"] = f"all<V>(k[{number}])"
+        return f"k{number}"
+
+    def product(self, k: Coefficient) -> str:
+        """A Coefficient, computed from the values of its names."""
+        text = f"T({k.number!r})"
+        for name, power in k.powers:
+            text += f" {'*' if power > 0 else '/'} values[{Names.number(self.names.values, name)}]" * abs(power)
+        return text
+
+    def leaf(self, node: Node, row: int, vector: int, column: int) -> str:
+        """What is read from memory and never written."""
+        place = f"i + {vector} * N + {column}"
+        if node.op == "line":
+            name = f"l{Names.number(self.names.lines, node.value)}_{row}".replace("-", "s")
+            self.used[name] = f"all<V>(at.line({Names.number(self.names.lines, node.value)}, {row}))"
+            return name
+        if node.op == "mask":
+            self.land = True
+            more = ", at.slip" if node.value == "slip" else ""
+            return f"{node.value}<V>(at.cells({row}) + {place}{more})"
+        number = Names.number(self.names.static, node.value)
+        return f"load<V>(at.static_field({number}, {row}) + {place})"
+
+    def text(self) -> str:
+        """The struct."""
+        bodies = [self.body(None), self.body(self.water)]
+        program, places, fields = self.program, self.schedule.places, self.names.fields
+        rings = {node: n for n, node in enumerate(self.schedule.rings)}
+        first, pointers = [], {}
+        for (node, row), place in places.items():
+            if place.source == "compute":
+                continue
+            if place.source == "load":
+                pointer, source = f"f{fields.index(node.value)}_{row}", f"at.field({fields.index(node.value)}, {row})"
+            else:
+                pointer, source = f"r{rings[node]}_{row}".replace("-", "s"), f"at.ring({rings[node]}, {row})"
+            pointers[pointer] = source
+            first.append(f"{self.numbers[node, row]} = load<V>({pointer} + i + {place.newest} * N);")
+        last = []
+        for node, (row, _) in self.schedule.rings.items():
+            pointers[f"r{rings[node]}_{row}".replace("-", "s")] = f"at.ring({rings[node]}, {row})"
+            pointer = f"r{rings[node]}_{row}".replace("-", "s")
+            last.append(f"store({pointer} + i + {places[node, row].newest} * N, {self.numbers[node, row]});")
+        variables = []
+        for at, back in self.history.items():
+            names = [self.numbers[at], *(f"{self.numbers[at]}_{b}" for b in range(1, back + 1))]
+            variables.append(f"V {', '.join(n + '{}' for n in names)};")
+            last += [f"{names[b]} = {names[b - 1]};" for b in range(back, 0, -1)]
+        outputs = [f"V {', '.join(f'out{n}' for n in range(len(program.outputs)))};"]
+        stores = []
+        for n, name in enumerate(program.outputs):
+            pointers[f"f{fields.index(name)}_0"] = f"at.field({fields.index(name)}, 0)"
+            stores.append(f"store(f{fields.index(name)}_0 + i, out{n});")
+        ahead = self.schedule.ahead
+        fetched = {name: ahead if name in program.reads else 0 for name in self.fields_used()}
+        for name, row in fetched.items():
+            pointers[f"f{fields.index(name)}_{row}"] = f"at.field({fields.index(name)}, {row})"
+        fetch = [f"fetch<{int(name in program.outputs)}>(f{fields.index(name)}_{row} + i + FAR);"
+                 for name, row in fetched.items()]  # fmt: skip
+        numbers = [fields.index(name) for name in program.reads], [fields.index(name) for name in program.gives]
+        depths = [depth for _, depth in self.schedule.rings.values()]
+        s = self.schedule
+        constants = [f"k[{n}] = {self.product(k)};" for n, k in enumerate(self.constants)]
+
+        def indented(lines, by):
+            return "\n".join(" " * by + line for line in lines)
+
+        return f"""
+template <class T>
+struct {self.title} {{
+  static constexpr int FIELDS = {len(fields)};
+  static constexpr int AHEAD = {s.ahead}, WARM = {s.warm}, LEAD = {s.lead}, WEST = {s.west}, EAST = {s.east};
+  static constexpr int RINGS[] = {{{", ".join(map(str, [*depths, 0]))}}}, RING_ROWS = {sum(depths)};
+  static constexpr int READS[] = {{{", ".join(map(str, numbers[0]))}}}, GIVES[] = {{{", ".join(map(str, numbers[1]))}}};
+  static constexpr int USED[] = {{{", ".join(str(fields.index(name)) for name in self.fields_used())}}};
+  static constexpr int CONSTANTS = {len(self.constants) + 1};
+  static void constants(const T* values, T* k) {{
+{indented(constants, 4)}
+  }}
+  template <class V, bool LAND>
+  static void row(const At<T, {self.title}>& at, const T* k, Index first, Index last, Index from, bool fetches) {{
+    constexpr Index N = sizeof(V) / sizeof(T);
+{indented([f"T* const {name} = {source};" for name, source in pointers.items()], 4)}
+{indented([f"const V {name} = {source};" for name, source in self.used.items()], 4)}
+{indented(variables, 4)}
+    for (Index i = first - LEAD * N; i < last; i += N) {{
+      if (fetches) {{
+{indented(fetch, 8)}
+      }}
+{indented(first, 6)}
+{indented(outputs, 6)}
+      if (LAND && __builtin_expect(at.near_land(i), 0)) {{
+{indented(bodies[0], 8)}
+      }} else {{
+{indented(bodies[1], 8)}
+      }}
+      if (i >= from) {{
+{indented(stores, 8)}
+      }}
+{indented(last, 6)}
+    }}
+  }}
+}};
+"""
+
+    def fields_used(self) -> list[str]:
+        """The fields that are read or written, those whose neighbours are read first."""
+        used = {node.value for node, _ in self.schedule.places if node.op == "field"} | set(self.program.outputs)
+        return list(dict.fromkeys([*self.program.reads, *(name for name in self.names.fields if name in used)]))
+
+    def body(self, water) -> list[str]:
+        """What one turn of the loop computes."""
+        body = Body(self, water)
+        for (node, row), place in self.schedule.places.items():
+            if place.source == "compute":
+                body.compute(node, row)
+        for number, ref in enumerate(self.program.outputs.values()):
+            body.lines.append(f"out{number} = {body.read(ref, 0, 0)};")
+        return body.lines

@@ -1,0 +1,65 @@
+"""A graph computed on arrays: static parts before a run, and all of it where generated code is judged."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from .graph import Ref, topological
+
+OPERATIONS = {
+    "add": lambda xp, k, a, b: a + b,
+    "sub": lambda xp, k, a, b: a - b,
+    "mul": lambda xp, k, a, b: a * b,
+    "div": lambda xp, k, a, b: a / b,
+    "scale": lambda xp, k, a: k * a,
+    "axpy": lambda xp, k, a, b: a + k * b,
+    "fma": lambda xp, k, a, b, c: a * b + c,
+    "fms": lambda xp, k, a, b, c: a * b - c,
+    "fnma": lambda xp, k, a, b, c: c - a * b,
+    "same": lambda xp, k, a: a,
+    "abs": lambda xp, k, a: xp.abs(a),
+    "sqrt": lambda xp, k, a: xp.sqrt(a),
+    "cbrt": lambda xp, k, a: xp.cbrt(a),
+    "exp": lambda xp, k, a: xp.exp(a),
+    "log": lambda xp, k, a: xp.log(a),
+    "sin": lambda xp, k, a: xp.sin(a),
+    "cos": lambda xp, k, a: xp.cos(a),
+    "power": lambda xp, k, a: a**k,
+    "maximum": lambda xp, k, a, b: xp.maximum(a, b),
+    "minimum": lambda xp, k, a, b: xp.minimum(a, b),
+    "equal": lambda xp, k, a, b: a == b,
+    "less": lambda xp, k, a, b: a < b,
+    "select": lambda xp, k, a, b, c: xp.where(a, b, c),
+}
+
+
+def evaluate(outputs: dict[str, Ref], fields: dict, values: dict, xp) -> dict:
+    """The outputs by name, arrays like the fields; columns and rows at the ends, which lack neighbours, have any value.
+
+    Args:
+        fields: arrays [y, x] of the leaves by name, an axis of length one for all cells.
+        values: of the names in Coefficients.
+        xp: numpy or jax.numpy.
+    """
+    found = {}
+    order = topological(outputs.values())
+    uses = Counter(ref.node for node in order for ref in node.args) + Counter(ref.node for ref in outputs.values())
+
+    def read(ref):
+        value = found[ref.node]
+        uses[ref.node] -= 1
+        if not uses[ref.node]:  # what is not needed any more is not held
+            del found[ref.node]
+        axes = [axis for axis in (0, 1) if getattr(value, "ndim", 0) and value.shape[axis] > 1]
+        move = [-(ref.row, ref.column)[axis] for axis in axes]
+        return xp.roll(value, move, axes) if any(move) else value
+
+    for node in order:
+        if node.op == "number":
+            found[node] = node.value
+        elif not node.args:
+            found[node] = fields[node.value]
+        else:
+            k = node.value and node.value.evaluate(values)
+            found[node] = OPERATIONS[node.op](xp, k, *(read(ref) for ref in node.args))
+    return {name: read(ref) for name, ref in outputs.items()}

@@ -1,0 +1,165 @@
+"""Products that are added become fused multiply-adds, rounded once; what stays the same becomes a field of its own."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from .graph import CONDITIONS, Graph, Node, Program, Ref, topological
+
+
+def hoisted(graph: Graph, programs: list[Program]) -> tuple[list[Program], dict[str, Ref]]:
+    """The programs with their static parts as fields of their own, and how those are computed, by name.
+
+    A part is as large as it can be; masks alone stay, as they are packed into bytes.
+    """
+    parts: dict[str, Ref] = {}
+
+    def part(node: Node) -> Ref | None:
+        if not node.static or node.op in ("static", "line", "mask", "number"):
+            return None
+        name = f"part{node.number}"
+        parts[name] = Ref(node)
+        return Ref(graph.leaf("line" if node.line else "static", name))
+
+    rebuilt = rebuild(graph, programs, lambda node, args: part(node))
+    for node in topological([r for p in rebuilt for r in p.outputs.values()]):
+        if node.op in ("static", "line") and node.value not in parts:
+            parts[node.value] = Ref(node)
+    return rebuilt, parts
+
+
+def fused(graph: Graph, programs: list[Program]) -> list[Program]:
+    """The programs with a b + c as one operation, wherever the product is used only once."""
+    uses = Counter(ref.node for p in programs for ref in p.outputs.values())
+    for node in topological([ref for p in programs for ref in p.outputs.values()]):
+        uses.update(ref.node for ref in node.args)
+
+    def single_product(old: Ref, new: Ref) -> bool:
+        return new.node.op == "mul" and uses[old.node] == 1
+
+    def factors(product: Ref):
+        return [a.moved(product.row, product.column) for a in product.node.args]
+
+    def fuse(node, args):
+        if node.op not in ("add", "sub"):
+            return None
+        x, y = args
+        if single_product(node.args[1], y):
+            return graph.operation("fma" if node.op == "add" else "fnma", *factors(y), x)
+        if single_product(node.args[0], x):
+            return graph.operation("fma" if node.op == "add" else "fms", *factors(x), y)
+        return None
+
+    return rebuild(graph, programs, fuse)
+
+
+def rebuild(graph: Graph, programs: list[Program], change) -> list[Program]:
+    """The programs with every node that `change(node, new operands)` has another Ref for replaced by it."""
+    new: dict[Node, Ref] = {}
+    for node in topological([ref for p in programs for ref in p.outputs.values()]):
+        args = [new[r.node].moved(r.row, r.column) for r in node.args]
+        found = change(node, args)
+        if found is None:
+            found = graph.operation(node.op, *args, k=node.value) if args else Ref(node)
+        new[node] = found
+    return [
+        p._replace(outputs={name: new[r.node].moved(r.row, r.column) for name, r in p.outputs.items()})
+        for p in programs
+    ]
+
+
+#: Columns away that a value is read at once.
+FARTHEST = 2
+#: What is read from memory at any column.
+LEAVES_IN_MEMORY = ("static", "mask", "number")
+
+
+def placed(graph: Graph, programs: list[Program]) -> list[Program]:
+    """The programs with each value assigned to the column from which it is read with the fewest shifts."""
+    outputs = [ref for p in programs for ref in p.outputs.values()]
+    order = topological(outputs)
+    columns: dict[Node, list[int]] = {node: [] for node in order}
+    for ref in outputs:
+        columns[ref.node].append(ref.column)
+    best: dict[Node, int] = {}
+    for node in reversed(order):
+        read = columns[node]
+        best[node] = min(read, key=lambda c: (len({r - c for r in read} - {0}), abs(c))) if node.args else 0
+        for ref in node.args:
+            columns[ref.node].append(ref.column + best[node])
+    new: dict[Node, Node] = {}
+
+    def moved(ref, by=0):
+        """What is read, by values in between where it is further away than the shortest vectors are long."""
+        if ref.node.line:
+            return ref
+        node, column = new[ref.node], ref.column + by - best[ref.node]
+        while abs(column) > FARTHEST and node.op not in LEAVES_IN_MEMORY:
+            by = FARTHEST if column > 0 else -FARTHEST
+            node, column = graph.node("same", (Ref(node, 0, by),), None, node.static, node.line), column - by
+        return Ref(node, ref.row, column)
+
+    for node in order:
+        args = tuple(moved(ref, best[node]) for ref in node.args)
+        new[node] = graph.node(node.op, args, node.value, node.static, node.line) if node.args else node
+    return [p._replace(outputs={name: moved(ref) for name, ref in p.outputs.items()}) for p in programs]
+
+
+#: What masks and their like are where everything is water.
+WATER = {"wet": 1.0, "open_u": 1.0, "open_v": 1.0, "slip": 1.0, "share": 1.0, "dry": 0.0}
+
+
+def on_water(graph: Graph, programs: list[Program]) -> dict[Node, Ref]:
+    """For every node what it is where everything is water: the same bits, as only exact operations are left out."""
+    found: dict[Node, Ref] = {}
+
+    def fold(node, args):
+        ref = _folded(graph, node, args)
+        found[node] = ref
+        return ref
+
+    rebuild(graph, programs, fold)
+    return found
+
+
+def _folded(graph, node, args):
+    if node.op == "mask":
+        return Ref(graph.leaf("number", WATER[node.value]))
+    one, zero = ([r.node.op == "number" and r.node.value == value for r in args] for value in (1.0, 0.0))
+    op = node.op
+    if op == "mul" and any(one):
+        return args[one.index(False)] if False in one else args[0]
+    if op in ("fma", "fms", "fnma") and any(one[:2]):
+        product, other = args[1 if one[0] else 0], args[2]
+        pair = (other, product) if op == "fnma" else (product, other)
+        return graph.operation("add" if op == "fma" else "sub", *pair)
+    if op == "fma" and zero[2]:
+        return graph.operation("mul", *args[:2])
+    if op == "axpy" and zero[0]:
+        return graph.operation("scale", args[1], k=node.value)
+    if op in ("add", "sub", "axpy") and zero[1]:
+        return args[0]
+    if op == "add" and zero[0]:
+        return args[1]
+    return graph.operation(op, *args, k=node.value) if args else Ref(node)
+
+
+def thin_nodes(programs: list[Program], water: dict[Node, Ref]) -> tuple[set[Node], dict[Node, Ref]]:
+    """Nodes that differ from others, or from a field, near land only; and what each value on water is carried as.
+
+    What is thin is computed wherever it is read, so that nothing else need be carried where there is land; so are
+    conditions.
+    """
+    nodes = topological([ref for p in programs for ref in p.outputs.values()])
+    thin, carried = {node for node in nodes if node.op in CONDITIONS}, {}
+    for node in sorted(nodes, key=lambda n: water[n].node is not n):
+        folded = water[node]
+        if node in thin:
+            continue
+        if not node.args or folded.node is node:
+            carried[folded.node] = Ref(node)
+        elif not folded.node.args or folded.node in carried:
+            thin.add(node)
+        else:
+            carried[folded.node] = Ref(node, -folded.row, -folded.column)
+    return thin, carried

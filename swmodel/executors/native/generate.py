@@ -1,0 +1,106 @@
+"""From a scheme to the C++ of its step: traced, fused, scheduled, written."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import NamedTuple
+
+import numpy as np
+
+from .emit import Emitter, Names
+from .fuse import fused, hoisted, on_water, placed, thin_nodes
+from .graph import Node, Program, Ref, topological
+from .schedule import Schedule, schedule
+from .trace import Tracing, count_of
+
+FILE = """#include "sweep.h"
+
+namespace swmodel {{
+{passes}
+extern "C" __attribute__((visibility("default")))
+std::size_t swmodel_call(const Job* job, int pass, int phase, Index j0, Index j1, void* space) {{
+{calls}
+  return 0;
+}}
+
+}}  // namespace swmodel
+"""
+
+CALL = "  if (pass == {number}) return call<{type}, Pass{number}>(*job, phase, j0, j1, space);"
+TYPES = {"float32": "float", "float64": "double"}
+
+
+class Generated(NamedTuple):
+    """The step of a scheme, ready to be compiled.
+
+    Attributes:
+        source: C++, for sweep.h.
+        fields: names of the fields that it reads and writes, in their order in memory; those of the State first.
+        statics, lines: names of the static fields and lines, in their order.
+        parts: how those are computed, by name.
+        values: names of what is the same for all cells, in the order in which it is read.
+        programs, schedules: of each pass.
+        water: what the nodes are where everything is water.
+    """
+
+    source: str
+    fields: tuple[str, ...]
+    statics: tuple[str, ...]
+    lines: tuple[str, ...]
+    parts: dict[str, Ref]
+    values: tuple[str, ...]
+    programs: tuple[Program, ...]
+    schedules: tuple[Schedule, ...]
+    water: dict[Node, Ref]
+
+
+@cache
+def generated(scheme, method, kinds, dtype: str) -> Generated:
+    """What `generate` gives, made once."""
+    return generate(scheme, method, kinds, dtype)
+
+
+def generate(scheme, method, kinds, dtype) -> Generated:
+    """The step of a scheme.
+
+    Args:
+        scheme, method: terms of the tendency, time stepper.
+        kinds: `trace.kinds_of` the fields of the Grid and of the Params.
+        dtype: float32 or float64.
+    """
+    names = [name for name, kind in kinds if kind == "number"]
+    names += ["dx", "dy", *(f"weight{number}" for number in range(count_of(method)))]
+    numbers = {name: np.ones((1, 1), np.uint32 if "turns" in name else dtype) for name in names}
+    tracing = Tracing(scheme, kinds, numbers, np.dtype(dtype))
+    graph = tracing.graph
+    programs, parts = hoisted(graph, tracing.programs(method, np.zeros((), np.int32)))
+    programs = placed(graph, fused(graph, programs))
+    names = Names(fields_of(programs))
+    water = on_water(graph, programs)
+    texts, schedules = [], []
+    for number, program in enumerate(programs):
+        thin, carried = thin_nodes([program], water)
+        schedules.append(schedule(program, thin))
+        texts.append(Emitter(f"Pass{number}", program, schedules[-1], names, water, carried).text())
+    source = FILE.format(
+        passes="".join(texts),
+        calls="\n".join(CALL.format(number=n, type=TYPES[str(np.dtype(dtype))]) for n in range(len(programs))),
+    )
+    return Generated(
+        source,
+        tuple(names.fields),
+        tuple(names.static),
+        tuple(names.lines),
+        {name: parts[name] for name in (*names.static, *names.lines)},
+        tuple(names.values),
+        tuple(programs),
+        tuple(schedules),
+        water,
+    )
+
+
+def fields_of(programs) -> list[str]:
+    """All fields that are read or written, the State's first."""
+    nodes = topological([ref for p in programs for ref in p.outputs.values()])
+    read = [node.value for node in nodes if node.op == "field"]
+    return list(dict.fromkeys([*programs[0].reads, *(n for p in programs for n in p.outputs), *read]))

@@ -1,0 +1,196 @@
+"""The equations as a graph of arithmetic and shifts: made by running the dynamics on arrays that only record.
+
+A Node is a value at every cell; it reads other Nodes at cells a fixed number of rows and columns away. Equal Nodes are
+one. What is the same for all cells stays outside, in front of the Nodes, as a Coefficient: products of numbers, lengths
+and parameters are formed once, not at every cell.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+
+class Ref(NamedTuple):
+    """The value of a node, `row` rows to the north and `column` columns to the east of the cell."""
+
+    node: Node
+    row: int = 0
+    column: int = 0
+
+    def moved(self, row: int, column: int) -> Ref:
+        """As read by something that is itself read so far away."""
+        return Ref(self.node, self.row + row, self.column + column)
+
+
+@dataclass(frozen=True, eq=False)
+class Node:
+    """One operation at every cell.
+
+    Attributes:
+        number: in the order in which nodes were made: operands come first.
+        op: "field", "static", "line" (static, and the same in a row), "mask", "number", or arithmetic.
+        args: what it reads.
+        value: name of a leaf, a number, or the Coefficient k of an operation that has one.
+        static: whether it depends on what stays the same during a run only.
+        line: whether it is the same in all columns of a row.
+    """
+
+    number: int
+    op: str
+    args: tuple[Ref, ...]
+    value: Any
+    static: bool
+    line: bool
+
+    def __repr__(self):
+        return f"{self.op}:{self.number}"
+
+
+#: Operations that give a condition, which only `select` reads.
+CONDITIONS = ("equal", "less")
+#: Operations in which the order of the first two operands does not matter.
+COMMUTATIVE = ("add", "mul", "maximum", "minimum", "equal")
+
+
+class Graph:
+    """Nodes, each once, and the values of what Coefficients are made of, by name."""
+
+    def __init__(self, dtype):
+        self.dtype = dtype
+        self.nodes: dict[tuple, Node] = {}
+        self.values: dict[str, Any] = {}
+        self.steady: set[str] = set()
+        self._names: dict[Any, str] = {}
+        self._kept: list = []
+
+    def leaf(self, op: str, name) -> Node:
+        """A field, a static field or line, a mask, or a number."""
+        return self.node(op, (), name, op != "field", op in ("line", "number"))
+
+    def name(self, value, key=None) -> Coefficient:
+        """A Coefficient that stands for a value; with the same key it is the same one, with None that of the object.
+
+        A key that is a text is its name: of a number that is given and stays the same.
+        """
+        if isinstance(key, str):
+            self.values[key] = value.reshape(1, 1)
+            self.steady.add(key)
+            return Coefficient(1.0, ((key, 1),))
+        key = key or id(value)
+        if key not in self._names:
+            self._names[key] = f"c{len(self._names)}"
+            self._kept.append(value)  # so that no other object gets its id
+        name = self._names[key]
+        self.values[name] = value.reshape(1, 1)
+        return Coefficient(1.0, ((name, 1),))
+
+    def operation(self, op: str, *refs: Ref, k=None) -> Ref:
+        """The operation of what the refs read, as something that is read.
+
+        Its place is that of the first operand, so that the same operation elsewhere is the same node.
+        """
+        if op in COMMUTATIVE and _order(refs[1]) < _order(refs[0]):
+            refs = (refs[1], refs[0], *refs[2:])
+        row = next((r.row for r in refs if r.node.op != "number"), 0)
+        column = next((r.column for r in refs if not r.node.line), 0)
+        line = all(r.node.line for r in refs)
+        args = tuple(_relative(r, row, column) for r in refs)
+        steady = k is None or all(name in self.steady for name, _ in k.powers)
+        static = steady and op not in CONDITIONS and all(r.node.static for r in refs)
+        return Ref(self.node(op, args, k, static, line), row, 0 if line else column)
+
+    def node(self, op, args, value, static, line) -> Node:
+        """The node that reads `args` as they are."""
+        key = op, tuple((r.node.number, r.row, r.column) for r in args), value
+        if key not in self.nodes:
+            self.nodes[key] = Node(len(self.nodes), op, args, value, static, line)
+        return self.nodes[key]
+
+
+def _relative(ref: Ref, row: int, column: int) -> Ref:
+    if ref.node.op == "number":
+        return Ref(ref.node)
+    return Ref(ref.node, ref.row - row, 0 if ref.node.line else ref.column - column)
+
+
+def _order(ref: Ref):
+    return ref.node.number, ref.row, ref.column
+
+
+def topological(refs) -> list[Node]:
+    """All nodes below, operands first."""
+    found: dict[Node, None] = {}
+
+    def visit(node):
+        if node not in found:
+            for ref in node.args:
+                visit(ref.node)
+            found[node] = None
+
+    for ref in refs:
+        visit(ref.node)
+    return list(found)
+
+
+@dataclass(frozen=True)
+class Coefficient:
+    """number times the product of named values to whole powers, the same for all cells.
+
+    Names whose value is never zero may be divided by: lengths.
+    """
+
+    number: float = 1.0
+    powers: tuple[tuple[str, int], ...] = ()
+
+    def __mul__(self, other: Coefficient) -> Coefficient:
+        return self._with(other, 1)
+
+    def __truediv__(self, other: Coefficient) -> Coefficient:
+        return self._with(other, -1)
+
+    def _with(self, other, sign):
+        if not self.number:
+            return self
+        powers = dict(self.powers)
+        for name, power in other.powers:
+            powers[name] = powers.get(name, 0) + sign * power
+        number = self.number * other.number if sign > 0 else self.number / other.number
+        return (
+            Coefficient(number, tuple(sorted((n, p) for n, p in powers.items() if p))) if number else Coefficient(0.0)
+        )
+
+    def evaluate(self, values):
+        """Its value from those of the names, in their arithmetic."""
+        result = None
+        for name, power in self.powers:
+            for _ in range(abs(power)):
+                if result is None:
+                    result = values[name] if power > 0 else 1 / values[name]
+                else:
+                    result = result * values[name] if power > 0 else result / values[name]
+        return self.number if result is None else result if self.number == 1 else self.number * result
+
+
+ONE = Coefficient()
+#: Names that are never zero.
+LENGTHS = ("dx", "dy")
+
+
+def divides(a: Coefficient, b: Coefficient) -> bool:
+    """Whether b / a is finite whatever the values of the names."""
+    return a.number != 0 and all(power > 0 or name in LENGTHS for name, power in (b / a).powers)
+
+
+class Program(NamedTuple):
+    """What one pass over the cells computes.
+
+    Attributes:
+        reads: the fields whose neighbours are read, in the order of the State.
+        gives: those that the next pass reads.
+        outputs: what is written, by the name of the field.
+    """
+
+    reads: tuple[str, ...]
+    gives: tuple[str, ...]
+    outputs: dict[str, Ref]

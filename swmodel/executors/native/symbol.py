@@ -1,0 +1,349 @@
+"""Arrays without values that the dynamics run on: what is done to them is recorded in a Graph.
+
+A Symbol stands for coefficient * factor * ref: numbers and lengths, what stays the same during a run, and what does
+not, each kept apart as long as only products, shifts and sums of the like are taken.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from ...errors import UsageError
+from .graph import LENGTHS, ONE, Coefficient, Graph, Ref, divides
+
+#: What may be done with a field; everything may be done with what is the same for all cells.
+POSSIBLE = "+ - * /, abs, whole powers, comparisons and where, sqrt, cbrt, exp, log, sin, cos, maximum, minimum"
+#: Functions of one argument.
+FUNCTIONS = ("sqrt", "cbrt", "exp", "log", "sin", "cos")
+
+
+class NotTraceable(UsageError):
+    """The dynamics do something with a field that is no arithmetic."""
+
+
+@dataclass(frozen=True, eq=False)
+class Symbol:
+    """An array of which only the shape is known; the value at its first cell is that of `ref` as it is read there.
+
+    Attributes:
+        graph: where it is recorded.
+        shape: [rows, columns]; an axis of length one holds the same value for all cells.
+        coefficient: in front of it.
+        factor: what stays the same during a run and is a factor of all of it; None: nothing.
+        ref: the rest; None: the coefficient alone, the same for all cells.
+    """
+
+    graph: Graph
+    shape: tuple[int, ...]
+    coefficient: Coefficient = ONE
+    factor: Ref | None = None
+    ref: Ref | None = None
+
+    __array_ufunc__ = None  # a NumPy array times a Symbol is a Symbol
+
+    ndim = 2
+
+    @property
+    def dtype(self):
+        """Of the fields; of the value where it is the same for all cells."""
+        return self.graph.dtype if self.ref else np.dtype(self.value().dtype)
+
+    def value(self):
+        """What is the same for all cells, as an array [1, 1]."""
+        value = self.coefficient.evaluate(self.graph.values)
+        return np.full((1, 1), value, self.graph.dtype) if isinstance(value, float) else value
+
+    @property
+    def static(self) -> bool:
+        """Whether it stays the same during a run."""
+        return self.ref is None or self.ref.node.static
+
+    def __getitem__(self, key):
+        key = key if isinstance(key, tuple) else (key,)
+        if Ellipsis in key:
+            at = key.index(Ellipsis)
+            key = (*key[:at], *[slice(None)] * (3 - len(key)), *key[at + 1 :])
+        key = (*key, *[slice(None)] * (2 - len(key)))
+        if not all(isinstance(k, slice) and k.step in (None, 1) for k in key):
+            raise NotTraceable("a field is asked for single cells")
+        spans = [range(length)[k] for length, k in zip(self.shape, key, strict=True)]
+        move = [span.start if length > 1 else 0 for span, length in zip(spans, self.shape, strict=True)]
+        return replace(
+            self,
+            shape=tuple(len(span) for span in spans),
+            factor=self.factor and _moved(self.factor, move),
+            ref=self.ref and _moved(self.ref, move),
+        )
+
+    def __bool__(self):
+        raise NotTraceable("a branch on the value of a field; take where(condition, a, b)")
+
+    def __iter__(self):
+        raise NotTraceable("a loop over cells")
+
+    def __add__(self, other):
+        return add(self, self._as_symbol(other))
+
+    def __sub__(self, other):
+        return add(self, -self._as_symbol(other))
+
+    def __mul__(self, other):
+        return multiply(self, self._as_symbol(other))
+
+    def __truediv__(self, other):
+        return divide(self, self._as_symbol(other))
+
+    def __rsub__(self, other):
+        return add(self._as_symbol(other), -self)
+
+    def __rtruediv__(self, other):
+        return divide(self._as_symbol(other), self)
+
+    __radd__, __rmul__ = __add__, __mul__
+
+    def __neg__(self):
+        return replace(self, coefficient=Coefficient(-1.0) * self.coefficient)
+
+    def __abs__(self):
+        if self.ref and all(name in LENGTHS for name, _ in self.coefficient.powers):
+            positive = replace(self.coefficient, number=abs(self.coefficient.number))
+            return replace(apply("abs", replace(self, coefficient=ONE)), coefficient=positive)
+        return apply("abs", self)
+
+    def __pow__(self, exponent):
+        if isinstance(exponent, int) and exponent > 0:
+            return math.prod([self] * (exponent - 1), start=self)
+        return apply("power", self, k=Coefficient(float(exponent)))
+
+    def __eq__(self, other):
+        return self._where("equal", self, other)
+
+    def __ne__(self, other):
+        return 1 - (self == other)
+
+    def __lt__(self, other):
+        return self._where("less", self, other)
+
+    def __gt__(self, other):
+        return self._where("less", other, self)
+
+    def __le__(self, other):
+        return 1 - (self > other)
+
+    def __ge__(self, other):
+        return 1 - (self < other)
+
+    def _where(self, op, x, y) -> Symbol:
+        """1 where a condition holds, else 0."""
+        return Functions.where(apply(op, self._as_symbol(x), self._as_symbol(y)), 1.0, self._as_symbol(0.0))
+
+    __hash__ = None
+
+    def __array_namespace__(self):
+        return Functions
+
+    def _of_value(self, name, *args) -> Symbol:
+        """A method of the value, where it is the same for all cells."""
+        if self.ref is not None:
+            raise NotTraceable(f"`{name}` of a field")
+        given = [arg.value() if isinstance(arg, Symbol) else arg for arg in args]
+        key = tuple(arg.coefficient if isinstance(arg, Symbol) else arg for arg in args)
+        return uniform(self.graph, getattr(self.value(), name)(*given), (name, self.coefficient, *key))
+
+    def astype(self, dtype):
+        return self._of_value("astype", dtype)
+
+    def __rshift__(self, other):
+        return self._of_value("__rshift__", other)
+
+    def __and__(self, other):
+        return self._of_value("__and__", other) if self.ref is None else self * other
+
+    def __or__(self, other):
+        return apply("maximum", self, self._as_symbol(other))
+
+    def _as_symbol(self, other) -> Symbol:
+        if isinstance(other, Symbol):
+            return other
+        if isinstance(other, int | float | np.floating):
+            return Symbol(self.graph, (1, 1), Coefficient(float(other)))
+        if isinstance(other, np.ndarray) and other.ndim == 2 and (other == 1).all():
+            return Symbol(self.graph, other.shape)
+        if math.prod(other.shape) == 1:
+            return uniform(self.graph, other)
+        raise NotTraceable("an array that is neither a number nor a field of the model")
+
+
+def uniform(graph: Graph, value, key=None) -> Symbol:
+    """What is the same for all cells."""
+    return Symbol(graph, (1, 1), graph.name(value, key))
+
+
+def _moved(ref: Ref, move) -> Ref:
+    return ref.moved(move[0], 0 if ref.node.line else move[1])
+
+
+def _shape(*symbols):
+    return tuple(max(lengths) for lengths in zip(*(s.shape for s in symbols), strict=True))
+
+
+def whole(x: Symbol, scaled=True) -> Ref:
+    """All of a symbol, with its coefficient unless not `scaled`, as one value to be read."""
+    graph, ref = x.graph, x.ref or Ref(x.graph.leaf("number", 1.0))
+    if x.coefficient.number == 0:
+        return Ref(graph.leaf("number", 0.0))
+    if x.factor and ref.node.op == "div" and _is_number(ref.node.args[0].node, 1):
+        ref = graph.operation("div", x.factor, ref.node.args[1].moved(ref.row, ref.column))
+    elif x.factor:
+        ref = graph.operation("mul", x.factor, ref)
+    if not scaled or x.coefficient == ONE:
+        return ref
+    if ref.node.op == "number" and not x.coefficient.powers:
+        return Ref(graph.leaf("number", x.coefficient.number))
+    return graph.operation("scale", ref, k=x.coefficient)
+
+
+def _is_number(node, value) -> bool:
+    return node.op == "number" and node.value == value
+
+
+def add(x: Symbol, y: Symbol) -> Symbol:
+    """x + y; a coefficient that both have, or one that can be divided by, goes in front."""
+    graph, shape, cx, cy = x.graph, _shape(x, y), x.coefficient, y.coefficient
+    if not cx.number or not cy.number:
+        return replace(y if not cx.number else x, shape=shape)
+    if x.ref is None and y.ref is None:
+        if cx.powers == cy.powers:
+            return replace(x, shape=shape, coefficient=replace(cx, number=cx.number + cy.number))
+        return replace(uniform(graph, x.value() + y.value(), ("add", cx, cy)), shape=shape)
+    if x.ref and y.ref and x.ref.node.op == y.ref.node.op == "div":
+        (above_x, below_x), (above_y, below_y) = (_quotient(s) for s in (x, y))
+        if below_x == below_y:
+            return divide(add(above_x, above_y), Symbol(graph, shape, ref=below_x))
+    factor = x.factor if x.factor == y.factor else None
+    a, b = (Symbol(graph, shape, c, None, s.ref if factor else whole(s, False)) for s, c in ((x, cx), (y, cy)))
+
+    def result(coefficient, ref):
+        return Symbol(graph, shape, coefficient, factor, ref)
+
+    if a.ref == b.ref and cx.powers == cy.powers:
+        return result(replace(cx, number=cx.number + cy.number), a.ref)
+    if cx.powers == cy.powers and cx.number == cy.number:
+        return result(cx, graph.operation("add", a.ref, b.ref))
+    if cx.powers == cy.powers and cx.number == -cy.number:
+        swapped = (b.ref.node.number, b.ref.row, b.ref.column) < (a.ref.node.number, a.ref.row, a.ref.column)
+        first, second = (b, a) if swapped else (a, b)
+        return result(first.coefficient, graph.operation("sub", first.ref, second.ref))
+    if cy == ONE or (cx != ONE and not divides(cx, cy) and divides(cy, cx)):
+        a, b = b, a
+    if a.coefficient == ONE or divides(a.coefficient, b.coefficient):
+        k = b.coefficient / a.coefficient
+        return result(a.coefficient, graph.operation("axpy", a.ref, b.ref, k=k))
+    return result(ONE, graph.operation("axpy", whole(a), b.ref, k=b.coefficient))
+
+
+def _quotient(x: Symbol):
+    """What is divided, as a Symbol, and by what."""
+    above, below = (arg.moved(x.ref.row, x.ref.column) for arg in x.ref.node.args)
+    return whole_of(x, above), below
+
+
+def whole_of(x: Symbol, ref: Ref) -> Symbol:
+    """`ref` with the coefficient and the factor of x."""
+    if _is_number(ref.node, 1):
+        return Symbol(x.graph, x.shape, x.coefficient, None, x.factor)
+    return Symbol(x.graph, x.shape, x.coefficient, x.factor, ref)
+
+
+def multiply(x: Symbol, y: Symbol) -> Symbol:
+    """x y; what stays the same during a run is multiplied by itself, but for masks."""
+    graph, shape, coefficient = x.graph, _shape(x, y), x.coefficient * y.coefficient
+    if x.ref is None or y.ref is None:
+        return replace(x if x.ref else y, shape=shape, coefficient=coefficient)
+    if x.static and not y.static:
+        x, y = y, x
+    if y.static and not x.static and y.ref.node.op != "mask":
+        factor = graph.operation("mul", x.factor, y.ref) if x.factor else y.ref
+        return Symbol(graph, shape, coefficient, factor, x.ref)
+    if x.ref == y.ref and x.ref.node.op == "mask" and x.ref.node.value in ("wet", "open_u", "open_v"):
+        return Symbol(graph, shape, coefficient, None, x.ref)
+    factors = [s.factor for s in (x, y) if s.factor]
+    factor = graph.operation("mul", *factors) if len(factors) > 1 else (factors or [None])[0]
+    return Symbol(graph, shape, coefficient, factor, graph.operation("mul", x.ref, y.ref))
+
+
+def divide(x: Symbol, y: Symbol) -> Symbol:
+    """x / y."""
+    graph, shape, coefficient = x.graph, _shape(x, y), x.coefficient / y.coefficient
+    if y.ref is None:
+        return replace(x, shape=shape, coefficient=coefficient)
+    one = Ref(graph.leaf("number", 1.0))
+    if y.static:
+        inverse = Symbol(graph, shape, ref=graph.operation("div", one, y.ref))
+        return multiply(replace(x, coefficient=coefficient), inverse)
+    factor = x.ref if x.static else x.factor
+    above = one if x.static else x.ref
+    if y.factor:
+        factor = graph.operation("div", factor or one, y.factor)
+    return Symbol(graph, shape, coefficient, factor, graph.operation("div", above, y.ref))
+
+
+def apply(op: str, *symbols: Symbol, k=None) -> Symbol:
+    """An operation of values with their coefficients and factors."""
+    graph = symbols[0].graph
+    if all(s.ref is None for s in symbols):
+        exponent = () if k is None else (k.number,)
+        values = [s.value() for s in symbols]
+        key = (op, *(s.coefficient for s in symbols), *exponent)
+        return uniform(graph, NUMPY_NAMES[op](values[0].__array_namespace__(), *values, *exponent), key)
+    return Symbol(graph, _shape(*symbols), ref=graph.operation(op, *(whole(s) for s in symbols), k=k))
+
+
+#: What the operations are where all values are known.
+NUMPY_NAMES = {
+    **{name: lambda xp, x, name=name: getattr(xp, name)(x) for name in (*FUNCTIONS, "abs")},
+    "power": lambda xp, x, exponent: x**exponent,
+    "equal": lambda xp, x, y: x == y,
+    "less": lambda xp, x, y: x < y,
+    "maximum": lambda xp, x, y: xp.maximum(x, y),
+    "minimum": lambda xp, x, y: xp.minimum(x, y),
+    "select": lambda xp, condition, x, y: xp.where(condition, x, y),
+}
+
+
+class Functions:
+    """The functions that a field takes: what `field.__array_namespace__()` gives."""
+
+    abs = staticmethod(abs)
+
+    @staticmethod
+    def where(condition: Symbol, x, y) -> Symbol:
+        """x where the condition holds, else y."""
+        node = condition.ref and condition.ref.node
+        if node and node.op == "select" and [r.node.value for r in node.args[1:]] == [1.0, 0.0]:
+            ref = node.args[0].moved(condition.ref.row, condition.ref.column)
+            condition = Symbol(condition.graph, condition.shape, ref=ref)
+        return apply("select", condition, *(condition._as_symbol(s) for s in (x, y)))
+
+    @staticmethod
+    def maximum(x: Any, y: Any) -> Symbol:
+        """The larger one."""
+        return _pair("maximum", x, y)
+
+    @staticmethod
+    def minimum(x: Any, y: Any) -> Symbol:
+        """The smaller one."""
+        return _pair("minimum", x, y)
+
+
+def _pair(op, x, y):
+    some = x if isinstance(x, Symbol) else y
+    return apply(op, *(some._as_symbol(s) for s in (x, y)))
+
+
+for _name in FUNCTIONS:
+    setattr(Functions, _name, staticmethod(lambda x, name=_name: apply(name, x)))

@@ -1,0 +1,165 @@
+"""The dynamics and the time steppers, run on Symbols: what one step of a scheme computes, as Programs."""
+
+from __future__ import annotations
+
+import traceback
+from dataclasses import replace
+from pathlib import Path
+
+from ...errors import UsageError
+from ...ocean import operators
+from ...ocean.dynamics import tendency
+from ...ocean.grid import Grid, Places, as_patches
+from ...ocean.instant import Instant
+from ...ocean.patch import Patch
+from ...ocean.state import Carry
+from ...ocean.timestep import Leapfrog, RungeKutta, weigh
+from .graph import Graph, Program, Ref
+from .symbol import POSSIBLE, NotTraceable, Symbol, uniform, whole
+
+MASKS = ("wet", "open_u", "open_v", "slip", "share", "dry")
+#: Cells of the block that the dynamics are run on: more than a field loses by being differentiated.
+CELLS = 8
+#: Files that are not where a term does something.
+MACHINERY = (
+    str(Path(__file__).parent),
+    *(str(Path(operators.__file__).with_name(f"{name}.py")) for name in ("operators", "patch", "neighbours")),
+)
+#: What a field of the Grid or of the Params varies with: nothing, its row, or both.
+KINDS = ("number", "line", "static")
+
+
+def kind_of(field) -> str:
+    """How an array [y, x] is read: an axis of length one holds one value for all."""
+    return KINDS[(field.shape[0] > 1) + (field.shape[1] > 1)] if field.shape[1] == 1 else "static"
+
+
+def kinds_of(grid: Grid, params: dict) -> tuple[tuple[str, str], ...]:
+    """How the fields of a block are read, by name: part of what is compiled."""
+    fields = {"f": grid.f, "depth": grid.depth, **params}
+    return tuple(sorted((name, kind_of(field)) for name, field in fields.items()))
+
+
+class Tracing:
+    """One scheme on one kind of grid, recorded.
+
+    Args:
+        scheme: terms of the tendency.
+        kinds: `kinds_of` its fields.
+        numbers: {name: array [1, 1]} of those that are numbers, with dx, dy and `weights_of` a time stepper.
+        dtype: of the fields.
+    """
+
+    def __init__(self, scheme, kinds, numbers: dict, dtype):
+        self.scheme, self.graph, self.numbers = scheme, Graph(dtype), numbers
+        width, graph = scheme.width, self.graph
+        self.around = (CELLS + 2 * width + 2,) * 2
+        self.start = (-width - 1,) * 2
+
+        def field(name, kind):
+            if kind == "number":
+                return uniform(graph, numbers[name], name)
+            shape = (self.around[0], 1) if kind == "line" else self.around
+            row, column = self.start
+            return Symbol(graph, shape, ref=Ref(graph.leaf(kind, name), row, 0 if kind == "line" else column))
+
+        dx, dy = (uniform(graph, numbers[name], name) for name in ("dx", "dy"))
+        lengths = {"dx": dx, "dy": dy, "area": dx * dy, "rdx": 1 / dx, "rdy": 1 / dy, "rarea": 1 / (dx * dy)}
+        fields = {name: field(name, kind) for name, kind in kinds}
+        grid = Grid(
+            **{name: Places(*[value] * 4) for name, value in lengths.items()},
+            **{name: field(name, "mask") for name in MASKS},
+            **{name: fields.pop(name) for name in ("f", "depth")},
+        )
+        self.grid, self.params = as_patches(grid, width), as_patches(fields, width)
+
+    def state(self, prefix=""):
+        """A State of fields called prefix + name."""
+        make = self.scheme.state
+        return make(*(Symbol(self.graph, (CELLS, CELLS), ref=Ref(self.graph.leaf("field", prefix + name)))
+                      for name in make._fields))  # fmt: skip
+
+    def tendency(self, state, now: Instant):
+        """What `xla.make_step` computes of a block."""
+        width = self.scheme.width
+
+        def padded(x):
+            return replace(x, shape=tuple(n + 2 * width for n in x.shape), ref=x.ref.moved(-width, -width))
+
+        patches = state._make(Patch(padded(x), (-width, -width)) for x in state)
+        try:
+            found = tendency(patches, now, self.grid, self.params, self.scheme)
+        except (NotTraceable, AttributeError, TypeError, IndexError) as error:
+            raise UsageError(f"{place_of(error)}: {error}; a term may use {POSSIBLE}") from error
+        return state._make(field.on((CELLS, CELLS)) for field in found)
+
+    def weights(self, method) -> list:
+        """The weights of a time stepper as Symbols: the numbers called weight0 and so on, but those that are 0."""
+        found = []
+        for number in range(count_of(method)):
+            name = f"weight{number}"
+            found.append(uniform(self.graph, self.numbers[name], ("weight", number)))
+        if not isinstance(method, RungeKutta):
+            return found
+        given = iter(found)
+        return [[next(given) if weight else 0.0 for weight in row] for row in method.table]
+
+    def programs(self, method, step) -> list[Program]:
+        """The passes of a step of a time stepper: one, or one for each stage of a Runge-Kutta method.
+
+        Args:
+            step: its number, an array without axes.
+        """
+        names = self.scheme.state._fields
+        if isinstance(method, RungeKutta):
+            return self.stages(method, step)
+        groups = 1 if isinstance(method, Leapfrog) else len(method.table) - 1
+        memory = tuple(self.state(f"memory{number}.") for number in range(groups))
+        carry = method.combine(self.tendency, Carry(self.state(), memory, step), self.weights(method))
+        outputs = prefixed("", carry.state)
+        for number, group in enumerate(carry.memory):
+            outputs |= prefixed(f"memory{number}.", group)
+        return [Program(names, names, outputs)]
+
+    def stages(self, method: RungeKutta, step) -> list[Program]:
+        """As RungeKutta.combine, but that what a later stage needs is written and read."""
+        start, programs = self.state(), []
+        table = method.table
+        used = [any(row[k] for row in table[k + 1 :]) for k in range(len(table))]
+        for number, row in enumerate(self.weights(method)):
+            prefix, to = "stage." if number else "", "" if number == len(table) - 1 else "stage."
+            F = self.tendency(self.state(prefix), method.now(step, number))
+            past = [self.state(f"tendency{k}.") for k in range(number)]
+            after = start._make(x + weigh(row, terms) for x, *terms in zip(start, *past, F, strict=True))
+            outputs = prefixed(to, after) | (prefixed(f"tendency{number}.", F) if used[number] else {})
+            reads, gives = (tuple(where + name for name in start._fields) for where in (prefix, to))
+            programs.append(Program(reads, gives, outputs))
+        return programs
+
+
+def place_of(error: Exception) -> str:
+    """The line of a term in which an error came up, or of what it called."""
+    frames = traceback.extract_tb(error.__traceback__)
+    own = [frame for frame in frames if not frame.filename.startswith(MACHINERY)]
+    frame = (own or frames)[-1]
+    return f"{frame.filename}:{frame.lineno}: {frame.line}"
+
+
+def count_of(method) -> int:
+    """Of the weights of a time stepper that are not 0 by the table."""
+    if isinstance(method, RungeKutta):
+        return sum(bool(weight) for row in method.table for weight in row)
+    return 2 if isinstance(method, Leapfrog) else len(method.table[0])
+
+
+def weights_of(method, step, dt) -> dict:
+    """The numbers that `Tracing.weights` stands for, by name."""
+    weights = method.weights(step, dt)
+    if isinstance(method, RungeKutta):
+        weights = [weight for row in weights for weight in row if not isinstance(weight, float)]
+    return {f"weight{number}": weight.reshape(1, 1) for number, weight in enumerate(weights)}
+
+
+def prefixed(prefix: str, state) -> dict[str, Ref]:
+    """What the fields of a State are computed by, by their names."""
+    return {prefix + name: whole(x) for name, x in zip(state._fields, state, strict=True)}

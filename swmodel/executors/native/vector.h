@@ -1,0 +1,199 @@
+// Vectors of numbers: as wide as the processor has them, with the operations that the generated rows are made of.
+//
+// Each lane is computed by the same expression wherever it lies. Products and sums are fused where `mad` says so and
+// nowhere else (-ffp-contract=off), so that vectors of any width give the same bits.
+#pragma once
+
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <type_traits>
+#if defined(__x86_64__)
+#include <immintrin.h>
+#endif
+
+namespace swmodel {
+
+using Index = std::ptrdiff_t;
+
+#if defined(__AVX512F__) && defined(__AVX512VL__)
+constexpr int BYTES = 64;
+#elif defined(__AVX2__)
+constexpr int BYTES = 32;
+#else
+constexpr int BYTES = 16;
+#endif
+
+#define SWMODEL_INLINE static inline __attribute__((always_inline))
+
+template <class T>
+struct Pack {
+  typedef T Vector __attribute__((vector_size(BYTES)));
+  typedef T Anywhere __attribute__((vector_size(BYTES), aligned(alignof(T)), may_alias));
+  using Integer = std::conditional_t<sizeof(T) == 4, std::int32_t, std::int64_t>;
+  typedef Integer Integers __attribute__((vector_size(BYTES)));
+};
+template <class V>
+using Number = std::remove_reference_t<decltype(V{}[0])>;
+template <class V>
+constexpr int LANES = sizeof(V) / sizeof(Number<V>);
+
+template <class V>
+SWMODEL_INLINE V load(const Number<V>* p) {
+  return *reinterpret_cast<const typename Pack<Number<V>>::Anywhere*>(p);
+}
+template <class V>
+SWMODEL_INLINE void store(Number<V>* p, V v) {
+  *reinterpret_cast<typename Pack<Number<V>>::Anywhere*>(p) = v;
+}
+template <class V>
+SWMODEL_INLINE V all(Number<V> x) {
+  return V{} + x;
+}
+template <int WRITTEN, class T>
+SWMODEL_INLINE void fetch(const T* p) {
+  __builtin_prefetch(p, WRITTEN);
+}
+
+// a b + c, rounded once where the processor can.
+template <class V>
+SWMODEL_INLINE V mad(V a, V b, V c) {
+#if defined(__AVX512F__) && defined(__AVX512VL__)
+  if constexpr (sizeof(Number<V>) == 4) return (V)_mm512_fmadd_ps((__m512)a, (__m512)b, (__m512)c);
+  else return (V)_mm512_fmadd_pd((__m512d)a, (__m512d)b, (__m512d)c);
+#elif defined(__AVX2__) && defined(__FMA__)
+  if constexpr (sizeof(Number<V>) == 4) return (V)_mm256_fmadd_ps((__m256)a, (__m256)b, (__m256)c);
+  else return (V)_mm256_fmadd_pd((__m256d)a, (__m256d)b, (__m256d)c);
+#elif defined(__aarch64__)
+  V r;
+  for (int i = 0; i < LANES<V>; ++i) r[i] = std::fma(a[i], b[i], c[i]);
+  return r;
+#else
+  return a * b + c;
+#endif
+}
+
+template <class V>
+SWMODEL_INLINE V sqrt(V a) {
+#if defined(__AVX512F__) && defined(__AVX512VL__)
+  if constexpr (sizeof(Number<V>) == 4) return (V)_mm512_sqrt_ps((__m512)a);
+  else return (V)_mm512_sqrt_pd((__m512d)a);
+#elif defined(__AVX2__)
+  if constexpr (sizeof(Number<V>) == 4) return (V)_mm256_sqrt_ps((__m256)a);
+  else return (V)_mm256_sqrt_pd((__m256d)a);
+#else
+  V r;
+  for (int i = 0; i < LANES<V>; ++i) r[i] = std::sqrt(a[i]);
+  return r;
+#endif
+}
+
+// The lanes from FIRST on of a and b, one after the other.
+template <int FIRST, class V>
+SWMODEL_INLINE V shifted(V a, V b) {
+#if defined(__AVX512F__) && defined(__AVX512VL__)
+  if constexpr (sizeof(Number<V>) == 4) return (V)_mm512_alignr_epi32((__m512i)b, (__m512i)a, FIRST);
+  else return (V)_mm512_alignr_epi64((__m512i)b, (__m512i)a, FIRST);
+#else
+  static_assert(0 <= FIRST && FIRST <= LANES<V>);
+#if defined(__clang__)
+  V r;
+  for (int i = 0; i < LANES<V>; ++i) r[i] = i + FIRST < LANES<V> ? a[i + FIRST] : b[i + FIRST - LANES<V>];
+  return r;
+#else
+  typename Pack<Number<V>>::Integers at;
+  for (int i = 0; i < LANES<V>; ++i) at[i] = FIRST + i;
+  return __builtin_shuffle(a, b, at);
+#endif
+#endif
+}
+
+template <class V>
+SWMODEL_INLINE V abs(V a) {
+  using I = typename Pack<Number<V>>::Integers;
+  return (V)((I)a & ~(I)(-V{}));
+}
+// What is not a number stays so.
+template <class V>
+SWMODEL_INLINE V maximum(V a, V b) {
+  return (a > b) | (a != a) ? a : b;
+}
+template <class V>
+SWMODEL_INLINE V minimum(V a, V b) {
+  return (a < b) | (a != a) ? a : b;
+}
+
+// The cube root: a guess from the exponent, then Newton's iteration for 1 / root, which needs no division.
+template <class V>
+SWMODEL_INLINE V cbrt(V a) {
+  using T = Number<V>;
+  using I = typename Pack<T>::Integers;
+  constexpr bool SINGLE = sizeof(T) == 4;
+  const V x = abs(a);
+  const I guess = (SINGLE ? I{} + 0x54a21d2a : I{} + static_cast<typename Pack<T>::Integer>(0x553ef0ff289dd796)) - (I)x / 3;
+  V r = (V)guess;
+  for (int n = 0; n < (SINGLE ? 3 : 4); ++n) r = r * mad(-x * r, r * r, all<V>(4)) * all<V>(T(1) / 3);
+  const V root = x * (r * r), better = mad(mad(-root * root, root, x), r * r * all<V>(T(1) / 3), root);
+  return x == 0 ? a : a < 0 ? -better : better;
+}
+
+// Functions that processors do not have, lane by lane: slow, and as exact as those of the mathematical library.
+#define SWMODEL_LANES(NAME)                                        \
+  template <class V>                                               \
+  SWMODEL_INLINE V NAME(V a) {                                     \
+    for (int i = 0; i < LANES<V>; ++i) a[i] = std::NAME(a[i]);     \
+    return a;                                                      \
+  }
+SWMODEL_LANES(exp)
+SWMODEL_LANES(log)
+SWMODEL_LANES(sin)
+SWMODEL_LANES(cos)
+#undef SWMODEL_LANES
+template <class V>
+SWMODEL_INLINE V power(V a, V b) {
+  for (int i = 0; i < LANES<V>; ++i) a[i] = std::pow(a[i], b[i]);
+  return a;
+}
+
+// ---- masks: one byte a cell; wet, open_u and open_v in the bits 0 to 2, above them the wet cells around the corner ----
+
+template <class V>
+SWMODEL_INLINE auto cells(const std::uint8_t* p) {
+  using I = typename Pack<Number<V>>::Integers;
+#if defined(__AVX512F__) && defined(__AVX512VL__)
+  if constexpr (sizeof(Number<V>) == 4) return (I)_mm512_cvtepu8_epi32(_mm_loadu_si128((const __m128i*)p));
+  else return (I)_mm512_cvtepu8_epi64(_mm_loadl_epi64((const __m128i*)p));
+#else
+  I cell;
+  for (int i = 0; i < LANES<V>; ++i) cell[i] = p[i];
+  return cell;
+#endif
+}
+template <class V>
+SWMODEL_INLINE V wet(const std::uint8_t* p) {
+  return (cells<V>(p) & 1) != 0 ? all<V>(1) : V{};
+}
+template <class V>
+SWMODEL_INLINE V open_u(const std::uint8_t* p) {
+  return (cells<V>(p) & 2) != 0 ? all<V>(1) : V{};
+}
+template <class V>
+SWMODEL_INLINE V open_v(const std::uint8_t* p) {
+  return (cells<V>(p) & 4) != 0 ? all<V>(1) : V{};
+}
+template <class V>
+SWMODEL_INLINE V slip(const std::uint8_t* p, Number<V> boundary) {
+  return cells<V>(p) >> 3 == 4 ? all<V>(1) : all<V>(boundary);
+}
+template <class V>
+SWMODEL_INLINE V share(const std::uint8_t* p) {
+  const auto n = cells<V>(p) >> 3;
+  const V some = n == 3 ? all<V>(Number<V>(4.0 / 3)) : n == 2 ? all<V>(2) : all<V>(4);
+  return n == 4 ? all<V>(1) : n == 0 ? V{} : some;
+}
+template <class V>
+SWMODEL_INLINE V dry(const std::uint8_t* p) {
+  return cells<V>(p) >> 3 == 0 ? all<V>(1) : V{};
+}
+
+}  // namespace swmodel

@@ -1,0 +1,262 @@
+"""A compiled step is found or made, once, whole, and by nobody else; where that is impossible there is one line."""
+
+import contextlib
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from support.faults import small_disk
+
+from swmodel.cli.ranks import one_executor
+from swmodel.config import load
+from swmodel.errors import SetupError
+from swmodel.executors.native import compile as steps
+from swmodel.executors.native import request_of, unable
+from swmodel.model import resolve as resolving
+from swmodel.parallel import environment
+
+SMALL = {"grid.nx": 8, "grid.ny": 6, "run.steps": 1, "time.dt": 1.0}
+
+
+@pytest.fixture
+def request_of_jet():
+    return request_of(load("jet", SMALL, environ={}))
+
+
+@pytest.fixture
+def cache(tmp_path, monkeypatch):
+    """An empty cache and nothing that came with the package; what this process has loaded is forgotten."""
+    monkeypatch.setattr(steps, "BUILT", tmp_path / "built")
+    folder = tmp_path / "steps"
+    monkeypatch.setenv("SWMODEL_CACHE", str(folder))
+    forget()
+    yield folder
+    forget()
+
+
+def forget():
+    for kept in (steps.function, steps.obstacle, steps.instructions):
+        kept.cache_clear()
+
+
+@pytest.fixture
+def compiler(tmp_path, monkeypatch):
+    """A compiler that counts its calls, and what it does besides, as lines of a shell script."""
+    program, (real,) = tmp_path / "compiler", steps.compiler()
+
+    def make(*lines):
+        program.write_text("\n".join(["#!/bin/sh", f"echo x >> {tmp_path}/calls", *lines, f'exec {real} "$@"', ""]))
+        program.chmod(0o755)
+        monkeypatch.setenv("CXX", str(program))
+        return program
+
+    make.calls = lambda: len((tmp_path / "calls").read_text().split()) if (tmp_path / "calls").exists() else 0
+    return make
+
+
+def test_a_step_is_compiled_once_and_loaded_after_that(cache, compiler, request_of_jet):
+    compiler()
+    first = steps.library_of(request_of_jet)
+    assert first.parent == cache
+    assert steps.library_of(request_of_jet) == first
+    assert steps.function(request_of_jet)
+    assert compiler.calls() == 1
+    assert first.stat().st_mode & 0o777 == 0o500
+    assert cache.stat().st_mode & 0o777 == 0o700
+
+
+def test_another_processor_scheme_precision_or_text_is_another_library(cache, monkeypatch, request_of_jet):
+    others = [request_of(load("jet", SMALL | {key: value}, environ={})) for key, value in
+              (("run.dtype", "float64"), ("time.stepper", "rk3"), ("scheme.vorticity_flux", "enstrophy"),
+               ("physics.manning", 0.02))]  # fmt: skip
+    names = {request.name(steps.instructions()) for request in (request_of_jet, *others)}
+    names.add(request_of_jet.name("x86-64-v3"))
+    monkeypatch.setenv("SWMODEL_CXXFLAGS", "-g")
+    names.add(request_of_jet.name(steps.instructions()))
+    monkeypatch.setattr(steps, "HERE", cache)
+    names.add(request_of_jet.name(steps.instructions()))
+    assert len(names) == 8
+
+
+def test_the_weights_of_a_stepper_are_no_part_of_what_is_compiled():
+    one, other = (request_of(load("jet", SMALL | {"time.ab2_epsilon": e}, environ={})) for e in (0.1, 0.2))
+    assert one != other
+    assert one.name("") == other.name("")
+
+
+def without_compiler(monkeypatch, tmp_path):
+    monkeypatch.delenv("CXX", raising=False)
+    monkeypatch.setenv("PATH", str(tmp_path))
+
+
+def test_without_a_compiler_there_is_one_line_and_xla(cache, monkeypatch, tmp_path, caplog):
+    without_compiler(monkeypatch, tmp_path)
+    monkeypatch.setattr(environment, "has_gpu", lambda: False)
+    resolving.say_slower.cache_clear()
+    config = load("jet", SMALL, environ={})
+    assert unable(config) == "there is no C++ compiler to make its step with"
+    assert resolving.fastest_executor(config) == "xla"
+    assert "there is no C++ compiler to make its step with" in caplog.text
+    resolving.say_slower.cache_clear()
+
+
+def test_without_a_compiler_what_was_compiled_is_used(cache, monkeypatch, tmp_path, request_of_jet):
+    made = steps.library_of(request_of_jet)
+    without_compiler(monkeypatch, tmp_path)
+    assert steps.library_of(request_of_jet) == made
+
+
+def test_without_a_compiler_a_step_of_the_package_for_all_processors_is_used(
+    cache, monkeypatch, tmp_path, request_of_jet
+):
+    steps.BUILT.mkdir()
+    made = steps.BUILT / request_of_jet.name("default")
+    steps.compile_into(made, request_of_jet, "default")
+    without_compiler(monkeypatch, tmp_path)
+    assert steps.library_of(request_of_jet) == made
+
+
+@pytest.mark.parametrize(
+    ("lines", "reason"),
+    [
+        (["echo 'step.cc:1: error: no such thing' >&2; exit 1"], "cannot compile its step: step.cc:1: error: no such"),
+        (["kill -9 $$"], "cannot compile its step: exit code -9"),
+        (
+            ['for last; do :; done; while [ "$1" != -o ]; do shift; done; echo rubbish > "$2"; exit 0'],
+            "cannot be loaded",
+        ),
+    ],
+    ids=["error", "killed", "rubbish"],
+)
+def test_a_compiler_that_fails_is_one_line_and_leaves_nothing_behind(cache, compiler, request_of_jet, lines, reason):
+    compiler(*lines)
+    assert reason in steps.obstacle(request_of_jet)
+    assert [path.suffix for path in cache.iterdir()] == [".lock"]
+
+
+def test_a_cache_that_others_can_write_is_not_used(cache, request_of_jet):
+    steps.library_of(request_of_jet)
+    cache.chmod(0o777)
+    with pytest.raises(SetupError, match="is not used, as other users can write it: chmod go-w"):
+        steps.library_of(request_of_jet)
+    cache.chmod(0o700)
+    (library,) = cache.glob("*.so")
+    library.chmod(0o720)
+    with pytest.raises(SetupError, match=f"{library.name} is not used, as other users can write it"):
+        steps.library_of(request_of_jet)
+
+
+def test_a_cache_of_somebody_else_is_not_used(cache, request_of_jet):
+    cache.mkdir(mode=0o700)
+    if os.getuid():
+        pytest.skip("only root gives folders away")
+    os.chown(cache, 12345, -1)
+    with pytest.raises(SetupError, match="other users can write it"):
+        steps.library_of(request_of_jet)
+
+
+@pytest.mark.parametrize("place", ["a/file", "/proc/no/folder"])
+def test_a_cache_that_cannot_be_is_one_line(cache, monkeypatch, tmp_path, request_of_jet, place):
+    (tmp_path / "a").write_text("")
+    monkeypatch.setenv("SWMODEL_CACHE", place if place.startswith("/") else str(tmp_path / place))
+    assert steps.obstacle(request_of_jet).startswith("there is no folder to keep compiled steps in")
+
+
+def test_a_full_disk_is_one_line(cache, monkeypatch, tmp_path, request_of_jet):
+    with small_disk(tmp_path / "disk", "256k") as disk:
+        if not os.path.ismount(disk):
+            pytest.skip("mounting is not allowed here")
+        monkeypatch.setenv("SWMODEL_CACHE", str(disk / "steps"))
+        with contextlib.suppress(OSError), (disk / "filler").open("wb") as file:
+            while True:
+                file.write(bytes(2**16))
+                file.flush()
+        reason = steps.obstacle(request_of_jet)
+    assert "space" in reason or "cannot compile its step" in reason
+    assert "\n" not in reason
+
+
+PROGRAM = """
+from swmodel.cli.ranks import one_executor
+from swmodel.config import load
+from swmodel.executors.native import compile as steps, request_of
+from pathlib import Path
+steps.BUILT = Path("none")
+print(steps.library_of(request_of(load("jet", {}, environ={}))))
+"""
+
+
+def start():
+    return subprocess.Popen([sys.executable, "-c", PROGRAM], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+
+def test_many_processes_compile_a_step_once(cache, compiler):
+    compiler()
+    answers = {process.communicate(timeout=120) for process in [start() for _ in range(6)]}
+    assert len(answers) == 1
+    assert compiler.calls() == 1
+
+
+def test_who_waits_for_a_process_that_is_killed_compiles_itself(cache, compiler, tmp_path):
+    compiler(f"[ -e {tmp_path}/stopped ] || {{ touch {tmp_path}/stopped; exec sleep 600; }}")
+    first = start()
+    while not (tmp_path / "stopped").exists():
+        assert first.poll() is None
+        time.sleep(0.01)
+    second = start()
+    time.sleep(0.1)
+    children = subprocess.run(["pgrep", "-P", str(first.pid)], capture_output=True, text=True).stdout.split()
+    first.send_signal(signal.SIGKILL)
+    first.wait()
+    for child in children:
+        os.kill(int(child), signal.SIGKILL)
+    out, errors = second.communicate(timeout=120)
+    assert Path(out.strip()).exists(), errors
+    assert compiler.calls() == 2
+
+
+def test_a_cache_keeps_what_was_made_last(tmp_path, monkeypatch):
+    monkeypatch.setattr(steps, "MOST", 3)
+    (tmp_path / "libother.so").write_text("")
+    names = [f"{number:024x}.so" for number in range(5)]
+    for number, name in enumerate(names):
+        (tmp_path / name).write_text("")
+        os.utime(tmp_path / name, (number, number))
+    steps.forget(tmp_path)
+    assert sorted(path.name for path in tmp_path.iterdir()) == [*names[2:], "libother.so"]
+
+
+def test_a_library_that_cannot_be_loaded_is_made_anew(cache, request_of_jet):
+    target = steps.cache_folder() / request_of_jet.name(steps.instructions())
+    target.write_text("rubbish")
+    target.chmod(0o500)
+    assert steps.library_of(request_of_jet) == target
+    assert target.stat().st_size > 1000
+
+
+def test_a_cache_in_a_folder_of_others_is_not_used(cache, tmp_path, request_of_jet):
+    tmp_path.chmod(0o777)
+    with pytest.raises(SetupError, match=f"as other users can write {tmp_path}: set SWMODEL_CACHE"):
+        steps.library_of(request_of_jet)
+
+
+def test_all_processes_take_xla_where_one_has_no_native_step(caplog):
+    class Comm:
+        def __init__(self, *executors):
+            self.executors = executors
+
+        def allgather(self, own):
+            assert own in self.executors
+            return list(self.executors)
+
+    resolving.say_slower.cache_clear()
+    config = load("jet", SMALL | {"run.executor": "native"}, environ={})
+    assert one_executor(Comm("native", "native"), config) is config
+    assert caplog.text == ""
+    assert one_executor(Comm("native", "xla"), config).run.executor == "xla"
+    assert "rank 1 has no native step" in caplog.text
+    resolving.say_slower.cache_clear()

@@ -1,0 +1,193 @@
+"""What is made from the dynamics is what they compute: on land and water, with terms that nobody has thought of."""
+
+import re
+from pathlib import Path
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from support.random_case import configuration, random_fields
+
+from swmodel.config import load
+from swmodel.config.build import build_grid, build_params, build_state, scheme_of
+from swmodel.errors import UsageError
+from swmodel.executors.native import kernel as native
+from swmodel.executors.native import request_of
+from swmodel.executors.native.describe import describe
+from swmodel.executors.native.evaluate import evaluate
+from swmodel.executors.native.generate import generate
+from swmodel.executors.native.graph import topological
+from swmodel.executors.xla import make_loop
+from swmodel.ocean import terms
+from swmodel.ocean.operators import mx_f, my_f
+from swmodel.ocean.state import Carry
+from swmodel.ocean.terms.term import Term
+from swmodel.ocean.timestep import method_of
+from swmodel.parallel.decomposition import block
+from swmodel.parallel.transport.serial import Serial
+
+NY, NX = 9, 20
+EVERYTHING = {
+    "physics__biharmonic_viscosity": 1e8,
+    "physics__manning": 0.03,
+    "tracer__transport": "upwind",
+    "sponge__rate": 1e-4,
+    "sponge__width": 2e4,
+    "physics__slip": "no",
+}
+
+
+def leaves(made, dtype, seed=3):
+    """Random fields, static fields and lines, and the numbers, of a generated step; masks are those of water."""
+    rng = np.random.default_rng(seed)
+    nodes = topological([ref for program in made.programs for ref in program.outputs.values()])
+    water = {"wet": 1, "open_u": 1, "open_v": 1, "slip": 1, "share": 1, "dry": 0}
+    fields = {}
+    for node in nodes:
+        if node.op in ("field", "static", "line"):
+            shape = (NY, 1) if node.op == "line" else (NY, NX)
+            fields[node.value] = (1 + rng.random(shape)).astype(dtype)
+        elif node.op == "mask":
+            fields[node.value] = np.full((NY, NX), water[node.value], dtype)
+    names = {name for node in nodes if hasattr(node.value, "powers") for name, _ in node.value.powers}
+    return fields, {name: dtype(0.5 + rng.random()) for name in sorted(names)}
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("flux", ["energy", "enstrophy", "arakawa_lamb"])
+def test_on_water_what_masks_would_do_is_left_out_and_no_bit_changes(flux, dtype):
+    config = configuration(NY, NX, scheme__vorticity_flux=flux, run__dtype=dtype.__name__, **EVERYTHING)
+    made = generate(*request_of(config))
+    (program,) = made.programs
+    fields, numbers = leaves(made, dtype)
+    masked = evaluate(program.outputs, fields, numbers, np)
+    water = {name: made.water[ref.node].moved(ref.row, ref.column) for name, ref in program.outputs.items()}
+    assert not any(node.op == "mask" for node in topological(water.values()))
+    for name, values in evaluate(water, fields, numbers, np).items():
+        assert np.array_equal(values, masked[name]), name
+        assert np.isfinite(values).all()
+
+
+@pytest.mark.parametrize("flux", ["energy", "enstrophy", "arakawa_lamb"])
+@pytest.mark.parametrize("options", [{}, EVERYTHING], ids=["plain", "everything"])
+def test_the_graph_reaches_as_far_as_the_scheme_says(flux, options):
+    made = generate(*request_of(configuration(NY, NX, scheme__vorticity_flux=flux, **options)))
+    found, seen = 0, set()
+    stack = list(made.programs[0].outputs.values())
+    while stack:
+        ref = stack.pop()
+        if ref in seen:
+            continue
+        seen.add(ref)
+        if ref.node.op == "field":
+            found = max(found, abs(ref.row), abs(ref.column))
+        stack += [arg.moved(ref.row, ref.column) for arg in ref.node.args]
+    assert found == scheme_of(configuration(NY, NX, scheme__vorticity_flux=flux, **options)).width
+
+
+def with_term(monkeypatch, tendency):
+    """The scheme of a configuration with one more term, and the configuration."""
+    monkeypatch.setitem(terms.TERMS, "strange", Term("strange", tendency))
+    config = configuration(NY, NX, random_fields(NY, NX, land=0.1), grid__periodic_y=True)
+    return config, scheme_of(config).with_terms(["strange"])
+
+
+def strange(flow, params, now):
+    """Every function that a term may use."""
+    x, y = mx_f(flow.h) / 60, my_f(flow.h) / 70
+    xp = x.values.__array_namespace__()
+    bump = x.map(lambda a: xp.where(a > 1, xp.exp(-a), xp.sin(a) + xp.log(a)))
+    edge = (x - 0.9).map(lambda a: xp.maximum(a, xp.minimum(0.5 * a, -0.1)))
+    root = y.map(lambda a: xp.cbrt(a - 1) + xp.sqrt(a) + abs(a - 1.1) + a**3 + a**0.4 + xp.cos(a))
+    far = flow.u.moved(0, -3) * flow.h.moved(0, 3) / 50
+    here = flow.grid.depth.map(
+        lambda a: xp.where(a > 50, a, 1.0) + xp.where(a <= 50, a, 2.0) + xp.where(a != 3, a, 1.0)
+    )
+    fixed = params["gravity"] * flow.grid.depth + flow.grid.f
+    beyond = flow.h.map(lambda a: xp.where(params["gravity"].values >= 1, 2.0, a))
+    return {
+        "u": 1e-4 * (bump * edge * flow.u + 0.1 * far) + 1e-7 * mx_f(here * fixed) * flow.u,
+        "v": 1e-4 * (root / (1 + y) * flow.v) * beyond,
+    }
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_a_term_of_ones_own_is_computed_as_xla_does(monkeypatch, dtype):
+    config, scheme = with_term(monkeypatch, strange)
+    config = config.model_copy(update={"run": config.run.model_copy(update={"dtype": dtype})})
+    here, method = Serial(block(0, (1, 1), NY, NX)), method_of("ab2")
+    native.register()
+    kernel = native.Kernel(scheme, method, scheme.width + 1)
+    grid, params = (build_grid(config, here.block, np.dtype(dtype), kernel.margin),
+                    build_params(config, here.block, np.dtype(dtype), kernel.margin, scheme))  # fmt: skip
+    state = jax.tree.map(jnp.asarray, build_state(config, here.block, np.dtype(dtype)))
+    dt = jnp.asarray(config.time.dt, dtype)
+
+    def start():
+        return Carry(state, method.remember(state), jnp.int32(0))
+
+    static = kernel.static_of(grid, params, here.shape)
+    ours = jax.jit(lambda c, s: kernel.advance(c, s, dt, here.shift, 5))(start(), static)
+    expected = jax.jit(lambda c, s: make_loop(scheme, method, here)(c, s, dt, 5))(start(), (grid, params))
+    plain = jax.jit(lambda c, s: make_loop(scheme_of(config), method, here)(c, s, dt, 5))(start(), (grid, params))
+    bound = {"float32": 1e-5, "float64": 1e-12}[dtype]
+    for a, b, without in zip(ours.state, expected.state, plain.state, strict=True):
+        assert np.abs(a - b).max() < bound * np.abs(b).max()
+        assert np.abs(b - without).max() > 1e-4 * np.abs(b).max()
+
+
+def branches(flow, params, now):
+    if flow.h.values > 3:
+        return {}
+    return {"u": flow.u}
+
+
+def loops(flow, params, now):
+    return {"u": flow.u.map(lambda a: sum(list(a)))}
+
+
+def picks(flow, params, now):
+    return {"u": flow.u * flow.h.values[3, 4]}
+
+
+def calls(flow, params, now):
+    return {"u": flow.u.map(np.tanh)}
+
+
+def sums(flow, params, now):
+    return {"u": flow.u * flow.h.values.sum()}
+
+
+@pytest.mark.parametrize(
+    ("tendency", "what"),
+    [
+        (branches, "if flow.h.values > 3:: a branch on the value of a field; take where"),
+        (loops, "a loop over cells"),
+        (picks, "a field is asked for single cells"),
+        (calls, "does not support ufuncs"),
+        (sums, "has no attribute 'sum'"),
+    ],
+    ids=lambda value: getattr(value, "__name__", ""),
+)
+def test_a_term_that_cannot_be_traced_is_told_its_line_and_what_can_be(monkeypatch, tendency, what):
+    config, scheme = with_term(monkeypatch, tendency)
+    with pytest.raises(UsageError) as found:
+        generate(*request_of(config, scheme))
+    text = str(found.value)
+    line = int(re.match(rf"{re.escape(str(Path(__file__)))}:(\d+): ", text)[1])
+    first = tendency.__code__.co_firstlineno
+    assert first < line <= first + 3
+    assert what in text
+    assert text.endswith("a term may use + - * /, abs, whole powers, comparisons and where, sqrt, cbrt, exp, log, sin, "
+                         "cos, maximum, minimum")  # fmt: skip
+    assert "\n" not in text
+
+
+def test_the_table_of_a_step_counts_what_it_moves():
+    text = describe(load("jet", {"run.dtype": "float32"}, environ={}))
+    assert "step         48 bytes a cell" in text
+    assert "(1 div)" in text
+    text = describe(load("jet", {"run.dtype": "float64", "time.stepper": "rk3"}, environ={}))
+    # Three passes: x read, y and F1 written; y, x, F1 read, y and F2 written; y, x, F1, F2 read, x written.
+    assert re.findall(r"bytes +(\d+)", text) == ["72", "120", "120"]
