@@ -35,7 +35,7 @@ def describe(config) -> str:
     for number, program in enumerate(made.programs):
         plan = made.schedules[number]
         read = sorted({node.value for node, _ in plan.places if node.op == "field"}, key=made.fields.index)
-        moved = item * (len(read) + len(program.outputs) + sum(name in text_of(made, number) for name in made.statics))
+        moved = item * (len(read) + len(program.outputs) + sum(name in statics_of(made, number) for name in made.statics))
         total += moved
         counted = operations(made, program)
         divisions = ", ".join(f"{counted[op]} {op}" for op in ("div", *FUNCTIONS, "power") if counted[op])
@@ -62,7 +62,7 @@ def static(made: Generated) -> list[str]:
             for name in made.statics]  # fmt: skip
 
 
-def text_of(made: Generated, number: int) -> set[str]:
+def statics_of(made: Generated, number: int) -> set[str]:
     """Static fields that a pass reads."""
     nodes = topological(made.programs[number].outputs.values())
     return {node.value for node in nodes if node.op == "static"}

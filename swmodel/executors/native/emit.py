@@ -122,8 +122,6 @@ class Emitter:
         self.history = dict.fromkeys(schedule.places, 0)
         self.used: dict[str, str] = {}
         self.constants: list[Coefficient] = []
-        self.loads: list[tuple[int, int]] = []
-        self.land = False
 
     def has(self, ref: Ref, row: int, vector: int) -> bool:
         """Whether a ref that is read at (row, vector) is at hand."""
@@ -164,7 +162,6 @@ class Emitter:
             self.used[name] = f"all<V>(at.line({Names.number(self.names.lines, node.value)}, {row}))"
             return name
         if node.op == "mask":
-            self.land = True
             more = ", at.slip" if node.value == "slip" else ""
             return f"{node.value}<V>(at.cells({row}) + {place}{more})"
         number = Names.number(self.names.static, node.value)
@@ -187,8 +184,8 @@ class Emitter:
             first.append(f"{self.numbers[node, row]} = load<V>({pointer} + i + {place.newest} * N);")
         last = []
         for node, (row, _) in self.schedule.rings.items():
-            pointers[f"r{rings[node]}_{row}".replace("-", "s")] = f"at.ring({rings[node]}, {row})"
             pointer = f"r{rings[node]}_{row}".replace("-", "s")
+            pointers[pointer] = f"at.ring({rings[node]}, {row})"
             last.append(f"store({pointer} + i + {places[node, row].newest} * N, {self.numbers[node, row]});")
         variables = []
         for at, back in self.history.items():

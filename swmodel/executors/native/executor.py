@@ -1,4 +1,4 @@
-"""The executor `native`: the loop over steps of the fused step in C++."""
+"""The executor `native`: the loop over steps of the generated step."""
 
 from __future__ import annotations
 
@@ -32,8 +32,9 @@ class Native(Compiled):
         threads: see `kernel.Kernel`.
 
     Raises:
-        ImportError: it was not compiled, or for another processor.
-        UsageError: the configuration has a term, or a field of a coefficient, that it does not have.
+        ImportError: the foreign calls were not compiled, or for another processor.
+        UsageError: a term of the configuration cannot be traced.
+        SetupError: there is no compiled step, and none can be made; when the first steps are taken.
         ValueError: `steps_per_sweep` is less than 1, or so many steps reach beyond the neighbouring block.
     """
 
