@@ -35,7 +35,9 @@ def describe(config) -> str:
     for number, program in enumerate(made.programs):
         plan = made.schedules[number]
         read = sorted({node.value for node, _ in plan.places if node.op == "field"}, key=made.fields.index)
-        moved = item * (len(read) + len(program.outputs) + sum(name in statics_of(made, number) for name in made.statics))
+        moved = item * (
+            len(read) + len(program.outputs) + sum(name in statics_of(made, number) for name in made.statics)
+        )
         total += moved
         counted = operations(made, program)
         divisions = ", ".join(f"{counted[op]} {op}" for op in ("div", *FUNCTIONS, "power") if counted[op])
