@@ -31,7 +31,7 @@ class Room:
     def __init__(self, sweeps: Sweeps, x, fixed, memory: int | None):
         carry, active = jax.eval_shape(sweeps.start, x, fixed)
         series = jax.eval_shape(sweeps.blank, carry, active, fixed)
-        self.transport, self.carry = sweeps.transport, sweeps.transport.held_bytes(carry)
+        self.sweeps, self.transport, self.carry = sweeps, sweeps.transport, sweeps.transport.held_bytes(carry)
         self.beside = 3 * self.transport.held_bytes((active, series)) + IN_FLIGHT * self.carry
         if memory is not None:
             give_back_memory()
@@ -40,9 +40,10 @@ class Room:
             memory = resident_memory() + free_memory() // 2 // (place.local_size if place else 1)
         self.memory = memory
 
-    def carries(self, workspace: int) -> int:
-        """How many carries all processes have room for, beside `workspace` bytes."""
-        free = (1 - SPARE) * self.memory - resident_memory() - workspace - self.beside
+    def carries(self, workspace: int, length: int) -> int:
+        """How many carries all processes have room for, beside `workspace` bytes and in stacks for `length` steps."""
+        kept = self.sweeps.kept(length)
+        free = (1 - SPARE) * self.memory - resident_memory() + kept - workspace - self.beside
         return int(self.transport.reduce(np.asarray(free // self.carry, np.int64), "min"))
 
     def refusal(self, carries: int) -> UsageError:
@@ -64,10 +65,10 @@ def fit(sweeps: Sweeps, x, fixed, memory: int | None, before: Plan | None = None
         UsageError: the least that a backward sweep needs does not fit.
     """
     room, steps, tried, found = Room(sweeps, x, fixed, memory), sweeps.steps, set(), None
-    best = before or plan(steps, max(2, room.carries(COMPILING + WORKSPACE * room.carry)))
+    best = before or plan(steps, max(2, room.carries(COMPILING + WORKSPACE * room.carry, 0)))
     while best.length not in tried:
         tried.add(best.length)
-        length, left = best.length, room.carries(sweeps.prepare(x, fixed, best.length))
+        length, left = best.length, room.carries(sweeps.prepare(x, fixed, best.length), best.length)
         if left < min(2, max(1, steps)):
             raise room.refusal(left)
         if left > length or left >= steps:

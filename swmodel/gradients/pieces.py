@@ -45,6 +45,10 @@ class Pieces:
         missing = (pieces * piece - length) * self.sweeps.transport.held_bytes(carry)
         return self.sweeps.prepare(x, fixed, piece) + missing
 
+    def kept(self, length: int) -> int:
+        """See `Sweeps.kept`."""
+        return self.sweeps.kept(self._equal(length)[1] if length else 0)
+
     def forward(self, carry, active, series, first, last, fixed):
         """See `Sweeps._forward`."""
         for span in self._spans(first, last, self.length):

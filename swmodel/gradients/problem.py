@@ -9,7 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from ..config import load
-from ..config.build import build_state
+from ..config.build import build_grid, build_params, build_state
 from ..config.load import is_source
 from ..errors import UsageError
 from ..model.domain import domain
@@ -21,6 +21,7 @@ from .controls import first_guess, scheme_for
 from .memory import fit
 from .pieces import Pieces
 from .reverse import pull_back, series_of
+from .steps import reach_back
 from .sweeps import Sweeps
 from .trajectory import Fixed, tangent, trajectory_of
 
@@ -65,13 +66,13 @@ class Problem:
         time, run = self.config.time, self.config.run
         self.steps, self.every = run.steps, every or max(1, run.steps)
         method = method_of(time.stepper, time.ab2_epsilon, time.robert_asselin)
-        trajectory = trajectory_of(self.domain, method, observe)
+        trajectory = trajectory_of(self.domain, method, controls, observe)
         parts = self.transport, self.steps, self.every
         self._sweeps, self._tangent = Sweeps(trajectory, *parts), Sweeps(tangent(trajectory), *parts)
         self.samples = self._sweeps.samples
         state = self.transport.make(lambda block: build_state(self.config, block, np.dtype(run.dtype)))
         dt, jit = self.transport.put(np.asarray(time.dt, run.dtype)), self.transport.jit
-        self._fixed = Fixed(state, self.domain.grid, self.domain.params, dt)
+        self._fixed = Fixed(state, self.domain.grid, self.domain.params, self._wide(), dt)
         self._value = jit(lambda value, series, *given: value(series, *given), static_argnums=0)
         self._respond = jit(self._value_and_cotangents, static_argnums=0)
         self._respond_tangent = jit(self._slope_and_cotangents, static_argnums=0)
@@ -140,7 +141,20 @@ class Problem:
         fields = float(self.transport.reduce(np.asarray(sum(share[name] for name in x if np.ndim(x[name]))), "sum"))
         return fields + sum(float(share[name]) for name in x if not np.ndim(x[name]))
 
+    def _wide(self):
+        """Grid and Params as far around the block as native steps back read them."""
+        if self.config.run.executor != "native":
+            return None
+        margin, scheme, dtype = reach_back(self.domain.scheme), self.domain.scheme, np.dtype(self.config.run.dtype)
+
+        def static(block):
+            return build_grid(self.config, block, dtype, margin), build_params(self.config, block, dtype, margin, scheme)
+
+        return self.transport.make(static, margin)
+
     def _pull_back(self, sweeps, x, respond):
+        for other in {self._sweeps, self._tangent} - {sweeps}:
+            other.kept(0)
         self._plans[sweeps] = fit(sweeps, x, self._fixed, self.memory, self._plans.get(sweeps))
         return pull_back(sweeps, self._plans[sweeps], x, self._fixed, respond)
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 
 import jax.numpy as jnp
+import numpy as np
 from checkpoint_schedules import Copy, Forward, Move, Reverse
 
 from .plan import Plan
@@ -52,4 +54,29 @@ def pull_back(sweeps: Sweeps, plan: Plan, x, fixed, respond: Callable):
                 cotangents = sweeps.seed(carry, active, series_bar, fixed)
             cotangents = sweeps.pull(stack, active, cotangents, series_bar, *bounds(action.n0, action.n1), fixed)
             stack = None
-    return answer, sweeps.finish(x, cotangents, fixed)
+    return answer, with_sums(sweeps.transport, sweeps.finish(x, cotangents, fixed), cotangents.spread)
+
+
+def with_sums(transport, shares, spread: dict):
+    """The cotangents of controls with those of numbers that are spread over the cells added."""
+    pair = isinstance(shares, tuple)
+    by_name = {f"{prefix}{name}": (of, name) for prefix, of in zip(("", "d."), shares if pair else (shares,)) for name in of}
+    for name, field in spread.items():
+        of, control = by_name[name]
+        of[control] = of[control] + jnp.asarray(exact_sum(transport, field), of[control].dtype)
+    return shares
+
+
+def exact_sum(transport, field) -> float:
+    """The sum of a field over all cells: the same whatever blocks they are in, as it is one of whole numbers.
+
+    Their unit is the least part of the largest that 62 bits leave room for.
+    """
+    pieces = [np.asarray(piece, np.float64) for piece in transport.pieces(field)]
+    most = float(transport.reduce(np.asarray(max(np.abs(piece).max() for piece in pieces)), "max"))
+    if not 0 < most < math.inf:
+        return most
+    cells = int(transport.reduce(np.asarray(sum(piece.size for piece in pieces), np.int64), "sum"))
+    unit = math.frexp(most)[1] + math.frexp(cells)[1] - 62
+    whole = sum(int(np.rint(np.ldexp(piece, -unit)).astype(np.int64).sum()) for piece in pieces)
+    return math.ldexp(float(transport.reduce(np.asarray(whole, np.int64), "sum")), unit)

@@ -3,19 +3,12 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 
+from .steps import Cotangents
 from .trajectory import Trajectory
-
-
-class Cotangents(NamedTuple):
-    """Derivatives of a number with respect to a carry and to the active fields."""
-
-    carry: Any
-    active: Any
 
 
 class Sweeps:
@@ -33,16 +26,19 @@ class Sweeps:
 
     def __init__(self, trajectory: Trajectory, transport, steps: int, every: int):
         self.trajectory, self.transport, self.steps, self.every = trajectory, transport, steps, every
+        self.stepping = trajectory.steps
         jit, self._workspaces = transport.jit, {}
+        self._stacks, self._length = [], None
         self.samples = steps // every + 1
         self.start = jit(trajectory.start)
         self.blank = jit(self._blank)
         self.advance = jit(self._advance)
         self.forward = jit(self._forward)
-        self.record = jit(self._record, static_argnames="length")
+        self._stack = jit(trajectory.steps.blank, static_argnames="length")
+        self._recording = jit(self._record, donate_argnames="stack")
         self.observe_last = jit(self._observe_last, donate_argnames="series")
         self.seed = jit(self._seed)
-        self.pull = jit(self._pull, donate_argnames="cotangents")
+        self._pulling = jit(self._pull, donate_argnames=("stack", "cotangents"))
         self.finish = jit(self._finish)
 
     def prepare(self, x, fixed, length: int) -> int:
@@ -60,7 +56,7 @@ class Sweeps:
         stack, carry, series = self.record(carry, active, series, none, none, True, fixed, length)
         series = self.observe_last(carry, active, series, fixed)
         cotangents = self.seed(carry, active, series, fixed)
-        program = self.pull.lower(stack, active, cotangents, series, none, none, fixed).compile()
+        program = self._pulling.lower(stack, active, cotangents, series, none, none, fixed).compile()
         # Called by way of jit, which has it now: a compiled program loses the token of its messages in JAX 0.10.
         self.finish(x, self.pull(stack, active, cotangents, series, none, none, fixed), fixed)
         return program.memory_analysis().temp_size_in_bytes * self.transport.devices
@@ -72,17 +68,17 @@ class Sweeps:
 
     def _advance(self, carry, active, first, last, fixed):
         """The carry at step `last` from that at step `first`."""
-        return self.trajectory.run(carry, self.trajectory.prepare(active, fixed), first, last)
+        return self.stepping.run(carry, self.stepping.prepare(active, fixed), first, last)
 
     def _forward(self, carry, active, series, first, last, fixed):
         """The carry at step `last` from that at `first`, and the series with the samples before `last` filled in."""
-        static = self.trajectory.prepare(active, fixed)
+        static = self.stepping.prepare(active, fixed)
 
         def turn(state):
             n, carry, series = state
             series = self._sample(carry, active, series, n, fixed)
             to = jnp.minimum((n // self.every + 1) * self.every, last)
-            return to, self.trajectory.run(carry, static, n, to), series
+            return to, self.stepping.run(carry, static, n, to), series
 
         return jax.lax.while_loop(lambda state: state[0] < last, turn, (first, carry, series))[1:]
 
@@ -99,52 +95,71 @@ class Sweeps:
         """The series with the sample of the last step, if there is one."""
         return self._sample(carry, active, series, jnp.int32(self.steps), fixed)
 
-    def _record(self, carry, active, series, first, last, fresh, fixed, length: int):
-        """The carries at steps first, ..., last - 1, stacked with room for `length`; that at `last`; the series.
+    def record(self, carry, active, series, first, last, fresh, fixed, length: int):
+        """The steps from `first` to `last` in a stack for `length` of them; the carry after them; the series.
 
-        The series has the samples of these steps filled in if they are `fresh`.
+        The series has the samples before `last` filled in if they are `fresh`.
         """
-        static = self.trajectory.prepare(active, fixed)
-        stack = jax.tree.map(lambda x: jnp.zeros((length, *x.shape), x.dtype), carry)
+        stack = self._stacks.pop() if self.kept(length) else self._stack(carry, active, fixed, length)
+        return self._recording(stack, carry, active, series, first, last, fresh, fixed)
 
-        def turn(n, state):
-            stack, carry, series = state
+    def pull(self, stack, active, cotangents, series_bar, first, last, fixed):
+        """The Cotangents at step `first` from those at `last`; uses them up, and keeps the stack for the next steps."""
+        stack, cotangents = self._pulling(stack, active, cotangents, series_bar, first, last, fixed)
+        self._stacks.append(stack)
+        return cotangents
+
+    def kept(self, length: int) -> int:
+        """Bytes of the stacks for `length` steps that are kept from before; lets go of others."""
+        if self._length != length:
+            self._stacks, self._length = [], length
+        return self.transport.held_bytes(self._stacks)
+
+    def _record(self, stack, carry, active, series, first, last, fresh, fixed):
+        static = self.stepping.prepare(active, fixed)
+
+        def turn(state):
+            n, stack, carry, series = state
             series = self._sample(carry, active, series, n, fixed, fresh)
-            stack = jax.tree.map(lambda all_, one: all_.at[n - first].set(one), stack, carry)
-            return stack, self.trajectory.run(carry, static, n, n + 1), series
+            to = jnp.minimum((n // self.every + 1) * self.every, last)
+            return to, *self.stepping.record(stack, carry, static, n, to, first), series
 
-        return jax.lax.fori_loop(first, last, turn, (stack, carry, series))
+        return jax.lax.while_loop(lambda state: state[0] < last, turn, (first, stack, carry, series))[1:]
 
     def _seed(self, carry, active, series_bar, fixed):
         """The Cotangents at the last step, from those of the samples."""
-        zero = jax.tree.map(jnp.zeros_like, Cotangents(carry, active))
-        return self._pull_sample(carry, active, zero, series_bar, jnp.int32(self.steps), fixed)
+        zero = self.stepping.zero(carry, active, fixed)
+        return self._pull_sample(lambda: carry, active, zero, series_bar, jnp.int32(self.steps), fixed)
 
     def _pull_sample(self, carry, active, cotangents, series_bar, n, fixed):
-        """The Cotangents with the share of the sample of step n, if there is one."""
+        """The Cotangents with the share of the sample of step n, if there is one; carry() is that of the step."""
 
         def pull(cotangents):
             k = n // self.every
-            _, back = jax.vjp(lambda c, a: self.trajectory.observe(c, a, k, fixed), carry, active)
-            return jax.tree.map(jnp.add, cotangents, Cotangents(*back(jax.tree.map(lambda s: s[k], series_bar))))
+            _, back = jax.vjp(lambda c, a: self.trajectory.observe(c, a, k, fixed), carry(), active)
+            shares = Cotangents(*back(jax.tree.map(lambda s: s[k], series_bar)), {})
+            summed = jax.tree.map(jnp.add, cotangents._replace(spread={}), shares)
+            return summed._replace(spread=cotangents.spread)
 
         return jax.lax.cond(n % self.every == 0, pull, lambda cotangents: cotangents, cotangents)
 
     def _pull(self, stack, active, cotangents, series_bar, first, last, fixed):
-        """The Cotangents at step `first` from those at `last`, of the trajectory recorded in `stack`; uses them up."""
+        """The stack, and the Cotangents at step `first` from those at `last`, of the trajectory that it has recorded."""
 
-        def turn(i, cotangents):
-            n = last - 1 - i
-            carry = jax.tree.map(lambda all_: all_[n - first], stack)
-            _, back = jax.vjp(lambda c, a: self.trajectory.step(c, a, n, fixed), carry, active)
-            carry_bar, active_bar = back(cotangents.carry)
-            summed = jax.tree.map(jnp.add, cotangents.active, active_bar)
-            return self._pull_sample(carry, active, Cotangents(carry_bar, summed), series_bar, n, fixed)
+        def turn(state):
+            last, stack, cotangents = state
+            to = jnp.maximum((last - 1) // self.every * self.every, first)
+            stack, cotangents = self.stepping.pull(stack, cotangents, active, fixed, to, last, first)
 
-        return jax.lax.fori_loop(0, last - first, turn, cotangents)
+            def carry():
+                return self.stepping.recorded(stack, cotangents.carry, active, fixed, to - first)
+
+            return to, stack, self._pull_sample(carry, active, cotangents, series_bar, to, fixed)
+
+        return jax.lax.while_loop(lambda state: state[0] > first, turn, (last, stack, cotangents))[1:]
 
     def _finish(self, x, cotangents, fixed):
-        """The cotangents of the controls, those of numbers summed over all blocks."""
+        """The cotangents of the controls, those of numbers summed over all blocks but for what is spread over cells."""
         _, back = jax.vjp(partial(self.trajectory.start, fixed=fixed), x)
-        shares = back(tuple(cotangents))[0]
+        shares = back((cotangents.carry, cotangents.active))[0]
         return jax.tree.map(lambda bar: self.transport.sum(bar) if bar.ndim == 0 else bar, shares)

@@ -14,17 +14,16 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import jax
-import jax.numpy as jnp
 
-from ..executors.native import kernel as native
-from ..executors.native.compile import obstacle
-from ..executors.native.trace import kinds_of
+from ..executors.native.kernel import Kernel
 from ..executors.xla import make_step
 from ..ocean.grid import Grid, as_patches
 from ..ocean.patch import Patch
 from ..ocean.state import Carry, State
 from ..parallel.transport.halo import pad
+from ..ocean.table import INITIAL
 from .controls import apply, replace
+from .steps import InJax, Native, Steps
 
 
 class Trajectory(NamedTuple):
@@ -32,25 +31,31 @@ class Trajectory(NamedTuple):
 
     Attributes:
         start: start(x, fixed) -> carry, active.
-        step: step(carry, active, n, fixed) -> carry.
-        prepare: prepare(active, fixed) -> static: what `run` needs of them.
-        run: run(carry, static, first, last) -> carry: the steps from `first` to `last`, as fast as can be.
+        steps: the Steps.
         observe: observe(carry, active, k, fixed) -> sample.
+        native: native(slow, pairs) -> Steps: the native ones; None where the run is not native.
     """
 
     start: Callable
-    step: Callable
-    prepare: Callable
-    run: Callable
+    steps: Steps
     observe: Callable
+    native: Callable | None
 
 
 class Fixed(NamedTuple):
-    """What a trajectory has besides its controls: arguments of its functions rather than constants in them."""
+    """What a trajectory has besides its controls: arguments of its functions rather than constants in them.
+
+    Attributes:
+        state: initial State where the controls say nothing.
+        grid, params: with `width + 1` cells around the block.
+        wide: grid and params with `reach_back` cells around it, for native steps; else None.
+        dt: time step, s.
+    """
 
     state: State
     grid: Grid
     params: dict
+    wide: tuple[Grid, dict] | None
     dt: Any
 
 
@@ -79,21 +84,18 @@ class View(NamedTuple):
         return padded._make(Patch(field, start) for field in padded)
 
 
-def trajectory_of(domain, method, observe) -> Trajectory:
+def trajectory_of(domain, method, names, observe) -> Trajectory:
     """The trajectory of a model run.
 
     Args:
         domain: a Domain whose scheme has the terms of the controls.
         method: time stepper.
+        names: of the controls.
         observe: function observe(view, k) -> pytree of arrays.
     """
     scheme, transport = domain.scheme, domain.transport
     width, shape = scheme.width, transport.shape
     one_step = make_step(scheme, method, transport)
-    kernel = native.Kernel(scheme, method, width + 1)
-    fast = domain.config.run.executor == "native"
-    if fast:
-        native.register()
 
     def start(x, fixed: Fixed):
         state, active = apply(x, fixed.state, fixed.grid, fixed.params, scheme, transport)
@@ -102,26 +104,17 @@ def trajectory_of(domain, method, observe) -> Trajectory:
     def step(carry, active, n, fixed: Fixed):
         return one_step(Carry(*carry, n), *replace(fixed.grid, fixed.params, active), fixed.dt)[:2]
 
-    def prepare(active, fixed: Fixed):
-        static = replace(fixed.grid, fixed.params, active)
-        request = kernel.request(kinds_of(*static), fixed.dt.dtype)
-        if fast and not transport.any(bool(obstacle(request))):  # all processes exchange the same messages
-            return kernel.static_of(*static, shape, jnp), fixed.dt
-        return static, fixed.dt
-
-    def run(carry, static, first, last):
-        fields, dt = static
-        if isinstance(fields, native.Static):
-            carry, extent = Carry(*carry, first), transport.extent()
-            return kernel.advance(carry, fields, dt, transport.shift, last - first, extent)[:2]
-        return jax.lax.fori_loop(first, last, lambda n, c: one_step(Carry(*c, n), *fields, dt)[:2], carry)
+    def native_steps(slow, pairs):
+        kernel = Kernel(scheme, method, width + 1)
+        return Native(slow, kernel, transport, sorted(set(names) - set(INITIAL)), pairs)
 
     def look(carry, active, k, fixed: Fixed):
         grid, params = replace(fixed.grid, fixed.params, active)
         patches = as_patches(grid, width), as_patches(params, width)
         return observe(View(carry[0], patches[0].depth.on(shape), *patches, width, transport), k)
 
-    return Trajectory(start, step, prepare, run, look)
+    native = native_steps if domain.config.run.executor == "native" else None
+    return Trajectory(start, native(InJax(step), False) if native else InJax(step), look, native)
 
 
 def tangent(trajectory: Trajectory) -> Trajectory:
@@ -130,19 +123,18 @@ def tangent(trajectory: Trajectory) -> Trajectory:
     Its controls are (x, dx), and its step is the step's forward derivative; so the derivative of what it ends in, along
     x, is a second derivative.
     """
+    one_step = trajectory.steps.slow.step if trajectory.native else trajectory.steps.step
 
     def start(pair, fixed):
         (carry, active), (d_carry, d_active) = jax.jvp(lambda x: trajectory.start(x, fixed), pair[:1], pair[1:])
         return (carry, d_carry), (active, d_active)
 
     def step(carry, active, n, fixed):
-        return jax.jvp(lambda c, a: trajectory.step(c, a, n, fixed), *zip(carry, active, strict=True))
-
-    def run(carry, static, first, last):
-        active, fixed = static
-        return jax.lax.fori_loop(first, last, lambda n, c: step(c, active, n, fixed), carry)
+        return jax.jvp(lambda c, a: one_step(c, a, n, fixed), *zip(carry, active, strict=True))
 
     def observe(carry, active, k, fixed):
         return jax.jvp(lambda c, a: trajectory.observe(c, a, k, fixed), *zip(carry, active, strict=True))
 
-    return Trajectory(start, step, lambda *static: static, run, observe)
+    steps = InJax(step)
+    native = trajectory.native
+    return Trajectory(start, native(steps, True) if native else steps, observe, native)

@@ -31,7 +31,7 @@ from .trace import kinds_of
 REMEDY = "tools/build-native, or pip install . with a C++ compiler"
 
 #: Number of the calling convention that kernel.py and job.h share; both change with the arrays of the call.
-CONVENTION = 4
+CONVENTION = 5
 
 
 def request_of(config, scheme=None) -> Request:

@@ -51,12 +51,18 @@ log = logging.getLogger(__name__)
 
 
 class Request(NamedTuple):
-    """Which step: of a scheme by a time stepper, on static fields of some kinds (`trace.kinds_of`), in a precision."""
+    """Which step: of a scheme by a time stepper, on static fields of some kinds (`trace.kinds_of`), in a precision.
+
+    Attributes:
+        derivative, controls: see `generate.generate`.
+    """
 
     scheme: object
     method: Multistep | Leapfrog | RungeKutta
     kinds: tuple
     dtype: str
+    derivative: tuple[str, ...] = ()
+    controls: tuple[str, ...] = ()
 
     @property
     def source(self) -> str:

@@ -195,8 +195,8 @@ class Emitter:
         outputs = [f"V {', '.join(f'out{n}' for n in range(len(program.outputs)))};"]
         stores = []
         for n, name in enumerate(program.outputs):
-            pointers[f"f{fields.index(name)}_0"] = f"at.field({fields.index(name)}, 0)"
-            stores.append(f"store(f{fields.index(name)}_0 + i, out{n});")
+            pointers[f"o{n}"] = f"at.target({fields.index(name)})"
+            stores.append(f"store(o{n} + i, out{n});")
         ahead = self.schedule.ahead
         fetched = {name: ahead if name in program.reads else 0 for name in self.fields_used()}
         for name, row in fetched.items():

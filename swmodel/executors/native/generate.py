@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from .derive import derived, footprint
 from .emit import Emitter, Names
 from .fuse import fused, hoisted, on_water, placed, thin_nodes
 from .graph import Node, Program, Ref, topological
@@ -41,6 +42,7 @@ class Generated(NamedTuple):
         values: names of what is the same for all cells, in the order in which it is read.
         programs, schedules: of each pass.
         water: what the nodes are where everything is water.
+        width, margin: how far away fields, and static fields and masks, are read.
     """
 
     source: str
@@ -52,28 +54,34 @@ class Generated(NamedTuple):
     programs: tuple[Program, ...]
     schedules: tuple[Schedule, ...]
     water: dict[Node, Ref]
+    width: int
+    margin: int
 
 
 @cache
-def generated(scheme, method, kinds, dtype: str) -> Generated:
+def generated(*request) -> Generated:
     """What `generate` gives, made once."""
-    return generate(scheme, method, kinds, dtype)
+    return generate(*request)
 
 
-def generate(scheme, method, kinds, dtype) -> Generated:
+def generate(scheme, method, kinds, dtype, derivative=(), controls=()) -> Generated:
     """The step of a scheme.
 
     Args:
         scheme, method: terms of the tendency, time stepper.
         kinds: `trace.kinds_of` the fields of the Grid and of the Params.
         dtype: float32 or float64.
+        derivative: what is made of the step, in turn: "tangent", "adjoint"; see `derive.derived`.
+        controls: names of the fields of the Grid and of the Params that derivatives are taken by.
     """
     names = [name for name, kind in kinds if kind == "number"]
     names += ["dx", "dy", *(f"weight{number}" for number in range(count_of(method)))]
     numbers = {name: np.ones((1, 1), np.uint32 if "turns" in name else dtype) for name in names}
     tracing = Tracing(scheme, kinds, numbers, np.dtype(dtype))
     graph = tracing.graph
-    programs, parts = hoisted(graph, tracing.programs(method, np.zeros((), np.int32)))
+    programs = derived(tracing, method, np.zeros((), np.int32), derivative, controls)
+    width, margin = (max(reach(program, ops) for program in programs) for ops in (("field",), STATIC))
+    programs, parts = hoisted(graph, programs)
     programs = placed(graph, fused(graph, programs))
     names = Names(fields_of(programs))
     water = on_water(graph, programs)
@@ -96,7 +104,19 @@ def generate(scheme, method, kinds, dtype) -> Generated:
         tuple(programs),
         tuple(schedules),
         water,
+        width,
+        margin,
     )
+
+
+#: What is read and stays the same.
+STATIC = ("static", "line", "mask")
+
+
+def reach(program: Program, ops) -> int:
+    """Most rows or columns away at which leaves of some kinds are read."""
+    cells = [cell for (op, _), cells in footprint(program.outputs).items() if op in ops for cell in cells]
+    return max((abs(away) for cell in cells for away in cell), default=0)
 
 
 def fields_of(programs) -> list[str]:

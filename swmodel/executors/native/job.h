@@ -8,12 +8,12 @@ namespace swmodel {
 
 using Index = std::ptrdiff_t;
 
-constexpr long CONVENTION = 4;  // of Job and of the foreign call; as in __init__.py
+constexpr long CONVENTION = 5;  // of Job and of the foreign call; as in __init__.py
 constexpr Index GROUP = 16;     // columns of one flag
 constexpr std::uint8_t ALL_WATER = 1 + 2 + 4 + 8 * 4;  // a cell without land around, see vector.h
 
-// What one call computes. Fields lie one after the other, `plane` numbers apart, each [rows, stride], column 0 after
-// `lead` others; static fields, cells and flags have `margin` rows around. The block is the first [ny, nx] of
+// What one call computes. Fields lie in planes, `plane` numbers apart, each [rows, stride], column 0 after `lead` others;
+// `planes` [3, fields] are those that a field is read from, written to, and handed to the neighbours from. Static fields, cells and flags have `margin` rows around. The block is the first [ny, nx] of
 // [rows, columns]. Strips as in kernel.py.
 struct Job {
   Index ny, nx, rows, columns, stride, static_stride, lead, plane, margin, halo, width, levels, values_per_level;
@@ -21,6 +21,7 @@ struct Job {
   const void *west, *east, *south, *north, *values, *lines, *statics;
   void *edge_west, *edge_east, *edge_south, *edge_north;
   const std::uint8_t *cells, *flags;
+  const std::int32_t* planes;
   double slip;
 };
 

@@ -1,12 +1,13 @@
 """The compiled step as JAX sees it: foreign calls that take the fields with their halos and advance them in place.
 
-For a run of steps the fields lie in memory of their own, one after the other, with columns around each row that halos
-and whole vectors need; `enter` puts them there, `leave` gets them back. Halos come in and edges go out as small arrays.
+For a run of steps the fields lie in memory of their own, in planes one after the other, with columns around each row
+that halos and whole vectors need; `put` brings them there, `get` gets them back. Halos come in and edges go out as small arrays.
 A full array touched outside the call would cost more than the call.
 
 Arrays of a step (step.cc reads them in this order):
 
-    memory      the fields: the state, then what the stepper remembers, or has computed
+    memory      planes of fields
+    planes      [3, fields]: those that each field is read from, written to, and handed to the neighbours from
     halos       west, east [fields, ny, halo]; south, north [fields, halo, nx + 2 halo], corners included
     extent      [2]: rows and columns of the fields that are the block; the rest is left as it is, or undefined
     values      [steps_per_sweep, n]: what is the same for all cells
@@ -32,9 +33,10 @@ from ...ocean.timestep import Leapfrog, Multistep, RungeKutta
 from ...parallel.transport.halo import between, last, within
 from . import CONVENTION, REMEDY
 from .compile import Request, function
+from .derive import derived
 from .evaluate import evaluate
 from .generate import generated
-from .trace import MASKS, Tracing, kinds_of, weights_of
+from .trace import MASKS, Tracing, carried, kinds_of, weights_of
 
 #: Columns of one flag, as in job.h, and most numbers of a vector; rows begin with a multiple of it before the block.
 LANES = 16
@@ -78,7 +80,7 @@ def register() -> None:
         raise ImportError(f"the native step cannot be used ({error}); {REMEDY}, or choose the executor xla") from error
     if getattr(_step, "convention", 1) != CONVENTION:
         raise ImportError(f"the native step was compiled from another version of swmodel; {REMEDY}")
-    for name in ("step", "enter", "leave"):
+    for name in ("step", "put", "get", "flag"):
         jax.ffi.register_ffi_target(f"swmodel_{name}", getattr(_step, name), platform="cpu")
 
 
@@ -138,6 +140,8 @@ class Kernel(NamedTuple):
         margin: rows and columns of the static fields around the block.
         steps_per_sweep: steps that one call takes; more than one with multistep methods and the leapfrog only.
         threads: most threads; 0: all of XLA's pool.
+        derivative, controls: see `generate.generate`.
+        least: least columns on either side of each row (`lead`), where several kernels share a memory.
     """
 
     scheme: Scheme
@@ -145,6 +149,9 @@ class Kernel(NamedTuple):
     margin: int
     steps_per_sweep: int = 1
     threads: int = 0
+    derivative: tuple[str, ...] = ()
+    controls: tuple[str, ...] = ()
+    least: int = 0
 
     def static_of(self, grid, params, shape, xp=np) -> Static:
         """The Grid and the Params of a block as the calls take them; masks are packed into one byte a cell.
@@ -155,7 +162,7 @@ class Kernel(NamedTuple):
             xp: numpy, or jax.numpy for what is traced.
         """
         kinds, dtype = kinds_of(grid, params), grid.depth.dtype
-        made = generated(*self.request(kinds, dtype))
+        made = self.made(kinds, dtype)
         given = {"f": grid.f, "depth": grid.depth, **params}
         numbers = {name: given[name] for name, kind in kinds if kind == "number"}
         numbers |= {"dx": grid.dx.centre, "dy": grid.dy.centre}
@@ -192,7 +199,11 @@ class Kernel(NamedTuple):
 
     def request(self, kinds, dtype) -> Request:
         """Which step is compiled."""
-        return Request(self.scheme, self.method, kinds, str(dtype))
+        return Request(self.scheme, self.method, kinds, str(dtype), self.derivative, self.controls)
+
+    def made(self, kinds, dtype):
+        """The Generated step."""
+        return generated(*self.request(kinds, dtype))
 
     def lead(self, made) -> int:
         """Columns on either side of each row, for halos and for vectors that begin or end beyond the block.
@@ -201,41 +212,46 @@ class Kernel(NamedTuple):
             made: the Generated step.
         """
         vectors = max(max(s.west, s.east) for s in made.schedules) + 2
-        return -(-(self.margin + vectors * LANES) // LANES) * LANES
+        return max(self.least, -(-(self.margin + vectors * LANES) // LANES) * LANES)
 
     def advance(self, carry: Carry, static: Static, dt, shift, n, extent=None) -> Carry:
         """The carry n steps later."""
         fields, tree = jax.tree.flatten((carry.state, carry.memory))
+        return Carry(*tree.unflatten(self.run(fields, static, dt, shift, carry.step, n, extent)), carry.step + n)
+
+    def run(self, fields, static: Static, dt, shift, step, n, extent=None) -> list:
+        """The fields of the carry [ny, nx], in the order of `trace.carried`, n steps after `step`."""
         call = Calls(self, static, *fields[0].shape, fields[0].dtype, extent)
-        memory, flags = call.enter(fields)
-        edges, step = edges_of(fields, self.scheme.width * self.steps_per_sweep, extent), carry.step
+        names, made = carried(self.scheme, self.method, self.derivative), call.made
+        planes, given = [made.fields.index(name) for name in names], dict(zip(names, fields, strict=True))
+        memory, flags = call.put(planes, fields), call.flags()
+        edges = edges_of([given[n] for n in made.fields if n in given], call.width * self.steps_per_sweep, extent)
         for many in sorted({self.steps_per_sweep, 1}, reverse=True):
-            halo = self.scheme.width * many
-            edges = narrowed(edges, len(fields if many > 1 else carry.state), halo)
+            halo = call.width * many
+            edges = narrowed(edges, len(fields) if many > 1 else len(made.programs[0].reads), halo)
 
             def body(_, now, many=many, halo=halo):
                 memory, edges, step = now
                 values = self.values(static, step, dt, many)
-                for number in range(len(call.made.programs)):
+                for number in range(len(made.programs)):
                     memory, edges = call.step(number, memory, exchange(edges, halo, shift, extent), values, flags)
                 return memory, edges, step + many
 
             memory, edges, step = jax.lax.fori_loop(0, n // many, body, (memory, edges, step))
             n = n % many
-        found = [within(field, extent) for field in call.leave(memory, fields)]
-        return Carry(*tree.unflatten(found), step)
+        return [within(field, extent) for field in call.get(memory, planes)]
 
-    def values(self, static: Static, step, dt, many: int):
+    def values(self, static: Static, step, dt, many: int = 1):
         """What is the same for all cells in the next steps [many, n].
 
         Products are formed in the call, so that their bits do not depend on what XLA makes of them.
         """
-        made = generated(*self.request(static.kinds, dt.dtype))
+        made = self.made(static.kinds, dt.dtype)
 
         def of_one(step):
             numbers = static.numbers | weights_of(self.method, step, dt)
             tracing = Tracing(self.scheme, static.kinds, numbers, np.dtype(dt.dtype))
-            tracing.programs(self.method, step)
+            derived(tracing, self.method, step, self.derivative, self.controls)
             values = tracing.graph.values
             return jnp.stack([jnp.asarray(values[name], dt.dtype).reshape(()) for name in made.values])
 
@@ -243,12 +259,19 @@ class Kernel(NamedTuple):
 
 
 class Calls:
-    """The foreign calls for one kernel on blocks [rows, columns], of which `extent` is used; None: all."""
+    """The foreign calls for one kernel on blocks [rows, columns], of which `extent` is used; None: all.
+
+    Attributes:
+        made: the Generated step.
+        width: rows and columns of neighbours that a pass needs.
+        plane: numbers of the memory that a field takes.
+    """
 
     def __init__(self, kernel: Kernel, static: Static, rows: int, columns: int, dtype, extent):
         self.kernel, self.static, self.dtype = kernel, static, dtype
         self.request = kernel.request(static.kinds, dtype)
         self.made = generated(*self.request)
+        self.width = self.made.width
         self.rows, self.columns = rows, columns
         self.extent = jnp.asarray((rows, columns) if extent is None else extent, jnp.int32)
         self.lead = kernel.lead(self.made)
@@ -257,26 +280,40 @@ class Calls:
         self.plane = rows * stride + STAGGER // dtype.itemsize
         self.place = _int32(lead=self.lead, stride=stride) | {"plane": np.int64(self.plane)}
 
-    def enter(self, fields):
-        """The fields [ny, nx] in the memory in which they are advanced, and the flags."""
-        cells = self.static.cells
-        results = [
-            jax.ShapeDtypeStruct((len(self.made.fields) * self.plane,), self.dtype),
-            jax.ShapeDtypeStruct((cells.shape[0], -(-cells.shape[1] // LANES)), np.uint8),
-        ]
+    def put(self, planes, fields, memory=None, most=None):
+        """The memory with the fields [ny, nx] in its `planes`; where none is given one of `most` planes, not filled."""
+        most = len(self.made.fields) if most is None else most
+        size = most * self.plane if memory is None else memory.size
+        call = jax.ffi.ffi_call(
+            "swmodel_put",
+            jax.ShapeDtypeStruct((size,), self.dtype),
+            input_output_aliases={} if memory is None else {1 + len(fields): 0},
+            vmap_method="sequential",
+        )
+        return call(_planes(planes), *fields, *([] if memory is None else [memory]), **self.place)
+
+    def get(self, memory, planes) -> list:
+        """The fields [ny, nx] in `planes` of the memory."""
+        results = [jax.ShapeDtypeStruct((self.rows, self.columns), self.dtype)] * len(planes)
+        return jax.ffi.ffi_call("swmodel_get", results, vmap_method="sequential")(memory, _planes(planes), **self.place)
+
+    def flags(self):
+        """Where land is in reach of what is computed."""
+        rows, columns = self.static.cells.shape
+        result = jax.ShapeDtypeStruct((rows, -(-columns // LANES)), np.uint8)
         far = max(s.lead + s.east for s in self.made.schedules) + 1
-        call = jax.ffi.ffi_call("swmodel_enter", results, vmap_method="sequential")
-        return call(cells, *fields, **self.place, **_int32(far_rows=self.kernel.scheme.width + 1, far_groups=far))
+        call = jax.ffi.ffi_call("swmodel_flag", result, vmap_method="sequential")
+        return call(self.static.cells, **_int32(far_rows=self.kernel.margin, far_groups=far))
 
-    def leave(self, memory, fields):
-        """The fields as they were given to `enter`, advanced."""
-        results = [jax.ShapeDtypeStruct(f.shape, f.dtype) for f in fields]
-        return jax.ffi.ffi_call("swmodel_leave", results, vmap_method="sequential")(memory, **self.place)
+    def step(self, number: int, memory, halos: Edges, values, flags, planes=None):
+        """One pass: the memory, and the edges of the fields that the next one reads.
 
-    def step(self, number: int, memory, halos: Edges, values, flags):
-        """One pass: the memory, and the edges of the fields that the next one reads."""
-        levels, static = values.shape[0], self.static
-        given, _, halo = halos.west.shape
+        Args:
+            planes: [3, fields], from which planes each field is read, where it is written, and from which it is given
+                to the neighbours; None: a field has the plane of its number.
+        """
+        levels, static, made = values.shape[0], self.static, self.made
+        halo, given = halos.west.shape[-1], len(made.programs[number].gives) if levels == 1 else len(made.fields)
         array = partial(jax.ShapeDtypeStruct, dtype=self.dtype)
         column, row = array((given, self.rows, halo)), array((given, halo, self.columns))
         call = jax.ffi.ffi_call(
@@ -285,11 +322,13 @@ class Calls:
             input_output_aliases={0: 0},
             vmap_method="sequential",
         )
-        arrays = values, static.slip, static.lines, static.fields, static.cells, flags
+        if planes is None:
+            planes = np.tile(np.arange(len(made.fields), dtype=np.int32), (3, 1))
+        arrays = self.extent, values, static.slip, static.lines, static.fields, static.cells, flags
         memory, *edges = call(
             memory,
+            planes,
             *halos,
-            self.extent,
             *arrays,
             function=np.int64(function(self.request)),
             **self.place,
@@ -299,7 +338,7 @@ class Calls:
                 rows=self.rows,
                 columns=self.columns,
                 threads=self.kernel.threads,
-                width=self.kernel.scheme.width,
+                width=self.width,
                 **{"pass": number},
             ),
         )
@@ -310,6 +349,10 @@ def narrowed(edges: Edges, fields: int, halo: int) -> Edges:
     """The edges of the first fields, `halo` columns and rows wide."""
     west, east, south, north = (strip[:fields] for strip in edges)
     return Edges(west[..., :halo], east[..., -halo:], south[..., :halo, :], north[..., -halo:, :])
+
+
+def _planes(numbers):
+    return jnp.asarray(numbers, jnp.int32).reshape(-1)
 
 
 def _int32(**options: int) -> dict:

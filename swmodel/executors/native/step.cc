@@ -64,6 +64,11 @@ void* result(ffi::RemainingRets results, std::size_t number) {
   return (*results.get<ffi::AnyBuffer>(number))->untyped_data();
 }
 
+// Of one number of a result.
+Index bytes_of(ffi::RemainingRets results, std::size_t number) {
+  return (*results.get<ffi::AnyBuffer>(number))->element_type() == ffi::F32 ? 4 : 8;
+}
+
 using Call = std::size_t (*)(const Job*, int, int, Index, Index, void*);
 
 // Memory to work in that stays with the thread: at least so many bytes, at the beginning of a line.
@@ -73,8 +78,8 @@ void* workspace(std::size_t bytes) {
   return reinterpret_cast<void*>((reinterpret_cast<std::uintptr_t>(memory.data()) + 63) / 64 * 64);
 }
 
-// One pass of a step. Arrays: fields; west, east, south, north; extent; values [levels, n]; slip; lines; statics;
-// cells; flags. Results: fields, where they are; edges west, east, south, north.
+// One pass of a step. Arrays: memory; planes [3, fields]; west, east, south, north; extent; values [levels, n]; slip;
+// lines; statics; cells; flags. Results: memory, where it is; edges west, east, south, north.
 ffi::Error step(ffi::ThreadPool pool, ffi::RemainingArgs arrays, ffi::RemainingRets results, std::int64_t function,
                 std::int32_t pass, std::int32_t width, std::int32_t levels, std::int32_t margin, std::int32_t lead,
                 std::int32_t stride, std::int64_t plane, std::int32_t rows, std::int32_t columns,
@@ -83,6 +88,7 @@ ffi::Error step(ffi::ThreadPool pool, ffi::RemainingArgs arrays, ffi::RemainingR
   Arguments in(arrays);
   job.fields = const_cast<void*>(in.next());
   if (result(results, 0) != job.fields) return ffi::Error::Internal("the fields of the native step were copied");
+  job.planes = static_cast<const std::int32_t*>(in.next());
   job.rows = rows;
   job.columns = columns;
   job.width = width;
@@ -99,9 +105,8 @@ ffi::Error step(ffi::ThreadPool pool, ffi::RemainingArgs arrays, ffi::RemainingR
   job.nx = extent[1];
   job.values = in.next();
   job.values_per_level = in.dimension(1);
-  const bool single = arrays.get<ffi::AnyBuffer>(0)->element_type() == ffi::F32;
   const void* slip = in.next();
-  job.slip = single ? *static_cast<const float*>(slip) : *static_cast<const double*>(slip);
+  job.slip = bytes_of(results, 0) == 4 ? *static_cast<const float*>(slip) : *static_cast<const double*>(slip);
   job.lines = in.next();
   job.statics = in.next();
   job.cells = static_cast<const std::uint8_t*>(in.next());
@@ -143,50 +148,60 @@ void ask_for_large_pages(void* memory, std::size_t bytes) {
 #endif
 }
 
-// Arrays: cells, fields. Results: the memory of a Job, flags.
-ffi::Error enter(ffi::ThreadPool pool, ffi::RemainingArgs arrays, ffi::RemainingRets results, std::int32_t lead,
-                 std::int32_t stride, std::int64_t plane, std::int32_t far_rows, std::int32_t far_groups) {
+// Arrays: the plane of each field, the fields, and the memory if there is one. Result: the memory with them.
+ffi::Error put(ffi::ThreadPool pool, ffi::RemainingArgs arrays, ffi::RemainingRets results, std::int32_t lead,
+               std::int32_t stride, std::int64_t plane) {
+  Arguments in(arrays);
+  const auto* planes = static_cast<const std::int32_t*>(in.next());
+  const Index count = in.dimension(0), item = bytes_of(results, 0);
+  std::vector<const std::byte*> fields;
+  for (Index f = 0; f < count; ++f) fields.push_back(static_cast<const std::byte*>(in.next()));
+  const Index rows = count ? in.dimension(0) : 0, columns = count ? in.dimension(1) : 0;
+  auto* const memory = static_cast<std::byte*>(result(results, 0));
+  if (arrays.size() == std::size_t(count) + 1) {
+    ask_for_large_pages(memory, (*results.get<ffi::AnyBuffer>(0))->size_bytes());
+  } else if (in.next() != memory) {
+    return ffi::Error::Internal("the memory of the native step was copied");
+  }
+  for_rows(pool, count, rows, [&](Index f, Index r) {
+    std::memcpy(memory + (planes[f] * plane + r * stride + lead) * item, fields[f] + r * columns * item, columns * item);
+  });
+  return ffi::Error::Success();
+}
+
+// Arrays: the memory; the plane of each field. Results: the fields.
+ffi::Error get(ffi::ThreadPool pool, ffi::RemainingArgs arrays, ffi::RemainingRets results, std::int32_t lead,
+               std::int32_t stride, std::int64_t plane) {
+  Arguments in(arrays);
+  const auto* memory = static_cast<const std::byte*>(in.next());
+  const auto* planes = static_cast<const std::int32_t*>(in.next());
+  auto first = *results.get<ffi::AnyBuffer>(0);
+  const Index item = bytes_of(results, 0), rows = first->dimensions()[0], columns = first->dimensions()[1];
+  for_rows(pool, results.size(), rows, [&](Index f, Index r) {
+    std::memcpy(static_cast<std::byte*>(result(results, f)) + r * columns * item,
+                memory + (planes[f] * plane + r * stride + lead) * item, columns * item);
+  });
+  return ffi::Error::Success();
+}
+
+// Cells to flags: of every group of columns, whether there is land in reach.
+ffi::Error flag(ffi::RemainingArgs arrays, ffi::RemainingRets results, std::int32_t far_rows, std::int32_t far_groups) {
   Arguments in(arrays);
   const auto* cells = static_cast<const std::uint8_t*>(in.next());
-  const Index cell_rows = in.dimension(0), cell_columns = in.dimension(1);
-  const Index item = arrays.get<ffi::AnyBuffer>(1)->element_type() == ffi::F32 ? 4 : 8;
-  std::vector<const std::byte*> fields;
-  for (std::size_t f = 1; f < arrays.size(); ++f) fields.push_back(static_cast<const std::byte*>(in.next()));
-  const Index rows = in.dimension(0), columns = in.dimension(1);
-  auto* const memory = static_cast<std::byte*>(result(results, 0));
-  ask_for_large_pages(memory, fields.size() * plane * item);
-  for_rows(pool, fields.size(), rows, [&](Index f, Index r) {
-    std::memcpy(memory + (f * plane + r * stride + lead) * item, fields[f] + r * columns * item, columns * item);
-  });
-  // A flag for every group of columns that has land in reach.
-  auto* const flags = static_cast<std::uint8_t*>(result(results, 1));
-  const Index groups = (cell_columns + GROUP - 1) / GROUP;
-  std::memset(flags, 0, cell_rows * groups);
+  const Index rows = in.dimension(0), columns = in.dimension(1), groups = (columns + GROUP - 1) / GROUP;
+  auto* const flags = static_cast<std::uint8_t*>(result(results, 0));
+  std::memset(flags, 0, rows * groups);
   const std::vector<std::uint8_t> water(GROUP, ALL_WATER);
-  for (Index r = 0; r < cell_rows; ++r) {
+  for (Index r = 0; r < rows; ++r) {
     for (Index g = 0; g < groups; ++g) {
-      const Index width = std::min(GROUP, cell_columns - g * GROUP);
-      if (!std::memcmp(cells + r * cell_columns + g * GROUP, water.data(), width)) continue;
+      const Index width = std::min(GROUP, columns - g * GROUP);
+      if (!std::memcmp(cells + r * columns + g * GROUP, water.data(), width)) continue;
       const Index first = std::max<Index>(g - far_groups, 0), last = std::min(g + far_groups, groups - 1);
-      for (Index s = std::max<Index>(r - far_rows, 0); s <= std::min(r + far_rows, cell_rows - 1); ++s) {
+      for (Index s = std::max<Index>(r - far_rows, 0); s <= std::min(r + far_rows, rows - 1); ++s) {
         std::memset(flags + s * groups + first, 1, last - first + 1);
       }
     }
   }
-  return ffi::Error::Success();
-}
-
-// Arrays: the memory of a Job. Results: fields.
-ffi::Error leave(ffi::ThreadPool pool, ffi::RemainingArgs arrays, ffi::RemainingRets results, std::int32_t lead,
-                 std::int32_t stride, std::int64_t plane) {
-  const auto* memory = static_cast<const std::byte*>(Arguments(arrays).next());
-  auto first = *results.get<ffi::AnyBuffer>(0);
-  const Index item = first->element_type() == ffi::F32 ? 4 : 8, rows = first->dimensions()[0];
-  const Index columns = first->dimensions()[1];
-  for_rows(pool, results.size(), rows, [&](Index f, Index r) {
-    std::memcpy(static_cast<std::byte*>(result(results, f)) + r * columns * item,
-                memory + (f * plane + r * stride + lead) * item, columns * item);
-  });
   return ffi::Error::Success();
 }
 
@@ -197,13 +212,15 @@ XLA_FFI_DEFINE_HANDLER_SYMBOL(Step, step,
                                   ATTRIBUTE("levels") ATTRIBUTE("margin") ATTRIBUTE("lead") ATTRIBUTE("stride")
                                   .Attr<std::int64_t>("plane") ATTRIBUTE("rows") ATTRIBUTE("columns")
                                   ATTRIBUTE("threads"));
-XLA_FFI_DEFINE_HANDLER_SYMBOL(Enter, enter,
-                              ffi::Ffi::Bind().Ctx<ffi::ThreadPool>().RemainingArgs().RemainingRets()
-                                  ATTRIBUTE("lead") ATTRIBUTE("stride") .Attr<std::int64_t>("plane")
-                                  ATTRIBUTE("far_rows") ATTRIBUTE("far_groups"));
-XLA_FFI_DEFINE_HANDLER_SYMBOL(Leave, leave,
+XLA_FFI_DEFINE_HANDLER_SYMBOL(Put, put,
                               ffi::Ffi::Bind().Ctx<ffi::ThreadPool>().RemainingArgs().RemainingRets()
                                   ATTRIBUTE("lead") ATTRIBUTE("stride") .Attr<std::int64_t>("plane"));
+XLA_FFI_DEFINE_HANDLER_SYMBOL(Get, get,
+                              ffi::Ffi::Bind().Ctx<ffi::ThreadPool>().RemainingArgs().RemainingRets()
+                                  ATTRIBUTE("lead") ATTRIBUTE("stride") .Attr<std::int64_t>("plane"));
+XLA_FFI_DEFINE_HANDLER_SYMBOL(Flag, flag,
+                              ffi::Ffi::Bind().RemainingArgs().RemainingRets()
+                                  ATTRIBUTE("far_rows") ATTRIBUTE("far_groups"));
 #undef ATTRIBUTE
 
 }  // namespace swmodel
@@ -237,8 +254,9 @@ PyMODINIT_FUNC PyInit__step() {
   PyObject* made = PyModule_Create(&module);
   if (made == nullptr) return nullptr;
   const std::pair<const char*, void*> handlers[] = {{"step", reinterpret_cast<void*>(swmodel::Step)},
-                                                    {"enter", reinterpret_cast<void*>(swmodel::Enter)},
-                                                    {"leave", reinterpret_cast<void*>(swmodel::Leave)}};
+                                                    {"put", reinterpret_cast<void*>(swmodel::Put)},
+                                                    {"get", reinterpret_cast<void*>(swmodel::Get)},
+                                                    {"flag", reinterpret_cast<void*>(swmodel::Flag)}};
   for (const auto& [name, handler] : handlers) {
     PyObject* capsule = PyCapsule_New(handler, nullptr, nullptr);
     if (capsule == nullptr || PyModule_AddObject(made, name, capsule) < 0) return nullptr;

@@ -16,6 +16,7 @@
 namespace swmodel {
 
 constexpr Index FAR = 128;  // columns that memory is asked for ahead
+enum Use { READ_FROM, WRITTEN, GIVEN_FROM };
 
 template <class T, template <class> class Program>
 class Sweep;
@@ -33,6 +34,7 @@ struct At<T, Program<T>> {
   const std::uint8_t* flags;
 
   T* field(int f, int a) const { return sweep.row(f, j + a); }
+  T* target(int f) const { return sweep.own(WRITTEN, f, j); }
   T* ring(int r, int a) const {
     Index first = 0;
     for (int s = 0; s < r; ++s) first += Program<T>::RINGS[s];
@@ -109,15 +111,18 @@ class Sweep {
     const Index t = travels_[f];
     if (t >= 0 && r < j0_) return south_ + (t * job.halo + std::max<Index>(r - j0_ + job.halo, 0)) * job.stride + job.lead;
     if (t >= 0 && r >= j1_) return north_ + (t * job.halo + std::min(r - j1_, job.halo - 1)) * job.stride + job.lead;
-    return own(f, std::clamp(r, j0_, j1_ - 1));
+    return own(READ_FROM, f, std::clamp(r, j0_, j1_ - 1));
+  }
+
+  // Row r of the block, of a field where it is read, written, or handed to the neighbours from.
+  T* own(Use use, int f, Index r) const {
+    return static_cast<T*>(job.fields) + job.planes[use * P::FIELDS + f] * job.plane + r * job.stride + job.lead;
   }
 
  private:
   static constexpr int READ = std::size(P::READS), USED = std::size(P::USED), GIVEN = std::size(P::GIVES);
 
   static Index travelling(const Job& job) { return job.levels > 1 ? USED : READ; }
-
-  T* own(int f, Index r) const { return static_cast<T*>(job.fields) + f * job.plane + r * job.stride + job.lead; }
 
   // So few that calling the library would cost more.
   static void copy_few(const T* from, Index n, T* to) {
@@ -132,7 +137,7 @@ class Sweep {
   }
 
   void fill(Index r) const {
-    for (int t = 0; t < travelling(job); ++t) around(t, r, own(P::USED[t], r));
+    for (int t = 0; t < travelling(job); ++t) around(t, r, own(READ_FROM, P::USED[t], r));
   }
 
   void copy_row(Index r, T* to) const {
@@ -144,7 +149,7 @@ class Sweep {
       } else if (r >= job.ny) {
         std::copy_n(static_cast<const T*>(job.north) + (t * e + r - job.ny) * strip, job.nx + 2 * e, row - e);
       } else {
-        std::copy_n(own(P::USED[t], r), job.nx, row);
+        std::copy_n(own(READ_FROM, P::USED[t], r), job.nx, row);
         around(t, r, row);
       }
     }
@@ -163,7 +168,7 @@ class Sweep {
   void give(Index j) const {
     const Index e = job.halo, nx = job.nx, ny = job.ny;
     for (int t = 0; t < (job.levels > 1 ? USED : GIVEN); ++t) {
-      const T* row = own(job.levels > 1 ? P::USED[t] : P::GIVES[t], j);
+      const T* row = own(GIVEN_FROM, job.levels > 1 ? P::USED[t] : P::GIVES[t], j);
       const Index strip = (t * job.rows + j) * e;
       copy_few(row, e, static_cast<T*>(job.edge_west) + strip);
       copy_few(row + nx - e, e, static_cast<T*>(job.edge_east) + strip);

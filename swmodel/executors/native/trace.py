@@ -104,30 +104,30 @@ class Tracing:
         given = iter(found)
         return [[next(given) if weight else 0.0 for weight in row] for row in method.table]
 
-    def programs(self, method, step) -> list[Program]:
+    def programs(self, method, step, apart=False) -> list[Program]:
         """The passes of a step of a time stepper: one, or one for each stage of a Runge-Kutta method.
 
         Args:
             step: its number, an array without axes.
+            apart: whether each stage has fields of its own, rather than those of the one before.
         """
         names = self.scheme.state._fields
         if isinstance(method, RungeKutta):
-            return self.stages(method, step)
-        groups = 1 if isinstance(method, Leapfrog) else len(method.table) - 1
-        memory = tuple(self.state(f"memory{number}.") for number in range(groups))
+            return self.stages(method, step, apart)
+        memory = tuple(self.state(f"memory{number}.") for number in range(groups_of(method)))
         carry = method.combine(self.tendency, Carry(self.state(), memory, step), self.weights(method))
         outputs = prefixed("", carry.state)
         for number, group in enumerate(carry.memory):
             outputs |= prefixed(f"memory{number}.", group)
         return [Program(names, names, outputs)]
 
-    def stages(self, method: RungeKutta, step) -> list[Program]:
+    def stages(self, method: RungeKutta, step, apart: bool) -> list[Program]:
         """As RungeKutta.combine, but that what a later stage needs is written and read."""
         start, programs = self.state(), []
         table = method.table
         used = [any(row[k] for row in table[k + 1 :]) for k in range(len(table))]
         for number, row in enumerate(self.weights(method)):
-            prefix, to = "stage." if number else "", "" if number == len(table) - 1 else "stage."
+            prefix, to = (f"stage{n if apart else ''}." if 0 < n < len(table) else "" for n in (number, number + 1))
             F = self.tendency(self.state(prefix), method.now(step, number))
             past = [self.state(f"tendency{k}.") for k in range(number)]
             after = start._make(x + weigh(row, terms) for x, *terms in zip(start, *past, F, strict=True))
@@ -143,6 +143,20 @@ def place_of(error: Exception) -> str:
     own = [frame for frame in frames if not frame.filename.startswith(MACHINERY)]
     frame = (own or frames)[-1]
     return f"{frame.filename}:{frame.lineno}: {frame.line}"
+
+
+def groups_of(method) -> int:
+    """States that a time stepper remembers."""
+    if isinstance(method, RungeKutta):
+        return 0
+    return 1 if isinstance(method, Leapfrog) else len(method.table) - 1
+
+
+def carried(scheme, method, derivative=()) -> tuple[str, ...]:
+    """The names of the fields of a carry: of the state, of what the stepper remembers, and of their tangents."""
+    prefixes = "", *(f"memory{number}." for number in range(groups_of(method)))
+    names = [prefix + name for prefix in prefixes for name in scheme.state._fields]
+    return (*names, *(f"d.{name}" for name in names if "tangent" in derivative))
 
 
 def count_of(method) -> int:

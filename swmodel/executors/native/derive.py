@@ -1,0 +1,216 @@
+"""Tangent and transpose of Programs, as Programs: what derivatives of a step compute.
+
+Every operation is pointwise or a shift, and the transpose of a shift is the opposite shift: the adjoint of a step is
+again a gather from neighbours. It reads the state, sends no sums back, and has the same bits on every layout.
+
+Names: the tangent of x is "d.x", its adjoint "bar.x"; the adjoint of what stays the same during a run is summed over
+the steps, cell by cell, in "grad.x".
+
+Reference: Hückelheim, J., and others (2019), Automatic differentiation for adjoint stencil loops, ICPP.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+
+from .graph import CONDITIONS, Coefficient, Graph, Node, Program, Ref, topological
+from .symbol import Functions, Symbol, apply, whole
+from .trace import Tracing
+
+
+def derived(tracing: Tracing, method, step, derivative, controls) -> list[Program]:
+    """The passes of a step, or of what is made of it.
+
+    Args:
+        step: its number, an array without axes.
+        derivative: what is made of it, in turn: "tangent" adds the tangents of all that it computes; "adjoint" takes the
+            adjoints of what it leaves behind to those of what it begins with, and computes its inner stages before.
+        controls: names of the static fields and lines that are differentiated by.
+    """
+    programs = tracing.programs(method, step, apart="adjoint" in derivative)
+    live, steady = list(programs[-1].outputs), list(controls)
+    for way in derivative:
+        if way == "tangent":
+            programs = tangent(tracing.graph, programs, steady)
+            live, steady = (names + [f"d.{name}" for name in names] for names in (live, steady))
+        else:
+            programs = [*programs[:-1], *transpose(tracing.graph, programs, live, steady)]
+    if "adjoint" in derivative:
+        following = [*programs[1:], programs[0]]
+        programs = [p._replace(gives=after.reads) for p, after in zip(programs, following, strict=True)]
+    return programs
+
+
+def tangent(graph: Graph, programs: list[Program], steady) -> list[Program]:
+    """The programs that compute their outputs and the tangents of those.
+
+    Args:
+        steady: names of the static fields and lines that are differentiated by.
+    """
+    moving, dots = moves(programs, steady), {}
+    for node in topological([ref for p in programs for ref in p.outputs.values()]):
+        if node in moving and not node.args:
+            dots[node] = symbol(graph, Ref(graph.leaf(node.op, f"d.{node.value}")))
+        elif node in moving:
+            for arg, partial in partials(graph, node):
+                if arg.node in moving:
+                    share = partial(moved(dots[arg.node], arg.row, arg.column))
+                    dots[node] = dots[node] + share if node in dots else share
+
+    def both(program):
+        none = symbol(graph, Ref(graph.leaf("number", 0.0)))
+        outputs = dict(program.outputs)
+        for name, ref in program.outputs.items():
+            outputs[f"d.{name}"] = whole(moved(dots.get(ref.node, none), ref.row, ref.column))
+        reads, gives = ((*names, *(f"d.{name}" for name in names)) for names in (program.reads, program.gives))
+        return Program(reads, gives, outputs)
+
+    return [both(program) for program in programs]
+
+
+def transpose(graph: Graph, programs: list[Program], live, steady) -> list[Program]:
+    """The programs from the adjoints of what `programs` leave behind to those of what they begin with.
+
+    Args:
+        live: names of the fields that are used after the last program.
+        steady: names of the static fields and lines that are differentiated by.
+
+    Returns:
+        Programs in the order in which they are run, without `gives`.
+    """
+    live, made = set(live), []
+    for program in reversed(programs):
+        bars, outputs = adjoints(graph, program, live, moves([program], steady)), {}
+        for node, bar in bars.items():
+            name = f"bar.{node.value}" if node.op == "field" else f"grad.{node.value}"
+            if node.op != "field" or node.value in live - set(program.outputs):
+                bar = field(graph, name) + bar
+            outputs[name] = whole(bar)
+        live = (live - set(program.outputs)) | {node.value for node in bars if node.op == "field"}
+        made.append(Program(neighbourly(outputs), (), outputs))
+    return made
+
+
+def adjoints(graph: Graph, program: Program, live, moving) -> dict[Node, Symbol]:
+    """The adjoints of the leaves that a program reads, without what they were before."""
+    bars: dict[Node, Symbol] = {}
+
+    def give(ref: Ref, share: Symbol):
+        share = moved(share, -ref.row, -ref.column)
+        bars[ref.node] = bars[ref.node] + share if ref.node in bars else share
+
+    for name, ref in program.outputs.items():
+        if ref.node in moving and name in live:
+            give(ref, field(graph, f"bar.{name}"))
+    for node in reversed(topological(program.outputs.values())):
+        if node in bars and node.args:
+            for arg, partial in partials(graph, node):
+                if arg.node in moving:
+                    give(arg, partial(bars[node]))
+            del bars[node]
+    return bars
+
+
+def moves(programs: list[Program], steady) -> set[Node]:
+    """The nodes that depend on fields, or on what is static and differentiated by."""
+    found = set()
+    for node in topological([ref for p in programs for ref in p.outputs.values()]):
+        own = node.op == "field" or (node.op in ("static", "line") and node.value in steady)
+        if own or (node.op not in CONDITIONS and any(ref.node in found for ref in node.args)):
+            found.add(node)
+    return found
+
+
+def partials(graph: Graph, node: Node) -> Iterator[tuple[Ref, Callable[[Symbol], Symbol]]]:
+    """The operands of a node, each with the function that multiplies a Symbol by the derivative by this operand."""
+    operands = [symbol(graph, ref) for ref in node.args]
+    yield from zip(node.args, RULES[node.op](symbol(graph, Ref(node)), node.value, *operands), strict=True)
+
+
+where = Functions.where
+
+
+def times(k: Coefficient, b: Symbol) -> Symbol:
+    """k b."""
+    return replace(b, coefficient=k * b.coefficient)
+
+
+def of_sign(y, k, a):
+    """0 where a is 0, as in JAX."""
+    return [lambda b: where(a > 0, b, where(a < 0, -b, 0.0))]
+
+
+def chosen(x: Symbol, y: Symbol) -> Callable[[Symbol], Symbol]:
+    """All where x > y, and half of it where they are equal, as in JAX."""
+    return lambda b: where(x > y, b, where(x == y, 0.5 * b, 0.0))
+
+
+#: For each operation the derivatives by its operands, from its value y, its Coefficient k and its operands.
+RULES = {
+    "add": lambda y, k, a, c: [lambda b: b, lambda b: b],
+    "sub": lambda y, k, a, c: [lambda b: b, lambda b: -b],
+    "mul": lambda y, k, a, c: [lambda b: b * c, lambda b: b * a],
+    "div": lambda y, k, a, c: [lambda b: b / c, lambda b: -(b / c * y)],
+    "scale": lambda y, k, a: [lambda b: times(k, b)],
+    "axpy": lambda y, k, a, c: [lambda b: b, lambda b: times(k, b)],
+    "power": lambda y, k, a: [lambda b: times(k, b * apply("power", a, k=Coefficient(k.number - 1)))],
+    "abs": of_sign,
+    "sqrt": lambda y, k, a: [lambda b: 0.5 * (b / y)],
+    "cbrt": lambda y, k, a: [lambda b: (1 / 3) * (b / (y * y))],
+    "exp": lambda y, k, a: [lambda b: b * y],
+    "log": lambda y, k, a: [lambda b: b / a],
+    "sin": lambda y, k, a: [lambda b: b * apply("cos", a)],
+    "cos": lambda y, k, a: [lambda b: -(b * apply("sin", a))],
+    "maximum": lambda y, k, a, c: [chosen(a, c), chosen(c, a)],
+    "minimum": lambda y, k, a, c: [chosen(c, a), chosen(a, c)],
+    "select": lambda y, k, condition, a, c: [
+        lambda b: b,
+        lambda b: where(condition, b, 0.0),
+        lambda b: where(condition, 0.0, b),
+    ],
+}
+
+
+def symbol(graph: Graph, ref: Ref) -> Symbol:
+    """What is read at `ref`."""
+    if ref.node.op == "number":
+        return Symbol(graph, (1, 1), Coefficient(ref.node.value))
+    return Symbol(graph, (1, 1), ref=ref)
+
+
+def field(graph: Graph, name: str) -> Symbol:
+    """The field called `name`, at the cell."""
+    return symbol(graph, Ref(graph.leaf("field", name)))
+
+
+def moved(x: Symbol, row: int, column: int) -> Symbol:
+    """The symbol as it is `row` rows to the north and `column` columns to the east."""
+
+    def there(ref):
+        return ref and ref.moved(row, 0 if ref.node.line else column)
+
+    return replace(x, factor=there(x.factor), ref=there(x.ref))
+
+
+def neighbourly(outputs: dict[str, Ref]) -> tuple[str, ...]:
+    """The fields that outputs read at other cells."""
+    return tuple(name for (op, name), cells in footprint(outputs).items() if op == "field" and cells - {(0, 0)})
+
+
+def footprint(outputs: dict[str, Ref]) -> dict[tuple[str, str], set[tuple[int, int]]]:
+    """{(operation, name) of a leaf: the rows and columns away at which outputs read it}."""
+    found: dict[tuple[str, str], set] = {}
+    seen = set()
+
+    def visit(ref: Ref):
+        if ref not in seen:
+            seen.add(ref)
+            if not ref.node.args:
+                found.setdefault((ref.node.op, ref.node.value), set()).add((ref.row, ref.column))
+            for arg in ref.node.args:
+                visit(arg.moved(ref.row, 0 if arg.node.line else ref.column))
+
+    for ref in outputs.values():
+        visit(ref)
+    return found

@@ -1,0 +1,226 @@
+"""The steps of a trajectory forward and back: in JAX, or by the native step where that is how the run is computed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple, Protocol
+
+import jax
+import jax.numpy as jnp
+
+from ..executors.native import kernel as native
+from ..executors.native import tape as tapes
+from ..executors.native.compile import obstacle
+from ..executors.native.trace import carried, kinds_of
+from ..ocean.state import Carry
+from ..parallel.transport.halo import surround_far
+from .controls import replace
+
+
+class Cotangents(NamedTuple):
+    """Derivatives of a number with respect to a carry and to the active fields.
+
+    Attributes:
+        carry, active: like these.
+        spread: by the name of a control that is a number, [ny, nx], of which its derivative is the sum.
+    """
+
+    carry: Any
+    active: Any
+    spread: dict
+
+
+class Steps(Protocol):
+    """Functions of the arrays of a block; carry, active and fixed as in `trajectory`, n the number of a step."""
+
+    def prepare(self, active, fixed):
+        """What `run` and `record` need of the last two."""
+
+    def run(self, carry, static, first, last):
+        """The carry at step `last` from that at `first`."""
+
+    def blank(self, carry, active, fixed, length: int):
+        """What `length` steps are recorded in."""
+
+    def record(self, stack, carry, static, first, last, origin):
+        """The stack, whose first step is `origin`, with the steps from `first` to `last`, and the carry after them."""
+
+    def zero(self, carry, active, fixed) -> Cotangents:
+        """Cotangents that are zero."""
+
+    def pull(self, stack, cotangents, active, fixed, first, last, origin):
+        """The stack, and the Cotangents at step `first` from those at `last`."""
+
+    def recorded(self, stack, like, active, fixed, slot):
+        """The carry in a slot of the stack, like another one; what a stepper remembers may be zero."""
+
+
+class InJax(NamedTuple):
+    """Steps as a function step(carry, active, n, fixed) -> carry."""
+
+    step: Callable
+
+    def prepare(self, active, fixed):
+        return active, fixed
+
+    def run(self, carry, static, first, last):
+        active, fixed = static
+        return jax.lax.fori_loop(first, last, lambda n, c: self.step(c, active, n, fixed), carry)
+
+    def blank(self, carry, active, fixed, length: int):
+        return jax.tree.map(lambda x: jnp.zeros((length, *x.shape), x.dtype), carry)
+
+    def record(self, stack, carry, static, first, last, origin, run=None):
+        run = run or self.run
+
+        def turn(n, state):
+            stack, carry = state
+            stack = jax.tree.map(lambda all_, one: all_.at[n - origin].set(one), stack, carry)
+            return stack, run(carry, static, n, n + 1)
+
+        return jax.lax.fori_loop(first, last, turn, (stack, carry))
+
+    def zero(self, carry, active, fixed) -> Cotangents:
+        return Cotangents(*jax.tree.map(jnp.zeros_like, (carry, active)), {})
+
+    def pull(self, stack, cotangents, active, fixed, first, last, origin):
+        def turn(i, cotangents):
+            n = last - 1 - i
+            carry = jax.tree.map(lambda all_: all_[n - origin], stack)
+            _, back = jax.vjp(lambda c, a: self.step(c, a, n, fixed), carry, active)
+            carry_bar, active_bar = back(cotangents.carry)
+            return Cotangents(carry_bar, jax.tree.map(jnp.add, cotangents.active, active_bar), cotangents.spread)
+
+        return stack, jax.lax.fori_loop(0, last - first, turn, cotangents)
+
+    def recorded(self, stack, like, active, fixed, slot):
+        return jax.tree.map(lambda all_: all_[slot], stack)
+
+
+class Native:
+    """The native step, its adjoint, and for pairs its tangent and the adjoint of that.
+
+    Where one of them cannot be had on some process, all take that in JAX. A control that is a number is to derivatives
+    one of each row, and its adjoint is summed over the steps in each cell.
+
+    Args:
+        slow: the steps InJax.
+        kernel: of the step forward.
+        transport: for messages.
+        pairs: whether carry and active fields are pairs, of the second the tangent.
+    """
+
+    def __init__(self, slow: InJax, kernel: native.Kernel, transport, controls, pairs: bool):
+        native.register()
+        self.slow, self.transport, self.pairs = slow, transport, pairs
+        self.width, self.wide = kernel.scheme.width, reach_back(kernel.scheme)
+        ahead = kernel._replace(derivative=("tangent",), controls=tuple(controls)) if pairs else kernel
+        self.ahead = ahead
+        self.behind = ahead._replace(
+            margin=self.wide, derivative=(*ahead.derivative, "adjoint"), controls=tuple(controls)
+        )
+
+    def prepare(self, active, fixed):
+        named = {name: self._lined(field, self.width + 1) if self.pairs else field for name, field in self._named(active)}
+        static = replace(fixed.grid, fixed.params, named)
+        if self._missing(self.ahead, kinds_of(*static), fixed.dt.dtype):
+            return self.slow.prepare(active, fixed)
+        kernel = self.ahead._replace(least=self._lead(active, fixed))
+        return tapes.Way(kernel, kernel.static_of(*static, self.transport.shape, jnp), fixed.dt, self.transport)
+
+    def run(self, carry, static, first, last):
+        if not isinstance(static, tapes.Way):
+            return self.slow.run(carry, static, first, last)
+        fields, tree = jax.tree.flatten(carry)
+        shift, extent = self.transport.shift, self.transport.extent()
+        return tree.unflatten(static.kernel.run(fields, static.static, static.dt, shift, first, last - first, extent))
+
+    def blank(self, carry, active, fixed, length: int):
+        if self._back_missing(active, fixed):
+            return self.slow.blank(carry, active, fixed, length)
+        return tapes.blank(self.prepare(active, fixed), self._back(active, fixed), length)
+
+    def record(self, stack, carry, static, first, last, origin):
+        if isinstance(stack, tapes.Tape):
+            return tapes.record(stack, static, carry, first, last, origin)
+        return self.slow.record(stack, carry, static, first, last, origin, self.run)
+
+    def zero(self, carry, active, fixed) -> Cotangents:
+        found = self.slow.zero(carry, active, fixed)
+        if self._back_missing(active, fixed):
+            return found
+        numbers = [name for name, field in self._named(active) if field.shape == (1, 1)]
+        return found._replace(spread={name: jnp.zeros(self.transport.shape, fixed.dt.dtype) for name in numbers})
+
+    def pull(self, stack, cotangents, active, fixed, first, last, origin):
+        if not isinstance(stack, tapes.Tape):
+            return self.slow.pull(stack, cotangents, active, fixed, first, last, origin)
+        ahead = self.ahead.made(self._kinds(active, fixed, self.pairs), fixed.dt.dtype)
+        margin, (rows, columns) = self.width + 1, self.transport.shape
+        inner = slice(margin, margin + rows), slice(margin, margin + columns)
+        bars = dict(self._named(cotangents.active))
+        sums = {name: bar[inner] for name, bar in bars.items() if name not in cotangents.spread} | cotangents.spread
+        stack, carry, sums = tapes.pull(
+            stack, self._back(active, fixed), ahead, cotangents.carry, sums, first, last, origin
+        )
+        spread = {name: sums.pop(name) for name in cotangents.spread}
+        bars |= {name: bars[name].at[inner].set(field) for name, field in sums.items()}
+        leaves = jax.tree.structure(active).unflatten(list(bars.values()))
+        return stack, Cotangents(carry, leaves, spread)
+
+    def recorded(self, stack, like, active, fixed, slot):
+        if not isinstance(stack, tapes.Tape):
+            return self.slow.recorded(stack, like, active, fixed, slot)
+        names = carried(self.ahead.scheme, self.ahead.method, self.ahead.derivative)
+        known = tapes.state(stack, self.prepare(active, fixed), slot)
+        fields, tree = jax.tree.flatten(like)
+        return tree.unflatten([known.get(name, jnp.zeros_like(x)) for name, x in zip(names, fields, strict=True)])
+
+    def _named(self, active) -> list:
+        """The active fields by name, tangents as "d." + name; in the order of their leaves."""
+        if not self.pairs:
+            return sorted(active.items())
+        return [(prefix + name, field) for prefix, of in zip(("", "d."), active, strict=True) for name, field in sorted(of.items())]
+
+    def _lined(self, field, margin: int):
+        """A number as one of each row."""
+        return jnp.broadcast_to(field, (self.transport.shape[0] + 2 * margin, 1)) if field.shape == (1, 1) else field
+
+    def _widened(self, field):
+        """An active field with the margin of the way back."""
+        if field.shape == (1, 1):
+            return self._lined(field, self.wide)
+        inner = tuple(slice(self.width + 1, self.width + 1 + length) for length in self.transport.shape)
+        return surround_far(field[inner], self.wide, self.transport.shift, self.transport.extent())
+
+    def _back(self, active, fixed) -> tapes.Way:
+        """The steps back."""
+        static = replace(*fixed.wide, {name: self._widened(field) for name, field in self._named(active)})
+        kernel = self.behind._replace(least=self._lead(active, fixed))
+        return tapes.Way(kernel, kernel.static_of(*static, self.transport.shape, jnp), fixed.dt, self.transport)
+
+    def _kinds(self, active, fixed, lined: bool):
+        """How static fields are read, numbers that are controls as lines or not."""
+        named = {name: self._lined(field, 1) if lined else field for name, field in self._named(active)}
+        return kinds_of(*replace(fixed.grid, fixed.params, named))
+
+    def _lead(self, active, fixed) -> int:
+        """Columns that both ways need on either side."""
+        ways = (self.ahead, self.pairs), (self.behind, True)
+        dtype = fixed.dt.dtype
+        return max(kernel.lead(kernel.made(self._kinds(active, fixed, lined), dtype)) for kernel, lined in ways)
+
+    def _missing(self, kernel, kinds, dtype) -> bool:
+        """Whether a step cannot be had on some process, or reaches beyond the neighbouring blocks."""
+        bad = bool(obstacle(kernel.request(kinds, dtype)))
+        return self.transport.any(bad or kernel.made(kinds, dtype).width > min(self.transport.smallest))
+
+    def _back_missing(self, active, fixed) -> bool:
+        return self._missing(self.ahead, self._kinds(active, fixed, self.pairs), fixed.dt.dtype) or self._missing(
+            self.behind, self._kinds(active, fixed, True), fixed.dt.dtype
+        )
+
+
+def reach_back(scheme) -> int:
+    """Cells around a block of whose static fields the way back depends: as far as what is read by what reads a cell."""
+    return 2 * scheme.width + 1
