@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 os.environ.setdefault("JAX_PLATFORMS", "cpu")
+os.environ.setdefault("MPIEXEC_TIMEOUT", "400")  # seconds after which ranks that wait for one another are ended
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # many tests start programs: they compile the sources once
 
 import jax

@@ -29,7 +29,7 @@ class Room:
     """
 
     def __init__(self, sweeps: Sweeps, x, fixed, memory: int | None):
-        carry, active = jax.eval_shape(sweeps.start, x, fixed)
+        carry, active = sweeps.shapes(x, fixed)
         series = jax.eval_shape(sweeps.blank, carry, active, fixed)
         self.sweeps, self.transport, self.carry = sweeps, sweeps.transport, sweeps.transport.held_bytes(carry)
         self.beside = 3 * self.transport.held_bytes((active, series)) + IN_FLIGHT * self.carry

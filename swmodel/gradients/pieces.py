@@ -41,7 +41,7 @@ class Pieces:
     def prepare(self, x, fixed, length: int) -> int:
         """See `Sweeps.prepare`."""
         pieces, piece = self._equal(length)
-        carry, _ = jax.eval_shape(self.sweeps.start, x, fixed)
+        carry, _ = self.sweeps.shapes(x, fixed)
         missing = (pieces * piece - length) * self.sweeps.transport.held_bytes(carry)
         return self.sweeps.prepare(x, fixed, piece) + missing
 

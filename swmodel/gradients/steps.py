@@ -12,7 +12,6 @@ from ..executors.native import kernel as native
 from ..executors.native import tape as tapes
 from ..executors.native.compile import obstacle
 from ..executors.native.trace import carried, kinds_of
-from ..ocean.state import Carry
 from ..parallel.transport.halo import surround_far
 from .controls import replace
 
@@ -32,6 +31,9 @@ class Cotangents(NamedTuple):
 
 class Steps(Protocol):
     """Functions of the arrays of a block; carry, active and fixed as in `trajectory`, n the number of a step."""
+
+    def settle(self, active, fixed, back=False) -> None:
+        """Agree with all processes on who computes the steps ahead, and those `back`; before a program is traced."""
 
     def prepare(self, active, fixed):
         """What `run` and `record` need of the last two."""
@@ -59,6 +61,9 @@ class InJax(NamedTuple):
     """Steps as a function step(carry, active, n, fixed) -> carry."""
 
     step: Callable
+
+    def settle(self, active, fixed, back=False) -> None:
+        pass
 
     def prepare(self, active, fixed):
         return active, fixed
@@ -114,16 +119,24 @@ class Native:
         native.register()
         self.slow, self.transport, self.pairs = slow, transport, pairs
         self.width, self.wide = kernel.scheme.width, reach_back(kernel.scheme)
+        self._there: dict[tuple, bool] = {}
         ahead = kernel._replace(derivative=("tangent",), controls=tuple(controls)) if pairs else kernel
         self.ahead = ahead
         self.behind = ahead._replace(
             margin=self.wide, derivative=(*ahead.derivative, "adjoint"), controls=tuple(controls)
         )
 
+    def settle(self, active, fixed, back=False):
+        ways = [(self.ahead, self.pairs), (self.behind, True)][: 1 + back]
+        for kernel, lined in ways:
+            key = kernel, self._kinds(active, fixed, lined)
+            if key not in self._there:
+                self._there[key] = not self.transport.any(self._missing(*key, fixed.dt.dtype))
+
     def prepare(self, active, fixed):
         named = {name: self._lined(field, self.width + 1) if self.pairs else field for name, field in self._named(active)}
         static = replace(fixed.grid, fixed.params, named)
-        if self._missing(self.ahead, kinds_of(*static), fixed.dt.dtype):
+        if not self._there[self.ahead, kinds_of(*static)]:
             return self.slow.prepare(active, fixed)
         kernel = self.ahead._replace(least=self._lead(active, fixed))
         return tapes.Way(kernel, kernel.static_of(*static, self.transport.shape, jnp), fixed.dt, self.transport)
@@ -136,7 +149,7 @@ class Native:
         return tree.unflatten(static.kernel.run(fields, static.static, static.dt, shift, first, last - first, extent))
 
     def blank(self, carry, active, fixed, length: int):
-        if self._back_missing(active, fixed):
+        if not self._back_there(active, fixed):
             return self.slow.blank(carry, active, fixed, length)
         return tapes.blank(self.prepare(active, fixed), self._back(active, fixed), length)
 
@@ -147,7 +160,7 @@ class Native:
 
     def zero(self, carry, active, fixed) -> Cotangents:
         found = self.slow.zero(carry, active, fixed)
-        if self._back_missing(active, fixed):
+        if not self._back_there(active, fixed):
             return found
         numbers = [name for name, field in self._named(active) if field.shape == (1, 1)]
         return found._replace(spread={name: jnp.zeros(self.transport.shape, fixed.dt.dtype) for name in numbers})
@@ -211,14 +224,15 @@ class Native:
         return max(kernel.lead(kernel.made(self._kinds(active, fixed, lined), dtype)) for kernel, lined in ways)
 
     def _missing(self, kernel, kinds, dtype) -> bool:
-        """Whether a step cannot be had on some process, or reaches beyond the neighbouring blocks."""
-        bad = bool(obstacle(kernel.request(kinds, dtype)))
-        return self.transport.any(bad or kernel.made(kinds, dtype).width > min(self.transport.smallest))
+        """Whether a step cannot be had here, or reaches beyond the neighbouring blocks."""
+        if obstacle(kernel.request(kinds, dtype)):
+            return True
+        return kernel.made(kinds, dtype).width > min(self.transport.smallest)
 
-    def _back_missing(self, active, fixed) -> bool:
-        return self._missing(self.ahead, self._kinds(active, fixed, self.pairs), fixed.dt.dtype) or self._missing(
-            self.behind, self._kinds(active, fixed, True), fixed.dt.dtype
-        )
+    def _back_there(self, active, fixed) -> bool:
+        """Whether all processes have both ways."""
+        ways = (self.ahead, self.pairs), (self.behind, True)
+        return all(self._there[kernel, self._kinds(active, fixed, lined)] for kernel, lined in ways)
 
 
 def reach_back(scheme) -> int:

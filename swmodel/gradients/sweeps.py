@@ -30,7 +30,7 @@ class Sweeps:
         jit, self._workspaces = transport.jit, {}
         self._stacks, self._length = [], None
         self.samples = steps // every + 1
-        self.start = jit(trajectory.start)
+        self._start = jit(trajectory.start)
         self.blank = jit(self._blank)
         self.advance = jit(self._advance)
         self.forward = jit(self._forward)
@@ -40,6 +40,16 @@ class Sweeps:
         self.seed = jit(self._seed)
         self._pulling = jit(self._pull, donate_argnames=("stack", "cotangents"))
         self.finish = jit(self._finish)
+
+    def start(self, x, fixed):
+        """The carry before the first step, and the active fields."""
+        carry, active = self._start(x, fixed)
+        self.stepping.settle(active, fixed)
+        return carry, active
+
+    def shapes(self, x, fixed):
+        """Those of what `start` gives."""
+        return jax.eval_shape(self._start, x, fixed)
 
     def prepare(self, x, fixed, length: int) -> int:
         """Compile everything, for segments of `length` steps; the bytes that going back takes for itself."""
@@ -100,6 +110,7 @@ class Sweeps:
 
         The series has the samples before `last` filled in if they are `fresh`.
         """
+        self.stepping.settle(active, fixed, back=True)
         stack = self._stacks.pop() if self.kept(length) else self._stack(carry, active, fixed, length)
         return self._recording(stack, carry, active, series, first, last, fresh, fixed)
 

@@ -20,8 +20,8 @@ from ..executors.xla import make_step
 from ..ocean.grid import Grid, as_patches
 from ..ocean.patch import Patch
 from ..ocean.state import Carry, State
-from ..parallel.transport.halo import pad
 from ..ocean.table import INITIAL
+from ..parallel.transport.halo import pad
 from .controls import apply, replace
 from .steps import InJax, Native, Steps
 

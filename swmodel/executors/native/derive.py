@@ -51,7 +51,7 @@ def tangent(graph: Graph, programs: list[Program], steady) -> list[Program]:
     moving, dots = moves(programs, steady), {}
     for node in topological([ref for p in programs for ref in p.outputs.values()]):
         if node in moving and not node.args:
-            dots[node] = symbol(graph, Ref(graph.leaf(node.op, f"d.{node.value}")))
+            dots[node] = symbol(graph, Ref(graph.leaf(node.op, f"d.{node.value}", located=not node.line)))
         elif node in moving:
             for arg, partial in partials(graph, node):
                 if arg.node in moving:

@@ -71,7 +71,7 @@ def rebuild(graph: Graph, programs: list[Program], change) -> list[Program]:
 #: Columns away that a value is read at once.
 FARTHEST = 2
 #: What is read from memory at any column.
-LEAVES_IN_MEMORY = ("static", "mask", "number")
+LEAVES_IN_MEMORY = ("static", "line", "mask", "number")
 
 
 def placed(graph: Graph, programs: list[Program]) -> list[Program]:

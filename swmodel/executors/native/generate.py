@@ -77,7 +77,7 @@ def generate(scheme, method, kinds, dtype, derivative=(), controls=()) -> Genera
     names = [name for name, kind in kinds if kind == "number"]
     names += ["dx", "dy", *(f"weight{number}" for number in range(count_of(method)))]
     numbers = {name: np.ones((1, 1), np.uint32 if "turns" in name else dtype) for name in names}
-    tracing = Tracing(scheme, kinds, numbers, np.dtype(dtype))
+    tracing = Tracing(scheme, kinds, numbers, np.dtype(dtype), controls)
     graph = tracing.graph
     programs = derived(tracing, method, np.zeros((), np.int32), derivative, controls)
     width, margin = (max(reach(program, ops) for program in programs) for ops in (("field",), STATIC))

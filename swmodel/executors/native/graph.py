@@ -64,9 +64,14 @@ class Graph:
         self._names: dict[Any, str] = {}
         self._kept: list = []
 
-    def leaf(self, op: str, name) -> Node:
-        """A field, a static field or line, a mask, or a number."""
-        return self.node(op, (), name, op != "field", op in ("line", "number"))
+    def leaf(self, op: str, name, located=False) -> Node:
+        """A field, a static field or line, a mask, or a number.
+
+        Args:
+            located: whether the columns are told apart at which a line is read: where its adjoint is taken, as cells
+                beyond a wall are others than those across the ring.
+        """
+        return self.node(op, (), name, op != "field", op in ("line", "number") and not located)
 
     def name(self, value, key=None) -> Coefficient:
         """A Coefficient that stands for a value; with the same key it is the same one, with None that of the object.

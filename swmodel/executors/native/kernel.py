@@ -250,7 +250,7 @@ class Kernel(NamedTuple):
 
         def of_one(step):
             numbers = static.numbers | weights_of(self.method, step, dt)
-            tracing = Tracing(self.scheme, static.kinds, numbers, np.dtype(dt.dtype))
+            tracing = Tracing(self.scheme, static.kinds, numbers, np.dtype(dt.dtype), self.controls)
             derived(tracing, self.method, step, self.derivative, self.controls)
             values = tracing.graph.values
             return jnp.stack([jnp.asarray(values[name], dt.dtype).reshape(()) for name in made.values])

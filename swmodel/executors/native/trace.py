@@ -48,9 +48,10 @@ class Tracing:
         kinds: `kinds_of` its fields.
         numbers: {name: array [1, 1]} of those that are numbers, with dx, dy and `weights_of` a time stepper.
         dtype: of the fields.
+        controls: names of the static fields and lines that derivatives are taken by.
     """
 
-    def __init__(self, scheme, kinds, numbers: dict, dtype):
+    def __init__(self, scheme, kinds, numbers: dict, dtype, controls=()):
         self.scheme, self.graph, self.numbers = scheme, Graph(dtype), numbers
         width, graph = scheme.width, self.graph
         self.around = (CELLS + 2 * width + 2,) * 2
@@ -59,9 +60,10 @@ class Tracing:
         def field(name, kind):
             if kind == "number":
                 return uniform(graph, numbers[name], name)
-            shape = (self.around[0], 1) if kind == "line" else self.around
+            shape = (self.around[0], 1) if kind == "line" and name not in controls else self.around
             row, column = self.start
-            return Symbol(graph, shape, ref=Ref(graph.leaf(kind, name), row, 0 if kind == "line" else column))
+            leaf = graph.leaf(kind, name, located=name in controls)
+            return Symbol(graph, shape, ref=Ref(leaf, row, 0 if leaf.line else column))
 
         dx, dy = (uniform(graph, numbers[name], name) for name in ("dx", "dy"))
         lengths = {"dx": dx, "dy": dy, "area": dx * dy, "rdx": 1 / dx, "rdy": 1 / dy, "rarea": 1 / (dx * dy)}

@@ -1,6 +1,5 @@
 """A run whose rank 1 is installed differently in the way named by the first argument; the second is the run folder."""
 
-import importlib.metadata
 import sys
 from pathlib import Path
 
@@ -27,8 +26,8 @@ def broken(*arguments, **options):
 
 if PLACE.rank == 1:
     if FAULT == "version":
-        version = importlib.metadata.version
-        ranks.importlib.metadata.version = lambda name: "0.1" if name == "jax" else version(name)
+        version_of = ranks.environment.version_of
+        ranks.environment.version_of = lambda name: "0.1" if name == "jax" else version_of(name)
     if FAULT == "no mpi4jax":
         sys.modules["mpi4jax"] = None
     if FAULT == "no mpi4py":
