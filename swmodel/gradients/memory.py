@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import ctypes
+import math
 import sys
 
-import jax
 import numpy as np
 
 from ..errors import UsageError
@@ -29,8 +29,7 @@ class Room:
     """
 
     def __init__(self, sweeps: Sweeps, x, fixed, memory: int | None):
-        carry, active = sweeps.shapes(x, fixed)
-        series = jax.eval_shape(sweeps.blank, carry, active, fixed)
+        carry, active, series = sweeps.shapes(x, fixed)
         self.sweeps, self.transport, self.carry = sweeps, sweeps.transport, sweeps.transport.held_bytes(carry)
         self.beside = 3 * self.transport.held_bytes((active, series)) + IN_FLIGHT * self.carry
         if memory is not None:
@@ -65,18 +64,19 @@ def fit(sweeps: Sweeps, x, fixed, memory: int | None, before: Plan | None = None
         UsageError: the least that a backward sweep needs does not fit.
     """
     room, steps, tried, found = Room(sweeps, x, fixed, memory), sweeps.steps, set(), None
-    best = before or plan(steps, max(2, room.carries(COMPILING + WORKSPACE * room.carry, 0)))
+    step = sweeps.bytes_of_step(x, fixed) / room.carry
+    best = before or plan(steps, max(2, room.carries(COMPILING + WORKSPACE * room.carry, 0)), step)
     while best.length not in tried:
         tried.add(best.length)
         length, left = best.length, room.carries(sweeps.prepare(x, fixed, best.length), best.length)
         if left < min(2, max(1, steps)):
             raise room.refusal(left)
-        if left > length or left >= steps:
-            prepared = Plan(steps, length, left - length)
+        if left >= 1 + math.ceil(length * step) or left >= steps * step:
+            prepared = Plan(steps, length, left - math.ceil(length * step))
             if before is not None:
                 return prepared
             found = min(found or prepared, prepared, key=Plan.runs)
-        best = plan(steps, left)
+        best = plan(steps, left, step)
         if found and found.runs() <= best.runs():
             break
     return found

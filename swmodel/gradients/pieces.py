@@ -41,8 +41,7 @@ class Pieces:
     def prepare(self, x, fixed, length: int) -> int:
         """See `Sweeps.prepare`."""
         pieces, piece = self._equal(length)
-        carry, _ = self.sweeps.shapes(x, fixed)
-        missing = (pieces * piece - length) * self.sweeps.transport.held_bytes(carry)
+        missing = (pieces * piece - length) * self.sweeps.bytes_of_step(x, fixed)
         return self.sweeps.prepare(x, fixed, piece) + missing
 
     def kept(self, length: int) -> int:

@@ -49,15 +49,19 @@ class Plan(NamedTuple):
         return sum(self.step(a.n1) - self.step(a.n0) for a in forward) / max(1, self.steps)
 
 
-def plan(steps: int, room: int) -> Plan:
+def plan(steps: int, room: int, step: float = 1.0) -> Plan:
     """The Plan with the fewest runs for a trajectory of `steps` where `room` carries may be kept.
+
+    Args:
+        step: memory of a step of a segment, in carries.
 
     Raises:
         UsageError: there is no room for a checkpoint and a step.
     """
-    if room >= max(1, steps):
+    if room >= max(1, steps * step):
         return Plan(steps, max(1, steps), 0)
     if room < 2:
         raise UsageError("there is no room for a checkpoint and a step")
     shares = {max(1, min(room - 1, room * eighths // 8)) for eighths in range(1, 8)}
-    return min((Plan(steps, length, room - length) for length in shares), key=lambda p: (p.runs(), p.length))
+    plans = [Plan(steps, int(share / step), room - share) for share in shares]
+    return min(plans, key=lambda p: (p.runs(), p.length))

@@ -148,7 +148,8 @@ class Problem:
         margin, scheme, dtype = reach_back(self.domain.scheme), self.domain.scheme, np.dtype(self.config.run.dtype)
 
         def static(block):
-            return build_grid(self.config, block, dtype, margin), build_params(self.config, block, dtype, margin, scheme)
+            given = self.config, block, dtype, margin
+            return build_grid(*given), build_params(*given, scheme)
 
         return self.transport.make(static, margin)
 

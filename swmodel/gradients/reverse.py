@@ -59,10 +59,9 @@ def pull_back(sweeps: Sweeps, plan: Plan, x, fixed, respond: Callable):
 
 def with_sums(transport, shares, spread: dict):
     """The cotangents of controls with those of numbers that are spread over the cells added."""
-    pair = isinstance(shares, tuple)
-    by_name = {f"{prefix}{name}": (of, name) for prefix, of in zip(("", "d."), shares if pair else (shares,)) for name in of}
+    parts = shares if isinstance(shares, tuple) else (shares,)
     for name, field in spread.items():
-        of, control = by_name[name]
+        of, control = parts[name.startswith("d.")], name.removeprefix("d.")
         of[control] = of[control] + jnp.asarray(exact_sum(transport, field), of[control].dtype)
     return shares
 

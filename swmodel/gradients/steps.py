@@ -134,7 +134,9 @@ class Native:
                 self._there[key] = not self.transport.any(self._missing(*key, fixed.dt.dtype))
 
     def prepare(self, active, fixed):
-        named = {name: self._lined(field, self.width + 1) if self.pairs else field for name, field in self._named(active)}
+        named = dict(self._named(active))
+        if self.pairs:
+            named = {name: self._lined(field, self.width + 1) for name, field in named.items()}
         static = replace(fixed.grid, fixed.params, named)
         if not self._there[self.ahead, kinds_of(*static)]:
             return self.slow.prepare(active, fixed)
@@ -191,9 +193,8 @@ class Native:
 
     def _named(self, active) -> list:
         """The active fields by name, tangents as "d." + name; in the order of their leaves."""
-        if not self.pairs:
-            return sorted(active.items())
-        return [(prefix + name, field) for prefix, of in zip(("", "d."), active, strict=True) for name, field in sorted(of.items())]
+        parts = zip(("", "d."), active, strict=True) if self.pairs else [("", active)]
+        return [(prefix + name, field) for prefix, of in parts for name, field in sorted(of.items())]
 
     def _lined(self, field, margin: int):
         """A number as one of each row."""

@@ -28,7 +28,7 @@ class Sweeps:
         self.trajectory, self.transport, self.steps, self.every = trajectory, transport, steps, every
         self.stepping = trajectory.steps
         jit, self._workspaces = transport.jit, {}
-        self._stacks, self._length = [], None
+        self._stacks, self._length, self._shapes, self._step_bytes = [], None, {}, None
         self.samples = steps // every + 1
         self._start = jit(trajectory.start)
         self.blank = jit(self._blank)
@@ -48,8 +48,21 @@ class Sweeps:
         return carry, active
 
     def shapes(self, x, fixed):
-        """Those of what `start` gives."""
-        return jax.eval_shape(self._start, x, fixed)
+        """Those of a carry, the active fields and the series; found once for controls of some shapes."""
+        key = tuple((leaf.shape, leaf.dtype) for leaf in jax.tree.leaves(x))
+        if key not in self._shapes:
+            carry, active = jax.eval_shape(self._start, x, fixed)
+            self._shapes[key] = carry, active, jax.eval_shape(self.blank, carry, active, fixed)
+        return self._shapes[key]
+
+    def bytes_of_step(self, x, fixed) -> int:
+        """Memory that a step takes in a stack."""
+        if self._step_bytes is None:
+            carry, active = self.start(x, fixed)
+            self.stepping.settle(active, fixed, back=True)
+            stacks = [jax.eval_shape(partial(self._stack, length=n), carry, active, fixed) for n in (2, 1)]
+            self._step_bytes = self.transport.held_bytes(stacks[0]) - self.transport.held_bytes(stacks[1])
+        return self._step_bytes
 
     def prepare(self, x, fixed, length: int) -> int:
         """Compile everything, for segments of `length` steps; the bytes that going back takes for itself."""
@@ -155,7 +168,7 @@ class Sweeps:
         return jax.lax.cond(n % self.every == 0, pull, lambda cotangents: cotangents, cotangents)
 
     def _pull(self, stack, active, cotangents, series_bar, first, last, fixed):
-        """The stack, and the Cotangents at step `first` from those at `last`, of the trajectory that it has recorded."""
+        """The stack, and the Cotangents at step `first` from those at `last`, of the trajectory that it holds."""
 
         def turn(state):
             last, stack, cotangents = state

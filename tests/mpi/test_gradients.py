@@ -14,6 +14,14 @@ def found(mpiexec, quickly_compiled):
     return json.loads(mpiexec("gradients.py", 4, timeout=300).stdout.splitlines()[-1])
 
 
+def test_the_bits_of_a_gradient_are_those_of_one_process(found):
+    """With respect to fields and numbers, between walls and around islands, in both precisions."""
+    assert len(found) == 5
+    (single, double), *others = (of["bits"] for of in found.values())
+    assert single != double
+    assert all(bits == [single, double] for bits in others)
+
+
 @pytest.mark.parametrize("layout", ["1x1", "3x1", "2x2"])
 def test_derivatives_are_exact_on_any_number_of_ranks(found, layout):
     """With JAX's step on one and three ranks, and with the native one on four."""

@@ -24,8 +24,8 @@ def derived(tracing: Tracing, method, step, derivative, controls) -> list[Progra
 
     Args:
         step: its number, an array without axes.
-        derivative: what is made of it, in turn: "tangent" adds the tangents of all that it computes; "adjoint" takes the
-            adjoints of what it leaves behind to those of what it begins with, and computes its inner stages before.
+        derivative: what is made of it, in turn: "tangent" adds the tangents of all that it computes; "adjoint" takes
+            the adjoints of what it leaves behind to those of what it begins with, and computes inner stages before.
         controls: names of the static fields and lines that are differentiated by.
     """
     programs = tracing.programs(method, step, apart="adjoint" in derivative)
@@ -136,11 +136,6 @@ def times(k: Coefficient, b: Symbol) -> Symbol:
     return replace(b, coefficient=k * b.coefficient)
 
 
-def of_sign(y, k, a):
-    """0 where a is 0, as in JAX."""
-    return [lambda b: where(a > 0, b, where(a < 0, -b, 0.0))]
-
-
 def chosen(x: Symbol, y: Symbol) -> Callable[[Symbol], Symbol]:
     """All where x > y, and half of it where they are equal, as in JAX."""
     return lambda b: where(x > y, b, where(x == y, 0.5 * b, 0.0))
@@ -155,7 +150,7 @@ RULES = {
     "scale": lambda y, k, a: [lambda b: times(k, b)],
     "axpy": lambda y, k, a, c: [lambda b: b, lambda b: times(k, b)],
     "power": lambda y, k, a: [lambda b: times(k, b * apply("power", a, k=Coefficient(k.number - 1)))],
-    "abs": of_sign,
+    "abs": lambda y, k, a: [lambda b: where(a < 0, -b, b)],
     "sqrt": lambda y, k, a: [lambda b: 0.5 * (b / y)],
     "cbrt": lambda y, k, a: [lambda b: (1 / 3) * (b / (y * y))],
     "exp": lambda y, k, a: [lambda b: b * y],

@@ -1,8 +1,8 @@
 """The compiled step as JAX sees it: foreign calls that take the fields with their halos and advance them in place.
 
 For a run of steps the fields lie in memory of their own, in planes one after the other, with columns around each row
-that halos and whole vectors need; `put` brings them there, `get` gets them back. Halos come in and edges go out as small arrays.
-A full array touched outside the call would cost more than the call.
+that halos and whole vectors need; `put` brings them there, `get` gets them back. Halos come in and edges go out as
+small arrays. A full array touched outside the call would cost more than the call.
 
 Arrays of a step (step.cc reads them in this order):
 

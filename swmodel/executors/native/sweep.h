@@ -33,8 +33,8 @@ struct At<T, Program<T>> {
   T slip;
   const std::uint8_t* flags;
 
-  T* field(int f, int a) const { return sweep.row(f, j + a); }
-  T* target(int f) const { return sweep.own(WRITTEN, f, j); }
+  T* field(int f, int a) const { return sweep.row(READ_FROM, f, j + a); }
+  T* target(int f) const { return sweep.row(WRITTEN, f, j); }
   T* ring(int r, int a) const {
     Index first = 0;
     for (int s = 0; s < r; ++s) first += Program<T>::RINGS[s];
@@ -107,20 +107,20 @@ class Sweep {
   }
 
   // Row r of a field: of the block, or the copy of one around; of a field that does not travel any row at hand.
-  T* row(int f, Index r) const {
+  T* row(Use use, int f, Index r) const {
     const Index t = travels_[f];
     if (t >= 0 && r < j0_) return south_ + (t * job.halo + std::max<Index>(r - j0_ + job.halo, 0)) * job.stride + job.lead;
     if (t >= 0 && r >= j1_) return north_ + (t * job.halo + std::min(r - j1_, job.halo - 1)) * job.stride + job.lead;
-    return own(READ_FROM, f, std::clamp(r, j0_, j1_ - 1));
+    return own(use, f, std::clamp(r, j0_, j1_ - 1));
   }
+
+ private:
+  static constexpr int READ = std::size(P::READS), USED = std::size(P::USED), GIVEN = std::size(P::GIVES);
 
   // Row r of the block, of a field where it is read, written, or handed to the neighbours from.
   T* own(Use use, int f, Index r) const {
     return static_cast<T*>(job.fields) + job.planes[use * P::FIELDS + f] * job.plane + r * job.stride + job.lead;
   }
-
- private:
-  static constexpr int READ = std::size(P::READS), USED = std::size(P::USED), GIVEN = std::size(P::GIVES);
 
   static Index travelling(const Job& job) { return job.levels > 1 ? USED : READ; }
 

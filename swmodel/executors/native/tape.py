@@ -86,7 +86,7 @@ def blank(forward: Way, back: Way, length: int) -> Tape:
 
 
 def record(tape: Tape, way: Way, carry, first, last, origin):
-    """The tape with the steps from `first` to `last` in it, and the carry after them; slot 0 is that of step `origin`."""
+    """The tape with the steps from `first` to `last`, and the carry after them; slot 0 is that of step `origin`."""
     call, shift, extent = way.calls(), way.transport.shift, way.transport.extent()
     made, places = call.made, places_of(call.made, tape.length)
     fields, tree = jax.tree.flatten(carry)

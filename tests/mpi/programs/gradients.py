@@ -1,4 +1,4 @@
-"""Derivatives of a run over MPI, in several layouts of four ranks, as numbers that do not depend on the layout."""
+"""Derivatives of a run over MPI, in layouts of up to four ranks: numbers and bits that do not depend on them."""
 
 import json
 
@@ -7,12 +7,12 @@ from support.groups import of_layouts
 from support.random_case import configuration, random_fields
 
 from swmodel.gradients import Problem
-from swmodel.gradients.check import Checks, controls_of
+from swmodel.gradients.check import Checks, controls_of, fingerprint
 
 NY, NX = 7, 10
-#: Layouts one after the other, the first beside the second, and who computes each.
+#: Layouts one after the other, two of them beside others, and who computes the numbers of some.
 EXECUTORS = {(1, 1): "xla", (3, 1): "xla", (2, 2): "native"}
-PHASES = (((1, 1), (3, 1)), ((2, 2),))
+PHASES = (((1, 1), (3, 1)), ((2, 2),), ((1, 2), (2, 1)))
 
 
 def whole(x, transport):
@@ -22,15 +22,30 @@ def whole(x, transport):
     return {name: None if field is None else field.tolist() for name, field in fields.items()}
 
 
+def configured(layout, **run):
+    """A flow between walls and around islands, of six steps."""
+    where = {"run__layout": "{}x{}".format(*layout), "run__nproc": layout[0] * layout[1]}
+    fields = random_fields(NY, NX, seed=3, land=0.15, amplitude=0.3)
+    options = {"grid__periodic_x": False, "physics__slip": "no", "run__steps": 6, **where}
+    return configuration(NY, NX, fields, **options, **run)
+
+
+def bits(layout, dtype):
+    """Those of the gradient by the native step."""
+    config = configured(layout, run__executor="native", run__dtype=dtype)
+    problem = Problem(config, controls_of(config), lambda view, k: view.state)
+    return fingerprint(problem, Checks(problem).gradient)
+
+
 def results(layout):
     """What says that derivatives are exact, and the derivatives."""
-    where = {"run__layout": "{}x{}".format(*layout), "run__nproc": layout[0] * layout[1]}
-    run = {"run__steps": 6, "run__executor": EXECUTORS[layout], **where}
-    fields = random_fields(NY, NX, seed=3, land=0.15, amplitude=0.3)
-    config = configuration(NY, NX, fields, grid__periodic_x=False, physics__slip="no", **run)
+    found = {"bits": [bits(layout, dtype) for dtype in ("float32", "float64")]}
+    if layout not in EXECUTORS:
+        return found
+    config = configured(layout, run__executor=EXECUTORS[layout])
     problem = Problem(config, controls_of(config), lambda view, k: view.state, every=3)
     checks = Checks(problem)
-    return {
+    return found | {
         "taylor_slope": checks.taylor_slope(),
         "dot_product_error": checks.dot_product_error(),
         "hessian_symmetry": checks.hessian_symmetry(),

@@ -1,0 +1,142 @@
+"""Tangent and transpose of the graph of a step: each other's, and the derivative of what the step computes."""
+
+import numpy as np
+import pytest
+
+from swmodel.executors.native.derive import footprint, tangent, transpose
+from swmodel.executors.native.evaluate import evaluate
+from swmodel.executors.native.graph import topological
+from swmodel.executors.native.trace import Tracing, count_of
+from swmodel.gradients.steps import reach_back
+from swmodel.ocean import terms
+from swmodel.ocean.scheme import Scheme
+from swmodel.ocean.terms.term import Term
+from swmodel.ocean.timestep import method_of
+
+NY, NX = 9, 11
+EVERYTHING = tuple(terms.TERMS)
+MASKS = {"wet": 1, "open_u": 1, "open_v": 1, "slip": 1, "share": 1, "dry": 0}
+CHOICES = [
+    *[(flux, "ab2", ()) for flux in ("energy", "enstrophy", "arakawa_lamb")],
+    *[("energy", stepper, ("viscosity",)) for stepper in ("ab3", "rk3", "rk4", "leapfrog")],
+    *[("enstrophy", "ab2", (name,)) for name in terms.TERMS],
+    ("arakawa_lamb", "rk4", EVERYTHING),
+]
+
+
+class Step:
+    """The step of a scheme on a torus of water, with random fields; numbers and fields are differentiated by."""
+
+    def __init__(self, scheme, method):
+        rows = [row for name in scheme.terms for row in (*terms.TERMS[name].coefficients, *terms.TERMS[name].fields)]
+        self.steady = ["gravity", "depth", *(r.name for name in scheme.terms for r in terms.TERMS[name].coefficients)]
+        names = ["gravity", "density", "f", "depth", *(row.name for row in rows)]
+        kinds = {name: "static" if name in self.steady else "number" for name in names} | {
+            "f": "line",
+            "gravity": "line",
+        }
+        numbers = [name for name, kind in kinds.items() if kind == "number"]
+        numbers = {name: np.ones((1, 1), np.uint32 if "turns" in name else float) for name in numbers}
+        numbers |= {f"weight{k}": np.full((1, 1), 0.01 * (k + 1)) for k in range(count_of(method))}
+        numbers |= {"dx": np.full((1, 1), 1.3), "dy": np.full((1, 1), 0.8)}
+        self.tracing = Tracing(scheme, tuple(sorted(kinds.items())), numbers, np.dtype(float), self.steady)
+        self.graph = self.tracing.graph
+        self.programs = self.tracing.programs(method, np.zeros((), np.int32), apart=True)
+        self.left = list(self.programs[-1].outputs)
+
+    def random(self, programs, seed=0):
+        """Values of what the programs read."""
+        rng, found = np.random.default_rng(seed), {}
+        for node in topological([ref for p in programs for ref in p.outputs.values()]):
+            if node.op in ("field", "static", "line"):
+                found[node.value] = 1 + 0.3 * rng.random((NY, 1) if node.op == "line" else (NY, NX))
+            elif node.op == "mask":
+                found[node.value] = np.full((NY, NX), float(MASKS[node.value]))
+        return found
+
+    def run(self, programs, fields) -> list[dict]:
+        """The fields before each of the programs, and after the last."""
+        states = [fields]
+        for program in programs:
+            states.append(states[-1] | evaluate(program.outputs, states[-1], self.graph.values, np))
+        return states
+
+
+def check(step: Step):
+    """<y, M d> = <Mt y, d>, and M d is the difference of two steps."""
+    forward, back = tangent(step.graph, step.programs, step.steady), None
+    fields = step.random(forward)
+    states = step.run(forward, fields)
+    rng = np.random.default_rng(1)
+    y = {name: rng.standard_normal((NY, NX)) for name in step.left}
+    slope = sum(np.vdot(y[name], states[-1][f"d.{name}"]) for name in step.left)
+
+    back = transpose(step.graph, step.programs, step.left, step.steady)
+    bars = {f"bar.{name}": field for name, field in y.items()}
+    bars |= {f"grad.{name}": np.zeros((NY, NX)) for name in step.steady}
+    for program, before in zip(back, reversed(states[:-1]), strict=True):
+        bars |= evaluate(program.outputs, before | bars, step.graph.values, np)
+    directions = {name: fields[f"d.{name}"] for name in (*step.left, *step.steady) if f"d.{name}" in fields}
+    ours = sum(np.vdot(np.broadcast_to(d, (NY, NX)), bars.get(f"bar.{n}", bars.get(f"grad.{n}", np.zeros((NY, NX)))))
+               for n, d in directions.items())  # fmt: skip
+    assert ours == pytest.approx(slope, rel=1e-12)
+
+    size, ends = 1e-6, []
+    for side in (1, -1):
+        moved = fields | {name: fields[name] + side * size * d for name, d in directions.items()}
+        last = step.run(step.programs, moved)[-1]
+        ends.append(sum(np.vdot(y[name], last[name]) for name in step.left))
+    assert (ends[0] - ends[1]) / (2 * size) == pytest.approx(slope, rel=1e-6)
+    return back
+
+
+@pytest.mark.parametrize(("flux", "stepper", "names"), CHOICES, ids=lambda choice: "-".join(choice) or "plain"
+                         if isinstance(choice, tuple) else choice)  # fmt: skip
+def test_tangent_and_transpose_of_a_step_are_its_derivative(flux, stepper, names):
+    scheme = Scheme(flux, names)
+    back = check(Step(scheme, method_of(stepper)))
+    reach = max(abs(away) for p in back for cells in footprint(p.outputs).values() for cell in cells for away in cell)
+    assert 0 < reach <= reach_back(scheme)
+
+
+def strange(flow, params, now):
+    """Every function that a term may use, where it is smooth and where it is not."""
+    x, y = flow.h, flow.u
+    xp = x.values.__array_namespace__()
+    smooth = x.map(lambda a: xp.exp(-a) + xp.sin(a) * xp.cos(a) + xp.log(a) + xp.cbrt(a) + xp.sqrt(a) + a**0.4 + a**3)
+    edges = y.map(lambda a: xp.maximum(a - 1.1, 0.3 * a) * xp.minimum(a, 1.2) + abs(a - 1.15))
+    chosen = x.map(lambda a: xp.where(a > 1.1, xp.exp(a), -a))
+    return {"h": smooth / x, "u": edges * y, "v": chosen * flow.v}
+
+
+def test_every_function_that_a_term_may_use_is_differentiated(monkeypatch):
+    monkeypatch.setitem(terms.TERMS, "strange", Term("strange", strange))
+    check(Step(Scheme("energy", ("strange",)), method_of("ab2")))
+
+
+@pytest.mark.parametrize("function", ["abs", "maximum", "minimum"])
+def test_at_a_kink_the_derivative_is_that_of_jax(monkeypatch, function):
+    """That from above of an absolute value at 0; half of each where two are equal."""
+    import jax
+
+    def kinked(flow, params, now):
+        xp = flow.h.values.__array_namespace__()
+        of = {"abs": lambda a: abs(a - 1), "maximum": lambda a: xp.maximum(3 * a, a * 2 + 1),
+              "minimum": lambda a: xp.minimum(3 * a, a * 2 + 1)}[function]  # fmt: skip
+        return {"h": flow.h.map(of)}
+
+    def plain(h):
+        return {"abs": lambda: jax.numpy.abs(h - 1), "maximum": lambda: jax.numpy.maximum(3 * h, h * 2 + 1),
+                "minimum": lambda: jax.numpy.minimum(3 * h, h * 2 + 1)}[function]()  # fmt: skip
+
+    found = []
+    for tendency in (kinked, lambda flow, params, now: {"h": 0.0 * flow.h}):
+        monkeypatch.setitem(terms.TERMS, "strange", Term("strange", tendency))
+        step = Step(Scheme("energy", ("strange",)), method_of("ab2"))
+        (back,) = transpose(step.graph, step.programs, step.left, step.steady)
+        fields = step.random([back]) | {"h": np.ones((NY, NX)), "bar.h": np.ones((NY, NX))}
+        fields |= {name: np.zeros((NY, NX)) for name in fields if name.startswith("bar.") and name != "bar.h"}
+        fields |= {"u": np.zeros((NY, NX)), "v": np.zeros((NY, NX))}
+        found.append(evaluate(back.outputs, fields, step.graph.values, np)["bar.h"])
+    weight = 0.01
+    np.testing.assert_allclose(found[0] - found[1], weight * jax.grad(plain)(1.0), rtol=1e-12, atol=1e-15)
