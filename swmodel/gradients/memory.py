@@ -31,7 +31,8 @@ class Room:
     def __init__(self, sweeps: Sweeps, x, fixed, memory: int | None):
         carry, active, series = sweeps.shapes(x, fixed)
         self.sweeps, self.transport, self.carry = sweeps, sweeps.transport, sweeps.transport.held_bytes(carry)
-        self.beside = 3 * self.transport.held_bytes((active, series)) + IN_FLIGHT * self.carry
+        self.step, besides = sweeps.stack_bytes(x, fixed)
+        self.beside = besides + 3 * self.transport.held_bytes((active, series)) + IN_FLIGHT * self.carry
         if memory is not None:
             give_back_memory()
         else:
@@ -64,7 +65,7 @@ def fit(sweeps: Sweeps, x, fixed, memory: int | None, before: Plan | None = None
         UsageError: the least that a backward sweep needs does not fit.
     """
     room, steps, tried, found = Room(sweeps, x, fixed, memory), sweeps.steps, set(), None
-    step = sweeps.bytes_of_step(x, fixed) / room.carry
+    step = room.step / room.carry
     best = before or plan(steps, max(2, room.carries(COMPILING + WORKSPACE * room.carry, 0)), step)
     while best.length not in tried:
         tried.add(best.length)

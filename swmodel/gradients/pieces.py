@@ -41,7 +41,8 @@ class Pieces:
     def prepare(self, x, fixed, length: int) -> int:
         """See `Sweeps.prepare`."""
         pieces, piece = self._equal(length)
-        missing = (pieces * piece - length) * self.sweeps.bytes_of_step(x, fixed)
+        step, besides = self.sweeps.stack_bytes(x, fixed)
+        missing = (pieces * piece - length) * step + (pieces - 1) * besides
         return self.sweeps.prepare(x, fixed, piece) + missing
 
     def kept(self, length: int) -> int:

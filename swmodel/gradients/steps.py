@@ -120,6 +120,7 @@ class Native:
         self.slow, self.transport, self.pairs = slow, transport, pairs
         self.width, self.wide = kernel.scheme.width, reach_back(kernel.scheme)
         self._there: dict[tuple, bool] = {}
+        self._seen: dict[tuple, list] = {}
         ahead = kernel._replace(derivative=("tangent",), controls=tuple(controls)) if pairs else kernel
         self.ahead = ahead
         self.behind = ahead._replace(
@@ -127,9 +128,18 @@ class Native:
         )
 
     def settle(self, active, fixed, back=False):
-        ways = [(self.ahead, self.pairs), (self.behind, True)][: 1 + back]
-        for kernel, lined in ways:
-            key = kernel, self._kinds(active, fixed, lined)
+        shapes = tuple(leaf.shape for leaf in jax.tree.leaves(active))
+        if shapes not in self._seen:
+
+            def look(active, fixed):  # as the arrays of a block are seen in a program
+                self._seen[shapes] = [
+                    (kernel, self._kinds(active, fixed, lined))
+                    for kernel, lined in ((self.ahead, self.pairs), (self.behind, True))
+                ]
+                return fixed.dt
+
+            jax.eval_shape(self.transport.jit(look), active, fixed)
+        for key in self._seen[shapes][: 1 + back]:
             if key not in self._there:
                 self._there[key] = not self.transport.any(self._missing(*key, fixed.dt.dtype))
 

@@ -28,7 +28,7 @@ class Sweeps:
         self.trajectory, self.transport, self.steps, self.every = trajectory, transport, steps, every
         self.stepping = trajectory.steps
         jit, self._workspaces = transport.jit, {}
-        self._stacks, self._length, self._shapes, self._step_bytes = [], None, {}, None
+        self._stacks, self._length, self._shapes, self._stack_bytes = [], None, {}, None
         self.samples = steps // every + 1
         self._start = jit(trajectory.start)
         self.blank = jit(self._blank)
@@ -55,14 +55,17 @@ class Sweeps:
             self._shapes[key] = carry, active, jax.eval_shape(self.blank, carry, active, fixed)
         return self._shapes[key]
 
-    def bytes_of_step(self, x, fixed) -> int:
-        """Memory that a step takes in a stack."""
-        if self._step_bytes is None:
+    def stack_bytes(self, x, fixed) -> tuple[int, int]:
+        """Memory of a stack: of a step, and what it has besides."""
+        if self._stack_bytes is None:
             carry, active = self.start(x, fixed)
             self.stepping.settle(active, fixed, back=True)
-            stacks = [jax.eval_shape(partial(self._stack, length=n), carry, active, fixed) for n in (2, 1)]
-            self._step_bytes = self.transport.held_bytes(stacks[0]) - self.transport.held_bytes(stacks[1])
-        return self._step_bytes
+            one, two = (
+                self.transport.held_bytes(jax.eval_shape(partial(self._stack, length=n), carry, active, fixed))
+                for n in (1, 2)
+            )
+            self._stack_bytes = two - one, 2 * one - two
+        return self._stack_bytes
 
     def prepare(self, x, fixed, length: int) -> int:
         """Compile everything, for segments of `length` steps; the bytes that going back takes for itself."""
@@ -76,13 +79,17 @@ class Sweeps:
         series = self.blank(carry, active, fixed)
         carry, series = self.forward(carry, active, series, none, none, fixed)
         carry = self.advance(carry, active, none, none, fixed)
-        stack, carry, series = self.record(carry, active, series, none, none, True, fixed, length)
+        self.stepping.settle(active, fixed, back=True)
+        stack = self._stack(carry, active, fixed, length)
+        recording = self._recording.lower(stack, carry, active, series, none, none, True, fixed).compile()
+        stack, carry, series = self._recording(stack, carry, active, series, none, none, True, fixed)
         series = self.observe_last(carry, active, series, fixed)
         cotangents = self.seed(carry, active, series, fixed)
         program = self._pulling.lower(stack, active, cotangents, series, none, none, fixed).compile()
         # Called by way of jit, which has it now: a compiled program loses the token of its messages in JAX 0.10.
         self.finish(x, self.pull(stack, active, cotangents, series, none, none, fixed), fixed)
-        return program.memory_analysis().temp_size_in_bytes * self.transport.devices
+        needed = max(p.memory_analysis().temp_size_in_bytes for p in (program, recording))
+        return needed * self.transport.devices
 
     def _blank(self, carry, active, fixed):
         """Room for all samples, zero."""

@@ -154,7 +154,7 @@ def pull(tape: Tape, way: Way, recorded, bars, sums: dict, first, last, origin):
         n = last - 1 - i
         values = way.kernel.values(way.static, n, way.dt)
         for number in range(len(made.programs)):
-            planes = planes_at(n, n - (number == len(made.programs) - 1))
+            planes = planes_at(n, n - int(number == len(made.programs) - 1))
             halos = exchange(edges, call.width, shift, extent)
             memory, edges = call.step(number, memory, halos, values, flags, planes)
         return memory, edges

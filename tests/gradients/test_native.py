@@ -1,0 +1,43 @@
+"""Derivatives by the native step are those of JAX's step: every kind of term and stepper, coasts, both precisions."""
+
+import numpy as np
+import pytest
+from support.random_case import COEFFICIENTS, configuration, random_fields
+
+from swmodel.gradients import Problem
+from swmodel.gradients.check import Checks, controls_of
+
+pytestmark = pytest.mark.compiled
+
+NY, NX = 7, 9
+TERMS = {"physics__manning": 0.03, "tracer__transport": "upwind", "body_force__x_amplitude": 1e-4}
+
+
+RK3 = {"time__stepper": "rk3", "scheme__vorticity_flux": "arakawa_lamb", "physics__biharmonic_viscosity": 1e8}
+
+
+@pytest.mark.parametrize(
+    ("dtype", "options", "coefficients"),
+    [
+        ("float64", {"time__stepper": "ab3", "physics__slip": "no", **TERMS}, ()),
+        ("float32", {"time__stepper": "leapfrog", "scheme__vorticity_flux": "enstrophy"}, COEFFICIENTS),
+        ("float64", RK3, ()),
+    ],
+    ids=["ab3, terms", "leapfrog, fields", "rk3, biharmonic"],
+)
+def test_derivatives_by_the_native_step_are_those_of_jax(dtype, options, coefficients):
+    """Gradient and Hessian-vector product, of states on the way too."""
+    found = {}
+    for executor in ("xla", "native"):
+        fields = random_fields(NY, NX, seed=3, amplitude=0.3, coefficients=coefficients)
+        run = {"run__steps": 5, "run__executor": executor, "run__dtype": dtype, "grid__periodic_x": False}
+        config = configuration(NY, NX, fields, **run, **options)
+        problem = Problem(config, controls_of(config), lambda view, k: view.state, every=2)
+        checks = Checks(problem)
+        found[executor] = checks.gradient, problem.hessian_vector(checks.x, checks.d, *checks.loss)
+        assert executor == "xla" or all(problem._sweeps.stepping._there.values())  # no step of JAX instead
+    bound = {"float32": 3e-5, "float64": 1e-12}[dtype]
+    for ours, truth in zip(found["native"], found["xla"], strict=True):
+        for name, expected in truth.items():
+            assert np.abs(ours[name] - expected).max() <= bound * np.abs(expected).max(), name
+            assert np.any(expected), name
