@@ -19,9 +19,9 @@ from ..ocean.table import CONTROLS
 from ..ocean.timestep import method_of
 from .controls import first_guess, scheme_for
 from .memory import fit
+from .native_steps import reach_back
 from .pieces import Pieces
 from .reverse import pull_back, series_of
-from .steps import reach_back
 from .sweeps import Sweeps
 from .trajectory import Fixed, tangent, trajectory_of
 

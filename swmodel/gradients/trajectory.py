@@ -23,7 +23,8 @@ from ..ocean.state import Carry, State
 from ..ocean.table import INITIAL
 from ..parallel.transport.halo import pad
 from .controls import apply, replace
-from .steps import InJax, Native, Steps
+from .native_steps import Native
+from .steps import InJax, Steps
 
 
 class Trajectory(NamedTuple):

@@ -7,7 +7,7 @@ from swmodel.executors.native.derive import footprint, tangent, transpose
 from swmodel.executors.native.evaluate import evaluate
 from swmodel.executors.native.graph import topological
 from swmodel.executors.native.trace import Tracing, count_of
-from swmodel.gradients.steps import reach_back
+from swmodel.gradients.native_steps import reach_back
 from swmodel.ocean import terms
 from swmodel.ocean.scheme import Scheme
 from swmodel.ocean.terms.term import Term

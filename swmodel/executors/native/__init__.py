@@ -5,13 +5,15 @@
     fuse, schedule    fused multiply-adds, static parts, water and land; what is computed when
     emit, generate    the C++ of a step
     compile, build    its library: found, or made by the compiler of the machine
-    kernel, executor  the library as JAX sees it; the loop over steps
+    calls, kernel     the foreign calls as JAX sees them; the loop over steps
+    derive, tape      tangent and adjoint of a graph; a trajectory recorded, and the way back
+    executor          the loop, as a run asks for it
     evaluate          a graph computed by NumPy or JAX
     describe          what is generated, in a table
     step.cc, sweep.h  the foreign calls; the pass over rows, threads, halos and several steps at once
     vector.h, job.h   vectors of numbers; what a call is asked for
 
-What is here can be asked without JAX, but for kernel and executor.
+What is here can be asked without JAX, but for calls, kernel, tape and executor.
 """
 
 from __future__ import annotations
@@ -30,7 +32,7 @@ from .trace import kinds_of
 #: What builds the foreign calls.
 REMEDY = "tools/build-native, or pip install . with a C++ compiler"
 
-#: Number of the calling convention that kernel.py and job.h share; both change with the arrays of the call.
+#: Number of the calling convention that calls.py and job.h share; both change with the arrays of the call.
 CONVENTION = 5
 
 

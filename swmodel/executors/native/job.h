@@ -14,7 +14,7 @@ constexpr std::uint8_t ALL_WATER = 1 + 2 + 4 + 8 * 4;  // a cell without land ar
 
 // What one call computes. Fields lie in planes, `plane` numbers apart, each [rows, stride], column 0 after `lead` others;
 // `planes` [3, fields] are those that a field is read from, written to, and handed to the neighbours from. Static fields, cells and flags have `margin` rows around. The block is the first [ny, nx] of
-// [rows, columns]. Strips as in kernel.py.
+// [rows, columns]. Strips as in calls.py.
 struct Job {
   Index ny, nx, rows, columns, stride, static_stride, lead, plane, margin, halo, width, levels, values_per_level;
   void* fields;

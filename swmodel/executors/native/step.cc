@@ -1,4 +1,4 @@
-// The door between XLA and compiled steps: foreign functions that take and give the arrays listed in kernel.py.
+// The door between XLA and compiled steps: foreign functions that take and give the arrays listed in calls.py.
 
 #define PY_SSIZE_T_CLEAN
 #define Py_LIMITED_API 0x030B0000

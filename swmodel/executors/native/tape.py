@@ -16,7 +16,8 @@ import jax.numpy as jnp
 import numpy as np
 
 from ...parallel.transport.halo import within
-from .kernel import Calls, Kernel, Static, edges_of, exchange
+from .calls import Calls, Static, edges_of, exchange
+from .kernel import Kernel
 from .trace import carried
 
 
