@@ -27,7 +27,7 @@ class Numbers:
         cores: that the row computes on.
         speedup: over the reference in NumPy on the same grid.
         efficiency: cell updates per second and core, as a part of those of the row with the fewest cores.
-        share: of the measured bandwidth that 12 numbers for each cell and step amount to.
+        share: of the measured bandwidth that the numbers amount to which a step must move.
     """
 
     row: Row
@@ -57,7 +57,8 @@ class Numbers:
     @property
     def gigabytes_per_second(self) -> float:
         """Effective bandwidth: what a step must move, over its time."""
-        return self.rate * bytes_per_cell(self.row.dtype) / 1e9
+        moved = self.entry["samples"][0].get("bytes_per_cell") or bytes_per_cell(self.row.dtype)
+        return self.rate * moved / 1e9
 
     @property
     def scaled(self) -> int | None:

@@ -66,7 +66,11 @@ class Row:
     @property
     def physics(self) -> str:
         """What differs from the jet, in words; empty for the jet itself."""
-        switched = [text.partition("=")[0].rpartition(".")[2].replace("_", " ") for text in self.settings]
+        switched = []
+        for text in self.settings:
+            key, _, value = text.partition("=")
+            name = key.rpartition(".")[2].replace("_", " ")
+            switched.append(f"{name} {value}" if value.isidentifier() else name)
         return ", ".join((["bathymetry", "land", "wind"] if self.fields else []) + switched)
 
     @property

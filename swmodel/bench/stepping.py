@@ -10,6 +10,7 @@ import numpy as np
 
 import swmodel
 
+from ..executors.native.describe import bytes_per_cell
 from ..model.health import Health
 from . import answers, traffic
 from .device import largest, launched, memory_bytes
@@ -43,6 +44,8 @@ def measure_stepping(row: Row, task: dict) -> dict:
         each, warm = warm_up(simulation, row)
         n = task["steps"] or transport.broadcast(number_of_steps(row, each))
         sample |= {"warm_up_steps": warm, "steps": n, "seconds": advance(simulation, n)}
+        if row.executor == "native":
+            sample["bytes_per_cell"] = bytes_per_cell(simulation.config)
         Health(simulation).check()
     result = {"sample": sample, "differences": found, "launch": launched(transport)}
     if not problem and task["check"]:

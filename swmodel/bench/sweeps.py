@@ -14,7 +14,7 @@ from ..errors import FilesError, UsageError
 FOLDERS = (Path(__file__).parents[2] / "benchmarks", Path(__file__).parents[1] / "benchmarks")
 
 #: The sweeps, in the order in which they are listed.
-NAMES = ("table", "strong", "weak", "sizes", "halo", "output", "start", "native", "ensemble")
+NAMES = ("table", "strong", "weak", "sizes", "halo", "output", "start", "native", "schemes", "ensemble")
 
 
 class Sweep(NamedTuple):

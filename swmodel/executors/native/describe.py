@@ -34,10 +34,8 @@ def describe(config) -> str:
     total = 0
     for number, program in enumerate(made.programs):
         plan = made.schedules[number]
-        read = sorted({node.value for node, _ in plan.places if node.op == "field"}, key=made.fields.index)
-        moved = item * (
-            len(read) + len(program.outputs) + sum(name in statics_of(made, number) for name in made.statics)
-        )
+        read = fields_read(made, number)
+        moved = item * values_moved(made, number)
         total += moved
         counted = operations(made, program)
         divisions = ", ".join(f"{counted[op]} {op}" for op in ("div", *FUNCTIONS, "power") if counted[op])
@@ -52,6 +50,25 @@ def describe(config) -> str:
             f"  bytes      {moved} a cell",
         ]
     return "\n".join([*lines, f"step         {total} bytes a cell"])
+
+
+def bytes_per_cell(config) -> int:
+    """Bytes that a step must move for each cell."""
+    request = request_of(config)
+    made = generate(*request)
+    return np.dtype(request.dtype).itemsize * sum(values_moved(made, number) for number in range(len(made.programs)))
+
+
+def fields_read(made: Generated, number: int) -> list[str]:
+    """Fields that a pass reads."""
+    return sorted(
+        {node.value for node, _ in made.schedules[number].places if node.op == "field"}, key=made.fields.index
+    )
+
+
+def values_moved(made: Generated, number: int) -> int:
+    """Numbers that a pass reads or writes for each cell."""
+    return len(fields_read(made, number)) + len(made.programs[number].outputs) + len(statics_of(made, number))
 
 
 def static(made: Generated) -> list[str]:
