@@ -6,11 +6,12 @@ import ctypes
 import math
 import sys
 
+import jax
 import numpy as np
 
 from ..errors import UsageError
 from ..parallel.environment import free_memory, resident_memory, world
-from .plan import Plan, plan
+from .plan import Plan, least, plan
 from .sweeps import Sweeps
 
 #: Carries beside those of the Plan: one and its successor on the way forward, cotangents and theirs on the way back.
@@ -31,7 +32,10 @@ class Room:
     def __init__(self, sweeps: Sweeps, x, fixed, memory: int | None):
         carry, active, series = sweeps.shapes(x, fixed)
         self.sweeps, self.transport, self.carry = sweeps, sweeps.transport, sweeps.transport.held_bytes(carry)
-        self.step, besides = sweeps.stack_bytes(x, fixed)
+        step, besides = sweeps.stack_bytes(x, fixed)
+        self.step = float(self.transport.reduce(np.asarray(step / self.carry), "max"))  # the same in uneven blocks
+        numbers = sum(leaf.ndim == 0 for leaf in jax.tree.leaves(x))  # their adjoints are spread over the cells
+        besides += 3 * numbers * fixed.dt.dtype.itemsize * math.prod(self.transport.shape)
         self.beside = besides + 3 * self.transport.held_bytes((active, series)) + IN_FLIGHT * self.carry
         if memory is not None:
             give_back_memory()
@@ -40,15 +44,19 @@ class Room:
             memory = resident_memory() + free_memory() // 2 // (place.local_size if place else 1)
         self.memory = memory
 
-    def carries(self, workspace: int, length: int) -> int:
-        """How many carries all processes have room for, beside `workspace` bytes and in stacks for `length` steps."""
-        kept = self.sweeps.kept(length)
-        free = (1 - SPARE) * self.memory - resident_memory() + kept - workspace - self.beside
+    def carries(self, workspace: int, length: int | None) -> int:
+        """How many carries all processes have room for, beside `workspace` bytes and in stacks for `length` steps.
+
+        Stacks of other lengths are let go.
+        """
+        self.sweeps.release(length)
+        held = resident_memory() - self.sweeps.kept_bytes()
+        free = (1 - SPARE) * self.memory - held - workspace - self.beside
         return int(self.transport.reduce(np.asarray(free // self.carry, np.int64), "min"))
 
     def refusal(self, carries: int) -> UsageError:
-        """The error where there is room for so many carries and not for two."""
-        needed = (self.memory + (2 - carries) * self.carry) * (1 + SPARE)
+        """The error where there is room for so many carries, and not for a checkpoint and a step."""
+        needed = (self.memory + (least(self.step) - carries) * self.carry) * (1 + SPARE)
         return UsageError(
             f"{megabytes(self.memory)} of memory are too little: a process needs {megabytes(needed)} for derivatives"
         )
@@ -65,19 +73,21 @@ def fit(sweeps: Sweeps, x, fixed, memory: int | None, before: Plan | None = None
         UsageError: the least that a backward sweep needs does not fit.
     """
     room, steps, tried, found = Room(sweeps, x, fixed, memory), sweeps.steps, set(), None
-    step = room.step / room.carry
-    best = before or plan(steps, max(2, room.carries(COMPILING + WORKSPACE * room.carry, 0)), step)
+    best = before or plan(
+        steps, max(least(room.step), room.carries(COMPILING + WORKSPACE * room.carry, None)), room.step
+    )
     while best.length not in tried:
         tried.add(best.length)
         length, left = best.length, room.carries(sweeps.prepare(x, fixed, best.length), best.length)
-        if left < min(2, max(1, steps)):
+        if left < min(least(room.step), math.ceil(max(1, steps) * room.step)):
             raise room.refusal(left)
-        if left >= 1 + math.ceil(length * step) or left >= steps * step:
-            prepared = Plan(steps, length, left - math.ceil(length * step))
+        taken = math.ceil(length * room.step)
+        if left > taken or left >= steps * room.step:
+            prepared = Plan(steps, length, left - taken)
             if before is not None:
                 return prepared
             found = min(found or prepared, prepared, key=Plan.runs)
-        best = plan(steps, left, step)
+        best = plan(steps, left, room.step)
         if found and found.runs() <= best.runs():
             break
     return found

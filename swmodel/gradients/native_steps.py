@@ -9,7 +9,7 @@ from ..executors.native import tape as tapes
 from ..executors.native.compile import obstacle
 from ..executors.native.kernel import Kernel, register
 from ..executors.native.trace import carried, kinds_of
-from ..parallel.transport.halo import surround_far
+from ..parallel.transport.halo import surround_far, within
 from .controls import replace
 from .steps import Cotangents, InJax
 
@@ -51,15 +51,25 @@ class Native:
             if key not in self._there:
                 self._there[key] = not self.transport.any(self._missing(*key, fixed.dt.dtype))
 
-    def prepare(self, active, fixed):
+    def prepare(self, active, fixed, recording=False):
         named = dict(self._named(active))
         if self.pairs:
             named = {name: self._lined(field, self.width + 1) for name, field in named.items()}
         static = replace(fixed.grid, fixed.params, named)
         if not self._there[self.ahead, kinds_of(*static)]:
             return self.slow.prepare(active, fixed)
-        kernel = self.ahead._replace(least=self._lead(active, fixed))
+        kernel = self.ahead
+        if recording and self._back_there(active, fixed):
+            kernel = kernel._replace(least=self._lead(active, fixed))
         return tapes.Way(kernel, kernel.static_of(*static, self.transport.shape, jnp), fixed.dt, self.transport)
+
+    def prepare_back(self, active, fixed):
+        if not self._back_there(active, fixed):
+            return self.slow.prepare_back(active, fixed)
+        static = replace(*fixed.wide, {name: self._widened(field) for name, field in self._named(active)})
+        kernel = self.behind._replace(least=self._lead(active, fixed))
+        back = tapes.Way(kernel, kernel.static_of(*static, self.transport.shape, jnp), fixed.dt, self.transport)
+        return self.prepare(active, fixed, recording=True), back
 
     def run(self, carry, static, first, last):
         if not isinstance(static, tapes.Way):
@@ -71,7 +81,7 @@ class Native:
     def blank(self, carry, active, fixed, length: int):
         if not self._back_there(active, fixed):
             return self.slow.blank(carry, active, fixed, length)
-        return tapes.blank(self.prepare(active, fixed), self._back(active, fixed), length)
+        return tapes.blank(*self.prepare_back(active, fixed), length)
 
     def record(self, stack, carry, static, first, last, origin):
         if isinstance(stack, tapes.Tape):
@@ -85,27 +95,25 @@ class Native:
         numbers = [name for name, field in self._named(active) if field.shape == (1, 1)]
         return found._replace(spread={name: jnp.zeros(self.transport.shape, fixed.dt.dtype) for name in numbers})
 
-    def pull(self, stack, cotangents, active, fixed, first, last, origin):
+    def pull(self, stack, cotangents, static, first, last, origin):
         if not isinstance(stack, tapes.Tape):
-            return self.slow.pull(stack, cotangents, active, fixed, first, last, origin)
-        ahead = self.ahead.made(self._kinds(active, fixed, self.pairs), fixed.dt.dtype)
+            return self.slow.pull(stack, cotangents, static, first, last, origin)
         margin, (rows, columns) = self.width + 1, self.transport.shape
         inner = slice(margin, margin + rows), slice(margin, margin + columns)
         bars = dict(self._named(cotangents.active))
         sums = {name: bar[inner] for name, bar in bars.items() if name not in cotangents.spread} | cotangents.spread
-        stack, carry, sums = tapes.pull(
-            stack, self._back(active, fixed), ahead, cotangents.carry, sums, first, last, origin
-        )
+        stack, carry, sums = tapes.pull(stack, *static, cotangents.carry, sums, (first, last, origin))
         spread = {name: sums.pop(name) for name in cotangents.spread}
-        bars |= {name: bars[name].at[inner].set(field) for name, field in sums.items()}
-        leaves = jax.tree.structure(active).unflatten(list(bars.values()))
+        ours = within(jnp.ones(self.transport.shape), self.transport.extent()) > 0  # the halo may begin beyond it
+        bars |= {name: bars[name].at[inner].set(jnp.where(ours, sums[name], bars[name][inner])) for name in sums}
+        leaves = jax.tree.structure(cotangents.active).unflatten(list(bars.values()))
         return stack, Cotangents(carry, leaves, spread)
 
-    def recorded(self, stack, like, active, fixed, slot):
+    def recorded(self, stack, like, static, slot):
         if not isinstance(stack, tapes.Tape):
-            return self.slow.recorded(stack, like, active, fixed, slot)
+            return self.slow.recorded(stack, like, static, slot)
         names = carried(self.ahead.scheme, self.ahead.method, self.ahead.derivative)
-        known = tapes.state(stack, self.prepare(active, fixed), slot)
+        known = tapes.state(stack, static[0], slot)
         fields, tree = jax.tree.flatten(like)
         return tree.unflatten([known.get(name, jnp.zeros_like(x)) for name, x in zip(names, fields, strict=True)])
 
@@ -124,12 +132,6 @@ class Native:
             return self._lined(field, self.wide)
         inner = tuple(slice(self.width + 1, self.width + 1 + length) for length in self.transport.shape)
         return surround_far(field[inner], self.wide, self.transport.shift, self.transport.extent())
-
-    def _back(self, active, fixed) -> tapes.Way:
-        """The steps back."""
-        static = replace(*fixed.wide, {name: self._widened(field) for name, field in self._named(active)})
-        kernel = self.behind._replace(least=self._lead(active, fixed))
-        return tapes.Way(kernel, kernel.static_of(*static, self.transport.shape, jnp), fixed.dt, self.transport)
 
     def _kinds(self, active, fixed, lined: bool):
         """How static fields are read, numbers that are controls as lines or not."""
@@ -151,10 +153,11 @@ class Native:
         return max(kernel.lead(kernel.made(kinds, fixed.dt.dtype)) for kernel, kinds in both)
 
     def _missing(self, kernel, kinds, dtype) -> bool:
-        """Whether a step cannot be had here, or reaches beyond the neighbouring blocks."""
+        """Whether a step cannot be had here, or reads further than the neighbouring blocks or static fields go."""
         if obstacle(kernel.request(kinds, dtype)):
             return True
-        return kernel.made(kinds, dtype).width > min(self.transport.smallest)
+        made = kernel.made(kinds, dtype)
+        return made.width > min(self.transport.smallest) or made.margin > kernel.margin
 
 
 def reach_back(scheme) -> int:

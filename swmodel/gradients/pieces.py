@@ -45,9 +45,9 @@ class Pieces:
         missing = (pieces * piece - length) * step + (pieces - 1) * besides
         return self.sweeps.prepare(x, fixed, piece) + missing
 
-    def kept(self, length: int) -> int:
-        """See `Sweeps.kept`."""
-        return self.sweeps.kept(self._equal(length)[1] if length else 0)
+    def release(self, length: int | None = None) -> None:
+        """See `Sweeps.release`."""
+        self.sweeps.release(length and self._equal(length)[1])
 
     def forward(self, carry, active, series, first, last, fixed):
         """See `Sweeps._forward`."""

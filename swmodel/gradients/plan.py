@@ -1,7 +1,7 @@
 """How a trajectory is kept for its backward sweep: as much of it as fits into memory, the rest computed again.
 
-Steps are grouped into segments of equal length, the last as long as is left. The backward sweep needs the carry before
-each step of a segment: all are kept while the sweep is in it. Of other segments, the carries at the starts of some are
+Steps are grouped into segments of equal length, the last as long as is left. The backward sweep needs what each step of
+a segment starts from: all is kept while the sweep is in it. Of other segments, the carries at the starts of some are
 kept, checkpoints from which the rest is computed again; the schedule is the one with the fewest steps for so many.
 
 Reference: Griewank, A., and A. Walther (2000), Algorithm 799: revolve, ACM Trans. Math. Softw. 26(1), 19-45.
@@ -9,6 +9,7 @@ Reference: Griewank, A., and A. Walther (2000), Algorithm 799: revolve, ACM Tran
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from typing import NamedTuple
 
@@ -60,8 +61,13 @@ def plan(steps: int, room: int, step: float = 1.0) -> Plan:
     """
     if room >= max(1, steps * step):
         return Plan(steps, max(1, steps), 0)
-    if room < 2:
+    if room < least(step):
         raise UsageError("there is no room for a checkpoint and a step")
-    shares = {max(1, min(room - 1, room * eighths // 8)) for eighths in range(1, 8)}
+    shares = {max(least(step) - 1, min(room - 1, room * eighths // 8)) for eighths in range(1, 8)}
     plans = [Plan(steps, int(share / step), room - share) for share in shares]
     return min(plans, key=lambda p: (p.runs(), p.length))
+
+
+def least(step: float) -> int:
+    """Carries that a checkpoint and a step take."""
+    return 1 + math.ceil(step)

@@ -32,7 +32,7 @@ class Problem:
     Under mpiexec all processes make the same Problem and call its methods together. A field among the controls is this
     process's part [ny, nx], on the sharded transport as `transport.make` makes it and `transport.get` takes it; a
     number is the same on all. Inner products of controls are sums over all blocks, numbers counted once. The steps
-    forward are the executor's; derivatives are those of the step in JAX.
+    forward and back are the executor's; see `native_steps`.
 
     Args:
         config: a Config, or the name of a case or file; it says how many steps there are.
@@ -155,7 +155,7 @@ class Problem:
 
     def _pull_back(self, sweeps, x, respond):
         for other in {self._sweeps, self._tangent} - {sweeps}:
-            other.kept(0)
+            other.release()
         self._plans[sweeps] = fit(sweeps, x, self._fixed, self.memory, self._plans.get(sweeps))
         return pull_back(sweeps, self._plans[sweeps], x, self._fixed, respond)
 

@@ -9,8 +9,12 @@ import jax.numpy as jnp
 import numpy as np
 from checkpoint_schedules import Copy, Forward, Move, Reverse
 
+from ..ocean.diagnostics import FixedPoint
 from .plan import Plan
 from .sweeps import Sweeps
+
+#: Numbers that `FixedPoint` adds at a time.
+MOST = 2**19
 
 
 def series_of(sweeps: Sweeps, x, fixed):
@@ -67,15 +71,13 @@ def with_sums(transport, shares, spread: dict):
 
 
 def exact_sum(transport, field) -> float:
-    """The sum of a field over all cells: the same whatever blocks they are in, as it is one of whole numbers.
-
-    Their unit is the least part of the largest that 62 bits leave room for.
-    """
+    """The sum of a field over all cells, the same whatever blocks they are in; NaN if one of them is not finite."""
     pieces = [np.asarray(piece, np.float64) for piece in transport.pieces(field)]
-    most = float(transport.reduce(np.asarray(max(np.abs(piece).max() for piece in pieces)), "max"))
-    if not 0 < most < math.inf:
-        return most
-    cells = int(transport.reduce(np.asarray(sum(piece.size for piece in pieces), np.int64), "sum"))
-    unit = math.frexp(most)[1] + math.frexp(cells)[1] - 62
-    whole = sum(int(np.rint(np.ldexp(piece, -unit)).astype(np.int64).sum()) for piece in pieces)
-    return math.ldexp(float(transport.reduce(np.asarray(whole, np.int64), "sum")), unit)
+    if transport.any(not all(np.isfinite(piece).all() for piece in pieces)):
+        return math.nan
+    sums = FixedPoint(float(transport.reduce(np.max([np.abs(piece).max() for piece in pieces]), "max")))
+    parts = np.zeros(2, np.int64)
+    for piece in pieces:
+        for strip in np.array_split(piece.ravel(), 1 + piece.size // MOST):
+            parts += sums.pieces(strip)
+    return sums.value(transport.reduce(parts, "sum"))

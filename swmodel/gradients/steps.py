@@ -28,8 +28,11 @@ class Steps(Protocol):
     def settle(self, active, fixed, back=False) -> None:
         """Agree with all processes on who computes the steps ahead, and those `back`; before a program is traced."""
 
-    def prepare(self, active, fixed):
-        """What `run` and `record` need of the last two."""
+    def prepare(self, active, fixed, recording=False):
+        """What `run`, or `record`, needs of the fields."""
+
+    def prepare_back(self, active, fixed):
+        """What `pull` and `recorded` need of them."""
 
     def run(self, carry, static, first, last):
         """The carry at step `last` from that at `first`."""
@@ -43,10 +46,10 @@ class Steps(Protocol):
     def zero(self, carry, active, fixed) -> Cotangents:
         """Cotangents that are zero."""
 
-    def pull(self, stack, cotangents, active, fixed, first, last, origin):
+    def pull(self, stack, cotangents, static, first, last, origin):
         """The stack, and the Cotangents at step `first` from those at `last`."""
 
-    def recorded(self, stack, like, active, fixed, slot):
+    def recorded(self, stack, like, static, slot):
         """The carry in a slot of the stack, like another one; what a stepper remembers may be zero."""
 
 
@@ -58,8 +61,10 @@ class InJax(NamedTuple):
     def settle(self, active, fixed, back=False) -> None:
         pass
 
-    def prepare(self, active, fixed):
+    def prepare(self, active, fixed, recording=False):
         return active, fixed
+
+    prepare_back = prepare
 
     def run(self, carry, static, first, last):
         active, fixed = static
@@ -81,7 +86,9 @@ class InJax(NamedTuple):
     def zero(self, carry, active, fixed) -> Cotangents:
         return Cotangents(*jax.tree.map(jnp.zeros_like, (carry, active)), {})
 
-    def pull(self, stack, cotangents, active, fixed, first, last, origin):
+    def pull(self, stack, cotangents, static, first, last, origin):
+        active, fixed = static
+
         def turn(i, cotangents):
             n = last - 1 - i
             carry = jax.tree.map(lambda all_: all_[n - origin], stack)
@@ -91,5 +98,5 @@ class InJax(NamedTuple):
 
         return stack, jax.lax.fori_loop(0, last - first, turn, cotangents)
 
-    def recorded(self, stack, like, active, fixed, slot):
+    def recorded(self, stack, like, static, slot):
         return jax.tree.map(lambda all_: all_[slot], stack)

@@ -27,8 +27,7 @@ class Sweeps:
     def __init__(self, trajectory: Trajectory, transport, steps: int, every: int):
         self.trajectory, self.transport, self.steps, self.every = trajectory, transport, steps, every
         self.stepping = trajectory.steps
-        jit, self._workspaces = transport.jit, {}
-        self._stacks, self._length, self._shapes, self._stack_bytes = [], None, {}, None
+        jit, self._stacks, self._of = transport.jit, [], None
         self.samples = steps // every + 1
         self._start = jit(trajectory.start)
         self.blank = jit(self._blank)
@@ -43,17 +42,25 @@ class Sweeps:
 
     def start(self, x, fixed):
         """The carry before the first step, and the active fields."""
+        self._renew(x)
         carry, active = self._start(x, fixed)
         self.stepping.settle(active, fixed)
         return carry, active
 
+    def _renew(self, x) -> None:
+        """Forget what belongs to controls of other shapes."""
+        shapes = tuple((leaf.shape, leaf.dtype) for leaf in jax.tree.leaves(x))
+        if shapes != self._of:
+            self._of, self._shapes, self._stack_bytes, self._workspaces = shapes, None, None, {}
+            self.release()
+
     def shapes(self, x, fixed):
-        """Those of a carry, the active fields and the series; found once for controls of some shapes."""
-        key = tuple((leaf.shape, leaf.dtype) for leaf in jax.tree.leaves(x))
-        if key not in self._shapes:
+        """Those of a carry, the active fields and the series."""
+        self._renew(x)
+        if self._shapes is None:
             carry, active = jax.eval_shape(self._start, x, fixed)
-            self._shapes[key] = carry, active, jax.eval_shape(self.blank, carry, active, fixed)
-        return self._shapes[key]
+            self._shapes = carry, active, jax.eval_shape(self.blank, carry, active, fixed)
+        return self._shapes
 
     def stack_bytes(self, x, fixed) -> tuple[int, int]:
         """Memory of a stack: of a step, and what it has besides."""
@@ -75,6 +82,7 @@ class Sweeps:
 
     def _compile(self, x, fixed, length: int) -> int:
         none = jnp.int32(0)
+        self.release()
         carry, active = self.start(x, fixed)
         series = self.blank(carry, active, fixed)
         carry, series = self.forward(carry, active, series, none, none, fixed)
@@ -131,7 +139,8 @@ class Sweeps:
         The series has the samples before `last` filled in if they are `fresh`.
         """
         self.stepping.settle(active, fixed, back=True)
-        stack = self._stacks.pop() if self.kept(length) else self._stack(carry, active, fixed, length)
+        self.release(length)
+        stack = self._stacks.pop() if self._stacks else self._stack(carry, active, fixed, length)
         return self._recording(stack, carry, active, series, first, last, fresh, fixed)
 
     def pull(self, stack, active, cotangents, series_bar, first, last, fixed):
@@ -140,14 +149,17 @@ class Sweeps:
         self._stacks.append(stack)
         return cotangents
 
-    def kept(self, length: int) -> int:
-        """Bytes of the stacks for `length` steps that are kept from before; lets go of others."""
-        if self._length != length:
+    def release(self, length: int | None = None) -> None:
+        """Let go of the stacks that are kept, but those for `length` steps."""
+        if length is None or length != self._length:
             self._stacks, self._length = [], length
+
+    def kept_bytes(self) -> int:
+        """Of the stacks that are kept."""
         return self.transport.held_bytes(self._stacks)
 
     def _record(self, stack, carry, active, series, first, last, fresh, fixed):
-        static = self.stepping.prepare(active, fixed)
+        static = self.stepping.prepare(active, fixed, recording=True)
 
         def turn(state):
             n, stack, carry, series = state
@@ -177,13 +189,15 @@ class Sweeps:
     def _pull(self, stack, active, cotangents, series_bar, first, last, fixed):
         """The stack, and the Cotangents at step `first` from those at `last`, of the trajectory that it holds."""
 
+        static = self.stepping.prepare_back(active, fixed)
+
         def turn(state):
             last, stack, cotangents = state
             to = jnp.maximum((last - 1) // self.every * self.every, first)
-            stack, cotangents = self.stepping.pull(stack, cotangents, active, fixed, to, last, first)
+            stack, cotangents = self.stepping.pull(stack, cotangents, static, to, last, first)
 
             def carry():
-                return self.stepping.recorded(stack, cotangents.carry, active, fixed, to - first)
+                return self.stepping.recorded(stack, cotangents.carry, static, to - first)
 
             return to, stack, self._pull_sample(carry, active, cotangents, series_bar, to, fixed)
 

@@ -1,5 +1,7 @@
 """Derivatives of runs on one process: exact for every stepper and scheme, with respect to every control."""
 
+import math
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -10,7 +12,10 @@ from swmodel.errors import UsageError
 from swmodel.gradients import Problem
 from swmodel.gradients.check import Checks, controls_of, failures
 from swmodel.gradients.plan import Plan, plan
+from swmodel.gradients.reverse import exact_sum
 from swmodel.ocean.diagnostics import contributions
+from swmodel.parallel.decomposition import block
+from swmodel.parallel.transport.serial import Serial
 
 pytestmark = pytest.mark.compiled
 
@@ -113,9 +118,11 @@ def test_an_observer_may_look_at_the_halo():
     np.testing.assert_allclose((moved[0] - moved[1]) / (2 * size), problem.dot(gradient, d), rtol=1e-7)
 
 
-def test_what_is_kept_does_not_change_the_gradient():
+@pytest.mark.parametrize(("executor", "stepper"), [("xla", "ab2"), ("native", "ab2"), ("native", "rk3")])
+def test_what_is_kept_does_not_change_the_gradient(executor, stepper):
     """Bit for bit: everything, a checkpoint for each segment, and one for all."""
-    problem = Problem(configure(), ["eta", "depth"], lambda view, k: jnp.sum(view.state.h**2), every=2)
+    config = configure(run__executor=executor, time__stepper=stepper)
+    problem = Problem(config, ["eta", "depth", "viscosity"], lambda view, k: jnp.sum(view.state.h**2), every=2)
     x, gradients = problem.first_guess(), []
     for kept in (Plan(STEPS, STEPS, 0), Plan(STEPS, 2, 2), Plan(STEPS, 2, 1)):
         problem._plans = {problem._sweeps: kept}
@@ -123,6 +130,35 @@ def test_what_is_kept_does_not_change_the_gradient():
     for value, gradient in gradients[1:]:
         assert value == gradients[0][0]
         jax.tree.map(np.testing.assert_array_equal, gradient, gradients[0][1])
+
+
+@pytest.mark.parametrize("numbers", [[1.0, np.nan], [np.inf, 1.0]])
+def test_a_sum_with_what_is_not_finite_is_not_finite(numbers):
+    class Pieces(Serial):
+        def pieces(self, tree, margin=0):
+            return [np.full((2, 2), number) for number in tree]
+
+    assert np.isnan(exact_sum(Pieces(block(0, (1, 1), 2, 2)), numbers))
+
+
+def test_a_sum_is_exact_in_any_order():
+    """One cell of 1 among a million of 1e-6."""
+    field = np.random.default_rng(0).random((1000, 1000)) * 1e-6
+    field[3, 5] = 1.0
+    here = Serial(block(0, (1, 1), 1000, 1000))
+    assert exact_sum(here, field) == pytest.approx(math.fsum(field.ravel()), rel=1e-15)
+    assert exact_sum(here, field[::-1].T) == exact_sum(here, field)
+
+
+@pytest.mark.parametrize("step", [0.5, 1.05, 2.5])
+def test_a_plan_counts_what_a_step_takes(step):
+    """In carries: less of the native step forward with a stepper that remembers, more with one that does not."""
+    for room in (1 + math.ceil(step), 8, 15, 300):
+        chosen = plan(1000, room, step)
+        assert chosen.length >= 1
+        assert chosen.length * step + min(chosen.checkpoints, chosen.segments - 1) <= room
+    with pytest.raises(UsageError, match="no room"):
+        plan(1000, math.ceil(step), step)
 
 
 @pytest.mark.parametrize("steps", [1, 7, 100, 1000])

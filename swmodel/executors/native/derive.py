@@ -26,16 +26,17 @@ def derived(tracing: Tracing, method, step, derivative, controls) -> list[Progra
         step: its number, an array without axes.
         derivative: what is made of it, in turn: "tangent" adds the tangents of all that it computes; "adjoint" takes
             the adjoints of what it leaves behind to those of what it begins with, and computes inner stages before.
-        controls: names of the static fields and lines that are differentiated by.
+        controls: names of the static fields and lines that are differentiated by; adjoints are not taken of their
+            tangents.
     """
     programs = tracing.programs(method, step, apart="adjoint" in derivative)
-    live, steady = list(programs[-1].outputs), list(controls)
+    live = list(programs[-1].outputs)
     for way in derivative:
         if way == "tangent":
-            programs = tangent(tracing.graph, programs, steady)
-            live, steady = (names + [f"d.{name}" for name in names] for names in (live, steady))
+            programs = tangent(tracing.graph, programs, controls)
+            live += [f"d.{name}" for name in live]
         else:
-            programs = [*programs[:-1], *transpose(tracing.graph, programs, live, steady)]
+            programs = [*programs[:-1], *transpose(tracing.graph, programs, live, controls)]
     if "adjoint" in derivative:
         following = [*programs[1:], programs[0]]
         programs = [p._replace(gives=after.reads) for p, after in zip(programs, following, strict=True)]

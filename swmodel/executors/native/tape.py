@@ -82,8 +82,11 @@ def places_of(forward, length: int) -> Places:
 
 def blank(forward: Way, back: Way, length: int) -> Tape:
     """A tape for `length` steps, not filled."""
-    call, fields = forward.calls(), back.calls().made.fields
-    return Tape(length, call.put((), (), most=places_of(call.made, length).planes(call.made.fields, fields)))
+    call, behind = forward.calls(), back.calls().made
+    places = places_of(call.made, length)
+    made = {*places.recorded, *(name for program in behind.programs for name in program.outputs)}
+    assert all(name in made or name.startswith(("bar.", "grad.")) for name in behind.fields), "what is not recorded"
+    return Tape(length, call.put((), (), most=places.planes(call.made.fields, behind.fields)))
 
 
 def record(tape: Tape, way: Way, carry, first, last, origin):
@@ -123,19 +126,21 @@ def state(tape: Tape, way: Way, slot) -> dict:
     return dict(zip(names, (within(f, way.transport.extent()) for f in call.get(tape.memory, planes)), strict=True))
 
 
-def pull(tape: Tape, way: Way, recorded, bars, sums: dict, first, last, origin):
-    """The adjoints before step `first` from those before step `last`, of the trajectory on the tape.
+def pull(tape: Tape, ahead: Way, way: Way, bars, sums: dict, span):
+    """The adjoints before a step from those after a later one, of the trajectory on the tape.
 
     Args:
-        recorded: the Generated step forward.
+        ahead, way: the steps recorded, and those back.
         bars: adjoint of the carry, a pytree like it.
         sums: by name, what is accumulated for each control, [ny, nx].
+        span: the first step, the one after the last, and that of slot 0.
 
     Returns:
         The tape, bars, sums.
     """
+    first, last, origin = span
     call, shift, extent = way.calls(), way.transport.shift, way.transport.extent()
-    made, places = call.made, places_of(recorded, tape.length)
+    made, places = call.made, places_of(ahead.calls().made, tape.length)
     fields, tree = jax.tree.flatten(bars)
     names = carried(way.kernel.scheme, way.kernel.method, way.kernel.derivative)
     every = {f"bar.{name}": field for name, field in zip(names, fields, strict=True)}
@@ -143,8 +148,8 @@ def pull(tape: Tape, way: Way, recorded, bars, sums: dict, first, last, origin):
     given = {name: field for name, field in every.items() if name in made.fields}  # the others stay as they are
     at = jnp.array([made.fields.index(name) for name in given])
 
-    def planes_at(n, given):
-        return places.of(made.fields, n - origin, n - origin, jnp.maximum(given - origin, 0))
+    def planes_at(n, handed):
+        return places.of(made.fields, n - origin, n - origin, jnp.maximum(handed - origin, 0))
 
     memory, flags = call.put(planes_at(last, last)[0][at], list(given.values()), tape.memory), call.flags()
     reads = jnp.array([made.fields.index(name) for name in made.programs[0].reads])
