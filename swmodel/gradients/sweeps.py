@@ -26,14 +26,14 @@ class Sweeps:
 
     def __init__(self, trajectory: Trajectory, transport, steps: int, every: int):
         self.trajectory, self.transport, self.steps, self.every = trajectory, transport, steps, every
-        self.stepping = trajectory.steps
+        self.stepping = trajectory.steps()
         jit, self._stacks, self._of = transport.jit, [], None
         self.samples = steps // every + 1
         self._start = jit(trajectory.start)
         self.blank = jit(self._blank)
         self.advance = jit(self._advance)
         self.forward = jit(self._forward)
-        self._stack = jit(trajectory.steps.blank, static_argnames="length")
+        self._stack = jit(self.stepping.blank, static_argnames="length")
         self._recording = jit(self._record, donate_argnames="stack")
         self.observe_last = jit(self._observe_last, donate_argnames="series")
         self.seed = jit(self._seed)

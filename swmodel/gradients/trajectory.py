@@ -32,15 +32,22 @@ class Trajectory(NamedTuple):
 
     Attributes:
         start: start(x, fixed) -> carry, active.
-        steps: the Steps.
+        step: step(carry, active, n, fixed) -> carry, in JAX.
         observe: observe(carry, active, k, fixed) -> sample.
         native: native(slow, pairs) -> Steps: the native ones; None where the run is not native.
+        pairs: whether all is a pair, of the second the tangent.
     """
 
     start: Callable
-    steps: Steps
+    step: Callable
     observe: Callable
     native: Callable | None
+    pairs: bool = False
+
+    def steps(self) -> Steps:
+        """Its steps forward and back."""
+        slow = InJax(self.step)
+        return self.native(slow, self.pairs) if self.native else slow
 
 
 class Fixed(NamedTuple):
@@ -115,7 +122,7 @@ def trajectory_of(domain, method, names, observe) -> Trajectory:
         return observe(View(carry[0], patches[0].depth.on(shape), *patches, width, transport), k)
 
     native = native_steps if domain.config.run.executor == "native" else None
-    return Trajectory(start, native(InJax(step), False) if native else InJax(step), look, native)
+    return Trajectory(start, step, look, native)
 
 
 def tangent(trajectory: Trajectory) -> Trajectory:
@@ -124,18 +131,15 @@ def tangent(trajectory: Trajectory) -> Trajectory:
     Its controls are (x, dx), and its step is the step's forward derivative; so the derivative of what it ends in, along
     x, is a second derivative.
     """
-    one_step = trajectory.steps.slow.step if trajectory.native else trajectory.steps.step
 
     def start(pair, fixed):
         (carry, active), (d_carry, d_active) = jax.jvp(lambda x: trajectory.start(x, fixed), pair[:1], pair[1:])
         return (carry, d_carry), (active, d_active)
 
     def step(carry, active, n, fixed):
-        return jax.jvp(lambda c, a: one_step(c, a, n, fixed), *zip(carry, active, strict=True))
+        return jax.jvp(lambda c, a: trajectory.step(c, a, n, fixed), *zip(carry, active, strict=True))
 
     def observe(carry, active, k, fixed):
         return jax.jvp(lambda c, a: trajectory.observe(c, a, k, fixed), *zip(carry, active, strict=True))
 
-    steps = InJax(step)
-    native = trajectory.native
-    return Trajectory(start, native(steps, True) if native else steps, observe, native)
+    return Trajectory(start, step, observe, trajectory.native, pairs=True)

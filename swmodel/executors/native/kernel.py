@@ -18,7 +18,7 @@ from .compile import Request
 from .derive import derived
 from .evaluate import evaluate
 from .generate import generated
-from .trace import MASKS, Tracing, carried, kinds_of, weights_of
+from .trace import MASKS, Tracing, carried, groups_of, kinds_of, weights_of
 
 
 def register() -> None:
@@ -57,8 +57,7 @@ def choose_steps_per_sweep(smallest, width: int, method, itemsize: int) -> int:
     if isinstance(method, RungeKutta):
         return 1
     ny, nx = smallest
-    groups = 2 if isinstance(method, Leapfrog) else len(method.table)
-    if 3 * groups * ny * nx * itemsize <= BEYOND_CACHE:
+    if 3 * (1 + groups_of(method)) * ny * nx * itemsize <= BEYOND_CACHE:
         return 1
     return max(1, min(MANY_STEPS, min(ny, nx) // width))
 
