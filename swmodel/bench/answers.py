@@ -50,7 +50,7 @@ def configuration(row: Row, folder=None, **options) -> Config:
 
 
 def answer(config: Config) -> np.ndarray:
-    """h, u, v of the reference after five steps, [3, ny, nx]."""
+    """The state of the reference after five steps, [fields, ny, nx]."""
     model = Reference(config)
     return np.stack(model.advance(model.start(), STEPS, config.time.dt).state)
 
@@ -67,19 +67,20 @@ def write_answer(row: Row, path: str) -> dict:
 
 
 def differences(state, expected: np.ndarray, reduce) -> dict[str, float]:
-    """Largest differences of h, u and v, in roundings of the precision of what they are relative to.
+    """Largest differences of the fields, in roundings of the precision of what they are relative to.
 
     Args:
-        state: h, u, v of this process's block.
-        expected: the reference's [3, ny, nx] on that block.
+        state: State of this process's block.
+        expected: the reference's [fields, ny, nx] on that block.
         reduce: function(values, "max") over all processes.
     """
     computed = np.stack([np.asarray(field) for field in state])
     worst = np.abs(computed.astype(float) - expected).max(axis=(1, 2))
     size = np.abs(expected).max(axis=(1, 2)).astype(float)
     worst, size = reduce(np.where(np.isfinite(worst), worst, np.inf), "max"), reduce(size, "max")
-    scale = np.array([size[0], max(size[1:]), max(size[1:])]) * np.finfo(computed.dtype).eps
-    return dict(zip("huv", (worst / np.where(scale > 0, scale, 1)).tolist(), strict=True))
+    speed = max(size[1:3])
+    scale = np.array([size[0], speed, speed, *size[3:]]) * np.finfo(computed.dtype).eps
+    return dict(zip(state._fields, (worst / np.where(scale > 0, scale, 1)).tolist(), strict=True))
 
 
 def verdict(found: dict[str, float], where: str) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from pathlib import Path
 
+import jax
 import numpy as np
 
 import swmodel
@@ -51,7 +52,7 @@ def together(row: Row, folder: Path):
         members.take_steps(steps)
         return members.loop_seconds - begin
 
-    return advance, members.transport, lambda: [field[0] for field in members.state]
+    return advance, members.transport, lambda: jax.tree.map(lambda field: field[0], members.state)
 
 
 def perturbed(row: Row) -> dict:
@@ -74,7 +75,7 @@ def runs(row: Row, folder: Path):
             carries[number] = simulation.carry
         return time.perf_counter() - begin
 
-    return advance, simulation.transport, lambda: [np.asarray(field) for field in carries[0].state]
+    return advance, simulation.transport, lambda: carries[0].state
 
 
 def warm_up(advance) -> float:

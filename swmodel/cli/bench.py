@@ -18,6 +18,7 @@ SWEEPS = {
     "output": "What writing costs.",
     "start": "Time to the first step, and what it is spent on.",
     "native": "The native step beside what it promises.",
+    "schemes": "The native step of every flux, stepper and term.",
     "ensemble": "Members times steps per second, in one program and as runs.",
 }
 

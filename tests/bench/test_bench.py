@@ -16,7 +16,9 @@ from swmodel.bench.sweeps import definition, published, published_row
 from swmodel.bench.tables import report
 from swmodel.bench.traffic import STEPS, parse
 from swmodel.cli import main
+from swmodel.cli.bench import SWEEPS
 from swmodel.errors import UsageError
+from swmodel.ocean.state import State
 
 
 @pytest.fixture
@@ -46,6 +48,10 @@ def test_each_sweep_has_rows_of_both_sizes(name):
         assert len({row.key for row in made}) == len(made) > 0
         assert all(row_of({"row": row.as_json()}) == row for row in made)
         assert {row.measure for row in made} == {sweep.measure}
+
+
+def test_each_sweep_is_a_command():
+    assert tuple(SWEEPS) == sweeps.NAMES
 
 
 def test_the_table_is_the_published_problem():
@@ -257,12 +263,12 @@ def test_an_answer_is_judged_in_roundings_of_its_precision():
     eps = np.finfo(np.float64).eps
     off = expected.copy()
     off[2, 1, 1] += 8.0 * 10 * eps
-    found = differences(off, expected, lambda values, operation: values)
+    found = differences(State(*off), expected, lambda values, operation: values)
     assert found == pytest.approx({"h": 0, "u": 0, "v": 10})
     assert verdict(found, "here") == ""
     assert "v differs" in verdict(found | {"v": TOLERANCE + 1}, "here")
     off[0, 0, 0] = np.nan
-    assert "h differs" in verdict(differences(off, expected, lambda values, operation: values), "here")
+    assert "h differs" in verdict(differences(State(*off), expected, lambda values, operation: values), "here")
 
 
 def test_messages_are_counted_in_the_log_of_mpi4jax():
