@@ -125,9 +125,10 @@ class Calls:
         """Where land is in reach of what is computed."""
         rows, columns = self.static.cells.shape
         result = jax.ShapeDtypeStruct((rows, -(-columns // LANES)), np.uint8)
+        rows_away = max(self.made.width, self.made.margin) + 1  # of one step, however many a sweep takes
         far = max(s.lead + s.east for s in self.made.schedules) + 1
         call = jax.ffi.ffi_call("swmodel_flag", result, vmap_method="sequential")
-        return call(self.static.cells, **_int32(far_rows=self.kernel.margin, far_groups=far))
+        return call(self.static.cells, **_int32(far_rows=rows_away, far_groups=far))
 
     def step(self, number: int, memory, halos: Edges, values, flags, planes=None):
         """One pass: the memory, and the edges of the fields that the next one reads.

@@ -172,7 +172,7 @@ class Emitter:
         bodies = [self.body(None), self.body(self.water)]
         program, places, fields = self.program, self.schedule.places, self.names.fields
         rings = {node: n for n, node in enumerate(self.schedule.rings)}
-        first, pointers = [], {}
+        first, last, pointers = [], [], {}
         for (node, row), place in places.items():
             if place.source == "compute":
                 continue
@@ -182,7 +182,6 @@ class Emitter:
                 pointer, source = f"r{rings[node]}_{row}".replace("-", "s"), f"at.ring({rings[node]}, {row})"
             pointers[pointer] = source
             first.append(f"{self.numbers[node, row]} = load<V>({pointer} + i + {place.newest} * N);")
-        last = []
         for node, (row, _) in self.schedule.rings.items():
             pointer = f"r{rings[node]}_{row}".replace("-", "s")
             pointers[pointer] = f"at.ring({rings[node]}, {row})"
