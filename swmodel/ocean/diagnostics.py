@@ -67,7 +67,7 @@ def known(names, scheme) -> list[str]:
         UsageError: there are no such fields.
     """
     names = [names] if isinstance(names, str) else [str(name) for name in names]
-    absent = {name for term in TERMS.values() if term.name not in scheme.terms for name in term.derived}
+    absent = {name for term in TERMS.values() if term not in scheme.acting for name in term.derived}
     if unknown := [name for name in names if name not in DERIVED or name in absent]:
         raise UsageError(f"no field {', '.join(unknown)}; there are {', '.join(n for n in DERIVED if n not in absent)}")
     return names

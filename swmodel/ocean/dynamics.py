@@ -12,7 +12,6 @@ from .operators import curl, divergence, folded, mx_c, mx_f, my_c, my_f, slope_x
 from .patch import Patch
 from .state import State
 from .table import VARIABLES
-from .terms import TERMS
 from .vorticity_flux import VORTICITY_FLUXES
 
 #: Masks of the Grid at the locations of the prognostic fields.
@@ -66,7 +65,7 @@ def tendency(padded: State, now: Instant, grid, params: dict, scheme) -> State:
         "u": QV * grid.rdx.u - slope_x(P, grid),
         "v": -slope_y(P, grid) - QU * grid.rdy.v,
     }
-    for name in scheme.terms:
-        for field, rate in TERMS[name].tendency(flow, params, now).items():
+    for term in scheme.acting:
+        for field, rate in term.tendency(flow, params, now).items():
             rates[field] = rates[field] + rate if field in rates else rate
     return padded._make(getattr(grid, OPEN[VARIABLES[name].location]) * rates[name] for name in padded._fields)
