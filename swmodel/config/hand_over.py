@@ -26,8 +26,8 @@ from .given import OF_CASE, source_of
 from .messages import failure
 from .own import case_terms, rows_asked_for, with_own
 
-#: What tells a term from another: its tendencies at cells of random fields, so many digits of them.
-SEED, DIGITS = 11, "%.5e"
+#: What tells a term from another: its tendencies at each so many-th cell of random fields, to so many digits.
+SEED, EACH, DIGITS = 11, 8, "%.5e"
 
 
 def hand_over(config, fields: Mapping | None = None, terms: Iterable = ()):
@@ -122,7 +122,8 @@ def identity(term: Term, scheme) -> str:
         raise
     except Exception as error:
         raise UsageError(told(error, term)) from error
-    words = [f"{name} {' '.join(DIGITS % (rate + 0.0) for rate in values.flat)}" for name, values in rates.items()]
+    some = {name: np.broadcast_to(values, (CELLS, CELLS))[::EACH, ::EACH] + 0.0 for name, values in rates.items()}
+    words = [f"{name} {' '.join(DIGITS % rate for rate in values.flat)}" for name, values in some.items()]
     return hashlib.sha256("\n".join(words).encode()).hexdigest()
 
 

@@ -76,7 +76,10 @@ def changed(config, names, block, state: State, scheme) -> State:
         found["h"] = made.h
     h = found.get("h", state.h)
     for term in (term for term in scheme.acting if term.start):
-        if not {"eta", *(row.name for row in term.initial)} & set(names):
+        needed = {"eta", *(row.name for row in term.initial)}
+        if needed <= set(names):
+            found |= {row.name: getattr(made, row.name) for row in term.prognostic}
+        if needed <= set(names) or not needed & set(names):
             continue
         values = {
             row.name: fields.evaluate(config, row.name, rows, columns)

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
-
 import numpy as np
 
 from ..config import config_hash
 from ..errors import SetupError, UsageError
 from ..files.output import static
-from ..files.output.metadata import DIMENSIONS, along_axes, attributes, of_case, since
-from ..ocean.diagnostics import DERIVED, known
+from ..files.output.metadata import DIMENSIONS, TIME, along_axes, attributes, of_case, since
+from ..ocean.diagnostics import derived
 from ..ocean.table import entry_of
+
+#: Attributes of the coordinate `step`.
+STEP = {"long_name": "number of time steps", "units": "1"}
+#: Model time that nanoseconds, in which xarray counts, can say, s.
+LONGEST = 8e9
 
 
 def dataset(model, names=None):
@@ -19,9 +22,9 @@ def dataset(model, names=None):
     xarray = needed()
     names = list(names or model.config.output.fields) if not isinstance(names, str) else [names]
     config, block, resting = model.config, model.block, static.static_fields(model.config)
-    if unknown := [name for name in names if name not in DERIVED and name not in resting]:
-        there = ", ".join((*known((), model.scheme), *resting))
-        raise UsageError(f"dataset: no field {', '.join(map(str, unknown))}; there are {there}")
+    there = *derived(model.scheme), *resting
+    if unknown := [str(name) for name in names if name not in there]:
+        raise UsageError(f"dataset: no field {', '.join(unknown)}; there are {', '.join(there)}")
     rows, columns = np.arange(block.y.start, block.y.stop), np.arange(block.x.start, block.x.stop)
     dry = static.land(config, rows, columns)
     moving = model.fields([name for name in names if name not in resting])
@@ -56,8 +59,12 @@ def needed():
 
 def moment(model) -> dict:
     """The coordinates of the present time: `time`, as xarray reads it from a file of output, and `step`."""
-    when = np.datetime64(since() + timedelta(seconds=model.time), "ns")
-    return {"time": ((), when, {"standard_name": "time", "long_name": "model time"}), "step": model.step}
+    unit, parts = ("ns", 1e9) if model.time < LONGEST else ("s", 1)
+    when = np.datetime64(since(), unit) + np.timedelta64(round(model.time * parts), unit)
+    return {
+        "time": ((), when, {key: TIME[key] for key in ("standard_name", "long_name", "axis")}),
+        "step": ((), model.step, STEP),
+    }
 
 
 def told_of(config) -> dict[str, str]:

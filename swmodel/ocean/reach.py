@@ -13,8 +13,9 @@ from .instant import Instant
 from .patch import BeyondHalo, Patch
 from .table import VARIABLES
 
-#: Cells of the block in each direction: more than a field loses by being differentiated as often as any term does.
-CELLS = 8
+#: Cells of the block in each direction: more than a field loses by being differentiated as often as any term does. Of
+#: one that had none left, the last cell would be taken for a number.
+CELLS = 64
 #: Most rows of neighbours that a scheme may need.
 WIDEST = 16
 
