@@ -200,14 +200,19 @@ class Emitter:
             last += [f"{names[b]} = {names[b - 1]};" for b in range(back, 0, -1)]
         outputs = [f"V {', '.join(f'out{n}' for n in range(len(program.outputs)))};"]
         stores = []
+        read = self.fields_read()
         for n, name in enumerate(program.outputs):
             pointers[f"o{n}"] = f"at.target({fields.index(name)})"
-            stores.append(f"store(o{n} + i, out{n});")
+            stores.append(f"store(o{n} + i, out{n}, beside{n} && inner);")
+        passing = [f"const bool beside{n} = at.passes({fields.index(name)}, {str(name in read).lower()});"
+                   for n, name in enumerate(program.outputs)]  # fmt: skip
         ahead = self.schedule.ahead
         fetched = {name: ahead if name in program.reads else 0 for name in self.fields_used()}
         for name, row in fetched.items():
             pointers[f"f{fields.index(name)}_{row}"] = f"at.field({fields.index(name)}, {row})"
-        fetch = [f"fetch<{int(name in program.outputs)}>(f{fields.index(name)}_{row} + i + FAR);"
+        outputs_beside = {name: n for n, name in enumerate(program.outputs) if name not in read}
+        fetch = [(f"if (!beside{outputs_beside[name]}) " if name in outputs_beside else "")
+                 + f"fetch<{int(name in program.outputs)}>(f{fields.index(name)}_{row} + i + FAR);"
                  for name, row in fetched.items()]  # fmt: skip
         fetch += [f"fetch<0>({static_row(number, max(rows))} + i + FAR);" for number, rows in self.statics.items()]
         steady = [(static_row(number, row), f"at.static_field({number}, {row})")
@@ -238,6 +243,7 @@ struct {self.title} {{
 {indented([f"T* const {name} = {source};" for name, source in pointers.items()], 4)}
 {indented([f"const T* const {name} = {source};" for name, source in steady], 4)}
 {indented([f"const V {name} = {source};" for name, source in self.used.items()], 4)}
+{indented(passing, 4)}
 {indented(variables, 4)}
     for (Index i = first - LEAD * N; i < last; i += N) {{
       if (fetches) {{
@@ -251,6 +257,7 @@ struct {self.title} {{
 {indented(bodies[1], 8)}
       }}
       if (i >= from) {{
+        const bool inner = at.inner(i, i + N);
 {indented(stores, 8)}
       }}
 {indented(last, 6)}
@@ -259,9 +266,13 @@ struct {self.title} {{
 }};
 """
 
+    def fields_read(self) -> set[str]:
+        """The fields that are read."""
+        return {node.value for node, _ in self.schedule.places if node.op == "field"}
+
     def fields_used(self) -> list[str]:
         """The fields that are read or written, those whose neighbours are read first."""
-        used = {node.value for node, _ in self.schedule.places if node.op == "field"} | set(self.program.outputs)
+        used = self.fields_read() | set(self.program.outputs)
         return list(dict.fromkeys([*self.program.reads, *(name for name in self.names.fields if name in used)]))
 
     def body(self, water) -> list[str]:
