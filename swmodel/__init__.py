@@ -13,6 +13,7 @@ EXPORTS = {
     "ConfigError": ".config",
     "local": ".config.given",
     "Term": ".ocean.terms",
+    "Parametric": ".ocean.parametric",
     "operators": ".ocean.operators",
     "Simulation": ".model.simulation",
     "functional": ".model.pure",

@@ -70,7 +70,8 @@ def trim(values, rows, columns):
 def build_params(config, block, dtype, margin: int | None = None, scheme: Scheme | None = None) -> dict:
     """The coefficients of `block` by name, with `margin` (width + 1) cells around it, as NumPy arrays of `dtype`.
 
-    Numbers are [1, 1]; those of terms that the scheme (that of the configuration) has not are left out.
+    Numbers are [1, 1], and parameters of a term a vector by its name; what belongs to terms that the scheme (that of
+    the configuration) has not is left out.
     """
     scheme = scheme or scheme_of(config)
     rows, columns = rows_and_columns(block, scheme.width + 1 if margin is None else margin)
@@ -78,6 +79,7 @@ def build_params(config, block, dtype, margin: int | None = None, scheme: Scheme
     for term in scheme.acting:
         values |= {row.name: fields.evaluate(config, row.name, rows, columns) for row in term.coefficients}
         values |= term.build(config, rows, columns) if term.build else {}
+        values |= {term.name: config.own._parameters[term.name]} if term.parameters else {}
     return in_precision(values, dtype)
 
 

@@ -15,6 +15,7 @@ from .. import cases
 from ..errors import UsageError
 from ..ocean.flow import Flow
 from ..ocean.own_term import NUMBERS, own_term, place_of
+from ..ocean.parametric import Parametric
 from ..ocean.patch import BeyondHalo
 from ..ocean.reach import CELLS, WIDEST, small_block
 from ..ocean.table import COEFFICIENTS, GIVEN, entry_of
@@ -35,7 +36,7 @@ def hand_over(config, fields: Mapping | None = None, terms: Iterable = ()):
 
     Args:
         fields: {name: function of the points, number, array or DataArray}; see `given.source_of`.
-        terms: functions of (state, grid, t, *coefficients), or Terms; see `ocean.own_term`.
+        terms: functions of (state, grid, t, *coefficients), Terms, or Parametric; see `ocean.own_term`.
 
     Raises:
         ConfigError: with everything that is wrong.
@@ -45,12 +46,15 @@ def hand_over(config, fields: Mapping | None = None, terms: Iterable = ()):
         raise ConfigError([f'fields: {fields!r:.60} is no dict, as {{"eta": function}}'])
     if callable(terms) or not isinstance(terms, Iterable):
         raise ConfigError([f"terms: {terms!r:.60} is no list, as [function]"])
-    own, problems, made = config.own, [], []
+    own, problems, made, parameters = config.own, [], [], dict(config.own._parameters)
     for each in terms:
         try:
             made.append(own_term(each))
         except UsageError as error:
             problems.append(str(error))
+        else:
+            if isinstance(each, Parametric):
+                parameters[made[-1].name] = made[-1].parameters.vector(each.parameters, np, np.float64)
     added = {}
     known = {**{name: entry_of(name, config.physics) for name in GIVEN}, **rows_asked_for([*case_terms(config), *made])}
     for name, value in fields.items():
@@ -67,7 +71,8 @@ def hand_over(config, fields: Mapping | None = None, terms: Iterable = ()):
         raise ConfigError(problems)
     replaced = {text.split()[0]: text for text in own.fields} | {name: name for name in added}
     terms = {text.split()[0]: text for text in own.terms} | {term.name: term.name for term in made}
-    return with_own(config, replaced.values(), terms.values(), own._sources | added, (*own._terms, *made))
+    objects = (*own._terms, *made)
+    return with_own(config, replaced.values(), terms.values(), own._sources | added, objects, parameters)
 
 
 def check_terms(config) -> None:
@@ -88,7 +93,7 @@ def check_terms(config) -> None:
             for name in absent
         ]
         try:
-            _ = absent or identity(term, scheme)
+            _ = absent or identity(term, scheme, config.own._parameters)
         except UsageError as error:
             problems.append(f"terms: {error}")
     if problems:
@@ -100,11 +105,12 @@ def provided(config, row: Variable) -> bool:
     return row.name in config.own.names or callable(getattr(config.case, row.name, None))
 
 
-def identity(term: Term, scheme) -> str:
+def identity(term: Term, scheme, parameters: Mapping) -> str:
     """SHA-256 of what a term computes: of its tendencies at some cells of random fields, to a few digits.
 
     Args:
         scheme: of the run, which says what fields there are.
+        parameters: by the names of terms.
 
     Raises:
         UsageError: it fails; with the line.
@@ -114,7 +120,8 @@ def identity(term: Term, scheme) -> str:
     state, now, grid, params = small_block(small, WIDEST, lambda shape: drawn.uniform(1.0, 2.0, shape))
     try:
         with np.errstate(all="ignore"):
-            rates = term.tendency(Flow(state, grid), params, now._replace(stage=0.5))
+            given = {name: parameters[name] for name in params if name in parameters}
+            rates = term.tendency(Flow(state, grid), params | given, now._replace(stage=0.5))
         rates = {name: np.asarray(rates[name].on((CELLS, CELLS)), np.float64) for name in sorted(rates)}
     except BeyondHalo as error:
         raise UsageError(f"{term.name} reads cells further than {WIDEST} rows or columns away") from error
@@ -122,6 +129,9 @@ def identity(term: Term, scheme) -> str:
         raise
     except Exception as error:
         raise UsageError(told(error, term)) from error
+    if bad := [name for name, values in rates.items() if term.parameters and not np.isfinite(values).all()]:
+        where = f"{place_of(term.tendency)}: {term.name}"
+        raise UsageError(f"{where} returns what is not finite for {', '.join(bad)}, of fields from 1 to 2")
     some = {name: np.broadcast_to(values, (CELLS, CELLS))[::EACH, ::EACH] + 0.0 for name, values in rates.items()}
     words = [f"{name} {' '.join(DIGITS % rate for rate in values.flat)}" for name, values in some.items()]
     return hashlib.sha256("\n".join(words).encode()).hexdigest()
@@ -149,5 +159,8 @@ def recorded(config):
     fields = {name: old.get(name) or f"{name} {sources[name].digest(config, name)}" for name in sources}
     fields |= {name: old[name] for name in own.names if name not in fields}
     names = [text.split()[0] for text in own.terms]
-    texts = [old.get(name) or f"{name} {identity(terms[name], scheme)}" for name in dict.fromkeys((*names, *terms))]
+    texts = [
+        old.get(name) or f"{name} {identity(terms[name], scheme, own._parameters)}"
+        for name in dict.fromkeys((*names, *terms))
+    ]
     return with_own(config, fields.values(), texts, sources, own._terms)

@@ -43,7 +43,7 @@ def load(
             has the default of the model, not that of the case.
         fields: {"eta": ...}: fields of the table, and those that terms ask for; functions of the points, numbers,
             arrays [ny, nx] of NumPy, or DataArrays of xarray (docs/python.md).
-        terms: functions of (state, grid, t, *coefficients) to a dict of tendencies.
+        terms: functions of (state, grid, t, *coefficients) to a dict of tendencies; Terms; or Parametric.
 
     Raises:
         ConfigError: with everything that is wrong at once.
@@ -81,7 +81,8 @@ def merge(sources: Sources, complete: bool = False) -> Config:
         problems += [f"{merged['grid', key].place}: {words}" for key, words in wrong.items()]
     if problems:
         raise ConfigError(dict.fromkeys(problems))
-    sections["own"]._sources, sections["own"]._terms = sources.own
+    own = sections["own"]
+    own._sources, own._terms, own._parameters = sources.own
     return Config(**sections)
 
 
@@ -105,7 +106,7 @@ class Sources(NamedTuple):
     case: type[Case] | None
     classes: dict[str, type[Section]]
     problems: list[str]
-    own: tuple[dict, tuple] = ({}, ())
+    own: tuple[dict, tuple, dict] = ({}, (), {})
 
 
 def gather(source, overrides=(), environ=None) -> Sources:
@@ -127,8 +128,10 @@ def gather(source, overrides=(), environ=None) -> Sources:
         return Sources(layers, None, classes, [*problems, *error.problems])
     classes["case"] = case
     layers = [from_mapping(case.defaults, f"case {name_of(case)}"), of_case, *layers]
-    own = (source.own._sources, source.own._terms) if isinstance(source, Config) else ({}, ())
-    return Sources(layers, case, classes, problems, own)
+    if not isinstance(source, Config):
+        return Sources(layers, case, classes, problems)
+    own = source.own
+    return Sources(layers, case, classes, problems, (own._sources, own._terms, own._parameters))
 
 
 def options_in(layers: Iterable[Layer]) -> dict[str, Any]:

@@ -247,6 +247,7 @@ class Own(Section):
 
     _sources: dict[str, Any] = PrivateAttr(default_factory=dict)  # {name: `given.Source`}
     _terms: tuple[Any, ...] = PrivateAttr(default=())  # Terms
+    _parameters: dict[str, Any] = PrivateAttr(default_factory=dict)  # {name of a term: vector, float64}
 
     @field_validator("fields", "terms")
     @classmethod

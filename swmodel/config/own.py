@@ -14,10 +14,15 @@ from .errors import ConfigError
 from .given import Formula, OfCase, Source
 
 
-def with_own(config, fields, terms, sources: Mapping[str, Source], objects):
-    """The configuration with what was handed over: texts that are recorded, and what they stand for."""
+def with_own(config, fields, terms, sources: Mapping[str, Source], objects, parameters: Mapping | None = None):
+    """The configuration with what was handed over: texts that are recorded, and what they stand for.
+
+    Args:
+        parameters: vectors by the names of terms; None: those that the configuration has.
+    """
     own = type(config.own)(fields=tuple(fields), terms=tuple(terms))
     own._sources, own._terms = dict(sources), tuple(objects)
+    own._parameters = dict(config.own._parameters if parameters is None else parameters)
     return config.model_copy(update={"own": own})
 
 

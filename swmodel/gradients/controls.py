@@ -34,11 +34,13 @@ def scheme_for(names) -> Callable[[Any], Scheme]:
 
 
 def first_guess(config, names, block) -> dict:
-    """The controls as the configuration has them, by name: a field [ny, nx] of the block, or a number."""
+    """The controls as the configuration has them, by name: a field [ny, nx] of the block, a number, or a vector."""
     dtype = np.dtype(config.run.dtype)
     rows, columns = np.arange(block.y.start, block.y.stop), np.arange(block.x.start, block.x.stop)
 
     def value(name):
+        if name in config.own._parameters:
+            return config.own._parameters[name].astype(dtype)
         if not CONTROLS[name].control_location:
             return np.asarray(number(config, name), dtype)
         return np.broadcast_to(fields.evaluate(config, name, rows, columns), block.shape).astype(dtype)
@@ -63,12 +65,13 @@ def apply(controls: dict, state: State, grid: Grid, params: dict, scheme: Scheme
         h = depth + eta on water, u and v on open faces; zero velocity on closed ones; what a term adds as it starts it
 
     Args:
-        controls: by name: a field [ny, nx] of this block, or a number; for a field, the same one everywhere.
+        controls: by name: a field [ny, nx] of this block, or a number, for a field the same one everywhere; or the
+            vector of parameters of a term.
         state: initial State of the block where the controls say nothing.
         grid, params: where they say nothing, with a margin of width + 1 cells.
 
     Returns:
-        State [ny, nx]; {name: field [ny + 2 width + 2, nx + 2 width + 2] or [1, 1]} of Grid and Params.
+        State [ny, nx]; {name: field [ny + 2 width + 2, nx + 2 width + 2], [1, 1] or vector} of Grid and Params.
     """
     margin, shape, extent = scheme.width + 1, state.h.shape, transport.extent()
     inner = slice(margin, -margin)
@@ -80,8 +83,10 @@ def apply(controls: dict, state: State, grid: Grid, params: dict, scheme: Scheme
     active = {}
     for name in [name for name in controls if name not in INITIAL]:
         value = controls[name]
-        is_number = value.ndim == 0
-        active[name] = jnp.reshape(value, (1, 1)) if is_number else surround_far(value, margin, transport.shift, extent)
+        if value.ndim == 0:
+            active[name] = jnp.reshape(value, (1, 1))
+        else:
+            active[name] = value if value.ndim == 1 else surround_far(value, margin, transport.shift, extent)
     h, wet = state.h, block(grid.wet)
     if "eta" in controls or "depth" in controls:
         eta = controls.get("eta", h - block(grid.depth))

@@ -20,6 +20,7 @@ from ..ocean.timestep import method_of
 from .controls import first_guess, scheme_for
 from .memory import fit
 from .native_steps import reach_back
+from .parameters import Parameters
 from .pieces import Pieces
 from .reverse import pull_back, series_of
 from .sweeps import Sweeps
@@ -31,17 +32,19 @@ class Problem:
 
     Under mpiexec all processes make the same Problem and call its methods together. A field among the controls is this
     process's part [ny, nx], on the sharded transport as `transport.make` makes it and `transport.get` takes it; a
-    number is the same on all. Inner products of controls are sums over all blocks, numbers counted once. The steps
-    forward and back are the executor's; see `native_steps`.
+    number is the same on all, and so are the parameters of a term, a pytree. Inner products of controls are sums over
+    all blocks, what is the same on all counted once. The steps forward and back are the executor's; see `native_steps`.
 
     Args:
         config: a Config, or the name of a case or file; it says how many steps there are.
-        controls: names of CONTROLS. Terms of the equations that they act through are switched on.
+        controls: names of CONTROLS, and of terms with parameters (`Parametric`). Terms of the equations that they act
+            through are switched on.
         observe: observe(view, k) -> pytree of arrays, in jax.numpy: what is seen of sample k in a `trajectory.View`.
             Arrays are the block's share.
         every: steps between samples, from the first state on; None: the first and the last state.
         memory: most memory that this process may hold during a derivative, bytes; None: half of what is free now,
             shared by the processes of this machine. Less memory takes more steps.
+        alone: whether this process has the whole grid, even where there are others, which then have runs of their own.
 
     Attributes:
         domain, transport, block: the resolved configuration, and this process's part of the grid.
@@ -52,15 +55,18 @@ class Problem:
         ConfigError: the configuration contradicts itself.
     """
 
-    def __init__(self, config, controls, observe: Callable, every: int | None = None, memory: int | None = None):
-        unknown = [name for name in controls if name not in CONTROLS]
+    def __init__(self, config, controls, observe: Callable, every=None, memory: int | None = None, alone=False):
+        config = load(config) if is_source(config) else config
+        known = [*CONTROLS, *config.own._parameters]
+        unknown = [name for name in controls if name not in known]
         if unknown:
-            raise UsageError(f"no control {', '.join(unknown)}; there are {', '.join(CONTROLS)}")
-        require_derivatives(load(config) if is_source(config) else config)
+            raise UsageError(f"no control {', '.join(unknown)}; there are {', '.join(known)}")
+        require_derivatives(config)
         if every is not None and every < 1:
             raise UsageError(f"every={every}: there is at least one step between samples")
         self.names, self.memory = tuple(controls), memory
-        self.domain = domain(config, scheme_for(controls))
+        self.domain = domain(config, scheme_for(controls), alone)
+        self._parameters = Parameters(self.domain, controls)
         self.config, self.transport = self.domain.config, self.domain.transport
         self.block = self.transport.block
         time, run = self.config.time, self.config.run
@@ -84,7 +90,8 @@ class Problem:
 
     def first_guess(self) -> dict:
         """The controls as the configuration has them, by name."""
-        return self.transport.make(lambda block: first_guess(self.config, self.names, block))
+        found = self.transport.make(lambda block: first_guess(self.config, self.names, block))
+        return self._parameters.outside(found, derivative=False)
 
     def prepare(self, x: dict, curvature: bool = False) -> None:
         """Compile what derivatives need, Hessians too if asked for, and make sure that there is memory for them.
@@ -92,12 +99,13 @@ class Problem:
         Raises:
             UsageError: there is not.
         """
+        x = self._parameters.inside(x)
         for sweeps, at in ((self._sweeps, x), (self._tangent, (x, x)))[: 1 + curvature]:
             self._plans[sweeps] = fit(sweeps, at, self._fixed, self.memory)
 
     def states(self, x: dict, every: int) -> Iterator[State]:
         """The states of the block at steps 0, every, 2 every, ... and at the last one, as they are reached."""
-        carry, active = self._sweeps.start(x, self._fixed)
+        carry, active = self._sweeps.start(self._parameters.inside(x), self._fixed)
         yield carry[0]
         for first in range(0, self.steps, every):
             last = min(first + every, self.steps)
@@ -106,15 +114,16 @@ class Problem:
 
     def series(self, x: dict):
         """What is observed, stacked: a pytree of arrays [samples, ...]."""
-        return series_of(self._sweeps, x, self._fixed)
+        return series_of(self._sweeps, self._parameters.inside(x), self._fixed)
 
     def tangent(self, x: dict, dx: dict):
         """The series and its derivative along dx: M'(x) dx."""
-        return series_of(self._tangent, (x, dx), self._fixed)
+        pair = self._parameters.inside(x), self._parameters.inside(dx)
+        return series_of(self._tangent, pair, self._fixed)
 
     def adjoint(self, x: dict, series_bar) -> dict:
         """M'(x)ᵀ series_bar: <series_bar, M'(x) dx> = <adjoint, dx> for all dx, both sides summed over processes."""
-        return self._pull_back(self._sweeps, x, lambda series: (None, series_bar))[1]
+        return self._gradient(x, lambda series: (None, series_bar))[1]
 
     def value(self, x: dict, value: Callable, *given):
         """J = value(series, *given) alone; see `value_and_gradient`."""
@@ -128,18 +137,23 @@ class Problem:
                 made of sums over them, `transport.sum`.
             given: arrays of the block that it needs, as `transport.put` gives them.
         """
-        return self._pull_back(self._sweeps, x, lambda series: self._respond(value, series, *given))
+        return self._gradient(x, lambda series: self._respond(value, series, *given))
 
     def hessian_vector(self, x: dict, dx: dict, value: Callable, *given) -> dict:
         """d²J/dx² dx: the gradient of J's slope along dx."""
-        return self._pull_back(self._tangent, (x, dx), lambda both: self._respond_tangent(value, both, *given))[1][0]
+        pair = self._parameters.inside(x), self._parameters.inside(dx)
+        found = self._pull_back(self._tangent, pair, lambda both: self._respond_tangent(value, both, *given))
+        return self._parameters.outside(found[1][0])
 
     def dot(self, x: dict, y: dict) -> float:
-        """<x, y>: the sum over all blocks, in double precision, numbers counted once."""
-        get = self.transport.get
+        """<x, y>: the sum over all blocks, in double precision, what is the same on all counted once."""
+        forms, get = self._parameters.forms, self.transport.get
+        vectors = [[self._parameters.vector(name, of[name]) for of in (x, y)] for name in x if name in forms]
+        once = sum(float(np.vdot(*np.float64(pair))) for pair in vectors)
+        x = {name: field for name, field in x.items() if name not in forms}
         share = {name: np.vdot(np.float64(get(x[name])), np.float64(get(y[name]))) for name in x}
         fields = float(self.transport.reduce(np.asarray(sum(share[name] for name in x if np.ndim(x[name]))), "sum"))
-        return fields + sum(float(share[name]) for name in x if not np.ndim(x[name]))
+        return once + fields + sum(float(share[name]) for name in x if not np.ndim(x[name]))
 
     def _wide(self):
         """Grid and Params as far around the block as native steps back read them."""
@@ -152,6 +166,11 @@ class Problem:
             return build_grid(*given), build_params(*given, scheme)
 
         return self.transport.make(static, margin)
+
+    def _gradient(self, x, respond):
+        """What `respond` says of the series, and the cotangents of the controls x; see `pull_back`."""
+        answer, found = self._pull_back(self._sweeps, self._parameters.inside(x), respond)
+        return answer, self._parameters.outside(found)
 
     def _pull_back(self, sweeps, x, respond):
         for other in {self._sweeps, self._tangent} - {sweeps}:

@@ -204,7 +204,7 @@ class Sweeps:
         return jax.lax.while_loop(lambda state: state[0] > first, turn, (last, stack, cotangents))[1:]
 
     def _finish(self, x, cotangents, fixed):
-        """The cotangents of the controls, those of numbers summed over all blocks but for what is spread over cells."""
+        """The cotangents of the controls, those that lie in all blocks summed but for what is spread over cells."""
         _, back = jax.vjp(partial(self.trajectory.start, fixed=fixed), x)
         shares = back((cotangents.carry, cotangents.active))[0]
-        return jax.tree.map(lambda bar: self.transport.sum(bar) if bar.ndim == 0 else bar, shares)
+        return jax.tree.map(lambda bar: self.transport.sum(bar) if bar.ndim < 2 else bar, shares)

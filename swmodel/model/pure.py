@@ -9,7 +9,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from ..config.build import build_state
+from ..config.build import build_state, scheme_of
+from ..errors import UsageError
 from ..executors.xla import make_step
 from ..ocean.grid import Grid
 from ..ocean.state import Carry, State
@@ -56,6 +57,19 @@ class Step:
         return Memory(
             *self.function(Carry(*carry, jnp.asarray(t, jnp.int32)), static.grid, static.params, static.dt)[:2]
         )
+
+    def with_parameters(self, static: Static, **given) -> Static:
+        """`static` with other parameters of terms (`Parametric`), pytrees by the names of these; differentiable.
+
+        Raises:
+            UsageError: no such term has parameters, or they have other shapes.
+        """
+        there = {term.name: term.parameters for term in scheme_of(self.config).own if term.parameters}
+        if unknown := given.keys() - there.keys():
+            raise UsageError(f"no term {', '.join(unknown)} with parameters; there are {', '.join(there) or 'none'}")
+        dtype = self.config.run.dtype
+        vectors = {name: there[name].vector(parameters, jnp, dtype) for name, parameters in given.items()}
+        return static._replace(params=static.params | vectors)
 
     @property
     def mesh(self):

@@ -44,9 +44,9 @@ def plane(dx: float, dy: float) -> dict[str, Places]:
 
 
 def as_patches(fields, width: int):
-    """Grid or Params with each field as a Patch that starts `width + 1` cells outside the block."""
+    """Grid or Params with each field as a Patch that starts `width + 1` cells outside the block; vectors stay."""
     if isinstance(fields, dict):
         return {name: as_patches(field, width) for name, field in fields.items()}
     if isinstance(fields, tuple):
         return fields._make(as_patches(field, width) for field in fields)
-    return Patch(fields, (-width - 1, -width - 1))
+    return fields if len(fields.shape) == 1 else Patch(fields, (-width - 1, -width - 1))

@@ -15,6 +15,7 @@ from functools import partial
 
 import numpy as np
 
+from ..errors import UsageError
 from .neighbours import difference, mean
 from .patch import Patch
 
@@ -37,6 +38,35 @@ dx_f = partial(_land, operation=difference, axis=1, side=0)
 dx_c = partial(_land, operation=difference, axis=1, side=1)
 dy_f = partial(_land, operation=difference, axis=0, side=0)
 dy_c = partial(_land, operation=difference, axis=0, side=1)
+
+
+def cell_by_cell(function, inputs, reach: int = 0) -> list[Patch]:
+    """What a function, as a network is one, makes of the values around each cell; computed by JAX.
+
+    Args:
+        function: of a vector [inputs (2 reach + 1)²], in jax.numpy, to a vector [outputs]. It has the values of one
+            input after the other, rows from the south, in each row from the west.
+        inputs: Patches at one place of the C-grid.
+        reach: cells that it sees on each side.
+
+    Returns:
+        `outputs` Patches, where the inputs are.
+
+    Raises:
+        UsageError: the function returns no vector.
+    """
+    import jax
+    import jax.numpy as jnp
+
+    sides = range(-reach, reach + 1)
+    around = [a.moved(-row, -column) for a in inputs for row in sides for column in sides]
+    whole = sum(around[1:], start=around[0])  # covers what all of them do
+    last = tuple(first + length for first, length in zip(whole.start, whole.values.shape[-2:], strict=True))
+    columns = [jnp.broadcast_to(a.cut(whole.start, last).values, whole.values.shape).reshape(-1) for a in around]
+    found = jax.vmap(function, in_axes=1, out_axes=-1)(jnp.stack(columns))
+    if found.ndim != 2:
+        raise UsageError(f"cell_by_cell: the function returns an array with {found.ndim - 1} axes; must be a vector")
+    return [Patch(values.reshape(whole.values.shape), whole.start) for values in found]
 
 
 def divergence(U: Patch, V: Patch, grid) -> Patch:

@@ -10,20 +10,24 @@ field per second, added where the field is not closed by a coast.
 
 from __future__ import annotations
 
+import contextlib
 import inspect
-from collections.abc import Hashable
+import sys
 from functools import lru_cache, partial
 
 import numpy as np
 
 from ..errors import UsageError
+from .parametric import Form, Parametric, form_of
 from .patch import Patch
-from .table import COEFFICIENTS, GIVEN
+from .table import COEFFICIENTS, GIVEN, VARIABLES
 from .terms import TERMS, Term
 from .variable import Variable
 
 #: Parameters that every function of a term has, whatever it calls them; those that follow are coefficients.
 FIXED = ("state", "grid", "t")
+#: What those of a term with parameters have behind them.
+PARAMETERS = ("parameters",)
 #: Numbers among the params of every run.
 NUMBERS = ("gravity", "density")
 #: The number among the params from which `t` is made.
@@ -39,12 +43,25 @@ ALLOWED = ("name", "tendency", "coefficients", "rate", "process", "stress", "acc
 def own_term(given) -> Term:
     """The Term of a function of (state, grid, t, *coefficients), the same one for the same function; or the Term given.
 
+    That of a Parametric is the same for parameters of one form, whatever their values.
+
     Raises:
-        UsageError: it is neither, or has parameters or parts that such a term cannot have.
+        UsageError: it is none of these, or has parameters or parts that such a term cannot have.
     """
     if isinstance(given, Term):
         return checked_term(given)
-    return term_of(given) if isinstance(given, Hashable) else term_of.__wrapped__(given)
+    parts = (given,)
+    if isinstance(given, Parametric):
+        name = f"{place_of(given.function)}: {name_of(given.function)}"
+        try:
+            parts = given.function, form_of(given.parameters)
+        except UsageError as error:
+            raise UsageError(f"{name}: {error}") from None
+    try:
+        hash(parts)
+    except TypeError:
+        return term_of.__wrapped__(*parts)
+    return term_of(*parts)
 
 
 @lru_cache(maxsize=KEPT)
@@ -54,17 +71,29 @@ def term_of_case(case, name: str) -> Term:
 
 
 @lru_cache(maxsize=KEPT)
-def term_of(given) -> Term:
-    """See `own_term`."""
-    names = asked_for(given)
+def term_of(given, form: Form | None = None) -> Term:
+    """See `own_term`.
+
+    Args:
+        form: of its parameters, if it has some.
+    """
+    names = asked_for(given, FIXED + PARAMETERS if form else FIXED)
     place, name = place_of(given), name_of(given)
+    if form and name in (*VARIABLES, *names):
+        raise UsageError(f"{place}: {name} is the name of a field, and this term has parameters; give it another one")
 
     def tendency(flow, params, now):
         dt = params[TIME_STEP.name]
         whole = now.step.astype(flow.h.values.dtype).reshape(1, 1) * dt  # the native step takes a number for constant
         t = whole + now.stage * dt if now.stage else whole
-        found = given(flow, flow.grid, t, **{name: params[name] for name in names})
-        return checked_rates(found, flow, f"{place}: {name}")
+        coefficients = {name: params[name] for name in names}
+        with double_precision(flow.h.values):
+            parameters = (form.pytree(params[name]),) if form else ()
+            found = given(flow, flow.grid, t, *parameters, **coefficients)
+        rates = checked_rates(found, flow, f"{place}: {name}")
+        if isinstance(flow.h.values, np.ndarray):
+            return {name: rate.map(np.asarray) for name, rate in rates.items()}
+        return rates
 
     tendency.__wrapped__ = given
     return Term(
@@ -74,7 +103,14 @@ def term_of(given) -> Term:
         fields=(TIME_STEP,),
         build=lambda config, rows, columns: {TIME_STEP.name: np.full((1, 1), config.time.dt)},
         energy=1,
+        parameters=form,
     )
+
+
+def double_precision(values):
+    """A context in which JAX, where it is used, computes with arrays of NumPy in their precision."""
+    jax = sys.modules.get("jax")
+    return jax.enable_x64(True) if jax and isinstance(values, np.ndarray) else contextlib.nullcontext()
 
 
 def name_of(function) -> str:
@@ -91,23 +127,26 @@ def place_of(function) -> str:
     return f"{code.co_filename}:{code.co_firstlineno}" if code else name_of(function)
 
 
-def asked_for(function) -> list[str]:
+def asked_for(function, fixed=FIXED) -> list[str]:
     """Names of the coefficients that a function of a term asks for.
 
+    Args:
+        fixed: what it is a function of besides.
+
     Raises:
-        UsageError: it is no function, or not one of (state, grid, t, *coefficients).
+        UsageError: it is no function, or not one of (*fixed, *coefficients).
     """
-    form = f"a function of ({', '.join(FIXED)})"
+    form = f"a function of ({', '.join(fixed)})"
     if not callable(function) or isinstance(function, type):
         raise UsageError(f"terms: {function!r:.60} is no term; needs {form}, or a Term")
     parameters = list(inspect.signature(function).parameters.values())
     wrong = [each for each in parameters if each.kind in (each.VAR_POSITIONAL, each.VAR_KEYWORD, each.POSITIONAL_ONLY)]
-    if len(parameters) < len(FIXED) or wrong:
+    if len(parameters) < len(fixed) or wrong:
         raise UsageError(
             f"terms: {place_of(function)}: {name_of(function)} has the parameters {inspect.signature(function)}; "
             f"needs {form}, and names of coefficients behind them"
         )
-    return [each.name for each in parameters[len(FIXED) :] if each.default is each.empty]
+    return [each.name for each in parameters[len(fixed) :] if each.default is each.empty]
 
 
 def row_of(name: str) -> Variable:

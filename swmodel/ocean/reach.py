@@ -59,5 +59,6 @@ def small_block(scheme, width: int, values) -> tuple:
         *(row for term in scheme.acting for row in (*term.coefficients, *term.fields)),
     ]
     params = {row.name: values(shape if row.location else number) for row in rows} | {"density": values(number)}
+    params |= {term.name: values((term.parameters.size,)) for term in scheme.acting if term.parameters}
     state = scheme.state(*(Patch(values(shape)[1:-1, 1:-1], (-width, -width)) for _ in scheme.state._fields))
     return state, Instant(np.zeros((), np.int32)), as_patches(grid, width), as_patches(params, width)

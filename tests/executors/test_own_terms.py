@@ -116,7 +116,9 @@ def double(state, grid, t):
     ],
 )
 def test_what_cannot_be_traced_is_said_with_its_line_before_the_first_step(monkeypatch, term, message):
-    monkeypatch.setattr("swmodel.config.hand_over.identity", lambda term, scheme: "0" * 64)  # which would say so
+    monkeypatch.setattr(
+        "swmodel.config.hand_over.identity", lambda term, scheme, parameters: "0" * 64
+    )  # which would say so
     with pytest.raises(UsageError, match=message):
         simulation("xla", terms=[term])
 

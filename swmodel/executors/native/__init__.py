@@ -23,6 +23,7 @@ from importlib.util import find_spec
 import numpy as np
 
 from ...config.build import build_grid, build_params, scheme_of
+from ...ocean.own_term import place_of
 from ...ocean.timestep import method_of
 from ...parallel import environment
 from ...parallel.decomposition import block
@@ -49,6 +50,9 @@ def request_of(config, scheme=None) -> Request:
 
 def unable(config) -> str:
     """Why there is no compiled step for a configuration, and none can be made; empty where there is one now."""
+    for term in scheme_of(config).own:
+        if term.parameters:
+            return f"{place_of(term.tendency)}: {term.name} has parameters, which the step in JAX has alone"
     return obstacle(request_of(config))
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import Any
 
 from ..variable import Variable
 
@@ -35,6 +36,7 @@ class Term:
         stress: function of {name: values} of its coefficients to the size of the stress on the surface, Pa.
         acceleration: function of a configuration to the largest one that it gives to all water alike, m s-2.
         energy: what it does to the energy of a closed basin: -1 takes it, 0 leaves it, 1 may give it.
+        parameters: `parametric.Form` of the parameters of one of the user's own, a vector by its name; None without.
     """
 
     name: str
@@ -54,3 +56,4 @@ class Term:
     stress: Callable | None = None
     acceleration: Callable | None = None
     energy: int = -1
+    parameters: Any = None

@@ -1,0 +1,114 @@
+"""Terms with parameters: a pytree of arrays, as a network is one, by which derivatives are taken.
+
+Within programs the parameters of a term are one vector, the same in all blocks.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ..errors import UsageError
+
+
+@dataclass(frozen=True, eq=False)
+class Parametric:
+    """A term of one's own with parameters: function(state, grid, t, parameters, *coefficients) to tendencies.
+
+    Attributes:
+        function: of the term; its name is that of the control.
+        parameters: a pytree. Its arrays of floating point numbers are the parameters, in the precision of the run;
+            what else is in it stays as it is.
+    """
+
+    function: Callable
+    parameters: Any
+
+
+@dataclass(frozen=True)
+class Form:
+    """How parameters lie in a vector: leaf after leaf. Equal where programs are the same.
+
+    Attributes:
+        tree: structure of the pytree.
+        shapes: of its leaves; None of those that are no parameters.
+        kept: what these are; None for the others.
+        places: where the leaves are in the tree, in words.
+    """
+
+    tree: Any
+    shapes: tuple
+    kept: tuple
+    places: tuple[str, ...]
+
+    @property
+    def size(self) -> int:
+        """Length of the vector."""
+        return sum(math.prod(shape) for shape in self.shapes if shape is not None)
+
+    def vector(self, tree, xp, dtype):
+        """The vector of a pytree of this form, or of one with None in place of what is no parameter.
+
+        Args:
+            xp: numpy, or jax.numpy where derivatives go through it.
+
+        Raises:
+            UsageError: the pytree has other arrays.
+        """
+        import jax
+
+        found = [leaf for leaf in jax.tree.leaves(tree) if is_parameter(leaf)]
+        wanted = [(place, shape) for place, shape in zip(self.places, self.shapes, strict=True) if shape is not None]
+        if len(found) != len(wanted):
+            raise UsageError(f"{len(found)} arrays of parameters where there are {len(wanted)}")
+        for leaf, (place, shape) in zip(found, wanted, strict=True):
+            if tuple(leaf.shape) != shape:
+                raise UsageError(f"parameters{place} has shape {tuple(leaf.shape)}, which must be {shape}")
+        return xp.concatenate([xp.asarray(leaf).astype(dtype).reshape(-1) for leaf in found])
+
+    def pytree(self, vector, derivative: bool = False):
+        """The pytree whose parameters are in a vector; of a `derivative`, with None for what is no parameter."""
+        leaves, first = [], 0
+        for shape, kept in zip(self.shapes, self.kept, strict=True):
+            size = 0 if shape is None else math.prod(shape)
+            whole = None if derivative else kept
+            leaves.append(whole if shape is None else vector[first : first + size].reshape(shape))
+            first += size
+        return self.tree.unflatten(leaves)
+
+
+def is_parameter(leaf) -> bool:
+    """Whether a leaf of a pytree is an array of floating point numbers."""
+    return getattr(getattr(leaf, "dtype", None), "kind", "") == "f" and hasattr(leaf, "reshape")
+
+
+def form_of(parameters) -> Form:
+    """The Form of a pytree.
+
+    Raises:
+        UsageError: it has no parameters, or one that is not finite.
+    """
+    import jax
+
+    pairs, tree = jax.tree_util.tree_flatten_with_path(parameters)
+    if not any(is_parameter(leaf) for _, leaf in pairs):
+        raise UsageError("its parameters are no pytree with arrays of floating point numbers, as np.ones(3) is one")
+    for path, leaf in pairs:
+        if is_parameter(leaf) and not np.isfinite(np.asarray(leaf)).all():
+            raise UsageError(f"parameters{jax.tree_util.keystr(path)} must be finite, but has {unfinite(leaf)}")
+    return Form(
+        tree,
+        tuple(tuple(leaf.shape) if is_parameter(leaf) else None for _, leaf in pairs),
+        tuple(None if is_parameter(leaf) else leaf for _, leaf in pairs),
+        tuple(jax.tree_util.keystr(path) for path, _ in pairs),
+    )
+
+
+def unfinite(leaf) -> str:
+    """The first value of an array that is not finite."""
+    values = np.asarray(leaf, np.float64).ravel()
+    return f"{values[~np.isfinite(values)][0]:g}"

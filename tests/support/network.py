@@ -1,0 +1,30 @@
+"""A small network as a closure, in JAX alone: a stress made of the velocity gradients in 3 x 3 cells."""
+
+import jax.numpy as jnp
+import numpy as np
+
+from swmodel import operators as op
+
+HIDDEN = 3
+
+
+def weights(seed=0):
+    """A pytree of parameters, with something beside them that is none."""
+    draw = np.random.default_rng(seed)
+    sizes = {"in": (HIDDEN, 18), "bias": (HIDDEN,), "out": (2, HIDDEN)}
+    return {name: draw.standard_normal(shape) for name, shape in sizes.items()} | {"activation": jnp.tanh}
+
+
+def stress(state, grid, t, net):
+    """d_x u and vorticity in cells around; a stress times the thickness, so that momentum h u is conserved."""
+    vorticity = op.mx_c(op.my_c(op.curl(state.u, state.v, grid)))
+
+    def network(around):
+        return net["out"] @ net["activation"](net["in"] @ (1e5 * around) + net["bias"])
+
+    a, b = op.cell_by_cell(network, [op.dx_c(state.u) * grid.rdx.centre, vorticity], 1)
+    a, b = 1e-3 * state.h * a, 1e-3 * op.mx_f(op.my_f(state.h * b))
+    return {
+        "u": (op.dx_f(a) * grid.rdx.u + op.dy_c(b) * grid.rdy.u) / state.h_u,
+        "v": (op.dx_c(b) * grid.rdx.v - op.dy_f(a) * grid.rdy.v) / state.h_v,
+    }
