@@ -15,7 +15,6 @@ from functools import partial
 
 import numpy as np
 
-from ..errors import UsageError
 from .neighbours import difference, mean
 from .patch import Patch
 
@@ -53,7 +52,7 @@ def cell_by_cell(function, inputs, reach: int = 0) -> list[Patch]:
         `outputs` Patches, where the inputs are.
 
     Raises:
-        UsageError: the function returns no vector.
+        ValueError: the function returns no vector.
     """
     import jax
     import jax.numpy as jnp
@@ -65,7 +64,7 @@ def cell_by_cell(function, inputs, reach: int = 0) -> list[Patch]:
     columns = [jnp.broadcast_to(a.cut(whole.start, last).values, whole.values.shape).reshape(-1) for a in around]
     found = jax.vmap(function, in_axes=1, out_axes=-1)(jnp.stack(columns))
     if found.ndim != 2:
-        raise UsageError(f"cell_by_cell: the function returns an array with {found.ndim - 1} axes; must be a vector")
+        raise ValueError(f"cell_by_cell: the function returns an array with {found.ndim - 1} axes; must be a vector")
     return [Patch(values.reshape(whole.values.shape), whole.start) for values in found]
 
 

@@ -52,7 +52,9 @@ def own_term(given) -> Term:
         return checked_term(given)
     parts = (given,)
     if isinstance(given, Parametric):
-        name = f"{place_of(given.function)}: {name_of(given.function)}"
+        if not callable(given.function):
+            asked_for(given.function, FIXED + PARAMETERS)  # which says so
+        name = f"terms: {place_of(given.function)}: {name_of(given.function)}"
         try:
             parts = given.function, form_of(given.parameters)
         except UsageError as error:
@@ -80,7 +82,9 @@ def term_of(given, form: Form | None = None) -> Term:
     names = asked_for(given, FIXED + PARAMETERS if form else FIXED)
     place, name = place_of(given), name_of(given)
     if form and name in (*VARIABLES, *names):
-        raise UsageError(f"{place}: {name} is the name of a field, and this term has parameters; give it another one")
+        raise UsageError(
+            f"terms: {place}: {name} is the name of a field, and this term has parameters; give it another one"
+        )
 
     def tendency(flow, params, now):
         dt = params[TIME_STEP.name]

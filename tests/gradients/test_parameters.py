@@ -29,7 +29,7 @@ def problem_of(term, names, **options):
 
 
 def energy(series):
-    return sum(jnp.sum(field[-1] ** 2) for field in series)
+    return jnp.sum(series.u[-1] ** 2) + jnp.sum(series.v[-1] ** 2)
 
 
 def moved(x, d, size):
@@ -42,7 +42,7 @@ def is_none(leaf):
 
 
 def test_derivatives_by_a_network_and_the_initial_state_are_exact():
-    """Taylor slope 2; tangent and adjoint agree; the Hessian is symmetric; with checkpoints the bits are the same."""
+    """Taylor slope 2; tangent and adjoint agree; the Hessian is symmetric; so are checkpoints, to rounding."""
     problem = problem_of(Parametric(stress, weights()), ["stress", "eta"])
     x = problem.first_guess()
     jax.tree.map(np.testing.assert_array_equal, without(x["stress"]), without(weights()))
@@ -50,7 +50,7 @@ def test_derivatives_by_a_network_and_the_initial_state_are_exact():
     value, gradient = problem.value_and_gradient(x, energy)
     assert gradient["stress"]["activation"] is None
     slope = problem.dot(gradient, d)
-    rests = [abs(float(problem.value(moved(x, d, s), energy) - value) - s * slope) for s in (4e-3, 1e-3)]
+    rests = [abs(float(problem.value(moved(x, d, s), energy) - value) - s * slope) for s in (1e-3, 2.5e-4)]
     assert math.log(rests[0] / rests[1], 4) == pytest.approx(2, abs=0.02)
 
     series, tangent = problem.tangent(x, d)
@@ -60,7 +60,8 @@ def test_derivatives_by_a_network_and_the_initial_state_are_exact():
     assert forth == pytest.approx(back, rel=1e-10)
 
     problem._plans = {problem._sweeps: Plan(STEPS, 2, 1)}
-    jax.tree.map(np.testing.assert_array_equal, problem.value_and_gradient(x, energy)[1], gradient)
+    again = problem.value_and_gradient(x, energy)[1]
+    jax.tree.map(lambda a, b: np.testing.assert_allclose(a, b, 0, 1e-14 * np.abs(b).max()), again, gradient)
 
 
 def without(tree):
@@ -100,18 +101,19 @@ def test_a_network_that_can_be_a_viscosity_finds_the_one_that_the_data_have():
     np.testing.assert_allclose(found, 300.0 * (np.arange(9) == 4), atol=3.0)
 
 
-def test_momentum_is_conserved_by_a_stress():
-    """The mean of h u changes by rotation and wind alone, whatever the network says: of both there are none here."""
-    still = {"physics__f0": 0.0, "physics__quadratic_drag": 0.0, "physics__viscosity": 0.0, "time__stepper": "rk3"}
-    fields = {name: field for name, field in random_fields(NY, NX, land=0.0).items() if name in ("u", "v")}
-    config = configuration(NY, NX, fields | {"depth": np.full((NY, NX), 50.0)}, **still, run__executor="xla",
-                           grid__periodic_y=True)  # fmt: skip
-    changes = []
+def test_momentum_is_conserved_by_the_divergence_of_a_stress():
+    """The sum of h u over a ring, in the first step of ab2, Euler's: whatever the network says."""
+    fields = {name: random_fields(NY, NX)[name] for name in ("eta", "u", "v")} | {"depth": np.full((NY, NX), 50.0)}
+    config = configuration(NY, NX, fields, run__executor="xla", grid__periodic_y=True)
+    after = []
     for terms in ([], [Parametric(stress, weights())]):
         model = swmodel.Simulation(load(config, terms=terms))
+        h = model.state.h
         model.advance(1)
-        changes.append(model.state)
-    assert np.abs(changes[1].u - changes[0].u).max() > 1e-6
+        after.append(model.state)
+    for axis, name in ((1, "u"), (0, "v")):
+        change = (h + np.roll(h, -1, axis)) * (getattr(after[1], name) - getattr(after[0], name))
+        assert abs(change.sum()) < 1e-12 * np.abs(change).sum()
 
 
 def test_parameters_that_do_not_fit_are_named():

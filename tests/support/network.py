@@ -20,7 +20,7 @@ def stress(state, grid, t, net):
     vorticity = op.mx_c(op.my_c(op.curl(state.u, state.v, grid)))
 
     def network(around):
-        return net["out"] @ net["activation"](net["in"] @ (1e5 * around) + net["bias"])
+        return net["out"] @ net["activation"](net["in"] @ (1e4 * around) + net["bias"])
 
     a, b = op.cell_by_cell(network, [op.dx_c(state.u) * grid.rdx.centre, vorticity], 1)
     a, b = 1e-3 * state.h * a, 1e-3 * op.mx_f(op.my_f(state.h * b))
