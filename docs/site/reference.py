@@ -1,4 +1,4 @@
-"""Pages that are made of the package and of the files beside it: keys of the configuration, public names, the README."""
+"""Pages that are made of the package and of files beside it: keys of the configuration, public names, the README."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def escaped(text: str) -> str:
 
 
 def with_files(app, docname: str, source: list[str]) -> None:
-    """Put files of the folder above in the place of `{{ NAME.md }}`; what they link to beyond docs/ is named instead."""
+    """Put files of the folder above in the place of `{{ NAME.md }}`; what they link to beyond docs/ is named only."""
 
     def text(match):
         here = (Path(app.srcdir).parent / match[1]).read_text().replace("](docs/", "](./")
