@@ -23,6 +23,10 @@ PLOT = {
     "double_gyre": ["--field", "eta", "--field", "speed"],
     "rest": ["--field", "depth", "--field", "eta"],
 }
+    "inertial": ["--diagnostics"],
+    "double_gyre": ["--field", "eta", "--field", "speed"],
+    "rest": ["--field", "depth", "--field", "eta"],
+}
 FILM = "jet"
 
 
