@@ -12,9 +12,10 @@ Cost: 54 000 steps of 65 536 cells: one to two minutes.
 Command: swmodel run turbulence
 
 Known answer: the initial flow has no divergence, the mean square speed is speed² exactly and each ring of wavenumbers
-has the energy that the spectrum gives it, on the grid and for any seed. With balance = "linear" sea level balances the Coriolis
-force without error; with "nonlinear" the divergence of the tendencies vanishes too where thickness varies little. Values
-do not depend on how the grid is divided. In the run energy decays, enstrophy decays faster, and the mean scale grows.
+has the energy that the spectrum gives it, on the grid and for any seed. With balance = "linear" sea level balances the
+Coriolis force without error; with "nonlinear" the tendency of the divergence vanishes too, where thickness varies little.
+Values do not depend on how the grid is divided. In the run energy decays, enstrophy decays faster, and the mean scale
+grows.
 """
 
 from typing import Literal
