@@ -13,9 +13,9 @@ Command: swmodel run turbulence
 
 Known answer: the initial flow has no divergence, the mean square speed is speed² exactly and each ring of wavenumbers
 has the energy that the spectrum gives it, on the grid and for any seed. With balance = "linear" sea level balances the
-Coriolis force without error; with "nonlinear" the tendency of the divergence vanishes too, where thickness varies little.
-Values do not depend on how the grid is divided. In the run energy decays, enstrophy decays faster, and the mean scale
-grows.
+Coriolis force without error; with "nonlinear" the tendency of the divergence vanishes too where thickness varies
+little. Values do not depend on how the grid is divided. In the run energy decays, enstrophy decays faster, and the mean
+scale grows.
 """
 
 from typing import Literal
