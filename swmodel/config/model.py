@@ -214,6 +214,10 @@ class Output(Section):
     diagnostics_every_steps: int | None = option(
         None, "steps", "steps between records of mass, energy, ... ; without it, those of the snapshots", ge=1
     )
+    spectra: Duration | None = option(
+        None, "s", 'model time between spectra (seas without land), as seconds or "6 h" (or give spectra_every_steps)'
+    )
+    spectra_every_steps: int | None = option(None, "steps", "steps between spectra (or give spectra)", ge=1)
     institution: str = option("", "", "who made the run, recorded in its files")
 
 
@@ -333,6 +337,7 @@ ALTERNATIVES = (
     ("run", "steps", "days"),
     ("time", "dt", "cfl"),
     ("output", "every", "every_steps"),
+    ("output", "spectra", "spectra_every_steps"),
     ("restart", "every", "every_steps"),
 )
 

@@ -19,6 +19,7 @@ from ..files.restart.restarts import write_restart
 from ..ocean.diagnostics import DERIVED, diagnose, known
 from ..ocean.grid import as_patches
 from ..ocean.patch import Patch
+from ..ocean.spectra import Sea, measure
 from ..ocean.state import Carry, State
 from ..parallel.environment import world
 from ..parallel.transport.halo import make_pad
@@ -237,6 +238,15 @@ class Simulation:
             NumericalError: the solution has blown up, which was not said yet.
         """
         return diagnose(self.blocks(), self.config, self.transport)
+
+    def spectra(self) -> dict[str, np.ndarray]:
+        """The spectra of the whole domain, which has no land: see `ocean.spectra.measure`.
+
+        Raises:
+            UsageError: there is land, or there are more blocks than lines.
+            NumericalError: the solution has blown up, which was not said yet.
+        """
+        return measure(self.blocks(), self.config.physics.gravity, Sea(self.config.grid, self.transport))
 
     def blocks(self) -> list[tuple]:
         """State with its halo and Grid, NumPy arrays in Patches, and the shape of each block of this process."""

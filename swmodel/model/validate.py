@@ -152,7 +152,20 @@ def check_fields(config: Config) -> list[str]:
         extremes = survey(config)
     except InputError as error:
         return [str(error)]
-    return list(extremes.problems.values()) or list(check_dt(config, extremes))
+    return list(extremes.problems.values()) or [*check_spectra(config, extremes), *check_dt(config, extremes)]
+
+
+def check_spectra(config: Config, extremes: Extremes) -> Iterator[str]:
+    """Whether there can be spectra where they are asked for: there is no land, and the blocks can share the lines."""
+    output, grid = config.output, config.grid
+    key = "spectra" if output.spectra else "spectra_every_steps"
+    if not getattr(output, key):
+        return
+    if extremes.ranges["mask"][0] == 0:
+        yield f"output.{key}: spectra are of seas without land, and this one has some; leave it out"
+    lines = min(grid.ny, grid.nx // 2 + 1 if grid.periodic_x else grid.nx)
+    if config.run.blocks > lines:
+        yield f"output.{key}: {config.run.blocks} blocks cannot share {lines} lines to transform; take fewer"
 
 
 def check_dt(config: Config, extremes: Extremes) -> Iterator[str]:

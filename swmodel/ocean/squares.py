@@ -34,16 +34,24 @@ class Square(NamedTuple):
     """A quantity that is the mean of the squares of fields.
 
     Attributes:
-        units, long_name: of the mean.
+        long_name: of the mean.
+        units: of its density by wavenumber, of how that changes, and of what passes a wavenumber.
         fields: function of (State, Grid, Scale), Patches of which velocities on closed faces are zero, to the fields by
             their location.
         changes: function of (State, rates, Grid, Scale) to d/dt of the fields where `rates` is d/dt of the State.
+        carried: the part of the tendency (`dynamics.parts`) by which the current carries it from wavenumber to
+            wavenumber; "" where there is none.
+        with_continuity: whether that is so only of this part and of continuity together.
+        sources: what it is computed from, in the names of `table.WRITABLE`.
     """
 
-    units: str
     long_name: str
+    units: tuple[str, str, str]
     fields: Callable[[State, object, Scale], dict[str, Patch]]
     changes: Callable[[State, State, object, Scale], dict[str, Patch]]
+    carried: str = ""
+    with_continuity: bool = False
+    sources: tuple[str, ...] = ("h", "u", "v")
 
 
 def root(a: Patch) -> Patch:
@@ -77,23 +85,40 @@ def change_of_concentration(state, rates, grid, scale) -> dict[str, Patch]:
     return {"centre": (rates.tracer_content - c * rates.h) / state.h}
 
 
+ENERGY = "m3 s-2", "m3 s-3", "m2 s-3"
 SQUARES = {
     "kinetic_energy": Square(
-        "m2 s-2", "kinetic energy per mass of the layer at rest", weighted_current, change_of_weighted_current
+        "kinetic energy per mass of the layer at rest",
+        ENERGY,
+        weighted_current,
+        change_of_weighted_current,
+        carried="advection",
+        with_continuity=True,
     ),
     "potential_energy": Square(
-        "m2 s-2",
         "available potential energy per mass of the layer at rest",
+        ENERGY,
         lambda state, grid, scale: {"centre": (0.5 * scale.gravity / scale.depth) ** 0.5 * (state.h - grid.depth)},
         lambda state, rates, grid, scale: {"centre": (0.5 * scale.gravity / scale.depth) ** 0.5 * rates.h},
+        sources=("h",),
     ),
     "enstrophy": Square(
-        "s-2",
         "enstrophy",
+        ("m s-2", "m s-3", "s-3"),
         lambda state, grid, scale: {"corner": 0.5**0.5 * curl(state.u, state.v, grid)},
         lambda state, rates, grid, scale: {"corner": 0.5**0.5 * curl(rates.u, rates.v, grid)},
+        carried="advection",
+        sources=("u", "v"),
     ),
-    "tracer_variance": Square("1", "square of the tracer's concentration", concentration, change_of_concentration),
+    "tracer_variance": Square(
+        "square of the tracer's concentration",
+        ("m", "m s-1", "s-1"),
+        concentration,
+        change_of_concentration,
+        carried="tracer",
+        with_continuity=True,
+        sources=("h", "tracer"),
+    ),
 }
 
 

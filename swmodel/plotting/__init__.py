@@ -1,4 +1,4 @@
-"""Pictures of a run, drawn from its NetCDF files alone: `plot`, `plot_diagnostics`, `animate`."""
+"""Pictures of a run, drawn from its NetCDF files alone: `plot`, `plot_diagnostics`, `animate`; and its `spectra`."""
 
 from .animation import animate
 from .dataset import PlotError
@@ -6,5 +6,6 @@ from .diagnostics import plot_diagnostics
 from .maps import plot
 from .overlays import Over
 from .scale import Scale
+from .spectra import spectra
 
-__all__ = ["Over", "PlotError", "Scale", "animate", "plot", "plot_diagnostics"]
+__all__ = ["Over", "PlotError", "Scale", "animate", "plot", "plot_diagnostics", "spectra"]
