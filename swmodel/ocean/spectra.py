@@ -137,8 +137,9 @@ def together(rates: dict, square) -> dict:
 
 def fields_of(square, state, grid, shape, scale: Scale, rates: dict) -> dict[str, np.ndarray]:
     """A quantity's field and its changes on a block, [1 + parts, y, x] by location."""
-    of_state = square.fields(state, grid, scale)
-    changes = [square.changes(state, each, grid, scale) for each in rates.values()]
+    with np.errstate(all="ignore"):  # beyond walls there may be no water
+        of_state = square.fields(state, grid, scale)
+        changes = [square.changes(state, each, grid, scale) for each in rates.values()]
     return {
         location: np.stack([np.broadcast_to(of[location].on(shape), shape) for of in (of_state, *changes)])
         for location in of_state

@@ -105,17 +105,17 @@ def parts_of(data: netCDF4.Dataset, name: str) -> list[str]:
 
 def densities(axes: Axes, data: netCDF4.Dataset, record: int, names: dict[str, str], slopes: dict[str, float]) -> None:
     """Densities of one record, with those of some before; and the slopes."""
-    first, largest = next(iter(names)), 0.0
+    first, least, largest = next(iter(names)), np.inf, 0.0
     single = len(names) < 3
     for colour, (name, words) in zip(COLOURS, names.items(), strict=False):
         for before in earlier(record) if single else ():
             axes.plot(*line(data, name, before), color=colour, linewidth=0.6, alpha=0.25)
         K, values = line(data, name, record)
-        largest = max(largest, values.max(initial=0.0))
+        least, largest = min(least, values.min(initial=np.inf)), max(largest, values.max(initial=0.0))
         axes.plot(K, values, color=colour, linewidth=1.2, label=words)
     axes.set(xscale="log", yscale="log")
     if largest > 0:
-        axes.set_ylim(largest * 10.0**-DECADES, largest * 5)
+        axes.set_ylim(max(largest * 10.0**-DECADES, 0.3 * least), largest * 5)
         guides(axes, *line(data, first, record), slopes)
     title(axes, data[first], "energy" if len(names) == 2 else None)
     along_wavenumber(axes, legend=len(names) > 1)
