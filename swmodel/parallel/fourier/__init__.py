@@ -19,7 +19,7 @@ from ...errors import UsageError
 from ..decomposition import Span, split
 from ..transport import Transport
 from . import series
-from .lines import Lines
+from .lines import Lines, turned
 
 #: What a field does along an axis: it is periodic; or between two walls it is a series of cosines (values at centres of
 #: cells), or of sines (values on faces; the last one lies on the wall).
@@ -161,13 +161,8 @@ class Fourier:
             UsageError: the fields are not real numbers of floating point, or not those of a block.
         """
         self._check(fields, self.transport.shape, jnp.floating, "fields", "(y, x)")
-        numbers = FORWARD[self.x](self._lines.along_x(fields))
-        parts = jnp.stack([jnp.real(numbers), jnp.imag(numbers)]) if self._periodic[1] else numbers
-        lines = self._lines.along_y(parts)
-        if not self._periodic[1]:
-            return jnp.swapaxes(FORWARD[self.y](lines), -1, -2)
-        found = series.full(lines) if self._periodic[0] else jax.lax.complex(*FORWARD[self.y](lines))
-        return jnp.swapaxes(found, -1, -2)
+        lines = self._lines.along_y(FORWARD[self.x](self._lines.along_x(fields)))
+        return turned(self._along_y(FORWARD, series.full, lines), -1, -2)
 
     def backward(self, coefficients):
         """In a jitted program: the fields of a block with these coefficients, zero beyond its rows and columns.
@@ -177,16 +172,17 @@ class Fourier:
         """
         kind = jnp.complexfloating if any(self._periodic) else jnp.floating
         self._check(coefficients, self.shape, kind, "coefficients", "(ky, kx)")
-        (ny, nx), numbers = self.cells, jnp.swapaxes(coefficients, -1, -2)
+        ny, nx = self.cells
+        lines = self._along_y(BACKWARD, series.from_full, turned(coefficients, -1, -2), ny)
+        return self._lines.blocks(BACKWARD[self.x](self._lines.back_from_y(lines), nx))
+
+    def _along_y(self, transforms, full, lines, *length):
+        """One of the transforms along y of lines that are complex where x is periodic."""
         if not self._periodic[1]:
-            parts = BACKWARD[self.y](numbers, ny)
-        elif self._periodic[0]:
-            parts = series.from_full(numbers, ny)
-        else:
-            parts = BACKWARD[self.y](jnp.stack([jnp.real(numbers), jnp.imag(numbers)]), ny)
-        lines = self._lines.back_from_y(parts)
-        numbers = jax.lax.complex(*lines) if self._periodic[1] else lines
-        return self._lines.blocks(BACKWARD[self.x](numbers, nx))
+            return transforms[self.y](lines, *length)
+        if self._periodic[0]:
+            return full(lines, *length)
+        return jax.lax.complex(*transforms[self.y](series.parts(lines), *length))
 
     @property
     def _periodic(self) -> tuple[bool, bool]:

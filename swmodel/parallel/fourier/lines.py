@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+import jax
 import jax.numpy as jnp
 
 from ..transport import Transport
@@ -38,11 +39,11 @@ class Lines(NamedTuple):
         px, columns = self.transport.layout[1], -(-self.nx // self.transport.layout[1])
         rows = filled(filled(fields, -2, px * self.share), -1, columns)
         parts = rows.reshape(*rows.shape[:-2], px, self.share, columns)
-        return collect(jnp.moveaxis(self.transport.transpose(parts, 1), -3, -2), self.nx)
+        return collect(turned(self.transport.transpose(parts, 1), -3, -2), self.nx)
 
     def blocks(self, lines):
         """The transpose of `along_x`."""
-        parts = jnp.moveaxis(spread(lines, self.transport.layout[1]), -2, -3)
+        parts = turned(spread(lines, self.transport.layout[1]), -2, -3)
         parts = self.transport.transpose(parts, 1)
         rows = parts.reshape(*parts.shape[:-3], -1, parts.shape[-1])
         return rows[..., : self.transport.shape[0], : self.transport.shape[1]]
@@ -52,23 +53,29 @@ class Lines(NamedTuple):
         (py, px), (rows, _) = self.transport.layout, self.transport.shape
         parts = spread(lines, py * px)
         columns = parts.shape[-1]
-        parts = jnp.moveaxis(parts.reshape(*parts.shape[:-2], py, px, columns), -2, -4)
+        parts = turned(parts.reshape(*parts.shape[:-2], py, px, columns), -2, -4)
         parts = self.transport.transpose(parts.reshape(*parts.shape[:-2], py * columns), 1)
         parts = parts.reshape(*parts.shape[:-3], px * self.share, py, columns)[..., :rows, :, :]
-        parts = filled(jnp.moveaxis(parts, -2, -3), -2, -(-self.ny // py))
+        parts = filled(turned(parts, -2, -3), -2, -(-self.ny // py))
         parts = self.transport.transpose(parts, 0)
-        return collect(jnp.moveaxis(parts, -1, -3), self.ny)
+        return collect(turned(parts, -1, -3), self.ny)
 
     def back_from_y(self, lines):
         """The transpose of `along_y`."""
         (py, px), (rows, _) = self.transport.layout, self.transport.shape
-        parts = self.transport.transpose(jnp.moveaxis(spread(lines, py), -3, -1), 0)[..., :rows, :]
+        parts = self.transport.transpose(turned(spread(lines, py), -3, -1), 0)[..., :rows, :]
         columns = parts.shape[-1]
-        parts = filled(jnp.moveaxis(parts, -3, -2), -3, px * self.share)
+        parts = filled(turned(parts, -3, -2), -3, px * self.share)
         parts = parts.reshape(*parts.shape[:-3], px, self.share, py * columns)
         parts = self.transport.transpose(parts, 1)
-        parts = jnp.moveaxis(parts.reshape(*parts.shape[:-1], py, columns), -4, -2)
+        parts = turned(parts.reshape(*parts.shape[:-1], py, columns), -4, -2)
         return collect(parts.reshape(*parts.shape[:-3], py * px, columns), self.numbers)
+
+
+def turned(array, source: int, destination: int):
+    """jnp.moveaxis, by itself: where XLA makes it part of another loop that loop goes through memory in strides."""
+    alone = jax.lax.optimization_barrier
+    return alone(jnp.moveaxis(alone(array), source, destination))
 
 
 def spread(array, parts: int):

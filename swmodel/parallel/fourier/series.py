@@ -23,22 +23,27 @@ def from_half(numbers, n: int):
     return jnp.fft.irfft(numbers, n)
 
 
-def full(pair):
-    """scipy.fft.fft of a + i b: [2, ..., n] to n complex numbers."""
-    n = pair.shape[-1]
-    (a, b), (c, d) = (part(jnp.fft.rfft(pair)) for part in (jnp.real, jnp.imag))
+def full(line):
+    """scipy.fft.fft of complex numbers."""
+    n = line.shape[-1]
+    (a, b), (c, d) = (part(jnp.fft.rfft(parts(line))) for part in (jnp.real, jnp.imag))
     onward = jax.lax.complex(a - d, c + b)
     backward = jax.lax.complex(a + d, b - c)[..., 1 : (n + 1) // 2]
     return jnp.concatenate([onward, backward[..., ::-1]], -1)
 
 
 def from_full(numbers, n: int):
-    """scipy.fft.ifft, real and imaginary part: [2, ..., n]."""
+    """scipy.fft.ifft."""
     onward = numbers[..., : n // 2 + 1]
     backward = jnp.concatenate([numbers[..., :1], numbers[..., ::-1][..., : n // 2]], -1)
-    a, b, c, d = jnp.real(onward), jnp.imag(onward), jnp.real(backward), jnp.imag(backward)
+    (a, b), (c, d) = parts(onward), parts(backward)
     pair = jnp.stack([jax.lax.complex(a + c, b - d), jax.lax.complex(b + d, c - a)])
-    return 0.5 * jnp.fft.irfft(pair, n)
+    return jax.lax.complex(*(0.5 * jnp.fft.irfft(pair, n)))
+
+
+def parts(numbers):
+    """Real and imaginary parts of complex numbers, before all other axes."""
+    return jnp.stack([jnp.real(numbers), jnp.imag(numbers)])
 
 
 def cosine(line):
