@@ -18,11 +18,11 @@ from typing import Any, NamedTuple
 import jax
 import numpy as np
 
-from ..errors import UsageError
 from ..parallel.fourier import Fourier
 from ..parallel.transport.programs import jitted
 from .bins import sums_in_bins
 from .diagnostics import in_double_precision
+from .elliptic import require_no_land
 from .squares import Scale, squares_of
 from .wavenumbers import ALONG, axes_of
 
@@ -107,8 +107,7 @@ def measure(blocks, gravity: float, sea: Sea, names=None, rates=None) -> dict[st
     Raises:
         UsageError: there is land, or there are more blocks than lines.
     """
-    if sea.transport.any(any(np.any(grid.wet.on(shape) == 0) for _, grid, shape in blocks)):
-        raise UsageError("spectra are of seas without land, and this one has some")
+    require_no_land("spectra are", blocks, sea.transport)
     scale = scale_of(blocks, gravity, sea)
     blocks = [(in_double_precision(state, grid), grid, shape) for state, grid, shape in blocks]
     rates, found = rates or [{}] * len(blocks), {}

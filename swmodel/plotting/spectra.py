@@ -11,7 +11,6 @@ import numpy as np
 
 from ..config.build import build_grid, build_params, scheme_of
 from ..config.load import from_toml
-from ..config.model import Grid
 from ..files.output.metadata import define_time, history_line
 from ..files.output.spectra import define_spectra, define_wavenumbers
 from ..files.run_folder import OUTPUT
@@ -102,7 +101,7 @@ def of_record(data: netCDF4.Dataset, record: int, names: Sequence[str], budget: 
     from ..ocean.spectra import Sea, measure  # which loads JAX
     from ..parallel.transport import connect
 
-    grid, gravity = grid_of(data), configuration(data)["physics"]["gravity"]
+    grid, gravity = derived.grid_of(data), configuration(data)["physics"]["gravity"]
     sea, shape = Sea(grid, connect("serial", (1, 1), grid.ny, grid.nx)), (grid.ny, grid.nx)
     if not budget:
         state, static = derived.padded(data, record, None)
@@ -111,12 +110,6 @@ def of_record(data: netCDF4.Dataset, record: int, names: Sequence[str], budget: 
         return measure([(state, static, shape)], gravity, sea, names)
     state, static, rates = with_rates(data, record)
     return measure([(state, static, shape)], gravity, sea, names, [rates])
-
-
-def grid_of(data: netCDF4.Dataset) -> Grid:
-    """The section [grid] of the run, without options that are of a later version."""
-    given = configuration(data)["grid"]
-    return Grid(**{name: value for name, value in given.items() if name in Grid.model_fields})
 
 
 def with_content(data: netCDF4.Dataset, state, record: int):
@@ -177,7 +170,7 @@ def write(made, data, records: list[int], found: list[dict], names: Sequence[str
     Args:
         found: of each record, {name of a spectrum: density}.
     """
-    grid = grid_of(data)
+    grid = derived.grid_of(data)
     made.setncatts({name: data.getncattr(name) for name in data.ncattrs() if name in PROVENANCE})
     made.history = "\n".join([*getattr(data, "history", "").splitlines(), history_line(command_line)])
     define_time(made, bounds=mean)
