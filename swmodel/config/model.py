@@ -259,6 +259,9 @@ class Search(Section):
     controls: tuple[ControlName, ...] = option(("eta", "u", "v"), "", "what is found: initial fields, coefficients")
     every_steps: int = option(1, "steps", "steps between the states that observations are compared with", ge=1)
     length: float = option(0.0, "m", "length of correlation of the first guess's errors, for fields", ge=0)
+    correlation: Literal["diffusion", "spectrum"] = option(
+        "diffusion", "", "how those errors are correlated: by diffusion, around any coast, or by spectrum, without land"
+    )
     balanced: bool = option(False, "", "errors of eta bring currents in geostrophic balance with them")
     outer: int = option(10, "iterations", "most outer iterations, each with the run and its derivative anew", ge=1)
     inner: int = option(50, "iterations", "most iterations of conjugate gradients in each", ge=1)

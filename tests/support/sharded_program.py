@@ -91,7 +91,7 @@ def small():
 def spectral():
     """Bits of what transforms make of a sea, by layout."""
     sharded = {"run__transport": "sharded", "run__devices": DEVICES}
-    found = {layout: spectral_bits("rings", **sharded, run__layout=layout) for layout in ("2x2", "4x1")}
+    found = {layout: spectral_bits("rings", **sharded, run__layout=layout) for layout in ("2x2",)}
     return {"one process": spectral_bits("rings")} | found
 
 

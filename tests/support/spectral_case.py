@@ -31,4 +31,9 @@ def spectral_bits(name, **where):
     found["spectra"] = np.concatenate([each.ravel() for each in simulation.spectra().values()])
     if transport.rank:
         return None
-    return {what: hashlib.sha256(np.ascontiguousarray(whole).tobytes()).hexdigest() for what, whole in found.items()}
+    return {what: bits_of(whole) for what, whole in found.items()}
+
+
+def bits_of(whole):
+    """A digest."""
+    return hashlib.sha256(np.ascontiguousarray(whole).tobytes()).hexdigest()
