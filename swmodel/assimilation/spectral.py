@@ -22,6 +22,7 @@ from typing import Any, NamedTuple
 import jax.numpy as jnp
 import numpy as np
 
+from ..ocean.random_flow import circle
 from ..parallel.fourier import Fourier
 
 
@@ -67,15 +68,15 @@ def variance(location: str, length: float, grid, transport) -> np.ndarray:
 
 
 def line(kind: str, size: float, span, length: float) -> np.ndarray:
-    """The sum along one axis, at the cells of a span of it."""
+    """The sum along one axis, at the cells of a span of it; in the same order at every cell."""
     n, cells = span.size, np.arange(span.start, span.stop)
-    m = np.arange(n)
-    if kind == "periodic":
-        k = 2 * np.pi * np.minimum(m, n - m) / (n * size)
-        return np.full(cells.size, np.exp(-0.5 * (length * k) ** 2).sum() / n)
-    power = np.exp(-0.5 * (length * np.pi * m / (n * size)) ** 2)
-    if kind == "cosine":
-        waves = np.cos(np.pi / n * m[:, None] * (cells + 0.5)) ** 2 * np.where(m == 0, 1 / n, 2 / n)[:, None]
-    else:
-        waves = np.sin(np.pi / n * m[:, None] * (cells + 1)) ** 2 * (2 / n)
-    return power @ waves
+    total = np.zeros(cells.size)
+    for m in range(n):
+        if kind == "periodic":
+            k, square = 2 * np.pi * min(m, n - m) / (n * size), 1 / n
+        elif kind == "cosine":
+            k, square = np.pi * m / (n * size), circle(4 * n, m * (2 * cells + 1))[0] ** 2 * (2 if m else 1) / n
+        else:
+            k, square = np.pi * m / (n * size), circle(2 * n, m * (cells + 1))[1] ** 2 * 2 / n
+        total += np.exp(-0.5 * (length * k) ** 2) * square
+    return total

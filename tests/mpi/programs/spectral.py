@@ -1,4 +1,4 @@
-"""Spectra, potentials, balanced flows and errors with a given spectrum over MPI, in several layouts of four ranks, as bits."""
+"""Spectra, potentials, balanced flows, errors with a given spectrum, in several layouts of four ranks: their bits."""
 
 import json
 
