@@ -162,7 +162,7 @@ class Fourier:
         """
         self._check(fields, self.transport.shape, jnp.floating, "fields", "(y, x)")
         lines = self._lines.along_y(FORWARD[self.x](self._lines.along_x(fields)))
-        return turned(self._along_y(FORWARD, series.full, lines), -1, -2)
+        return series.full(lines) if all(self._periodic) else turned(self._along_y(FORWARD, lines), -1, -2)
 
     def backward(self, coefficients):
         """In a jitted program: the fields of a block with these coefficients, zero beyond its rows and columns.
@@ -173,15 +173,16 @@ class Fourier:
         kind = jnp.complexfloating if any(self._periodic) else jnp.floating
         self._check(coefficients, self.shape, kind, "coefficients", "(ky, kx)")
         ny, nx = self.cells
-        lines = self._along_y(BACKWARD, series.from_full, turned(coefficients, -1, -2), ny)
+        if all(self._periodic):
+            lines = series.from_full(coefficients, ny)
+        else:
+            lines = self._along_y(BACKWARD, turned(coefficients, -1, -2), ny)
         return self._lines.blocks(BACKWARD[self.x](self._lines.back_from_y(lines), nx))
 
-    def _along_y(self, transforms, full, lines, *length):
-        """One of the transforms along y of lines that are complex where x is periodic."""
+    def _along_y(self, transforms, lines, *length):
+        """One of the transforms of a real line along y, of lines that are complex where x is periodic."""
         if not self._periodic[1]:
             return transforms[self.y](lines, *length)
-        if self._periodic[0]:
-            return full(lines, *length)
         return jax.lax.complex(*transforms[self.y](series.parts(lines), *length))
 
     @property

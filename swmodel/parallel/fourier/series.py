@@ -1,4 +1,4 @@
-"""The series of one whole line, along the last axis of real arrays: what scipy.fft computes, from real FFTs alone.
+"""The series of whole lines, along the last axis of real arrays: what scipy.fft computes, from real FFTs alone.
 
 On processors a real FFT of JAX has the same bits for a line wherever it stands among others. A complex one has not:
 for lines that are left over from vectors of lines other steps are taken. So the FFT of a complex line is made of those
@@ -12,6 +12,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from .lines import turned
+
 
 def half(line):
     """scipy.fft.rfft: n real numbers to n//2 + 1 complex ones."""
@@ -23,22 +25,22 @@ def from_half(numbers, n: int):
     return jnp.fft.irfft(numbers, n)
 
 
-def full(line):
-    """scipy.fft.fft of complex numbers."""
-    n = line.shape[-1]
-    (a, b), (c, d) = (part(jnp.fft.rfft(parts(line))) for part in (jnp.real, jnp.imag))
+def full(lines):
+    """scipy.fft.fft of complex numbers [..., line, n], as [..., k, line]."""
+    n = lines.shape[-1]
+    (a, b), (c, d) = (part(turned(jnp.fft.rfft(parts(lines)), -1, -2)) for part in (jnp.real, jnp.imag))
     onward = jax.lax.complex(a - d, c + b)
-    backward = jax.lax.complex(a + d, b - c)[..., 1 : (n + 1) // 2]
-    return jnp.concatenate([onward, backward[..., ::-1]], -1)
+    backward = jax.lax.complex(a + d, b - c)[..., 1 : (n + 1) // 2, :]
+    return jnp.concatenate([onward, backward[..., ::-1, :]], -2)
 
 
 def from_full(numbers, n: int):
-    """scipy.fft.ifft."""
-    onward = numbers[..., : n // 2 + 1]
-    backward = jnp.concatenate([numbers[..., :1], numbers[..., ::-1][..., : n // 2]], -1)
+    """scipy.fft.ifft of [..., k, line], as [..., line, n]."""
+    onward = numbers[..., : n // 2 + 1, :]
+    backward = jnp.concatenate([numbers[..., :1, :], numbers[..., ::-1, :][..., : n // 2, :]], -2)
     (a, b), (c, d) = parts(onward), parts(backward)
-    pair = jnp.stack([jax.lax.complex(a + c, b - d), jax.lax.complex(b + d, c - a)])
-    return jax.lax.complex(*(0.5 * jnp.fft.irfft(pair, n)))
+    pair = jax.lax.complex(a + c, b - d), jax.lax.complex(b + d, c - a)
+    return jax.lax.complex(*(0.5 * jnp.fft.irfft(turned(each, -1, -2), n) for each in pair))
 
 
 def parts(numbers):
