@@ -1,11 +1,12 @@
-"""Pictures of a run, drawn from its NetCDF files alone: `plot`, `plot_diagnostics`, `animate`; and its `spectra`."""
+"""Pictures of a run, drawn from its NetCDF files alone: `plot`, `plot_diagnostics`, `animate`, `view`; its `spectra`."""
 
 from .animation import animate
 from .dataset import PlotError
 from .diagnostics import plot_diagnostics
 from .maps import plot
 from .overlays import Over
+from .page import view
 from .scale import Scale
 from .spectra import spectra
 
-__all__ = ["Over", "PlotError", "Scale", "animate", "plot", "plot_diagnostics", "spectra"]
+__all__ = ["Over", "PlotError", "Scale", "animate", "plot", "plot_diagnostics", "spectra", "view"]
