@@ -1,4 +1,4 @@
-"""Pictures of a run, drawn from its NetCDF files alone: `plot`, `plot_diagnostics`, `animate`, `view`; its `spectra`."""
+"""Pictures of a run, drawn from its NetCDF files alone: `plot`, `plot_diagnostics`, `animate`, `view`; `spectra`."""
 
 from .animation import animate
 from .dataset import PlotError
