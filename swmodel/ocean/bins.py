@@ -31,11 +31,11 @@ def sums_in_bins(numbers, bins, count: int, transport) -> np.ndarray:
     scales = [[FixedPoint(bound) for bound in row] for row in transport.reduce(bounds, "max")]
     pieces = np.zeros((2, *bounds.shape), np.int64)
     for values, where in zip(flat, places, strict=True):
-        for row, (numbers_, scale) in enumerate(zip(values, scales, strict=True)):
+        for row, (summands, scale) in enumerate(zip(values, scales, strict=True)):
             exponents = np.array([each.exponent for each in scale], np.int32)
             for first in range(0, where.size, TOGETHER):
                 some = slice(first, first + TOGETHER)
-                pieces[:, row] += pieces_in_bins(numbers_[some], where[some], exponents)
+                pieces[:, row] += pieces_in_bins(summands[some], where[some], exponents)
     pieces = transport.reduce(pieces, "sum")
     return np.array(
         [

@@ -119,15 +119,15 @@ ALL_TERMS = {
 SPONGE = {"sponge__rate": 1e-4, "sponge__width": 1e4}
 
 
-def budget(config, state=None):
-    """Spectra of the initial state and their changes by parts, with those by the whole tendency; and the state."""
+def budget(config):
+    """Spectra of the initial state and their changes by parts, and by the whole tendency at once."""
     scheme, whole = scheme_of(config), block(0, (1, 1), NY, NX)
-    state = swmodel.Simulation(config).state if state is None else state
-    width = scheme.width + 1
+    simulation = swmodel.Simulation(config)
+    state, width = simulation.state, scheme.width + 1  # rates are needed one cell around, too
     patches = state._make(Patch(np.pad(field, width, mode="wrap"), (-width, -width)) for field in state)
     grid = as_patches(build_grid(config, whole, np.float64, width + 1), width)
     params = as_patches(build_params(config, whole, np.float64, width + 1, scheme), width)
-    now, sea = Instant(np.int32(0)), Sea(config.grid, swmodel.Simulation(config).transport)
+    now, sea = Instant(np.int32(0)), Sea(config.grid, simulation.transport)
     rates = {part: tendency(patches, now, grid, params, scheme, (part,)) for part in parts(scheme)}
     blocks = [(patches, grid, whole.shape)]
     by_parts = measure(blocks, config.physics.gravity, sea, rates=[rates])
@@ -153,7 +153,7 @@ def test_the_budget_by_parts_closes(walls, flux):
     stepped = {name: (after - before[name]) / 1e-5 for name, after in simulation.spectra().items()}
 
     for name, along in ((name, along) for name in SQUARES for along in ALONG):
-        each = [by_parts[n] for n in by_parts if n.startswith(f"{name}_by_") and n in of_along(by_parts, name, along)]
+        each = [by_parts[change] for change in changes(by_parts, name, along)]
         whole = by_all[f"{name}_by_advection{along}"] + by_all[f"{name}_by_tracer{along}"]
         largest = max(np.abs(part).max() for part in each)
         assert len(each) >= len(parts(scheme_of(config))) - 1
@@ -161,9 +161,10 @@ def test_the_budget_by_parts_closes(walls, flux):
         np.testing.assert_allclose(stepped[name + along], whole, rtol=0, atol=1e-5 * largest, err_msg=name + along)
 
 
-def of_along(spectra, name, along):
+def changes(spectra, name, along):
     """The names of the changes of a quantity along one of ALONG."""
-    return [each for each in spectra if each.endswith(along) and (along or not each.endswith(("_x", "_y")))]
+    of = [each for each in spectra if each.startswith(f"{name}_by_")]
+    return [each for each in of if (each[-2:] if each[-2:] in ALONG else "") == along]
 
 
 @pytest.mark.parametrize("walls", WALLS)
