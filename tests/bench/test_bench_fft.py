@@ -32,7 +32,7 @@ def test_a_row_is_measured_and_right(row):
 
 
 def test_wrong_coefficients_are_no_sample(monkeypatch):
-    monkeypatch.setattr(series, "full", lambda line: jnp.conj(line))
+    monkeypatch.setattr(series, "full", lambda lines: jnp.conj(jnp.swapaxes(lines, -1, -2)))
     found = measured(ROW)
     assert found["state"] == "failed"
     assert "wrong answer: the fields differ from scipy.fft's by" in found["reason"]

@@ -10,6 +10,7 @@ import numpy as np
 from swmodel.ocean.diagnostics import FixedPoint
 from swmodel.parallel.decomposition import block
 from swmodel.parallel.fourier import KINDS, Fourier
+from swmodel.parallel.transport.halo import within
 from swmodel.parallel.transport.serial import Serial
 
 #: What an axis in y and one in x are.
@@ -37,7 +38,11 @@ def window(part):
 
 
 def there_and_back(transport, pairs, field):
-    """In a jitted program: coefficients and what comes back of them, for each pair of kinds."""
+    """In a jitted program: coefficients and what comes back of them, for each pair of kinds.
+
+    What is beyond the rows and columns of a short block is not a number.
+    """
+    field = jnp.where(within(jnp.ones_like(field), transport.extent()) == 1, field, jnp.nan)
     found = []
     for pair in pairs:
         fourier = Fourier(transport, *pair)

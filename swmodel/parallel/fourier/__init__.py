@@ -139,10 +139,7 @@ class Fourier:
         return tuple(axis.turns * np.pi * axis.modes / (n * spacing) for axis, n, spacing in axes)
 
     def part(self, vector):
-        """In a jitted program: of a NumPy array [..., NX_k] the part of the block at hand, zero beyond its own kx.
-
-        Multiplies coefficients: `coefficients * (ky[:, None] ** 2 + fourier.part(kx) ** 2)`.
-        """
+        """In a jitted program: of a NumPy array [..., NX_k] the part of the block at hand, zero beyond its own kx."""
         row, column = self.transport.place()
         parts = np.zeros((self._blocks, *vector.shape[:-1], self.shape[1]), vector.dtype)
         for part, span in zip(parts, split(self.size[1], self._blocks), strict=True):
@@ -206,8 +203,9 @@ class Fourier:
             raise UsageError(f"{what} to transform are {list(array.shape)}; the last axes {axes} must be {list(shape)}")
 
 
-FORWARD = {"periodic": series.half, "cosine": series.cosine, "sine": series.sine}
-BACKWARD = {"periodic": series.from_half, "cosine": series.from_cosine, "sine": series.from_sine}
+#: Of whole lines, by kind: functions of real lines; and back, of coefficients and the number of cells.
+FORWARD = {"periodic": jnp.fft.rfft, "cosine": series.cosine, "sine": series.sine}
+BACKWARD = {"periodic": jnp.fft.irfft, "cosine": series.from_cosine, "sine": series.from_sine}
 
 
 def spectrum(n: int, kind: str, halved: bool) -> Spectrum:

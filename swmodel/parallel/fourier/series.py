@@ -15,16 +15,6 @@ import numpy as np
 from .lines import turned
 
 
-def half(line):
-    """scipy.fft.rfft: n real numbers to n//2 + 1 complex ones."""
-    return jnp.fft.rfft(line)
-
-
-def from_half(numbers, n: int):
-    """scipy.fft.irfft."""
-    return jnp.fft.irfft(numbers, n)
-
-
 def full(lines):
     """scipy.fft.fft of complex numbers [..., line, n], as [..., k, line]."""
     n = lines.shape[-1]

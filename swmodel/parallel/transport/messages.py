@@ -40,7 +40,8 @@ def _sum(array: jax.Array) -> jax.Array:
 
 @lru_cache
 def _communicator(ranks: tuple[int, ...], world: int) -> MPI.Intracomm:
-    """That of some of the ranks of DEVICE_COMM, whose handle is `world`; asked for by all of these together."""
+    """That of some of the ranks of DEVICE_COMM, whose handle is `world`; made by all of them when they compile."""
+    jax.effects_barrier()
     return DEVICE_COMM.Create_group(DEVICE_COMM.Get_group().Incl(ranks), TAG)
 
 
