@@ -26,6 +26,8 @@ ALL_TO_ALLS = ("all_to_all", "transpose_on_ring")
 def measure_transforms(row: Row, task: dict) -> dict:
     """Measure a row of transforms; its sample. What is found must be what scipy.fft finds, else the row failed."""
     arrived = time.time()
+    if row.dtype == "float64":
+        jax.config.update("jax_enable_x64", True)
     field = np.random.default_rng(1).standard_normal((row.ny, row.nx)).astype(row.dtype)
     transport = connected(row)
     fourier = None if row.executor == "reference" else Fourier(transport)
