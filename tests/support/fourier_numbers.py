@@ -119,11 +119,10 @@ def derivatives(transport, pairs, state, direction, weight):
             """The block's share of a number that is not linear."""
             return jnp.vdot(weight, smooth(field) ** 3)
 
-        tangent = jax.jvp(smooth, (state,), (direction,))[1]
-        gradient, product = jax.jvp(jax.grad(share), (state,), (direction,))
-        found += [tangent, gradient, product]
-        found += list(jax.vmap(jax.grad(share))(jnp.stack([direction, state])))
-    return found
+        directions = jnp.stack([direction, weight])
+        found += list(jax.vmap(lambda d, smooth=smooth: jax.jvp(smooth, (state,), (d,))[1])(directions))
+        found += jax.jvp(jax.grad(share), (state,), (direction,))
+    return found + list(jax.vmap(jax.grad(share))(directions))
 
 
 def differentiated(transport, pairs, cells):
