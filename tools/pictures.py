@@ -23,10 +23,6 @@ PLOT = {
     "double_gyre": ["--field", "eta", "--field", "speed"],
     "rest": ["--field", "depth", "--field", "eta"],
 }
-    "inertial": ["--diagnostics"],
-    "double_gyre": ["--field", "eta", "--field", "speed"],
-    "rest": ["--field", "depth", "--field", "eta"],
-}
 FILM = "jet"
 
 

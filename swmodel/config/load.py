@@ -253,7 +253,7 @@ def convert(given: Given, section: str, field) -> Any:
         return tuple(value)
     if base is int and isinstance(value, float) and value.is_integer():
         return int(value)
-    if section in ("input", "assimilation") and base is str and isinstance(value, str) and value:
+    if section in ("input", "assimilation") and field.annotation is str and isinstance(value, str) and value:
         return os.path.abspath(given.folder / value)
     return value
 
