@@ -296,6 +296,9 @@ def draw(path: Path, found: dict, best: str, losses) -> None:
         axes[0, 0].loglog(1 + np.arange(len(of_rings)), of_rings, color=colour, label=name)
         if name != "truth":
             axes[0, 1].plot(np.arange(len(errors) + 1) * days, [0, *errors], color=colour, label=name)
+    for name, style in zip([name for name in found if name not in shown], (":", "--", "-."), strict=False):
+        of_rings = found[name][2]
+        axes[0, 0].loglog(1 + np.arange(len(of_rings)), of_rings, style, color="tab:grey", lw=1, label=name)
     axes[0, 0].set(xlabel="wavelengths in the domain", ylabel="kinetic energy (m² s⁻²)", title="spectra at the end")
     axes[0, 1].set(xlabel="days", ylabel="error of the velocity / velocity", title="forecasts")
     axes[0, 2].semilogy(losses, color="tab:red")
@@ -304,7 +307,7 @@ def draw(path: Path, found: dict, best: str, losses) -> None:
     for name in (name for name in found if name != "truth"):
         axes[0, 3].barh(name, found[name][1][after], color="tab:red" if name == "learned" else "tab:grey")
     axes[0, 3].set(xlabel="error after 4 days", title="all closures")
-    axes[0, 0].legend(frameon=False)
+    axes[0, 0].legend(frameon=False, fontsize="small")
     axes[0, 1].legend(frameon=False)
     moment = min(15, len(found["truth"][0]) - 1)
     for panel, name in zip(axes[1], shown, strict=True):

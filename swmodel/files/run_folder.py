@@ -16,9 +16,10 @@ from .status import read_status
 CONFIG = "config.toml"
 OUTPUT = "output.nc"
 DIAGNOSTICS = "diagnostics.nc"
+SPECTRA = "spectra.nc"
 RESTARTS = "restart"
 BLOWUP = "blowup.nc"
-FILES = (CONFIG, OUTPUT, DIAGNOSTICS, STATUS)
+FILES = (CONFIG, OUTPUT, DIAGNOSTICS, SPECTRA, STATUS)
 ENSEMBLE = "ensemble.nc"
 SENSITIVITY = "sensitivity.nc"
 ANALYSIS = "analysis.nc"
@@ -38,6 +39,8 @@ RESULTS = (
     "twin_observations.nc",
     ENSEMBLE,
     "ensemble.png",
+    "output-spectra.nc",
+    "output-spectra.png",
 )
 
 

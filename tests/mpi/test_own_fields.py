@@ -3,8 +3,9 @@
 import json
 import re
 
+import numpy as np
 import pytest
-from support.own_run import nudge, simulation
+from support.own_run import gradient_of_energy, nudge, simulation
 from support.restarts import assert_same_run
 
 
@@ -38,6 +39,14 @@ def test_a_function_that_fails_on_one_process_stops_all_and_the_run_goes_on(made
     assert told["goes on"] == [["done", 0]] * 2
     simulation().run(tmp_path / "one")
     assert_same_run(folder / "stopped", tmp_path / "one", 9)
+
+
+def test_the_pure_step_has_the_gradient_of_one_process_and_takes_no_checkpoint(made):
+    """Each process has its part of the gradient of what all of them add up to."""
+    expected, parts = gradient_of_energy(), made[1]["gradient"]
+    np.testing.assert_allclose(np.hstack(parts), expected, rtol=1e-12, atol=1e-12 * np.abs(expected).max())
+    assert [code for _, code in made[1]["checkpoint"]] == [70, 70]
+    assert all("Effects not supported" in words for words, _ in made[1]["checkpoint"])
 
 
 DIFFER = r"the processes differ: {} is .* on rank 0 and .* on rank 1; a script gives all processes the same"

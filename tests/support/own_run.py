@@ -2,6 +2,8 @@
 
 import hashlib
 
+import jax
+import jax.numpy as jnp
 import numpy as np
 import xarray as xr
 
@@ -36,6 +38,19 @@ def nudge(model):
     """What is done on the way: half the velocity in x goes, and sea level is set on this process's part."""
     model.state = model.state._replace(u=(0.5 * model.state.u).astype("float32"))
     model.set(eta=swmodel.local(0.5 * model.field("eta")))
+
+
+def gradient_of_energy(wrap=lambda step: step):
+    """Of the kinetic energy after some steps, with respect to the initial thickness: of this process's part."""
+    options = SIZES | {"run.dtype": "float64", "time.stepper": "rk3"}
+    carry, static, step = swmodel.functional(swmodel.Case, options, fields={"eta": bump, "depth": DEPTH})
+    one = wrap(step)
+
+    def energy(carry):
+        carry, _ = jax.lax.scan(lambda carry, t: (one(carry, static, t), None), carry, jnp.arange(3))
+        return jnp.sum(carry.state.h * (carry.state.u**2 + carry.state.v**2))
+
+    return np.asarray(jax.jit(jax.grad(energy))(carry).state.h)
 
 
 def bits(state):

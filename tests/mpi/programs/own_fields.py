@@ -7,9 +7,10 @@ import json
 import sys
 from pathlib import Path
 
+import jax
 import numpy as np
 from mpi4py import MPI
-from support.own_run import WIND, drag, nudge, simulation
+from support.own_run import WIND, drag, gradient_of_energy, nudge, simulation
 
 import swmodel
 from swmodel.errors import exit_code
@@ -51,5 +52,7 @@ attempt("part", lambda: simulation(eta=swmodel.local(np.zeros((3, 3)))))
 attempt("options", lambda: swmodel.Simulation("rest", {"grid.nx": 20, "grid.ny": 10, "time.dt": 1.0 + RANK}))
 attempt("set differs", lambda: stopped.set(eta=0.01 * RANK))
 attempt("set shape", lambda: stopped.set(eta=np.zeros((3, 3)) if RANK == 1 else 0.0))
+told["gradient"] = MPI.COMM_WORLD.allgather(gradient_of_energy().tolist())
+attempt("checkpoint", lambda: gradient_of_energy(jax.checkpoint))
 if RANK == 0:
     print(json.dumps(told))
