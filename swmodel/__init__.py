@@ -11,8 +11,15 @@ EXPORTS = {
     "resolve": ".model.resolve",
     "Config": ".config",
     "ConfigError": ".config",
+    "local": ".config.given",
+    "Term": ".ocean.terms",
+    "operators": ".ocean.operators",
     "Simulation": ".model.simulation",
+    "functional": ".model.pure",
 }
+
+#: Those of them that load JAX.
+COMPUTING = ("Simulation", "functional")
 
 __all__ = list(EXPORTS)
 
@@ -22,10 +29,11 @@ def __dir__():
 
 
 def __getattr__(name: str):
-    if name == "Simulation":
+    if name in COMPUTING:
         from .parallel.environment import prepare, world
 
         prepare(place=world())
     if name in EXPORTS:
-        return getattr(importlib.import_module(EXPORTS[name], __name__), name)
+        module = importlib.import_module(EXPORTS[name], __name__)
+        return getattr(module, name, module)  # `operators` is one itself
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import re
 from pathlib import Path
 
@@ -51,9 +52,11 @@ class Public(Generated):
 
     def lines(self):
         for name in swmodel.__all__:
-            kind = "class" if isinstance(getattr(swmodel, name), type) else "function"
-            options = ["   :members:"] if kind == "class" and name not in PLAIN else []
-            yield from ("```{eval-rst}", f".. auto{kind}:: swmodel.{name}", *options, "```", "")
+            found = getattr(swmodel, name)
+            kind = "class" if isinstance(found, type) else "module" if inspect.ismodule(found) else "function"
+            options = ["   :members:"] if kind != "function" and name not in PLAIN else []
+            full = found.__name__ if kind == "module" else f"swmodel.{name}"
+            yield from ("```{eval-rst}", f".. auto{kind}:: {full}", *options, "```", "")
 
 
 class Gallery(Generated):

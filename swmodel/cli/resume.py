@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 
 import click
@@ -53,6 +53,8 @@ def resume(directory, asked, settings, quiet, **options):
         from ..errors import FilesError, UsageError
         from ..files import run_folder
         from ..files.restart.folder import Restart, choose, compare
+        from ..files.restart.given import with_stored
+        from ..model.validate import check_config
 
         path = directory / CONFIG
         if not path.is_file():
@@ -60,12 +62,18 @@ def resume(directory, asked, settings, quiet, **options):
         kind, task, command = run_folder.holding(directory)
         if task not in ("run", "ensemble"):
             raise UsageError(f"{directory} holds {kind}; go on with it by {command}")
-        check = check_ensemble if task == "ensemble" else None
+        chosen = cache(lambda: choose(directory, asked))
+
+        def check(config):
+            if config.own.fields:
+                config = with_stored(config, chosen()[0].path)
+            return (check_ensemble if task == "ensemble" else check_config)(config)
+
         config = configure(gather(path, overrides), overrides, place, check, complete=True)
         if place is not None and place.rank:
             return Job(config, directory, Restart(Path()), task)
         run_folder.check_vacant(directory, force=True)
-        restart, remarks = choose(directory, asked)
+        restart, remarks = chosen()
         compare(config, restart, task)
         if config.run.steps <= restart.step:
             where = f"step {restart.step} (day {restart.step * config.time.dt / 86400:.4g})"

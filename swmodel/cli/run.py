@@ -253,7 +253,7 @@ def compute(config, directory, options, report, command_line, watch):
     from ..model.run import run
 
     restart = options.get("restart")
-    simulation = swmodel.Simulation(config, restart)
+    simulation = swmodel.Simulation(config, restart=restart)
     watch(lambda: simulation.step)
     run(simulation, directory, report, command_line, resume=restart is not None)
 

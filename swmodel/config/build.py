@@ -12,11 +12,13 @@ from ..ocean.scheme import Scheme
 from ..ocean.state import State
 from ..ocean.terms import TERMS
 from . import fields
+from .own import own_terms
 
 
 def scheme_of(config) -> Scheme:
     """Which terms the configuration switches on."""
-    return Scheme(config.scheme.vorticity_flux, tuple(name for name in TERMS if is_active(config, TERMS[name])))
+    active = tuple(name for name in TERMS if is_active(config, TERMS[name]))
+    return Scheme(config.scheme.vorticity_flux, active, own_terms(config))
 
 
 def is_active(config, term) -> bool:
@@ -73,7 +75,7 @@ def build_params(config, block, dtype, margin: int | None = None, scheme: Scheme
     scheme = scheme or scheme_of(config)
     rows, columns = rows_and_columns(block, scheme.width + 1 if margin is None else margin)
     values = {name: np.full((1, 1), getattr(config.physics, name)) for name in ("gravity", "density")}
-    for term in (TERMS[name] for name in scheme.terms):
+    for term in scheme.acting:
         values |= {row.name: fields.evaluate(config, row.name, rows, columns) for row in term.coefficients}
         values |= term.build(config, rows, columns) if term.build else {}
     return in_precision(values, dtype)
@@ -87,7 +89,7 @@ def build_state(config, block, dtype) -> State:
     wet, open_u, open_v = (
         trim(p.values, rows, columns) > 0 for p in (around, around * east(around), around * north(around))
     )
-    terms = [TERMS[name] for name in scheme.terms if TERMS[name].start]
+    terms = [term for term in scheme.acting if term.start]
     names = ("depth", "eta", "u", "v", *(row.name for term in terms for row in term.initial))
     values = {name: fields.evaluate(config, name, rows, columns) for name in names}
     state = {

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import inspect
 import types
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from functools import lru_cache, partial
 
 import numpy as np
 
 from ..ocean.coordinates import points
-from ..ocean.table import GIVEN, VARIABLES
+from ..ocean.own_term import FIXED, place_of
+from ..ocean.table import GIVEN, location_of
+from ..ocean.terms import TERMS
 from .errors import ConfigError, suggest
 from .messages import failure, kind
 from .model import Case
@@ -17,8 +20,9 @@ from .model import Case
 #: Types of options, as TOML has them.
 TYPES = (bool, int, float, str, tuple)
 
-#: Parameters of a function for a field.
+#: Parameters of a function for a field; and those with which the ones of a term begin.
 SIGNATURE = ["self", "config", "at"]
+OF_TERM = ["self", *FIXED]
 
 #: Difference of a field at the same point, relative to its largest value, that is rounding.
 ROUND_OFF = 1e-9
@@ -30,8 +34,9 @@ def declaration_problems(case: type[Case]) -> Iterator[str]:
         for name in vars(cls).get("__annotations__", {}):
             if name in case.model_fields and (problem := option_problem(name, case.model_fields[name])):
                 yield f"{cls.__name__}.{name}: {problem}"
+        known = (*GIVEN, *(name for term in terms_in(case) for name in parameters(getattr(case, term))[len(OF_TERM) :]))
         for name, value in vars(cls).items():
-            if problem := function_problem(name, value):
+            if problem := function_problem(name, value, known):
                 yield f"{cls.__name__}.{name}: {problem}"
     if not all(isinstance(each, dict) for each in (case.defaults, *case.defaults.values())):
         yield f"{case.__name__}.defaults: must be a dict of dicts, " + '{"grid": {"nx": 60}}'
@@ -52,36 +57,65 @@ def option_problem(name: str, field) -> str:
     return ""
 
 
-def function_problem(name: str, value) -> str:
+def function_problem(name: str, value, known) -> str:
     """What is wrong with what stands under a name in the class of a case; "" for nothing.
 
     A function of the SIGNATURE must be that of a field, unless its name begins with an underscore: so no field is left
     out because its name is misspelt.
+
+    Args:
+        known: names of fields, with those that terms of the case ask for.
     """
-    fits = isinstance(value, types.FunctionType) and list(inspect.signature(value).parameters) == SIGNATURE
-    if name in GIVEN and not fits:
+    fits = parameters(value) == SIGNATURE
+    if name in known and not fits:
         return f"must be a function of ({', '.join(SIGNATURE)})"
-    if fits and name not in GIVEN and not name.startswith("_"):
-        return f"no such field; {suggest(name, GIVEN)} (a helper stands outside the class, or begins with _)"
+    if fits and name not in known and not name.startswith("_"):
+        return f"no such field; {suggest(name, known)} (a helper stands outside the class, or begins with _)"
+    if name in TERMS and is_term(value):
+        return "a term of swmodel has this name; give yours another"
     return ""
 
 
+def parameters(value) -> list[str]:
+    """Names of the parameters of a function; none of anything else."""
+    return list(inspect.signature(value).parameters) if isinstance(value, types.FunctionType) else []
+
+
+def is_term(value) -> bool:
+    """Whether what stands in the class of a case is the function of a term, by its parameters."""
+    return parameters(value)[: len(OF_TERM)] == OF_TERM
+
+
+@lru_cache
+def terms_in(case: type[Case]) -> tuple[str, ...]:
+    """Names of the functions of terms in the class of a case, those of the classes that it is made from first."""
+    classes = reversed(case.__mro__[: case.__mro__.index(Case)])
+    names = dict.fromkeys(name for cls in classes for name in vars(cls) if not name.startswith("_"))
+    return tuple(name for name in names if is_term(getattr(case, name, None)))
+
+
 def values(config, name: str, at) -> np.ndarray:
-    """Values of a field from the function of the case, float64; they broadcast to the points `at`.
+    """Values of a field from the function of the case; see `evaluated`."""
+    return evaluated(partial(getattr(config.case, name), config), at, f"{name} of the case {config.case.name}")
+
+
+def evaluated(function, at, what: str) -> np.ndarray:
+    """Values of function(at), float64, that broadcast to the points `at`.
+
+    Args:
+        what: it is, for messages.
 
     Raises:
-        ConfigError: the function raises, or returns something else; with the line.
+        ConfigError: it raises, or returns something else; with the line.
     """
-    function = getattr(config.case, name)
-    code = function.__code__
-    what = f"{name} of the case {config.case.name}"
+    start = place_of(function)
     try:
-        found = np.asarray(function(config, at))
+        found = np.asarray(function(at))
     except (ConfigError, MemoryError):
         raise
     except Exception as error:
-        raise ConfigError([failure(error, code.co_filename, what)]) from error
-    place = f"{code.co_filename}:{code.co_firstlineno}: {what}"
+        raise ConfigError([failure(error, start.rpartition(":")[0], what)]) from error
+    place = f"{start}: {what}"
     if found.dtype.kind not in "biuf":
         returned = "nothing" if found.dtype == object and found.item() is None else f"values of type {found.dtype}"
         raise ConfigError([f"{place}: returns {returned}; must be numbers, at the points of at.x and at.y"])
@@ -96,29 +130,31 @@ def values(config, name: str, at) -> np.ndarray:
     return np.atleast_2d(found.astype(np.float64, copy=False))
 
 
-def position_problems(config) -> Iterator[str]:
-    """Fields of the case whose values at a point depend on the other points that are asked for with it, one line each.
+def position_problems(config, functions: Mapping) -> Iterator[str]:
+    """Functions whose values at a point depend on the other points that are asked for with it, one line each.
 
     So would random numbers without an order of their own, or a mean over the points: each block would have another
     field.
 
+    Args:
+        functions: {name of a field: (function of the points, what it is)}.
+
     Raises:
-        ConfigError: see `values`.
+        ConfigError: see `evaluated`.
     """
     grid = config.grid
     rows, columns = (sorted({0, size // 2}) for size in (grid.ny, grid.nx))
-    for name in GIVEN:
-        if not hasattr(config.case, name) or getattr(config.input, name):
-            continue
-        where = VARIABLES[name].location
-        together = np.broadcast_to(values(config, name, points(grid, where, rows, columns)), (len(rows), len(columns)))
+    for name, (function, what) in functions.items():
+        where = location_of(name)
+        together = evaluated(function, points(grid, where, rows, columns), what)
+        together = np.broadcast_to(together, (len(rows), len(columns)))
         tolerance = ROUND_OFF * np.abs(np.nan_to_num(together)).max()
         for at in (0, -1):
             row, column, one = rows[at], columns[at], together[at, at]
-            alone = values(config, name, points(grid, where, [row], [column]))[0, 0]
+            alone = evaluated(function, points(grid, where, [row], [column]), what)[0, 0]
             if not np.isclose(alone, one, rtol=0, atol=tolerance, equal_nan=True):
                 yield (
-                    f"{name} of the case {config.case.name}: is {alone:.6g} at row {row}, column {column} alone, and "
+                    f"{what}: is {alone:.6g} at row {row}, column {column} alone, and "
                     f"{one:.6g} together with others; must depend on the position of a point only, so that each "
                     "process finds the same"
                 )

@@ -11,6 +11,8 @@ from .model import Config
 
 OF_TERMS = tuple(term.name for term in TERMS.values() if term.options)
 SECTIONS = ("case", "grid", "physics", *OF_TERMS, "scheme", "time", "input")
+#: The section of what was handed over in Python.
+OWN = "own"
 OPTIONS = ("run.dtype", "output.fields", "output.means")
 
 #: Keys of [ensemble] that have no part in the answer but for rounding.
@@ -20,17 +22,24 @@ FREE_OF_ENSEMBLE = ("advance",)
 def decisive(text: str) -> dict:
     """{section.key: value} of a resolved configuration in TOML; of an input file its name, wherever it lies.
 
-    The file of a user's own case has its checksum as value.
+    The file of a user's own case has its checksum as value, and so has what was handed over in Python.
     """
     found = {}
     for section, options in tomllib.loads(text).items():
         for key, value in options.items():
             name = f"{section}.{key}"
+            if section == OWN:
+                found |= {f"{OWN}.{text.split()[0]}": shown(text) for text in value}
             if section in SECTIONS or name in OPTIONS:
                 found[name] = Path(value).name if section == "input" and value else value
     if checksum := found.pop("case.sha256", None):
-        found["case.file"] = f"SHA-256 {checksum[:12]}..."
+        found["case.file"] = shown(checksum)
     return found
+
+
+def shown(text: str) -> str:
+    """What is told of the checksum behind a name."""
+    return f"SHA-256 {text.split()[-1][:12]}..."
 
 
 def decisive_of_ensemble(text: str) -> dict:

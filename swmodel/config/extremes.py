@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from ..ocean.table import VARIABLES, entry_of
-from ..ocean.terms import PROCESSES, TERMS
+from ..ocean.table import entry_of
+from ..ocean.terms import PROCESSES
 from ..ocean.variable import Variable
 from . import fields
 from .build import metrics, scheme_of
@@ -37,8 +37,12 @@ class Extremes:
         """Largest modulus of a field, 0 where no point has it."""
         return max(abs(value) for value in self.ranges.get(name, (0.0,)))
 
-    def include(self, name: str, values: np.ndarray, water: np.ndarray, first_row: int) -> None:
-        """Take account of a band's values where `water` is not zero; both broadcast to the band."""
+    def include(self, name: str, values: np.ndarray, water: np.ndarray, first_row: int, entry=None) -> None:
+        """Take account of a band's values where `water` is not zero; both broadcast to the band.
+
+        Args:
+            entry: the Variable, of which it is checked that it can be used; None for a rate.
+        """
         shape = np.broadcast_shapes(values.shape, water.shape)
         selected = values if water.all() else np.broadcast_to(values, shape)[np.broadcast_to(water > 0, shape)]
         if not selected.size:
@@ -46,7 +50,6 @@ class Extremes:
         least, largest = float(selected.min()), float(selected.max())
         before = self.ranges.get(name, (least, largest))
         self.ranges[name] = (min(least, before[0]), max(largest, before[1]))
-        entry = entry_of(name, self.physics) if name in VARIABLES else None
         if entry and name not in self.problems and (too_low(entry, least) or not np.isfinite([least, largest]).all()):
             self.problems[name] = complaint(entry, values, np.broadcast_to(water, shape), first_row)
 
@@ -101,14 +104,15 @@ def survey_band(config, found: Extremes, rows: np.ndarray) -> None:
     centre = wet[here_y, here_x]
     found.include("mask", centre, np.ones((1, 1)), rows[0])
     water = {"centre": centre, "u": centre * wet[here_y, across_x], "v": centre * wet[across_y, here_x]}
-    terms = [TERMS[name] for name in scheme_of(config).terms]
-    names = ("depth", "eta", "u", "v", *(row.name for term in terms for row in (*term.coefficients, *term.initial)))
-    values = {name: fields.evaluate(config, name, rows, columns) for name in names}
+    terms = scheme_of(config).acting
+    entries = {name: entry_of(name, config.physics) for name in ("depth", "eta", "u", "v", "h")}
+    entries |= {row.name: row for term in terms for row in (*term.coefficients, *term.initial)}
+    values = {name: fields.evaluate(config, name, rows, columns) for name in entries if name != "h"}
     for name, value in values.items():
-        found.include(name, value, water.get(name, centre), rows[0])
+        found.include(name, value, water.get(name, centre), rows[0], entries[name])
     if not {"depth", "eta"} & found.problems.keys():
         values["h"] = values["depth"] + values["eta"]
-        found.include("h", values["h"], centre, rows[0])
+        found.include("h", values["h"], centre, rows[0], entries["h"])
     if not found.problems:
         for term in (term for term in terms if term.build and term.rate):
             values |= term.build(config, rows, columns)

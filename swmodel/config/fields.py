@@ -8,17 +8,18 @@ from __future__ import annotations
 import numpy as np
 
 from ..ocean.coordinates import points
-from ..ocean.table import VARIABLES, entry_of
+from ..ocean.table import VARIABLES, entry_of, location_of
 from .case_check import values as values_of_case
 from .netcdf_input import InputError, read_field
+from .own import source_in
 
 #: Step (rows, columns) to the cell across the face, of fields on faces.
 ACROSS = {"u": (0, 1), "v": (1, 0)}
 
 
 def given(config, name: str) -> bool:
-    """Whether a file or the case defines the field, so that it is more than a constant."""
-    return bool(getattr(config.input, name)) or hasattr(config.case, name)
+    """Whether it was handed over, or a file or the case defines it, so that the field is more than a constant."""
+    return name in config.own.names or bool(getattr(config.input, name, "")) or hasattr(config.case, name)
 
 
 def evaluate(config, name: str, rows, columns) -> np.ndarray:
@@ -46,16 +47,16 @@ def evaluate(config, name: str, rows, columns) -> np.ndarray:
 
 
 def from_source(config, name: str, rows, columns) -> np.ndarray:
-    """Values of a field from its file, the formula of the case, or a constant; they broadcast to [rows, columns]."""
-    if getattr(config.input, name):
-        return fill_land(config, name, from_file(config, name, rows, columns), rows, columns)
+    """Values of a field as it was handed over, of its file, the case's formula or a constant; see `evaluate`."""
+    if name in config.own.names or getattr(config.input, name, ""):
+        return fill_land(config, name, as_given(config, name, rows, columns), rows, columns)
     grid = config.grid
     if hasattr(config.case, name):
-        at = points(grid, VARIABLES[name].location, rows % grid.ny, columns % grid.nx)
+        at = points(grid, location_of(name), rows % grid.ny, columns % grid.nx)
         values = values_of_case(config, name, at)
         return values if name == "mask" else fill_land(config, name, values, rows, columns)
-    if name == "mask" and config.input.depth:
-        return np.isfinite(from_file(config, "depth", rows, columns)).astype(np.float64)
+    if name == "mask" and tabulated(config, "depth"):
+        return np.isfinite(as_given(config, "depth", rows, columns)).astype(np.float64)
     return np.full((1, 1), constant(config, name))
 
 
@@ -76,16 +77,27 @@ def check_mask(config, values: np.ndarray, rows, columns) -> None:
     value = np.broadcast_to(values, (len(rows), len(columns)))[row, column]
     half = 50 if 1 < np.nanmax(values) <= 100 else 0.5
     of = f"input.mask: {config.input.mask}" if config.input.mask else f"the mask of the case {config.case.name}"
+    of = "fields: mask" if "mask" in config.own.names else of
     raise InputError(
         f"{of}: must be 0 (land) or 1 (water), but is {value:g} at row {rows[row] % config.grid.ny}, "
         f"column {columns[column] % config.grid.nx}; if it is a share of water, write 1 where it is above {half:g}"
     )
 
 
-def from_file(config, name: str, rows, columns) -> np.ndarray:
-    """Values of the input file of a field [rows, columns], NaN where it has none."""
-    grid, wanted = config.grid, entry_of(name, config.physics)
-    return read_field(getattr(config.input, name), wanted, grid, rows % grid.ny, columns % grid.nx)
+def tabulated(config, name: str) -> bool:
+    """Whether a field is a table of values, so that where it has none is land: of a file, or handed over."""
+    if source := source_in(config, name):
+        return source.stored
+    return bool(getattr(config.input, name))
+
+
+def as_given(config, name: str, rows, columns) -> np.ndarray:
+    """Values of a field that was handed over or lies in a file, which broadcast to [rows, columns]; NaN for none."""
+    grid = config.grid
+    rows, columns = rows % grid.ny, columns % grid.nx
+    if source := source_in(config, name):
+        return source.read(config, name, rows, columns)
+    return read_field(getattr(config.input, name), entry_of(name, config.physics), grid, rows, columns)
 
 
 def fill_land(config, name: str, values: np.ndarray, rows, columns) -> np.ndarray:

@@ -5,13 +5,16 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Mapping
 from pathlib import Path
+from typing import Any
+
+from pydantic import create_model
 
 from .. import cases
 from .case_check import declaration_problems
 from .case_file import NO_FILE, digest, from_text, read
 from .errors import ConfigError, suggest
 from .messages import show
-from .model import Case, name_of
+from .model import Case, name_of, option
 from .sources import Given, Layer, read_text
 
 #: Keys of [case] that say which case it is; all others are its own options.
@@ -33,14 +36,19 @@ def take_identity(layers: Iterable[Layer]) -> dict[str, Given]:
     return found
 
 
-def find_case(identity: Mapping[str, Given]) -> tuple[type[Case], Layer]:
+def find_case(identity: Mapping[str, Given], options: Mapping[str, Any] | None = None) -> tuple[type[Case], Layer]:
     """The case of an identity, and the layer of where its file lies, or of the options that an object has.
+
+    Args:
+        options: that it is given, for one that was handed over in Python and is not there.
 
     Raises:
         ConfigError: there is no such case, its file cannot be used, or is another than the identity says.
     """
     if "file" in identity:
         value = identity["file"].value
+        if value == NO_FILE:
+            return stand_in(identity, options or {}), Layer({("case", "file"): identity["file"]}, [])
         return handed_over(value) if is_case(value) else in_file(identity)
     if "sha256" in identity:
         raise ConfigError([f"{identity['sha256'].place}: is of a file, and case.file names none"])
@@ -64,6 +72,14 @@ def handed_over(case: Case | type[Case]) -> tuple[type[Case], Layer]:
     return cls, Layer({("case", key): Given(getattr(case, key), f"case.{key}", Path()) for key in keys}, [])
 
 
+def stand_in(identity: Mapping[str, Given], options: Mapping[str, Any]) -> type[Case]:
+    """A case with the name and the options of one that was handed over: a run has recorded its fields."""
+    name = identity["name"].value if "name" in identity else "case"
+    given = {key: tuple(value) if isinstance(value, list) else value for key, value in options.items()}
+    made = {key: (type(value), option(value, "", "of the case in Python")) for key, value in given.items()}
+    return create_model("".join(word.capitalize() for word in name.split("_")), __base__=Case, **made)
+
+
 def in_file(identity: Mapping[str, Given]) -> tuple[type[Case], Layer]:
     """The case in the file that an identity names, and the layer of where that lies; see `find_case`."""
     file = identity["file"]
@@ -71,8 +87,6 @@ def in_file(identity: Mapping[str, Given]) -> tuple[type[Case], Layer]:
     place = file.place and f"{file.place}: "
     if not isinstance(value, str):
         raise ConfigError([f"{place}must be the name of a file, not {show(value)}"])
-    if value == NO_FILE:
-        raise ConfigError([place + not_in_a_file(identity["name"].value if "name" in identity else "")])
     path = Path(os.path.normpath(file.folder / value))
     try:
         case = read(path)
@@ -92,21 +106,14 @@ def case_of(identity: Mapping[str, str], text: str | None) -> type[Case]:
     Raises:
         ConfigError: there is no such case, or its file is not there or another.
     """
-    if not identity.get("file"):
-        return find_case({"name": Given(identity["name"], "case.name", Path())})[0]
+    if not identity.get("file") or identity["file"] == NO_FILE:
+        given = {key: Given(identity[key], f"case.{key}", Path()) for key in IDENTITY if identity.get(key)}
+        return find_case(given, {key: value for key, value in identity.items() if key not in IDENTITY})[0]
     if not text:
-        raise ConfigError([not_in_a_file(identity["name"])])
+        raise ConfigError([f"case.file: {identity['file']} of the case {identity['name']} is not there"])
     case = from_text(text, identity["file"])
     check_identity(case, identity, identity["file"])
     return case
-
-
-def not_in_a_file(name: str) -> str:
-    """What to do with a run whose case was handed over in Python."""
-    return (
-        f'the case "{name}" was handed over in Python and lies in no file: only there the run can go on, as '
-        "swmodel.Simulation.from_restart(DIR, case=CLASS).run(DIR)"
-    )
 
 
 def check_identity(case: type[Case], identity: Mapping[str, str], place: str) -> None:

@@ -12,36 +12,49 @@ from typing import Any, NamedTuple
 from pydantic import ValidationError
 
 from .. import cases
+from .case_check import terms_in
 from .errors import ConfigError, suggest, unknown
 from .find_case import IDENTITY, case_of, find_case, is_case, take_identity
 from .messages import describe_mistake, kind
-from .model import ALTERNATIVES, LENGTHS, Case, Config, Run, Section, name_of, outdated
+from .model import ALTERNATIVES, LENGTHS, Case, Config, Own, Run, Section, name_of, outdated
 from .sources import Given, Layer, from_environment, from_mapping, from_overrides, read_file, read_text
+from .toml import to_toml
 
 #: Names of the sections, in the order in which they are written.
 SECTIONS = tuple(Config.model_fields)
 
 
 def load(
-    source: str | os.PathLike | Case | type[Case] = "jet",
+    source: str | os.PathLike | Case | type[Case] | Config = "jet",
     overrides: Mapping[str, Any] | Iterable[str] = (),
     environ: Mapping[str, str] | None = None,
     complete: bool = False,
+    fields: Mapping[str, Any] | None = None,
+    terms: Iterable = (),
 ) -> Config:
-    """The configuration of a run: defaults < case < file < environment < overrides.
+    """The configuration of a run: defaults < case < file < environment < overrides < fields.
 
     Args:
         source: name of a case; path of a user's own case, a Python file, which is executed; a case as class or object;
-            or path of a TOML file, which names the case that it starts from by `case.name` or `case.file`.
+            path of a TOML file, which names the case that it starts from by `case.name` or `case.file`; or a Config.
         overrides: {"grid.nx": 90, ...} or ["grid.nx=90", ...].
-        environ: variables SWMODEL_<SECTION>_<KEY>; those of the process if None.
+        environ: variables SWMODEL_<SECTION>_<KEY>; those of the process if None. For a Config they play no part.
         complete: the source has the options of a run. One that it lacks was not known to the version that wrote it, and
             has the default of the model, not that of the case.
+        fields: {"eta": ...}: fields of the table, and those that terms ask for; functions of the points, numbers,
+            arrays [ny, nx] of NumPy, or DataArrays of xarray (docs/python.md).
+        terms: functions of (state, grid, t, *coefficients) to a dict of tendencies.
 
     Raises:
         ConfigError: with everything that is wrong at once.
     """
-    return merge(gather(source, overrides, environ), complete)
+    config = merge(gather(source, overrides, environ), complete)
+    if fields or terms or config.own.terms or terms_in(type(config.case)):
+        from .hand_over import check_terms, hand_over
+
+        config = hand_over(config, fields, terms)
+        check_terms(config)
+    return config
 
 
 def merge(sources: Sources, complete: bool = False) -> Config:
@@ -50,7 +63,7 @@ def merge(sources: Sources, complete: bool = False) -> Config:
     Raises:
         ConfigError: with everything that is wrong at once.
     """
-    layers, case, classes, problems = sources
+    layers, case, classes, problems = sources[:4]
     layers = layers[1:] if complete and case is not None else layers
     merged: dict[tuple[str, str], Given] = {}
     for layer in layers:
@@ -68,11 +81,12 @@ def merge(sources: Sources, complete: bool = False) -> Config:
         problems += [f"{merged['grid', key].place}: {words}" for key, words in wrong.items()]
     if problems:
         raise ConfigError(dict.fromkeys(problems))
+    sections["own"]._sources, sections["own"]._terms = sources.own
     return Config(**sections)
 
 
 def is_source(value) -> bool:
-    """Whether `load` takes this for a source: a name, a path, or a case."""
+    """Whether `load` makes a configuration of this: of a name, a path, or a case."""
     return isinstance(value, str | os.PathLike) or is_case(value)
 
 
@@ -84,12 +98,14 @@ class Sources(NamedTuple):
         case: its class, None where there is none as named.
         classes: {section: its class}.
         problems: what is wrong so far.
+        own: fields and terms that were handed over (`model.Own`).
     """
 
     layers: list[Layer]
     case: type[Case] | None
     classes: dict[str, type[Section]]
     problems: list[str]
+    own: tuple[dict, tuple] = ({}, ())
 
 
 def gather(source, overrides=(), environ=None) -> Sources:
@@ -98,41 +114,55 @@ def gather(source, overrides=(), environ=None) -> Sources:
     Raises:
         ConfigError: there is no such case or file.
     """
+    if isinstance(source, Config):
+        environ = {}
     environment = from_environment(os.environ if environ is None else environ, SECTIONS)
     known = [(section, key) for section in SECTIONS for key in Config.model_fields[section].annotation.model_fields]
     layers = [read_source(source), environment, from_overrides(overrides, known)]
     problems = [problem for layer in layers for problem in layer.problems]
     classes = {section: Config.model_fields[section].annotation for section in SECTIONS}
     try:
-        case, own = find_case(take_identity(layers))
+        case, of_case = find_case(take_identity(layers), options_in(layers))
     except ConfigError as error:
         return Sources(layers, None, classes, [*problems, *error.problems])
     classes["case"] = case
-    return Sources([from_mapping(case.defaults, f"case {name_of(case)}"), own, *layers], case, classes, problems)
+    layers = [from_mapping(case.defaults, f"case {name_of(case)}"), of_case, *layers]
+    own = (source.own._sources, source.own._terms) if isinstance(source, Config) else ({}, ())
+    return Sources(layers, case, classes, problems, own)
 
 
-def from_toml(text: str, case: type[Case] | str | None = None) -> Config:
+def options_in(layers: Iterable[Layer]) -> dict[str, Any]:
+    """The values of the options of the case in layers, by key."""
+    return {key: given.value for layer in layers for (section, key), given in layer.values.items() if section == "case"}
+
+
+def from_toml(text: str, case: type[Case] | str | None = None, terms: Iterable = ()) -> Config:
     """The configuration that `to_toml` has written; no environment, no file.
 
     Args:
         case: where the text says that the case is a user's own: the text of its file, or its class. `Case` itself: the
-            case plays no part, and its options are left out.
+            case plays no part, and its options are left out, as are terms that were handed over.
+        terms: that were handed over; see `load`.
 
     Raises:
-        ConfigError: another version of the program has written it, with options that are not known here; or the case is
-            not there, or not the one of the text.
+        ConfigError: another version of the program has written it, with options that are not known here; or the case or
+            a term is not there, or the case is not the one of the text.
     """
     tables = tomllib.loads(text)
     of_case = tables["case"]
     if case is None or isinstance(case, str):
         case = case_of(of_case, case)
     tables["case"] = {key: of_case[key] for key in of_case if key not in IDENTITY and case is not Case}
+    if case is Case:
+        tables.get("own", {}).pop("terms", None)
     values = {f"{section}.{key}": value for section, options in tables.items() for key, value in options.items()}
-    return load(case, values, environ={}, complete=True)
+    return load(case, values, environ={}, complete=True, terms=terms)
 
 
 def read_source(source) -> Layer:
     """The layer of what `load` is given; of a case or its file alone it has only that."""
+    if isinstance(source, Config):
+        return whole(source)
     if is_case(source):
         return Layer({("case", "file"): Given(source, "case", Path())}, [])
     path = Path(source)
@@ -146,6 +176,16 @@ def read_source(source) -> Layer:
     if not file.values and not file.problems:
         raise ConfigError([f"{path}: is empty; `swmodel init CASE > {path}` writes a configuration to start from"])
     return file
+
+
+def whole(config: Config) -> Layer:
+    """The layer of a configuration; of what was handed over it has the names."""
+    tables = tomllib.loads(to_toml(config))
+    tables["case"] = {key: tables["case"][key] for key in tables["case"] if key not in IDENTITY}
+    tables["own"] = {key: [text.split()[0] for text in getattr(config.own, key)] for key in Own.model_fields}
+    layer = from_mapping(tables, "the configuration")
+    layer.values["case", "file"] = Given(type(config.case), "case", Path())
+    return layer
 
 
 def add_layer(merged: dict, layer: Layer, classes: dict[str, type[Section]], case_known: bool) -> list[str]:

@@ -12,7 +12,15 @@ import re
 from collections.abc import Mapping
 from typing import Annotated, Any, ClassVar, Literal
 
-from pydantic import BeforeValidator, ConfigDict, SerializeAsAny, create_model, field_validator, model_validator
+from pydantic import (
+    BeforeValidator,
+    ConfigDict,
+    PrivateAttr,
+    SerializeAsAny,
+    create_model,
+    field_validator,
+    model_validator,
+)
 
 from ..ocean.table import COEFFICIENTS, GIVEN, SEEN, VARIABLES, WRITABLE
 from ..ocean.terms import TERMS
@@ -36,8 +44,8 @@ class Case(Section):
 
     A subclass has a docstring and any of: options of its own, annotated attributes made by `option`, which are keys of
     the table `[case]`; `defaults`, a dict {section: {key: value}} of what differs from those of the configuration; and
-    functions of (self, config, at) for the fields in `ocean.table.GIVEN`. Its name is that of the class: DoubleGyre
-    is `double_gyre`.
+    functions of (self, config, at) for the fields in `ocean.table.GIVEN`, and of (self, state, grid, t), for terms of
+    its own (`ocean.own_term`). Its name is that of the class: DoubleGyre is `double_gyre`.
 
     Attributes:
         file_text: what the user's own file holds that it comes from; "" for all others.
@@ -231,6 +239,33 @@ class Restart(Section):
     )
 
 
+class Own(Section):
+    """What was handed over in Python: a run of it cannot be repeated from its file alone.
+
+    The fields and terms themselves travel with the configuration (`config.own`). A run records each by its name and its
+    SHA-256; its restart files have the fields.
+    """
+
+    fields: tuple[str, ...] = option((), "", "names of the fields, as a run records them with their SHA-256")
+    terms: tuple[str, ...] = option((), "", "names of the terms, as a run records them with their SHA-256")
+
+    _sources: dict[str, Any] = PrivateAttr(default_factory=dict)  # {name: `given.Source`}
+    _terms: tuple[Any, ...] = PrivateAttr(default=())  # Terms
+
+    @field_validator("fields", "terms")
+    @classmethod
+    def named(cls, texts):
+        """The texts, each of which has a name."""
+        if not all(text.split() for text in texts):
+            raise ValueError("must be names")
+        return texts
+
+    @property
+    def names(self) -> list[str]:
+        """Of the fields."""
+        return [text.split()[0] for text in self.fields]
+
+
 ControlName = Literal[tuple(SEEN)]
 
 #: Controls whose errors have one standard deviation.
@@ -331,6 +366,7 @@ class Config(SeaWithTerms):
     input: Input = option(Input, "", "")
     output: Output = option(Output, "", "")
     restart: Restart = option(Restart, "", "")
+    own: Own = option(Own, "", "")
     assimilation: Assimilation = option(Assimilation, "", "")
     ensemble: Ensemble = option(Ensemble, "", "")
 

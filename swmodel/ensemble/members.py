@@ -213,7 +213,7 @@ class Members:
         for number, member in enumerate(range(self.here.start, self.here.stop)):
             state, params = self._drawn.draw(member)
             self.stress[number] = largest_stress(
-                self.domain.scheme.terms, as_patches(params, self.domain.scheme.width), state.h.shape
+                self.domain.scheme.acting, as_patches(params, self.domain.scheme.width), state.h.shape
             )
             static = zip(jax.tree.leaves(static_of(grid, params)), self._perturbed, strict=True)
             one, tree = jax.tree.flatten((self._executor.start(state), [leaf for leaf, own in static if own]))

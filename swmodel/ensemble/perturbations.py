@@ -14,7 +14,6 @@ import numpy as np
 
 from ..assimilation.background import Background
 from ..config.build import build_state
-from ..ocean.terms import TERMS
 from .settings import viscosity_factors, wind_factors
 
 #: The controls of a Background that stand for the fields; the wind's has the same factor for both components.
@@ -51,7 +50,7 @@ class Perturbations:
     def with_thickness(self, h):
         """The base state with another thickness, and what terms add as they start it from the same concentrations."""
         state = self.base._replace(h=h)
-        for term in (TERMS[name] for name in self.scheme.terms if TERMS[name].start):
+        for term in (term for term in self.scheme.acting if term.start):
             values = {row.name: term.derived[row.name](self.base, None, None) for row in term.initial}
             state = state._replace(**term.start(values | {"h": h}))
         return state

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import traceback
+
 import jax
 import jax.numpy as jnp
 
 from ..config.build import scheme_of
+from ..config.messages import failure
+from ..errors import UsageError
 from ..ocean import timestep
 from ..ocean.dynamics import tendency
 from ..ocean.grid import Grid, as_patches
 from ..ocean.instant import Instant
+from ..ocean.own_term import place_of
 from ..ocean.patch import Patch
 from ..ocean.scheme import Scheme
 from ..ocean.state import Carry, State
@@ -34,13 +39,28 @@ def make_step(scheme: Scheme, method, transport):
         extent = transport.extent()
         padded = pad(state, width, transport.shift, extent)
         patches = state._make(Patch(field, (-width, -width)) for field in padded)
-        result = tendency(patches, now, as_patches(grid, width), as_patches(params, width), scheme)
+        try:
+            result = tendency(patches, now, as_patches(grid, width), as_patches(params, width), scheme)
+        except Exception as error:
+            raise blamed(error, scheme) from error
         return state._make(within(jnp.broadcast_to(field.on(shape), shape), extent) for field in result)
 
     def step(carry: Carry, grid: Grid, params: dict, dt) -> Carry:
         return timestep.step(method, lambda state, now: block_tendency(state, now, grid, params), carry, dt)
 
     return step
+
+
+def blamed(error: Exception, scheme: Scheme) -> Exception:
+    """An error while a step is traced: one that comes from a term of the user's own as UsageError with its line."""
+    if isinstance(error, UsageError):
+        return error
+    lines = {frame.filename for frame in traceback.extract_tb(error.__traceback__)}
+    for term in scheme.own:
+        path = place_of(term.tendency).rpartition(":")[0]
+        if path in lines:
+            return UsageError(failure(error, path, f"{term.name} cannot be traced"))
+    return error
 
 
 def make_loop(scheme: Scheme, method, transport):

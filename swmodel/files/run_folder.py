@@ -57,7 +57,7 @@ class Advice(NamedTuple):
 
 
 COMMAND_LINE = Advice("give --force to replace it or another folder with --output", "swmodel resume {}")
-PYTHON = Advice("give force=True to replace it or another folder", 'Simulation.from_restart("{0}").run("{0}")')
+PYTHON = Advice("give force=True to replace it or another folder", 'Simulation.resume("{0}").run("{0}")')
 
 
 def check_vacant(directory, force: bool = False, advice: Advice = COMMAND_LINE, held: bool = False):

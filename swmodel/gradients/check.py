@@ -111,7 +111,8 @@ def controls_of(config) -> list[str]:
     """Everything that the run depends on: fields and numbers without influence are left out."""
     scheme = scheme_of(config)
     off = [term for term in TERMS.values() if term.name not in scheme.terms]
-    unused = {row.name for term in off for row in (*term.coefficients, *term.initial)}
+    used = {row.name for term in scheme.acting for row in term.coefficients}
+    unused = {row.name for term in off for row in (*term.coefficients, *term.initial)} - used
     numbers = [name for name, row in CONTROLS.items() if name in GIVEN and not row.control_location]
     fields = {name for name in numbers if given(config, name)}
     return [name for name in CONTROLS if name not in unused | fields]

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import jax
 import numpy as np
 
-from ..config import Config, load
+from ..config import Config, ConfigError, load
 from ..config.build import build_grid, build_params, scheme_of
 from ..config.load import is_source
 from ..errors import UsageError
@@ -17,6 +17,8 @@ from ..parallel.decomposition import parse_layout
 from ..parallel.environment import world
 from ..parallel.transport import connect
 from .resolve import for_processes, resolve
+from .together import agreed, assembled, see_that_same
+from .validate import check_values
 
 
 class Domain(NamedTuple):
@@ -40,27 +42,25 @@ def domain(config, scheme=scheme_of, alone=False) -> Domain:
     """The Domain of a configuration, a case, or the name of a case or file; called by all processes together.
 
     Args:
+        config: one of these, or a function that gives a configuration.
         scheme: function of the resolved configuration.
         alone: whether this process has the whole grid, even where there are others.
 
     Raises:
         UsageError: it is neither.
-        ConfigError: the configuration contradicts itself.
-        SetupError: there are not as many processes or devices as it says.
+        ConfigError: the configuration contradicts itself, or a field that was handed over cannot be used.
+        SetupError: there are not as many processes or devices as it says, or the processes have different ones.
     """
-    config = load(config) if is_source(config) else config
-    if not isinstance(config, Config):
-        raise UsageError(f"{config!r:.60}: a Config (swmodel.load), a case, or the name of a case or file, is needed")
-    place = world()
-    if place is not None and place.size > 1 and not alone:
-        config = for_processes(config, place.size)
-    chosen, config = config.run.executor != "auto", resolve(config)
+    place = None if alone else world()
+    config = assembled(agreed(place, lambda: loaded(config, place)))
+    chosen, config = config.run.executor != "auto", agreed(place, lambda: checked(config))
     if config.run.dtype == "float64":
         jax.config.update("jax_enable_x64", True)
     terms = scheme(config)
     shape, dtype = (config.grid.ny, config.grid.nx), np.dtype(config.run.dtype)
     layout = parse_layout(config.run.layout, config.run.blocks, *shape, terms.width)
     transport = connect(config.run.transport, layout, *shape, config.run.devices)
+    see_that_same(config, transport)
     if not chosen and transport.any(config.run.executor == "xla"):  # on some machine there is no native step
         config = config.model_copy(update={"run": config.run.model_copy(update={"executor": "xla"})})
 
@@ -69,3 +69,23 @@ def domain(config, scheme=scheme_of, alone=False) -> Domain:
         return build_grid(config, block, dtype, margin), build_params(config, block, dtype, margin, terms)
 
     return Domain(config, terms, transport, *transport.make(static, terms.width + 1))
+
+
+def loaded(config, place) -> Config:
+    """The configuration, for the processes that there are; see `domain`."""
+    config = load(config) if is_source(config) else config() if callable(config) else config
+    if not isinstance(config, Config):
+        raise UsageError(f"{config!r:.60}: a Config (swmodel.load), a case, or the name of a case or file, is needed")
+    return config if place is None else for_processes(config, place.size)
+
+
+def checked(config) -> Config:
+    """The configuration resolved, once the fields that were handed over are found to be of use.
+
+    Raises:
+        ConfigError: they are not; with everything that is wrong.
+    """
+    resolved = resolve(config)
+    if resolved.own._sources and (problems := list(check_values(resolved))):
+        raise ConfigError(problems)
+    return resolved

@@ -9,16 +9,17 @@ from pathlib import Path
 from ..errors import UsageError
 from ..files import lock, run_folder
 from ..files.restart.folder import choose, compare
-from .run import on_first, run
+from .calls import Calls
+from .run import NONE, on_first, run
 
 log = logging.getLogger(__name__)
 
 
-def take_and_run(model, directory, progress=None, force: bool = False) -> None:
+def take_and_run(model, directory, progress=None, force: bool = False, calls: Calls = NONE) -> None:
     """Run a model into a folder that nobody holds, as the command line does; called by all processes together.
 
     Args:
-        model, directory, progress: see `run`.
+        model, directory, progress, calls: see `run`.
         force: replace what is already in the folder.
 
     Raises:
@@ -33,7 +34,7 @@ def take_and_run(model, directory, progress=None, force: bool = False) -> None:
     with contextlib.ExitStack() as stack:
         resume = on_first(model.transport, lambda: take(stack, model, Path(directory), force))
         if not resume or model.step < model.config.run.steps:
-            run(model, directory, progress, resume=resume)
+            run(model, directory, progress, resume=resume, calls=calls)
         elif model.transport.rank == 0:
             log.warning("%s: step %d is reached already; more run.steps prolong the run", directory, model.step)
 

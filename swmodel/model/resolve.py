@@ -8,9 +8,9 @@ from functools import cache
 from ..config.build import scheme_of
 from ..config.case_file import recorded
 from ..config.errors import ConfigError
+from ..config.hand_over import recorded as recorded_own
 from ..config.model import Config, Output, Time, outdated
 from ..executors.native import REMEDY, native_missing, unable
-from ..ocean.terms import TERMS
 from ..parallel import environment
 
 SECONDS_PER_DAY = 86400.0
@@ -45,10 +45,11 @@ def resolve(config: Config) -> Config:
         "executor": fastest_executor(config) if run.executor == "auto" else run.executor,
         "transport": transport_for(run),
     }
-    updates = {"case": recorded(config.case), "time": time, "run": run.model_copy(update=chosen)}
+    updates = {"case": recorded(config.case), "own": recorded_own(config).own, "time": time}
+    updates |= {"run": run.model_copy(update=chosen)}
     usual = config.case.defaults.get("output", {}).get("fields", Output().fields)
     if config.output.fields == tuple(usual):
-        names = [*config.output.fields, *(name for term in scheme_of(config).terms for name in TERMS[term].derived)]
+        names = [*config.output.fields, *(name for term in scheme_of(config).acting for name in term.derived)]
         updates["output"] = config.output.model_copy(update={"fields": tuple(dict.fromkeys(names))})
     return config.model_copy(update=updates)
 

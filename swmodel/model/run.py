@@ -23,6 +23,7 @@ from ..ocean.state import Carry, State
 from ..parallel.environment import peak_memory
 from ..parallel.stop import Stop, stopped
 from ..parallel.transport import Transport
+from .calls import Calls
 from .health import Health
 from .means import Means
 
@@ -30,6 +31,8 @@ from .means import Means
 CHUNK_SECONDS = 0.5
 #: Chunks that are made whatever the wall-clock limit: the first has one step, the second as many as take that long.
 LEAST_CHUNKS = 2
+#: Nothing to call on the way.
+NONE = Calls()
 
 
 class Results(Protocol):
@@ -125,7 +128,12 @@ def on_first(transport, function):
 
 
 def run(
-    model: Model, directory, progress: Callable | None = None, command_line: str = "", resume: bool = False
+    model: Model,
+    directory,
+    progress: Callable | None = None,
+    command_line: str = "",
+    resume: bool = False,
+    calls: Calls = NONE,
 ) -> None:
     """Run a model from its present step to the end of its configuration; called by all processes together.
 
@@ -137,21 +145,22 @@ def run(
         progress: called on rank 0 with a dict after each chunk of steps (see `event`).
         command_line: recorded in the files' history.
         resume: the model comes from a restart file of the run in `directory`, and goes on with the files there.
+        calls: functions to call on the way.
 
     Raises:
         NumericalError: the solution blew up.
         FilesError: a file could not be written.
-        Stopped: a signal or the wall-clock limit has ended the run, which can be resumed.
+        Stopped: a signal, the wall-clock limit or a function that failed has ended the run, which can be resumed.
     """
     directory = Path(directory)
     on_first(model.transport, lambda: prepare(directory, model, resume))
     state, code, message, peak = "completed", 0, "", None
     try:
         with Stop(model.config.run.walltime, LEAST_CHUNKS) as stop:
-            reason = _loop(model, directory, progress, command_line, resume, stop)
+            reason = _loop(model, directory, progress, (command_line, resume), stop, calls)
         peak = int(model.transport.reduce(np.asarray(peak_memory()), "max"))
         if reason:
-            raise stopped(reason, model, directory)
+            raise stopped(reason, model, directory) from calls.error
     except BaseException as error:
         code, message = exit_code(error), str(error)
         state = "stopped" if code == STOPPED else "failed"
@@ -178,8 +187,9 @@ def prepare(directory: Path, model: Model, resume: bool) -> None:
         run_folder.write_config(directory, model.config)
 
 
-def _loop(model: Model, directory: Path, progress, command_line: str, resume: bool, stop: Stop) -> str | None:
-    """Run to the end, or until asked to stop; the reason for that."""
+def _loop(model: Model, directory: Path, progress, options: tuple[str, bool], stop: Stop, calls: Calls) -> str | None:
+    """Run to the end, or until asked to stop; the reason for that. `options` are command_line and resume."""
+    command_line, resume = options
     transport, first, steps = model.transport, model.step, model.config.run.steps
     at_hand = resume and Path(model.restart.path).absolute() == path_of(directory, first).absolute()
     restarts = Restarts(model, directory, command_line, first if at_hand else -1)
@@ -193,14 +203,16 @@ def _loop(model: Model, directory: Path, progress, command_line: str, resume: bo
                 results.write()
             if progress and transport.rank == 0:
                 progress(event(model, results.numbers, time.perf_counter() - begin))
-            reason = stop.asked(transport) if step < steps else None
+            reason = calls.make(model) if fresh else ""
+            reason = reason or (stop.asked(transport) if step < steps else None)
             if (fresh and restarts.due(step)) or overdue or reason:
                 results.flush()
                 stop.reserve = restarts.write(results.means)
             if step == steps or reason:
                 return reason
             most = model.config.run.check_every_steps or chunk
-            advance(model, min(results.next(step), restarts.next(step), step + min(chunk, most)) - step, results.means)
+            due = min(results.next(step), restarts.next(step), calls.next(step))
+            advance(model, min(due, step + min(chunk, most)) - step, results.means)
             health.check()
             each = model.loop_seconds / (model.step - model.first_step)
             chunk, overdue = transport.broadcast((max(1, int(CHUNK_SECONDS / each)), restarts.overdue()))

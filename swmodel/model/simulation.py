@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-import operator
 import time
 from pathlib import Path
 
 import jax
 import numpy as np
 
-from ..config import from_toml
+from ..config import Config, from_toml, load
 from ..config.build import build_state
-from ..errors import UsageError
+from ..errors import Stopped, UsageError
 from ..executors.registry import EXECUTORS
 from ..files.restart.folder import choose
+from ..files.restart.given import with_stored
 from ..files.restart.read import read
 from ..files.restart.restarts import write_restart
 from ..ocean.balance import balanced, disturbance, layer_of
@@ -28,28 +28,37 @@ from ..parallel.environment import world
 from ..parallel.transport.halo import make_pad
 from ..parallel.transport.mesh import processes
 from ..parallel.transport.programs import jitted
+from . import change
+from .asked import configured, steps_for, whole_number
+from .calls import MOST_STEPS, Calls
+from .dataset import dataset
 from .domain import domain
 from .health import Health, unusable
 from .means import Means
 from .occupy import take_and_run
+from .progress import reporter
 from .resolve import for_processes
 from .results import opened
 
 #: Calls of `advance(1)` on one process before it looks at the state. A look takes as long as a step on large grids, and
 #: on the smallest half as long as such a call.
 LOOK_EVERY = 50
-#: The most steps that a carry, whose step is an int32, can count.
-MOST_STEPS = 2**31 - 1
 
 
 class Simulation:
     """A run of the model. Under mpiexec each process holds one block; alone, the process holds the whole domain.
 
-    What is computed follows from the configuration, so attributes cannot be set; for the state, `carry` can.
+    What is computed follows from the configuration, so attributes cannot be set; for the state, `state` and `carry`
+    can, and `set` sets its fields.
 
     Args:
-        config: a Config (`swmodel.load`), a case, or the name of a case or file.
+        config: a case, as class or object; the name of a case, or of a file with one or with a configuration; or a
+            Config (`swmodel.load`).
+        overrides: {"grid.nx": 128, ...}: what differs from it.
         restart: a restart file, of the same grid, precision and time stepping, to go on from; None: the initial state.
+        fields: {"eta": ...}: functions of the points, numbers, arrays [ny, nx] or DataArrays in place of fields that
+            the case or a file has, and of those that terms ask for; the same on all processes, or `local`.
+        terms: functions of (state, grid, t, *coefficients) to {"u": tendency, ...}, in Patches; or Terms.
         options: of the executor, as `steps_per_sweep` of `executors/native`; no result depends on them.
 
     Attributes:
@@ -64,21 +73,26 @@ class Simulation:
         compile_seconds, loop_seconds: time spent on compilation and on steps.
 
     Raises:
-        UsageError: `config` is neither.
-        ConfigError: the configuration contradicts itself.
-        SetupError: there are not as many processes or devices as the configuration says.
+        UsageError: `config` is none of these, or a term cannot be traced.
+        ConfigError: the configuration contradicts itself, or a field or a term cannot be used.
+        SetupError: there are not as many processes or devices as the configuration says, or they have other fields.
         FilesError: the restart file is damaged or does not fit.
     """
 
     _complete = False
 
-    def __init__(self, config, restart=None, **options):
+    def __init__(self, config, overrides=(), restart=None, fields=None, terms=(), **options):
         self.begun = time.perf_counter()
-        self.config, self.scheme, self.transport, self.grid, self.params = domain(config)
+
+        def configuration():
+            made = configured(config, overrides, fields, terms)
+            return with_stored(made, restart) if restart is not None and isinstance(made, Config) else made
+
+        self.config, self.scheme, self.transport, self.grid, self.params = domain(configuration)
         config, dtype = self.config, np.dtype(self.config.run.dtype)
         self.block = self.transport.block
         self.dt = config.time.dt
-        self._loop_seconds, self._unseen, self._padded = 0.0, 0, None
+        self._loop_seconds, self._unseen, self._padded, self._calls = 0.0, 0, None, Calls()
         self._executor = EXECUTORS[config.run.executor](config, self.transport, self.grid, self.params, **options)
         self.restart = None if restart is None else read(restart, config, self.transport)
         if restart is None:
@@ -94,33 +108,42 @@ class Simulation:
         self._complete = True
 
     def __setattr__(self, name, value):
-        if self._complete and name != "carry" and not name.startswith("_"):
+        if self._complete and name not in ("carry", "state") and not name.startswith("_"):
             if not hasattr(self, name):
-                raise UsageError(
-                    f"Simulation has no attribute {name} that could be set; `carry`, with the state, can be"
-                )
+                raise UsageError(f"Simulation has no attribute {name} that could be set; `state` and `carry` can be")
             raise UsageError(
                 f"Simulation.{name} cannot be set: what is computed follows from the configuration; make a Simulation "
-                'of another, as swmodel.load("jet", {"physics.viscosity": 200}); `carry`, with the state, can be set'
+                'of another, as Simulation("jet", {"physics.viscosity": 200}); `state` and `carry` can be set'
             )
         super().__setattr__(name, value)
 
     @classmethod
-    def from_restart(cls, source, case=None) -> Simulation:
+    def resume(cls, folder, overrides=(), case=None, terms=()) -> Simulation:
+        """The simulation in a run folder, at its newest intact restart file: `resume(folder).run(folder)` goes on.
+
+        See `from_restart`.
+        """
+        return cls.from_restart(folder, overrides, case, terms)
+
+    @classmethod
+    def from_restart(cls, source, overrides=(), case=None, terms=()) -> Simulation:
         """The simulation in a restart file, or in the newest intact one of a run folder, as the run was configured.
 
-        The file holds a user's own case, too, which is executed.
+        The file holds a user's own case, too, which is executed, and the fields that were handed over in Python.
 
         Args:
-            case: the class of the case, where it was handed over in Python and lies in no file.
+            overrides: {"run.days": 20, ...}: what differs from that.
+            case: the class of the case, where it was handed over in Python and has terms, which lie in no file.
+            terms: those that were handed over in Python.
 
         Raises:
             FilesError: there is no such file, or none that is intact.
-            ConfigError: the case is not in the file.
+            ConfigError: the case, or a term, is not in the file.
         """
         source = Path(source)
         restart, _ = choose(source) if source.is_dir() else choose(source.parent, source)
-        config, place = from_toml(restart.configuration, case or restart.case_file), world()
+        config, place = from_toml(restart.configuration, case or restart.case_file, terms), world()
+        config = load(config, overrides) if overrides else config
         alone = processes(config.run.devices) if config.run.transport == "sharded" else 1
         return cls(for_processes(config, place.size if place else alone), restart=restart.path)
 
@@ -177,6 +200,26 @@ class Simulation:
             field.flags.writeable = False
         return state
 
+    @state.setter
+    def state(self, state: State) -> None:
+        self._take(change.as_state(self, state))
+
+    def set(self, **given) -> None:
+        """Set initial fields, as eta, u, v, to what may be given as `fields`; called by all processes together.
+
+        The others stay; where eta changes, so does the thickness on water. The time stepper goes on with what it
+        remembers, but before the first step.
+
+        Raises:
+            ConfigError: there is no such field that changes, or it cannot be used; nothing has changed then.
+            SetupError: it is another one on some process.
+        """
+        self._take(change.state_with(self, given))
+
+    def _take(self, state: State) -> None:
+        """Go on with a State, as `transport.make` gives it."""
+        self.carry = change.carry_with(self, self._executor, state)
+
     def get(self, tree):
         """Fields of jitted programs as NumPy arrays of this process's block."""
         return self.transport.get(tree)
@@ -189,20 +232,50 @@ class Simulation:
         self._step += steps
         self._padded = None
 
-    def advance(self, steps: int) -> None:
-        """Compute `steps` time steps, also beyond the end of the configuration; called by all processes together.
+    def every(self, interval, function) -> None:
+        """Have function(model) called after each interval of model time, by all processes together.
 
-        The state is looked at in the end; where one process takes steps one by one, after LOOK_EVERY of them and when
-        it is asked for. (Of several processes any may ask by itself, so nothing is left to be looked at.)
+        Its times are multiples of the interval since the start of the run, whatever steps are asked for, and not the
+        start itself; where it falls between two steps, the second. What the function sets goes on.
+
+        Args:
+            interval: "6 h", a number of seconds, or "10 steps".
+
+        Raises:
+            UsageError: it is none of these, or shorter than a time step; or `function` cannot be called.
+        """
+        self._calls.add(interval, function, self.dt)
+
+    def advance(self, steps: int | None = None, days: float | None = None, until=None) -> None:
+        """Compute time steps, also beyond the end of the configuration; called by all processes together.
+
+        One of three says how many: those of so many `days` from here, rounded, or up to the model time `until`.
+        Functions that `every` has been given are called on the way. The state is looked at in the end; where one
+        process takes steps one by one, after LOOK_EVERY of them and when it is asked for. (Of several processes any may
+        ask by itself, so nothing is left to be looked at.)
 
         Args:
             steps: a whole number, at least 0.
+            until: "10 days", or seconds, since the start of the run; the first step at which it is reached.
 
         Raises:
-            UsageError: `steps` is no such number.
+            UsageError: these are no such numbers, or the time has passed.
             NumericalError: the solution blew up; said once, so that the state can be examined then.
+            Stopped: a function that was to be called has failed; the model can go on.
         """
+        if days is not None or until is not None:
+            steps = steps_for(self, steps, days, until)
         steps = whole_number(steps, MOST_STEPS - self._step)
+        last = self._step + steps
+        while self._calls and self._calls.next(self._step) <= last:
+            self._steps(self._calls.next(self._step) - self._step)
+            if words := self._calls.make(self):
+                where = f"at step {self.step} (day {self.time / 86400:.3f})"
+                raise Stopped(f"stopped by {words} {where}") from self._calls.error
+        self._steps(last - self._step)
+
+    def _steps(self, steps: int) -> None:
+        """Compute steps, and look at the state; see `advance`."""
         self.take_steps(steps)
         self._unseen += steps
         if steps > 1 or self._unseen >= LOOK_EVERY or self.transport.size > 1:
@@ -231,6 +304,22 @@ class Simulation:
     def field(self, name: str) -> np.ndarray:
         """The field called `name` on this process's block."""
         return self.fields([name])[name]
+
+    def dataset(self, names=None):
+        """The present state as an xarray.Dataset: this process's part of fields, with coordinates, units and CF names.
+
+        Every process must ask for the same ones. Points on land are NaN.
+
+        Args:
+            names: of fields that a run may write, derived ones too, or that stay the same (`depth`, `mask`, `f`, ...);
+                None: those of `output.fields`.
+
+        Raises:
+            UsageError: there is no such field.
+            SetupError: xarray is not installed.
+            NumericalError: the solution has blown up, which was not said yet.
+        """
+        return dataset(self, names)
 
     def diagnostics(self) -> dict[str, float]:
         """The numbers of the whole domain: `ocean.diagnostics.quantities` (mass, energy, ...), SI units.
@@ -304,7 +393,8 @@ class Simulation:
 
         Args:
             directory: the run folder, made if need be.
-            progress: called on rank 0 with a dict after each chunk of steps (see `run.event`).
+            progress: True for a bar; or a function that rank 0 calls with a dict after each chunk of steps (see
+                `run.event`).
             force: replace what is already in the folder; a run that goes on replaces nothing.
 
         Raises:
@@ -312,25 +402,11 @@ class Simulation:
             ConfigError: the run in the folder, which would go on, has another configuration.
             FilesError: another run is at work in the folder, or a file cannot be written.
             NumericalError: the solution blew up.
-            Stopped: a signal or the wall-clock limit has ended the run, which can be resumed.
+            Stopped: a signal, the wall-clock limit or a function of `every` that failed has ended the run, which can be
+                resumed.
         """
-        take_and_run(self, directory, progress, force)
-
-
-def whole_number(steps, most: int) -> int:
-    """The number of steps as int.
-
-    Raises:
-        UsageError: it is not a whole number from 0 to `most`.
-    """
-    try:
-        number = -1 if isinstance(steps, bool) else operator.index(steps)
-    except TypeError:
-        number = -1
-    if not 0 <= number <= most:
-        bound = f"at most {most} from here" if number > most else "0 or more"
-        raise UsageError(f"advance({steps!r:.40}): needs a whole number of steps, {bound}")
-    return number
+        with reporter(quiet=progress is not True or self.transport.rank > 0) as report:
+            take_and_run(self, directory, report if progress is True else progress, force, self._calls)
 
 
 def shapes_of(carry: Carry) -> tuple:

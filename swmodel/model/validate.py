@@ -14,6 +14,7 @@ from ..config.build import scheme_of
 from ..config.case_check import position_problems
 from ..config.extremes import Extremes, survey
 from ..config.netcdf_input import InputError, opened
+from ..config.own import formulas
 from ..config.stability import dt_from_cfl, largest_dt, rates
 from ..errors import UsageError
 from ..executors.native import REMEDY, native_missing, unable
@@ -119,7 +120,7 @@ def check_length(config: Config) -> Iterator[str]:
 def check_output(config: Config) -> Iterator[str]:
     """Whether each output field is named once, and is one of the run."""
     scheme = scheme_of(config)
-    absent = {name: term.name for term in TERMS.values() if term.name not in scheme.terms for name in term.derived}
+    absent = {name: term.name for term in TERMS.values() if term not in scheme.acting for name in term.derived}
     for key in ("fields", "means"):
         for name in sorted(absent.keys() & getattr(config.output, key)):
             yield f"output.{key}: there is no {name} in this run; the section [{absent[name]}] switches it on"
@@ -146,13 +147,24 @@ def check_files(config: Config) -> Iterator[str]:
 
 def check_fields(config: Config) -> list[str]:
     """Whether the run can start from its fields, and the time step is stable for them."""
-    if problems := list(position_problems(config)):
-        return problems
+    found, problems = values_of(config)
+    return problems or list(check_dt(config, found))
+
+
+def check_values(config: Config) -> list[str]:
+    """Whether the run can start from its fields."""
+    return values_of(config)[1]
+
+
+def values_of(config: Config) -> tuple[Extremes | None, list[str]]:
+    """The extremes of the fields, and what is wrong with these, one line each."""
+    if problems := list(position_problems(config, formulas(config))):
+        return None, problems
     try:
-        extremes = survey(config)
+        found = survey(config)
     except InputError as error:
-        return [str(error)]
-    return list(extremes.problems.values()) or [*check_transforms(config, extremes), *check_dt(config, extremes)]
+        return None, [str(error)]
+    return found, list(found.problems.values()) or list(check_transforms(config, found))
 
 
 def check_transforms(config: Config, extremes: Extremes) -> Iterator[str]:

@@ -16,7 +16,6 @@ from .flow import Flow
 from .instant import Instant
 from .operators import divergence
 from .state import State
-from .terms import TERMS
 
 
 def budget(padded: State, now: Instant, grid, params: dict, scheme) -> dict[str, State]:
@@ -33,6 +32,6 @@ def budget(padded: State, now: Instant, grid, params: dict, scheme) -> dict[str,
         "coriolis": accelerations(grid.f / h_q, nothing, flow, scheme),
         "pressure": accelerations(nowhere, head, flow, scheme),
     }
-    parts |= {name: TERMS[name].tendency(flow, params, now) for name in scheme.terms}
+    parts |= {term.name: term.tendency(flow, params, now) for term in scheme.acting}
     still = dict.fromkeys(padded._fields, 0.0 * flow.h)
     return {name: finished(still | rates, padded, grid) for name, rates in parts.items()}

@@ -100,6 +100,12 @@ def derive(names, blocks, physics, invert) -> list[dict]:
     return found
 
 
+def derived(scheme) -> list[str]:
+    """The names of the fields of a run with this Scheme."""
+    absent = {name for term in TERMS.values() if term not in scheme.acting for name in term.derived}
+    return [name for name in DERIVED if name not in absent]
+
+
 def known(names, scheme) -> list[str]:
     """The names of fields of a run with this Scheme, of which one may be given by itself.
 
@@ -107,9 +113,8 @@ def known(names, scheme) -> list[str]:
         UsageError: there are no such fields.
     """
     names = [names] if isinstance(names, str) else [str(name) for name in names]
-    absent = {name for term in TERMS.values() if term.name not in scheme.terms for name in term.derived}
-    if unknown := [name for name in names if name not in DERIVED or name in absent]:
-        raise UsageError(f"no field {', '.join(unknown)}; there are {', '.join(n for n in DERIVED if n not in absent)}")
+    if unknown := [name for name in names if name not in derived(scheme)]:
+        raise UsageError(f"no field {', '.join(unknown)}; there are {', '.join(derived(scheme))}")
     return names
 
 

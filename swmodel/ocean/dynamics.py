@@ -12,7 +12,6 @@ from .operators import curl, divergence, folded, mx_c, mx_f, my_c, my_f, slope_x
 from .patch import Patch
 from .state import State
 from .table import VARIABLES
-from .terms import TERMS
 from .vorticity_flux import VORTICITY_FLUXES
 
 #: Masks of the Grid at the locations of the prognostic fields.
@@ -71,8 +70,8 @@ def tendency(padded: State, now: Instant, grid, params: dict, scheme) -> State:
     q = potential_vorticity(h, u, v, grid)
 
     rates = {"h": -divergence(U, V, grid)} | accelerations(q, P, flow, scheme)
-    for name in scheme.terms:
-        for field, rate in TERMS[name].tendency(flow, params, now).items():
+    for term in scheme.acting:
+        for field, rate in term.tendency(flow, params, now).items():
             rates[field] = rates[field] + rate if field in rates else rate
     return finished(rates, padded, grid)
 

@@ -11,7 +11,7 @@ class Flow:
     """A state seen by the terms of the equations, in Patches.
 
     Attributes:
-        state: the padded State, of all prognostic fields.
+        state: the padded State, of all prognostic fields; those besides h, u and v are attributes, too.
         contents: names of those that are dissolved in the water: what they are in a cell goes with its volume.
         grid: the Grid.
         h: thickness at centres, m; h_u, h_v its means on faces.
@@ -25,6 +25,17 @@ class Flow:
         self.h, self.u, self.v = state.h, grid.open_u * state.u, grid.open_v * state.v
         self.h_u, self.h_v = mx_f(self.h), my_f(self.h)
         self.U, self.V = grid.dy.u * (self.h_u * self.u), grid.dx.v * (self.h_v * self.v)
+
+    def __getattr__(self, name: str) -> Patch:
+        """Another prognostic field."""
+        if name in self.__dict__["state"]._fields:
+            return getattr(self.state, name)
+        raise AttributeError(f"the state has no {name}")
+
+    @property
+    def eta(self) -> Patch:
+        """Sea level, or where gravity is reduced the displacement of the interface, at centres, m."""
+        return self.h - self.grid.depth
 
     def speed_u(self) -> Patch:
         """sqrt(u² + ((v^x)^y)²) on u faces, m s-1."""

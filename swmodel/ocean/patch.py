@@ -1,13 +1,19 @@
 """An array that knows which cells of its block it covers.
 
-Fields of different reach combine without one index in the dynamics: the result covers the cells that both have. What
-the halo cannot provide is never computed, and asking for it is an error.
+Fields of different reach combine without one index in the dynamics: the result covers the cells that all have. What
+the halo cannot provide is never computed, and asking for it is an error. NumPy's functions of numbers act on Patches of
+any arrays: `np.sqrt(u**2)` of a Patch of JAX is computed by JAX.
 """
 
 from __future__ import annotations
 
+import operator
 from dataclasses import dataclass
 from typing import Any
+
+
+class BeyondHalo(IndexError):
+    """Cells are asked of a Patch that does not cover them."""
 
 
 @dataclass(frozen=True)
@@ -20,31 +26,62 @@ class Patch:
     values: Any
     start: tuple[int, int]
 
-    __array_ufunc__ = None  # a NumPy number times a Patch is a Patch
-
     def __add__(self, other):
-        return combine(self, other, lambda a, b: a + b)
+        return combine(operator.add, self, other)
 
     def __sub__(self, other):
-        return combine(self, other, lambda a, b: a - b)
+        return combine(operator.sub, self, other)
 
     def __mul__(self, other):
-        return combine(self, other, lambda a, b: a * b)
+        return combine(operator.mul, self, other)
 
     def __truediv__(self, other):
-        return combine(self, other, lambda a, b: a / b)
+        return combine(operator.truediv, self, other)
+
+    def __pow__(self, other):
+        return combine(operator.pow, self, other)
 
     def __radd__(self, other):
-        return Patch(other + self.values, self.start)
+        return combine(operator.add, other, self)
 
     def __rsub__(self, other):
-        return Patch(other - self.values, self.start)
+        return combine(operator.sub, other, self)
 
     def __rmul__(self, other):
-        return Patch(other * self.values, self.start)
+        return combine(operator.mul, other, self)
+
+    def __rtruediv__(self, other):
+        return combine(operator.truediv, other, self)
+
+    def __lt__(self, other):
+        return combine(operator.lt, self, other)
+
+    def __le__(self, other):
+        return combine(operator.le, self, other)
+
+    def __gt__(self, other):
+        return combine(operator.gt, self, other)
+
+    def __ge__(self, other):
+        return combine(operator.ge, self, other)
 
     def __neg__(self):
-        return Patch(-self.values, self.start)
+        return self.map(operator.neg)
+
+    def __abs__(self):
+        return self.map(operator.abs)
+
+    def __array_ufunc__(self, ufunc, method, *inputs, **options):
+        """A function of NumPy, cell by cell; a NumPy number times a Patch is a Patch."""
+        if method != "__call__" or options:
+            raise TypeError(f"np.{ufunc.__name__} of a Patch takes Patches and numbers alone")
+        return combine(OPERATORS.get(ufunc.__name__, named(ufunc.__name__)), *inputs)
+
+    def __array_function__(self, function, types, args, options):
+        """np.where(condition, a, b), cell by cell."""
+        if function.__name__ != "where" or options or len(args) != 3:
+            raise TypeError(f"np.{function.__name__} is no function of Patches")
+        return combine(named("where"), *args)
 
     def map(self, function):
         """The patch with `function` applied to its values."""
@@ -54,7 +91,7 @@ class Patch:
         """The values on a block of `shape` = (rows, columns), its halo dropped.
 
         Raises:
-            IndexError: the patch does not cover the block: the halo is too narrow for what was computed.
+            BeyondHalo: the patch does not cover the block: the halo is too narrow for what was computed.
         """
         return self.cut((0, 0), shape).values
 
@@ -70,7 +107,7 @@ class Patch:
             if length == 1:
                 lower, upper = 0, 1
             if lower < 0 or upper > length:
-                raise IndexError(f"cells {first} to {last} asked of a patch of {values.shape[-2:]} from {self.start}")
+                raise BeyondHalo(f"cells {first} to {last} asked of a patch of {values.shape[-2:]} from {self.start}")
             if (lower, upper) != (0, length):
                 values = values[..., lower:upper, :] if axis == 0 else values[..., lower:upper]
         return Patch(values, first)
@@ -80,20 +117,52 @@ class Patch:
         return Patch(self.values, (self.start[0] + rows, self.start[1] + columns))
 
 
-def combine(a: Patch, b, operation):
-    """`operation` on the cells that both patches cover; b may be a number or an array without axes."""
-    if not isinstance(b, Patch):
-        return Patch(operation(a.values, b), a.start)
+#: What functions of NumPy are that Python has a sign for.
+OPERATORS = {
+    "add": operator.add,
+    "subtract": operator.sub,
+    "multiply": operator.mul,
+    "divide": operator.truediv,
+    "power": operator.pow,
+    "negative": operator.neg,
+    "absolute": operator.abs,
+    "less": operator.lt,
+    "less_equal": operator.le,
+    "greater": operator.gt,
+    "greater_equal": operator.ge,
+    "square": lambda a: a * a,
+}
+
+
+def named(name: str):
+    """The function of that name among those of the arrays that it is given: of NumPy, of JAX, or of the native step."""
+
+    def function(*arrays):
+        array = next(array for array in arrays if hasattr(array, "__array_namespace__"))
+        return getattr(array.__array_namespace__(), name)(*arrays)
+
+    return function
+
+
+def combine(operation, *operands) -> Patch:
+    """`operation` on the cells that all Patches among the operands cover; others are numbers, or arrays of one.
+
+    Raises:
+        TypeError: an operand is an array of several numbers, of which is not known which cells they are of.
+    """
+    patches = [each for each in operands if isinstance(each, Patch)]
+    for each in operands:
+        if not isinstance(each, Patch) and max(getattr(each, "shape", ()), default=1) > 1:
+            raise TypeError(f"an array of shape {each.shape} beside a Patch: it does not say which cells it is of")
     first, last = [], []
     for axis in (0, 1):
-        spans = [
-            (p.start[axis], p.start[axis] + p.values.shape[axis - 2]) for p in (a, b) if p.values.shape[axis - 2] > 1
-        ]
-        spans = spans or [(a.start[axis], a.start[axis] + 1)]
-        first.append(max(span[0] for span in spans))
-        last.append(min(span[1] for span in spans))
-    a, b = a.cut(tuple(first), tuple(last)), b.cut(tuple(first), tuple(last))
-    return Patch(operation(a.values, b.values), tuple(first))
+        spans = [(p.start[axis], p.start[axis] + p.values.shape[axis - 2]) for p in patches]
+        long = [span for span in spans if span[1] - span[0] > 1] or spans[:1]
+        first.append(max(span[0] for span in long))
+        last.append(min(span[1] for span in long))
+    first, last = tuple(first), tuple(last)
+    cut = (each.cut(first, last).values if isinstance(each, Patch) else each for each in operands)
+    return Patch(operation(*cut), first)
 
 
 def east(a: Patch) -> Patch:

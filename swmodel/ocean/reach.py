@@ -10,12 +10,12 @@ from ..errors import UsageError
 from .dynamics import tendency
 from .grid import Grid, Places, as_patches
 from .instant import Instant
-from .patch import Patch
+from .patch import BeyondHalo, Patch
 from .table import VARIABLES
-from .terms import TERMS
 
-#: Cells of the block in each direction: more than a field loses by being differentiated as often as any term does.
-CELLS = 8
+#: Cells of the block in each direction: more than a field loses by being differentiated as often as any term does. Of
+#: one that had none left, the last cell would be taken for a number.
+CELLS = 64
 #: Most rows of neighbours that a scheme may need.
 WIDEST = 16
 
@@ -30,25 +30,34 @@ def reach(scheme) -> int:
     for width in range(1, WIDEST + 1):
         if is_enough(scheme, width):
             return width
-    raise UsageError(f"the terms {', '.join(scheme.terms)} read cells further than {WIDEST} rows or columns away")
+    names = ", ".join(term.name for term in scheme.acting)
+    raise UsageError(f"the terms {names} read cells further than {WIDEST} rows or columns away")
 
 
 def is_enough(scheme, width: int) -> bool:
     """Whether a halo of `width` rows gives the tendency on the whole block."""
-    around, block = np.ones((CELLS + 2 * width + 2,) * 2), (CELLS, CELLS)
-    number = np.ones((1, 1))
-    metrics = dict.fromkeys(("dx", "dy", "area", "rdx", "rdy", "rarea"), Places(*[number] * 4))
-    grid = Grid(**{name: metrics.get(name, around) for name in Grid._fields})
+    try:
+        with np.errstate(all="ignore"):
+            found = tendency(*small_block(scheme, width, np.ones), scheme)
+        return all(field.on((CELLS, CELLS)).shape == (CELLS, CELLS) for field in found)
+    except BeyondHalo:
+        return False
+
+
+def small_block(scheme, width: int, values) -> tuple:
+    """Arguments of `tendency` on a block of CELLS by CELLS: State, Instant, Grid and params, of NumPy arrays.
+
+    Args:
+        width: cells of its halo.
+        values: function of a shape that gives the array of a field.
+    """
+    shape, number = (CELLS + 2 * width + 2,) * 2, (1, 1)
+    metrics = {name: Places(*[values(number)] * 4) for name in ("dx", "dy", "area", "rdx", "rdy", "rarea")}
+    grid = Grid(**{name: metrics[name] if name in metrics else values(shape) for name in Grid._fields})
     rows = [
         VARIABLES["gravity"],
-        *(row for name in scheme.terms for row in (*TERMS[name].coefficients, *TERMS[name].fields)),
+        *(row for term in scheme.acting for row in (*term.coefficients, *term.fields)),
     ]
-    params = {row.name: around if row.location else number for row in rows} | {"density": number}
-    names = scheme.state._fields
-    state = scheme.state(*(Patch(around[1:-1, 1:-1], (-width, -width)) for _ in names))
-    now = Instant(np.zeros((), np.int32))
-    try:
-        found = tendency(state, now, as_patches(grid, width), as_patches(params, width), scheme)
-        return all(field.on(block).shape == block for field in found)
-    except IndexError:
-        return False
+    params = {row.name: values(shape if row.location else number) for row in rows} | {"density": values(number)}
+    state = scheme.state(*(Patch(values(shape)[1:-1, 1:-1], (-width, -width)) for _ in scheme.state._fields))
+    return state, Instant(np.zeros((), np.int32)), as_patches(grid, width), as_patches(params, width)

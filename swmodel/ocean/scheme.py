@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 from .reach import reach
 from .state import State, state_type
-from .terms import TERMS
+from .terms import TERMS, Term
 
 
 @dataclass(frozen=True)
@@ -17,20 +17,27 @@ class Scheme:
     Attributes:
         vorticity_flux: discretisation of the flux of potential vorticity, one of VORTICITY_FLUXES.
         terms: names of the terms that are switched on, in the order of TERMS.
+        own: terms of the user's own, which are added after them.
     """
 
     vorticity_flux: str = "energy"
     terms: tuple[str, ...] = ()
+    own: tuple[Term, ...] = ()
+
+    @property
+    def acting(self) -> tuple[Term, ...]:
+        """All terms, in the order in which their tendencies are added."""
+        return (*(TERMS[name] for name in self.terms), *self.own)
 
     def with_terms(self, names) -> Scheme:
         """The scheme with these terms switched on too."""
         wanted = {*self.terms, *names}
-        return Scheme(self.vorticity_flux, tuple(name for name in TERMS if name in wanted))
+        return replace(self, terms=tuple(name for name in TERMS if name in wanted))
 
     @property
     def state(self) -> type[State]:
         """The State of its prognostic fields."""
-        more = (row.name for name in self.terms for row in TERMS[name].prognostic)
+        more = (row.name for term in self.acting for row in term.prognostic)
         return state_type((*State._fields, *more))
 
     @cached_property

@@ -84,6 +84,11 @@ CONTROLS = {name: row for name, row in VARIABLES.items() if row.control}
 SEEN = {n: row for n, row in CONTROLS.items() if not any(row in term.initial for term in TERMS.values())}
 
 
+def location_of(name: str) -> str:
+    """Where a field lies: a coefficient of the user's own at centres."""
+    return VARIABLES[name].location if name in VARIABLES else "centre"
+
+
 def entry_of(name: str, physics) -> Variable:
     """The entry of a variable in a run with these `config.physics`."""
     return (REDUCED if physics.reduced_gravity else {}).get(name, VARIABLES[name])

@@ -112,7 +112,7 @@ def test_looking_at_a_run_executes_nothing(tmp_path, monkeypatch):
     assert "case.py: cannot be read: No such file" in cli("info", "--verify", str(folder)).stdout
 
 
-def test_a_class_from_python_goes_on_in_python_only(tmp_path):
+def test_a_class_from_python_goes_on_without_it_as_the_run_has_its_fields(tmp_path):
     class Bump(swmodel.Case):
         height: float = swmodel.option(0.5, "m", "height")
 
@@ -121,15 +121,24 @@ def test_a_class_from_python_goes_on_in_python_only(tmp_path):
 
     swmodel.Simulation(swmodel.load(Bump, SHORT | {"case.height": 0.2}, {})).run(tmp_path / "run")
     assert not (tmp_path / "run" / "case.py").exists()
+    for case in (None, Bump):
+        simulation = swmodel.Simulation.from_restart(tmp_path / "run", case=case)
+        assert (simulation.step, simulation.config.case.height) == (6, 0.2)
     done = cli("resume", tmp_path / "run", "--steps", 9)
-    words = 'the case "bump" was handed over in Python and lies in no file: only there the run can go on, as '
-    assert done.exit_code == 2
-    assert f"config.toml:3: case.file: {words}" in done.stderr
-    with pytest.raises(ConfigError, match=words):
-        swmodel.Simulation.from_restart(tmp_path / "run")
-    simulation = swmodel.Simulation.from_restart(tmp_path / "run", case=Bump)
-    assert (simulation.step, simulation.config.case.height) == (6, 0.2)
-    longer = swmodel.load(Bump, SHORT | {"case.height": 0.2, "run.steps": 9}, {})
-    swmodel.Simulation(longer, tmp_path / "run" / "restart" / "step-0000000006.nc").run(tmp_path / "run")
+    assert (done.exit_code, done.stderr) == (0, "")
+    longer = swmodel.load(Bump, SHORT | {"case.height": 0.2, "run.steps": 12}, {})
+    swmodel.Simulation(longer, restart=tmp_path / "run" / "restart" / "step-0000000009.nc").run(tmp_path / "run")
     swmodel.Simulation(longer).run(tmp_path / "whole")
-    assert_same_run(tmp_path / "run", tmp_path / "whole", 9)
+    assert_same_run(tmp_path / "run", tmp_path / "whole", 12)
+
+
+def test_of_a_class_that_has_changed_the_run_takes_nothing(tmp_path):
+    class Bump(swmodel.Case):
+        def eta(self, config, at):
+            return 0.1 * (at.i > 3)
+
+    swmodel.Simulation(swmodel.load(Bump, SHORT | {"time.dt": 10.0}, {})).run(tmp_path / "run")
+    Bump.eta = lambda self, config, at: 0.2 * (at.i > 3)
+    longer = swmodel.load(Bump, SHORT | {"time.dt": 10.0, "run.steps": 9}, {})
+    with pytest.raises(ConfigError, match=r"own\.eta: SHA-256 .* before, SHA-256 .* now"):
+        swmodel.Simulation(longer, restart=tmp_path / "run" / "restart" / "step-0000000006.nc").run(tmp_path / "run")

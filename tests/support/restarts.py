@@ -23,7 +23,7 @@ def config(**options):
 
 
 def simulation(restart=None, **options):
-    return swmodel.Simulation(config(**options), restart)
+    return swmodel.Simulation(config(**options), restart=restart)
 
 
 def data(path):

@@ -2,6 +2,7 @@
 
 from .attributes import LENGTHS, SYNONYMS
 from .errors import InputError
+from .labelled import read_labelled
 from .read import opened, read_field
 
-__all__ = ["LENGTHS", "SYNONYMS", "InputError", "opened", "read_field"]
+__all__ = ["LENGTHS", "SYNONYMS", "InputError", "opened", "read_field", "read_labelled"]

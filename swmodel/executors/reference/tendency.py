@@ -66,7 +66,7 @@ class Tendency:
             "sponge": self._with_sponge,
             "tracer": self._with_tracer,
         }
-        for name in scheme_of(config).terms:
+        for name in (term.name for term in scheme_of(config).acting):
             if name not in prepare:
                 raise UsageError(f"run.executor: the reference does not have the term {name}; take xla")
             yield prepare[name](ring)

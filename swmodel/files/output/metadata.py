@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import platform
+from collections.abc import Iterator
 from datetime import UTC, datetime
 
 import numpy as np
@@ -123,27 +124,35 @@ def define_checksums(dataset) -> None:
 
 def define_grid(dataset, grid) -> None:
     """Make the dimensions of the grid with their coordinates, and the variable that describes its topology."""
-    centre, corner = (points(grid, location, range(grid.ny), range(grid.nx)) for location in ("centre", "corner"))
-    along = {"x_c": centre.x[0], "x_f": corner.x[0], "y_c": centre.y[:, 0], "y_f": corner.y[:, 0]}
-    for name, values in along.items():
-        axis, on_faces = name[0], name.endswith("_f")
+    for name, values, told in along_axes(grid):
         dataset.createDimension(name, len(values))
         variable = dataset.createVariable(name, "f8", (name,), fill_value=False)
-        where = {"x_c": "centres", "x_f": "east faces", "y_c": "centres", "y_f": "north faces"}[name]
-        variable.setncatts(
-            {
-                "standard_name": f"projection_{axis}_coordinate",
-                "long_name": f"{axis} of the cells' {where}",
-                "units": "m",
-                "axis": axis.upper(),
-            }
-        )
-        if on_faces:
-            variable.c_grid_axis_shift = np.float64(0.5)
+        variable.setncatts(told)
         variable[:] = values
     topology = dataset.createVariable("grid", "i4", fill_value=False)
     topology.setncatts(TOPOLOGY)
     topology[...] = 0
+
+
+def along_axes(grid) -> Iterator[tuple[str, np.ndarray, dict]]:
+    """The coordinates of the grid: name, values in m and attributes of each."""
+    centre, corner = (points(grid, location, range(grid.ny), range(grid.nx)) for location in ("centre", "corner"))
+    along = {"x_c": centre.x[0], "x_f": corner.x[0], "y_c": centre.y[:, 0], "y_f": corner.y[:, 0]}
+    for name, values in along.items():
+        axis = name[0]
+        where = {"x_c": "centres", "x_f": "east faces", "y_c": "centres", "y_f": "north faces"}[name]
+        told = {
+            "standard_name": f"projection_{axis}_coordinate",
+            "long_name": f"{axis} of the cells' {where}",
+            "units": "m",
+            "axis": axis.upper(),
+        }
+        yield name, values, told | ({"c_grid_axis_shift": np.float64(0.5)} if name.endswith("_f") else {})
+
+
+def since() -> datetime:
+    """The date from which times are counted."""
+    return datetime.fromisoformat(TIME["units"].removeprefix("seconds since "))
 
 
 def attributes(variable, name: str | None = None, **more) -> dict[str, str]:

@@ -12,6 +12,7 @@ from ...config.model import Case
 from ...errors import FilesError
 from ...ocean.state import Carry
 from .folder import facts
+from .given import GIVEN
 from .write import MEAN, MEMORY
 
 
@@ -52,7 +53,8 @@ def read(path, config, transport) -> Loaded:
 
     def part(block):
         where = [slice(span.start, span.stop) for span in (block.members, block.y, block.x)]
-        return {name: file[name][tuple(where[-file[name].ndim :])] for name in found["fields"]}
+        names = (name for name in found["fields"] if not name.startswith(GIVEN))
+        return {name: file[name][tuple(where[-file[name].ndim :])] for name in names}
 
     with h5py.File(found["path"], "r", locking=False) as file:
         fields = transport.make(part)

@@ -19,6 +19,7 @@ from ..draft import Draft
 from ..gather import gathered_members
 from ..output.continuation import set_text
 from ..output.metadata import DIMENSIONS, attributes, define_grid, define_provenance
+from . import given
 from .examine import CHECKSUM, HEADER_CHECKSUM, digest, examine, seal
 
 #: More than what is in the file besides the fields: coordinates and metadata.
@@ -69,6 +70,8 @@ def write(path, contents: Contents, config, transport, command_line: str = "", g
     draft.do(writer.begin, draft)
     for name, field in contents.fields.items():
         draft.fill(partial(writer.store, name), gathered_members(transport, get(field)))
+    for name, field in given.fields_of(config, transport.block).items():
+        draft.fill(partial(writer.store, name), gathered_members(transport, field))
     draft.do(writer.seal, draft.temporary)
     draft.finish()
 
@@ -79,14 +82,15 @@ class _Writer(JournaledHDF5):
     def __init__(self, contents: Contents, config, transport, command_line: str):
         super().__init__()
         self.contents, self.define = contents, (config, transport, command_line)
-        self.digests = {name: digest() for name in contents.fields}
+        self.digests = {name: digest() for name in (*contents.fields, *(given.GIVEN + n for n in config.own.names))}
 
     def begin(self, draft: Draft) -> None:
         """Make the file, without the values of its fields yet."""
         draft.path.parent.mkdir(parents=True, exist_ok=True)
         config, transport, _ = self.define
-        numbers = transport.block.members.size * config.grid.ny * config.grid.nx * len(self.contents.fields)
-        needed = numbers * np.dtype(config.run.dtype).itemsize + METADATA_BYTES
+        cells, members = config.grid.ny * config.grid.nx, transport.block.members.size
+        needed = cells * members * len(self.contents.fields) * np.dtype(config.run.dtype).itemsize + METADATA_BYTES
+        needed += cells * len(config.own.names) * np.dtype(np.float64).itemsize
         if needed > draft.free():
             raise OSError(f"disk full, it takes {needed} bytes")
         self.open(draft.temporary, image(self.contents, *self.define))
@@ -142,4 +146,8 @@ def image(contents: Contents, config, transport, command_line: str) -> bytes:
         elif name.endswith(MEAN):
             told["long_name"] = f"mean of {base} over the last {contents.mean_steps} steps"
         variable.setncatts(told)
+    for name in (given.GIVEN + name for name in config.own.names):
+        row = given.entry(config, name)
+        variable = dataset.createVariable(name, "f8", DIMENSIONS[row.location], fill_value=False, contiguous=True)
+        variable.setncatts(attributes(row) | given.attributes_of(config, name))
     return bytes(dataset.close())

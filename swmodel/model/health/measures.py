@@ -14,7 +14,6 @@ from ...config.extremes import rates_of
 from ...ocean.grid import Grid
 from ...ocean.patch import Patch
 from ...ocean.state import State
-from ...ocean.terms import TERMS
 from ...parallel.transport.halo import within
 from ...parallel.transport.programs import jitted
 
@@ -76,10 +75,9 @@ def make_measure(gravity: float, terms, margin: int, transport):
     """The function (State, Static) -> [Measures] of a block, to be jitted; the energy is summed.
 
     Args:
-        terms: names of those that are switched on.
+        terms: those that are switched on.
         margin: cells around the block that the Static has.
     """
-    acting = [TERMS[name] for name in terms]
 
     def measures(state: State, static: Static):
         h, u, v = state[:3]
@@ -89,7 +87,7 @@ def make_measure(gravity: float, terms, margin: int, transport):
         low = jnp.where(finite, jnp.where(wet, -h, -jnp.inf), jnp.inf)
         square, eta = u * u + v * v, h - grid.depth
         values = params | {"h": h, "u": jnp.abs(u), "v": jnp.abs(v)}
-        rates = rates_of(acting, values, grid.dx.centre, grid.dy.centre)
+        rates = rates_of(terms, values, grid.dx.centre, grid.dy.centre)
         energy = grid.area.centre * (0.5 * h * square + 0.5 * gravity * eta * eta)
         found = Measures(
             low=low.max(),

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from ...ocean.grid import as_patches
-from ...ocean.terms import TERMS
 from ...parallel.transport.programs import jitted
 
 
@@ -22,7 +23,7 @@ class One:
 
     def stress(self) -> np.ndarray:
         """The largest wind stress on this process's part of its runs, Pa, [runs here]."""
-        terms = self.domain.scheme.terms
+        terms = self.domain.scheme.acting
         return np.array([max(largest_stress(terms, params, shape) for _, params, shape in blocks_of(self.domain))])
 
     def acceleration(self) -> float:
@@ -50,14 +51,20 @@ def largest_stress(terms, params, shape: tuple[int, int]) -> float:
     """The largest stress on the surface by Params in Patches on a block of this shape, Pa.
 
     Args:
-        terms: names of those that are switched on.
+        terms: those that are switched on.
     """
-    acting = [TERMS[name] for name in terms if TERMS[name].stress]
+    acting = [term for term in terms if term.stress]
     values = {row.name: params[row.name].on(shape) for term in acting for row in term.coefficients}
     return sum(float(term.stress(values).max()) for term in acting)
 
 
 def largest_acceleration(domain) -> float:
     """See `One.acceleration`."""
-    found = [TERMS[name].acceleration for name in domain.scheme.terms if TERMS[name].acceleration]
-    return sum(acceleration(domain.config) for acceleration in found)
+    return sum(acceleration_by(term, domain.config) for term in domain.scheme.acting)
+
+
+def acceleration_by(term, config) -> float:
+    """The largest acceleration by a term, m s-2: infinite where it may give energy, and nobody knows how much."""
+    if term.acceleration:
+        return term.acceleration(config)
+    return math.inf if term.energy > 0 and not term.stress else 0.0

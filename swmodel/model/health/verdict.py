@@ -27,7 +27,6 @@ from ...files.restart.folder import candidates
 from ...files.run_folder import BLOWUP
 from ...ocean.state import State
 from ...ocean.table import VARIABLES, WRITABLE
-from ...ocean.terms import TERMS
 from ...parallel.transport import of_all_members
 from .measures import RATES, Measures, Static, make_measure
 from .one import One, blocks_of
@@ -101,7 +100,7 @@ class Health:
         self.area = float(domain.transport.reduce(np.asarray(area), "sum")) or 1.0
         self.rest = math.sqrt(0.5 * self.config.physics.gravity) * REST * float(depth)
         self.static = Static(domain.grid, self.runs.params)
-        parts = self.config.physics.gravity, domain.scheme.terms, domain.scheme.width + 1, domain.transport
+        parts = self.config.physics.gravity, domain.scheme.acting, domain.scheme.width + 1, domain.transport
         self._measure = self.runs.compile(make_measure, *parts)
         self.last, self.step, self.time = self.look(), model.step, model.time
         if (bad := ~(self.last.low < 0)).any():
@@ -120,8 +119,10 @@ class Health:
         broken = ~(now.low < 0)
         least = np.where(broken, 1.0, np.minimum(-now.low, -self.last.low))
         thickest = np.where(broken, 0.0, np.maximum(now.high, 0.0))
-        push = self.wind / np.sqrt(2 * least) + self.acceleration * np.sqrt(thickest / 2)
-        bound = self.root + push * (self.model.time - self.time)
+        bound = np.full_like(self.root, np.inf)
+        if np.isfinite(self.acceleration):  # else nobody knows what terms of the user's own may add
+            push = self.wind / np.sqrt(2 * least) + self.acceleration * np.sqrt(thickest / 2)
+            bound = self.root + push * (self.model.time - self.time)
         runaway = ~(now.energy <= RUNAWAY * bound**2)
         if (broken | runaway).any():
             with np.errstate(all="ignore"):
@@ -280,7 +281,7 @@ class Health:
             FilesError: it cannot be written.
         """
         config = self.runs.domain.config
-        state, terms = self.state(run), [TERMS[name] for name in self.runs.domain.scheme.terms]
+        state, terms = self.state(run), self.runs.domain.scheme.acting
         fields = {name: field for name, field in state._asdict().items() if name in WRITABLE}
         with np.errstate(all="ignore"):
             fields |= {name: field(state, None, None) for term in terms for name, field in term.derived.items()}

@@ -11,9 +11,11 @@ from ..variable import Variable
 PROCESSES = ("drag", "friction", "transport")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Term:
-    """One term. Its name is its switch in a Scheme, and the name of its section of the configuration if it has one.
+    """One term, equal to itself alone.
+
+    Its name is its switch in a Scheme, and the name of its section of the configuration if it has one.
 
     Attributes:
         tendency: function of (flow: Flow, params: {name: Patch}, now: Instant) to {prognostic field: Patch}, SI units.

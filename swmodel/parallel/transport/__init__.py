@@ -118,6 +118,9 @@ class Transport(Protocol):
     def broadcast(self, value: Any) -> Any:
         """The value that rank 0 has."""
 
+    def allgather(self, value: Any) -> list:
+        """What each process has given, in their order; the same on all."""
+
     def any(self, flag: bool) -> bool:
         """Whether the flag is set on any process."""
 

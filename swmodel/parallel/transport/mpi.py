@@ -79,6 +79,10 @@ class Mpi(OneDevice):
         jax.effects_barrier()
         return HOST_COMM.bcast(value, root=0)
 
+    def allgather(self, value) -> list:
+        jax.effects_barrier()
+        return HOST_COMM.allgather(value)
+
     def any(self, flag: bool) -> bool:
         return bool(self.reduce(np.asarray(flag, dtype=np.int64), "max"))
 

@@ -37,6 +37,9 @@ class Serial(OneDevice):
     def broadcast(self, value):
         return value
 
+    def allgather(self, value) -> list:
+        return [value]
+
     def any(self, flag: bool) -> bool:
         return flag
 

@@ -1,0 +1,178 @@
+"""Fields that are handed over in Python: functions of the points, numbers, arrays of NumPy, DataArrays of xarray.
+
+Each becomes a Source, which gives its values in any rows and columns of the grid, as a case or a file does.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+
+from ..ocean.coordinates import points
+from ..ocean.table import location_of
+from ..ocean.variable import Variable
+from .case_check import evaluated
+from .case_check import values as values_of_case
+from .errors import ConfigError
+from .netcdf_input import InputError, read_labelled
+
+#: Cells that are evaluated at a time where the whole field is looked at.
+CELLS = 2**17
+
+
+class Source(Protocol):
+    """A field that was handed over in Python.
+
+    Attributes:
+        stored: whether it is a table of values: where a depth has none is land.
+    """
+
+    stored: bool
+
+    def read(self, config, name: str, rows, columns) -> np.ndarray:
+        """Values in rows and columns of the grid, float64 that broadcast to them; NaN where there are none.
+
+        Raises:
+            ConfigError: it cannot be evaluated.
+        """
+
+    def digest(self, config, name: str) -> str:
+        """SHA-256 of its values on the whole grid, as hexadecimal digits."""
+
+
+@dataclass(frozen=True, eq=False)
+class Formula:
+    """A function of the Points.
+
+    Attributes:
+        what: it is, for messages.
+    """
+
+    function: Callable
+    what: str
+    stored: bool = False
+
+    def read(self, config, name, rows, columns):
+        return evaluated(self.function, points(config.grid, location_of(name), rows, columns), self.what)
+
+    def digest(self, config, name):
+        return digest(self, config, name)
+
+
+@dataclass(frozen=True, eq=False)
+class OfCase:
+    """The function of a case that was handed over."""
+
+    stored: bool = False
+
+    def read(self, config, name, rows, columns):
+        return values_of_case(config, name, points(config.grid, location_of(name), rows, columns))
+
+    def digest(self, config, name):
+        return digest(self, config, name)
+
+
+#: All of them are one.
+OF_CASE = OfCase()
+
+
+@dataclass(frozen=True, eq=False)
+class Table:
+    """Values [ny, nx] of the whole grid; an axis of length one holds one value for all cells."""
+
+    values: np.ndarray
+    stored: bool = True
+
+    def read(self, config, name, rows, columns):
+        values = self.values if len(self.values) == 1 else self.values[np.asarray(rows)]
+        return values if values.shape[1] == 1 else values[:, np.asarray(columns)]
+
+    def digest(self, config, name):
+        return digest(self, config, name)
+
+
+@dataclass(frozen=True, eq=False)
+class Local:
+    """Values [y, x] of the part of the grid that this process has (`swmodel.local`)."""
+
+    values: Any
+
+
+def local(values) -> Local:
+    """An array [y, x] of this process's part of the grid alone, `Simulation.block`, in place of one of the whole grid.
+
+    On one process that is the same.
+    """
+    return Local(values)
+
+
+def source_of(value, row: Variable, grid) -> Source | Local:
+    """The Source of a field that is handed over.
+
+    Args:
+        value: function of the Points, number, array or DataArray; or one of these kinds of array made `local`.
+        row: of the table.
+        grid: section of the configuration.
+
+    Raises:
+        ConfigError: it is none of these, or does not lie on the grid.
+    """
+    place = f"fields: {row.name}"
+    if isinstance(value, Local):
+        return Local(numbers(value.values, place, "local(array)"))
+    if callable(value):
+        return Formula(value, place)
+    if hasattr(value, "data_vars"):
+        raise ConfigError([f"{place}: a Dataset holds several fields; give one of them, dataset[NAME]"])
+    if hasattr(value, "dims") and hasattr(value, "coords"):
+        try:
+            return Table(frozen(read_labelled(value, row, grid, place)))
+        except InputError as error:
+            raise ConfigError([str(error)]) from None
+    values = numbers(value, place, "function of the points, a number, an array")
+    if values.ndim == 0:
+        return Table(values.reshape(1, 1))
+    whole = grid.ny, grid.nx
+    if values.ndim != 2 or any(length not in (1, wanted) for length, wanted in zip(values.shape, whole, strict=True)):
+        swapped = "; its axes are swapped" if values.shape == whole[::-1] else ""
+        raise ConfigError([f"{place} has shape {values.shape}, the grid needs {whole} (ny, nx){swapped}"])
+    return Table(values)
+
+
+def numbers(value, place: str, wanted: str) -> np.ndarray:
+    """An array of its own, float64, NaN where one is masked.
+
+    Raises:
+        ConfigError: these are no numbers.
+    """
+    if isinstance(value, str):
+        raise ConfigError([f'{place}: "{value:.60}" is a text; a file is named by input.{place.split()[-1]}'])
+    try:
+        found = np.ma.asarray(value)
+    except ValueError:  # lists of unequal lengths
+        found = np.ma.asarray(None)
+    if found.dtype.kind not in "biuf":
+        what = f"values of type {found.dtype}" if found.ndim else f"{value!r:.60}"
+        raise ConfigError([f"{place}: {what} cannot be used; needs a {wanted} or a DataArray"])
+    return frozen(np.ma.filled(found.astype(np.float64), np.nan))
+
+
+def frozen(values: np.ndarray) -> np.ndarray:
+    """The array, which nobody can write any more."""
+    values.flags.writeable = False
+    return values
+
+
+def digest(source: Source, config, name: str) -> str:
+    """See `Source.digest`; no more of the field is held at a time than a band of rows."""
+    ny, nx = config.grid.ny, config.grid.nx
+    found, step = hashlib.sha256(), max(1, CELLS // nx)
+    for first in range(0, ny, step):
+        rows = np.arange(first, min(first + step, ny))
+        values = np.broadcast_to(source.read(config, name, rows, np.arange(nx)), (len(rows), nx))
+        found.update(np.ascontiguousarray(values, "<f8"))
+    return found.hexdigest()

@@ -1,0 +1,83 @@
+"""Fields that were handed over in Python, as restart files keep them: a run goes on without what they were made by."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ...config.given import Table
+from ...config.own import rows_asked_for, source_in, with_own
+from ...errors import FilesError, file_errors
+from ...ocean.table import VARIABLES, entry_of
+from ...ocean.variable import Variable
+from ..integrity.checksums import text
+
+#: What the name of such a field begins with in a file, and its attribute with the checksum that the run records.
+GIVEN, RECORDED = "given_", "recorded_sha256"
+
+
+@dataclass(frozen=True, eq=False)
+class Stored:
+    """A field that a restart file had, which the run may have removed since; a `config.given.Source`.
+
+    Attributes:
+        table: of its values.
+        recorded: the checksum of these.
+        stored: see Source.
+    """
+
+    table: Table
+    recorded: str
+    stored: bool
+
+    def read(self, config, name, rows, columns):
+        return self.table.read(config, name, rows, columns)
+
+    def digest(self, config, name):
+        return self.recorded
+
+
+def with_stored(config, path):
+    """The configuration with the fields from a restart file that were handed over and are not there.
+
+    Raises:
+        FilesError: the file cannot be read, or has not got them.
+    """
+    own = config.own
+    if not (missing := [name for name in own.names if name not in own._sources]):
+        return config
+    import h5py
+
+    found = {}
+    with file_errors(path, "read"), h5py.File(path, "r", locking=False) as file:
+        for name in missing:
+            if GIVEN + name not in file:
+                raise FilesError(f"{path}: has no field {name}, which was handed over in Python when the run began")
+            field = file[GIVEN + name]
+            found[name] = Stored(Table(field[:]), text(field.attrs[RECORDED]), bool(field.attrs["table"]))
+    return with_own(config, own.fields, own.terms, own._sources | found, own._terms)
+
+
+def fields_of(config, block) -> dict[str, np.ndarray]:
+    """The fields of a block that were handed over, float64 [y, x], by their names in the file."""
+    rows, columns = (np.arange(span.start, span.stop) for span in (block.y, block.x))
+
+    def values(name):
+        read = source_in(config, name).read(config, name, rows, columns)
+        return np.ascontiguousarray(np.broadcast_to(read, block.shape), np.float64)
+
+    return {GIVEN + name: values(name) for name in config.own.names}
+
+
+def entry(config, name: str) -> Variable:
+    """The row of such a field, by its name in the file."""
+    name = name.removeprefix(GIVEN)
+    return entry_of(name, config.physics) if name in VARIABLES else rows_asked_for(config.own._terms)[name]
+
+
+def attributes_of(config, name: str) -> dict:
+    """What the file says of such a field besides the attributes of its row."""
+    name = name.removeprefix(GIVEN)
+    (recorded,) = [text.split()[-1] for text in config.own.fields if text.split()[0] == name]
+    return {RECORDED: recorded, "table": np.int8(source_in(config, name).stored), "comment": "handed over in Python"}

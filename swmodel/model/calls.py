@@ -1,0 +1,118 @@
+"""Functions of the user's own that are called while a model runs, each after intervals of model time."""
+
+from __future__ import annotations
+
+import math
+import traceback
+from collections.abc import Callable
+from pathlib import Path
+from typing import NamedTuple
+
+from ..config.messages import failure
+from ..errors import NumericalError, UsageError
+from ..files.schedule import Schedule
+from ..ocean.own_term import place_of
+from ..options import parse_duration
+
+#: The unit of an interval in steps.
+STEPS = ("steps", "step")
+#: The most steps that a carry, whose step is an int32, can count.
+MOST_STEPS = 2**31 - 1
+#: Files that are not where a function of the user's own fails.
+PACKAGE = str(Path(__file__).parents[1])
+
+
+class Call(NamedTuple):
+    """A function of the model, and when it is due.
+
+    Attributes:
+        what: it is, for messages.
+    """
+
+    function: Callable
+    schedule: Schedule
+    what: str
+
+
+class Calls(list):
+    """The Calls of a model, in the order in which they were asked for.
+
+    Attributes:
+        error: with which one has failed on this process.
+    """
+
+    error: Exception | None = None
+
+    def add(self, interval, function: Callable, dt: float) -> None:
+        """Have a function called after each interval.
+
+        Raises:
+            UsageError: the interval is none, or shorter than a time step; or it is no function.
+        """
+        if not callable(function):
+            raise UsageError(
+                f"every({interval!r}, ...): {function!r:.60} cannot be called; needs a function of the model"
+            )
+        steps, seconds = parsed(interval, dt)
+        what = f"{getattr(function, '__name__', type(function).__name__)}, called every {interval}"
+        self.append(Call(function, Schedule(dt, MOST_STEPS, steps, seconds), what))
+
+    def next(self, step: int) -> int:
+        """The first step after `step` at which a function is due."""
+        return min((call.schedule.next(step) for call in self), default=MOST_STEPS)
+
+    def make(self, model) -> str:
+        """Call the functions that are due at the model's present step; by all processes together.
+
+        Returns:
+            Why one has failed, with its line: the first, and on all processes the same; "" if none has. Those behind
+            it are not called.
+        """
+        self.error = None
+        for call in self:
+            if model.step == 0 or not call.schedule.regular(model.step):
+                continue
+            words = model.transport.allgather(self.attempt(call, model))
+            for rank, text in enumerate(words):
+                if text:
+                    return text if model.transport.size == 1 else f"{text} (on rank {rank})"
+        return ""
+
+    def attempt(self, call: Call, model) -> str:
+        """Call a function; why it has failed, "" if it has not."""
+        step = model.step
+        try:
+            call.function(model)
+            if model.step != step:
+                raise UsageError(f"it has taken the model from step {step} to {model.step}; it may set its state")
+        except NumericalError:  # the same on all processes
+            raise
+        except Exception as error:
+            self.error = error
+            frames = [frame.filename for frame in traceback.extract_tb(error.__traceback__)]
+            own = [name for name in frames if not name.startswith(PACKAGE)]
+            return failure(error, (own or [place_of(call.function)])[-1], call.what)
+        return ""
+
+
+def parsed(interval, dt: float) -> tuple[int | None, float | None]:
+    """Steps, or model seconds, of an interval: "6 h", seconds, "10 steps".
+
+    Raises:
+        UsageError: it is none, or shorter than a time step.
+    """
+    given = f"every({interval!r}, ...)"
+    if isinstance(interval, str) and interval.split()[-1:] and interval.split()[-1] in STEPS:
+        number = interval.rsplit(maxsplit=1)[0]
+        if not number.isdecimal() or not 1 <= int(number) <= MOST_STEPS:
+            raise UsageError(f'{given}: needs a whole number of steps, at least 1, as "10 steps"')
+        return int(number), None
+    try:
+        seconds = float(parse_duration(interval))
+    except (TypeError, ValueError):
+        seconds = math.nan
+    if not math.isfinite(seconds):
+        raise UsageError(f'{given} is no length of time; write "6 h", a number of seconds or "10 steps"')
+    if seconds < dt:
+        raise UsageError(f"{given}: {seconds:g} s is shorter than a time step, {dt:g} s")
+    return None, seconds

@@ -1,0 +1,125 @@
+"""The state of a model is set: to fields as they are given to begin with, or to arrays."""
+
+from __future__ import annotations
+
+import jax
+import numpy as np
+
+from ..config import ConfigError, fields
+from ..config.build import build_state, rows_and_columns
+from ..config.hand_over import hand_over
+from ..errors import SetupError, UsageError
+from ..ocean.state import Carry, State
+from ..ocean.table import GIVEN, INITIAL
+from ..ocean.terms import TERMS
+from .together import assembled, on_all
+from .validate import check_values
+
+
+def state_with(model, given: dict) -> State:
+    """The model's state with initial fields, as `transport.make` gives it; called by all processes together.
+
+    Thickness follows from sea level, h = depth + eta on water; concentrations stay as they are unless given.
+
+    Args:
+        given: {name: function of the points, number, array or DataArray}; see `config.given.source_of`.
+
+    Raises:
+        ConfigError: a field cannot be used, on all processes.
+        SetupError: the processes have given different ones.
+    """
+    transport = model.transport
+    config = assembled(on_all(transport.allgather, lambda: with_fields(model, given)))
+    on_all(transport.allgather, lambda: refuse(check_values(config)))
+    own = {name: config.own._sources[name].digest(config, name) for name in given} if transport.size > 1 else {}
+    for rank, other in enumerate(everyone := transport.allgather(own)):
+        if wrong := [name for name in given if other and other[name] != everyone[0][name]]:
+            raise SetupError(
+                f"set: {wrong[0]} is another field on rank {rank} than on rank 0; it must be the same on all"
+            )
+    pieces = zip(transport.blocks, transport.pieces(model.carry.state), strict=True)
+    made = {block: changed(config, given, block, state, model.scheme) for block, state in pieces}
+    return transport.make(made.__getitem__)
+
+
+def with_fields(model, given: dict):
+    """The configuration of the model with these initial fields.
+
+    Raises:
+        ConfigError: one cannot be used, or there is none of this name that changes.
+    """
+    absent = {row.name for term in TERMS.values() if term not in model.scheme.acting for row in term.initial}
+    there = [name for name in INITIAL if name not in absent]
+    for name in given:
+        if name in there:
+            continue
+        why = (
+            "stays the same during a run: give it to Simulation, as fields={...}" if name in GIVEN else "no such field"
+        )
+        raise ConfigError([f"set: {name}: {why}; those that change are {', '.join(there)}"])
+    inputs = model.config.input.model_copy(update=dict.fromkeys(given, ""))
+    return hand_over(model.config.model_copy(update={"input": inputs}), given)
+
+
+def refuse(problems: list[str]) -> None:
+    """Raise ConfigError if there are any."""
+    if problems:
+        raise ConfigError([f"set: {problem}" for problem in problems])
+
+
+def changed(config, names, block, state: State, scheme) -> State:
+    """The state of a block with the initial fields of these names as the configuration has them, NumPy arrays."""
+    dtype, (rows, columns) = state.h.dtype, rows_and_columns(block, 0)
+    made, wet = build_state(config, block, dtype), fields.wet(config, rows, columns) > 0
+    found = {name: getattr(made, name) for name in ("u", "v") if name in names}
+    if "eta" in names:
+        found["h"] = made.h
+    h = found.get("h", state.h)
+    for term in (term for term in scheme.acting if term.start):
+        needed = {"eta", *(row.name for row in term.initial)}
+        if needed <= set(names):
+            found |= {row.name: getattr(made, row.name) for row in term.prognostic}
+        if needed <= set(names) or not needed & set(names):
+            continue
+        values = {
+            row.name: fields.evaluate(config, row.name, rows, columns)
+            if row.name in names
+            else term.derived[row.name](state, None, None)
+            for row in term.initial
+        }
+        found |= {name: np.where(wet, value, 0) for name, value in term.start(values | {"h": h}).items()}
+    shaped = {name: np.broadcast_to(value, block.shape).astype(dtype) for name, value in found.items()}
+    return state._replace(**{name: np.ascontiguousarray(value) for name, value in shaped.items()})
+
+
+def as_state(model, state) -> State:
+    """The State of NumPy arrays [y, x] of this process's part as `transport.make` gives it.
+
+    Raises:
+        UsageError: it has other fields, shapes or precision.
+    """
+    names, shape, dtype = model.scheme.state._fields, model.block.shape, np.dtype(model.config.run.dtype)
+    if getattr(state, "_fields", None) != names:
+        raise UsageError(
+            f"Simulation.state: a State of {', '.join(names)} is needed, as state._replace(h=...) gives it"
+        )
+    for name, field in zip(names, state, strict=True):
+        there = np.shape(field), getattr(field, "dtype", None)
+        if there != (shape, dtype):
+            raise UsageError(f"Simulation.state: {name} is {there[1]} {there[0]}; needs {dtype} {shape}")
+    return model.transport.put(jax.tree.map(np.asarray, state))
+
+
+def carry_with(model, executor, state: State) -> Carry:
+    """The carry of the model with another state.
+
+    What the stepper remembers stays, but at the start, where it begins anew. The leapfrog's is a state, which changes
+    by as much as the other one.
+    """
+    if model.step == 0:
+        return executor.start(state)
+    carry = model.carry
+    memory = carry.memory
+    if model.config.time.stepper == "leapfrog":
+        memory = jax.tree.map(lambda x, new, old: x + (new - old), memory, (state,), (carry.state,))
+    return executor.resume(Carry(state, memory, carry.step))

@@ -1,0 +1,73 @@
+"""The fields of a model as a Dataset of xarray, as a file of output has them: coordinates, units, CF names."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..config import config_hash
+from ..errors import SetupError, UsageError
+from ..files.output import static
+from ..files.output.metadata import DIMENSIONS, TIME, along_axes, attributes, of_case, since
+from ..ocean.diagnostics import derived
+from ..ocean.table import entry_of
+
+#: Attributes of the coordinate `step`.
+STEP = {"long_name": "number of time steps", "units": "1"}
+#: Model time that nanoseconds, in which xarray counts, can say, s.
+LONGEST = 8e9
+
+
+def dataset(model, names=None):
+    """The Dataset of fields of a model's present state on this process's part; see `Simulation.dataset`."""
+    xarray = needed()
+    names = list(names or model.config.output.fields) if not isinstance(names, str) else [names]
+    config, block, resting = model.config, model.block, static.static_fields(model.config)
+    there = *derived(model.scheme), *resting
+    if unknown := [str(name) for name in names if name not in there]:
+        raise UsageError(f"dataset: no field {', '.join(unknown)}; there are {', '.join(there)}")
+    rows, columns = np.arange(block.y.start, block.y.stop), np.arange(block.x.start, block.x.stop)
+    dry = static.land(config, rows, columns)
+    moving = model.fields([name for name in names if name not in resting])
+    variables = {}
+    for name in names:
+        row = resting.get(name) or entry_of(name, config.physics)
+        values = moving[name] if name in moving else static.evaluate(config, name, rows, columns)
+        values = np.broadcast_to(values, block.shape)
+        on_land = dry[row.location] if name in moving or static.on_water_only(name) else None
+        values = np.array(values) if on_land is None else np.where(on_land, np.nan, values)
+        variables[name] = (DIMENSIONS[row.location], values, attributes(row, name, grid="", cell_measures=""))
+    coordinates = {
+        name: (name, values[span.start : span.stop], told)
+        for name, values, told in along_axes(config.grid)
+        for span in (block.y if name.startswith("y") else block.x,)
+    }
+    return xarray.Dataset(variables, coordinates | moment(model), told_of(config))
+
+
+def needed():
+    """The package xarray.
+
+    Raises:
+        SetupError: it is not installed.
+    """
+    try:
+        import xarray
+    except ImportError as error:
+        raise SetupError(f'dataset() needs xarray ({error}): pip install "swmodel[xarray]", or xarray') from error
+    return xarray
+
+
+def moment(model) -> dict:
+    """The coordinates of the present time: `time`, as xarray reads it from a file of output, and `step`."""
+    unit, parts = ("ns", 1e9) if model.time < LONGEST else ("s", 1)
+    when = np.datetime64(since(), unit) + np.timedelta64(round(model.time * parts), unit)
+    return {
+        "time": ((), when, {key: TIME[key] for key in ("standard_name", "long_name", "axis")}),
+        "step": ((), model.step, STEP),
+    }
+
+
+def told_of(config) -> dict[str, str]:
+    """Attributes of the whole: what it is of."""
+    title, references = of_case(config)
+    return {"title": title, "references": references, "configuration_sha256": config_hash(config)}

@@ -1,0 +1,99 @@
+"""The step of a model as a pure function, for programs of the user's own in JAX."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from ..config.build import build_state
+from ..executors.xla import make_step
+from ..ocean.grid import Grid
+from ..ocean.state import Carry, State
+from ..ocean.timestep import method_of
+from ..parallel.transport.mesh import spec
+from .asked import configured
+from .domain import domain
+
+
+class Memory(NamedTuple):
+    """What goes on from step to step: the State, and those that the time stepper remembers; real numbers alone."""
+
+    state: State
+    memory: tuple[State, ...]
+
+
+class Static(NamedTuple):
+    """What stays the same: Grid, coefficients by name, time step in s. Derivatives may be taken by it."""
+
+    grid: Grid
+    params: dict
+    dt: Any
+
+
+@dataclass(frozen=True, eq=False)
+class Step:
+    """step(carry, static, t) -> the carry one step later: pure, of arrays of JAX.
+
+    t is the number of steps taken before, an integer: model time over `dt`. So `jax.lax.scan` goes over
+    `jnp.arange(n)`. With a run on several devices it is called inside `jax.shard_map` over `mesh`, where arrays are
+    those of one block, as `specs` says.
+
+    Attributes:
+        config: the resolved configuration.
+        transport: between the blocks.
+        function: that computes it.
+    """
+
+    config: Any
+    transport: Any
+    function: Any
+
+    def __call__(self, carry: Memory, static: Static, t) -> Memory:
+        return Memory(
+            *self.function(Carry(*carry, jnp.asarray(t, jnp.int32)), static.grid, static.params, static.dt)[:2]
+        )
+
+    @property
+    def mesh(self):
+        """The devices on which the blocks lie, with the axes "y" and "x"; None where there is one block a process."""
+        return getattr(self.transport, "mesh", None)
+
+    def specs(self, tree):
+        """The PartitionSpecs of arrays, as `jax.shard_map` takes them."""
+        return jax.tree.map(lambda array: spec(jnp.ndim(array)), tree)
+
+
+class Functional(NamedTuple):
+    """See `functional`."""
+
+    carry0: Memory
+    static: Static
+    step: Step
+
+
+def functional(config, overrides=(), fields=None, terms=()) -> Functional:
+    """The model as (carry0, static, step): what it starts from, what stays the same, and the pure function of a step.
+
+        carry0, static, step = swmodel.functional("double_gyre", {"grid.nx": 64, "grid.ny": 128})
+        carry, _ = jax.lax.scan(lambda carry, t: (step(carry, static, t), None), carry0, jnp.arange(100))
+
+    It takes `jit`, `grad`, `vmap`, `scan` and `checkpoint`. With MPI each process has its block, and calls the same
+    programs in the same order as all others; there it does not take `checkpoint` (docs/python.md).
+
+    Args:
+        config, overrides, fields, terms: as of a Simulation. Whatever its executor, steps are those of `xla`.
+
+    Raises:
+        UsageError, ConfigError, SetupError: see Simulation.
+    """
+    one = domain(lambda: configured(config, overrides, fields, terms))
+    time, dtype = one.config.time, np.dtype(one.config.run.dtype)
+    method = method_of(time.stepper, time.ab2_epsilon, time.robert_asselin)
+    state = one.transport.make(lambda block: build_state(one.config, block, dtype))
+    carry = Memory(state, jax.tree.map(jnp.array, method.remember(state)))
+    static = Static(one.grid, one.params, jnp.asarray(time.dt, dtype))
+    return Functional(carry, static, Step(one.config, one.transport, make_step(one.scheme, method, one.transport)))

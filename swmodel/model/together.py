@@ -1,0 +1,116 @@
+"""What processes on which a script of Python runs make sure of together: that all can start, and do the same."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from importlib.util import find_spec
+from typing import Any
+
+import jax
+import numpy as np
+
+from ..config import ConfigError, to_toml
+from ..config.decisive import OWN, decisive
+from ..config.given import Local, Table
+from ..config.own import with_own
+from ..errors import SetupError, UsageError
+from ..parallel.environment import RANK, World
+from ..parallel.transport import connect
+from ..parallel.transport.rendezvous import mpi_world
+from .resolve import layout_of, transport_for
+
+
+def agreed(place: World | None, function: Callable) -> Any:
+    """What function() returns, where it does on all processes that mpiexec or srun started.
+
+    Others have been joined by the command line, which agrees itself.
+
+    Args:
+        place: of this process among several; None for one alone.
+
+    Raises:
+        Exception: function() has failed: its own error, and elsewhere a UsageError that says which process it was.
+    """
+    if place is None or RANK in os.environ or jax.distributed.is_initialized() or find_spec("mpi4py") is None:
+        return function()
+    return on_all(mpi_world(place).allgather, function)
+
+
+def on_all(allgather: Callable, function: Callable) -> Any:
+    """See `agreed`.
+
+    Args:
+        allgather: function of a value that gives those of all processes.
+    """
+    result = problem = None
+    try:
+        result = function()
+    except Exception as error:
+        problem = error
+    words = allgather(None if problem is None else str(problem) or type(problem).__name__)
+    if problem is not None:
+        raise problem
+    for rank, text in enumerate(words):
+        if text is not None:
+            raise UsageError(f"rank {rank}: {text}")
+    return result
+
+
+def assembled(config):
+    """The configuration with the parts of fields that processes have handed over put together; called by all together.
+
+    Raises:
+        ConfigError: a part has another shape than that of the process, on all processes.
+    """
+    parts = {name: source for name, source in config.own._sources.items() if isinstance(source, Local)}
+    if not parts:
+        return config
+    run, shape = config.run, (config.grid.ny, config.grid.nx)
+    transport = connect(transport_for(run), layout_of(config), *shape, run.devices)
+    tables = {name: Table(whole(part.values, f"fields: {name}", transport)) for name, part in parts.items()}
+    own = config.own
+    return with_own(config, own.fields, own.terms, own._sources | tables, own._terms)
+
+
+def whole(values: np.ndarray, place: str, transport) -> np.ndarray:
+    """The field [ny, nx] of which each process has the values of its part; called by all together.
+
+    Raises:
+        ConfigError: they are of another shape, on all processes.
+    """
+    block = transport.block
+
+    def fit():
+        if values.shape != block.shape:
+            part = f"rows {block.y.start} to {block.y.stop - 1} and columns {block.x.start} to {block.x.stop - 1}"
+            raise ConfigError(
+                [f"{place} has shape {values.shape}, the part of this process {block.shape}: {part} of the grid"]
+            )
+
+    on_all(transport.allgather, fit)
+    found = np.empty((block.y.size, block.x.size))
+    for y, x, part in transport.allgather((block.y, block.x, values)):
+        found[y.start : y.stop, x.start : x.stop] = part
+    return found
+
+
+def see_that_same(config, transport) -> None:
+    """Make sure that all processes have the same configuration, and the same fields and terms from Python.
+
+    Raises:
+        SetupError: they have not; on all processes.
+    """
+    if transport.size == 1:
+        return
+    everyone = transport.allgather(decisive(to_toml(config)))
+    keys = sorted({key for each in everyone for key in each}, key=lambda key: not key.startswith(f"{OWN}."))
+    for key in keys:
+        first = everyone[0].get(key, "not there")
+        for rank, each in enumerate(everyone):
+            if (other := each.get(key, "not there")) != first:
+                what = key.replace(f"{OWN}.", "what was handed over as ")
+                raise SetupError(
+                    f"the processes differ: {what} is {first} on rank 0 and {other} on rank {rank}; a script gives all "
+                    "processes the same, and random numbers a seed"
+                )

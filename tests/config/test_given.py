@@ -1,0 +1,193 @@
+"""Fields handed over in Python: whatever they are given as, the same field; and every fault in words, before a step."""
+
+import hashlib
+
+import numpy as np
+import pytest
+import xarray as xr
+
+import swmodel
+from swmodel import Case, ConfigError, load, resolve
+from swmodel.config import fields, from_toml, to_toml
+from swmodel.config.decisive import differences
+from swmodel.model.validate import check_config
+
+NY, NX = 6, 9
+SMALL = {"grid.nx": NX, "grid.ny": NY, "grid.dx": 2e3, "grid.dy": 1e3, "grid.periodic_x": False, "time.dt": 5.0}
+SMALL |= {"run.steps": 1, "run.executor": "reference"}
+X, Y = (np.arange(NX) + 0.5) * 2e3, (np.arange(NY) + 0.5) * 1e3
+VALUES = 100.0 + X / 1e3 + (Y / 1e3)[:, None] ** 2
+
+
+def formula(at):
+    return 100.0 + at.x / 1e3 + (at.y / 1e3) ** 2
+
+
+def labelled(values=VALUES, y=Y, x=X, dims=("y", "x"), **attributes):
+    return xr.DataArray(values, {"y": y, "x": x}, dims, attrs={"units": "m"} | attributes)
+
+
+WAYS = {
+    "function": formula,
+    "array": VALUES,
+    "float32 of JAX's kind": np.ma.masked_array(VALUES, False),
+    "DataArray": labelled(),
+    "from the north": labelled(VALUES[::-1], Y[::-1]),
+    "exchanged": labelled(VALUES.T, dims=("x", "y")),
+    "km": labelled(x=xr.DataArray(X / 1e3, dims="x", attrs={"units": "km"})),
+    "one record": labelled().expand_dims(time=1),
+    "no units": labelled(units=None).drop_attrs(),
+}
+
+
+def given(**given):
+    return load(Case, SMALL, {}, fields=given)
+
+
+def problems(**given):
+    with pytest.raises(ConfigError) as caught:
+        swmodel.Simulation(Case, SMALL, fields=given)
+    return list(caught.value.problems)
+
+
+def everywhere(config, name):
+    values = fields.evaluate(config, name, range(NY), range(NX))
+    return np.broadcast_to(values, (NY, NX))
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_a_field_is_the_same_however_it_is_given(way):
+    config = given(depth=WAYS[way])
+    np.testing.assert_array_equal(everywhere(config, "depth"), VALUES)
+    rows, columns = [NY - 1, NY, -1], [-1, 0, NX]  # beyond the grid it continues on its other side
+    found = fields.evaluate(config, "depth", rows, columns)
+    np.testing.assert_array_equal(found, VALUES[np.ix_([-1, 0, -1], [-1, 0, 0])])
+    assert np.array_equal(swmodel.Simulation(config).grid.depth[2:-2, 2:-2], VALUES.astype(np.float32))
+
+
+def test_numbers_rows_and_columns_hold_for_all_cells():
+    config = given(eta=0.25, wind_x=(Y / 1e5)[:, None], viscosity=np.arange(NX)[None])
+    for name, values in {"eta": 0.25, "wind_x": (Y / 1e5)[:, None], "viscosity": np.arange(NX)}.items():
+        np.testing.assert_array_equal(everywhere(config, name), np.broadcast_to(values, (NY, NX)))
+    assert fields.given(config, "wind_x")
+    assert swmodel.Simulation(config).scheme.terms == ("wind", "viscosity")
+
+
+def test_what_is_given_replaces_that_of_the_case_and_later_that_of_before():
+    gyre = load("double_gyre", {"grid.nx": NX, "grid.ny": NY}, {}, fields={"eta": 1.0, "u": 2.0})
+    again = load(gyre, {"physics.depth": 30.0}, fields={"eta": 3.0})
+    assert [float(np.max(fields.evaluate(again, name, [2], [3]))) for name in ("eta", "u", "depth")] == [3, 2, 30]
+    assert np.ptp(fields.evaluate(again, "wind_x", range(NY), [0])) > 0.1
+
+
+def test_an_array_that_changes_later_leaves_the_field_as_it_was():
+    values = VALUES.copy()
+    config = given(depth=values)
+    values[...] = -1.0
+    np.testing.assert_array_equal(everywhere(config, "depth"), VALUES)
+
+
+def test_land_is_where_a_table_of_depths_has_no_value_and_no_field_needs_one_there():
+    depth, eta = VALUES.copy(), np.zeros((NY, NX))
+    depth[2:4, 3] = eta[2:4, 3] = np.nan
+    for table in (depth, labelled(depth), np.ma.masked_invalid(depth)):
+        model = swmodel.Simulation(Case, SMALL, fields={"depth": table, "eta": eta})
+        wet = np.asarray(model.grid.wet)[2:-2, 2:-2]
+        assert (wet == 0).sum() == 2
+        assert not wet[2:4, 3].any()
+        assert np.isfinite(model.state.h).all()
+    masked = given(depth=depth, mask=lambda at: (at.i != 3) | (at.j > 3) | (at.j < 2))
+    assert everywhere(masked, "mask").sum() == NY * NX - 2
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "message"),
+    [
+        ("eta", VALUES.T, "fields: eta has shape (9, 6), the grid needs (6, 9) (ny, nx); its axes are swapped"),
+        ("eta", np.zeros(9), "fields: eta has shape (9,), the grid needs (6, 9) (ny, nx)"),
+        ("eta", labelled(VALUES[:, 1:], x=X[1:]), "fields: eta has shape (6, 8), the grid needs (6, 9) (ny, nx)"),
+        ("etta", 0.0, 'fields: no field etta; did you mean "eta"?'),
+        ("eta", "bump.nc", 'fields: eta: "bump.nc" is a text; a file is named by input.eta'),
+        (
+            "eta",
+            None,
+            "fields: eta: None cannot be used; needs a function of the points, a number, an array or a DataA",
+        ),
+        ("eta", [1.0, [2.0]], "fields: eta: [1.0, [2.0]] cannot be used"),
+        ("eta", xr.Dataset({"eta": labelled()}), "fields: eta: a Dataset holds several fields; give one of them, data"),
+        ("eta", labelled(units="cm"), 'fields: eta is in "cm"; convert it to "m"'),
+        (
+            "eta",
+            labelled(x=2 * X),
+            "fields: eta: x runs from 2000 to 34000 m in steps of 4000 m; the grid has x from 10",
+        ),
+        ("eta", labelled().expand_dims(time=2), "fields: eta has time besides y and x; choose one, as .isel(time=0)"),
+        ("eta", labelled(VALUES.astype(str)), "fields: eta: values of type <U"),
+        ("eta", np.where(VALUES > 120, np.nan, 0), "sea level (eta): must be finite on water, but is missing at row "),
+        ("depth", -VALUES, "resting depth (depth): must be above 0 m on water, but is -101.25 m at row 0, column 0"),
+        ("mask", VALUES, "fields: mask: must be 0 (land) or 1 (water), but is 101.25 at row 0, column 0; if it is a s"),
+        ("eta", lambda at: at.z, ": fields: eta: AttributeError: 'Points' object has no attribute 'z', in: "),
+        ("eta", lambda at: np.zeros((3, 3)), ": fields: eta: returns an array of shape (3, 3) for "),
+        ("eta", lambda at: at.x - at.x.mean(), "fields: eta: is 0 at row 0, column 0 alone, and -"),
+        (
+            "viscosity",
+            -1.0,
+            "harmonic viscosity (viscosity): must be at least 0 m2 s-1 on water, but is -1 m2 s-1 at row 0, ",
+        ),
+    ],
+)
+def test_what_is_wrong_with_a_field_is_said_before_the_first_step(name, value, message):
+    (found,) = problems(**{name: value})
+    place = f"{__file__}:" if message.startswith(": ") else ""
+    assert found.startswith(place or message)
+    assert message in found
+
+
+def test_all_that_is_wrong_is_said_at_once():
+    assert len(problems(eta=VALUES.T, etta=0.0, depth="deep")) == 3
+    with pytest.raises(ConfigError, match=r"^fields: \[3\] is no dict, as \{\"eta\": function\}$"):
+        load(Case, SMALL, {}, fields=[3])
+    with pytest.raises(ConfigError, match="^fields: eta: input.eta names a file of it, too; give one of them$"):
+        load(Case, SMALL | {"input.eta": "x.nc"}, {}, fields={"eta": 0.0})
+
+
+def test_a_run_records_the_checksums_of_the_values_and_says_where_they_differ():
+    first, second = (resolve(given(depth=depth, eta=0.1)) for depth in (formula, VALUES + 1))
+    expected = hashlib.sha256(VALUES.astype("<f8").tobytes()).hexdigest()
+    assert first.own.fields[0] == f"depth {expected}"
+    assert f'[own]\nfields = ["depth {expected}", "eta ' in to_toml(first)
+    assert resolve(first).own == first.own
+    assert resolve(given(depth=labelled(), eta=0.1)).own.fields == first.own.fields
+    (told,) = differences(to_toml(first), to_toml(second))
+    assert told.startswith(f"own.depth: SHA-256 {expected[:12]}... before, SHA-256 ")
+    assert "[own]\nfields = []\nterms = []\n" in to_toml(resolve(load("rest", {"time.dt": 1.0}, {})))
+
+
+def test_a_class_hands_over_its_functions():
+    class Deep(Case):
+        def depth(self, config, at):
+            return formula(at)
+
+    (recorded,) = resolve(load(Deep, SMALL, {})).own.fields
+    assert recorded == resolve(given(depth=formula)).own.fields[0]
+
+
+def test_the_file_of_a_run_alone_has_none_of_them():
+    text = to_toml(resolve(given(depth=formula)))
+    config = from_toml(text)
+    assert config.own.names == ["depth"]
+    with pytest.raises(
+        ConfigError, match="own.fields: depth was handed over in Python, and no file but the restart fi"
+    ):
+        check_config(config)
+    assert from_toml(text, Case).grid == config.grid
+
+
+def test_a_configuration_is_a_source_of_others_with_its_fields():
+    config = given(depth=formula, eta=0.1)
+    other = load(config, {"grid.ny": 3, "run.steps": 7})
+    assert (other.grid.nx, other.grid.dy, other.grid.ny, other.run.steps) == (NX, 1e3, 3, 7)
+    np.testing.assert_array_equal(fields.evaluate(other, "depth", range(3), range(NX)), VALUES[:3])
+    assert load(config) == config
+    with pytest.raises(ConfigError, match="^grid.nz: no such key"):
+        load(config, {"grid.nz": 3})

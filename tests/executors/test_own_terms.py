@@ -1,0 +1,131 @@
+"""Terms of the user's own are computed as those of the model are: by each executor, in time, in derivatives."""
+
+import logging
+
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import swmodel
+from swmodel import operators as op
+from swmodel.errors import UsageError
+from swmodel.gradients import Problem
+from swmodel.model import resolve
+
+SMALL = {"grid.nx": 14, "grid.ny": 11, "grid.dx": 2e4, "grid.dy": 2e4, "run.dtype": "float64", "physics.viscosity": 50}
+PERIOD = 5e3
+#: By names with which conftest.py lets XLA compile in a hurry.
+EXECUTORS = {"jax": "xla", "native": "native"}
+
+
+def rate(at):
+    return 1e-4 * (1 + np.sin(at.x / 1e5) * np.cos(at.y / 1e5))
+
+
+def slow(state, grid, t, damping):
+    return {"u": -(op.mx_f(damping) * state.u), "v": -(op.my_f(damping) * state.v)}
+
+
+def shaken(state, grid, t):
+    return {"u": 1e-5 + 2e-5 * np.cos(2 * np.pi * t / PERIOD + 0.3)}
+
+
+def simulation(executor, fields=None, terms=(), **options):
+    overrides = SMALL | {"run.executor": executor} | {name.replace("__", "."): x for name, x in options.items()}
+    return swmodel.Simulation("double_gyre", overrides, fields=fields, terms=terms)
+
+
+def assert_same(ours, theirs, rtol):
+    for name, a, b in zip(ours.state._fields, ours.state, theirs.state, strict=True):
+        np.testing.assert_allclose(a, b, rtol=rtol, atol=rtol * np.abs(b).max(), err_msg=name)
+
+
+@pytest.mark.parametrize("way", EXECUTORS)
+def test_a_drag_of_ones_own_has_the_bits_of_that_of_the_model(way):
+    """So it stands at the same place of the step, and its coefficient is at hand as theirs are."""
+    executor = EXECUTORS[way]
+    none = {"physics__linear_drag": 0.0, "physics__viscosity": 0.0}
+    ours = simulation(executor, {"damping": rate}, [slow], **none)
+    theirs = simulation(executor, {"linear_drag": rate}, **none)
+    for model in (ours, theirs):
+        model.advance(25)
+    assert_same(ours, theirs, 0 if executor == "native" else 1e-13)
+    without = simulation("reference", **none)
+    without.advance(25)
+    assert np.abs(without.state.u - theirs.state.u).max() > 1e-3 * np.abs(theirs.state.u).max()
+
+
+@pytest.mark.parametrize(("way", "stepper"), [("jax", "rk3"), ("native", "rk3"), ("jax", "ab2")])
+def test_the_time_of_a_term_is_that_of_its_stage(way, stepper):
+    """Beside the reference's force, as it is written in the documentation."""
+    ours = simulation(EXECUTORS[way], terms=[shaken], time__stepper=stepper)
+    force = {"x": 1e-5, "x_amplitude": 2e-5, "x_phase": 0.3, "period": PERIOD}
+    theirs = simulation("reference", time__stepper=stepper, **{f"body_force__{name}": x for name, x in force.items()})
+    for model in (ours, theirs):
+        model.advance(20)
+    assert_same(ours, theirs, 1e-11)
+
+
+def test_derivatives_go_through_it():
+    """The gradient by the adjoint of the native step, beside that of the model's own drag by JAX."""
+    found = []
+    for executor, fields, terms in (("native", {"damping": rate}, [slow]), ("xla", {"linear_drag": rate}, ())):
+        options = SMALL | {"run.executor": executor, "run.steps": 6, "physics.linear_drag": 0.0}
+        config = swmodel.load("double_gyre", options, {}, fields=fields, terms=terms)
+        problem = Problem(config, ["eta", "depth"], lambda view, k: view.state)
+        x = problem.first_guess()
+        value, gradient = problem.value_and_gradient(x, lambda series: jnp.sum(series.u[-1] ** 2))
+        found.append((float(value), *gradient.values()))
+    for ours, theirs in zip(*found, strict=True):
+        np.testing.assert_allclose(ours, theirs, rtol=1e-11, atol=1e-11 * np.abs(theirs).max())
+
+
+def tanh(state, grid, t):
+    return {"u": -1e-6 * np.tanh(state.u)}
+
+
+def test_what_the_native_step_cannot_do_jax_does_and_a_line_says_so(caplog):
+    resolve.say_slower.cache_clear()
+    with caplog.at_level(logging.WARNING, "swmodel"):
+        assert simulation("auto", terms=[tanh]).config.run.executor == "xla"
+    (line,) = [record.getMessage() for record in caplog.records]
+    assert f"{__file__}:" in line
+    assert "a term may use + - * /, abs, whole powers" in line
+    with pytest.raises(UsageError, match=r"test_own_terms.py:\d+: .*tanh"):
+        simulation("native", terms=[tanh])
+
+
+def test_the_reference_refuses_it():
+    with pytest.raises(UsageError, match="^run.executor: the reference does not have the term slow; take xla$"):
+        simulation("reference", {"damping": rate}, [slow])
+
+
+def branching(state, grid, t):
+    return {"u": -state.u if t.values.sum() > 1e9 or bool(t.values[0, 0] > 5) else 0.0 * state.u}
+
+
+def double(state, grid, t):
+    return {"u": state.u.map(lambda u: u.astype("float32"))}
+
+
+@pytest.mark.parametrize(
+    ("term", "message"),
+    [
+        (branching, r"test_own_terms.py:\d+: branching cannot be traced: TracerBoolConversionError: .*, in: return {"),
+        (double, r"test_own_terms.py:\d+: double returns float32 where the run is in float64"),
+    ],
+)
+def test_what_cannot_be_traced_is_said_with_its_line_before_the_first_step(monkeypatch, term, message):
+    monkeypatch.setattr("swmodel.config.hand_over.identity", lambda term, scheme: "0" * 64)  # which would say so
+    with pytest.raises(UsageError, match=message):
+        simulation("xla", terms=[term])
+
+
+def test_energy_that_a_term_gives_is_no_blow_up(tmp_path):
+    def push(state, grid, t):
+        return {"u": 1e-4}
+
+    options = {"case__wind": 0.0, "run__steps": 40, "run__check_every_steps": 5, "case__perturbation": 1e-3}
+    model = simulation("xla", terms=[push], **options)
+    model.run(tmp_path / "run")
+    assert model.step == 40

@@ -1,0 +1,112 @@
+"""A run of fields that were handed over goes on from its restart files, with what they were given by gone."""
+
+import h5py
+import numpy as np
+import pytest
+from click.testing import CliRunner
+from support.restarts import assert_same_run
+
+import swmodel
+from swmodel import Case, ConfigError, operators
+from swmodel.cli import main
+from swmodel.config import from_toml
+from swmodel.errors import FilesError
+from swmodel.files.restart.folder import path_of
+
+SMALL = {"grid.nx": 12, "grid.ny": 8, "grid.dx": 1e4, "grid.dy": 1e4, "grid.periodic_x": False, "time.dt": 20.0}
+SMALL |= {"run.executor": "reference", "run.steps": 6, "restart.every_steps": 3}
+DEPTH = 100.0 + np.random.default_rng(5).random((8, 12))
+
+
+def wind(at):
+    return 0.1 * np.sin(at.y / 3e4) + 0.0 * at.x
+
+
+FIELDS = {"depth": DEPTH, "wind_x": wind, "eta": 0.01}
+
+
+def simulation(fields=None, terms=(), **options):
+    overrides = SMALL | {name.replace("__", "."): value for name, value in options.items()}
+    return swmodel.Simulation(Case, overrides, fields=fields or FIELDS, terms=terms)
+
+
+@pytest.fixture
+def run(tmp_path):
+    simulation().run(tmp_path / "run")
+    return tmp_path / "run"
+
+
+def resume(folder, *arguments):
+    return CliRunner().invoke(main, ["resume", str(folder), "--quiet", *map(str, arguments)])
+
+
+def test_the_command_line_goes_on_with_it_however_often(run, tmp_path):
+    """Also when the restart files are gone that it has read the fields from."""
+    for steps in (9, 21):
+        done = resume(run, "--steps", steps)
+        assert (done.exit_code, done.stderr) == (0, "")
+    simulation(run__steps=21).run(tmp_path / "whole")
+    assert_same_run(run, tmp_path / "whole", 21)
+
+
+def test_a_restart_file_alone_has_all_that_was_handed_over(run, tmp_path):
+    alone = tmp_path / "alone.nc"
+    path_of(run, 3).rename(alone)
+    with h5py.File(alone) as file:
+        np.testing.assert_array_equal(file["given_depth"][:], DEPTH)
+        assert file["given_wind_x"].attrs["units"] == b"Pa"
+    model = swmodel.Simulation.from_restart(alone)
+    assert (model.step, model.config.own.names) == (3, ["depth", "wind_x", "eta"])
+    model.advance(3)
+    whole = simulation()
+    whole.advance(6)
+    assert all(a.tobytes() == b.tobytes() for a, b in zip(model.state, whole.state, strict=True))
+
+
+def test_other_options_may_be_given_when_it_goes_on(run):
+    model = swmodel.Simulation.resume(run, {"run.steps": 9, "physics.viscosity": 10.0})
+    assert (model.config.run.steps, model.config.physics.viscosity, model.config.physics.depth) == (9, 10.0, 100.0)
+    assert model.grid.depth[2:-2, 2:-2].tobytes() == DEPTH.astype(np.float32).tobytes()
+
+
+def test_a_file_without_them_is_named(run, tmp_path):
+    simulation({"eta": 0.01}).run(tmp_path / "other")
+    with pytest.raises(FilesError, match="has no field depth, which was handed over in Python when the run began"):
+        swmodel.Simulation(from_toml((run / "config.toml").read_text()), restart=path_of(tmp_path / "other", 6))
+
+
+def test_a_damaged_field_is_found_and_the_older_file_taken(run):
+    with h5py.File(path_of(run, 6), "r+") as file:
+        file["given_depth"][3, 4] += 1e-9
+    done = resume(run, "--steps", 9)
+    assert done.exit_code == 0
+    assert "damaged: variable given_depth; going on from step-0000000003.nc" in done.stderr
+
+
+def drag(state, grid, t, roughness):
+    return {"u": -operators.mx_f(roughness) * state.u}
+
+
+def stronger(state, grid, t, roughness):
+    return {"u": -2 * operators.mx_f(roughness) * state.u}
+
+
+stronger.__name__ = "drag"
+
+
+def test_a_run_with_a_term_goes_on_where_the_same_is_handed_over_again(tmp_path):
+    options = {"run__executor": "xla", "run__reproducible": True}
+    folder = tmp_path / "run"
+    simulation({"roughness": 1e-4}, [drag], **options).run(folder)
+    done = resume(folder, "--steps", 9)
+    assert done.exit_code == 2
+    words = "own.terms: drag was handed over in Python and lies in no file: only there the run can go on, as swmodel."
+    assert words in done.stderr
+    with pytest.raises(ConfigError, match=words):
+        swmodel.Simulation.resume(folder)
+    other = swmodel.Simulation.resume(folder, {"run.steps": 9}, terms=[stronger])
+    with pytest.raises(ConfigError, match=r"own\.drag: SHA-256 \w+\.\.\. before, SHA-256 \w+\.\.\. now"):
+        other.run(folder)
+    model = swmodel.Simulation.resume(folder, {"run.steps": 9}, terms=[drag])
+    model.run(folder)
+    assert model.step == 9

@@ -1,0 +1,183 @@
+"""Terms of the user's own: what a function may be, and what is said of one that cannot be, before the first step."""
+
+import re
+from functools import partial
+
+import numpy as np
+import pytest
+
+import swmodel
+from swmodel import Case, ConfigError, Term, load, resolve
+from swmodel import operators as op
+from swmodel.config.build import scheme_of
+from swmodel.config.decisive import differences
+from swmodel.config.toml import to_toml
+from swmodel.model.validate import check_config
+from swmodel.ocean.variable import Variable
+
+SMALL = {"grid.nx": 12, "grid.ny": 8, "time.dt": 1.0, "run.steps": 1, "run.executor": "xla"}
+
+
+def damp(state, grid, t, rate=1e-3):
+    return {"u": -rate * state.u}
+
+
+def rough(state, grid, t, roughness):
+    return {"u": -op.mx_f(roughness) * state.u}
+
+
+def far(state, grid, t):
+    h = state.h
+    for _ in range(20):
+        h = op.mx_c(op.mx_f(h))
+    return {"h": h}
+
+
+class Icy(Case):
+    strength: float = swmodel.option(1e-3, "1", "strength of the drag")
+
+    def ice(self, config, at):
+        return 1.0 * (at.x > 20e3)
+
+    def ice_drag(self, state, grid, t, ice, gravity):
+        return {"u": -self.strength * op.mx_f(ice) * state.u, "h": 0.0 * gravity * state.eta}
+
+
+def made(*terms, case=Case, **fields):
+    return load(case, SMALL, {}, fields=fields, terms=terms)
+
+
+def problems(*terms, case=Case, **fields):
+    with pytest.raises(ConfigError) as caught:
+        made(*terms, case=case, **fields)
+    return list(caught.value.problems)
+
+
+def test_the_same_function_is_the_same_term_so_that_programs_are_compiled_once():
+    first, second = (scheme_of(made(damp)) for _ in range(2))
+    assert first == second
+    assert hash(first) == hash(second)
+    icy = [scheme_of(resolve(load(Icy, SMALL | {"run.steps": steps}, {}))) for steps in (1, 2)]
+    assert icy[0] == icy[1] != scheme_of(load(Icy, SMALL | {"case.strength": 2.0}, {}))
+
+
+def test_a_case_has_terms_and_what_they_ask_for():
+    config = made(case=Icy)
+    (term,) = scheme_of(config).own
+    assert (term.name, [row.name for row in term.coefficients]) == ("ice_drag", ["ice"])
+    assert scheme_of(made(case=Case)).own == ()
+
+
+def test_terms_reach_as_far_as_they_read():
+    def wide(state, grid, t):
+        return {"h": op.mx_c(op.mx_f(op.mx_c(op.mx_f(state.h))))}
+
+    assert [scheme_of(made(*terms)).width for terms in ((), (damp,), (wide,))] == [1, 1, 2]
+
+
+def test_what_a_term_computes_is_recorded_whatever_it_is_called_or_closes_over():
+    def closing_over(number):
+        return lambda state, grid, t: {"u": -number * state.u}
+
+    same = [damp, closing_over(1e-3), partial(damp, rate=1e-3)]
+    checksums = [resolve(made(term)).own.terms[0].split()[1] for term in same]
+    assert checksums[0] == checksums[1] == checksums[2]
+    before, now = (to_toml(resolve(made(closing_over(number)))) for number in (1e-3, 1.0001e-3))
+    (told,) = differences(before, now)
+    assert re.fullmatch(r"own.<lambda>: SHA-256 \w{12}\.\.\. before, SHA-256 \w{12}\.\.\. now", told)
+
+
+def returning(value):
+    def term(state, grid, t):
+        return value(state)
+
+    return term
+
+
+@pytest.mark.parametrize(
+    ("value", "message"),
+    [
+        (lambda state: None, "returns nothing; must be a dict of tendencies"),
+        (lambda state: state.u, "returns a Patch; must be a dict of tendencies"),
+        (lambda state: {"eta": state.h}, 'returns a tendency of "eta"; there are those of h, u, v'),
+        (lambda state: {"u": state.u.values}, "returns a ndarray for u; must be a Patch or a number"),
+        (lambda state: {"u": True}, "returns a bool for u; must be a Patch or a number"),
+        (lambda state: {"u": state.u.map(lambda x: x[None])}, "returns an array with 3 axes for u"),
+        (lambda state: {"u": state.u.map(lambda x: np.pad(x, 2))}, "that does not lie on the block: `map` must leave"),
+        (lambda state: {"u": state.u.map(np.float32)}, "returns float32 where the run is in float64 (a Python number"),
+        (lambda state: {"u": state.w}, "AttributeError: the state has no w, in: "),
+        (lambda state: {"u": 1 / 0}, "ZeroDivisionError: division by zero, in: "),
+        (lambda state: {"u": state.u * np.ones((8, 12))}, "TypeError: an array of shape (8, 12) beside a Patch"),
+        (lambda state: {"u": [0][len("abc")] * state.u}, "IndexError: list index out of range, in: "),
+    ],
+)
+def test_what_a_term_may_not_do_is_said_with_its_line(value, message):
+    (found,) = problems(returning(value))
+    assert re.match(rf"terms: {re.escape(__file__)}:\d+: term:? ", found), found
+    assert message in found
+
+
+@pytest.mark.parametrize(
+    ("term", "message"),
+    [
+        (3, "terms: 3 is no term; needs a function of (state, grid, t), or a Term"),
+        (Icy, "is no term; needs a function of (state, grid, t), or a Term"),
+        (lambda state, t: {}, "has the parameters (state, t); needs a function of (state, grid, t), and names of"),
+        (lambda *all: {}, "has the parameters (*all); needs a function of (state, grid, t)"),
+        (lambda state, grid, t, depth: {}, "terms: depth is no coefficient; it is in the state or in the grid"),
+        (rough, 'terms: rough asks for roughness; give it, as fields={"roughness": function}, or one of wind_x, '),
+        (far, "terms: far reads cells further than 16 rows or columns away"),
+        (Term("wind", damp), "terms: wind is a term of swmodel; give yours another name"),
+        (Term("mine", damp, options=Case), "terms: mine has options; one of your own has name, tendency, coefficient"),
+    ],
+)
+def test_what_is_no_term_is_refused(term, message):
+    (found,) = problems(term)
+    assert message in found
+
+
+def test_a_list_is_asked_for_and_names_are_told_apart():
+    with pytest.raises(ConfigError, match=r"^terms: <function damp at .* is no list, as \[function\]$"):
+        load(Case, SMALL, {}, terms=damp)
+    assert problems(damp, partial(damp, rate=1.0)) == ["terms: there are two called damp; give one another name"]
+    assert problems(roughness=1.0)[0].startswith("fields: no field roughness; known are depth, mask, ")
+
+
+def test_a_misspelt_field_of_a_case_is_found_beside_those_that_its_terms_ask_for():
+    class Wrong(Icy):
+        def icee(self, config, at):
+            return 0.0
+
+    assert problems(case=Wrong)[0].startswith('class Wrong.icee: no such field; did you mean "ice"?')
+
+
+def test_an_option_of_a_case_is_no_field_that_its_terms_could_ask_for():
+    class Asking(Icy):
+        def more(self, state, grid, t, strength):
+            return {}
+
+    assert problems(case=Asking)[0].startswith("terms: more asks for strength; give it, as fields=")
+
+
+def test_a_field_that_a_term_asks_for_is_checked_as_others_are():
+    with pytest.raises(
+        ConfigError, match="^roughness \\(roughness\\): must be finite on water, but is missing at row 2"
+    ):
+        swmodel.Simulation(
+            Case,
+            SMALL | {"run.executor": "xla"},
+            fields={"roughness": lambda at: np.where(at.j == 2, np.nan, 1.0) + 0 * at.x},
+            terms=[rough],
+        )
+
+
+def test_a_term_object_may_say_how_fast_it_acts_and_so_limits_the_time_step():
+    rate = Variable("mine_rate", "centre", "s-1", "", "rate of mine")
+
+    def tendency(flow, params, now):
+        return {"u": -op.mx_f(params["mine_rate"]) * flow.u}
+
+    term = Term("mine", tendency, (rate,), rate=lambda values, dx, dy: values["mine_rate"])
+    check_config(made(term, mine_rate=1e-3))
+    with pytest.raises(ConfigError, match=r"time.dt: 1 s is above the largest stable .* \(friction, drag and sponge\)"):
+        check_config(made(term, mine_rate=10.0))
