@@ -96,6 +96,7 @@ def with_files(app, docname: str, source: list[str]) -> None:
         return re.sub(r"\[([^\]]*)\]\((?!https?:|#|\./)([^)]+)\)", r"\1 (`\2`)", here)
 
     source[0] = re.sub(r"^\{\{ (\w+\.md) \}\}$", text, source[0], flags=re.MULTILINE)
+    source[0] = source[0].replace("](../README.md", "](index.md")
 
 
 def setup(app):
