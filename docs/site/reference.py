@@ -53,10 +53,13 @@ class Public(Generated):
     def lines(self):
         for name in swmodel.__all__:
             found = getattr(swmodel, name)
-            kind = "class" if isinstance(found, type) else "module" if inspect.ismodule(found) else "function"
-            options = ["   :members:"] if kind != "function" and name not in PLAIN else []
-            full = found.__name__ if kind == "module" else f"swmodel.{name}"
-            yield from ("```{eval-rst}", f".. auto{kind}:: {full}", *options, "```", "")
+            if inspect.ismodule(found):
+                module = [f".. py:data:: swmodel.{name}", "", f".. automodule:: {found.__name__}", "   :members:"]
+                yield from ("```{eval-rst}", *module, "```", "")
+                continue
+            kind = "class" if isinstance(found, type) else "function"
+            options = ["   :members:"] if kind == "class" and name not in PLAIN else []
+            yield from ("```{eval-rst}", f".. auto{kind}:: swmodel.{name}", *options, "```", "")
 
 
 class Gallery(Generated):

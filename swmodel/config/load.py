@@ -43,7 +43,7 @@ def load(
             has the default of the model, not that of the case.
         fields: {"eta": ...}: fields of the table, and those that terms ask for; functions of the points, numbers,
             arrays [ny, nx] of NumPy, or DataArrays of xarray (docs/python.md).
-        terms: functions of (state, grid, t, coefficients...) to a dict of tendencies.
+        terms: functions of (state, grid, t, ...) to a dict of tendencies.
 
     Raises:
         ConfigError: with everything that is wrong at once.

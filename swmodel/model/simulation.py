@@ -58,7 +58,7 @@ class Simulation:
         restart: a restart file, of the same grid, precision and time stepping, to go on from; None: the initial state.
         fields: {"eta": ...}: functions of the points, numbers, arrays [ny, nx] or DataArrays in place of fields that
             the case or a file has, and of those that terms ask for; the same on all processes, or `local`.
-        terms: functions of (state, grid, t, coefficients...) to {"u": tendency, ...}, in Patches; or Terms.
+        terms: functions of (state, grid, t, ...) to {"u": tendency, ...}, in Patches; or Terms.
         options: of the executor, as `steps_per_sweep` of `executors/native`; no result depends on them.
 
     Attributes:

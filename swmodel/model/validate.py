@@ -148,7 +148,7 @@ def check_files(config: Config) -> Iterator[str]:
 def check_fields(config: Config) -> list[str]:
     """Whether the run can start from its fields, and the time step is stable for them."""
     found, problems = values_of(config)
-    return problems or list(check_dt(config, found))
+    return problems or [*check_transforms(config, found), *check_dt(config, found)]
 
 
 def check_values(config: Config) -> list[str]:
@@ -164,7 +164,7 @@ def values_of(config: Config) -> tuple[Extremes | None, list[str]]:
         found = survey(config)
     except InputError as error:
         return None, [str(error)]
-    return found, list(found.problems.values()) or list(check_transforms(config, found))
+    return found, list(found.problems.values())
 
 
 def check_transforms(config: Config, extremes: Extremes) -> Iterator[str]:
