@@ -17,6 +17,7 @@ from ..config.netcdf_input import InputError, opened
 from ..config.stability import dt_from_cfl, largest_dt, rates
 from ..errors import UsageError
 from ..executors.native import REMEDY, native_missing, unable
+from ..ocean.coordinates import metrics
 from ..ocean.table import entry_of
 from ..ocean.terms import TERMS
 from ..parallel.environment import total_memory
@@ -85,10 +86,12 @@ def check_memory(config: Config) -> Iterator[str]:
 
 def check_physics(config: Config) -> Iterator[str]:
     """Options that contradict each other."""
-    area, holds = config.grid.dx * config.grid.dy, np.finfo(config.run.dtype)
-    if not float(holds.tiny) <= area <= 1 / float(holds.tiny):
-        how = "larger" if area < 1 else "smaller"
-        yield f"grid.dx, grid.dy: cells of {area:.3g} m2 are beyond {config.run.dtype}; take {how} ones"
+    holds, sizes = np.finfo(config.run.dtype), ", ".join(f"grid.{extent.size}" for extent in config.grid.extents)
+    areas = metrics(config.grid, np.arange(config.grid.ny))["area"].centre
+    for area in map(float, sorted({areas.min(), areas.max()})):
+        if not float(holds.tiny) <= area <= 1 / float(holds.tiny):
+            how = "larger" if area < 1 else "smaller"
+            yield f"{sizes}: cells of {area:.3g} m2 are beyond {config.run.dtype}; take {how} ones"
     if config.grid.periodic_y and config.physics.beta != 0:
         yield "physics.beta: must be 0 m-1 s-1 where grid.periodic_y is true: f would jump where the ring closes"
     yield from check_gravity(config.physics)

@@ -10,6 +10,7 @@ import netCDF4
 import numpy as np
 
 from ..config.build import in_precision
+from ..config.grid import Grid as GridOptions
 from ..config.model import Physics
 from ..ocean.state import State
 from ..ocean.table import VARIABLES, entry_of
@@ -20,6 +21,7 @@ from .dataset import (
     configuration,
     field_names,
     find_field,
+    in_degrees,
     number_of,
     read_map,
     stored,
@@ -77,6 +79,12 @@ def physics_of(data: netCDF4.Dataset) -> Physics:
     return Physics(**{name: value for name, value in given.items() if name in Physics.model_fields})
 
 
+def grid_of(config: dict) -> GridOptions:
+    """The grid of a configuration {section: {key: value}}, without what is of a later version."""
+    given = {name: value for name, value in config["grid"].items() if name in GridOptions.model_fields}
+    return GridOptions(**given).sized()
+
+
 def require(data: netCDF4.Dataset, name: str) -> None:
     """See that there is a field.
 
@@ -122,6 +130,7 @@ def mapped(data: netCDF4.Dataset, patch, entry, member: int | None) -> Map:
         x=np.ma.filled(data["x_f" if east else "x_c"][:], np.nan).astype(float),
         y=np.ma.filled(data["y_f" if north else "y_c"][:], np.nan).astype(float),
         location=location,
+        degrees=in_degrees(data, "x_c"),
     )
 
 
@@ -130,7 +139,8 @@ def padded(data: netCDF4.Dataset, record: int, member: int | None) -> tuple[Stat
 
     The thickness is, where it is not in the file, that of its sea level and depth.
     """
-    from ..ocean.grid import Grid, as_patches, plane
+    from ..ocean.coordinates import metrics
+    from ..ocean.grid import Grid, as_patches
     from ..ocean.masks import masks
     from ..ocean.patch import Patch
 
@@ -146,8 +156,8 @@ def padded(data: netCDF4.Dataset, record: int, member: int | None) -> tuple[Stat
     static = {name: mask.astype(kind) for name, mask in masks(wet_of(data), physics["slip"]).items()}
     static = {name: Patch(values, (-1, -1)) for name, values in static.items()}
     static |= {"f": Patch(field("f"), (0, 0)), "depth": Patch(depth, (0, 0))}
-    metrics = plane(*(float(data[name][0]) for name in ("dx_c", "dy_c")))
-    grid = Grid(**static, **{name: as_patches(in_precision(places, kind), 0) for name, places in metrics.items()})
+    lengths = metrics(grid_of(configuration(data)), range(-1, len(depth) + 1))
+    grid = Grid(**static, **{name: as_patches(in_precision(places, kind), 0) for name, places in lengths.items()})
     return State(*(Patch(surround(data, values, 1), (-1, -1)) for values in (h, u, v))), grid
 
 

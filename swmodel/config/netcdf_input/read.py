@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -12,6 +13,7 @@ import numpy as np
 from . import records
 from .attributes import SYNONYMS, attribute, numeric
 from .axes import Axes, arrange
+from .degrees import interpolated
 from .errors import InputError, remark
 from .source import find, parse
 
@@ -48,9 +50,15 @@ def read_field(source: str, variable, grid, rows, columns) -> np.ndarray:
         InputError: the file, the variable, its shape, coordinates, record or units are not as wanted.
     """
     with opened(source, variable, grid) as field:
+        if field.axes.along:
+            return interpolated(partial(read_cells, field), field.axes.along, np.asarray(rows), np.asarray(columns))
         turned_y, turned_x = field.axes.turned
-        rows, columns = in_file(rows, grid.ny, turned_y), in_file(columns, grid.nx, turned_x)
-        values = np.block([[read_window(field, y, x) for x in runs(columns)] for y in runs(rows)])
+        return read_cells(field, in_file(rows, grid.ny, turned_y), in_file(columns, grid.nx, turned_x))
+
+
+def read_cells(field: Field, rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
+    """Values in rows and columns of the file, in any order."""
+    values = np.block([[read_window(field, y, x) for x in runs(columns)] for y in runs(rows)])
     return values[np.ix_(np.searchsorted(np.unique(rows), rows), np.searchsorted(np.unique(columns), columns))]
 
 

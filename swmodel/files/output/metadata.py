@@ -9,7 +9,8 @@ import numpy as np
 
 from ... import cases
 from ...config import config_hash, to_toml
-from ...ocean.coordinates import points
+from ...ocean.coordinates import axes, on_sphere, points
+from ...ocean.table import on_grid
 from ...parallel.environment import version_of
 from ..integrity import checksums
 
@@ -37,6 +38,16 @@ TIME = {
     "calendar": "proleptic_gregorian",
     "units_metadata": "leap_seconds: none",
 }
+
+#: The dimension of the two ends of an interval.
+BOUNDS = "bounds"
+
+#: The variable that says what figure of the Earth longitudes and latitudes belong to.
+MAPPING = "crs"
+
+#: Standard names and units of the coordinates.
+IN_METRES = {axis: (f"projection_{axis}_coordinate", axis, "m") for axis in "xy"}
+IN_DEGREES = {"x": ("longitude", "longitude", "degrees_east"), "y": ("latitude", "latitude", "degrees_north")}
 
 #: Size of a chunk of checksums: that of a page.
 CHECKSUM_BYTES = 4096
@@ -97,8 +108,9 @@ def define_time(dataset, bounds: bool) -> None:
     )
     if bounds:
         dataset["time"].bounds = "time_bounds"
-        dataset.createDimension("bounds", 2)
-        dataset.createVariable("time_bounds", "f8", ("time", "bounds"), fill_value=False)
+        if BOUNDS not in dataset.dimensions:
+            dataset.createDimension(BOUNDS, 2)
+        dataset.createVariable("time_bounds", "f8", ("time", BOUNDS), fill_value=False)
 
 
 def define_checksums(dataset) -> None:
@@ -122,36 +134,61 @@ def define_checksums(dataset) -> None:
 
 
 def define_grid(dataset, grid) -> None:
-    """Make the dimensions of the grid with their coordinates, and the variable that describes its topology."""
-    centre, corner = (points(grid, location, range(grid.ny), range(grid.nx)) for location in ("centre", "corner"))
-    along = {"x_c": centre.x[0], "x_f": corner.x[0], "y_c": centre.y[:, 0], "y_f": corner.y[:, 0]}
-    for name, values in along.items():
-        axis, on_faces = name[0], name.endswith("_f")
-        dataset.createDimension(name, len(values))
-        variable = dataset.createVariable(name, "f8", (name,), fill_value=False)
-        where = {"x_c": "centres", "x_f": "east faces", "y_c": "centres", "y_f": "north faces"}[name]
-        variable.setncatts(
-            {
-                "standard_name": f"projection_{axis}_coordinate",
-                "long_name": f"{axis} of the cells' {where}",
-                "units": "m",
-                "axis": axis.upper(),
-            }
-        )
-        if on_faces:
-            variable.c_grid_axis_shift = np.float64(0.5)
-        variable[:] = values
+    """Make the dimensions of the grid with their coordinates, and the variable that describes its topology.
+
+    On a sphere these are longitudes and latitudes with bounds, and there is a grid mapping.
+    """
+    for axis, along in zip("xy", axes(grid), strict=True):
+        standard_name, what, units = (IN_DEGREES if on_sphere(grid) else IN_METRES)[axis]
+        for end, where in (("c", "centres"), ("f", "east faces" if axis == "x" else "north faces")):
+            values = positions(grid, axis, "centre" if end == "c" else "corner")
+            name = f"{axis}_{end}"
+            dataset.createDimension(name, len(values))
+            variable = dataset.createVariable(name, "f8", (name,), fill_value=False)
+            variable.setncatts(
+                {
+                    "standard_name": standard_name,
+                    "long_name": f"{what} of the cells' {where}",
+                    "units": units,
+                    "axis": axis.upper(),
+                }
+            )
+            if end == "f":
+                variable.c_grid_axis_shift = np.float64(0.5)
+            variable[:] = values
+            if on_sphere(grid):
+                define_bounds(dataset, variable, values, along.spacing)
     topology = dataset.createVariable("grid", "i4", fill_value=False)
     topology.setncatts(TOPOLOGY)
     topology[...] = 0
+    if on_sphere(grid):
+        mapping = dataset.createVariable(MAPPING, "i4", fill_value=False)
+        mapping.setncatts({"grid_mapping_name": "latitude_longitude", "earth_radius": np.float64(grid.radius)})
+        mapping[...] = 0
 
 
-def attributes(variable, name: str | None = None, **more) -> dict[str, str]:
-    """Attributes of a field from its entry in VARIABLES; those that are empty are left out.
+def positions(grid, axis: str, location: str) -> np.ndarray:
+    """Those of all points of a location along x or y, in the units of the axis."""
+    at = points(grid, location, range(grid.ny if axis == "y" else 1), range(grid.nx if axis == "x" else 1))
+    along = {"x": at.lon, "y": at.lat} if on_sphere(grid) else {"x": at.x, "y": at.y}
+    return along[axis].ravel()
+
+
+def define_bounds(dataset, variable, values: np.ndarray, spacing: float) -> None:
+    """Make the bounds of the cells around the points of a coordinate."""
+    if BOUNDS not in dataset.dimensions:
+        dataset.createDimension(BOUNDS, 2)
+    variable.bounds = f"{variable.name}_bounds"
+    bounds = dataset.createVariable(variable.bounds, "f8", (variable.name, BOUNDS), fill_value=False)
+    bounds[:] = values[:, None] + spacing * np.array([-0.5, 0.5])
+
+
+def attributes(variable, grid, name: str | None = None, **more) -> dict[str, str]:
+    """Attributes of a field on a grid from its entry in VARIABLES; those that are empty are left out.
 
     UDUNITS has no broken powers: units with one, as those of Manning's roughness, stand behind the long name.
     """
-    broken = "/" in variable.units
+    broken, variable = "/" in variable.units, on_grid(variable, grid)
     found = {
         "standard_name": variable.standard_name,
         "long_name": variable.long_name + (f" ({variable.units})" if broken else ""),
@@ -159,5 +196,6 @@ def attributes(variable, name: str | None = None, **more) -> dict[str, str]:
         "grid": "grid",
         "location": SGRID_LOCATIONS[variable.location],
         "cell_measures": "area: cell_area" if variable.location == "centre" and name != "cell_area" else "",
+        "grid_mapping": MAPPING if on_sphere(grid) else "",
     }
     return {key: text for key, text in (found | more).items() if text}

@@ -135,9 +135,9 @@ def image(contents: Contents, config, transport, command_line: str) -> bytes:
         entry = entry_of(base, config.physics)
         dimensions = (*before, *DIMENSIONS[entry.location])
         variable = dataset.createVariable(name, local.dtype, dimensions, fill_value=False, contiguous=True)
-        told = attributes(entry)
+        told = attributes(entry, config.grid)
         if memory:
-            told = {key: told[key] for key in ("grid", "location")}
+            told = {key: told[key] for key in ("grid", "location", "grid_mapping") if key in told}
             told["long_name"] = f"memory {memory} of the time stepper {config.time.stepper}, for {base}"
         elif name.endswith(MEAN):
             told["long_name"] = f"mean of {base} over the last {contents.mean_steps} steps"
