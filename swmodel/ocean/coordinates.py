@@ -58,14 +58,14 @@ class Axis(NamedTuple):
         """How many cells a position within the domain is from the first centre."""
         return (position - self.first) / self.spacing
 
-    def told(self, position: float) -> str:
+    def told(self, position: float, digits: int = 10) -> str:
         """A position in words."""
-        return f"{self.name} = {position:.10g} {self.unit}"
+        return f"{self.name} = {position:.{digits}g} {self.unit}"
 
-    def span(self) -> str:
+    def span(self, digits: int = 10) -> str:
         """The domain in words."""
         low, high = self.edges
-        return f"{self.name} {low:.10g} to {high:.10g} {self.unit}"
+        return f"{self.name} {low:.{digits}g} to {high:.{digits}g} {self.unit}"
 
 
 class Axes(NamedTuple):

@@ -186,8 +186,9 @@ def name_axes(axes, panel: Map, left: bool, bottom: bool) -> None:
     """Labels with units on the outer axes, few ticks."""
     _, unit = panel.unit
     across, up = panel.names
-    axes.xaxis.set_major_locator(MaxNLocator(6, steps=[1, 2, 2.5, 5, 10]))
-    axes.yaxis.set_major_locator(MaxNLocator(5, steps=[1, 2, 2.5, 5, 10]))
+    steps = [1, 1.5, 3, 5, 6, 9, 10] if panel.degrees else [1, 2, 2.5, 5, 10]
+    axes.xaxis.set_major_locator(MaxNLocator(6, steps=steps))
+    axes.yaxis.set_major_locator(MaxNLocator(5, steps=steps))
     axes.tick_params(labelleft=left, labelbottom=bottom)
     if left:
         axes.set_ylabel(f"{up} ({unit})")
