@@ -79,11 +79,13 @@ def band_variance(config, location: str, block, coefficients: np.ndarray) -> np.
     rdx = lengths["rdx"].v if location == "v" else lengths["rdx"].u
     weight_x, weight_y = (length[:, 0] ** 2 / bound(config) for length in (rdx, lengths["rdy"].centre))
     values_x, squares_x = modes(*box_axis(config, location, 1), np.arange(block.x.start, block.x.stop))
-    ends = np.r_[1.0, np.full(max(count - 2, 0), 2.0), np.ones(count > 1)] if count > 1 else np.zeros(1)
+    links = np.full(count, 2.0)  # of a row with those beside it
+    links[0] -= 1
+    links[-1] -= 1
     variance = np.zeros(block.shape)
     waves, which = np.unique(np.round(values_x, 12), return_inverse=True)
     for number, wave in enumerate(waves):
-        values, vectors = eigh_tridiagonal(weight_x * wave + weight_y * ends, -weight_y * np.ones(count - 1))
+        values, vectors = eigh_tridiagonal(weight_x * wave + weight_y * links, -weight_y * np.ones(count - 1))
         along_y = vectors**2 @ chebval(2 * values - 1, coefficients) ** 2
         variance += along_y[np.minimum(rows, count - 1), None] * squares_x[which == number].sum(axis=0)
     return variance

@@ -136,7 +136,7 @@ def test_coordinates_in_metres_or_in_two_dimensions_are_refused(tmp_path):
             dataset.createVariable(axis, "f8", (axis,)).units = "m"
             dataset[axis][:] = np.arange(size) * 1e4
         dataset.createVariable("flat", "f8", ("y", "x")).units = "m"
-        for name, units in UNITS.items():
+        for name in UNITS:
             dataset.createDimension(f"{name}_n", {"lon": 18, "lat": 6}[name])
         for name, units in UNITS.items():
             dataset.createVariable(f"nav_{name}", "f8", ("lat_n", "lon_n")).units = units
