@@ -117,10 +117,13 @@ def interpolated(read, along: tuple[Between, Between], rows: np.ndarray, columns
         along: of rows and of columns.
     """
     y, x = (Between(*(part[numbers] for part in one)) for one, numbers in zip(along, (rows, columns), strict=True))
+    needed = [np.unique(np.concatenate([one.first, one.second])) for one in (y, x)]
+    window = read(*needed)
     total = weight = np.zeros((len(rows), len(columns)))
     for row, of_row in ((y.first, 1 - y.part), (y.second, y.part)):
         for column, of_column in ((x.first, 1 - x.part), (x.second, x.part)):
-            values, weights = read(row, column), of_row[:, None] * of_column
+            values = window[np.ix_(np.searchsorted(needed[0], row), np.searchsorted(needed[1], column))]
+            weights = of_row[:, None] * of_column
             there = np.isfinite(values) & (weights > 0)
             total = total + np.where(there, weights * values, 0.0)
             weight = weight + np.where(there, weights, 0.0)

@@ -17,6 +17,9 @@ from .degrees import interpolated
 from .errors import InputError, remark
 from .source import find, parse
 
+#: Rows or columns of a file that are rather read than left out, where a field is interpolated from a finer one.
+READ_OVER = 64
+
 
 class Field(NamedTuple):
     """A variable of an open file as a field of the grid.
@@ -51,15 +54,18 @@ def read_field(source: str, variable, grid, rows, columns) -> np.ndarray:
     """
     with opened(source, variable, grid) as field:
         if field.axes.along:
-            return interpolated(partial(read_cells, field), field.axes.along, np.asarray(rows), np.asarray(columns))
+            read = partial(read_cells, field, over=READ_OVER)
+            return interpolated(read, field.axes.along, np.asarray(rows), np.asarray(columns))
         turned_y, turned_x = field.axes.turned
         return read_cells(field, in_file(rows, grid.ny, turned_y), in_file(columns, grid.nx, turned_x))
 
 
-def read_cells(field: Field, rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
-    """Values in rows and columns of the file, in any order."""
-    values = np.block([[read_window(field, y, x) for x in runs(columns)] for y in runs(rows)])
-    return values[np.ix_(np.searchsorted(np.unique(rows), rows), np.searchsorted(np.unique(columns), columns))]
+def read_cells(field: Field, rows: np.ndarray, columns: np.ndarray, over: int = 1) -> np.ndarray:
+    """Values in rows and columns of the file, in any order, which are read in `runs`."""
+    spans = runs(rows, over), runs(columns, over)
+    values = np.block([[read_window(field, y, x) for x in spans[1]] for y in spans[0]])
+    held = (np.concatenate([np.arange(part.start, part.stop) for part in parts]) for parts in spans)
+    return values[np.ix_(*(np.searchsorted(have, want) for have, want in zip(held, (rows, columns), strict=True)))]
 
 
 def in_file(numbers, count: int, turned: bool) -> np.ndarray:
@@ -76,10 +82,10 @@ def read_window(field: Field, rows: slice, columns: slice) -> np.ndarray:
     return values.T if field.axes.numbers[0] > field.axes.numbers[1] else values
 
 
-def runs(numbers: np.ndarray) -> list[slice]:
-    """Slices of consecutive numbers that together hold each of `numbers` once, in rising order."""
+def runs(numbers: np.ndarray, over: int = 1) -> list[slice]:
+    """Slices that together hold each of `numbers` once, in rising order, and what is between some `over` apart or less."""
     unique = np.unique(numbers)
-    parts = np.split(unique, np.flatnonzero(np.diff(unique) > 1) + 1)
+    parts = np.split(unique, np.flatnonzero(np.diff(unique) > over) + 1)
     return [slice(int(part[0]), int(part[-1]) + 1) for part in parts]
 
 
