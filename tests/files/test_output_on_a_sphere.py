@@ -97,6 +97,8 @@ def test_pictures_are_in_degrees_with_coasts_and_the_current_in_its_direction(fo
     ends = np.concatenate(coast.get_segments())
     assert (ends.min(axis=0).tolist(), ends.max(axis=0).tolist()) == ([95.0, 25.0], [155.0, 40.0])
     assert len(coast.get_segments()) == 2 * (3 + 4)
+    (arrows,) = (each for each in axes[0].collections if isinstance(each, mpl.quiver.Quiver))
+    assert arrows.angles == "uv"  # as the current goes, though a degree of longitude is shorter than one of latitude
 
 
 def test_info_says_where_the_domain_lies(folder):

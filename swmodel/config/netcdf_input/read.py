@@ -83,7 +83,10 @@ def read_window(field: Field, rows: slice, columns: slice) -> np.ndarray:
 
 
 def runs(numbers: np.ndarray, over: int = 1) -> list[slice]:
-    """Slices that together hold each of `numbers` once, in rising order, and what is between some `over` apart or less."""
+    """Slices that together hold each of `numbers` once, in rising order.
+
+    Those that are not more than `over` apart are in one slice, with what is between them.
+    """
     unique = np.unique(numbers)
     parts = np.split(unique, np.flatnonzero(np.diff(unique) > over) + 1)
     return [slice(int(part[0]), int(part[-1]) + 1) for part in parts]
