@@ -16,12 +16,14 @@ OPEN_MPI = bits faults files launch restart slurm stop
 NOT_OPEN_MPI = to_mpiexec_and_all_ranks or a_frozen_rank
 
 .DEFAULT_GOAL = help
-.PHONY: help run test check exactness twins fuzz soak damage slurm openmpi sanitize lint format setup clean distclean
+.PHONY: help run test check docs pictures exactness twins fuzz soak damage slurm openmpi sanitize lint format setup clean distclean
 
 help:
 	@echo "make run        set up, run the jet for ten days on two processes, plot it; results in $(RUN)"
 	@echo "make test       set up and run all tests"
 	@echo "make check      run what needs neither MPI nor long compilation, for the minutes between two edits"
+	@echo "make docs       make the site of the documentation; docs/_build/index.html"
+	@echo "make pictures   run every case and draw the pictures of its gallery (some minutes)"
 	@echo "make exactness  make the table of the README: derivatives on one to four processes (two minutes)"
 	@echo "make twins      assimilate in both twin experiments, twice each: is the truth found? (ten minutes)"
 	@echo "make fuzz       try thousands of random configurations and command lines"
@@ -47,6 +49,13 @@ test: $(READY)
 
 check: $(READY)
 	$(BIN)/python -m pytest -n auto --dist loadfile --no-loadscope-reorder -m "not compiled" $(CHECK) $(PYTEST_ARGS)
+
+docs: $(READY)
+	$(BIN)/python -m sphinx -W --keep-going -q docs docs/_build
+	@echo "docs/_build/index.html"
+
+pictures: $(READY)
+	$(BIN)/python tools/pictures.py
 
 exactness: $(READY)
 	$(BIN)/python tools/exactness.py
@@ -96,7 +105,7 @@ $(READY): pyproject.toml CMakeLists.txt tools/install-mpi tools/build-native Mak
 	@rm -f $(VENV)/.ready-* && touch $@
 
 clean:
-	rm -rf build dist .pytest_cache .ruff_cache .hypothesis
+	rm -rf build dist docs/_build .pytest_cache .ruff_cache .hypothesis
 	find swmodel tests -name __pycache__ -type d -prune -exec rm -rf {} +
 
 distclean: clean

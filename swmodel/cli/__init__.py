@@ -21,7 +21,7 @@ from .cases import cases, init
 from .check_gradient import check_gradient
 from .ensemble import ensemble
 from .inspect import doctor, info
-from .pictures import animate, plot
+from .pictures import animate, plot, view
 from .rank import worker
 from .resume import resume
 from .run import run
@@ -93,5 +93,5 @@ def main():
 
 
 TASKS = run, resume, check_gradient, sensitivity, assimilate, ensemble
-for command in (*TASKS, cases, init, plot, animate, info, doctor, bench, worker):
+for command in (*TASKS, cases, init, plot, animate, view, info, doctor, bench, worker):
     main.add_command(command)

@@ -1,4 +1,4 @@
-"""`swmodel plot` and `swmodel animate`: pictures of a run."""
+"""`swmodel plot`, `swmodel animate` and `swmodel view`: pictures of a run."""
 
 from __future__ import annotations
 
@@ -112,3 +112,22 @@ def animate(path, field, member, fps, output, **how):
     from ..plotting import animate as film
 
     click.echo(f"Wrote {film(path, field, fps, output, member, *wishes(**how))}")
+
+
+@click.command()
+@click.argument("path", metavar="DIR|FILE.nc", type=click.Path(path_type=Path))
+@click.option("--field", "fields", metavar="NAME", multiple=True, help="Field to show; may be repeated.")
+@click.option("-o", "--output", type=click.Path(path_type=Path), metavar="FILE", help="Page: FILE.html.")
+def view(path, fields, output):
+    """Make a page of a run for a browser: maps to step through, time series, configuration, provenance.
+
+    The page is one file that needs neither a server nor a network: send it to a colleague. Without --field it shows
+    vorticity, eta and speed.
+
+    \b
+    swmodel view outputs/jet
+    swmodel view outputs/jet --field q --field v --output jet.html
+    """
+    from ..plotting import view as write
+
+    click.echo(f"Wrote {write(path, fields or None, output)}")

@@ -32,6 +32,19 @@ START = 600.0
 SHOWN = 8
 
 
+@contextlib.contextmanager
+def not_for_ever():
+    """End this process, with the stacks of its threads, where what is done within takes longer than START.
+
+    For what blocks all of Python: MPI_Init waits for ever for a process that ended before it came there.
+    """
+    faulthandler.dump_traceback_later(START, exit=True, file=sys.__stderr__)
+    try:
+        yield
+    finally:
+        faulthandler.cancel_dump_traceback_later()
+
+
 class Watchdog:
     """Watches this rank while it is entered as a context.
 

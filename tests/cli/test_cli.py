@@ -52,6 +52,7 @@ def test_a_misspelt_command_is_suggested(swmodel):
         ("plot nowhere", "nowhere"),
         ("plot nowhere --time soon", '"soon" is not a length of time'),
         ("animate nowhere", "nowhere"),
+        ("view nowhere", "nowhere"),
         ("info nowhere", "nowhere"),
     ],
 )

@@ -10,11 +10,13 @@ import pytest
 from support.random_case import configuration, random_fields
 
 from swmodel.config.build import build_grid, build_params, build_state
+from swmodel.executors.native import calls
 from swmodel.executors.native.executor import Native
 from swmodel.executors.native.kernel import choose_steps_per_sweep
 from swmodel.executors.reference import Reference
 from swmodel.ocean.timestep import method_of
 from swmodel.parallel.decomposition import block, blocks
+from swmodel.parallel.transport import programs
 from swmodel.parallel.transport.serial import Serial
 
 ALL_TERMS = {"sponge__rate": 1e-4, "sponge__width": 2e4, "physics__biharmonic_viscosity": 1e8, "physics__slip": "no"}
@@ -119,6 +121,18 @@ def test_threads_and_calls_do_not_change_a_bit(flux, stepper, land, dtype):
         after(config, 10, threads=4),
     ):
         assert all(a.tobytes() == b.tobytes() for a, b in zip(once, other, strict=True))
+
+
+@pytest.mark.parametrize("stepper", STEPPERS)
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_writing_past_the_cache_does_not_change_a_bit(monkeypatch, stepper, dtype):
+    config = configuration(67, 23, random_fields(67, 23, land=0.1), time__stepper=stepper, run__dtype=dtype)
+    through = after(config, 10, threads=2)
+    monkeypatch.setattr(calls, "BEYOND_CACHE", 0)
+    programs.jitted.cache_clear()
+    past = after(config, 10, threads=2)
+    programs.jitted.cache_clear()
+    assert all(a.tobytes() == b.tobytes() for a, b in zip(through, past, strict=True))
 
 
 @pytest.mark.parametrize(

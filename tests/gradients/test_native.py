@@ -4,8 +4,10 @@ import numpy as np
 import pytest
 from support.random_case import COEFFICIENTS, configuration, random_fields
 
+from swmodel.executors.native import calls
 from swmodel.gradients import Problem
 from swmodel.gradients.check import Checks, controls_of
+from swmodel.parallel.transport import programs
 
 pytestmark = pytest.mark.compiled
 
@@ -38,3 +40,14 @@ def test_derivatives_by_the_native_step_are_those_of_jax(dtype, options, coeffic
         for name, expected in truth.items():
             assert np.abs(ours[name] - expected).max() <= bound * np.abs(expected).max(), name
             assert np.any(expected), name
+
+
+def test_recording_past_the_cache_does_not_change_a_bit(monkeypatch):
+    config = configuration(9, 40, random_fields(9, 40, seed=3, amplitude=0.3), run__steps=4, run__executor="native")
+    gradients = []
+    for beyond in (calls.BEYOND_CACHE, 0):
+        monkeypatch.setattr(calls, "BEYOND_CACHE", beyond)
+        programs.jitted.cache_clear()
+        gradients.append(Checks(Problem(config, ("eta", "u", "v"), lambda view, k: view.state)).gradient)
+    programs.jitted.cache_clear()
+    assert all(np.array_equal(one, gradients[1][name]) and np.any(one) for name, one in gradients[0].items())

@@ -177,3 +177,20 @@ def test_a_rank_without_mpi4py_does_not_leave_the_other_waiting(tmp_path, capfd)
     done = subprocess.run(line, env=environ, capture_output=True, text=True, timeout=60)
     assert done.returncode == 3
     assert done.stderr.count("Error: mpi4py cannot be used (") == 1
+
+
+def test_processes_do_not_wait_for_ever_for_one_that_ended_before_mpi_started():
+    program = """
+import os
+from swmodel.parallel import watchdog
+from swmodel.parallel.environment import world
+from swmodel.parallel.transport import connect
+watchdog.START = 5.0
+if world().rank == 1:
+    os._exit(1)
+connect("mpi", (1, 2), 8, 8)
+"""
+    line = [*mpiexec(2), sys.executable, "-c", program]
+    done = subprocess.run(line, env=launch.rank_environment(2), capture_output=True, text=True, timeout=60)
+    assert done.returncode
+    assert "Timeout (0:00:05)!" in done.stderr

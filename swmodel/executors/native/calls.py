@@ -36,6 +36,8 @@ LANES = 16
 #: Bytes by which fields are staggered: rows of equal arrays would share the sets of the first-level cache.
 STAGGER = 320
 LINE = 64
+#: Bytes of the fields of a block above which they do not stay in the cache.
+BEYOND_CACHE = 32 * 2**20
 DATA = ("numbers", "slip", "lines", "fields", "cells")
 
 
@@ -163,6 +165,7 @@ class Calls:
                 rows=self.rows,
                 columns=self.columns,
                 threads=self.kernel.threads,
+                large=len(made.fields) * self.plane * self.dtype.itemsize > BEYOND_CACHE,
                 width=self.width,
                 **{"pass": number},
             ),

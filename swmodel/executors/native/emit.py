@@ -108,6 +108,11 @@ class Body:
         return PLAIN[node.op].format(*operands) if node.op in PLAIN else call
 
 
+def static_row(number: int, row: int) -> str:
+    """The pointer to a row of a static field."""
+    return f"s{number}_{row}".replace("-", "s")
+
+
 class Emitter:
     """Writes one Program as a struct of C++ that Sweep takes.
 
@@ -121,6 +126,7 @@ class Emitter:
         self.numbers = {at: f"x{n}" for n, at in enumerate(schedule.places)}
         self.history = dict.fromkeys(schedule.places, 0)
         self.used: dict[str, str] = {}
+        self.statics: dict[int, set[int]] = {}  # rows in which static fields are read
         self.constants: list[Coefficient] = []
 
     def has(self, ref: Ref, row: int, vector: int) -> bool:
@@ -165,7 +171,8 @@ class Emitter:
             more = ", at.slip" if node.value == "slip" else ""
             return f"{node.value}<V>(at.cells({row}) + {place}{more})"
         number = Names.number(self.names.static, node.value)
-        return f"load<V>(at.static_field({number}, {row}) + {place})"
+        self.statics.setdefault(number, set()).add(row)
+        return f"load<V>({static_row(number, row)} + {place})"
 
     def text(self) -> str:
         """The struct."""
@@ -193,15 +200,23 @@ class Emitter:
             last += [f"{names[b]} = {names[b - 1]};" for b in range(back, 0, -1)]
         outputs = [f"V {', '.join(f'out{n}' for n in range(len(program.outputs)))};"]
         stores = []
+        read = self.fields_read()
         for n, name in enumerate(program.outputs):
             pointers[f"o{n}"] = f"at.target({fields.index(name)})"
-            stores.append(f"store(o{n} + i, out{n});")
+            stores.append(f"store(o{n} + i, out{n}, beside{n} && inner);")
+        passing = [f"const bool beside{n} = at.passes({fields.index(name)}, {str(name in read).lower()});"
+                   for n, name in enumerate(program.outputs)]  # fmt: skip
         ahead = self.schedule.ahead
         fetched = {name: ahead if name in program.reads else 0 for name in self.fields_used()}
         for name, row in fetched.items():
             pointers[f"f{fields.index(name)}_{row}"] = f"at.field({fields.index(name)}, {row})"
-        fetch = [f"fetch<{int(name in program.outputs)}>(f{fields.index(name)}_{row} + i + FAR);"
+        outputs_beside = {name: n for n, name in enumerate(program.outputs) if name not in read}
+        fetch = [(f"if (!beside{outputs_beside[name]}) " if name in outputs_beside else "")
+                 + f"fetch<{int(name in program.outputs)}>(f{fields.index(name)}_{row} + i + FAR);"
                  for name, row in fetched.items()]  # fmt: skip
+        fetch += [f"fetch<0>({static_row(number, max(rows))} + i + FAR);" for number, rows in self.statics.items()]
+        steady = [(static_row(number, row), f"at.static_field({number}, {row})")
+                  for number, rows in self.statics.items() for row in sorted(rows)]  # fmt: skip
         numbers = [fields.index(name) for name in program.reads], [fields.index(name) for name in program.gives]
         depths = [depth for _, depth in self.schedule.rings.values()]
         s = self.schedule
@@ -226,7 +241,9 @@ struct {self.title} {{
   static void row(const At<T, {self.title}>& at, const T* k, Index first, Index last, Index from, bool fetches) {{
     constexpr Index N = sizeof(V) / sizeof(T);
 {indented([f"T* const {name} = {source};" for name, source in pointers.items()], 4)}
+{indented([f"const T* const {name} = {source};" for name, source in steady], 4)}
 {indented([f"const V {name} = {source};" for name, source in self.used.items()], 4)}
+{indented(passing, 4)}
 {indented(variables, 4)}
     for (Index i = first - LEAD * N; i < last; i += N) {{
       if (fetches) {{
@@ -240,6 +257,7 @@ struct {self.title} {{
 {indented(bodies[1], 8)}
       }}
       if (i >= from) {{
+        const bool inner = at.inner(i, i + N);
 {indented(stores, 8)}
       }}
 {indented(last, 6)}
@@ -248,9 +266,13 @@ struct {self.title} {{
 }};
 """
 
+    def fields_read(self) -> set[str]:
+        """The fields that are read."""
+        return {node.value for node, _ in self.schedule.places if node.op == "field"}
+
     def fields_used(self) -> list[str]:
         """The fields that are read or written, those whose neighbours are read first."""
-        used = {node.value for node, _ in self.schedule.places if node.op == "field"} | set(self.program.outputs)
+        used = self.fields_read() | set(self.program.outputs)
         return list(dict.fromkeys([*self.program.reads, *(name for name in self.names.fields if name in used)]))
 
     def body(self, water) -> list[str]:

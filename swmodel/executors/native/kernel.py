@@ -13,7 +13,7 @@ from ...ocean.state import Carry
 from ...ocean.timestep import Leapfrog, Multistep, RungeKutta
 from ...parallel.transport.halo import within
 from . import CONVENTION, REMEDY
-from .calls import LANES, Calls, Static, edges_of, exchange, narrowed
+from .calls import BEYOND_CACHE, LANES, Calls, Static, edges_of, exchange, narrowed
 from .compile import Request
 from .derive import derived
 from .evaluate import evaluate
@@ -37,8 +37,8 @@ def register() -> None:
         jax.ffi.register_ffi_target(f"swmodel_{name}", getattr(_step, name), platform="cpu")
 
 
-#: Bytes of the fields of a block above which several steps in one sweep are faster, and how many steps.
-BEYOND_CACHE, MANY_STEPS = 32 * 2**20, 4
+#: Steps in one sweep where that is faster than one: where the fields do not stay in the cache.
+MANY_STEPS = 4
 
 
 def choose_steps_per_sweep(smallest, width: int, method, itemsize: int) -> int:

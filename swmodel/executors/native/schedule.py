@@ -57,13 +57,15 @@ class Schedule:
     east: int = 0
 
 
-def schedule(program: Program, thin: set[Node], cheap: int = CHEAP) -> Schedule:
+def schedule(program: Program, thin: set[Node]) -> Schedule:
     """The schedule of a program.
 
     Args:
         thin: nodes to be computed from others wherever they are read.
     """
-    nodes = [n for n in topological(program.outputs.values()) if n not in thin and n.op in ("field", *_ops(n))]
+    nodes = [
+        n for n in topological(program.outputs.values()) if n not in thin and (n.op == "field" or n.op not in LEAVES)
+    ]
     asked: dict[Node, dict[int, tuple[int, int]]] = {n: {} for n in nodes}
     made = Schedule(thin=thin)
 
@@ -85,7 +87,7 @@ def schedule(program: Program, thin: set[Node], cheap: int = CHEAP) -> Schedule:
             continue
         rows = asked[node]
         top, cost = max(rows), weight(node, thin)
-        here = [row for row in rows if row == top or (row >= 0 and cost <= cheap)]
+        here = [row for row in rows if row == top or (row >= 0 and cost <= CHEAP)]
         _keep(made, node, rows, min(here))
         for row in here:
             low, high = rows[row]
@@ -94,10 +96,6 @@ def schedule(program: Program, thin: set[Node], cheap: int = CHEAP) -> Schedule:
                 ask_for(ref, row, high)
     _finish(made, program)
     return made
-
-
-def _ops(node):
-    return () if node.op in LEAVES else (node.op,)
 
 
 def reads(ref: Ref, thin) -> list[Ref]:

@@ -83,7 +83,7 @@ void* workspace(std::size_t bytes) {
 ffi::Error step(ffi::ThreadPool pool, ffi::RemainingArgs arrays, ffi::RemainingRets results, std::int64_t function,
                 std::int32_t pass, std::int32_t width, std::int32_t levels, std::int32_t margin, std::int32_t lead,
                 std::int32_t stride, std::int64_t plane, std::int32_t rows, std::int32_t columns,
-                std::int32_t threads) {
+                std::int32_t threads, std::int32_t large) {
   Job job{};
   Arguments in(arrays);
   job.fields = const_cast<void*>(in.next());
@@ -95,6 +95,7 @@ ffi::Error step(ffi::ThreadPool pool, ffi::RemainingArgs arrays, ffi::RemainingR
   job.levels = levels;
   job.halo = Index(width) * levels;
   job.margin = margin;
+  job.large = large;
   job.lead = lead;
   job.stride = stride;
   job.plane = plane;
@@ -211,7 +212,7 @@ XLA_FFI_DEFINE_HANDLER_SYMBOL(Step, step,
                                   .Attr<std::int64_t>("function") ATTRIBUTE("pass") ATTRIBUTE("width")
                                   ATTRIBUTE("levels") ATTRIBUTE("margin") ATTRIBUTE("lead") ATTRIBUTE("stride")
                                   .Attr<std::int64_t>("plane") ATTRIBUTE("rows") ATTRIBUTE("columns")
-                                  ATTRIBUTE("threads"));
+                                  ATTRIBUTE("threads") ATTRIBUTE("large"));
 XLA_FFI_DEFINE_HANDLER_SYMBOL(Put, put,
                               ffi::Ffi::Bind().Ctx<ffi::ThreadPool>().RemainingArgs().RemainingRets()
                                   ATTRIBUTE("lead") ATTRIBUTE("stride") .Attr<std::int64_t>("plane"));

@@ -53,6 +53,12 @@ struct At<T, Program<T>> {
     return static_cast<const T*>(job.statics) + (s * (job.rows + 2 * job.margin) + inside(a)) * job.static_stride + job.lead;
   }
   const std::uint8_t* cells(int a) const { return sweep.job.cells + inside(a) * sweep.job.static_stride + sweep.job.lead; }
+  // Whether field f is written past the cache: where it is not read from, and would leave the cache before it is read.
+  bool passes(int f, bool read) const { return sweep.passes(f, read, j); }
+  // Whether columns are not those that neighbours get.
+  bool inner(Index first, Index last) const {
+    return first >= sweep.job.halo && last <= sweep.job.nx - sweep.job.halo;
+  }
   bool near_land(Index i) const { return flags[(i + sweep.job.lead) / GROUP]; }
 };
 
@@ -104,6 +110,13 @@ class Sweep {
         if (level == levels - 1 && j >= first) give(j);
       }
     }
+    finish_stores();
+  }
+
+  // See At; the rows that neighbours get are read at once.
+  bool passes(int f, bool read, Index j) const {
+    const bool elsewhere = !read || job.planes[READ_FROM * P::FIELDS + f] != job.planes[WRITTEN * P::FIELDS + f];
+    return job.large && elsewhere && job.levels == 1 && j >= job.halo && j < job.ny - job.halo;
   }
 
   // Row r of a field: of the block, or the copy of one around; of a field that does not travel any row at hand.

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from ...errors import UsageError
+from .evaluate import OPERATIONS
 from .graph import LENGTHS, ONE, Coefficient, Graph, Ref, divides
 
 #: What may be done with a field; everything may be done with what is the same for all cells.
@@ -296,23 +297,10 @@ def apply(op: str, *symbols: Symbol, k=None) -> Symbol:
     """An operation of values with their coefficients and factors."""
     graph = symbols[0].graph
     if all(s.ref is None for s in symbols):
-        exponent = () if k is None else (k.number,)
         values = [s.value() for s in symbols]
-        key = (op, *(s.coefficient for s in symbols), *exponent)
-        return uniform(graph, NUMPY_NAMES[op](values[0].__array_namespace__(), *values, *exponent), key)
+        value = OPERATIONS[op](values[0].__array_namespace__(), k and k.number, *values)
+        return uniform(graph, value, (op, k, *(s.coefficient for s in symbols)))
     return Symbol(graph, _shape(*symbols), ref=graph.operation(op, *(whole(s) for s in symbols), k=k))
-
-
-#: What the operations are where all values are known.
-NUMPY_NAMES = {
-    **{name: lambda xp, x, name=name: getattr(xp, name)(x) for name in (*FUNCTIONS, "abs")},
-    "power": lambda xp, x, exponent: x**exponent,
-    "equal": lambda xp, x, y: x == y,
-    "less": lambda xp, x, y: x < y,
-    "maximum": lambda xp, x, y: xp.maximum(x, y),
-    "minimum": lambda xp, x, y: xp.minimum(x, y),
-    "select": lambda xp, condition, x, y: xp.where(condition, x, y),
-}
 
 
 class Functions:

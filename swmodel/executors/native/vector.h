@@ -46,6 +46,25 @@ template <class V>
 SWMODEL_INLINE void store(Number<V>* p, V v) {
   *reinterpret_cast<typename Pack<Number<V>>::Anywhere*>(p) = v;
 }
+// Past the cache, where `beside` and the processor can; p is at the beginning of a vector's worth of memory then.
+template <class V>
+SWMODEL_INLINE void store(Number<V>* p, V v, bool beside) {
+  if (!beside) return store(p, v);
+#if defined(__AVX512F__) && defined(__AVX512VL__)
+  _mm512_stream_si512((__m512i*)p, (__m512i)v);
+#elif defined(__AVX2__)
+  _mm256_stream_si256((__m256i*)p, (__m256i)v);
+#elif defined(__x86_64__)
+  _mm_stream_si128((__m128i*)p, (__m128i)v);
+#else
+  store(p, v);
+#endif
+}
+SWMODEL_INLINE void finish_stores() {
+#if defined(__x86_64__)
+  _mm_sfence();
+#endif
+}
 template <class V>
 SWMODEL_INLINE V all(Number<V> x) {
   return V{} + x;

@@ -12,6 +12,7 @@ from pathlib import Path
 from ...errors import SetupError
 from ..environment import RANK, World, srun_started, started
 from ..spawn import LOCAL, free_port
+from ..watchdog import not_for_ever
 
 
 def first_process(place: World) -> str | None:
@@ -73,7 +74,8 @@ def mpi_world(place: World):
     """
     clear_shared_memory()
     try:
-        from mpi4py import MPI
+        with not_for_ever():
+            from mpi4py import MPI
     except (ImportError, RuntimeError) as error:
         raise SetupError(f"mpi4py cannot be used ({error}); see docs/install.md") from error
     comm = MPI.COMM_WORLD

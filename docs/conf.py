@@ -1,0 +1,42 @@
+"""How Sphinx makes the site of these pages: `make docs`."""
+
+import sys
+import tomllib
+from pathlib import Path
+
+HERE = Path(__file__).parent
+sys.path[:0] = [str(HERE.parent), str(HERE / "site")]
+
+PROJECT = tomllib.loads((HERE.parent / "pyproject.toml").read_text())["project"]
+
+project = "swmodel"
+author = "the authors of swmodel"
+version = release = PROJECT["version"]
+extensions = [
+    "myst_parser",
+    "sphinx.ext.autodoc",
+    "sphinx.ext.napoleon",
+    "sphinx.ext.viewcode",
+    "sphinx_click",
+    "sphinx_copybutton",
+    "reference",  # in site/
+]
+exclude_patterns = ["site", "_build"]
+nitpicky = True
+nitpick_ignore_regex = [("py:.*", ".*")]  # types of other packages: nothing is fetched to build the site
+
+myst_enable_extensions = ["colon_fence", "deflist"]
+myst_heading_anchors = 4
+suppress_warnings = ["myst.header"]  # pages that begin with a table
+
+autodoc_typehints = "none"  # the docstrings say types and units
+autodoc_member_order = "bysource"
+napoleon_google_docstring = True
+napoleon_use_ivar = True
+default_role = "literal"
+
+html_theme = "furo"
+html_title = f"swmodel {version}"
+html_extra_path = [str(film) for film in (HERE / "images" / "cases").glob("*.mp4")]
+html_show_sourcelink = False
+html_copy_source = False

@@ -1,0 +1,155 @@
+"""One self-contained HTML page of a run: maps to step through, time series, facts, configuration, provenance.
+
+Everything is in the file: it opens from a disk, without a server or a network. `page.js` draws it.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import zlib
+from html import escape
+from importlib.resources import files
+from pathlib import Path
+
+import netCDF4
+import numpy as np
+
+from ...files.run_folder import CONFIG, DIAGNOSTICS
+from .. import style
+from ..dataset import EXTREMES, PlotError, field_names, find_record, integrals, open_data, seconds
+from ..derived import derivable
+from ..diagnostics import series_of
+from ..files import written
+from ..info import examine, facts, records_of
+from ..shown import changes, chosen
+from ..titles import case_of, titles
+from .fields import Limits, packed
+
+#: Fields that the page has without being asked, as many of these as there are.
+PREFERRED = ("zeta", "eta", "speed")
+#: Bytes of all maps before they are compressed, and cells of one along its longer side.
+MOST_BYTES, MOST_CELLS = 40 * 10**6, 640
+#: Files that the page is put together from.
+PARTS = ("html", "css", "js")
+#: Numbers of a time series.
+MOST_POINTS = 2000
+
+
+def view(path, fields=None, output=None) -> Path:
+    """Write the page of a run, beside its data.
+
+    Large fields are averaged over blocks of cells, and records left out evenly, so that the page stays below some
+    50 MB; it says so.
+
+    Args:
+        path: run folder or NetCDF file.
+        fields: names of fields; without them relative vorticity, sea level and speed, as far as there are such.
+        output: file to write; otherwise view.html in the run folder, or NAME.html beside NAME.nc.
+
+    Returns:
+        The file written.
+
+    Raises:
+        PlotError: the file or the field does not exist, or there is no record.
+        FilesError: a file is damaged, or the page cannot be written.
+    """
+    path = Path(path)
+    file = records_of(path)
+    if file is None:
+        raise PlotError(f"{path} holds no records yet")
+    restarts = examine(path, file)
+    with open_data(file) as data:
+        find_record(data, 0)
+        names = moving(data, fields)
+        content = maps(data, names) | {"series": [*time_series(path, data)]}
+        words = {
+            "title": case_of(data) or file.stem,
+            "facts": table([("file", file.name), *facts(path, file, restarts)]),
+            "configuration": escape(configuration_text(path, data)),
+            "provenance": table(provenance(data)),
+        }
+    target = Path(output) if output else file.with_name("view.html" if path.is_dir() else f"{file.stem}.html")
+    with written(target) as temporary:
+        temporary.write_text(page(content, words), encoding="utf-8")
+    return target
+
+
+def moving(data: netCDF4.Dataset, fields) -> list[str]:
+    """The fields that are asked for, or the usual ones.
+
+    Raises:
+        PlotError: there is no such field, or it has no records.
+    """
+    names = list(fields) if fields else usual(data)
+    for name in names:
+        if not changes(data, name):
+            raise PlotError(f"{name} in {data.filepath()} does not change with time; `swmodel plot` draws it")
+    return names
+
+
+def usual(data: netCDF4.Dataset) -> list[str]:
+    """Those of PREFERRED that there are; in a file without any, what `swmodel plot` would draw."""
+    there = {*field_names(data), *derivable(data)}
+    found = [name for name in PREFERRED if name in there]
+    return found or [name for name in chosen(data, None) if changes(data, name)]
+
+
+def maps(data: netCDF4.Dataset, names: list[str]) -> dict:
+    """The fields and the words above them, as page.js takes them."""
+    times, limits = seconds(data), Limits(MOST_BYTES, MOST_CELLS)
+    every = limits.every(data, names)
+    records, title = range(0, times.size, every), titles(data)
+    if records[-1] != times.size - 1:
+        records = [*records, times.size - 1]
+    return {
+        "fields": [packed(data, name, records, limits) for name in names],
+        "titles": [title(record) for record in records],
+        "times": [float(times[record]) for record in records],
+        "left_out": times.size - len(records),
+        "land": style.LAND,
+    }
+
+
+def time_series(path: Path, records: netCDF4.Dataset):
+    """Mass, energy, ...: each with a label, times and values, of all records or evenly fewer."""
+    file = path / DIAGNOSTICS if path.is_dir() else None
+    if file is None or not file.exists():
+        return
+    with open_data(file) as data:
+        times = seconds(data)
+        chosen_ones = np.unique(np.linspace(0, times.size - 1, MOST_POINTS).round().astype(int)) if times.size else []
+        for name in [*integrals(data), *(name for name in EXTREMES if name in data.variables)]:
+            values, label = series_of(data[name])
+            yield {
+                "label": label,
+                "times": times[chosen_ones].tolist(),
+                "values": [float(v) if np.isfinite(v) else None for v in values[chosen_ones]],
+            }
+
+
+def configuration_text(path: Path, data: netCDF4.Dataset) -> str:
+    """The configuration as the run has it, TOML."""
+    if path.is_dir() and (path / CONFIG).is_file():
+        return (path / CONFIG).read_text(encoding="utf-8")
+    return getattr(data, "configuration", "none in this file")
+
+
+def provenance(data: netCDF4.Dataset) -> list[tuple[str, str]]:
+    """The global attributes of the file but the configuration."""
+    return [(name, str(data.getncattr(name))) for name in data.ncattrs() if name != "configuration"]
+
+
+def table(pairs) -> str:
+    """Rows of HTML."""
+    return "\n".join(f"<tr><th>{escape(name)}</th><td>{escape(text)}</td></tr>" for name, text in pairs)
+
+
+def page(content: dict, words: dict[str, str]) -> str:
+    """The HTML."""
+    text, rules, program = (files(__package__).joinpath(f"page.{kind}").read_text("utf-8") for kind in PARTS)
+    numbers = base64.b64encode(zlib.compress(json.dumps(content, allow_nan=False).encode(), 9)).decode()
+    parts = words | {"title": escape(words["title"]), "style": rules, "program": program, "content": numbers}
+    for name, part in parts.items():
+        text = text.replace(f"<!--{name}-->", part)
+    return text

@@ -1,0 +1,257 @@
+"use strict";
+// Draws the content of the page: maps to step through, and time series with a mark at the record that is shown.
+
+const LEVELS = 253, MISSING = 255;
+const at = (id) => document.getElementById(id);
+const colour = (name) => getComputedStyle(document.documentElement).getPropertyValue(name);
+const FONT = "12px system-ui, sans-serif";
+
+async function inflated(text) {
+  const bytes = Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0));
+  const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate"));
+  return new Uint8Array(await new Response(stream).arrayBuffer());
+}
+
+// At most about `most` numbers that read well, from low to high, each with its text.
+function ticks(low, high, most) {
+  const raw = (high - low) / most || 1, power = 10 ** Math.floor(Math.log10(raw));
+  const step = [1, 2, 2.5, 5, 10].map((n) => n * power).find((n) => n >= raw * 0.999);
+  const places = [...Array(15).keys()].find((n) => Math.abs(step - Number(step.toFixed(n))) < 1e-6 * step) ?? 15;
+  const found = [];
+  for (let k = Math.ceil(low / step - 1e-9); k * step <= high + 1e-9 * step; ++k) {
+    found.push([k * step, (k * step).toFixed(places).replace(/^-(?=.*[1-9])/, "−").replace(/^-/, "")]);
+  }
+  return found;
+}
+
+const digits = (x) => String(Number(x.toPrecision(4))).replace("-", "−");
+
+// A canvas of a height in pixels of the page, ready to draw on.
+function prepared(canvas, height) {
+  const width = canvas.clientWidth, ratio = window.devicePixelRatio || 1;
+  canvas.style.height = `${height}px`;
+  canvas.width = Math.round(width * ratio);
+  canvas.height = Math.round(height * ratio);
+  const pen = canvas.getContext("2d");
+  pen.scale(ratio, ratio);
+  pen.font = FONT;
+  pen.fillStyle = pen.strokeStyle = colour("--ink");
+  pen.lineWidth = 1;
+  return pen;
+}
+
+class Maps {
+  constructor(content) {
+    this.content = content;
+    this.values = new Map();
+    this.record = 0;
+    this.image = document.createElement("canvas");
+    this.frame = { left: 58, top: 6, right: 92, bottom: 34 };
+  }
+
+  get field() {
+    return this.content.fields[at("field").selectedIndex];
+  }
+
+  async bytes(field) {
+    if (!this.values.has(field.name)) this.values.set(field.name, await inflated(field.bytes));
+    return this.values.get(field.name);
+  }
+
+  async draw() {
+    const field = this.field, record = this.record, bytes = await this.bytes(field);
+    if (field !== this.field || record !== this.record) return;
+    this.paint(field, bytes, record);
+    const [west, east, south, north] = field.axes.edges;
+    const { left, top, right, bottom } = this.frame;
+    const across = at("map").clientWidth - left - right;
+    const down = Math.min(Math.max(across * (north - south) / (east - west), 120), Math.max(320, 0.8 * window.innerHeight));
+    const pen = prepared(at("map"), down + top + bottom);
+    const width = Math.min(across, Math.max(down * (east - west) / (north - south), 120));
+    this.box = { left, top, width, height: down };
+    pen.imageSmoothingEnabled = width < field.columns;
+    pen.drawImage(this.image, left, top, width, down);
+    pen.strokeRect(left + 0.5, top + 0.5, width - 1, down - 1);
+    this.axes(pen, field);
+    this.bar(pen, field, left + width + 14);
+    at("caption").textContent = this.content.titles[record];
+    at("number").textContent = `${record + 1} of ${this.content.titles.length}`;
+    at("map").setAttribute("aria-label", field.label);
+    document.body.dataset.drawn = `${field.name} ${record}`;
+  }
+
+  // The record into an image of a pixel a cell, north up.
+  paint(field, bytes, record) {
+    const { rows, columns } = field, image = this.image;
+    image.width = columns;
+    image.height = rows;
+    const pen = image.getContext("2d"), pixels = pen.createImageData(columns, rows);
+    const palette = Uint8Array.from(field.colours.match(/../g), (pair) => parseInt(pair, 16));
+    const land = Math.round(255 * this.content.land), from = record * rows * columns;
+    for (let j = 0; j < rows; ++j) {
+      for (let i = 0; i < columns; ++i) {
+        const level = bytes[from + j * columns + i], to = 4 * ((rows - 1 - j) * columns + i);
+        for (let c = 0; c < 3; ++c) pixels.data[to + c] = level === MISSING ? land : palette[3 * level + c];
+        pixels.data[to + 3] = 255;
+      }
+    }
+    pen.putImageData(pixels, 0, 0);
+  }
+
+  axes(pen, field) {
+    const [west, east, south, north] = field.axes.edges, { left, top, width, height } = this.box;
+    pen.textAlign = "center";
+    for (const [x, text] of ticks(west, east, Math.max(2, width / 90))) {
+      const place = left + width * (x - west) / (east - west);
+      pen.fillRect(place, top + height, 1, 4);
+      pen.fillText(text, place, top + height + 17);
+    }
+    pen.textAlign = "right";
+    for (const [y, text] of ticks(south, north, Math.max(2, height / 60))) {
+      const place = top + height * (north - y) / (north - south);
+      pen.fillRect(left - 4, place, 4, 1);
+      pen.fillText(text, left - 7, place + 4);
+    }
+    pen.fillText(field.axes.unit, left - 7, top + height + 17);
+  }
+
+  bar(pen, field, left) {
+    const { top, height } = this.box, palette = field.colours.match(/.{6}/g);
+    for (let level = 0; level <= LEVELS; ++level) {
+      pen.fillStyle = `#${palette[level]}`;
+      pen.fillRect(left, top + height * (1 - (level + 1) / (LEVELS + 1)), 14, height / (LEVELS + 1) + 1);
+    }
+    pen.fillStyle = colour("--ink");
+    pen.strokeRect(left + 0.5, top + 0.5, 13, height - 1);
+    pen.textAlign = "left";
+    for (const [value, text] of ticks(field.low, field.high, Math.max(2, height / 60))) {
+      const place = top + height * (field.high - value) / (field.high - field.low);
+      pen.fillRect(left + 14, place, 4, 1);
+      pen.fillText(text, left + 21, place + 4);
+    }
+  }
+
+  // The value under the pointer.
+  async read(event) {
+    const { left, top, width, height } = this.box, field = this.field, [west, east, south, north] = field.axes.edges;
+    const across = (event.offsetX - left) / width, up = 1 - (event.offsetY - top) / height;
+    if (across < 0 || across >= 1 || up < 0 || up >= 1) return;
+    const i = Math.floor(across * field.columns), j = Math.floor(up * field.rows);
+    const level = (await this.bytes(field))[(this.record * field.rows + j) * field.columns + i];
+    const place = `x ${digits(west + across * (east - west))}, y ${digits(south + up * (north - south))} ${field.axes.unit}`;
+    const value = field.low + (field.high - field.low) * level / LEVELS;
+    const beyond = (level === 0 && /min|both/.test(field.extend)) ? "≤ " : (level === LEVELS && /max|both/.test(field.extend)) ? "≥ " : "";
+    at("here").textContent = `${place}: ${level === MISSING ? "land" : `${beyond}${digits(Number(value.toPrecision(3)))}`}`;
+  }
+}
+
+class Series {
+  constructor(content, show) {
+    this.content = content;
+    this.charts = content.series.map((series) => {
+      const box = document.createElement("div"), canvas = document.createElement("canvas"), name = document.createElement("h3");
+      name.textContent = series.label;
+      canvas.setAttribute("role", "img");
+      canvas.setAttribute("aria-label", `${series.label} over time`);
+      box.append(name, canvas);
+      at("series").append(box);
+      canvas.addEventListener("click", (event) => show(this.nearest(series, canvas, event.offsetX)));
+      return { series, canvas };
+    });
+    const last = Math.max(1, ...content.series.flatMap((series) => series.times));
+    [this.size, this.unit] = [[86400, "days"], [3600, "hours"], [60, "minutes"], [1, "seconds"]].find(([size]) => last >= size);
+  }
+
+  nearest(series, canvas, x) {
+    const first = series.times[0], last = series.times[series.times.length - 1];
+    const { left, width } = canvas.box, time = first + (last - first) * (x - left) / width;
+    const apart = this.content.times.map((t) => Math.abs(t - time));
+    return apart.indexOf(Math.min(...apart));
+  }
+
+  draw(record) {
+    for (const { series, canvas } of this.charts) this.chart(series, canvas, this.content.times[record]);
+  }
+
+  chart(series, canvas, now) {
+    const pen = prepared(canvas, 140), top = 6, height = 104;
+    const there = series.values.filter((value) => value !== null), { times } = series;
+    const low = Math.min(...there), high = Math.max(...there), span = high - low || Math.abs(high) || 1;
+    const bottom = low - 0.05 * span, range = 1.1 * span, first = times[0], long = times[times.length - 1] - first || 1;
+    const marks = ticks(bottom, bottom + range, 3), left = 14 + Math.max(...marks.map(([, text]) => pen.measureText(text).width));
+    const width = canvas.clientWidth - left - 8;
+    canvas.box = { left, width };
+    const x = (time) => left + width * (time - first) / long, y = (value) => top + height * (1 - (value - bottom) / range);
+    pen.fillStyle = colour("--quiet");
+    pen.textAlign = "right";
+    for (const [value, text] of marks) {
+      pen.fillRect(left - 4, y(value), 4, 1);
+      pen.fillText(text, left - 6, y(value) + 4);
+    }
+    pen.textAlign = "center";
+    for (const [time, text] of ticks(first / this.size, (first + long) / this.size, 4)) {
+      pen.fillRect(x(time * this.size), top + height, 1, 4);
+      pen.fillText(text, x(time * this.size), top + height + 16);
+    }
+    pen.textAlign = "right";
+    pen.fillText(this.unit, left + width, top + height + 29);
+    pen.strokeStyle = colour("--rule");
+    pen.strokeRect(left + 0.5, top + 0.5, width, height);
+    if (now >= first && now <= first + long) pen.fillRect(x(now), top, 1, height);
+    pen.strokeStyle = colour("--line");
+    pen.lineWidth = 1.5;
+    pen.beginPath();
+    series.values.forEach((value, k) => {
+      if (value === null) return;
+      if (k && series.values[k - 1] !== null) pen.lineTo(x(times[k]), y(value));
+      else pen.moveTo(x(times[k]), y(value));
+    });
+    pen.stroke();
+  }
+}
+
+async function start() {
+  const content = JSON.parse(new TextDecoder().decode(await inflated(at("content").textContent)));
+  const maps = new Maps(content), last = content.titles.length - 1;
+  for (const field of content.fields) at("field").add(new Option(field.label, field.name));
+  at("record").max = last;
+  const show = (record) => {
+    maps.record = Math.min(Math.max(record, 0), last);
+    at("record").value = maps.record;
+    history.replaceState(null, "", `#field=${at("field").value}&record=${maps.record}`);
+    series.draw(maps.record);
+    return maps.draw();
+  };
+  const series = new Series(content, (record) => show(record));
+  const notes = [];
+  const averaged = Math.max(...content.fields.map((field) => field.averaged));
+  if (averaged > 1) notes.push(`Means over ${averaged} × ${averaged} cells.`);
+  if (content.left_out) notes.push(`${content.left_out} records are left out.`);
+  at("coarse").textContent = notes.join(" ");
+
+  let playing = null;
+  const pause = () => { clearInterval(playing); playing = null; at("play").textContent = "▶"; };
+  const play = () => {
+    if (playing !== null) return pause();
+    at("play").textContent = "⏸";
+    playing = setInterval(() => show(maps.record === last ? 0 : maps.record + 1), 120);
+  };
+  at("play").addEventListener("click", play);
+  at("back").addEventListener("click", () => { pause(); show(maps.record - 1); });
+  at("on").addEventListener("click", () => { pause(); show(maps.record + 1); });
+  at("record").addEventListener("input", () => { pause(); show(Number(at("record").value)); });
+  at("field").addEventListener("change", () => show(maps.record));
+  at("map").addEventListener("pointermove", (event) => maps.read(event));
+  document.addEventListener("keydown", (event) => {
+    if (/SELECT|INPUT|BUTTON/.test(event.target.tagName)) return;
+    if (event.key === "ArrowLeft") { pause(); show(maps.record - 1); }
+    if (event.key === "ArrowRight") { pause(); show(maps.record + 1); }
+    if (event.key === " ") { event.preventDefault(); play(); }
+  });
+  window.addEventListener("resize", () => show(maps.record));
+  const wanted = new URLSearchParams(location.hash.slice(1));
+  if (content.fields.some((field) => field.name === wanted.get("field"))) at("field").value = wanted.get("field");
+  await show(wanted.has("record") ? Number(wanted.get("record")) : last);
+}
+
+start();

@@ -1,0 +1,156 @@
+"""The page of a run: what a browser shows is what the files hold, and it needs nothing else."""
+
+import base64
+import json
+import re
+import shutil
+import subprocess
+import zlib
+
+import netCDF4
+import numpy as np
+import pytest
+from support.small_run import make_run
+
+from swmodel.errors import FilesError
+from swmodel.plotting import PlotError, view
+from swmodel.plotting.dataset import open_data
+from swmodel.plotting.page import fields, maps
+from swmodel.plotting.shown import read
+
+BROWSER = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+QUIETLY = ["--headless", "--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking"]
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory):
+    """A run of the jet: three records, all fields."""
+    return make_run(tmp_path_factory.mktemp("jet") / "run")
+
+
+@pytest.fixture
+def run(finished, tmp_path):
+    return shutil.copytree(finished, tmp_path / "run")
+
+
+def content_of(page):
+    (text,) = re.findall(r'<script type="text/plain" id="content">(.*?)</script>', page.read_text("utf-8"))
+    return json.loads(zlib.decompress(base64.b64decode(text)))
+
+
+def levels(field):
+    numbers = np.frombuffer(zlib.decompress(base64.b64decode(field["bytes"])), np.uint8)
+    return numbers.reshape(-1, field["rows"], field["columns"])
+
+
+def test_values_are_those_of_the_records_to_half_a_level(run):
+    content = content_of(view(run, ["eta", "speed"]))
+    assert [field["name"] for field in content["fields"]] == ["eta", "speed"]
+    with open_data(run / "output.nc") as data:
+        for field in content["fields"]:
+            step = (field["high"] - field["low"]) / fields.LEVELS
+            exponent = re.search(r"10([⁻⁰¹²³⁴⁵⁶⁷⁸⁹]+)", field["label"])
+            scale = 10.0 ** int(exponent[1].translate(str.maketrans("⁻⁰¹²³⁴⁵⁶⁷⁸⁹", "-0123456789"))) if exponent else 1.0
+            for record, level in enumerate(levels(field)):
+                truth = read(data, field["name"], record).values / scale
+                assert np.array_equal(level == fields.MISSING, np.ma.getmaskarray(truth))
+                within = (truth >= field["low"]) & (truth <= field["high"])
+                assert within.mean() > 0.9
+                assert np.abs(field["low"] + step * level - truth)[within].max() <= 0.5001 * step
+
+
+def test_land_is_missing_and_values_beyond_the_colours_are_at_their_ends():
+    values = np.ma.masked_invalid([[np.nan, -5.0, -1.0, 0.0, 1.0, 9.0]])
+    assert fields.quantised(values, -1.0, 1.0).tolist() == [[fields.MISSING, 0, 0, 126, fields.LEVELS, fields.LEVELS]]
+
+
+@pytest.mark.parametrize("shape", [(7, 5), (6, 9), (1, 4)])
+def test_averages_over_blocks_keep_the_sum_and_leave_land_out(shape):
+    values = np.ma.masked_less(np.random.default_rng(1).normal(size=shape), -1.0)
+    means = fields.averaged(values, 3)
+    counts = fields.averaged(np.ma.array(~np.ma.getmaskarray(values), dtype=float), 3)
+    sizes = np.add.reduceat(np.add.reduceat(np.ones(shape), range(0, shape[0], 3), 0), range(0, shape[1], 3), 1)
+    assert np.ma.sum(means * counts * sizes) == pytest.approx(values.sum(), rel=1e-12)
+    assert np.array_equal(np.ma.getmaskarray(means), counts == 0)
+
+
+def test_a_page_that_would_be_too_large_leaves_records_out_and_says_so(run, monkeypatch):
+    with open_data(run / "output.nc") as data:
+        shape = data["eta"].shape
+        monkeypatch.setattr("swmodel.plotting.page.MOST_BYTES", 2 * shape[1] * shape[2])
+        monkeypatch.setattr("swmodel.plotting.page.MOST_CELLS", -(-max(shape[1:]) // 2))
+        found = maps(data, ["eta", "u", "v", "h", "zeta", "q", "speed", "sea_level", "eta_mean"])
+    assert found["fields"][0]["averaged"] == 2
+    assert found["times"][0] == 0.0
+    assert len(found["titles"]) == len(found["times"]) == shape[0] - found["left_out"] < shape[0]
+    assert levels(found["fields"][0]).shape == (len(found["times"]), -(-shape[1] // 2), -(-shape[2] // 2))
+
+
+def test_the_last_record_is_there_whatever_is_left_out(run, monkeypatch):
+    with netCDF4.Dataset(run / "output.nc") as data:
+        last = float(data["time"][-1])
+    monkeypatch.setattr("swmodel.plotting.page.MOST_BYTES", 1)
+    assert content_of(view(run, ["eta"]))["times"] == [0.0, last]
+
+
+def test_series_and_facts_are_those_of_the_run(run):
+    page = view(run)
+    content, text = content_of(page), page.read_text("utf-8")
+    with netCDF4.Dataset(run / "diagnostics.nc") as data:
+        speeds = next(series for series in content["series"] if series["label"].startswith("Largest speed"))
+        assert speeds["values"] == pytest.approx(data["max_speed"][:].tolist())
+        assert speeds["times"] == data["time"][:].tolist()
+    assert "<th>state</th><td>completed</td>" in text
+    assert 'vorticity_flux = "energy"' in text.replace("&quot;", '"')
+    assert "<th>Conventions</th><td>CF-" in text
+
+
+def test_what_a_run_says_is_text_and_no_program(run):
+    with netCDF4.Dataset(run / "output.nc", "a") as data:
+        data.institution = "</td><script>alert(1)</script>"
+    assert "<script>alert" not in view(run).read_text("utf-8")
+
+
+@pytest.mark.parametrize(
+    ("fields", "words"),
+    [
+        (["nonsense"], 'no field "nonsense"'),
+        (["depth"], "depth in .* does not change with time; `swmodel plot` draws it"),
+    ],
+)
+def test_fields_that_cannot_be_stepped_through_are_named(run, fields, words):
+    with pytest.raises(PlotError, match=words):
+        view(run, fields)
+    assert not (run / "view.html").exists()
+
+
+def test_a_page_that_cannot_be_written_leaves_nothing(run):
+    (run / "view.html").mkdir()
+    with pytest.raises(FilesError, match="view.html cannot be written"):
+        view(run)
+    assert not list(run.glob("*.writing*"))
+
+
+def shown(page, folder, fragment):
+    """The elements of the page after its program has run, in a browser that has no network."""
+    line = [BROWSER, *QUIETLY, f"--user-data-dir={folder}", "--virtual-time-budget=10000", "--dump-dom"]
+    line += ["--host-resolver-rules=MAP * ~NOTFOUND", f"{page.as_uri()}#{fragment}"]
+    return subprocess.run(line, capture_output=True, text=True, timeout=120, check=True).stdout
+
+
+@pytest.mark.skipif(BROWSER is None, reason="no Chromium on PATH")
+def test_a_browser_without_a_network_draws_the_record_that_is_asked_for(run, tmp_path):
+    page = view(run, ["eta", "speed"])
+    title = content_of(page)["titles"][1]
+    found = shown(page, tmp_path / "profile", "field=speed&record=1")
+    assert 'data-drawn="speed 1"' in found
+    assert f'<h1 id="caption">{title}</h1>' in found
+    assert '<span id="number">2 of 3</span>' in found
+    assert len(re.findall(r"<canvas[^>]*over time", found)) == len(content_of(page)["series"])
+    assert not re.findall(r'(?:src|href)="', page.read_text("utf-8"))
+
+
+@pytest.mark.skipif(BROWSER is None, reason="no Chromium on PATH")
+def test_a_browser_shows_the_last_record_where_none_is_asked_for(run, tmp_path):
+    assert 'data-drawn="eta 2"' in shown(view(run, ["eta"]), tmp_path / "profile", "record=99")
+    assert 'data-drawn="eta 2"' in shown(view(run, ["eta"]), tmp_path / "profile", "field=nonsense")

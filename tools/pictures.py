@@ -1,0 +1,41 @@
+"""Draws the pictures and the film of the gallery (docs/gallery.md): every case run as its command says, some minutes.
+
+python tools/pictures.py [CASE ...]
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+from swmodel.cases import names
+
+FOLDER = Path(__file__).parents[1] / "docs" / "images" / "cases"
+#: Cases that are assimilated (docs/assimilation.md has their picture), and what others are run and drawn with.
+LEFT_OUT = {"double_gyre_twin", "double_gyre_drag"}
+RUN = {"jet": ["-s", "physics.viscosity=100", "--days", "10", "-s", "output.every=6 h"]}
+PLOT = {"double_gyre": ["--field", "eta", "--field", "speed"], "rest": ["--field", "depth", "--field", "eta"]}
+FILM = "jet"
+
+
+def swmodel(*words) -> None:
+    """Run a command of swmodel."""
+    subprocess.run([sys.executable, "-m", "swmodel", *map(str, words)], check=True)
+
+
+def draw(case: str) -> None:
+    """Run a case and draw its last record; of FILM, all records."""
+    with tempfile.TemporaryDirectory() as folder:
+        run = Path(folder) / case
+        swmodel("run", case, "--output", run, *RUN.get(case, []))
+        swmodel("plot", run, "--output", FOLDER / f"{case}.png", *PLOT.get(case, []))
+        if case == FILM:
+            swmodel("animate", run, "--field", "zeta", "--output", FOLDER / f"{case}.mp4")
+
+
+if __name__ == "__main__":
+    FOLDER.mkdir(parents=True, exist_ok=True)
+    for each in sys.argv[1:] or sorted(set(names()) - LEFT_OUT):
+        draw(each)
