@@ -10,13 +10,19 @@ import sys
 import tempfile
 from pathlib import Path
 
+from PIL import Image
+
 from swmodel.cases import names
 
 FOLDER = Path(__file__).parents[1] / "docs" / "images" / "cases"
 #: Cases that are assimilated (docs/assimilation.md has their picture), and what others are run and drawn with.
 LEFT_OUT = {"double_gyre_twin", "double_gyre_drag"}
 RUN = {"jet": ["-s", "physics.viscosity=100", "--days", "10", "-s", "output.every=6 h"]}
-PLOT = {"double_gyre": ["--field", "eta", "--field", "speed"], "rest": ["--field", "depth", "--field", "eta"]}
+PLOT = {
+    "inertial": ["--diagnostics"],
+    "double_gyre": ["--field", "eta", "--field", "speed"],
+    "rest": ["--field", "depth", "--field", "eta"],
+}
 FILM = "jet"
 
 
@@ -30,7 +36,9 @@ def draw(case: str) -> None:
     with tempfile.TemporaryDirectory() as folder:
         run = Path(folder) / case
         swmodel("run", case, "--output", run, *RUN.get(case, []))
-        swmodel("plot", run, "--output", FOLDER / f"{case}.png", *PLOT.get(case, []))
+        picture = FOLDER / f"{case}.png"
+        swmodel("plot", run, "--output", picture, *PLOT.get(case, []))
+        Image.open(picture).convert("RGB").quantize(256).save(picture, optimize=True)  # a third of the size
         if case == FILM:
             swmodel("animate", run, "--field", "zeta", "--output", FOLDER / f"{case}.mp4")
 

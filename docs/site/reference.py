@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import re
 from pathlib import Path
 
@@ -51,7 +52,12 @@ class Public(Generated):
 
     def lines(self):
         for name in swmodel.__all__:
-            kind = "class" if isinstance(getattr(swmodel, name), type) else "function"
+            found = getattr(swmodel, name)
+            if inspect.ismodule(found):
+                module = [f".. py:data:: swmodel.{name}", "", f".. automodule:: {found.__name__}", "   :members:"]
+                yield from ("```{eval-rst}", *module, "```", "")
+                continue
+            kind = "class" if isinstance(found, type) else "function"
             options = ["   :members:"] if kind == "class" and name not in PLAIN else []
             yield from ("```{eval-rst}", f".. auto{kind}:: swmodel.{name}", *options, "```", "")
 
@@ -93,6 +99,7 @@ def with_files(app, docname: str, source: list[str]) -> None:
         return re.sub(r"\[([^\]]*)\]\((?!https?:|#|\./)([^)]+)\)", r"\1 (`\2`)", here)
 
     source[0] = re.sub(r"^\{\{ (\w+\.md) \}\}$", text, source[0], flags=re.MULTILINE)
+    source[0] = source[0].replace("](../README.md", "](index.md")
 
 
 def setup(app):

@@ -5,7 +5,8 @@
     a number             L = sigma
 
 so that the covariance of the errors is B = L Lᵀ, and <w, w> = (x - x_b)ᵀ B^-1 (x - x_b). C^(1/2) = N F is the
-normalised smoothing of `diffusion.py`. With balance, the sigma of u and v is that of the unbalanced currents.
+normalised smoothing of `diffusion.py`, or in seas without land of `spectral.py`. With balance, the sigma of u and v is
+that of the unbalanced currents.
 """
 
 from __future__ import annotations
@@ -15,11 +16,14 @@ import jax.numpy as jnp
 import numpy as np
 
 from ..config.build import scheme_of
+from ..ocean.elliptic import require_no_land
 from ..ocean.grid import as_patches
 from ..ocean.noise import white_noise, white_number
 from ..ocean.table import SEEN
 from .balance import build_balance, geostrophic
 from .diffusion import MASKS, Links, links_of, series, smooth, stack_series
+from .spectral import Filters
+from .spectral import variance as variance_of_spectrum
 from .variance import variances
 
 #: Location of the controls that are fields.
@@ -50,8 +54,11 @@ class Background:
         balanced: whether currents in balance with eta are added to u and v.
         order, tolerance, samples: see ORDER, TOLERANCE, SAMPLES.
 
+    How fields are smoothed is `assimilation.correlation` of the configuration.
+
     Raises:
         ValueError: a field has no length, a number has one, or balance lacks eta, u or v.
+        UsageError: smoothing by transforms, and there is land or more blocks than lines.
     """
 
     def __init__(
@@ -66,25 +73,44 @@ class Background:
             name: jnp.asarray(sigma, self.dtype) for name, (sigma, _) in controls.items() if name not in LOCATIONS
         }
         self.balance = jax.tree.map(jnp.asarray, build_balance(config, transport, patches)) if balanced else None
-        self.coefficients = self.links = self.scale = None
+        self.coefficients = self.links = self.scale = self.filters = None
         if not self.fields:
             return
         keys = {name: (LOCATIONS[name], controls[name][1]) for name in self.fields}
         masks = {key: getattr(patches, MASKS[key[0]]).map(np.float64) for key in keys.values()}
+        if config.assimilation.correlation == "spectrum":
+            require_no_land("correlations by spectrum are", [(None, patches, block.shape)], transport)
+            self.filters = Filters(tuple(keys.values()), config.grid)
+            variance = {key: variance_of_spectrum(*key, config.grid, transport) for key in masks}
+            self.scale = self._scale(controls, keys, masks, variance)
+            return
         every = {key: series(key[1], config, order, tolerance) for key in masks}
         variance = variances(config, transport, masks, every, samples)
         links = {key: links_of(mask, key[0], config, block, self.dtype) for key, mask in masks.items()}
-        scale = [controls[name][0] * masks[key].on(block.shape) / np.sqrt(variance[key]) for name, key in keys.items()]
         self.coefficients = jnp.asarray(stack_series([every[key] for key in keys.values()]), self.dtype)
         self.links = Links(*(jnp.concatenate(p) for p in zip(*(links[key] for key in keys.values()), strict=True)))
-        self.scale = jnp.asarray(np.stack(scale), self.dtype)
+        self.scale = self._scale(controls, keys, masks, variance)
+
+    def _scale(self, controls, keys: dict, masks: dict, variance: dict):
+        """sigma N of each field, [fields, ny, nx]; zero on land and closed faces."""
+        scales = [
+            controls[name][0] * masks[key].on(self.transport.block.shape) / np.sqrt(variance[key])
+            for name, key in keys.items()
+        ]
+        return jnp.asarray(np.stack(scales), self.dtype)
+
+    def _smooth(self, fields):
+        """F of each field, [fields, ny, nx]."""
+        if self.filters:
+            return self.filters.smooth(fields, self.transport)
+        return smooth(fields, self.coefficients, self.links, self.transport.shift)
 
     def apply(self, w: dict) -> dict:
         """L w: linear; fields [ny, nx] of this block, numbers (). Zero on land and closed faces."""
         dx = {name: sigma * w[name] for name, sigma in self.numbers.items()}
         if self.fields:
             stacked = jnp.stack([w[name] for name in self.fields])
-            smoothed = self.scale * smooth(stacked, self.coefficients, self.links, self.transport.shift)
+            smoothed = self.scale * self._smooth(stacked)
             dx |= dict(zip(self.fields, smoothed, strict=True))
         if self.balance is not None:
             u, v = geostrophic(dx["eta"], self.balance, self.transport.shift)
@@ -104,7 +130,7 @@ class Background:
         w = {name: sigma * x[name] for name, sigma in self.numbers.items()}
         if self.fields:
             stacked = self.scale * jnp.stack([x[name] for name in self.fields])
-            smoothed = smooth(stacked, self.coefficients, self.links, self.transport.shift)
+            smoothed = self._smooth(stacked)
             w |= dict(zip(self.fields, smoothed, strict=True))
         return {name: w[name] for name in self.names}
 
@@ -131,7 +157,7 @@ def check_controls(controls, balanced: bool) -> None:
 
 
 ARRAYS = ("numbers", "balance", "coefficients", "links", "scale")
-STATIC = ("transport", "dtype", "names", "fields")
+STATIC = ("transport", "dtype", "names", "fields", "filters")
 
 
 def _flatten(background):

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ..config import ConfigError
+from ..config.extremes import survey
 from ..config.model import sigma_key
 from ..errors import UsageError
-from ..model.validate import repeated, require_derivatives
+from ..model.validate import lines_of, repeated, require_derivatives
 from ..ocean.table import SEEN
 from .network import is_twin, network
 from .observations import read
@@ -66,6 +67,13 @@ def problems(config) -> Iterator[str]:
     fields = [name for name in options.controls if name not in NUMBERS]
     if fields and options.length == 0:
         yield f"assimilation.length: must be above 0 m: the length of correlation of the errors of {', '.join(fields)}"
+    if options.correlation == "spectrum" and survey(config).ranges["mask"][0] == 0:
+        yield "assimilation.correlation: spectrum is for seas without land, and this one has some; take diffusion"
+    if options.correlation == "spectrum" and config.run.blocks > lines_of(config.grid):
+        yield (
+            f"assimilation.correlation: {config.run.blocks} blocks cannot share the {lines_of(config.grid)} lines of a "
+            "spectrum; take fewer, or diffusion"
+        )
     if options.balanced and not {"eta", "u", "v"} <= set(options.controls):
         yield "assimilation.balanced: needs eta, u and v among assimilation.controls"
     if config.run.steps == 0:

@@ -56,7 +56,7 @@ def add_sample(entry: dict, rounds: int, answers: Path, launcher: str):
     task = {"do": "measure", "check": not samples, "steps": samples[0].get("steps") if samples else None}
     begin = others.read()
     try:
-        if row.measure != "halo":
+        if row.measure not in ("halo", "fft"):
             task["answer"] = str(answer_of(row, answers))
         found = start.run(row, task, launcher)
     except SetupError as error:
@@ -95,6 +95,8 @@ def progress(entry: dict) -> str:
     each, steps = sample["seconds"] / sample["steps"], sample["steps"]
     if entry["row"]["measure"] == "halo":
         return f"{label}: {1e6 * each:.4g} µs per exchange ({steps} exchanges)"
+    if entry["row"]["measure"] == "fft":
+        return f"{label}: {1e3 * each:.4g} ms there and back ({steps} times)"
     return f"{label}: {1e3 * each:.4g} ms per step ({steps} steps)"
 
 

@@ -14,6 +14,8 @@ from .rows import Row
 #: Arrays of the whole grid that all processes hold at their peak, measured at 1800 x 900 with up to two ranks; of other
 #: executors, the most.
 ARRAYS = {"reference": 30, "xla": 45}
+#: The same of what measures a part of a step, or transforms.
+PARTS = {"halo": 6, "fft": 16}
 #: Bytes that a process holds however small its grid: Python, JAX, the program.
 BASE = 400 * 2**20
 #: A part of the memory stays for the system.
@@ -29,8 +31,8 @@ def all_cores() -> int:
 def bytes_needed(row: Row) -> int:
     """Estimate of the memory that all processes of a row need together, the check against the reference included."""
     itemsize = np.dtype(row.dtype).itemsize
-    arrays = 6 if row.measure == "halo" else ARRAYS.get(row.executor, max(ARRAYS.values()))
-    check = 0 if row.measure in ("halo", "output") else ARRAYS["reference"]
+    arrays = PARTS.get(row.measure) or ARRAYS.get(row.executor, max(ARRAYS.values()))
+    check = 0 if row.measure in (*PARTS, "output") else ARRAYS["reference"]
     grid = row.nx * row.ny * itemsize
     return max(grid * arrays + row.nproc * BASE, grid * check + BASE)
 

@@ -113,9 +113,9 @@ def bandwidth(record: dict, platform: str = "cpu", devices: int = 1) -> float | 
 
 
 def cores_of(entry: dict, row: Row, machine_cores: int) -> int:
-    """Cores that a row computes on; NumPy's arithmetic has one thread. For GPUs, their number."""
+    """Cores that a row computes on; NumPy's arithmetic has one thread, scipy.fft all. For GPUs, their number."""
     if row.executor == "reference":
-        return 1
+        return machine_cores if row.measure == "fft" else 1
     if row.platform == "gpu":
         return row.blocks
     threads = row.threads or entry.get("launch", {}).get("threads_of_a_rank", 1)

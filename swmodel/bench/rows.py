@@ -25,7 +25,8 @@ class Row:
     """What a worker measures. All values are plain, so that a row travels as JSON.
 
     Attributes:
-        measure: model, halo, output, start or ensemble.
+        measure: model, halo, output, start, ensemble or fft.
+        executor: of configurations; of transforms the reference is scipy.fft.
         platform: cpu or gpu.
         transport, devices: mpi (serial for one process) or sharded, and then devices of each process.
         nproc, threads: processes, and threads of each (None: all cores for one process, its share for one of several).
@@ -92,8 +93,13 @@ class Row:
         cores = f", {'1 core' if self.threads == 1 else f'{self.threads} cores'} each" if self.threads else ""
         place = " (GPU)" if self.platform == "gpu" else ""
         writing = "" if self.writing is None else WRITING.get(self.writing, f", every {self.writing} steps")
-        text = f"{self.executor}{place}, {processes}{cores}, {self.nx} x {self.ny}{writing}{self.ensemble}"
+        text = f"{self.name}{place}, {processes}{cores}, {self.nx} x {self.ny}{writing}{self.ensemble}"
         return text + "".join(f", {mark}" for mark in self.marks)
+
+    @property
+    def name(self) -> str:
+        """What computes, in words."""
+        return "scipy.fft" if (self.measure, self.executor) == ("fft", "reference") else self.executor
 
     @property
     def ensemble(self) -> str:

@@ -14,7 +14,7 @@ from ..errors import FilesError, UsageError
 FOLDERS = (Path(__file__).parents[2] / "benchmarks", Path(__file__).parents[1] / "benchmarks")
 
 #: The sweeps, in the order in which they are listed.
-NAMES = ("table", "strong", "weak", "sizes", "halo", "output", "start", "native", "schemes", "ensemble")
+NAMES = ("table", "strong", "weak", "sizes", "halo", "output", "start", "native", "schemes", "ensemble", "fft")
 
 
 class Sweep(NamedTuple):
@@ -22,7 +22,7 @@ class Sweep(NamedTuple):
 
     name: str
     title: str
-    measure: str  # model, halo, output, start or ensemble: what a worker does for a row
+    measure: str  # model, halo, output, start, ensemble or fft: what a worker does for a row
     sizes: tuple[tuple[int, int], ...]  # (nx, ny)
     nproc: tuple[int, ...]
     rounds: int

@@ -7,7 +7,7 @@ from statistics import median
 
 from .markdown import MISSING, amount, digits, markdown, number, percent
 from .notes import notes
-from .numbers import STEPS, Numbers, numbers, spread
+from .numbers import STEPS, Numbers, numbers, same_problem, spread
 from .promises import promised
 from .rows import WRITING
 
@@ -46,7 +46,7 @@ def table(columns: tuple[Column, ...], found: list[tuple], machines: bool, grids
 
 def what(one: Numbers, others) -> str:
     """The executor, and what is special about the row."""
-    name = "NumPy reference" if one.row.executor == "reference" else one.row.executor
+    name = "NumPy reference" if one.row.name == "reference" else one.row.name
     marks = one.row.marks
     marks += [f"{one.row.threads} thread{'s' if one.row.threads > 1 else ''} each"] if one.row.threads else []
     marks += ["more ranks than cores"] if one.row.oversubscribed else []
@@ -75,6 +75,7 @@ def traffic(one: Numbers, name: str) -> float | None:
 
 PROCESSES: Column = ("processes", lambda one, others: str(one.row.nproc))
 GRID: Column = ("grid", lambda one, others: f"{one.row.nx} x {one.row.ny}")
+LAYOUT: Column = ("layout", lambda one, others: "x".join(map(str, one.entry.get("launch", {}).get("layout", []))))
 SPREAD: Column = ("spread", lambda one, others: percent(one.spread))  # of the seconds of a step
 ROW: tuple[Column, ...] = (
     ("row", what),
@@ -118,7 +119,7 @@ def sent_per_second(one: Numbers, others) -> str:
 HALO: tuple[Column, ...] = (
     GRID,
     PROCESSES,
-    ("layout", lambda one, others: "x".join(map(str, one.entry.get("launch", {}).get("layout", [])))),
+    LAYOUT,
     ("messages", lambda one, others: number(traffic(one, "messages"))),
     ("bytes sent", lambda one, others: amount(traffic(one, "bytes"))),
     ("µs/exchange", lambda one, others: digits(1e6 * one.step)),
@@ -201,5 +202,36 @@ ENSEMBLE: tuple[Column, ...] = (
     SPREAD,
 )
 
+
+def over_scipy(one: Numbers, others: list[Numbers]) -> str:
+    """Transforms per second and core, over those of scipy.fft of the same field."""
+    same = [other for other in others if other.row.executor == "reference" and same_problem(one, other)]
+    return percent(same[0].step * same[0].cores / (one.step * one.cores)) if same else MISSING
+
+
+def modelled(one: Numbers, name: str) -> float | None:
+    """Messages or bytes that a block sends by the model of a pencil decomposition."""
+    return (one.entry.get("traffic") or {}).get("model", {}).get(name)
+
+
+FFT: tuple[Column, ...] = (
+    *ROW,
+    LAYOUT,
+    ("ms there and back", lambda one, others: digits(1e3 * one.step)),
+    ("of scipy.fft, per core", over_scipy),
+    ("messages", lambda one, others: number(traffic(one, "messages"))),
+    ("by the model", lambda one, others: number(modelled(one, "messages"))),
+    ("bytes sent", lambda one, others: amount(traffic(one, "bytes"))),
+    ("by the model", lambda one, others: amount(modelled(one, "bytes"))),
+    SPREAD,
+)
+
 #: The tables of what is measured.
-TABLES = {"model": (SPEED, COST), "halo": (HALO,), "output": (OUTPUT,), "start": (START,), "ensemble": (ENSEMBLE,)}
+TABLES = {
+    "model": (SPEED, COST),
+    "halo": (HALO,),
+    "output": (OUTPUT,),
+    "start": (START,),
+    "ensemble": (ENSEMBLE,),
+    "fft": (FFT,),
+}

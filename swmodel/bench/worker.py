@@ -56,6 +56,8 @@ def act(row: Row, task: dict) -> dict:
         from .exchange import measure_exchange as measure
     elif row.measure == "output":
         from .writing import measure_writing as measure
+    elif row.measure == "fft":
+        from .transforms import measure_transforms as measure
     elif row.measure == "ensemble":
         from .ensembles import measure_ensemble as measure
     else:

@@ -26,6 +26,7 @@ from .rank import worker
 from .resume import resume
 from .run import run
 from .sensitivity import sensitivity
+from .spectra import spectra
 from .tell import tell
 
 __all__ = ["main"]
@@ -93,5 +94,5 @@ def main():
 
 
 TASKS = run, resume, check_gradient, sensitivity, assimilate, ensemble
-for command in (*TASKS, cases, init, plot, animate, view, info, doctor, bench, worker):
+for command in (*TASKS, cases, init, plot, animate, spectra, view, info, doctor, bench, worker):
     main.add_command(command)

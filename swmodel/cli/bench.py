@@ -20,6 +20,7 @@ SWEEPS = {
     "native": "The native step beside what it promises.",
     "schemes": "The native step of every flux, stepper and term.",
     "ensemble": "Members times steps per second, in one program and as runs.",
+    "fft": "Fourier transforms of fields in blocks, beside scipy.fft.",
 }
 
 

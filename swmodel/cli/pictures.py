@@ -55,21 +55,31 @@ def plot(context, path, fields, record, time, member, diagnostics, output, **how
     swmodel plot outputs/jet --field speed --time "5 days" --arrows --output speed.png
     swmodel plot outputs/jet --field u --field v --range shared --contours eta
     """
-    from ..options import parse_duration
     from ..plotting import plot as draw
     from ..plotting import plot_diagnostics
 
     if diagnostics and (others := given(context) - {"--diagnostics", "--output"}):
         raise click.UsageError(f"--diagnostics draws all time series; leave out {', '.join(sorted(others))}")
-    try:
-        seconds = None if time is None else float(parse_duration(time))
-    except ValueError as error:
-        raise click.BadParameter(str(error), param_hint="--time") from None
+    seconds = model_time(time)
     if diagnostics:
         written = plot_diagnostics(path, output=output)
     else:
         written = draw(path, fields or None, record, seconds, output, member, *wishes(**how))
     click.echo(f"Wrote {written}")
+
+
+def model_time(text: str | None) -> float | None:
+    """The seconds of a length of time that was given for --time.
+
+    Raises:
+        click.BadParameter: it is none.
+    """
+    from ..options import parse_duration
+
+    try:
+        return None if text is None else float(parse_duration(text))
+    except ValueError as error:
+        raise click.BadParameter(str(error), param_hint="--time") from None
 
 
 def given(context) -> set[str]:

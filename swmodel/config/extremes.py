@@ -25,7 +25,7 @@ class Extremes:
 
     Attributes:
         physics: `config.physics` of the run.
-        ranges: {field, or rate of `rates_of`: (least, largest)}, SI units.
+        ranges: {field, or rate of `rates_of`: (least, largest)}, SI units; of the mask where there is land, too.
         problems: {field: line that says where it cannot be used}.
     """
 
@@ -102,6 +102,7 @@ def survey_band(config, found: Extremes, rows: np.ndarray) -> None:
     here_y, here_x = (slice(0, -1) if length > 1 else slice(None) for length in wet.shape)
     across_y, across_x = (slice(1, None) if length > 1 else slice(None) for length in wet.shape)
     centre = wet[here_y, here_x]
+    found.include("mask", centre, np.ones((1, 1)), rows[0])
     water = {"centre": centre, "u": centre * wet[here_y, across_x], "v": centre * wet[across_y, here_x]}
     terms = scheme_of(config).acting
     entries = {name: entry_of(name, config.physics) for name in ("depth", "eta", "u", "v", "h")}

@@ -97,7 +97,7 @@ def check_terms(config) -> None:
 
 def provided(config, row: Variable) -> bool:
     """Whether a coefficient of the user's own is handed over or a function of the case."""
-    return row.name in config.own.names or hasattr(config.case, row.name)
+    return row.name in config.own.names or callable(getattr(config.case, row.name, None))
 
 
 def identity(term: Term, scheme) -> str:

@@ -43,7 +43,7 @@ def load(
             has the default of the model, not that of the case.
         fields: {"eta": ...}: fields of the table, and those that terms ask for; functions of the points, numbers,
             arrays [ny, nx] of NumPy, or DataArrays of xarray (docs/python.md).
-        terms: functions of (state, grid, t, *coefficients) to a dict of tendencies.
+        terms: functions of (state, grid, t, ...) to a dict of tendencies.
 
     Raises:
         ConfigError: with everything that is wrong at once.
@@ -253,7 +253,7 @@ def convert(given: Given, section: str, field) -> Any:
         return tuple(value)
     if base is int and isinstance(value, float) and value.is_integer():
         return int(value)
-    if section in ("input", "assimilation") and base is str and isinstance(value, str) and value:
+    if section in ("input", "assimilation") and field.annotation is str and isinstance(value, str) and value:
         return os.path.abspath(given.folder / value)
     return value
 

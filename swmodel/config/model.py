@@ -222,6 +222,10 @@ class Output(Section):
     diagnostics_every_steps: int | None = option(
         None, "steps", "steps between records of mass, energy, ... ; without it, those of the snapshots", ge=1
     )
+    spectra: Duration | None = option(
+        None, "s", 'model time between spectra (seas without land), as seconds or "6 h" (or give spectra_every_steps)'
+    )
+    spectra_every_steps: int | None = option(None, "steps", "steps between spectra (or give spectra)", ge=1)
     institution: str = option("", "", "who made the run, recorded in its files")
 
 
@@ -290,6 +294,9 @@ class Search(Section):
     controls: tuple[ControlName, ...] = option(("eta", "u", "v"), "", "what is found: initial fields, coefficients")
     every_steps: int = option(1, "steps", "steps between the states that observations are compared with", ge=1)
     length: float = option(0.0, "m", "length of correlation of the first guess's errors, for fields", ge=0)
+    correlation: Literal["diffusion", "spectrum"] = option(
+        "diffusion", "", "how those errors are correlated: by diffusion, around any coast, or by spectrum, without land"
+    )
     balanced: bool = option(False, "", "errors of eta bring currents in geostrophic balance with them")
     outer: int = option(10, "iterations", "most outer iterations, each with the run and its derivative anew", ge=1)
     inner: int = option(50, "iterations", "most iterations of conjugate gradients in each", ge=1)
@@ -369,6 +376,7 @@ ALTERNATIVES = (
     ("run", "steps", "days"),
     ("time", "dt", "cfl"),
     ("output", "every", "every_steps"),
+    ("output", "spectra", "spectra_every_steps"),
     ("restart", "every", "every_steps"),
 )
 

@@ -17,7 +17,7 @@ from ..files.output.record_file import RecordFile
 from ..files.output.records import Records
 from ..files.output.series import put_series
 from ..files.output.static import land, on_water
-from ..files.run_folder import ENSEMBLE
+from ..files.run_folder import ENSEMBLE, OUTPUT
 from ..model.results import keepers, schedules
 from ..ocean.diagnostics import quantities
 from ..ocean.table import VARIABLES
@@ -114,7 +114,7 @@ class Results:
 
     def __init__(self, members, file: EnsembleFile):
         self.members, self.file, self.first = members, file, members.step
-        self.schedule, self.numbers = schedules(members.config)[0], {}
+        self.schedule, self.numbers = schedules(members.config)[OUTPUT], {}
 
     def write(self) -> None:
         """Write the record that is due at the present step, as it is at the first."""
@@ -134,7 +134,7 @@ class Results:
 @contextmanager
 def opened(members, directory, command_line: str = "", resume: bool = False) -> Iterator[Results]:
     """A context with the Results of an ensemble, whose file is closed at its end; see `run.Model.results`."""
-    path, keep = Path(directory) / ENSEMBLE, keepers(members)[0] if resume else None
+    path, keep = Path(directory) / ENSEMBLE, keepers(members)[OUTPUT] if resume else None
     if resume:
         require_intact({path: keep}, members.transport)
     with EnsembleFile(path, members.config, members.transport, command_line, keep) as file:

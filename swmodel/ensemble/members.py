@@ -20,7 +20,8 @@ from ..files.restart.read import read
 from ..model.domain import domain
 from ..model.health import Health
 from ..model.health.one import largest_stress
-from ..ocean.diagnostics import DERIVED, diagnose
+from ..ocean.diagnostics import derive, diagnose
+from ..ocean.elliptic import inverse
 from ..ocean.grid import as_patches
 from ..ocean.patch import Patch
 from ..ocean.state import Carry, State
@@ -178,10 +179,11 @@ class Members:
         one, width, number = self.domain, self.domain.scheme.width, member - self.here.start
         padded = self._pad(self.state._make(field[number] for field in self.state))
         padded = padded._make(Patch(np.asarray(field), (-width, -width)) for field in padded)
-        shape, physics = one.transport.block.shape, one.config.physics
-        patches = {name: DERIVED[name](padded, self.patches, physics) for name in names}
-        fields = {name: np.broadcast_to(patch.on(shape), shape) for name, patch in patches.items()}
-        return fields, diagnose([(padded, self.patches, shape)], one.config, one.transport)
+        shape, config = one.transport.block.shape, one.config
+        blocks = [(padded, self.patches, shape)]
+        (made,) = derive(names, blocks, config.physics, inverse(config.grid, blocks, one.transport))
+        fields = {name: np.broadcast_to(field, shape) for name, field in made.items()}
+        return fields, diagnose(blocks, config, one.transport)
 
     def health(self, directory=None) -> Health:
         """The Health of all members, for the time loop; `directory` is where a blow-up leaves its state."""

@@ -6,7 +6,7 @@ journal        writing so that a kill leaves every complete record
 gather         fields of all processes on rank 0
 draft          files in their place whole or not at all
 block_file     fields of all processes in one HDF5 file
-output/        output.nc and diagnostics.nc
+output/        output.nc, diagnostics.nc and spectra.nc
 restart/       restart files, verified as they are written
 integrity/     checksums, and reading of files that may be damaged
 status         status.json: how a run ended

@@ -16,9 +16,10 @@ from .status import read_status
 CONFIG = "config.toml"
 OUTPUT = "output.nc"
 DIAGNOSTICS = "diagnostics.nc"
+SPECTRA = "spectra.nc"
 RESTARTS = "restart"
 BLOWUP = "blowup.nc"
-FILES = (CONFIG, OUTPUT, DIAGNOSTICS, STATUS)
+FILES = (CONFIG, OUTPUT, DIAGNOSTICS, SPECTRA, STATUS)
 ENSEMBLE = "ensemble.nc"
 SENSITIVITY = "sensitivity.nc"
 ANALYSIS = "analysis.nc"
@@ -38,6 +39,8 @@ RESULTS = (
     "twin_observations.nc",
     ENSEMBLE,
     "ensemble.png",
+    "output-spectra.nc",
+    "output-spectra.png",
 )
 
 
@@ -54,7 +57,7 @@ class Advice(NamedTuple):
 
 
 COMMAND_LINE = Advice("give --force to replace it or another folder with --output", "swmodel resume {}")
-PYTHON = Advice("give force=True to replace it or another folder", 'Simulation.from_restart("{0}").run("{0}")')
+PYTHON = Advice("give force=True to replace it or another folder", 'Simulation.resume("{0}").run("{0}")')
 
 
 def check_vacant(directory, force: bool = False, advice: Advice = COMMAND_LINE, held: bool = False):

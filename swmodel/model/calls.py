@@ -68,6 +68,7 @@ class Calls(list):
             Why one has failed, with its line: the first, and on all processes the same; "" if none has. Those behind
             it are not called.
         """
+        self.error = None
         for call in self:
             if model.step == 0 or not call.schedule.regular(model.step):
                 continue
@@ -79,8 +80,11 @@ class Calls(list):
 
     def attempt(self, call: Call, model) -> str:
         """Call a function; why it has failed, "" if it has not."""
+        step = model.step
         try:
             call.function(model)
+            if model.step != step:
+                raise UsageError(f"it has taken the model from step {step} to {model.step}; it may set its state")
         except NumericalError:  # the same on all processes
             raise
         except Exception as error:

@@ -6,7 +6,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from ..ocean.diagnostics import DERIVED
+from ..ocean.diagnostics import derive
+from ..ocean.elliptic import Equation
 from ..ocean.grid import as_patches
 from ..ocean.patch import Patch
 from ..ocean.state import State
@@ -14,18 +15,21 @@ from ..parallel.transport.halo import make_pad
 from ..parallel.transport.programs import jitted
 
 
-def make_fields(names, physics, width: int, transport):
+def make_fields(names, physics, sea, width: int, transport):
     """The function (State, Grid) -> dict of the derived fields called `names`, [y, x] of a block.
 
     Args:
-        physics: of the configuration, which the fields depend on.
+        physics, sea: sections [physics] and [grid] of the configuration, which the fields depend on.
         width: cells of a halo; the Grid has one more around the block.
     """
     with_halo, shape = make_pad(width, transport), transport.shape
 
+    def invert(location: str, sources: list) -> list:
+        return [Equation(location, sea).solved(source, transport) for source in sources]
+
     def fields(state: State, grid) -> dict:
         patches = state._make(Patch(field, (-width, -width)) for field in with_halo(state))
-        return {name: DERIVED[name](patches, as_patches(grid, width), physics).on(shape) for name in names}
+        return derive(names, [(patches, as_patches(grid, width), shape)], physics, invert)[0]
 
     return fields
 
@@ -55,7 +59,7 @@ class Means:
 
     Args:
         names: of the fields.
-        physics: of the configuration.
+        config: resolved configuration.
         width: cells of a halo.
         transport: of the run.
         grid: Grid of arrays as `transport.make` gives them.
@@ -64,11 +68,10 @@ class Means:
         fields: the means so far on the devices, by name; None where there was no step.
     """
 
-    def __init__(self, names, physics, width: int, transport, grid):
+    def __init__(self, names, config, width: int, transport, grid):
         self._transport, self._grid = transport, grid
-        self._zero, self._update = (
-            jitted(make, tuple(names), physics, width, transport) for make in (make_zero, make_update)
-        )
+        parts = tuple(names), config.physics, config.grid, width, transport
+        self._zero, self._update = (jitted(make, *parts) for make in (make_zero, make_update))
         self.fields, self._count = None, 0
 
     def add(self, state: State) -> None:

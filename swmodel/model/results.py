@@ -1,37 +1,46 @@
-"""What a run writes besides restarts: output.nc and diagnostics.nc, each record when it is due."""
+"""What a run writes besides restarts: output.nc, diagnostics.nc and spectra.nc, each record when it is due."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
-from ..files.output import Diagnostics, Output
+from ..files.output import Diagnostics, Output, Spectra
 from ..files.output.continuation import require_intact
-from ..files.run_folder import DIAGNOSTICS, OUTPUT
+from ..files.run_folder import DIAGNOSTICS, OUTPUT, SPECTRA
 from ..files.schedule import Schedule
+
+#: The files, in the order in which they are made.
+FILES = {DIAGNOSTICS: Diagnostics, OUTPUT: Output, SPECTRA: Spectra}
 
 
 @contextmanager
 def opened(simulation, directory, command_line: str = "", resume: bool = False) -> Iterator[Results]:
     """A context with the Results of a simulation, whose files are closed at its end; see `run.Model.results`."""
     config, transport, directory = simulation.config, simulation.transport, Path(directory)
-    keep, other = keepers(simulation) if resume else (None, None)
+    names = [name for name in FILES if name in schedules(config)]
+    keep = keepers(simulation) if resume else {}
     if resume:
-        require_intact({directory / OUTPUT: keep, directory / DIAGNOSTICS: other}, transport)
-    with (
-        Diagnostics(directory / DIAGNOSTICS, config, transport, command_line, other) as series,
-        Output(directory / OUTPUT, config, transport, command_line, keep) as output,
-    ):
-        yield Results(simulation, output, series)
+        require_intact({directory / name: keep[name] for name in names if name in keep}, transport)
+    with ExitStack() as stack:
+        files = {
+            name: stack.enter_context(FILES[name](directory / name, config, transport, command_line, keep.get(name)))
+            for name in names
+        }
+        yield Results(simulation, files)
 
 
 class Results:
-    """The records of a run from the simulation's present step on; see `run.Results`."""
+    """The records of a run from the simulation's present step on; see `run.Results`.
 
-    def __init__(self, simulation, output, series):
-        self.simulation, self.output, self.series, self.first = simulation, output, series, simulation.step
-        self.snapshots, self.records = schedules(simulation.config)
+    Args:
+        files: those of FILES that are written, by their names.
+    """
+
+    def __init__(self, simulation, files):
+        self.simulation, self.files, self.first = simulation, files, simulation.step
+        self.schedules = schedules(simulation.config)
         names = simulation.config.output.means
         self.means, self.numbers = simulation.means(names) if names else None, {}
         if self.means and simulation.restart and simulation.restart.step == simulation.step:
@@ -40,38 +49,47 @@ class Results:
     def write(self) -> None:
         """Write the records that are due at the present step, as all are at the first."""
         simulation, means, step = self.simulation, self.means, self.simulation.step
-        if self.snapshots.due(step) or step == self.first:
-            fields = simulation.fields(self.output.names)
-            self.output.write(step, simulation.time, fields, means and means.values())
-            if means and self.snapshots.regular(step):
+        due = [name for name, schedule in self.schedules.items() if schedule.due(step) or step == self.first]
+        if OUTPUT in due:
+            fields = simulation.fields(self.files[OUTPUT].names)
+            self.files[OUTPUT].write(step, simulation.time, fields, means and means.values())
+            if means and self.schedules[OUTPUT].regular(step):
                 means.reset()
-        if self.records.due(step) or step == self.first:
+        if DIAGNOSTICS in due:
             self.numbers = simulation.diagnostics()
-            self.series.write(step, simulation.time, self.numbers)
+            self.files[DIAGNOSTICS].write(step, simulation.time, self.numbers)
+        if SPECTRA in due:
+            self.files[SPECTRA].write(step, simulation.time, simulation.spectra())
 
     def next(self, step: int) -> int:
         """The first step after `step` at which a record is due."""
-        return min(self.snapshots.next(step), self.records.next(step))
+        return min(schedule.next(step) for schedule in self.schedules.values())
 
     def flush(self) -> None:
         """Make all records so far durable."""
-        self.output.flush()
-        self.series.flush()
+        for file in self.files.values():
+            file.flush()
 
 
-def schedules(config) -> tuple[Schedule, Schedule]:
-    """When the records of output.nc and of diagnostics.nc are due."""
+def schedules(config) -> dict[str, Schedule]:
+    """When the records of each file are due, by its name; without spectra.nc where none are asked for."""
     options, dt, steps = config.output, config.time.dt, config.run.steps
     snapshots = Schedule(dt, steps, options.every_steps, options.every)
     every = options.diagnostics_every_steps
-    return snapshots, Schedule(dt, steps, every) if every else snapshots
+    found = {OUTPUT: snapshots, DIAGNOSTICS: Schedule(dt, steps, every) if every else snapshots}
+    if options.spectra or options.spectra_every_steps:
+        found[SPECTRA] = Schedule(dt, steps, options.spectra_every_steps, options.spectra)
+    return found
 
 
-def keepers(model) -> list:
-    """Functions of the step that say which records of output.nc and of diagnostics.nc a resumed run leaves.
+def keepers(model) -> dict:
+    """Of each file that a resumed run goes on with, by its name: a function of the step, whether it leaves its record.
 
     Those before its first step; and that of the first step itself unless it was only there because a run ended.
     """
     first = model.step
     before, over = schedules(model.restart.config), first == model.config.run.steps
-    return [lambda step, s=s: step < first or (step == first and (over or s.regular(step))) for s in before]
+    return {
+        name: lambda step, s=s: step < first or (step == first and (over or s.regular(step)))
+        for name, s in before.items()
+    }

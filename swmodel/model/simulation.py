@@ -16,10 +16,14 @@ from ..files.restart.folder import choose
 from ..files.restart.given import with_stored
 from ..files.restart.read import read
 from ..files.restart.restarts import write_restart
-from ..ocean.diagnostics import DERIVED, diagnose, known
+from ..ocean.balance import balanced, disturbance, layer_of
+from ..ocean.diagnostics import derive, diagnose, known
+from ..ocean.elliptic import inverse, require_no_land
 from ..ocean.grid import as_patches
 from ..ocean.patch import Patch
+from ..ocean.spectra import Sea, measure
 from ..ocean.state import Carry, State
+from ..ocean.table import POTENTIALS
 from ..parallel.environment import world
 from ..parallel.transport.halo import make_pad
 from ..parallel.transport.mesh import processes
@@ -54,7 +58,7 @@ class Simulation:
         restart: a restart file, of the same grid, precision and time stepping, to go on from; None: the initial state.
         fields: {"eta": ...}: functions of the points, numbers, arrays [ny, nx] or DataArrays in place of fields that
             the case or a file has, and of those that terms ask for; the same on all processes, or `local`.
-        terms: functions of (state, grid, t, *coefficients) to {"u": tendency, ...}, in Patches; or Terms.
+        terms: functions of (state, grid, t, ...) to {"u": tendency, ...}, in Patches; or Terms.
         options: of the executor, as `steps_per_sweep` of `executors/native`; no result depends on them.
 
     Attributes:
@@ -290,14 +294,12 @@ class Simulation:
         Every process must ask for the same ones: vorticity needs the neighbours.
 
         Raises:
-            UsageError: there is no such field.
+            UsageError: there is no such field, or none in a sea with land.
             NumericalError: the solution has blown up, which was not said yet.
         """
-        names, physics = known(names, self.scheme), self.config.physics
-        blocks = self.blocks()
-        return self.transport.join(
-            [{name: DERIVED[name](*fields, physics).on(shape) for name in names} for *fields, shape in blocks]
-        )
+        names, blocks = known(names, self.scheme), self.blocks()
+        invert = inverse(self.config.grid, blocks, self.transport)
+        return self.transport.join(derive(names, blocks, self.config.physics, invert))
 
     def field(self, name: str) -> np.ndarray:
         """The field called `name` on this process's block."""
@@ -327,6 +329,30 @@ class Simulation:
         """
         return diagnose(self.blocks(), self.config, self.transport)
 
+    def balanced(self) -> dict[str, np.ndarray]:
+        """eta, u and v of this process that potential vorticity alone determines: see `ocean.balance`; float64.
+
+        What else there is, is gravity waves, and currents with neither vorticity nor divergence.
+
+        Raises:
+            UsageError: there is land, beta, no rotation or an uneven depth, or there are more blocks than lines.
+            NumericalError: the solution has blown up, which was not said yet.
+        """
+        blocks, grid, physics = self.blocks(), self.config.grid, self.config.physics
+        layer = layer_of(blocks, physics, self.transport)
+        sources = [disturbance(state, static, layer).on(shape) for state, static, shape in blocks]
+        pieces = balanced(sources, layer, grid, self.transport)
+        return self.transport.join([dict(zip(("eta", "u", "v"), each, strict=True)) for each in pieces])
+
+    def spectra(self) -> dict[str, np.ndarray]:
+        """The spectra of the whole domain, which has no land: see `ocean.spectra.measure`.
+
+        Raises:
+            UsageError: there is land, or there are more blocks than lines.
+            NumericalError: the solution has blown up, which was not said yet.
+        """
+        return measure(self.blocks(), self.config.physics.gravity, Sea(self.config.grid, self.transport))
+
     def blocks(self) -> list[tuple]:
         """State with its halo and Grid, NumPy arrays in Patches, and the shape of each block of this process."""
         self._look()
@@ -342,9 +368,12 @@ class Simulation:
         """Running means of the fields called `names`.
 
         Raises:
-            UsageError: there is no such field.
+            UsageError: there is no such field, or none in a sea with land.
         """
-        return Means(known(names, self.scheme), self.config.physics, self.scheme.width, self.transport, self.grid)
+        names = known(names, self.scheme)
+        if set(names) & set(POTENTIALS):
+            require_no_land("stream function and velocity potential are", self.blocks(), self.transport)
+        return Means(names, self.config, self.scheme.width, self.transport, self.grid)
 
     def health(self, directory=None) -> Health:
         """The Health of this run, for the time loop; `directory` is where a blow-up leaves its state."""

@@ -18,7 +18,7 @@ from ..config.own import formulas
 from ..config.stability import dt_from_cfl, largest_dt, rates
 from ..errors import UsageError
 from ..executors.native import REMEDY, native_missing, unable
-from ..ocean.table import entry_of
+from ..ocean.table import POTENTIALS, entry_of
 from ..ocean.terms import TERMS
 from ..parallel.environment import total_memory
 from .resolve import layout_of, resolve
@@ -148,7 +148,7 @@ def check_files(config: Config) -> Iterator[str]:
 def check_fields(config: Config) -> list[str]:
     """Whether the run can start from its fields, and the time step is stable for them."""
     found, problems = values_of(config)
-    return problems or list(check_dt(config, found))
+    return problems or [*check_transforms(config, found), *check_dt(config, found)]
 
 
 def check_values(config: Config) -> list[str]:
@@ -165,6 +165,25 @@ def values_of(config: Config) -> tuple[Extremes | None, list[str]]:
     except InputError as error:
         return None, [str(error)]
     return found, list(found.problems.values())
+
+
+def check_transforms(config: Config, extremes: Extremes) -> Iterator[str]:
+    """Whether there can be the spectra and potentials that are asked for: no land, and blocks that share the lines."""
+    output = config.output
+    wanted = {f"output.{key}": "spectra are" for key in ("spectra", "spectra_every_steps") if getattr(output, key)}
+    for key in ("fields", "means"):
+        wanted |= {f"output.{key}": f"{name} is" for name in getattr(output, key) if name in POTENTIALS}
+    lines = lines_of(config.grid)
+    for key, words in wanted.items():
+        if extremes.ranges["mask"][0] == 0:
+            yield f"{key}: {words} of seas without land, and this one has some; leave it out"
+        if config.run.blocks > lines:
+            yield f"{key}: {config.run.blocks} blocks cannot share {lines} lines to transform; take fewer"
+
+
+def lines_of(grid) -> int:
+    """The lines of a transform of the grid that blocks share: the fewer of those along x and along y."""
+    return min(grid.ny, grid.nx // 2 + 1 if grid.periodic_x else grid.nx)
 
 
 def check_dt(config: Config, extremes: Extremes) -> Iterator[str]:

@@ -7,6 +7,7 @@ over cells and processes is one of integers, which has no order (`FixedPoint`).
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import NamedTuple
 
@@ -15,6 +16,7 @@ import numpy as np
 from ..errors import UsageError
 from ..parallel.environment import share_of_cores
 from .dynamics import corner_thickness, kinetic_energy, potential_vorticity, relative_vorticity
+from .operators import curl, divergence
 from .patch import Patch, east, north, south, west
 from .state import State
 from .table import VARIABLES
@@ -47,7 +49,25 @@ def speed(state: State, grid, physics) -> Patch:
     return (2.0 * kinetic_energy(grid.open_u * state.u, grid.open_v * state.v, grid)).map(lambda square: square**0.5)
 
 
-#: Functions of a padded State of Patches, a Grid of Patches, NumPy or JAX, and `config.physics` to each field's Patch.
+def rotation(state: State, grid, physics) -> Patch:
+    """d_x v - d_y u at corners, s-1, whatever the condition on walls."""
+    return curl(grid.open_u * state.u, grid.open_v * state.v, grid)
+
+
+def outflow(state: State, grid, physics) -> Patch:
+    """d_x u + d_y v at centres, s-1."""
+    return divergence(grid.dy.u * (grid.open_u * state.u), grid.dx.v * (grid.open_v * state.v), grid)
+
+
+class Inverse(NamedTuple):
+    """A field whose Laplacian is the source, in seas without land: it follows from the source in all of the sea."""
+
+    source: Callable
+    location: str
+
+
+#: Functions of a padded State of Patches, a Grid of Patches, NumPy or JAX, and `config.physics` to each field's Patch;
+#: or the Inverse of one. `derive` evaluates them.
 DERIVED = {
     "h": lambda state, grid, physics: state.h,
     "u": lambda state, grid, physics: state.u,
@@ -57,7 +77,27 @@ DERIVED = {
     "zeta": vorticity,
     "q": potential_vorticity_of_layer,
     "speed": speed,
+    "streamfunction": Inverse(rotation, "corner"),
+    "velocity_potential": Inverse(outflow, "centre"),
 } | {name: function for term in TERMS.values() for name, function in term.derived.items()}
+
+
+def derive(names, blocks, physics, invert) -> list[dict]:
+    """The fields of DERIVED called `names` on each block, arrays of its shape.
+
+    Args:
+        blocks: (State of Patches that cover the block and a halo, Grid of Patches, shape) of each, NumPy or JAX.
+        invert: function of a location and the sources on each block to the fields of which they are the Laplacian.
+    """
+    found = [{} for _ in blocks]
+    for name in names:
+        made = DERIVED[name]
+        inverse = isinstance(made, Inverse)
+        source = made.source if inverse else made
+        values = [source(state, grid, physics).on(shape) for state, grid, shape in blocks]
+        for fields, field in zip(found, invert(made.location, values) if inverse else values, strict=True):
+            fields[name] = field
+    return found
 
 
 def derived(scheme) -> list[str]:

@@ -39,6 +39,16 @@ def potential_vorticity(h: Patch, u: Patch, v: Patch, grid) -> Patch:
     return (grid.f + relative_vorticity(u, v, grid)) / corner_thickness(h, grid)
 
 
+def accelerations(q: Patch, P: Patch, flow: Flow, scheme) -> dict[str, Patch]:
+    """du/dt = + q V - d_x P and dv/dt = - q U - d_y P, linear in q at corners and P at centres, m s-2."""
+    grid = flow.grid
+    QV, QU = VORTICITY_FLUXES[scheme.vorticity_flux](q, flow.U, flow.V)
+    return {
+        "u": QV * grid.rdx.u - slope_x(P, grid),
+        "v": -slope_y(P, grid) - QU * grid.rdy.v,
+    }
+
+
 def tendency(padded: State, now: Instant, grid, params: dict, scheme) -> State:
     """dx/dt of the prognostic fields x of a block, from its state with `scheme.width` rows of neighbours on each side.
 
@@ -58,14 +68,14 @@ def tendency(padded: State, now: Instant, grid, params: dict, scheme) -> State:
     h, u, v, U, V = flow.h, flow.u, flow.v, flow.U, flow.V
     P = params["gravity"] * (h - grid.depth) + kinetic_energy(u, v, grid)
     q = potential_vorticity(h, u, v, grid)
-    QV, QU = VORTICITY_FLUXES[scheme.vorticity_flux](q, U, V)
 
-    rates = {
-        "h": -divergence(U, V, grid),
-        "u": QV * grid.rdx.u - slope_x(P, grid),
-        "v": -slope_y(P, grid) - QU * grid.rdy.v,
-    }
+    rates = {"h": -divergence(U, V, grid)} | accelerations(q, P, flow, scheme)
     for term in scheme.acting:
         for field, rate in term.tendency(flow, params, now).items():
             rates[field] = rates[field] + rate if field in rates else rate
+    return finished(rates, padded, grid)
+
+
+def finished(rates: dict[str, Patch], padded: State, grid) -> State:
+    """The State of the rates, zero on land and closed faces."""
     return padded._make(getattr(grid, OPEN[VARIABLES[name].location]) * rates[name] for name in padded._fields)

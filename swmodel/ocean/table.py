@@ -9,6 +9,7 @@ from .variable import Variable, table
 LENGTH, SPEED = (0, 1, 0, 0), (1, 0, -1, 0)
 SEA_LEVEL = "sea_surface_height_above_geoid"
 VELOCITY = {"control": "field", "dimension": SPEED, "signed": True, "small": 1e-3}
+POTENTIAL = {"dimension": (2, 0, -1, 0), "signed": True}
 POSITIVE = {"least": 0.0, "above": True, "dimension": LENGTH}
 EQUATIONS = (
     Variable("h", "centre", "m", "cell_thickness", "thickness of the layer", **POSITIVE),
@@ -28,6 +29,8 @@ EQUATIONS = (
         dimension=(0, -1, -1, 0),
     ),
     Variable("speed", "centre", "m s-1", "sea_water_speed", "speed of the current", least=0.0, dimension=SPEED),
+    Variable("streamfunction", "corner", "m2 s-1", "", "stream function of the current", **POTENTIAL),
+    Variable("velocity_potential", "centre", "m2 s-1", "", "velocity potential of the current", **POTENTIAL),
     Variable(
         "depth",
         "centre",
@@ -65,8 +68,14 @@ COEFFICIENTS = table(*(row for term in TERMS.values() for row in term.coefficien
 #: Fields that a case or an input file may give.
 GIVEN = ("depth", "mask", *COEFFICIENTS, *INITIAL)
 
+#: Fields that there are in seas without land only.
+POTENTIALS = ("streamfunction", "velocity_potential")
+
 #: Fields that a run may write.
-WRITABLE = ("h", "u", "v", "eta", "sea_level", "zeta", "q", "speed", *(n for t in TERMS.values() for n in t.derived))
+WRITABLE = (
+    *("h", "u", "v", "eta", "sea_level", "zeta", "q", "speed", *POTENTIALS),
+    *(name for term in TERMS.values() for name in term.derived),
+)
 
 #: What derivatives may be taken with respect to.
 CONTROLS = {name: row for name, row in VARIABLES.items() if row.control}

@@ -66,12 +66,20 @@ class Block:
         """The fewest (rows, columns) that a block of the layout has."""
         return self.y.size // self.layout[0], self.x.size // self.layout[1]
 
+    @property
+    def place(self) -> tuple[int, int]:
+        """Row and column of the block in the layout."""
+        return divmod(self.rank % (self.layout[0] * self.layout[1]), self.layout[1])
+
     def neighbour(self, axis: int, step: int) -> int:
         """Rank of the block `step` places to the north (axis 0) or east (axis 1) on the ring."""
-        share, number = divmod(self.rank, self.layout[0] * self.layout[1])
-        place = list(divmod(number, self.layout[1]))
+        blocks, place = self.layout[0] * self.layout[1], list(self.place)
         place[axis] = (place[axis] + step) % self.layout[axis]
-        return (share * self.layout[0] + place[0]) * self.layout[1] + place[1]
+        return self.rank // blocks * blocks + place[0] * self.layout[1] + place[1]
+
+    def ring(self, axis: int) -> tuple[int, ...]:
+        """Ranks of the blocks on the ring along y (axis 0) or x (axis 1), from the south or the west on."""
+        return tuple(self.neighbour(axis, number - self.place[axis]) for number in range(self.layout[axis]))
 
     def rows(self, first: int, last: int, member: int = 0) -> tuple[int, int]:
         """First and last row of the block among rows first to last of a member; the same twice if it has none."""

@@ -1,4 +1,4 @@
-"""Pictures of a run, drawn from its NetCDF files alone: `plot`, `plot_diagnostics`, `animate`, `view`."""
+"""Pictures of a run, drawn from its NetCDF files alone: `plot`, `plot_diagnostics`, `animate`, `view`; `spectra`."""
 
 from .animation import animate
 from .dataset import PlotError
@@ -7,5 +7,6 @@ from .maps import plot
 from .overlays import Over
 from .page import view
 from .scale import Scale
+from .spectra import spectra
 
-__all__ = ["Over", "PlotError", "Scale", "animate", "plot", "plot_diagnostics", "view"]
+__all__ = ["Over", "PlotError", "Scale", "animate", "plot", "plot_diagnostics", "spectra", "view"]

@@ -10,9 +10,9 @@ import netCDF4
 import numpy as np
 
 from ..config.build import in_precision
-from ..config.model import Physics
+from ..config.model import Grid, Physics
 from ..ocean.state import State
-from ..ocean.table import VARIABLES, entry_of
+from ..ocean.table import POTENTIALS, VARIABLES, entry_of
 from .dataset import (
     STAGGER,
     Map,
@@ -36,6 +36,8 @@ SOURCES = {
     "zeta": ("u", "v"),
     "q": ("h", "u", "v"),
     "speed": ("u", "v"),
+    "streamfunction": ("u", "v"),
+    "velocity_potential": ("u", "v"),
 }
 
 #: Fields of the grid that a state needs around it.
@@ -52,6 +54,8 @@ def derivable(data: netCDF4.Dataset) -> list[str]:
         return []
     held = names | ({"h"} if "eta" in names else set())
     unknown = names if "reduced_gravity" in configuration(data)["physics"] else names | {"sea_level"}
+    if not np.all(values_of(data, "mask")):
+        unknown = unknown | set(POTENTIALS)
     return [name for name, sources in SOURCES.items() if name not in unknown and held.issuperset(sources)]
 
 
@@ -64,17 +68,28 @@ def read(data: netCDF4.Dataset, name: str, record: int = -1, member: int | None 
     if name in field_names(data) or name not in derivable(data):
         require(data, name)
         return read_map(data, name, record, member)
-    from ..ocean.diagnostics import DERIVED  # which loads JAX
+    from ..ocean.diagnostics import derive  # which loads JAX
+    from ..ocean.elliptic import inverse
+    from ..ocean.patch import Patch
+    from ..parallel.transport import connect
 
-    physics = physics_of(data)
-    patch = DERIVED[name](*padded(data, record, member), physics)
-    return mapped(data, patch, entry_of(name, physics), member)
+    physics, grid = physics_of(data), grid_of(data)
+    blocks = [(*padded(data, record, member), (grid.ny, grid.nx))]
+    invert = inverse(grid, blocks, connect("serial", (1, 1), grid.ny, grid.nx))
+    (made,) = derive([name], blocks, physics, invert)
+    return mapped(data, Patch(made[name], (0, 0)), entry_of(name, physics), member)
 
 
 def physics_of(data: netCDF4.Dataset) -> Physics:
     """The constants of the run, without those that are of a later version."""
     given = configuration(data)["physics"]
     return Physics(**{name: value for name, value in given.items() if name in Physics.model_fields})
+
+
+def grid_of(data: netCDF4.Dataset) -> Grid:
+    """The section [grid] of the run, without options that are of a later version."""
+    given = configuration(data)["grid"]
+    return Grid(**{name: value for name, value in given.items() if name in Grid.model_fields})
 
 
 def require(data: netCDF4.Dataset, name: str) -> None:
@@ -87,6 +102,8 @@ def require(data: netCDF4.Dataset, name: str) -> None:
     if name in SOURCES and name not in field_names(data) and name not in computed:
         if name == "sea_level" and "reduced_gravity" not in configuration(data).get("physics", {}):
             raise PlotError(f'no field "{name}" in {data.filepath()}, which does not say whether gravity is reduced')
+        if name in POTENTIALS and {"mask", *SOURCES[name]} <= set(field_names(data)):
+            raise PlotError(f'no field "{name}" in {data.filepath()}: it is of seas without land, and there is some')
         sources = " and ".join([", ".join(SOURCES[name][:-1]), SOURCES[name][-1]]).removeprefix(" and ")
         raise PlotError(f'no field "{name}" in {data.filepath()}, nor {sources} of a run to compute it from')
     if name not in computed:

@@ -11,7 +11,7 @@ import netCDF4
 from matplotlib.figure import Figure
 
 from ..files.run_folder import ANALYSIS, ENSEMBLE, OUTPUT, SENSITIVITY
-from . import assimilation, ensemble, sensitivity, style
+from . import assimilation, ensemble, sensitivity, spectrum, style
 from .dataset import PlotError, data_file, find_record, open_data, seconds
 from .files import default_output, save
 from .overlays import NOTHING, Over
@@ -54,7 +54,11 @@ def plot(
     file = data_file(path, OUTPUT, ENSEMBLE, SENSITIVITY, ANALYSIS)
     target = output or default_output(file, fields, member=member)
     with open_data(file) as data, mpl.rc_context(style.RC):
-        if hasattr(data, "quantity") and member is None:
+        if "wavenumber" in data.dimensions:
+            if fields or member is not None or over or scale != OF_RECORD:
+                raise PlotError(f"{file} holds spectra, whose picture has no fields, members, colours or arrows")
+            figure = spectrum.picture(data, record, time)
+        elif hasattr(data, "quantity") and member is None:
             figure = sensitivity.picture(data, fields and chosen(data, fields), scale, over)
         elif fields is None and member is None and "iteration" in data.dimensions:
             if over or scale != OF_RECORD:

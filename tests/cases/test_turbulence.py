@@ -1,14 +1,16 @@
-"""Random turbulence starts with the spectrum asked for, the same for any division of the grid, and cascades."""
+"""Random turbulence has the spectrum asked for, in balance, the same for any division of the grid; it cascades."""
 
 import numpy as np
 import pytest
-from support.known_answers import simulate, whole
+from support.known_answers import simulate
 
 import swmodel
 from swmodel.cases import turbulence
 from swmodel.config import fields
 
 SMALL = {"grid.nx": 50, "grid.ny": 37, "grid.dx": 10e3, "grid.dy": 12e3, "case.wavenumber": 6}
+WALLS = {"grid.periodic_y": False}
+CLOSED = WALLS | {"grid.periodic_x": False}
 DAY = 86400.0
 
 
@@ -22,18 +24,22 @@ def values(config, name, rows=None, columns=None):
 
 
 def measured(config, u, v):
-    """Mean kinetic energy by wavenumber of the fields u and v, as in `turbulence.spectrum`."""
+    """K = 0, 1, ... wavelengths in the longer side, and the mean kinetic energy of waves within 1/2 of them."""
     grid = config.grid
     energy = sum(0.5 * np.abs(np.fft.fft2(a) / a.size) ** 2 for a in (u, v))
     m, n = np.fft.fftfreq(grid.nx, 1 / grid.nx)[None, :], np.fft.fftfreq(grid.ny, 1 / grid.ny)[:, None]
-    return turbulence.energy_by_wavenumber(turbulence.wavenumbers(grid, m, n), energy)
+    length, height = grid.nx * grid.dx, grid.ny * grid.dy
+    K = np.rint(np.hypot(m / length, n / height) * max(length, height)).astype(int)
+    sums = np.bincount(K.ravel(), weights=energy.ravel())
+    return np.arange(sums.size), sums
 
 
 @pytest.mark.parametrize("name", ["eta", "u", "v"])
 @pytest.mark.parametrize("rows", [range(-2, 9), range(5, 6), range(20, 40)])
 @pytest.mark.parametrize("columns", [range(-2, 3), range(31, 52)])
-def test_values_have_the_same_bits_on_any_block(name, rows, columns):
-    config = load()
+@pytest.mark.parametrize("overrides", [{}, WALLS | {"case.balance": "nonlinear", "case.slope": -3.0}])
+def test_values_have_the_same_bits_on_any_block(name, rows, columns, overrides):
+    config = load(overrides)
     block = values(config, name, rows, columns)
     grid = config.grid
 
@@ -43,34 +49,65 @@ def test_values_have_the_same_bits_on_any_block(name, rows, columns):
 
 
 @pytest.mark.parametrize(
-    "overrides", [{}, {"case.seed": 2, "case.speed": 2.0, "grid.nx": 20}, {"grid.ny": 64, "grid.dy": 1e3}]
+    "overrides",
+    [
+        {},
+        {"case.seed": 2, "case.speed": 2.0, "grid.nx": 20},
+        {"grid.ny": 64, "grid.dy": 1e3},
+        {"case.slope": -3.0, "case.wavenumber": 3},
+    ],
 )
 def test_energy_is_that_of_the_spectrum(overrides):
     config = load(overrides)
     u, v = values(config, "u"), values(config, "v")
-    K, expected = turbulence.spectrum(config)
-    found = measured(config, u, v)[1][: K.size]
+    shape = turbulence.flow_of(config).spectrum
+    K, found = measured(config, u, v)
+    within = (K > 0) & (shape.most >= K) & (found > 1e-20)
+    expected = np.where(within, shape(np.maximum(K, 1)), 0)
+    expected *= 0.5 * config.case.speed**2 / expected.sum()
 
-    assert np.mean(u**2 + v**2) == pytest.approx(config.case.speed**2, rel=1e-12)
     np.testing.assert_allclose(found, expected, rtol=0, atol=1e-12 * config.case.speed**2)
     assert abs(K[expected.argmax()] - config.case.wavenumber) <= 1
 
 
-def test_velocity_is_the_curl_of_the_streamfunction():
-    config = load()
-    psi, grid = turbulence.streamfunction(config, whole(config, "corner")), config.grid
+@pytest.mark.parametrize("overrides", [{}, WALLS, CLOSED])
+def test_the_flow_has_the_speed_asked_for_no_divergence_and_passes_no_wall(overrides):
+    config = load(overrides)
+    u, v, grid = values(config, "u"), values(config, "v"), config.grid
+    divergence = (u - np.roll(u, 1, 1)) / grid.dx + (v - np.roll(v, 1, 0)) / grid.dy
 
-    np.testing.assert_allclose(values(config, "u"), (np.roll(psi, 1, 0) - psi) / grid.dy, atol=1e-12)
-    np.testing.assert_allclose(values(config, "v"), (psi - np.roll(psi, 1, 1)) / grid.dx, atol=1e-12)
+    assert np.mean(u**2 + v**2) == pytest.approx(config.case.speed**2, rel=1e-12)
+    np.testing.assert_allclose(divergence, 0, atol=1e-12 * np.abs(u).max() / grid.dx)
+    assert grid.periodic_x or np.abs(u[:, -1]).max() < 1e-14
+    assert grid.periodic_y or np.abs(v[-1]).max() < 1e-14
 
 
-def test_pressure_balances_the_coriolis_force_on_the_grid():
-    config = load({"physics.f0": 3e-4, "physics.gravity": 1.0})
+@pytest.mark.parametrize("overrides", [{}, CLOSED])
+def test_pressure_balances_the_coriolis_force_on_the_grid(overrides):
+    config = load({"physics.f0": 3e-4, "physics.gravity": 1.0, **overrides})
     eta, v = values(config, "eta"), values(config, "v")
     v_on_u = (v + np.roll(v, -1, 1) + np.roll(v, 1, 0) + np.roll(v, (1, -1), (0, 1))) / 4
     pressure = config.physics.gravity * (np.roll(eta, -1, 1) - eta) / config.grid.dx
+    inside = slice(None) if config.grid.periodic_x else slice(0, -1)  # the last face is the wall
 
-    np.testing.assert_allclose(pressure, config.physics.f0 * v_on_u, atol=1e-12 * np.abs(pressure).max())
+    balance = config.physics.f0 * v_on_u
+    np.testing.assert_allclose(pressure[:, inside], balance[:, inside], atol=1e-12 * np.abs(pressure).max())
+
+
+@pytest.mark.parametrize("overrides", [{}, WALLS, CLOSED])
+def test_nonlinear_balance_leaves_the_flow_without_divergence(overrides):
+    """The model's own tendency of the divergence, where the layer is so deep that its thickness hardly varies."""
+    rates = {}
+    for balance in ("linear", "nonlinear"):
+        options = {"case.balance": balance, "physics.depth": 1e9, "scheme.vorticity_flux": "energy", "run.steps": 1}
+        options |= {"physics.biharmonic_viscosity": 0.0, "time.stepper": "ab2", "time.dt": 1e-3, **overrides}
+        simulation = simulate("turbulence", {**SMALL, **options}, 0.0)
+        grid, before = simulation.config.grid, simulation.state
+        simulation.advance(1)
+        u, v = ((after - start) / 1e-3 for after, start in zip(simulation.state[1:], before[1:], strict=True))
+        rates[balance] = (u - np.roll(u, 1, 1)) / grid.dx + (v - np.roll(v, 1, 0)) / grid.dy
+
+    assert np.abs(rates["nonlinear"]).max() < 1e-5 * np.abs(rates["linear"]).max()
 
 
 def test_seeds_differ_and_resolutions_agree():

@@ -12,6 +12,8 @@ from swmodel.config import Config, ConfigError, errors, to_toml
 from swmodel.config.sources import LONGEST_FILE, MOST_DOTS
 from swmodel.errors import LONGEST_LINE, LONGEST_QUOTE, MOST_LINES, as_line
 
+FIELDS = "h, u, v, eta, sea_level, zeta, q, speed, streamfunction, velocity_potential, tracer"
+
 
 def problems(source="jet", overrides=(), environ=None):
     """The lines of the ConfigError that `load` raises."""
@@ -80,7 +82,7 @@ def test_everything_that_is_wrong_with_a_file_with_its_lines(tmp_path):
         "27: run.nproc: must be a whole number of processes, not 2.5",
         "28: run.days: must be at least 0 days, not -1",
         '31: output.every: "6 lightyears" is not a length of time; write seconds or a text such as "6 h" or "2 days"',
-        '32: output.fields: no choice "vortictiy"; known are h, u, v, eta, sea_level, zeta, q, speed, tracer',
+        f'32: output.fields: no choice "vortictiy"; known are {FIELDS}',
         '36: output.means: must be a list, not "h"',
     ]
     found = problems(path)
@@ -111,7 +113,7 @@ def test_everything_that_is_wrong_with_a_file_with_its_lines(tmp_path):
         ("run.steps=-1", "must be at least 0 steps, not -1"),
         ("run.layout=0x3", 'must be like 2x3 (blocks in y by blocks in x), not "0x3"'),
         ("output.fields=h,uu", 'no choice "uu"; did you mean "u"?'),
-        ("output.fields=3", 'no choice "3"; known are h, u, v, eta, sea_level, zeta, q, speed, tracer'),
+        ("output.fields=3", f'no choice "3"; known are {FIELDS}'),
         ("output.every_steps=0", "must be at least 1 steps, not 0"),
         ("nx=90", 'a key is written section.key; did you mean "grid.nx"?'),
         ("foo=90", "a key is written section.key, such as grid.nx"),

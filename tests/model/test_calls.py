@@ -150,6 +150,13 @@ def test_a_function_that_fails_while_a_model_is_advanced_leaves_it_at_its_step()
     assert model.step == 15
 
 
+def test_a_function_may_not_take_steps_by_itself():
+    model = simulation()
+    model.every("5 steps", lambda model: model.advance(2))
+    with pytest.raises(Stopped, match="UsageError: it has taken the model from step 5 to 7; it may set its state"):
+        model.advance(20)
+
+
 def test_what_a_function_sets_goes_on_and_is_in_the_restart(tmp_path):
     def nudge(model):
         model.set(eta=lambda at: 0.01 * at.i + 0.0 * at.y)

@@ -18,15 +18,8 @@ from swmodel.gradients import Problem
 
 pytestmark = pytest.mark.compiled
 
-SMALL = {
-    "grid.nx": 14,
-    "grid.ny": 11,
-    "grid.dx": 2e4,
-    "grid.dy": 2e4,
-    "run.dtype": "float64",
-    "run.steps": 4,
-    "run.executor": "reference",
-}
+SMALL = {"grid.nx": 14, "grid.ny": 11, "grid.dx": 2e4, "grid.dy": 2e4, "run.dtype": "float64"}
+SMALL |= {"run.steps": 4, "run.executor": "reference"}
 STEPS = 4
 TESTS = Path(__file__).parents[1]
 
@@ -109,6 +102,10 @@ def on_four_devices():
 def test_without_fused_multiply_adds_it_has_the_bits_of_the_model(on_four_devices):
     """With them, XLA rounds in each program otherwise."""
     assert on_four_devices["one"] == on_four_devices["model"]
+
+
+def test_a_simulation_on_devices_with_fields_and_terms_of_ones_own_has_the_bits_of_one(on_four_devices):
+    assert on_four_devices["own"][0] == on_four_devices["own"][1]
 
 
 def test_in_blocks_on_devices_it_has_the_bits_of_one_and_its_gradient(on_four_devices):

@@ -29,7 +29,7 @@ def test_a_finished_run_is_refused_kept_and_replaced_on_request(run_folder):
     before = contents(run_folder)
     words = (
         f"{run_folder} holds a run (completed); give force=True to replace it or another folder, or go on with it by "
-        f'`Simulation.from_restart("{run_folder}").run("{run_folder}")`'
+        f'`Simulation.resume("{run_folder}").run("{run_folder}")`'
     )
     for model in (simulation(), swmodel.Simulation(simulation().config)):
         with pytest.raises(UsageError) as refused:

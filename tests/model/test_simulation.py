@@ -75,6 +75,13 @@ def test_a_carry_that_is_set_is_what_goes_on(executor):
     np.testing.assert_array_equal(model.field("eta"), eta)
 
 
+def test_progress_is_shown_where_it_is_asked_for(tmp_path, capfd):
+    for asked in (False, True):
+        simulation().run(tmp_path / f"{asked}", progress=asked)
+        told = "".join(capfd.readouterr())
+        assert ("step 5/5" in told) is asked
+
+
 def test_a_carry_of_another_kind_is_refused(model):
     for wrong in (None, model.state, model.carry._replace(memory=()), simulation(grid__nx=16).carry):
         with pytest.raises(UsageError, match="the shapes and the precision of the present one"):
@@ -95,7 +102,8 @@ def test_writing_into_the_state_is_an_error_and_into_a_field_harmless(executor):
 
 def test_unknown_fields_are_named_with_those_that_there_are(model):
     for ask in (model.field, model.fields, model.means, lambda name: model.fields(["eta", name])):
-        with pytest.raises(UsageError, match="^no field nope; there are h, u, v, eta, sea_level, zeta, q, speed$"):
+        known = "h, u, v, eta, sea_level, zeta, q, speed, streamfunction, velocity_potential"
+        with pytest.raises(UsageError, match=f"^no field nope; there are {known}$"):
             ask("nope")
     assert list(model.fields("eta")) == ["eta"]
 

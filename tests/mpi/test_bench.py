@@ -31,6 +31,7 @@ FIGURES = {
     "halo": ("halo",),
     "output": ("output",),
     "start": ("start",),
+    "fft": (),
 }
 
 

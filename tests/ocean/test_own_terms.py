@@ -151,6 +151,14 @@ def test_a_misspelt_field_of_a_case_is_found_beside_those_that_its_terms_ask_for
     assert problems(case=Wrong)[0].startswith('class Wrong.icee: no such field; did you mean "ice"?')
 
 
+def test_an_option_of_a_case_is_no_field_that_its_terms_could_ask_for():
+    class Asking(Icy):
+        def more(self, state, grid, t, strength):
+            return {}
+
+    assert problems(case=Asking)[0].startswith("terms: more asks for strength; give it, as fields=")
+
+
 def test_a_field_that_a_term_asks_for_is_checked_as_others_are():
     with pytest.raises(
         ConfigError, match="^roughness \\(roughness\\): must be finite on water, but is missing at row 2"

@@ -37,6 +37,18 @@ def test_neighbours_are_mutual_and_go_round_the_ring(layout, axis):
         assert place == here.rank
 
 
+@pytest.mark.parametrize("layout", [(1, 1), (2, 3), (4, 1)])
+@pytest.mark.parametrize("shares", [1, 2])
+@pytest.mark.parametrize("axis", [0, 1])
+def test_a_ring_lists_the_neighbours_in_the_order_of_their_places(layout, shares, axis):
+    everyone = blocks(layout, 9, 11, members=2, shares=shares)
+    for here in everyone:
+        ring = here.ring(axis)
+        assert ring[here.place[axis]] == here.rank
+        assert [everyone[rank].place[axis] for rank in ring] == list(range(layout[axis]))
+        assert [everyone[rank].neighbour(axis, 1) for rank in ring] == [*ring[1:], ring[0]]
+
+
 @pytest.mark.parametrize(("layout", "members", "shares"), [((1, 1), 5, 2), ((1, 1), 3, 3), ((2, 1), 5, 2)])
 def test_every_row_of_every_member_is_on_one_rank_and_neighbours_have_the_same_members(layout, members, shares):
     everyone = blocks(layout, 6, 4, members, shares)

@@ -40,6 +40,13 @@ def test_several_steps_in_a_sweep_change_no_bit_where_blocks_differ_in_size(smal
     assert one == three
 
 
+def test_spectra_and_what_else_transforms_give_have_the_bits_of_one_process(small):
+    alone, *others = small["spectral"].values()
+    assert len(alone) == 8
+    for found in others:
+        assert found == alone
+
+
 def test_a_second_simulation_of_a_kind_compiles_nothing_though_another_layout_was_in_between(small):
     assert small["compiled again"] == []
 

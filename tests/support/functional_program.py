@@ -11,6 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 
 import swmodel
+from support import own_run
 
 STEPS = 5
 #: A grid that four devices divide, and one that they do not.
@@ -75,7 +76,16 @@ def model(ny, nx):
     return bits(simulation.state)
 
 
+def own(where):
+    """Bits of a model of fields and a term of the user's own, which changes on the way."""
+    model = own_run.simulation(where)
+    model.every("2 steps", own_run.nudge)
+    model.advance(STEPS)
+    return bits(model.state)
+
+
 ones, fours = ([function(*grid) for grid in GRIDS] for function in (one, four))
 far = [float(np.abs(a[1] - b[1]).max() / np.abs(a[1]).max()) for a, b in zip(ones, fours, strict=True)]
 found = {"one": [a for a, _ in ones], "four": [b for b, _ in fours], "model": [model(*grid) for grid in GRIDS]}
+found["own"] = [own(where) for where in ({}, {"run.devices": 4, "run.layout": "2x2"})]
 print(json.dumps(found | {"gradient": far}))

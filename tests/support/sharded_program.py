@@ -17,6 +17,7 @@ from support.collectives import collectives
 from support.compilations import compilations
 from support.compiling import compile_quickly
 from support.random_case import configuration
+from support.spectral_case import spectral_bits
 from swmodel.config.build import build_grid, build_params
 from swmodel.executors.native import request_of
 from swmodel.executors.native.kernel import Kernel
@@ -83,7 +84,15 @@ def small():
         "there and back": there_and_back(),
         "peak memory": peak_memory(),
         "too late": too_late(),
+        "spectral": spectral(),
     }
+
+
+def spectral():
+    """Bits of what transforms make of a sea, by layout."""
+    sharded = {"run__transport": "sharded", "run__devices": DEVICES}
+    found = {layout: spectral_bits("rings", **sharded, run__layout=layout) for layout in ("2x2",)}
+    return {"one process": spectral_bits("rings")} | found
 
 
 def several_steps_in_a_sweep():

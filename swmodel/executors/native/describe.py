@@ -24,9 +24,9 @@ def describe(config) -> str:
     """
     request = request_of(config)
     made, item = generate(*request), np.dtype(request.dtype).itemsize
+    terms = ", ".join(term.name for term in request.scheme.acting)
     lines = [
-        f"scheme       {request.scheme.vorticity_flux}, {', '.join(request.scheme.terms) or 'no terms'}; "
-        f"{config.time.stepper}, {request.dtype}",
+        f"scheme       {request.scheme.vorticity_flux}, {terms or 'no terms'}; {config.time.stepper}, {request.dtype}",
         f"halo         {request.scheme.width} rows and columns",
         f"static       {', '.join(static(made)) or 'no fields'}; along rows {', '.join(made.lines) or 'none'}; "
         f"{len(made.values)} numbers",

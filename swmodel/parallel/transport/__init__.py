@@ -46,17 +46,30 @@ class Transport(Protocol):
     def shift(self, slab, axis: int, step: int):
         """In a jitted program: the slab of the block `step` places back on the ring of `axis`, while ours goes on.
 
-        Linear to all of JAX's transformations, as is `sum`.
+        Linear to all of JAX's transformations, as are `sum` and `transpose`.
         """
 
     def sum(self, array):
         """In a jitted program: the array summed over all blocks, the same on all of them."""
+
+    def transpose(self, array, axis: int):
+        """In a jitted program: of what the blocks on our ring of `axis` have, the parts that are for us.
+
+        An all-to-all. With the blocks numbered by their place on the ring, block r gives the parts a[r, k] for each k
+        and gets a[k, r] for each k: a transposed matrix. So the map is its own transpose.
+
+        Args:
+            array: [..., parts, rows, columns], a part for each block of the ring; the same shape in all of them.
+        """
 
     def extent(self):
         """In a jitted program: the rows and columns of the block that belong to the grid; None where all do."""
 
     def offset(self):
         """In a jitted program: row and column of the block's first cell in the grid."""
+
+    def place(self):
+        """In a jitted program: row and column of the block in the layout."""
 
     def first(self):
         """In a jitted program: whether this is the first of all blocks."""
@@ -70,8 +83,12 @@ class Transport(Protocol):
                 margin an axis of length one holds one value for all cells.
         """
 
-    def pieces(self, tree, margin: int = 0) -> list:
-        """What `make` was given, or a jitted program gives, for each of `blocks`: NumPy arrays."""
+    def pieces(self, tree, margin: int | None = 0) -> list:
+        """What `make` was given, or a jitted program gives, for each of `blocks`: NumPy arrays.
+
+        Args:
+            margin: of `make`; with None the arrays are as a program has them, which may be no fields.
+        """
 
     def put(self, tree):
         """Fields of the process's part and numbers as arguments of jitted programs."""

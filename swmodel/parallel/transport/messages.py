@@ -1,14 +1,18 @@
-"""Messages inside jitted programs: mpi4jax's sendrecv and allreduce with every rule that JAX's transformations ask for.
+"""Messages inside jitted programs: mpi4jax's operations with every rule that JAX's transformations ask for.
 
-mpi4jax's own sendrecv has no forward-mode derivative and cannot be checkpointed; the transpose of its allreduce is the
-identity, which is right for one loss only. Both maps are linear, so each is a primitive of its own here, whose
-derivative is itself on the tangent. The transpose of a message is the message the other way; that of a sum over
-processes, as a map of what all of them hold, is the sum itself.
+mpi4jax's own sendrecv has no forward-mode derivative and cannot be checkpointed, its alltoall has no derivative at all;
+the transpose of its allreduce is the identity, which is right for one loss only. All three maps are linear, so each is
+a primitive of its own here, whose derivative is itself on the tangent. The transpose of a message is the message the
+other way; that of a sum over processes, as a map of what all of them hold, is the sum itself; so is that of an
+all-to-all, which transposes a matrix of parts.
 """
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 import jax
+import jax.numpy as jnp
 import mpi4jax
 from mpi4jax._src.utils import ordered_effect
 from mpi4py import MPI
@@ -18,6 +22,8 @@ from ..linear import linear
 #: For messages inside jitted programs only.
 DEVICE_COMM = MPI.COMM_WORLD.Clone()
 TAG = 7
+#: Bytes of a message: MPI counts its items, and some of its implementations the bytes, in integers of 32 bits.
+LARGEST = 2**31 - 1
 
 
 def _sendrecv(slab: jax.Array, *, source: int, dest: int) -> jax.Array:
@@ -32,7 +38,30 @@ def _sum(array: jax.Array) -> jax.Array:
     return mpi4jax.allreduce(array, op=MPI.SUM, comm=DEVICE_COMM)
 
 
+@lru_cache
+def _communicator(ranks: tuple[int, ...], world: int) -> MPI.Intracomm:
+    """That of some of the ranks of DEVICE_COMM, whose handle is `world`; made by all of them when they compile."""
+    jax.effects_barrier()
+    return DEVICE_COMM.Create_group(DEVICE_COMM.Get_group().Incl(ranks), TAG)
+
+
+def _transpose(array: jax.Array, *, ring: tuple[int, ...], largest: int) -> jax.Array:
+    comm = _communicator(ring, DEVICE_COMM.handle)
+    parts = jnp.moveaxis(array, -3, 0)
+    flat = parts.reshape(len(ring), -1)
+    most = max(1, largest // array.dtype.itemsize)
+    cuts = range(0, flat.shape[1], most)
+    received = [mpi4jax.alltoall(flat[:, start : start + most], comm=comm) for start in cuts]
+    return jnp.moveaxis(jnp.concatenate(received, 1).reshape(parts.shape), 0, -3)
+
+
+def _transpose_back(cotangent: jax.Array, **parameters) -> jax.Array:
+    return transpose_p.bind(cotangent, **parameters)
+
+
 #: What `source` sends, while the array goes to `dest`.
 sendrecv_p = linear("halo_sendrecv", _sendrecv, _back, {ordered_effect})
 #: The sum of what all processes hold, on each of them.
 sum_p = linear("sum_over_processes", _sum, lambda cotangent: sum_p.bind(cotangent), {ordered_effect})
+#: Of arrays [..., parts, rows, columns]: part k goes to the k-th rank of the `ring`, whose part for this one comes.
+transpose_p = linear("transpose_on_ring", _transpose, _transpose_back, {ordered_effect})

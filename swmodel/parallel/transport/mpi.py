@@ -9,7 +9,7 @@ import numpy as np
 from mpi4py import MPI
 
 from ..decomposition import Block
-from .messages import sendrecv_p, sum_p
+from .messages import LARGEST, sendrecv_p, sum_p, transpose_p
 from .one_device import OneDevice
 
 #: For mpi4py between jitted programs; those have a communicator of their own.
@@ -20,12 +20,17 @@ OPERATIONS = {"sum": MPI.SUM, "max": MPI.MAX, "min": MPI.MIN}
 
 @dataclass(frozen=True)
 class Mpi(OneDevice):
-    """The Transport of a run on the processes of MPI's world, one block each."""
+    """The Transport of a run on the processes of MPI's world, one block each.
+
+    Attributes:
+        largest: bytes of a message of `transpose`; longer ones are cut.
+    """
 
     block: Block
     rank: int = field(default_factory=HOST_COMM.Get_rank)
     size: int = field(default_factory=HOST_COMM.Get_size)
     name: str = "mpi"
+    largest: int = LARGEST
 
     def shift(self, slab, axis: int, step: int):
         # No message is sent where the ring has one block.
@@ -36,6 +41,11 @@ class Mpi(OneDevice):
 
     def sum(self, array):
         return array if self.size == 1 else sum_p.bind(array)
+
+    def transpose(self, array, axis: int):
+        if self.block.layout[axis] == 1:
+            return array
+        return transpose_p.bind(array, ring=self.block.ring(axis), largest=self.largest)
 
     def gather_rows(self, local: np.ndarray, first: int, last: int, member: int = 0) -> np.ndarray | None:
         jax.effects_barrier()

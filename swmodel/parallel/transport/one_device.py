@@ -38,6 +38,9 @@ class OneDevice:
     def offset(self):
         return self.block.y.start, self.block.x.start
 
+    def place(self):
+        return self.block.place
+
     def first(self):
         return self.rank == 0
 
@@ -53,7 +56,7 @@ class OneDevice:
     def put(self, tree):
         return self.make(lambda block: tree)
 
-    def pieces(self, tree, margin: int = 0) -> list:
+    def pieces(self, tree, margin: int | None = 0) -> list:
         return [jax.tree.map(np.asarray, tree)]
 
     def join(self, pieces):

@@ -25,6 +25,9 @@ class Serial(OneDevice):
     def sum(self, array):
         return array
 
+    def transpose(self, array, axis: int):
+        return array
+
     def gather_rows(self, local: np.ndarray, first: int, last: int, member: int = 0) -> np.ndarray:
         return local[first:last]
 

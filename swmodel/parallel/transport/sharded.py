@@ -69,14 +69,18 @@ class Sharded(Hosts):
         if self.smallest == self.shape:
             return None
         lengths = ([span.length for span in split(*pair)] for pair in zip(self.cells, self.layout, strict=True))
-        return [jnp.asarray(of)[jax.lax.axis_index(axis)] for of, axis in zip(lengths, AXES, strict=True)]
+        return [jnp.asarray(of)[place] for of, place in zip(lengths, self.place(), strict=True)]
 
     def offset(self):
         starts = ([span.start for span in split(*pair)] for pair in zip(self.cells, self.layout, strict=True))
-        return [jnp.asarray(of)[jax.lax.axis_index(axis)] for of, axis in zip(starts, AXES, strict=True)]
+        return [jnp.asarray(of)[place] for of, place in zip(starts, self.place(), strict=True)]
+
+    def place(self):
+        return tuple(jax.lax.axis_index(axis) for axis in AXES)
 
     def first(self):
-        return (jax.lax.axis_index(AXES[0]) == 0) & (jax.lax.axis_index(AXES[1]) == 0)
+        row, column = self.place()
+        return (row == 0) & (column == 0)
 
     def shift(self, slab, axis: int, step: int):
         parts = self.layout[axis]
@@ -85,6 +89,12 @@ class Sharded(Hosts):
 
     def sum(self, array):
         return jax.lax.psum(array, AXES)
+
+    def transpose(self, array, axis: int):
+        if self.layout[axis] == 1:
+            return array
+        parts = array.ndim - 3
+        return jax.lax.all_to_all(array, AXES[axis], split_axis=parts, concat_axis=parts, tiled=True)
 
     def jit(self, program, **options):
 
@@ -107,13 +117,12 @@ class Sharded(Hosts):
     def _specs(self, on_block, arrays):
         """How the arrays lie that a program of one block gives.
 
-        shard_map asks for that before it traces the program, so the program is traced once more here, for shapes alone;
-        vmap gives it the axes that its messages are sent along.
+        shard_map asks for that before it traces the program, so the program is traced once more here, for shapes alone.
         """
-        for axis, parts in zip(AXES, self.layout, strict=True):
-            on_block = jax.vmap(on_block, in_axes=None, axis_name=axis, axis_size=parts)
         of_one = [jax.ShapeDtypeStruct(shape_of_one(array.shape, self.layout), array.dtype) for array in arrays]
-        return jax.tree.map(lambda found: spec(found.ndim - 2), jax.eval_shape(on_block, *of_one))
+        rings = list(zip(AXES, self.layout, strict=True))
+        _, found = jax.make_jaxpr(on_block, axis_env=rings, return_shape=True)(*of_one)
+        return jax.tree.map(lambda one: spec(one.ndim), found)
 
     def held_bytes(self, tree) -> int:
         # An array of a program is that of all blocks.
@@ -161,13 +170,15 @@ class Sharded(Hosts):
     def put(self, tree):
         return self.make(lambda block: jax.tree.map(lambda a: a[self._window(block)] if np.ndim(a) else a, tree))
 
-    def pieces(self, tree, margin: int = 0) -> list:
+    def pieces(self, tree, margin: int | None = 0) -> list:
 
         def piece(array, block, device):
             if array.ndim:
                 array = next(shard.data for shard in array.addressable_shards if shard.device == device)
+            if array.ndim < 2 or margin is None:
+                return np.asarray(array)
             rows, columns = (length + 2 * margin for length in block.shape)
-            return np.asarray(array) if array.ndim < 2 else np.asarray(array)[..., :rows, :columns]
+            return np.asarray(array)[..., :rows, :columns]
 
         places = zip(self.blocks, self._devices, strict=True)
         return [jax.tree.map(lambda array, at=at: piece(array, *at), tree) for at in places]

@@ -1,0 +1,82 @@
+"""Smoothing by Fourier transforms: the square root of a Gaussian correlation operator in seas without land.
+
+F multiplies a wave of wavenumbers (k, l) by exp(-(k² + l²) L² / 4), so that F F has the spectrum of
+
+    c(r) = exp(-r² / (2 L²)),
+
+images of the point beyond walls included: even about walls along which the field lies, odd about those that it lies on.
+F is linear and, as its waves are orthogonal, its own transpose. What it makes of white noise has the variance
+
+    diag(F²) = sum over k, l of exp(-(k² + l²) L² / 2) (the wave, of norm 1, at the point)²,
+
+a product of a sum along y and one along x: C = N F F N has a diagonal of 1 exactly, at walls too.
+
+Reference: Courtier et al. (1998), The ECMWF implementation of three-dimensional variational assimilation, Q. J. R.
+Meteorol. Soc. 124, 1783-1807.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import jax.numpy as jnp
+import numpy as np
+
+from ..ocean.random_flow import circle
+from ..parallel.fourier import Fourier
+
+
+class Filters(NamedTuple):
+    """F of several fields.
+
+    Attributes:
+        fields: (location, L in m) of each.
+        grid: section of the configuration.
+    """
+
+    fields: tuple[tuple[str, float], ...]
+    grid: Any
+
+    def smooth(self, fields, transport):
+        """In a jitted program: F of each of the fields [fields, ny, nx] of a block, before normalisation."""
+        return jnp.stack([self._one(field, *each, transport) for field, each in zip(fields, self.fields, strict=True)])
+
+    def _one(self, field, location: str, length: float, transport):
+        fourier = fourier_of(location, self.grid, transport)
+        wavenumbers = fourier.wavenumbers(self.grid.dy, self.grid.dx)
+        along_y, along_x = (np.exp(-((0.5 * length * k) ** 2)).astype(field.dtype) for k in wavenumbers)
+        coefficients = fourier.forward(field)
+        factor = jnp.asarray(along_y[:, None]) * fourier.part(along_x[None])
+        return fourier.backward(coefficients * factor.astype(coefficients.dtype))
+
+
+def fourier_of(location: str, grid, transport) -> Fourier:
+    """The transforms of fields at a location.
+
+    Raises:
+        UsageError: there are more blocks than lines.
+    """
+    return Fourier.of(transport, location, (grid.periodic_y, grid.periodic_x))
+
+
+def variance(location: str, length: float, grid, transport) -> np.ndarray:
+    """diag(F²) on this process's block, [ny, nx], float64; positive, and of no meaning on walls."""
+    kinds, sizes = fourier_of(location, grid, transport), (grid.dy, grid.dx)
+    spans = transport.block.y, transport.block.x
+    along = [line(kind, *each, length) for kind, *each in zip((kinds.y, kinds.x), sizes, spans, strict=True)]
+    return np.maximum(along[0][:, None] * along[1], np.finfo(float).tiny)
+
+
+def line(kind: str, size: float, span, length: float) -> np.ndarray:
+    """The sum along one axis, at the cells of a span of it; in the same order at every cell."""
+    n, cells = span.size, np.arange(span.start, span.stop)
+    total = np.zeros(cells.size)
+    for m in range(n):
+        if kind == "periodic":
+            k, square = 2 * np.pi * min(m, n - m) / (n * size), 1 / n
+        elif kind == "cosine":
+            k, square = np.pi * m / (n * size), circle(4 * n, m * (2 * cells + 1))[0] ** 2 * (2 if m else 1) / n
+        else:
+            k, square = np.pi * m / (n * size), circle(2 * n, m * (cells + 1))[1] ** 2 * 2 / n
+        total += np.exp(-0.5 * (length * k) ** 2) * square
+    return total

@@ -1,0 +1,75 @@
+"""Spectra over time: spectra.nc of a run, and what a file of spectra consists of."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ...config.build import scheme_of
+from ...ocean.squares import SQUARES, squares_of
+from ...ocean.wavenumbers import ALONG, axes_of
+from .metadata import define_checksums, define_provenance, define_time
+from .record_file import RecordFile
+from .series import put_series
+
+
+class Spectra(RecordFile):
+    """spectra.nc of a run: `ocean.spectra.measure` over time; see `RecordFile`."""
+
+    on_grid = False
+
+    def write(self, step: int, seconds: float, spectra: dict[str, np.ndarray]) -> None:
+        """Append the spectra of one time.
+
+        Raises:
+            FilesError: this record or one before could not be written, on all ranks.
+        """
+        self._file.begin()
+        self._file.put(put_series, spectra)
+        self._file.complete(step, seconds)
+        self._file.agree()
+
+    def define(self, dataset, config, transport, command_line: str) -> None:
+        """See `RecordFile.define`."""
+        define_provenance(dataset, config, transport, command_line)
+        define_time(dataset, bounds=False)
+        define_wavenumbers(dataset, config.grid)
+        define_spectra(dataset, squares_of(scheme_of(config).state._fields))
+        define_checksums(dataset)
+
+
+def define_wavenumbers(dataset, grid) -> None:
+    """Make the dimensions of spectra with their coordinates; `grid` is the section of the configuration."""
+    for along, axis in axes_of(grid).items():
+        name = f"wavenumber{along}"
+        dataset.createDimension(name, axis.count)
+        variable = dataset.createVariable(name, "f8", (name,), fill_value=False)
+        variable.setncatts({"long_name": f"angular wavenumber{ALONG[along]}", "units": "rad m-1"})
+        if not along:
+            variable.comment = "rings as wide as the spacing, whole up to largest_whole; beyond, the grid cuts them"
+            variable.largest_whole = axis.step * axis.whole
+        variable[:] = axis.wavenumbers
+
+
+def define_spectra(dataset, names, parts=None, **attributes: str) -> None:
+    """Make the variables of spectra.
+
+    Args:
+        names: of the quantities, of `squares.SQUARES`.
+        parts: {quantity: parts of the tendency} whose effect on it is in the file too.
+        attributes: of all of them.
+    """
+    for name in names:
+        square = SQUARES[name]
+        for along, words in ALONG.items():
+            density = f"density of {square.long_name} by wavenumber{words}"
+            made = {name: (density, square.units[0])}
+            for part in (parts or {}).get(name, ()):
+                made[f"{name}_by_{part}"] = f"change of the {density}, by {part.replace('_', ' ')}", square.units[1]
+            for each, (long_name, units) in made.items():
+                variable = dataset.createVariable(each + along, "f8", ("time", f"wavenumber{along}"), fill_value=False)
+                variable.setncatts({"long_name": long_name, "units": units} | attributes)
+        if square.carried in (parts or {}).get(name, ()):
+            variable = dataset.createVariable(f"{name}_flux", "f8", ("time", "wavenumber"), fill_value=False)
+            words = f"flux of {square.long_name} through the upper edge of a ring to larger wavenumbers, by "
+            variable.setncatts({"long_name": words + square.carried, "units": square.units[2]} | attributes)
+    dataset.comment = "The sum over wavenumbers of a density, times their spacing, is the mean over the domain."

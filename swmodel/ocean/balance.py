@@ -1,0 +1,90 @@
+"""The balanced part of a flow: what potential vorticity alone determines, on an f plane of even depth without land.
+
+In linear theory a disturbance of potential vorticity, q' = (zeta - f eta_q / H) / H with eta_q the mean of eta around a
+corner, stays as it is while gravity waves, which have none, run away: what is left is in geostrophic balance,
+
+    (laplacian - f²/(g H) M) psi = H q',    u = - d psi/dy,  v = d psi/dx,  eta = f/g (mean of psi around the cell),
+
+M the mean over the corners of a cell and back. It solves the model's equations, linear about rest, to round-off. psi is
+zero on walls.
+
+Reference: Hoskins, McIntyre and Robertson (1985), Q. J. R. Meteorol. Soc. 111, 877-946.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import jax
+import numpy as np
+
+from ..errors import UsageError
+from ..parallel.transport.halo import surround
+from ..parallel.transport.programs import jitted
+from .elliptic import Equation, require_no_land
+from .operators import curl, dx_c, dy_c, mx_c, mx_f, my_c, my_f
+from .patch import Patch
+from .state import State
+
+
+class Layer(NamedTuple):
+    """An f plane of even depth: the Coriolis parameter, s-1, gravity, m s-2, and the resting depth, m."""
+
+    f: float
+    gravity: float
+    depth: float
+
+
+def layer_of(blocks, physics, transport) -> Layer:
+    """The Layer of a sea; called by all processes together.
+
+    Args:
+        blocks: of this process: (State, Grid of Patches, shape) of each.
+        physics: section of the configuration.
+
+    Raises:
+        UsageError: it is none.
+    """
+    require_no_land("balanced flows are", blocks, transport)
+    depths = [grid.depth.on(shape) for _, grid, shape in blocks]
+    ends = [min(float(np.min(d)) for d in depths), -max(float(np.max(d)) for d in depths)]
+    least, most = transport.reduce(np.array(ends), "min")
+    if least != -most or physics.beta != 0 or physics.f0 == 0:
+        raise UsageError("balanced flows are of an f plane of even depth: physics.f0, no physics.beta, one depth")
+    return Layer(physics.f0, physics.gravity, float(least))
+
+
+def disturbance(state: State, grid, layer: Layer) -> Patch:
+    """H q' = zeta - f eta_q / H at corners, s-1; the State is of Patches with a halo."""
+    zeta = curl(grid.open_u * state.u, grid.open_v * state.v, grid)
+    return zeta - (layer.f / layer.depth) * my_f(mx_f(state.h - grid.depth))
+
+
+def make_balanced(equation: Equation, layer: Layer, transport):
+    """The program (H q' on a block) -> eta, u, v."""
+    sea, shape = equation.grid, transport.shape
+
+    def balanced(source):
+        (psi,) = surround((equation.solved(source, transport),), 1, transport.shift, transport.extent())
+        psi = Patch(psi, (-1, -1))
+        fields = (layer.f / layer.gravity) * mx_c(my_c(psi)), -(1 / sea.dy) * dy_c(psi), (1 / sea.dx) * dx_c(psi)
+        return tuple(field.on(shape) for field in fields)
+
+    return balanced
+
+
+def balanced(sources: list[np.ndarray], layer: Layer, grid, transport) -> list[tuple]:
+    """eta (m), u and v (m s-1) on each of the transport's blocks that a disturbance of potential vorticity determines.
+
+    Args:
+        sources: H q' of each block, [y, x], s-1; what stands on walls has no part in it.
+        grid: section of the configuration.
+
+    Raises:
+        UsageError: there are more blocks than lines.
+    """
+    equation = Equation("corner", grid, b=layer.f**2 / (layer.gravity * layer.depth))
+    of_block = dict(zip(transport.blocks, sources, strict=True))
+    with jax.enable_x64(True):
+        program = jitted(make_balanced, equation, layer, transport)
+        return transport.pieces(program(transport.make(lambda block: of_block[block].astype(np.float64))))

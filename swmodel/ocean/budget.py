@@ -1,0 +1,37 @@
+"""The tendency part by part: what each process adds to d/dt of a state.
+
+    continuity    the divergence of the transports, in dh/dt
+    advection     the flux of relative vorticity and the slope of kinetic energy
+    coriolis      the flux of planetary vorticity
+    pressure      the slope of g (h - H)
+
+and the terms of the Scheme, by their names. Accelerations are linear in q and P, so the parts are those of the whole,
+q = (f + zeta) / h_q and P = g (h - H) + K, taken apart.
+"""
+
+from __future__ import annotations
+
+from .dynamics import accelerations, corner_thickness, finished, kinetic_energy, relative_vorticity
+from .flow import Flow
+from .instant import Instant
+from .operators import divergence
+from .state import State
+
+
+def budget(padded: State, now: Instant, grid, params: dict, scheme) -> dict[str, State]:
+    """{part: the rates of all prognostic fields by it}; their sum is `dynamics.tendency`, but for rounding.
+
+    Args: those of `tendency`.
+    """
+    flow = Flow(padded, grid)
+    K, h_q = kinetic_energy(flow.u, flow.v, grid), corner_thickness(flow.h, grid)
+    head, nothing, nowhere = params["gravity"] * (flow.h - grid.depth), 0.0 * K, 0.0 * h_q
+    parts = {
+        "continuity": {"h": -divergence(flow.U, flow.V, grid)},
+        "advection": accelerations(relative_vorticity(flow.u, flow.v, grid) / h_q, K, flow, scheme),
+        "coriolis": accelerations(grid.f / h_q, nothing, flow, scheme),
+        "pressure": accelerations(nowhere, head, flow, scheme),
+    }
+    parts |= {term.name: term.tendency(flow, params, now) for term in scheme.acting}
+    still = dict.fromkeys(padded._fields, 0.0 * flow.h)
+    return {name: finished(still | rates, padded, grid) for name, rates in parts.items()}

@@ -1,0 +1,110 @@
+"""Poisson's and Helmholtz's equation on a rectangle without land, by Fourier transforms.
+
+The Laplacian is that of the C-grid, (difference of differences) / dx² in x and likewise in y, so the discrete equation
+holds to round-off: a wave of wavenumber k is multiplied by - (2/dx sin(k dx/2))², not by - k². Along an axis with walls
+a field at centres, or along them, has no slope there; one on faces that lie on the walls is zero there.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from ..errors import UsageError
+from ..parallel.fourier import Fourier
+from ..parallel.transport.programs import jitted
+
+
+class Equation(NamedTuple):
+    """(laplacian - a - b M) x = y, of which x is wanted; M takes the mean over the four points half a cell away, twice.
+
+    Where a = b = 0 a mean of y has no solution unless there is a wall on which x is zero: it is left out, and the mean
+    of x is zero.
+
+    Attributes:
+        location: of the fields on the C-grid: centre, u, v or corner.
+        grid: section of the configuration.
+        a, b: not negative, m-2.
+    """
+
+    location: str
+    grid: Any
+    a: float = 0.0
+    b: float = 0.0
+
+    def fourier(self, transport) -> Fourier:
+        """The transforms of its fields.
+
+        Raises:
+            UsageError: there are more blocks than lines.
+        """
+        return Fourier.of(transport, self.location, (self.grid.periodic_y, self.grid.periodic_x))
+
+    def solved(self, y, transport):
+        """In a jitted program: x, from y on the block at hand; any axes before the last two. Linear."""
+        fourier, sizes = self.fourier(transport), (self.grid.dy, self.grid.dx)
+        halves = [0.5 * k * size for k, size in zip(fourier.wavenumbers(*sizes), sizes, strict=True)]
+        along_y, along_x = (-((2 / size * np.sin(half)) ** 2) for half, size in zip(halves, sizes, strict=True))
+        dtype = y.dtype
+        factor = jnp.asarray((along_y - self.a)[:, None], dtype) + fourier.part(along_x[None].astype(dtype))
+        if self.b:
+            mean_y, mean_x = (np.cos(half) ** 2 for half in halves)
+            mean = jnp.asarray(self.b * mean_y[:, None], dtype) * fourier.part(mean_x[None].astype(dtype))
+            # Written out, so that no compiler fuses the product with the difference: the same bits on any layout.
+            factor = factor - jax.lax.optimization_barrier(mean)
+        none = factor == 0
+        inverse = jnp.where(none, 0, 1 / jnp.where(none, 1, factor))
+        coefficients = fourier.forward(y)
+        return fourier.backward(coefficients * inverse.astype(coefficients.dtype))
+
+
+def make_solved(equation: Equation, transport):
+    """The program that solves an equation."""
+    return lambda y: equation.solved(y, transport)
+
+
+def solve(equation: Equation, y: list[np.ndarray], transport) -> list[np.ndarray]:
+    """x on each of the transport's blocks, computed in double precision, as arrays of the type of y.
+
+    Args:
+        y: of each block, [..., y, x].
+
+    Raises:
+        UsageError: there are more blocks than lines.
+    """
+    of_block = dict(zip(transport.blocks, y, strict=True))
+    with jax.enable_x64(True):
+        program = jitted(make_solved, equation, transport)
+        found = transport.pieces(program(transport.make(lambda block: of_block[block].astype(np.float64))))
+    return [x.astype(each.dtype) for x, each in zip(found, y, strict=True)]
+
+
+def inverse(grid, blocks, transport):
+    """The function `invert` of `diagnostics.derive` on NumPy arrays.
+
+    Raises:
+        UsageError: when it is called: there is land, or there are more blocks than lines.
+    """
+
+    def invert(location: str, sources: list[np.ndarray]) -> list[np.ndarray]:
+        require_no_land("stream function and velocity potential are", blocks, transport)
+        return solve(Equation(location, grid), sources, transport)
+
+    return invert
+
+
+def require_no_land(what: str, blocks, transport) -> None:
+    """Make sure that there is no land; called by all processes together.
+
+    Args:
+        what: what is wanted, in words.
+        blocks: of this process: (State, Grid of Patches, shape) of each.
+
+    Raises:
+        UsageError: there is some.
+    """
+    if transport.any(any(np.any(grid.wet.on(shape) == 0) for _, grid, shape in blocks)):
+        raise UsageError(f"{what} of seas without land, and this one has some")

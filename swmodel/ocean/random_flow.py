@@ -1,0 +1,248 @@
+"""Random flows without divergence, with a given spectrum, in balance with their sea level; for seas without land.
+
+The streamfunction is a sum of plane waves of random amplitudes. Along an axis with walls they are odd about both, as if
+the sea lay beside its own reflection, in a ring of twice as many cells. Each ring of wavenumbers has exactly the energy
+that the spectrum gives it. Waves are numbered by their wavelengths in the domain, so a finer grid has the same eddies;
+they are added in the same order at every point, so any block has the same bits.
+
+All operators are those of the C-grid: a difference of neighbours over dx multiplies a wave by (e^(i theta) - 1) / dx,
+where theta is its phase from one cell to the next. Products of waves are formed on a grid that is just fine enough for
+them, whatever the size of the model's.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from typing import NamedTuple
+
+import numpy as np
+
+Y, X = 0, 1
+#: Sides on which means and differences land: as operators.mx_f, and as operators.mx_c.
+F, C = 1, -1
+#: Rows that are summed at a time: few enough for the cache.
+STRIP = 16
+
+
+class Ring(NamedTuple):
+    """The ring that the waves live on along one axis: with walls, twice the domain."""
+
+    cells: int
+    size: float  # of a cell, m
+    walled: bool
+
+
+class Waves(NamedTuple):
+    """A real field on the C-grid: the sum of a e^(i (theta_y j + theta_x i)), theta = 2 pi number / cells of the ring.
+
+    Row and column numbers j, i are those of the cell that the point belongs to, wherever in it the point lies.
+    """
+
+    a: np.ndarray  # [waves in y, waves in x], complex
+    numbers: tuple[np.ndarray, np.ndarray]  # wavelengths in the ring, in y and in x
+    rings: tuple[Ring, Ring]
+
+    def turn(self, axis: int, side: int) -> np.ndarray:
+        """e^(i theta) to the next cell (F) or the one before (C), which broadcasts to `a`."""
+        theta = 2 * np.pi / self.rings[axis].cells * self.numbers[axis]
+        return np.expand_dims(np.exp(1j * side * theta), 1 - axis)
+
+    def moved(self, axis: int, side: int) -> Waves:
+        """The values of the next cell, or of the one before."""
+        return self._replace(a=self.a * self.turn(axis, side))
+
+    def mean(self, axis: int, side: int) -> Waves:
+        """Of neighbours."""
+        return self._replace(a=self.a * (1 + self.turn(axis, side)) / 2)
+
+    def slope(self, axis: int, side: int) -> Waves:
+        """Difference of neighbours over the size of a cell."""
+        return self._replace(a=self.a * (self.turn(axis, side) - 1) * (side / self.rings[axis].size))
+
+    def __add__(self, other: Waves) -> Waves:
+        return self._replace(a=self.a + other.a)
+
+    def __sub__(self, other: Waves) -> Waves:
+        return self._replace(a=self.a - other.a)
+
+    def times(self, factor) -> Waves:
+        """The waves times a number."""
+        return self._replace(a=self.a * factor)
+
+    def product(self, other: Waves) -> Waves:
+        """Of two fields at the same points; what the model's grid takes for a longer wave is one here too."""
+        most = [max(np.abs(n).max() for n in pair) for pair in zip(self.numbers, other.numbers, strict=True)]
+        points = [min(ring.cells, 4 * int(n) + 1) for ring, n in zip(self.rings, most, strict=True)]
+        values = self.on(points) * other.on(points)
+        return Waves(np.fft.fft2(values, norm="forward"), tuple(numbers(n) for n in points), self.rings)
+
+    def on(self, points) -> np.ndarray:
+        """The values at so many points around the rings."""
+        a = np.zeros(points, complex)
+        a[np.ix_(*(n % size for n, size in zip(self.numbers, points, strict=True)))] = self.a
+        return np.fft.ifft2(a, norm="forward").real
+
+    def at(self, rows, columns) -> np.ndarray:
+        """The values [rows, columns], float64.
+
+        The waves are added in the same order at every point, first in x, then in y.
+
+        Args:
+            rows, columns: numbers of the cells, 1-D.
+        """
+        (n, m), (ring_y, ring_x) = self.numbers, self.rings
+        nyquist = 2 * np.abs(n) == ring_y.cells
+        half = (n >= 0) | nyquist  # the others are the same again
+        a = self.a[half] * np.where((n > 0) & ~nyquist, 2.0, 1.0)[half, None]
+        cos_x, sin_x = circle(ring_x.cells, m[:, None] * columns)
+        cos_y, sin_y = circle(ring_y.cells, n[half] * rows[:, None])
+        even, odd = np.zeros((2, len(a), len(columns)))
+        for column, (c, s) in enumerate(zip(cos_x, sin_x, strict=True)):
+            real, imaginary = a.real[:, column, None], a.imag[:, column, None]
+            even += real * c - imaginary * s
+            odd += real * s + imaginary * c
+        total = np.zeros((len(rows), len(columns)))
+        for first in range(0, len(rows), STRIP):
+            some = slice(first, first + STRIP)
+            for row in range(len(a)):
+                total[some] += cos_y[some, row, None] * even[row] - sin_y[some, row, None] * odd[row]
+        return total
+
+
+@dataclass(frozen=True)
+class Spectrum:
+    """Kinetic energy by wavenumber K, in wavelengths in the domain's longer side.
+
+    Attributes:
+        peak: the wavenumber K0 of the main eddies.
+        slope: of E ~ K^slope beyond K0, up to 4 K0: E = x³ / (1 + x^(3 - slope)), x = K/K0; 0 is a narrow ring,
+            E = exp(-16 (x - 1)²) up to 2 K0.
+    """
+
+    peak: float
+    slope: float = 0.0
+
+    @property
+    def most(self) -> int:
+        """The largest wavenumber."""
+        return int((4 if self.slope else 2) * self.peak)
+
+    def __call__(self, K: np.ndarray) -> np.ndarray:
+        x = K / self.peak
+        return x**3 / (1 + x ** (3 - self.slope)) if self.slope else np.exp(-16 * (x - 1) ** 2)
+
+
+@dataclass(frozen=True)
+class RandomFlow:
+    """A random flow; equal ones are the same.
+
+    Args:
+        grid: section of the configuration, or another object with nx, ny, dx, dy, periodic_x and periodic_y.
+        spectrum: of the kinetic energy.
+        speed: root-mean-square speed, m s-1.
+        seed: of the random numbers.
+    """
+
+    grid: object
+    spectrum: Spectrum
+    speed: float
+    seed: int
+
+    @cached_property
+    def streamfunction(self) -> Waves:
+        """psi at corners, m2 s-1; zero on walls."""
+        rings = rings_of(self.grid)
+        wanted = [int(self.spectrum.most * share + 1e-6) for share in shares(self.grid)]
+        real, imaginary = np.random.Generator(np.random.Philox(key=self.seed)).standard_normal(
+            (2, *(2 * n + 1 for n in wanted))
+        )
+        most = [min(n, (ring.cells - 1) // 2) for n, ring in zip(wanted, rings, strict=True)]
+        kept = tuple(slice(n - few, n + few + 1) for n, few in zip(wanted, most, strict=True))
+        a = (real + 1j * imaginary)[kept]
+        a = a + a[::-1, ::-1].conj()
+        for axis, ring in enumerate(rings):
+            a = a - np.flip(a, axis) if ring.walled else a
+        waves = Waves(a, tuple(np.arange(-n, n + 1) for n in most), rings)
+        slope = sum(np.abs(waves.slope(axis, F).a) ** 2 for axis in (Y, X))
+        place = np.rint(wavenumbers(waves, self.grid)).astype(int)
+        found = np.bincount(place.ravel(), weights=0.5 * slope.ravel())
+        energy = np.zeros(found.size)
+        energy[1:] = np.where(found[1:] > 0, self.spectrum(np.arange(1, found.size)), 0.0)
+        energy[self.spectrum.most + 1 :] = 0.0
+        energy *= 0.5 * self.speed**2 / max(energy.sum(), np.finfo(float).tiny)
+        scale = np.sqrt(np.divide(energy, found, out=np.zeros(found.size), where=found > 0))
+        # The phases are those at the corner in the south-west of the domain.
+        return waves.times(scale[place]).moved(Y, F).moved(X, F)
+
+    @property
+    def u(self) -> Waves:
+        """- d psi/dy on east faces, m s-1."""
+        return self.streamfunction.slope(Y, C).times(-1)
+
+    @property
+    def v(self) -> Waves:
+        """d psi/dx on north faces, m s-1."""
+        return self.streamfunction.slope(X, C)
+
+    def geostrophic(self, f: float, gravity: float) -> Waves:
+        """eta at centres whose slopes balance the Coriolis force, on the C-grid without error, m.
+
+        Means of psi over the corners of a cell. Zero on walls.
+        """
+        return self.streamfunction.mean(X, C).mean(Y, C).times(f / gravity)
+
+    @cached_property
+    def curvature(self) -> Waves:
+        """What the balance of the rotation with the inertia of the flow itself adds to g eta, m2 s-2.
+
+        g div grad eta = div(flux of zeta) - div grad K, the divergence of the tendencies of u and v with the vorticity
+        flux `energy`, in water of even thickness. Even about walls.
+
+        Reference: Bolin, B. (1955), Numerical forecasting with the barotropic model, Tellus 7, 27-49.
+        """
+        u, v = self.u, self.v
+        zeta = v.slope(X, F) - u.slope(Y, F)
+        flux = zeta.product(v.mean(X, F)).mean(Y, C), zeta.product(u.mean(Y, F)).mean(X, C)
+        K = (u.product(u).mean(X, C) + v.product(v).mean(Y, C)).times(0.5)
+        push = flux[0] - K.slope(X, F), flux[1].times(-1) - K.slope(Y, F)
+        divergence = push[0].slope(X, C) + push[1].slope(Y, C)
+        eigenvalue = -sum(np.abs((divergence.turn(axis, F) - 1) / divergence.rings[axis].size) ** 2 for axis in (Y, X))
+        none = eigenvalue == 0
+        return divergence._replace(a=np.where(none, 0, divergence.a / np.where(none, 1, eigenvalue)))
+
+
+@lru_cache(maxsize=4)
+def kept(flow: RandomFlow) -> RandomFlow:
+    """The one of equal flows whose waves are computed already."""
+    return flow
+
+
+def rings_of(grid) -> tuple[Ring, Ring]:
+    """The rings in y and in x."""
+    axes = (grid.ny, grid.dy, grid.periodic_y), (grid.nx, grid.dx, grid.periodic_x)
+    return tuple(Ring(cells if periodic else 2 * cells, size, not periodic) for cells, size, periodic in axes)
+
+
+def shares(grid) -> tuple[float, float]:
+    """The rings in y and in x over the longer side of the domain."""
+    longer = max(grid.nx * grid.dx, grid.ny * grid.dy)
+    return tuple(ring.cells * ring.size / longer for ring in rings_of(grid))
+
+
+def wavenumbers(waves: Waves, grid) -> np.ndarray:
+    """Wavelengths in the longer side of the domain, [waves in y, waves in x]."""
+    n, m = (number / share for number, share in zip(waves.numbers, shares(grid), strict=True))
+    return np.hypot(n[:, None], m[None, :])
+
+
+def numbers(points: int) -> np.ndarray:
+    """Numbers of the waves on so many points of a ring, in the order of the Fourier transform."""
+    return np.rint(np.fft.fftfreq(points, 1 / points)).astype(int)
+
+
+def circle(cells: int, turns: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """cos and sin of 2 pi turns/cells for integers, from a table of the whole circle: the same bits for any choice."""
+    angles = np.arange(cells) * (2 * np.pi / cells)
+    turns = turns % cells
+    return np.cos(angles)[turns], np.sin(angles)[turns]

@@ -1,0 +1,127 @@
+"""What spectra are of: quantities that are means of squares of fields, and how those fields change in time.
+
+By each name the fields a whose squares add up to the quantity, by their location; H is the mean resting depth:
+
+    kinetic_energy    sqrt(h^x / 2H) u on east faces, sqrt(h^y / 2H) v on north faces
+    potential_energy  sqrt(g / 2H) eta at centres
+    enstrophy         zeta / sqrt(2) at the corners within the sea: on walls it has no part
+    tracer_variance   c at centres: the square of its mean is that of wavenumber zero
+
+so that kinetic and potential energy are those of the layer, per mass of the layer at rest: their sum is the `energy` of
+diagnostics.nc. With u in place of sqrt(h^x) u that would hold only where thickness does not vary.
+
+Reference: docs/numerics.md, "Spectra".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+from .operators import curl, mx_f, my_f
+from .patch import Patch
+from .state import State
+
+
+class Scale(NamedTuple):
+    """Constants of a sea: gravity, m s-2, and the mean resting depth, m."""
+
+    gravity: float
+    depth: float
+
+
+class Square(NamedTuple):
+    """A quantity that is the mean of the squares of fields.
+
+    Attributes:
+        long_name: of the mean.
+        units: of its density by wavenumber, of how that changes, and of what passes a wavenumber.
+        fields: function of (State, Grid, Scale), Patches of which velocities on closed faces are zero, to the fields by
+            their location.
+        changes: function of (State, rates, Grid, Scale) to d/dt of the fields where `rates` is d/dt of the State.
+        carried: the part of the tendency (`budget.budget`) by which the current carries it from wavenumber to
+            wavenumber; "" where there is none.
+        with_continuity: whether that is so only of this part and of continuity together.
+        sources: what it is computed from, in the names of `table.WRITABLE`.
+    """
+
+    long_name: str
+    units: tuple[str, str, str]
+    fields: Callable[[State, object, Scale], dict[str, Patch]]
+    changes: Callable[[State, State, object, Scale], dict[str, Patch]]
+    carried: str = ""
+    with_continuity: bool = False
+    sources: tuple[str, ...] = ("h", "u", "v")
+
+
+def root(a: Patch) -> Patch:
+    """The square root."""
+    return a.map(lambda values: values**0.5)
+
+
+def weighted_current(state, grid, scale) -> dict[str, Patch]:
+    """sqrt(h / 2H) u and sqrt(h / 2H) v."""
+    factor = 0.5 / scale.depth
+    return {"u": root(factor * mx_f(state.h)) * state.u, "v": root(factor * my_f(state.h)) * state.v}
+
+
+def change_of_weighted_current(state, rates, grid, scale) -> dict[str, Patch]:
+    """sqrt(h / 2H) (du/dt + u dh/dt / 2h), and so for v."""
+    factor, found = 0.5 / scale.depth, {}
+    for name, mean in (("u", mx_f), ("v", my_f)):
+        h, velocity, rate = mean(state.h), getattr(state, name), getattr(rates, name)
+        found[name] = root(factor * h) * (rate + velocity * (0.5 * mean(rates.h) / h))
+    return found
+
+
+def concentration(state, grid, scale) -> dict[str, Patch]:
+    """c = C/h."""
+    return {"centre": state.tracer_content / state.h}
+
+
+def change_of_concentration(state, rates, grid, scale) -> dict[str, Patch]:
+    """(dC/dt - c dh/dt) / h."""
+    c = state.tracer_content / state.h
+    return {"centre": (rates.tracer_content - c * rates.h) / state.h}
+
+
+ENERGY = "m3 s-2", "m3 s-3", "m2 s-3"
+SQUARES = {
+    "kinetic_energy": Square(
+        "kinetic energy per mass of the layer at rest",
+        ENERGY,
+        weighted_current,
+        change_of_weighted_current,
+        carried="advection",
+        with_continuity=True,
+    ),
+    "potential_energy": Square(
+        "available potential energy per mass of the layer at rest",
+        ENERGY,
+        lambda state, grid, scale: {"centre": (0.5 * scale.gravity / scale.depth) ** 0.5 * (state.h - grid.depth)},
+        lambda state, rates, grid, scale: {"centre": (0.5 * scale.gravity / scale.depth) ** 0.5 * rates.h},
+        sources=("h",),
+    ),
+    "enstrophy": Square(
+        "enstrophy",
+        ("m s-2", "m s-3", "s-3"),
+        lambda state, grid, scale: {"corner": 0.5**0.5 * curl(state.u, state.v, grid)},
+        lambda state, rates, grid, scale: {"corner": 0.5**0.5 * curl(rates.u, rates.v, grid)},
+        carried="advection",
+        sources=("u", "v"),
+    ),
+    "tracer_variance": Square(
+        "square of the tracer's concentration",
+        ("m", "m s-1", "s-1"),
+        concentration,
+        change_of_concentration,
+        carried="tracer",
+        with_continuity=True,
+        sources=("h", "tracer"),
+    ),
+}
+
+
+def squares_of(names) -> dict[str, Square]:
+    """Those of a State with these fields."""
+    return {name: square for name, square in SQUARES.items() if name != "tracer_variance" or "tracer_content" in names}

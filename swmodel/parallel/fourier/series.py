@@ -1,0 +1,82 @@
+"""The series of whole lines, along the last axis of real arrays: what scipy.fft computes, from real FFTs alone.
+
+On processors a real FFT of JAX has the same bits for a line wherever it stands among others. A complex one has not:
+for lines that are left over from vectors of lines other steps are taken. So the FFT of a complex line is made of those
+of its real and imaginary part. Sine and cosine series are FFTs of the line and its mirror image, twice as long; nothing
+is added to a product, which a compiler may fuse in one place and not in another.
+"""
+
+from __future__ import annotations
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from .lines import turned
+
+
+def full(lines):
+    """scipy.fft.fft of complex numbers [..., line, n], as [..., k, line]."""
+    n = lines.shape[-1]
+    (a, b), (c, d) = (part(turned(jnp.fft.rfft(parts(lines)), -1, -2)) for part in (jnp.real, jnp.imag))
+    onward = jax.lax.complex(a - d, c + b)
+    backward = jax.lax.complex(a + d, b - c)[..., 1 : (n + 1) // 2, :]
+    return jnp.concatenate([onward, backward[..., ::-1, :]], -2)
+
+
+def from_full(numbers, n: int):
+    """scipy.fft.ifft of [..., k, line], as [..., line, n]."""
+    onward = numbers[..., : n // 2 + 1, :]
+    backward = jnp.concatenate([numbers[..., :1, :], numbers[..., ::-1, :][..., : n // 2, :]], -2)
+    (a, b), (c, d) = parts(onward), parts(backward)
+    pair = jax.lax.complex(a + c, b - d), jax.lax.complex(b + d, c - a)
+    return jax.lax.complex(*(0.5 * jnp.fft.irfft(turned(each, -1, -2), n) for each in pair))
+
+
+def parts(numbers):
+    """Real and imaginary parts of complex numbers, before all other axes."""
+    return jnp.stack([jnp.real(numbers), jnp.imag(numbers)])
+
+
+def cosine(line):
+    """scipy.fft.dct, type 2: of values at centres between two walls, mirrored there."""
+    n = line.shape[-1]
+    mirrored = jnp.fft.rfft(jnp.concatenate([line, line[..., ::-1]], -1))[..., :n]
+    across, along = turns(line)
+    low = across >= along  # the larger of the two parts that a number has in the complex plane
+    return jnp.where(low, jnp.real(mirrored), jnp.imag(mirrored)) * (1 / np.where(low, across, along))
+
+
+def from_cosine(numbers, n: int):
+    """scipy.fft.idct, type 2."""
+    across, along = turns(numbers)
+    mirrored = jax.lax.complex(numbers * across, numbers * along)
+    return jnp.fft.irfft(padded(mirrored, 0, 1), 2 * n)[..., :n]
+
+
+def turns(line):
+    """cos and sin of π k/(2n): by so much are numbers turned, as the mirror lies half a cell before the line."""
+    n = line.shape[-1]
+    angle = np.pi / (2 * n) * np.arange(n).reshape(*[1] * (line.ndim - 1), n)
+    return np.cos(angle).astype(line.dtype), np.sin(angle).astype(line.dtype)
+
+
+def sine(line):
+    """scipy.fft.dst, type 1, of all but the last value, which lies on a wall as the one before the first does.
+
+    Number k is that of sin(π k x/L); number 0 is zero.
+    """
+    n, inside = line.shape[-1], line[..., :-1]
+    odd = jnp.concatenate([padded(-inside, 1, 1), inside[..., ::-1]], -1)
+    return jnp.imag(jnp.fft.rfft(odd))[..., :n]
+
+
+def from_sine(numbers, n: int):
+    """scipy.fft.idst, type 1; zero on the wall, and whatever number 0 is."""
+    odd = padded(-numbers[..., 1:], 1, 1)
+    return padded(jnp.fft.irfft(jax.lax.complex(jnp.zeros_like(odd), odd), 2 * n)[..., 1:n], 0, 1)
+
+
+def padded(array, before: int, after: int):
+    """The array with zeros before and after its last axis."""
+    return jnp.pad(array, [(0, 0)] * (array.ndim - 1) + [(before, after)])

@@ -1,0 +1,186 @@
+"""Spectra of the records of a run, computed from its file, and how each part of the tendency changes them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import matplotlib as mpl
+import netCDF4
+import numpy as np
+
+from ..config.build import build_grid, build_params, scheme_of
+from ..config.load import from_toml
+from ..files.output.metadata import define_time, history_line
+from ..files.output.spectra import define_spectra, define_wavenumbers
+from ..files.run_folder import OUTPUT
+from ..ocean.squares import SQUARES
+from . import derived, spectrum, style
+from .dataset import PlotError, configuration, data_file, field_names, find_record, open_data, seconds, stored
+from .files import save, written
+
+#: Behind the name of the file that spectra are of.
+SUFFIX = "-spectra.nc"
+
+#: What its file says of a run, and that of its spectra too.
+PROVENANCE = (
+    *("Conventions", "title", "institution", "source", "references", "configuration", "configuration_sha256"),
+    *("case_file", "versions", "nproc", "devices", "layout", "executor"),
+)
+
+
+def spectra(
+    path,
+    names: Sequence[str] = (),
+    record: int | None = None,
+    time: float | None = None,
+    mean: bool = False,
+    budget: bool = False,
+    output=None,
+    command_line: str = "",
+) -> tuple[Path, Path]:
+    """Write the spectra of a run into a NetCDF file beside its output, and draw them.
+
+    Args:
+        path: run folder, or its file of output.
+        names: of quantities, of `squares.SQUARES`; without any, all that the file has the fields for.
+        record: number of a record, of which alone they are; negative ones count from the last. None: of each record.
+        time: model time, s; of the nearest record alone.
+        mean: whether to write the mean over the records.
+        budget: whether to write how each part of the tendency changes them, too. The configuration in the file says
+            what the parts are; with it a user's own case is executed.
+        output: file to write; the picture has its name, and the ending .png.
+
+    Returns:
+        The file and the picture.
+
+    Raises:
+        PlotError: there is no such file, record or quantity, or the fields to compute it from are not there.
+        UsageError: the sea has land.
+        FilesError: a file is damaged, or cannot be written.
+    """
+    file = data_file(path, OUTPUT)
+    target = Path(output) if output else file.with_name(file.stem + SUFFIX)
+    if target.suffix != ".nc":
+        raise PlotError(f"cannot write {target}: the file of spectra is a NetCDF file, with a name like spectra.nc")
+    if target.resolve() == file.resolve():
+        raise PlotError(f"{target} is the file that the spectra are of; give another with --output")
+    with open_data(file) as data:
+        names = require(data, names)
+        records = [*range(seconds(data).size)]
+        if record is not None or time is not None or not records:
+            records = [find_record(data, -1 if record is None else record, time)]
+        found = [of_record(data, number, names, budget) for number in records]
+        with written(target) as temporary, netCDF4.Dataset(temporary, "w") as made:
+            write(made, data, records, found, names, mean, command_line)
+    with open_data(target) as made, mpl.rc_context(style.RC):
+        return target, save(spectrum.picture(made), target.with_suffix(".png"))
+
+
+def require(data: netCDF4.Dataset, names: Sequence[str]) -> list[str]:
+    """The names of the quantities to compute.
+
+    Raises:
+        PlotError: there is no such quantity, or the file lacks what it is computed from.
+    """
+    if unknown := [name for name in names if name not in SQUARES]:
+        raise PlotError(f"no spectra of {', '.join(unknown)}; there are those of {', '.join(SQUARES)}")
+    if not set(field_names(data)) >= derived.STATIC or not {"grid", "physics"} <= set(configuration(data)):
+        raise PlotError(f"{data.filepath()} is no file of a run: spectra need its grid and its configuration")
+    held = set(field_names(data)) | ({"h"} if "eta" in field_names(data) else set())
+    lacking = {name: [source for source in SQUARES[name].sources if source not in held] for name in names or SQUARES}
+    found = [name for name, missing in lacking.items() if not missing]
+    if (names and len(found) < len(names)) or not found:
+        words = (f"{name} needs {' and '.join(missing)}" for name, missing in lacking.items() if missing)
+        raise PlotError(f"{data.filepath()} holds no fields for spectra: {'; '.join(words)}, among output.fields")
+    return found
+
+
+def of_record(data: netCDF4.Dataset, record: int, names: Sequence[str], budget: bool) -> dict[str, np.ndarray]:
+    """The spectra of a record: `ocean.spectra.measure`."""
+    from ..ocean.spectra import Sea, measure  # which loads JAX
+    from ..parallel.transport import connect
+
+    grid, gravity = derived.grid_of(data), configuration(data)["physics"]["gravity"]
+    sea, shape = Sea(grid, connect("serial", (1, 1), grid.ny, grid.nx)), (grid.ny, grid.nx)
+    if not budget:
+        state, static = derived.padded(data, record, None)
+        if "tracer_variance" in names:
+            state = with_content(data, state, record)
+        return measure([(state, static, shape)], gravity, sea, names)
+    state, static, rates = with_rates(data, record)
+    return measure([(state, static, shape)], gravity, sea, names, [rates])
+
+
+def with_content(data: netCDF4.Dataset, state, record: int):
+    """The State with the tracer's content of the water column, from its concentration in the file."""
+    from ..ocean.patch import Patch
+    from ..ocean.state import state_type
+
+    c = derived.surround(data, np.ma.filled(stored(data, "tracer", record, None), 0), 1)
+    return state_type((*state._fields, "tracer_content"))(*state, Patch(c, (-1, -1)) * state.h)
+
+
+def with_rates(data: netCDF4.Dataset, record: int) -> tuple:
+    """State and Grid of a record, and {part of the tendency: the State's d/dt}, in double precision.
+
+    Raises:
+        PlotError: a prognostic field is not in the file.
+        ConfigError: the configuration cannot be used.
+    """
+    from ..ocean.budget import budget
+    from ..ocean.grid import as_patches
+    from ..ocean.instant import Instant
+    from ..ocean.patch import Patch
+    from ..parallel.decomposition import block
+
+    config = from_toml(data.configuration, getattr(data, "case_file", None))
+    scheme, grid = scheme_of(config), config.grid
+    whole, width = block(0, (1, 1), grid.ny, grid.nx), scheme.width + 1  # rates are needed one cell around, too
+    held = set(field_names(data))
+    contents = [name for name in scheme.state._fields if name == "tracer_content"]
+    needed = ["h" if "h" in held else "eta", "u", "v", *("tracer" for _ in contents)]
+    if missing := [name for name in needed if name not in held]:
+        raise PlotError(f"{data.filepath()} holds no {' and no '.join(missing)}: a budget needs all of a state")
+    fields = [np.ma.filled(stored(data, name, record, None), 0).astype(np.float64) for name in needed]
+    static = as_patches(build_grid(config, whole, np.float64, width + 1), width)
+    if needed[0] == "eta":
+        fields[0] = fields[0] + static.depth.on(whole.shape)
+    fields[3:] = [fields[3] * fields[0]] if contents else []
+    around = [np.pad(field, width, mode="wrap") for field in fields]
+    state = scheme.state(*(Patch(field, (-width, -width)) for field in around))
+    params = as_patches(build_params(config, whole, np.float64, width + 1, scheme), width)
+    now = Instant(np.int32(data["step"][record]))
+    return state, static, budget(state, now, static, params, scheme)
+
+
+def acting(found: list[dict], names: Sequence[str]) -> dict[str, list[str]]:
+    """The parts that change each quantity at any time."""
+    parts = {}
+    for name in names:
+        of = [each for each in found[0] if each.startswith(f"{name}_by_") and not each.endswith(("_x", "_y"))]
+        parts[name] = [each.removeprefix(f"{name}_by_") for each in of if any(record[each].any() for record in found)]
+    return parts
+
+
+def write(made, data, records: list[int], found: list[dict], names: Sequence[str], mean: bool, command_line: str):
+    """Write the spectra of records of a run's file into a new netCDF4.Dataset; of several the mean over time, if asked.
+
+    Args:
+        found: of each record, {name of a spectrum: density}.
+    """
+    grid = derived.grid_of(data)
+    made.setncatts({name: data.getncattr(name) for name in data.ncattrs() if name in PROVENANCE})
+    made.history = "\n".join([*getattr(data, "history", "").splitlines(), history_line(command_line)])
+    define_time(made, bounds=mean)
+    define_wavenumbers(made, grid)
+    define_spectra(made, names, acting(found, names), **({"cell_methods": "time: mean"} if mean else {}))
+    times, steps = seconds(data), np.ma.filled(data["step"][:], 0)
+    if mean:
+        found = [{name: np.mean([each[name] for each in found], axis=0) for name in found[0]}]
+        made["time_bounds"][0] = times[records[0]], times[records[-1]]
+        records = records[-1:]
+    for place, (record, spectra) in enumerate(zip(records, found, strict=True)):
+        made["time"][place], made["step"][place] = times[record], steps[record]
+        for name in (name for name in made.variables if name in spectra):
+            made[name][place] = spectra[name]

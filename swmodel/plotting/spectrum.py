@@ -1,0 +1,191 @@
+"""The picture of a file of spectra: each quantity by wavenumber, with slopes to compare it with, and its budget."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import netCDF4
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.ticker import NullFormatter
+
+from ..ocean.squares import SQUARES
+from . import style
+from .dataset import PlotError, find_record, seconds
+from .titles import titles
+
+COLUMNS = 2
+COLOURS = ("#1f4e79", "#c1582d", "#3f7f4f", "#7d5a9e", "#b08d2e", "#5b8fa8", "#a23b5a", "#6b6b6b")
+
+#: Earlier records that are drawn faintly beside the one that is asked for.
+EARLIER = 4
+
+#: Decades below the largest value that are shown.
+DECADES = 9
+
+#: What quantities are drawn together, and the powers of the wavenumber to compare them with: those of two-dimensional
+#: turbulence, where enstrophy goes to smaller scales, and where energy goes to larger ones (Kraichnan 1967), and for
+#: the tracer in both (Batchelor 1959, Obukhov 1949).
+PANELS = {
+    ("kinetic_energy", "potential_energy"): {"$K^{-3}$": -3, "$K^{-5/3}$": -5 / 3},
+    ("enstrophy",): {"$K^{-1}$": -1, "$K^{1/3}$": 1 / 3},
+    ("tracer_variance",): {"$K^{-1}$": -1, "$K^{-5/3}$": -5 / 3},
+}
+
+#: What stands at a line.
+NAMES = {
+    "kinetic_energy": "kinetic",
+    "potential_energy": "potential",
+    "enstrophy": "enstrophy",
+    "tracer_variance": "tracer",
+    "": "all directions, $K$",
+    "_x": "along x, $k$",
+    "_y": "along y, $l$",
+}
+
+
+def picture(data: netCDF4.Dataset, record: int = -1, time: float | None = None) -> Figure:
+    """The figure of the spectra of one record, and faintly of some before it.
+
+    Args:
+        record: number of the record; negative ones count from the last.
+        time: model time, s; the nearest record is drawn.
+
+    Raises:
+        PlotError: there is no such record, or the file holds no spectra.
+    """
+    record = find_record(data, record, time)
+    drawings = [*panels(data, record)]
+    if not drawings:
+        raise PlotError(f"{data.filepath()} holds no spectra of {', '.join(SQUARES)}")
+    rows = -(-len(drawings) // COLUMNS)
+    figure = Figure(figsize=(7.2, 0.4 + 2.75 * rows), layout="constrained")
+    figure.get_layout_engine().set(w_pad=0.08, h_pad=0.06)
+    figure.suptitle(caption(data, record), x=0.01, ha="left", fontsize=style.CAPTION, color=style.QUIET)
+    grid = figure.subplots(rows, COLUMNS, squeeze=False).flat
+    for axes, (draw, *what) in zip(grid, drawings, strict=False):
+        draw(axes, data, record, *what)
+    for axes in list(figure.axes)[len(drawings) :]:
+        axes.remove()
+    return figure
+
+
+def caption(data: netCDF4.Dataset, record: int) -> str:
+    """The case and the time, or the times that the spectra are the mean of."""
+    words = titles(data)(record)
+    if "time_bounds" not in data.variables:
+        return words
+    first, last = (style.clock(seconds(data))(time) for time in data["time_bounds"][record])
+    return f"{words.split(',')[0]}, mean of {first} to {last}"
+
+
+def panels(data: netCDF4.Dataset, record: int) -> Iterator[tuple]:
+    """The panels, each a function of (axes, data, record, ...) and what it is given besides."""
+    held = [name for name in SQUARES if name in data.variables and line(data, name, record)[1].any()]
+    for names, slopes in PANELS.items():
+        if here := [name for name in names if name in held]:
+            yield densities, {name: NAMES[name] for name in here}, slopes
+        if "kinetic_energy" in here:
+            yield densities, {f"kinetic_energy{along}": NAMES[along] for along in ("", "_x", "_y")}, slopes
+    for name in sorted(held, key=lambda name: f"{name}_flux" not in data.variables):
+        if parts := parts_of(data, name):
+            yield changes, name, parts
+            if f"{name}_flux" in data.variables:
+                yield flux, name
+
+
+def parts_of(data: netCDF4.Dataset, name: str) -> list[str]:
+    """The parts of the tendency whose effect on a quantity is in the file."""
+    of = [
+        each for each in data.variables if each.startswith(f"{name}_by_") and data[each].dimensions[1] == "wavenumber"
+    ]
+    return [each.removeprefix(f"{name}_by_") for each in of]
+
+
+def densities(axes: Axes, data: netCDF4.Dataset, record: int, names: dict[str, str], slopes: dict[str, float]) -> None:
+    """Densities of one record, with those of some before; and the slopes."""
+    first, least, largest = next(iter(names)), np.inf, 0.0
+    single = len(names) < 3
+    for colour, (name, words) in zip(COLOURS, names.items(), strict=False):
+        for before in earlier(record) if single else ():
+            axes.plot(*line(data, name, before), color=colour, linewidth=0.6, alpha=0.25)
+        K, values = line(data, name, record)
+        least, largest = min(least, values.min(initial=np.inf)), max(largest, values.max(initial=0.0))
+        axes.plot(K, values, color=colour, linewidth=1.2, label=words)
+    axes.set(xscale="log", yscale="log")
+    if largest > 0:
+        axes.set_ylim(max(largest * 10.0**-DECADES, 0.3 * least), largest * 5)
+        guides(axes, *line(data, first, record), slopes)
+    title(axes, data[first], "energy" if len(names) == 2 else None)
+    along_wavenumber(axes, legend=len(names) > 1)
+
+
+def earlier(record: int) -> list[int]:
+    """Records before this one, evenly spread."""
+    return sorted({int(number) for number in np.linspace(0, record, EARLIER + 1)[:-1]} - {record})
+
+
+def line(data: netCDF4.Dataset, name: str, record: int) -> tuple[np.ndarray, np.ndarray]:
+    """Wavenumbers in rad/km and values, from the least wavenumber above zero to the last one that is whole."""
+    along = data[data[name].dimensions[1]]
+    K, values = (np.ma.filled(each, np.nan).astype(float) for each in (along[:], data[name][record]))
+    shown = (K > 0) & (getattr(along, "largest_whole", np.inf) * (1 + 1e-9) >= K)
+    return 1e3 * K[shown], values[shown]
+
+
+def guides(axes: Axes, K: np.ndarray, values: np.ndarray, slopes: dict[str, float]) -> None:
+    """Straight lines of the slopes beyond the largest value, above the curve."""
+    peak = int(np.argmax(values))
+    if K.size - peak < 3 or values[peak] <= 0:
+        return
+    first = K[peak] * (K[-1] / K[peak]) ** 0.3
+    ends = np.array([first, first * (K[-1] / first) ** 0.6])
+    height = 5 * np.interp(first, K, values)
+    for words, power in slopes.items():
+        heights = height * (ends / first) ** power
+        axes.plot(ends, heights, color=style.QUIET, linewidth=0.8, linestyle=(0, (4, 2)))
+        axes.annotate(words, (ends[-1], heights[-1]), (2, 0), textcoords="offset points", fontsize=7, va="center")
+
+
+def changes(axes: Axes, data: netCDF4.Dataset, record: int, name: str, parts: list[str]) -> None:
+    """How parts of the tendency change a quantity, times the wavenumber: on this axis areas are what is gained."""
+    scaled = {part: line(data, f"{name}_by_{part}", record) for part in parts}
+    scaled = {part: (K, 1e-3 * K * values) for part, (K, values) in scaled.items()}
+    exponent = style.power_of_ten(max(np.abs(values).max(initial=0.0) for _, values in scaled.values()))
+    for colour, (part, (K, values)) in zip(COLOURS * len(parts), scaled.items(), strict=False):
+        axes.plot(K, values * 10.0**-exponent, color=colour, linewidth=1.1, label=part.replace("_", " "))
+    words = f"change of {NAMES[name]}{' energy' if 'energy' in name else ''}, times $K$"
+    budget_axis(axes, words, SQUARES[name].units[2], exponent, legend=True)
+
+
+def flux(axes: Axes, data: netCDF4.Dataset, record: int, name: str) -> None:
+    """What of a quantity passes each wavenumber to larger ones."""
+    K, values = line(data, f"{name}_flux", record)
+    exponent = style.power_of_ten(np.abs(values).max(initial=0.0))
+    axes.plot(K, values * 10.0**-exponent, color=COLOURS[0], linewidth=1.2)
+    words = f"flux of {NAMES[name]}{' energy' if 'energy' in name else ''} to larger $K$"
+    budget_axis(axes, words, SQUARES[name].units[2], exponent, legend=False)
+
+
+def budget_axis(axes: Axes, words: str, units: str, exponent: int, legend: bool) -> None:
+    """What panels of budgets have in common: a line at zero, and their axes."""
+    axes.axhline(0, color=style.QUIET, linewidth=0.6)
+    axes.set_xscale("log")
+    axes.set_title(style.label(words, units, exponent), loc="left", fontsize=8)
+    along_wavenumber(axes, legend)
+
+
+def title(axes: Axes, variable, words: str | None) -> None:
+    """What is drawn, above the panel."""
+    name = words or variable.name.replace("_", " ")
+    axes.set_title(style.label(f"density of {name}", variable.units), loc="left", fontsize=8)
+
+
+def along_wavenumber(axes: Axes, legend: bool) -> None:
+    """Labels along the wavenumbers; names of the lines, if there are several."""
+    axes.set_xlabel("wavenumber (rad km⁻¹)")
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.xaxis.set_minor_formatter(NullFormatter())
+    if legend:
+        axes.legend(frameon=False, fontsize=7, handlelength=1.4)

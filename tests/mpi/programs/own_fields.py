@@ -1,0 +1,58 @@
+"""A script with fields, terms and functions on several processes: what each is told, by rank, as JSON.
+
+The argument is a folder to work in. Ranks make mistakes that the others do not make.
+"""
+
+import json
+import sys
+from pathlib import Path
+
+import jax
+import numpy as np
+from mpi4py import MPI
+from support.own_run import WIND, drag, gradient_of_energy, nudge, simulation
+
+import swmodel
+from swmodel.errors import exit_code
+
+FOLDER, RANK = Path(sys.argv[1]), MPI.COMM_WORLD.rank
+told = {}
+
+
+def attempt(name, function):
+    """Note how function() ends on all processes."""
+    try:
+        function()
+        end = ["done", 0]
+    except Exception as error:
+        end = [str(error), exit_code(error)]
+    told[name] = MPI.COMM_WORLD.allgather(end)
+
+
+def failing(model):
+    if RANK == 1 and model.step == 4:
+        raise ValueError("only here")
+
+
+model = simulation()
+block = model.block
+here = slice(block.y.start, block.y.stop), slice(block.x.start, block.x.stop)
+model = simulation(wind_x=swmodel.local(WIND[here]))
+model.every("3 steps", nudge)
+attempt("run", lambda: model.run(FOLDER / "run"))
+told["dataset"] = MPI.COMM_WORLD.allgather([*model.dataset("eta").eta.shape, *block.shape])
+stopped = simulation()
+stopped.every("2 steps", failing)
+attempt("failing", lambda: stopped.run(FOLDER / "stopped"))
+attempt("goes on", lambda: swmodel.Simulation.resume(FOLDER / "stopped", terms=[drag]).run(FOLDER / "stopped"))
+attempt("differs", lambda: simulation(eta=lambda at: 0.01 * RANK + 0 * at.x))
+attempt("shape", lambda: simulation(eta=np.zeros((3, 3)) if RANK == 1 else 0.0))
+attempt("raises", lambda: simulation(eta=lambda at: [0.0][RANK]))
+attempt("part", lambda: simulation(eta=swmodel.local(np.zeros((3, 3)))))
+attempt("options", lambda: swmodel.Simulation("rest", {"grid.nx": 20, "grid.ny": 10, "time.dt": 1.0 + RANK}))
+attempt("set differs", lambda: stopped.set(eta=0.01 * RANK))
+attempt("set shape", lambda: stopped.set(eta=np.zeros((3, 3)) if RANK == 1 else 0.0))
+told["gradient"] = MPI.COMM_WORLD.allgather(gradient_of_energy().tolist())
+attempt("checkpoint", lambda: gradient_of_energy(jax.checkpoint))
+if RANK == 0:
+    print(json.dumps(told))

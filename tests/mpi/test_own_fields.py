@@ -1,0 +1,76 @@
+"""The same script on one process and on several: the same files; what one of them does otherwise, all are told."""
+
+import json
+import re
+
+import numpy as np
+import pytest
+from support.own_run import gradient_of_energy, nudge, simulation
+from support.restarts import assert_same_run
+
+
+@pytest.fixture(scope="module")
+def made(mpiexec, tmp_path_factory):
+    """The folder, and what the ranks of one start were told."""
+    folder = tmp_path_factory.mktemp("own")
+    return folder, json.loads(mpiexec("own_fields.py", 2, folder, timeout=200).stdout.splitlines()[-1])
+
+
+def test_two_processes_leave_the_files_of_one(made, tmp_path):
+    """Functions, a part of an array, a DataArray that runs from north to south; a term; what is set on the way."""
+    folder, told = made
+    assert told["run"] == [["done", 0]] * 2
+    model = simulation()
+    model.every("3 steps", nudge)
+    model.run(tmp_path / "one")
+    assert_same_run(folder / "run", tmp_path / "one", 9)
+    assert told["dataset"] == [[*shape, *shape] for shape in ([11, 12], [11, 11])]
+
+
+def test_a_function_that_fails_on_one_process_stops_all_and_the_run_goes_on(made, tmp_path):
+    folder, told = made
+    (first, code), second = told["failing"]
+    assert second == [first, code]
+    assert code == 75
+    where = (
+        r"own_fields.py:\d+: failing, called every 2 steps: ValueError: only here, in: raise ValueError\(.only here.\)"
+    )
+    assert re.search(rf"^stopped by .*{where} \(on rank 1\) at step 4 .*; continue with `swmodel resume ", first)
+    assert told["goes on"] == [["done", 0]] * 2
+    simulation().run(tmp_path / "one")
+    assert_same_run(folder / "stopped", tmp_path / "one", 9)
+
+
+def test_the_pure_step_has_the_gradient_of_one_process_and_takes_no_checkpoint(made):
+    """Each process has its part of the gradient of what all of them add up to."""
+    expected, parts = gradient_of_energy(), made[1]["gradient"]
+    np.testing.assert_allclose(np.hstack(parts), expected, rtol=1e-12, atol=1e-12 * np.abs(expected).max())
+    assert [code for _, code in made[1]["checkpoint"]] == [70, 70]
+    assert all("Effects not supported" in words for words, _ in made[1]["checkpoint"])
+
+
+DIFFER = r"the processes differ: {} is .* on rank 0 and .* on rank 1; a script gives all processes the same"
+
+
+@pytest.mark.parametrize(
+    ("what", "first", "second"),
+    [
+        ("differs", DIFFER.format("what was handed over as eta"), None),
+        ("options", DIFFER.format(r"time\.dt"), None),
+        (
+            "part",
+            r"fields: eta has shape \(3, 3\), the part of this process \(11, 12\): rows 0 to 10 and columns 0 to 11",
+            "",
+        ),
+        ("shape", r"rank 1: fields: eta has shape \(3, 3\), the grid needs \(11, 23\)", "fields: eta has shape"),
+        ("raises", r"rank 1: .*own_fields.py:\d+: fields: eta: IndexError: list index out of range", ".*IndexError"),
+        ("set differs", "set: eta is another field on rank 1 than on rank 0; .*same", None),
+        ("set shape", r"rank 1: fields: eta has shape \(3, 3\)", "fields: eta has shape"),
+    ],
+)
+def test_what_one_process_does_otherwise_all_are_told_before_a_step(made, what, first, second):
+    (ours, code), (theirs, other) = made[1][what]
+    assert re.match(first, ours), ours
+    assert re.match(first if second is None else second, theirs), theirs
+    assert code in (2, 3)
+    assert other in (2, 3)

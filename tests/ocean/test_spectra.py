@@ -1,0 +1,199 @@
+"""Spectra add up to what they are of, their budgets close, and neither depends on how the sea is divided."""
+
+import math
+
+import numpy as np
+import pytest
+from support.random_case import configuration, random_fields
+from support.ranks import run_ranks
+
+import swmodel
+from swmodel.config import ConfigError
+from swmodel.config.build import build_grid, build_params, scheme_of
+from swmodel.errors import UsageError
+from swmodel.model.validate import check_config
+from swmodel.ocean.bins import sums_in_bins
+from swmodel.ocean.budget import budget
+from swmodel.ocean.dynamics import tendency
+from swmodel.ocean.grid import as_patches
+from swmodel.ocean.instant import Instant
+from swmodel.ocean.patch import Patch
+from swmodel.ocean.spectra import Sea, measure
+from swmodel.ocean.squares import SQUARES
+from swmodel.ocean.wavenumbers import ALONG, axes_of
+from swmodel.parallel.decomposition import block
+
+NY, NX = 9, 12
+WALLS = [(True, True), (True, False), (False, True), (False, False)]
+CASE = random_fields(NY, NX, land=0.0)
+TRACER = {"tracer__transport": "upwind"}
+
+
+def sea_of(walls, fields=CASE, **options):
+    periodic = dict(zip(("grid__periodic_y", "grid__periodic_x"), walls, strict=True))
+    options = {"run__executor": "reference", "physics__slip": "no", **periodic, **options}
+    return configuration(NY, NX, fields, **options)
+
+
+def total(spectra, name, config):
+    """The sums of a quantity's spectra along each of ALONG, times the spacing of wavenumbers."""
+    return [spectra[name + along].sum() * axis.step for along, axis in axes_of(config.grid).items()]
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("walls", WALLS)
+def test_sums_over_wavenumbers_are_means_over_the_domain(walls, dtype):
+    config = sea_of(walls, run__dtype=dtype, **TRACER)
+    simulation = swmodel.Simulation(config)
+    found, h = simulation.spectra(), simulation.state.h.astype(float)
+    u, v = (field.astype(float) for field in simulation.state[1:3])
+    depth = CASE["depth"].astype(dtype).astype(float)
+    eta, c, mean_depth = h - depth, simulation.state.tracer_content / h, depth.mean()
+    kinetic = np.mean((h + np.roll(h, -1, 1)) * u**2 + (h + np.roll(h, -1, 0)) * v**2) / (4 * mean_depth)
+    zeta = (np.roll(v, -1, 1) - v) / config.grid.dx - (np.roll(u, -1, 0) - u) / config.grid.dy
+    inside = zeta[: NY if walls[0] else NY - 1, : NX if walls[1] else NX - 1]
+    expected = {
+        "kinetic_energy": kinetic,
+        "potential_energy": 9.81 * np.mean(eta**2) / (2 * mean_depth),
+        "enstrophy": 0.5 * np.sum(inside**2) / (NY * NX),
+        "tracer_variance": np.mean(c**2),
+    }
+
+    assert found.keys() == {name + along for name in SQUARES for along in ALONG}
+    for name, value in expected.items():
+        # The sizes of cells, and C/h here, are in the precision of the run.
+        rounding = 1e-6 if dtype == "float32" and name in ("enstrophy", "tracer_variance") else 1e-12
+        assert total(found, name, config) == pytest.approx([value] * 3, rel=rounding), name
+    energy = simulation.diagnostics()["energy"] / (config.physics.density * NY * NX * 2e7 * mean_depth)
+    both = total(found, "kinetic_energy", config)[0] + total(found, "potential_energy", config)[0]
+    assert both == pytest.approx(energy, rel=1e-12 if dtype == "float64" else 1e-7)
+
+
+@pytest.mark.parametrize("walls", WALLS)
+def test_a_wave_is_in_its_own_ring_and_nowhere_else(walls):
+    """v = cos k x (or sin, zero on walls, along y) of wavenumber 3 along x; a series of cosines between walls."""
+    i, j = np.arange(NX)[None, :], np.arange(NY)[:, None]
+    along_x = np.cos(2 * np.pi * 3 * i / NX) if walls[1] else np.cos(np.pi * 3 * (i + 0.5) / NX)
+    along_y = np.cos(2 * np.pi * 2 * j / NY) if walls[0] else np.sin(np.pi * 2 * (j + 1) / NY)
+    flat = {"depth": np.full((NY, NX), 50.0), "v": along_y * along_x}
+    config = sea_of(walls, flat, grid__dx=3e3, grid__dy=4e3)
+    found, axes = swmodel.Simulation(config).spectra(), axes_of(config.grid)
+
+    K = math.hypot(3 * axes["_x"].step, 2 * axes["_y"].step)
+    for along, number in {"": round(K / axes[""].step), "_x": 3, "_y": 2}.items():
+        spectrum = found[f"kinetic_energy{along}"] * axes[along].step
+        assert spectrum[number] == pytest.approx(0.125, rel=1e-12)
+        assert np.abs(np.delete(spectrum, number)).max() < 1e-15
+
+
+def test_sums_in_bins_have_one_answer_for_any_layout_and_are_exact():
+    rng = np.random.default_rng(3)
+    numbers = rng.standard_normal((2, 20, 30)) * 10.0 ** rng.integers(-30, 30, (20, 30))
+    bins = rng.integers(0, 7, (20, 30))
+    alone = {}
+    for layout in ((1, 1), (2, 3), (5, 1)):
+
+        def of_rank(transport):
+            here = tuple(slice(span.start, span.stop) for span in (transport.block.y, transport.block.x))
+            return sums_in_bins([numbers[:, *here]], [bins[here]], 7, transport)
+
+        for found in run_ranks(of_rank, layout, 20, 30):
+            assert found.tobytes() == alone.setdefault("bits", found.tobytes())
+    for row, of_row in zip(numbers, found, strict=True):
+        for place, value in enumerate(of_row):
+            exact = math.fsum(row[bins == place])
+            assert abs(value - exact) <= 2.0**-60 * np.abs(row[bins == place]).max()
+
+
+def test_a_sum_of_what_is_not_finite_is_no_number_and_others_are():
+    numbers, bins = np.array([[1.0, np.inf, 2.0]]), np.array([0, 1, 2])
+    (found,) = run_ranks(lambda transport: sums_in_bins([numbers], [bins], 3, transport), (1, 1), 1, 3)
+    np.testing.assert_array_equal(found, [[1.0, np.nan, 2.0]])
+
+
+ALL_TERMS = {
+    "physics__biharmonic_viscosity": 1e8,
+    "physics__manning": 0.03,
+    "body_force__x": 1e-5,
+    "body_force__y_amplitude": 1e-5,
+} | TRACER
+PARTS = {"continuity", "advection", "coriolis", "pressure"}
+SPONGE = {"sponge__rate": 1e-4, "sponge__width": 1e4}
+
+
+def changed(config):
+    """Spectra of the initial state and their changes by parts, and by the whole tendency at once."""
+    scheme, whole = scheme_of(config), block(0, (1, 1), NY, NX)
+    simulation = swmodel.Simulation(config)
+    state, width = simulation.state, scheme.width + 1  # rates are needed one cell around, too
+    patches = state._make(Patch(np.pad(field, width, mode="wrap"), (-width, -width)) for field in state)
+    grid = as_patches(build_grid(config, whole, np.float64, width + 1), width)
+    params = as_patches(build_params(config, whole, np.float64, width + 1, scheme), width)
+    now, sea = Instant(np.int32(0)), Sea(config.grid, simulation.transport)
+    rates = budget(patches, now, grid, params, scheme)
+    whole_rate = tendency(patches, now, grid, params, scheme)
+    for name, rate in whole_rate._asdict().items():
+        parts = [getattr(part, name).on(whole.shape) for part in rates.values()]
+        largest = max(np.abs(part).max() for part in parts)
+        np.testing.assert_allclose(sum(parts), rate.on(whole.shape), rtol=0, atol=1e-14 * largest, err_msg=name)
+    blocks = [(patches, grid, whole.shape)]
+    by_parts = measure(blocks, config.physics.gravity, sea, rates=[rates])
+    zero = whole_rate._make(0.0 * field for field in whole_rate)
+    # With nothing to be carried besides, the whole stands for the part that carries.
+    at_once = {"continuity": zero, "advection": whole_rate, "tracer": zero}
+    by_all = measure(blocks, config.physics.gravity, sea, rates=[at_once])
+    return by_parts, by_all
+
+
+@pytest.mark.parametrize("flux", ["energy", "arakawa_lamb"])
+@pytest.mark.parametrize("walls", WALLS)
+def test_the_budget_by_parts_closes(walls, flux):
+    """The parts add up to what the whole tendency does, and that is what one small step of the model does."""
+    options = ALL_TERMS | ({} if walls == (True, True) else SPONGE)
+    options |= {"scheme__vorticity_flux": flux, "time__stepper": "ab2", "time__dt": 1e-5}
+    config = sea_of(walls, **options)
+    by_parts, by_all = changed(config)
+    simulation = swmodel.Simulation(config)
+    before = simulation.spectra()
+    simulation.advance(1)
+    stepped = {name: (after - before[name]) / 1e-5 for name, after in simulation.spectra().items()}
+
+    for name, along in ((name, along) for name in SQUARES for along in ALONG):
+        each = [by_parts[change] for change in changes(by_parts, name, along)]
+        whole = by_all[f"{name}_by_advection{along}"] + by_all[f"{name}_by_tracer{along}"]
+        largest = max(np.abs(part).max() for part in each)
+        assert len(each) >= len(PARTS | set(scheme_of(config).terms)) - 1
+        np.testing.assert_allclose(sum(each), whole, rtol=0, atol=1e-10 * largest, err_msg=name + along)
+        np.testing.assert_allclose(stepped[name + along], whole, rtol=0, atol=1e-5 * largest, err_msg=name + along)
+
+
+def changes(spectra, name, along):
+    """The names of the changes of a quantity along one of ALONG."""
+    of = [each for each in spectra if each.startswith(f"{name}_by_")]
+    return [each for each in of if (each[-2:] if each[-2:] in ALONG else "") == along]
+
+
+@pytest.mark.parametrize("walls", WALLS)
+def test_what_conserves_energy_moves_it_between_wavenumbers_only(walls):
+    """The scheme `energy`: advection and Coriolis force give nothing, pressure what continuity takes."""
+    config = sea_of(walls, scheme__vorticity_flux="energy")
+    found, _ = changed(config)
+    size = max(np.abs(found[name]).sum() for name in found if name.startswith("kinetic_energy_by"))
+
+    assert abs(found["kinetic_energy_by_advection"].sum()) < 1e-12 * size
+    assert abs(found["kinetic_energy_by_coriolis"].sum()) < 1e-12 * size
+    given, taken = found["kinetic_energy_by_pressure"].sum(), found["potential_energy_by_continuity"].sum()
+    assert given == pytest.approx(-taken, rel=1e-10)
+    assert abs(found["kinetic_energy_flux"][-1]) < 1e-12 * size * axes_of(config.grid)[""].step
+    step = axes_of(config.grid)[""].step
+    assert found["kinetic_energy_flux"][2] == pytest.approx(-step * found["kinetic_energy_by_advection"][:3].sum())
+
+
+def test_what_has_no_spectra_is_refused_in_one_line():
+    with pytest.raises(UsageError, match="seas without land"):
+        swmodel.Simulation(sea_of((True, True), random_fields(NY, NX, land=0.2))).spectra()
+    asked = {"output__spectra": 60.0}
+    with pytest.raises(ConfigError, match=r"^output.spectra: spectra are of seas without land, and this one has some"):
+        check_config(sea_of((True, True), random_fields(NY, NX, land=0.2), **asked))
+    with pytest.raises(ConfigError, match=r"^output.spectra: 8 blocks cannot share 7 lines to transform; take fewer$"):
+        check_config(sea_of((True, True), run__executor="xla", run__nproc=8, run__layout="8x1", **asked))

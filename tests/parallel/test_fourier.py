@@ -1,0 +1,258 @@
+"""Transforms of fields: those of scipy.fft, on one process and on devices; on ranks: tests/mpi/test_fourier.py."""
+
+import itertools
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+import scipy.fft
+from support.compiling import QUICK
+from support.fourier_numbers import PAIRS, energies, fields
+
+from swmodel.errors import UsageError
+from swmodel.parallel.decomposition import block
+from swmodel.parallel.fourier import Fourier, irfft2, rfft2
+from swmodel.parallel.transport.mpi import Mpi
+from swmodel.parallel.transport.serial import Serial
+
+TESTS = Path(__file__).parents[1]
+ROUNDING = {"float64": 1e-14, "float32": 1e-6}
+#: Of even and odd lines, and the smallest that has all kinds.
+SIZES = ((12, 16), (13, 17), (2, 2))
+
+
+def one_process(ny, nx):
+    return Serial(block(0, (1, 1), ny, nx))
+
+
+def between_walls(array, kind, axis):
+    """A cosine or sine series along an axis by scipy.fft, with zero where a sine has its number 0."""
+    if kind == "cosine":
+        return scipy.fft.dct(array, axis=axis)
+    inside = np.delete(array, -1, axis)
+    return np.concatenate([0 * np.take(array, [0], axis), scipy.fft.dst(inside, type=1, axis=axis)], axis)
+
+
+def of_scipy(array, y, x):
+    """The coefficients of a field."""
+    if x == "periodic":
+        numbers = scipy.fft.rfft(array)
+        return scipy.fft.fft(numbers, axis=-2) if y == "periodic" else between_walls(numbers, y, -2)
+    numbers = between_walls(array, x, -1)
+    return scipy.fft.rfft(numbers, axis=-2) if y == "periodic" else between_walls(numbers, y, -2)
+
+
+def off_walls(array, y, x):
+    """The field with zero on the walls that go through its faces."""
+    field = array.copy()
+    field[..., -1:, :] *= y != "sine"
+    field[..., -1:] *= x != "sine"
+    return field
+
+
+@pytest.mark.parametrize("dtype", ROUNDING)
+@pytest.mark.parametrize("size", SIZES, ids=str)
+def test_transforms_are_those_of_scipy_and_come_back(size, dtype):
+    field = fields(*size, dtype)
+
+    def both(field):
+        found = [Fourier(one_process(*size), *pair) for pair in PAIRS]
+        found = [(fourier, fourier.forward(field)) for fourier in found]
+        return [(numbers, fourier.backward(numbers)) for fourier, numbers in found]
+
+    for pair, (numbers, back) in zip(PAIRS, jax.jit(both)(field), strict=True):
+        truth = of_scipy(field, *pair)
+        assert numbers.dtype == truth.dtype
+        assert numbers.shape[1:] == Fourier(one_process(*size), *pair).size
+        np.testing.assert_allclose(
+            numbers, truth, rtol=0, atol=ROUNDING[dtype] * np.abs(truth).max(), err_msg=str(pair)
+        )
+        np.testing.assert_allclose(back, off_walls(field, *pair), rtol=0, atol=4 * ROUNDING[dtype], err_msg=str(pair))
+
+
+def test_rfft2_and_irfft2_are_those_of_scipy():
+    transport, field = one_process(13, 17), fields(13, 17, "float64")
+    numbers = np.random.default_rng(3).standard_normal((2, 13, 9, 2)).view(complex)[..., 0]
+    found, back = jax.jit(lambda u, c: (rfft2(u, transport), irfft2(c, transport)))(field, numbers)
+    np.testing.assert_allclose(found, scipy.fft.rfft2(field), rtol=0, atol=1e-13)
+    # Of coefficients that no real field has, too.
+    np.testing.assert_allclose(back, scipy.fft.irfft2(numbers, (13, 17)), rtol=0, atol=1e-14)
+
+
+@pytest.mark.parametrize("size", SIZES[:2], ids=str)
+def test_a_sum_over_cells_is_one_over_wavenumbers(size):
+    a, b = fields(*size, "float64")
+    for pair in PAIRS:
+        fourier = Fourier(one_process(*size), *pair)
+        weight_y, weight_x = (axis.weights for axis in fourier.spectra)
+        found, other = (of_scipy(field, *pair) for field in (a, b))
+        total = (weight_y[:, None] * weight_x * (np.conj(found) * other).real).sum()
+        assert total == pytest.approx((off_walls(a, *pair) * off_walls(b, *pair)).sum(), abs=1e-12)
+
+
+def test_the_gradient_of_the_energy_over_wavenumbers_is_the_field():
+    """By the sum above; and its derivative along a direction is the direction."""
+    field, direction = fields(13, 17, "float64")
+
+    def energy(fourier, field):
+        weight_y, weight_x = (jnp.asarray(axis.weights) for axis in fourier.spectra)
+        numbers = fourier.forward(field)
+        squares = jnp.real(numbers) ** 2 + jnp.imag(numbers) ** 2
+        return 0.5 * (weight_y[:, None] * weight_x[None] * squares).sum()
+
+    def of_all(field, direction):
+        transforms = [Fourier(one_process(13, 17), *pair) for pair in PAIRS]
+        return [jax.jvp(jax.grad(lambda u, f=f: energy(f, u)), (field,), (direction,)) for f in transforms]
+
+    for pair, found in zip(PAIRS, jax.jit(of_all)(field, direction), strict=True):
+        for ours, theirs in zip(found, (field, direction), strict=True):
+            np.testing.assert_allclose(ours, off_walls(theirs, *pair), rtol=0, atol=1e-13, err_msg=str(pair))
+
+
+def test_the_transform_back_has_its_transpose():
+    """The real part of the sum of c B'(u) is the sum of u B(c), for coefficients that no real field has, too."""
+    random = np.random.default_rng(4)
+    transforms = [Fourier(one_process(12, 7), *pair) for pair in PAIRS]
+    given = [random.standard_normal((*fourier.size, 2)).view(complex)[..., 0] for fourier in transforms]
+    given = [numbers if "periodic" in pair else numbers.real for pair, numbers in zip(PAIRS, given, strict=True)]
+    weight = random.standard_normal((12, 7))
+
+    def sums(given, weight):
+        found = []
+        for fourier, numbers in zip(transforms, given, strict=True):
+            back, transposed = jax.vjp(fourier.backward, numbers)
+            found.append([jnp.real(transposed(weight)[0] * numbers).sum(), (weight * back).sum()])
+        return found
+
+    for pair, (ours, theirs) in zip(PAIRS, jax.jit(sums)(given, weight), strict=True):
+        assert float(ours) == pytest.approx(float(theirs), rel=1e-12), pair
+
+
+@pytest.mark.parametrize("location", ["centre", "u", "v", "corner"])
+@pytest.mark.parametrize("periodic", list(itertools.product([True, False], repeat=2)), ids=str)
+def test_a_wave_has_one_coefficient_at_its_wavenumber(location, periodic):
+    """At the places where the C-grid has the field: a product of waves that obeys the walls."""
+    (ny, nx), (dy, dx), (row, column) = (10, 9), (2.0, 0.5), (3, 2)
+    fourier = Fourier.of(one_process(ny, nx), location, periodic)
+    ky, kx = fourier.wavenumbers(dy, dx)
+    shifted = {"centre": (0, 0), "u": (0, 1), "v": (1, 0), "corner": (1, 1)}[location]
+    y, x = ((np.arange(n) + (1 + shift) / 2) * d for n, shift, d in zip((ny, nx), shifted, (dy, dx), strict=True))
+
+    def wave(k, places, periodic, on_faces):
+        """The transform's origin is the first value where the axis is periodic, and the wall where it is not."""
+        if periodic:
+            return np.exp(1j * k * (places - places[0]))
+        return np.sin(k * places) if on_faces else np.cos(k * places)
+
+    field = wave(ky[row], y, periodic[0], shifted[0])[:, None] * wave(kx[column], x, periodic[1], shifted[1])
+    numbers = np.array(jax.jit(fourier.forward)(field.real))
+    assert abs(numbers[row, column]) > 20
+    numbers[row, column] = 0
+    assert np.abs(numbers).max() < 1e-12
+
+
+@pytest.mark.parametrize("dtype", ROUNDING)
+def test_a_line_has_the_same_bits_in_whatever_company(dtype):
+    """Also where a processor's vectors take several lines together and some are left over."""
+    given, transforms = [], []
+    for n in (16, 304, 512, 1000):
+        lines = fields(3, n, dtype, 5)
+        given += [lines, np.swapaxes(lines, -1, -2)]
+        transforms += [Fourier(one_process(3, n)), Fourier(one_process(n, 3))]
+
+    def all_of(given):
+        found = [(fourier, fourier.forward(field)) for fourier, field in zip(transforms, given, strict=True)]
+        return [(numbers, fourier.backward(numbers)) for fourier, numbers in found]
+
+    together = jax.jit(all_of)(given)
+    for number in (0, 4):
+        alone = jax.jit(all_of)([field[number] for field in given])
+        same = jax.tree.map(lambda one, all_five, number=number: bool((one == all_five[number]).all()), alone, together)
+        assert jax.tree.leaves(same) == [True] * 2 * len(given)
+
+
+def refused(call):
+    with pytest.raises(UsageError) as caught:
+        call()
+    assert caught.value.exit_code == 2
+    assert "\n" not in str(caught.value)
+    return str(caught.value)
+
+
+def test_what_cannot_be_transformed_is_refused_in_a_line():
+    fourier, walls = Fourier(one_process(6, 8)), Fourier(one_process(6, 8), "cosine", "sine")
+    field, numbers = jnp.zeros((6, 8)), jnp.zeros((6, 8), complex)
+    assert refused(lambda: fourier.forward(numbers)) == (
+        "fields to transform are complex128; they must be real, of floating point"
+    )
+    assert "int64" in refused(lambda: fourier.forward(jnp.zeros((6, 8), int)))
+    assert refused(lambda: fourier.forward(jnp.zeros((2, 8, 6)))) == (
+        "fields to transform are [2, 8, 6]; the last axes (y, x) must be [6, 8]"
+    )
+    assert (
+        refused(lambda: fourier.backward(field[:, :5])) == "coefficients to transform are float64; they must be complex"
+    )
+    assert "complex128; they must be real" in refused(lambda: walls.backward(numbers))
+    assert refused(lambda: fourier.backward(numbers)) == (
+        "coefficients to transform are [6, 8]; the last axes (ky, kx) must be [6, 5]"
+    )
+    assert refused(lambda: Fourier(one_process(6, 8), "wall")) == (
+        "no kind of axis wall; there are periodic, cosine, sine"
+    )
+    assert refused(lambda: Fourier.of(one_process(6, 8), "face", (True, True))) == (
+        "no location face; there are centre, u, v, corner"
+    )
+
+
+@pytest.mark.parametrize(("layout", "cells", "pair", "along_y", "most"), [
+    ((3, 2), (12, 8), ("periodic", "periodic"), 5, 5),
+    ((3, 3), (8, 16), ("sine", "cosine"), 16, 8),
+])  # fmt: skip
+def test_more_blocks_than_lines_are_refused(layout, cells, pair, along_y, most):
+    message = refused(lambda: Fourier(Mpi(block(0, layout, *cells), rank=0, size=9), *pair))
+    assert message == (
+        f"a layout of {layout[0]}x{layout[1]} has more blocks than lines to transform: {cells[0]} along x, {along_y} "
+        f"along y; at most {most} blocks can share them"
+    )
+
+
+@pytest.fixture(scope="module")
+def on_devices():
+    """What support/fourier_devices.py finds, by layout of four devices of one process."""
+    path = os.pathsep.join([str(TESTS), str(TESTS.parent)])
+    environ = os.environ | QUICK | {"PYTHONPATH": path, "JAX_PLATFORMS": "cpu"}
+    line = [sys.executable, str(TESTS / "support" / "fourier_devices.py")]
+    done = subprocess.run(line, capture_output=True, text=True, timeout=400, env=environ, cwd=TESTS.parent)
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout.splitlines()[-1])
+    assert found.keys() == {"2x2", "4x1", "1x4"}
+    return found
+
+
+@pytest.mark.parametrize("what", ["other bits", "other bits in single precision", "other bits of long lines"])
+def test_any_layout_of_devices_has_the_bits_of_one_process(on_devices, what):
+    assert [each[what] for each in on_devices.values()] == [[]] * 3
+
+
+def test_sums_over_the_spectrum_have_the_same_bits_on_devices(on_devices):
+    assert [each["energies"] for each in on_devices.values()] == [energies(one_process(13, 17))] * 3
+
+
+def test_derivatives_on_devices_are_those_of_one_process(on_devices):
+    assert on_devices["2x2"]["derivatives"] < 1e-13
+
+
+@pytest.mark.parametrize(("layout", "messages"), [("2x2", 3), ("4x1", 1), ("1x4", 2)])
+def test_devices_send_all_to_alls_alone_and_hold_a_block_each(on_devices, layout, messages):
+    """Given, found and temporary arrays on a device, over a field: a quarter of the 4 or 6 that one process holds."""
+    programs = on_devices[layout]["programs"]
+    assert [each for each, _ in programs] == [{"all-to-all": messages}] * 4
+    periodic, walls = [memory for _, memory in programs[:2]], [memory for _, memory in programs[2:]]
+    assert max(periodic) < 1.25
+    assert max(walls) < 1.6
