@@ -23,7 +23,9 @@ def shown(notebook):
     """What each cell of code shows: the words of texts, without numbers, and the kinds of the rest."""
 
     def kind(output):
-        return (output.name, re.sub(r"[-\d.]+(e[-+]\d+)?", "#", output.text)) if "text" in output else sorted(output.data)
+        if "text" not in output:
+            return sorted(output.data)
+        return output.name, re.sub(r"[-\d.]+(e[-+]\d+)?", "#", output.text)
 
     return [[kind(output) for output in cell.outputs] for cell in code_of(notebook)]
 

@@ -43,7 +43,7 @@ def imported(folder: str) -> set[str]:
                 found |= {alias.name.split(".")[0] for alias in node.names}
             elif isinstance(node, ast.ImportFrom) and not node.level:
                 found.add(node.module.split(".")[0])
-    own = {"swmodel", "support", "conftest"}
+    own = {"swmodel", "support", "conftest", "tools"}
     return found - set(sys.stdlib_module_names) - own
 
 

@@ -100,6 +100,7 @@ def with_files(app, docname: str, source: list[str]) -> None:
 
     source[0] = re.sub(r"^\{\{ (\w+\.md) \}\}$", text, source[0], flags=re.MULTILINE)
     source[0] = source[0].replace("](../README.md", "](index.md")
+    source[0] = re.sub(r"\[([^\]]*)\]\(\.\./(examples/\w+)\.ipynb\)", r"{doc}`\1 </\2>`", source[0])  # docs/examples
 
 
 def setup(app):
