@@ -23,7 +23,7 @@ help:
 	@echo "make test       set up and run all tests"
 	@echo "make check      run what needs neither MPI nor long compilation, for the minutes between two edits"
 	@echo "make docs       make the site of the documentation; docs/_build/index.html"
-	@echo "make pictures   run every case and draw the pictures of its gallery (some minutes)"
+	@echo "make pictures   run every case and notebook, and keep their pictures (some minutes)"
 	@echo "make exactness  make the table of the README: derivatives on one to four processes (two minutes)"
 	@echo "make twins      assimilate in both twin experiments, twice each: is the truth found? (ten minutes)"
 	@echo "make fuzz       try thousands of random configurations and command lines"
@@ -56,6 +56,7 @@ docs: $(READY)
 
 pictures: $(READY)
 	$(BIN)/python tools/pictures.py
+	$(BIN)/python tools/notebooks.py
 
 exactness: $(READY)
 	$(BIN)/python tools/exactness.py

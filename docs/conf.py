@@ -13,20 +13,22 @@ project = "swmodel"
 author = "the authors of swmodel"
 version = release = PROJECT["version"]
 extensions = [
-    "myst_parser",
+    "myst_nb",
     "sphinx.ext.autodoc",
     "sphinx.ext.napoleon",
     "sphinx.ext.viewcode",
     "sphinx_click",
     "sphinx_copybutton",
-    "reference",  # in site/
+    "mathml",  # in site/
+    "reference",
 ]
 exclude_patterns = ["site", "_build"]
 nitpicky = True
 nitpick_ignore_regex = [("py:.*", ".*")]  # types of other packages: nothing is fetched to build the site
 
-myst_enable_extensions = ["colon_fence", "deflist"]
+myst_enable_extensions = ["colon_fence", "deflist", "dollarmath"]
 myst_heading_anchors = 4
+nb_execution_mode = "off"  # notebooks are kept with what they have shown
 suppress_warnings = ["myst.header"]  # pages that begin with a table
 
 autodoc_typehints = "none"  # the docstrings say types and units
@@ -36,6 +38,7 @@ napoleon_use_ivar = True
 default_role = "literal"
 
 html_theme = "furo"
+html_math_renderer = "mathml"
 html_title = f"swmodel {version}"
 html_extra_path = [str(film) for film in (HERE / "images" / "cases").glob("*.mp4")]
 html_show_sourcelink = False

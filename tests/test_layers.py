@@ -18,7 +18,7 @@ ROOMS = (
     "errors options",
     "parallel",
     "ocean",
-    "config.model config.errors config.messages",
+    "config.model config.grid config.errors config.messages",
     "cases",
     "config",
     "files",

@@ -21,6 +21,8 @@ RUN = {"jet": ["-s", "physics.viscosity=100", "--days", "10", "-s", "output.ever
 PLOT = {
     "inertial": ["--diagnostics"],
     "double_gyre": ["--field", "eta", "--field", "speed"],
+    "galewsky": ["--field", "zeta", "--arrows"],
+    "steady_zonal": ["--field", "u", "--field", "eta"],
     "rest": ["--field", "depth", "--field", "eta"],
 }
 FILM = "jet"

@@ -92,13 +92,18 @@ def escaped(text: str) -> str:
 
 
 def with_files(app, docname: str, source: list[str]) -> None:
-    """Put files of the folder above in the place of `{{ NAME.md }}`; what they link to beyond docs/ is named only."""
+    """Put files of the folder above in the place of `{{ NAME.md }}`; what they link to beyond docs/ is named only.
+
+    Links to notebooks, which lie beyond docs/ too, lead to their pages: docs/examples is that folder.
+    """
 
     def text(match):
         here = (Path(app.srcdir).parent / match[1]).read_text().replace("](docs/", "](./")
         return re.sub(r"\[([^\]]*)\]\((?!https?:|#|\./)([^)]+)\)", r"\1 (`\2`)", here)
 
     source[0] = re.sub(r"^\{\{ (\w+\.md) \}\}$", text, source[0], flags=re.MULTILINE)
+    source[0] = source[0].replace("](../README.md", "](index.md")
+    source[0] = re.sub(r"\[([^\]]*)\]\(\.\./(examples/\w+)\.ipynb\)", r"{doc}`\1 </\2>`", source[0])
 
 
 def setup(app):

@@ -13,6 +13,7 @@ import numpy as np
 from ..errors import NumericalError, Stopped
 from ..files.run_folder import ANALYSIS
 from ..files.status import dumps
+from ..ocean.coordinates import largest_cell
 from ..ocean.table import CONTROLS
 from ..parallel.environment import peak_memory
 from ..parallel.stop import Stop
@@ -88,7 +89,7 @@ def compute(config, directory, options, report, command_line, watch):
 
 def warn(config, transport) -> None:
     """Say, once, what is allowed and hardly meant."""
-    length, cell = config.assimilation.length, max(config.grid.dx, config.grid.dy)
+    length, cell = config.assimilation.length, largest_cell(config.grid)
     if transport.rank == 0 and 0 < length < SHORTEST * cell:
         log.warning(
             "assimilation.length: %g m is less than three cells, and not the one that errors have on the grid",

@@ -16,7 +16,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from ..config.build import scheme_of
-from ..ocean.elliptic import require_no_land
+from ..ocean.elliptic import require_rectangle
 from ..ocean.grid import as_patches
 from ..ocean.noise import white_noise, white_number
 from ..ocean.table import SEEN
@@ -79,7 +79,7 @@ class Background:
         keys = {name: (LOCATIONS[name], controls[name][1]) for name in self.fields}
         masks = {key: getattr(patches, MASKS[key[0]]).map(np.float64) for key in keys.values()}
         if config.assimilation.correlation == "spectrum":
-            require_no_land("correlations by spectrum are", [(None, patches, block.shape)], transport)
+            require_rectangle("correlations by spectrum are", [(None, patches, block.shape)], transport)
             self.filters = Filters(tuple(keys.values()), config.grid)
             variance = {key: variance_of_spectrum(*key, config.grid, transport) for key in masks}
             self.scale = self._scale(controls, keys, masks, variance)

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from ..ocean.coordinates import edges
+from ..ocean.coordinates import axes
 from ..ocean.table import VARIABLES
 from .observation_file import START
 from .stencils import QUANTITIES, stencils
@@ -52,23 +52,25 @@ def time_faults(time: np.ndarray, rows: np.ndarray, config) -> Iterator[str]:
 
 def place_faults(x: np.ndarray, y: np.ndarray, used: np.ndarray, config) -> Iterator[str]:
     """Positions that are missing, outside the domain, or without a point of the model around them."""
-    rows, (west, east, south, north) = used.any(axis=1), edges(config.grid)
+    rows, along = used.any(axis=1), axes(config.grid)
+    names = f"{along.x.name}, {along.y.name}"
 
     def position(i):
-        return f"x = {x[i]:.10g} m, y = {y[i]:.10g} m"
+        return f"{along.x.told(x[i])}, {along.y.told(y[i])}"
 
     missing = ~(np.isfinite(x) & np.isfinite(y))
-    yield from told("x, y: {} positions are missing or not finite", rows & missing, rows)
-    outside = ~missing & ((x < west) | (x > east) | (y < south) | (y > north))
-    what = (
-        f"x, y: {{}} positions are outside the domain, x {west:.10g} to {east:.10g} m, y {south:.10g} to {north:.10g} m"
-    )
+    yield from told(f"{names}: {{}} positions are missing or not finite", rows & missing, rows)
+    outside = np.zeros_like(missing)
+    for axis, positions in zip(along, (x, y), strict=True):
+        low, high = axis.edges
+        outside |= ~missing & ((axis.within(positions) < low) | (axis.within(positions) > high))
+    what = f"{names}: {{}} positions are outside the domain, {along.x.span()}, {along.y.span()}"
     yield from told(what, rows & outside, rows, position)
     inside, quantity = np.nonzero(used & ~(missing | outside)[:, None])
     dry = np.zeros_like(used)
     dry[inside, quantity] = ~stencils(config, quantity, x[inside], y[inside]).reached
     for number, name in enumerate(QUANTITIES):
-        what = f"x, y: {{}} positions of {name} are on land, with {AROUND[name]} around them"
+        what = f"{names}: {{}} positions of {name} are on land, with {AROUND[name]} around them"
         yield from told(what, dry[:, number], used[:, number], position)
 
 

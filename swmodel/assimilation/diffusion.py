@@ -37,7 +37,7 @@ import jax.numpy as jnp
 import numpy as np
 from numpy.polynomial.chebyshev import chebval
 
-from ..config.build import metrics
+from ..ocean.coordinates import metrics
 from ..ocean.grid import Places
 from ..ocean.operators import dx_c, dx_f, dy_c, dy_f
 from ..ocean.patch import Patch, east, north
@@ -62,7 +62,7 @@ def links_of(mask: Patch, location: str, config, block, dtype) -> Links:
         location: of the field.
     """
     ny, nx = block.shape
-    lengths = metrics(config, np.arange(block.y.start - 1, block.y.stop + 1))
+    lengths = metrics(config.grid, np.arange(block.y.start - 1, block.y.stop + 1))
     at = {name: Places(*(Patch(values, (-1, -1)) for values in lengths[name])) for name in ("rdx", "rdy")}
     rdx = {"centre": at["rdx"].u, "u": east(at["rdx"].centre), "v": at["rdx"].corner}[location]
     rdy = {"centre": at["rdy"].v, "u": at["rdy"].corner, "v": north(at["rdy"].centre)}[location]
@@ -76,7 +76,7 @@ def links_of(mask: Patch, location: str, config, block, dtype) -> Links:
 
 def bound(config) -> float:
     """What the spectrum of A does not exceed, the largest 4/dx² + 4/dy², m-2."""
-    lengths = metrics(config, np.arange(config.grid.ny))
+    lengths = metrics(config.grid, np.arange(config.grid.ny))
     return max(float((4 * (x * x + y * y)).max()) for x, y in zip(lengths["rdx"], lengths["rdy"], strict=True))
 
 

@@ -7,7 +7,7 @@ import math
 import numpy as np
 
 from ..config import fields
-from ..ocean.coordinates import edges, origin
+from ..ocean.coordinates import axes, directions, largest_cell, on_sphere
 from . import twin
 from .experiment import depth_of, problem_of
 
@@ -20,13 +20,18 @@ def distance_to(observations, config, block) -> np.ndarray:
     """Distance of each cell's centre from the nearest observation, at whatever time, [ny, nx], m."""
     from scipy.spatial import cKDTree
 
-    grid, (x0, y0) = config.grid, origin(config.grid)
-    west, east, south, north = edges(grid)
-    size = np.array([east - west, north - south])
-    rings = np.where([grid.periodic_x, grid.periodic_y], size, 0.0)
-    x = x0 - west + grid.dx * np.arange(block.x.start, block.x.stop)
-    y = y0 - south + grid.dy * np.arange(block.y.start, block.y.stop)
-    places = np.unique(np.stack([observations.x - west, observations.y - south], axis=1), axis=0)
+    along, seen = axes(config.grid), (observations.x, observations.y)
+    starts = [axis.edges[0] for axis in along]
+    x, y = (
+        axis.first - start + axis.spacing * np.arange(span.start, span.stop)
+        for axis, start, span in zip(along, starts, (block.x, block.y), strict=True)
+    )
+    if on_sphere(config.grid):
+        chords = cKDTree(directions(*seen)).query(directions(x + starts[0], y[:, None] + starts[1]))[0]
+        return 2 * config.grid.radius * np.arcsin(np.minimum(chords / 2, 1))
+    size = np.array([axis.edges[1] - axis.edges[0] for axis in along])
+    rings = np.where([axis.ring for axis in along], size, 0.0)
+    places = np.unique(np.stack([place - start for place, start in zip(seen, starts, strict=True)], axis=1), axis=0)
     places = np.where(rings > 0, places % size, places)
     cells = np.stack(np.broadcast_arrays(x, y[:, None]), axis=-1)
     return cKDTree(places, boxsize=rings).query(cells)[0]
@@ -44,7 +49,7 @@ class Places:
         block, self.transport = transport.block, transport
         rows, columns = (np.arange(axis.start, axis.stop) for axis in (block.y, block.x))
         wet = np.broadcast_to(fields.wet(config, rows, columns) > 0, block.shape)
-        self.far = UNOBSERVED_CELLS * max(config.grid.dx, config.grid.dy)
+        self.far = UNOBSERVED_CELLS * largest_cell(config.grid)
         distant = wet & (distance_to(observations, config, block) > self.far)
         self.sets = {"everywhere": wet, "unobserved": distant}
         self.counts = {name: int(total(transport, mask.sum())) for name, mask in self.sets.items()}

@@ -7,11 +7,12 @@ from datetime import datetime, timedelta
 
 import numpy as np
 
-from ..config.netcdf_input import LENGTHS, SYNONYMS
+from ..config.netcdf_input import DEGREES, LENGTHS, SYNONYMS
 from ..errors import FilesError
 from ..files.output.metadata import TIME
 from ..files.output.static import FILL
-from ..ocean.table import VARIABLES, entry_of
+from ..ocean.coordinates import axes
+from ..ocean.table import VARIABLES, entry_of, on_grid
 from .stencils import QUANTITIES
 
 #: The instant at which runs start.
@@ -30,18 +31,29 @@ COORDINATES = {
         }
         for axis in ("x", "y")
     },
+    "lon": {"standard_name": "longitude", "long_name": "longitude", "units": "degrees_east", "axis": "X"},
+    "lat": {"standard_name": "latitude", "long_name": "latitude", "units": "degrees_north", "axis": "Y"},
 }
+
+#: What a unit of a position is in that of the grid, by the names that units have in files.
+FACTORS = {"x": LENGTHS, "y": LENGTHS}
+FACTORS |= {name: dict.fromkeys(DEGREES[axis] | DEGREES[""], 1.0) for name, axis in (("lon", "x"), ("lat", "y"))}
 
 
 class Unfit(ValueError):
     """A variable that is not as it has to be; the message says what is wrong with it."""
 
 
-def load(path, physics) -> tuple[dict[str, np.ma.MaskedArray], np.ndarray | None, list[str]]:
+def position_names(grid) -> dict[str, str]:
+    """What the variables of positions are called in a file, by what they are called here."""
+    return dict(zip("xy", (axis.name for axis in axes(grid)), strict=True))
+
+
+def load(path, config) -> tuple[dict[str, np.ma.MaskedArray], np.ndarray | None, list[str]]:
     """The variables of an observation file in SI units, and what is wrong with its form.
 
     Args:
-        physics: `config.physics` of the run.
+        config: of the run.
 
     Returns:
         {name: float64 values [obs], masked where missing} of those of time (s since START), x, y, eta, eta_error, ...
@@ -59,9 +71,10 @@ def load(path, physics) -> tuple[dict[str, np.ma.MaskedArray], np.ndarray | None
         feature = str(getattr(dataset, "featureType", "point"))
         problems = [] if feature.lower() == "point" else [f'{path}: its featureType is "{feature}"; it needs "point"']
         columns = {}
+        names = position_names(config.grid)
         for name in wanted(dataset):
             try:
-                columns[name] = read_column(dataset, name, physics)
+                columns[name] = read_column(dataset, name, names, config.physics)
             except Unfit as error:
                 problems.append(f"{path}: {error}")
         if not any(name in dataset.variables for name in QUANTITIES):
@@ -74,19 +87,22 @@ def wanted(dataset) -> list[str]:
     return ["time", "x", "y", *(f"{q}{end}" for q in QUANTITIES if q in dataset.variables for end in ("", "_error"))]
 
 
-def read_column(dataset, name: str, physics) -> np.ma.MaskedArray:
+def read_column(dataset, name: str, names: dict[str, str], physics) -> np.ma.MaskedArray:
     """The values of a variable in SI units, float64 [obs].
 
     Raises:
         Unfit: it is missing, has another shape than time, does not hold numbers, has other units, or is sea level where
             the run has an interface.
     """
-    units = "any time since a date" if name == "time" else "m" if name in "xy" else VARIABLES[name.split("_")[0]].units
+    quantity, place = name.split("_")[0], COORDINATES.get(names.get(name, name), {})
+    units = "any time since a date" if name == "time" else place.get("units") or VARIABLES[quantity].units
+    name = names.get(name, name)
     if name not in dataset.variables:
-        what = f"standard deviation of the error of {name.split('_')[0]}" if "_error" in name else "coordinate"
+        what = f"standard deviation of the error of {quantity}" if "_error" in name else "coordinate"
         raise Unfit(f"has no variable {name}, the {what}, in {units}")
     variable = dataset.variables[name]
-    dimensions = next(dataset[other].dimensions for other in wanted(dataset) if other in dataset.variables)
+    present = [name for name in (names.get(other, other) for other in wanted(dataset)) if name in dataset.variables]
+    dimensions = dataset[present[0]].dimensions
     if variable.ndim != 1 or variable.dimensions != dimensions:
         have = ", ".join(variable.dimensions)
         raise Unfit(f"{name} has the dimensions ({have}); all variables need one, the same, which counts observations")
@@ -100,7 +116,7 @@ def read_column(dataset, name: str, physics) -> np.ma.MaskedArray:
         )
     if name == "time":
         return seconds_since_start(variable)
-    factors = LENGTHS if name in "xy" else dict.fromkeys(SYNONYMS[units], 1.0)
+    factors = FACTORS.get(name) or dict.fromkeys(SYNONYMS[units], 1.0)
     return np.ma.masked_array(variable[:], dtype=np.float64) * factor(name, variable, factors, units)
 
 
@@ -145,7 +161,7 @@ def read_platform(dataset) -> np.ndarray | None:
     return np.ma.filled(values.astype(object), "").astype(str)
 
 
-def save(path, columns: dict[str, np.ndarray], platform: np.ndarray | None, attributes: dict, physics) -> None:
+def save(path, columns: dict[str, np.ndarray], platform: np.ndarray | None, attributes: dict, config) -> None:
     """Write an observation file, which appears when it is whole; NaN becomes _FillValue.
 
     Raises:
@@ -158,14 +174,16 @@ def save(path, columns: dict[str, np.ndarray], platform: np.ndarray | None, attr
         with netCDF4.Dataset(part, "w") as dataset:
             dataset.setncatts({"Conventions": "CF-1.12", "featureType": "point", **attributes})
             dataset.createDimension("obs", len(columns["time"]))
-            for name, values in columns.items():
+            names = position_names(config.grid)
+            for name, values in ((names.get(name, name), values) for name, values in columns.items()):
                 fill = False if name in COORDINATES else FILL
                 variable = dataset.createVariable(name, "f8", ("obs",), fill_value=fill)
-                variable.setncatts(COORDINATES.get(name) or attributes_of(name, physics))
+                variable.setncatts(COORDINATES.get(name) or attributes_of(name, config))
                 variable[:] = values if name in COORDINATES else np.where(np.isnan(values), FILL, values)
             if platform is not None:
                 variable = dataset.createVariable("platform", str, ("obs",))
-                variable.setncatts({"long_name": "what the observation was made by", "coordinates": "time x y"})
+                where = f"time {' '.join(names.values())}"
+                variable.setncatts({"long_name": "what the observation was made by", "coordinates": where})
                 variable[:] = platform.astype(object)
         os.replace(part, path)
     except (OSError, RuntimeError) as error:
@@ -174,14 +192,14 @@ def save(path, columns: dict[str, np.ndarray], platform: np.ndarray | None, attr
         raise FilesError(f"{path} cannot be written: {getattr(error, 'strerror', None) or error}") from error
 
 
-def attributes_of(name: str, physics) -> dict[str, str]:
+def attributes_of(name: str, config) -> dict[str, str]:
     """Attributes of an observed quantity or of its error."""
     quantity, _, error = name.partition("_")
-    entry = entry_of(quantity, physics)
+    entry = on_grid(entry_of(quantity, config.physics), config.grid)
     found = {
         "long_name": f"standard deviation of the error of {quantity}" if error else f"observed {entry.long_name}",
         "units": entry.units,
-        "coordinates": "time x y",
+        "coordinates": f"time {' '.join(position_names(config.grid).values())}",
     }
     if entry.standard_name:
         found["standard_name"] = entry.standard_name + (" standard_error" if error else "")

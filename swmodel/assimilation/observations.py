@@ -19,8 +19,8 @@ class Observations(NamedTuple):
 
     quantity: np.ndarray  # number in QUANTITIES, int8
     time: np.ndarray  # s since the start of the run
-    x: np.ndarray  # m
-    y: np.ndarray  # m
+    x: np.ndarray  # m, or on a sphere longitude
+    y: np.ndarray  # m, or latitude
     value: np.ndarray  # m or m s-1; NaN where nothing has been seen yet
     error: np.ndarray  # its standard deviation
     platform: np.ndarray  # text, "" where it is not known
@@ -46,7 +46,7 @@ def read(path, config) -> Observations:
         ConfigError: the file is no observation file, or holds what the run cannot be compared with; all at once.
         InputError: the file of the mask cannot be read.
     """
-    columns, platform, problems = load(path, config.physics)
+    columns, platform, problems = load(path, config)
     used = np.stack([observed(columns, name) for name in QUANTITIES], axis=1)
     if not problems and not used.any():
         problems = [f"{path}: holds no observations"]
@@ -113,7 +113,7 @@ def write(path, observations: Observations, config, command_line: str = "") -> N
         "history": history_line(command_line or "swmodel.assimilation.observations.write"),
         "configuration": to_toml(config),
     }
-    save(path, columns, platform, attributes, config.physics)
+    save(path, columns, platform, attributes, config)
 
 
 def rows_of(observations: Observations) -> np.ndarray:

@@ -9,6 +9,7 @@ from ..config.extremes import survey
 from ..config.model import sigma_key
 from ..errors import UsageError
 from ..model.validate import lines_of, repeated, require_derivatives
+from ..ocean.coordinates import on_sphere
 from ..ocean.table import SEEN
 from .network import is_twin, network
 from .observations import read
@@ -67,6 +68,8 @@ def problems(config) -> Iterator[str]:
     fields = [name for name in options.controls if name not in NUMBERS]
     if fields and options.length == 0:
         yield f"assimilation.length: must be above 0 m: the length of correlation of the errors of {', '.join(fields)}"
+    if options.correlation == "spectrum" and on_sphere(config.grid):
+        yield "assimilation.correlation: spectrum is for grids on a plane, and this one is on a sphere; take diffusion"
     if options.correlation == "spectrum" and survey(config).ranges["mask"][0] == 0:
         yield "assimilation.correlation: spectrum is for seas without land, and this one has some; take diffusion"
     if options.correlation == "spectrum" and config.run.blocks > lines_of(config.grid):

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ..config import fields
-from ..ocean.coordinates import OFFSETS, origin
+from ..ocean.coordinates import OFFSETS, axes
 from ..ocean.table import VARIABLES
 
 #: The quantities that can be observed; an observation holds the number of its own in this list.
@@ -40,7 +40,7 @@ class Stencils(NamedTuple):
 
 
 def stencils(config, quantity, x, y) -> Stencils:
-    """Bilinear interpolation from the points of each quantity to the positions (x, y), m, within the domain.
+    """Bilinear interpolation from the points of each quantity to the positions (x, y) within the domain, m or degrees.
 
     With a, b the distances from the south-west point in cells, the weights (1-a)(1-b), a (1-b), (1-a) b, a b of the
     points that have a value are divided by their sum:
@@ -54,16 +54,16 @@ def stencils(config, quantity, x, y) -> Stencils:
 
     Args:
         quantity: numbers in QUANTITIES, [n].
-        x, y: positions, [n], m.
+        x, y: positions, [n], m, or on a sphere longitudes and latitudes.
 
     Raises:
         InputError: the file of the mask cannot be read.
     """
     quantity, x, y = np.asarray(quantity), np.asarray(x, dtype=np.float64), np.asarray(y, dtype=np.float64)
-    grid, (x0, y0) = config.grid, origin(config.grid)
+    grid, along = config.grid, axes(config.grid)
     offsets = np.array([OFFSETS[VARIABLES[name].location] for name in QUANTITIES])[quantity]
-    rows, b = between((y - y0) / grid.dy - offsets[:, 0])
-    columns, a = between((x - x0) / grid.dx - offsets[:, 1])
+    rows, b = between(along.y.index(y) - offsets[:, 0])
+    columns, a = between(along.x.index(along.x.within(x)) - offsets[:, 1])
     weights = np.stack([(1 - b) * (1 - a), (1 - b) * a, b * (1 - a), b * a], axis=1)
     wet = neighbourhoods(config, rows, columns)
     is_open, has_value = np.empty_like(weights), np.empty_like(weights)

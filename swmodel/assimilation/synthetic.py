@@ -7,7 +7,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..ocean.coordinates import edges, origin
+from ..errors import UsageError
+from ..ocean.coordinates import axes, edges, on_sphere
 from .known import by_quantity, in_output
 from .observations import Observations
 from .stencils import QUANTITIES, neighbourhoods, stencils
@@ -33,7 +34,12 @@ def tracks(config, altimeter: Altimeter, seed: int = 0) -> Observations:
 
     Returns:
         Observations over water within the run, in the order of time; the platforms are "ascending-1", ...
+
+    Raises:
+        UsageError: the grid is on a sphere, where tracks are no straight lines.
     """
+    if on_sphere(config.grid):
+        raise UsageError("tracks of an altimeter are made on a plane only; on a sphere, give observations in a file")
     rng, end = np.random.default_rng(seed), config.run.steps * config.time.dt
     lean, (west, east, south, north) = math.radians(altimeter.angle), edges(config.grid)
     lines = ground_tracks(config.grid, altimeter.separation, lean, rng.random(2))
@@ -107,9 +113,11 @@ def moorings(config, nx: int, ny: int, every: float, errors: dict[str, float]) -
 
 def over_water(config, x: np.ndarray, y: np.ndarray) -> np.ndarray:
     """Whether positions within the domain lie in wet cells."""
-    grid, (x0, y0) = config.grid, origin(config.grid)
-    rows = np.clip(np.floor((y - y0) / grid.dy + 0.5), 0, grid.ny - 1).astype(np.int64)
-    columns = np.clip(np.floor((x - x0) / grid.dx + 0.5), 0, grid.nx - 1).astype(np.int64)
+    along = axes(config.grid)
+    rows, columns = (
+        np.clip(np.floor(axis.index(axis.within(place)) + 0.5), 0, axis.cells - 1).astype(np.int64)
+        for axis, place in ((along.y, y), (along.x, x))
+    )
     return neighbourhoods(config, rows, columns)[:, 0, 0] > 0
 
 

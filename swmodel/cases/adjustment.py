@@ -28,6 +28,8 @@ PERIOD = 2 * math.pi / 1e-4  # inertial period of the default f0, s
 class Adjustment(Case):
     step: float = option(0.1, "m", "sea level far in the west; that far in the east is its negative")
 
+    kinds = ("plane",)
+
     defaults = {
         "grid": {
             "nx": 720,

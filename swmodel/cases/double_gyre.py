@@ -48,17 +48,17 @@ class DoubleGyre(Case):
     }
 
     def wind_x(self, config, at):
-        return -self.wind * np.cos(2 * np.pi * northward(config, at) / at.length_y)
+        return -self.wind * np.cos(2 * np.pi * northward(at) / at.length_y)
 
     def eta(self, config, at):
-        x = at.x - at.origin[0] + config.grid.dx / 2
-        shape = np.sin(2 * np.pi * x / at.length_x) * np.sin(np.pi * northward(config, at) / at.length_y)
+        x = at.x - at.origin[0] + at.dx / 2
+        shape = np.sin(2 * np.pi * x / at.length_x) * np.sin(np.pi * northward(at) / at.length_y)
         return self.perturbation * shape
 
 
-def northward(config, at):
+def northward(at):
     """Distance from the southern wall, m."""
-    return at.y - at.origin[1] + config.grid.dy / 2
+    return at.y - at.origin[1] + at.dy / 2
 
 
 def sverdrup_transport(config, y):

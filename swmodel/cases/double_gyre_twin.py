@@ -33,6 +33,8 @@ class DoubleGyreTwin(DoubleGyre):
     velocity_error: float = option(0.05, "m s-1", "standard deviation of the errors of moorings", gt=0)
     seed: int = option(1, "", "seed of the tracks' order and of the errors", ge=0)
 
+    kinds = ("plane",)
+
     defaults = {
         "grid": {"nx": 50, "ny": 100, "dx": 20e3, "dy": 20e3, "periodic_x": False, "periodic_y": False},
         "physics": DoubleGyre.defaults["physics"] | {"viscosity": 300.0},

@@ -34,6 +34,8 @@ class Equatorial(Case):
     waves: int = option(1, "1", "wavelengths in the length of the channel", ge=1)
     amplitude: float = option(0.1, "m", "highest sea level; small against the depth, for a linear wave")
 
+    kinds = ("plane",)
+
     defaults = {
         "grid": {
             "nx": 100,

@@ -28,6 +28,8 @@ class Inertial(Case):
     speed: float = option(0.5, "m s-1", "speed of the current at the start, eastward", ge=0)
     wind: float = option(0.0, "Pa", "eastward wind stress")
 
+    kinds = ("plane",)
+
     defaults = {
         "grid": {"nx": 32, "ny": 32, "dx": 10e3, "dy": 10e3, "periodic_x": True, "periodic_y": True},
         "physics": {"depth": 100.0, "f0": 1e-4},

@@ -30,6 +30,8 @@ class Jet(Case):
     width: float = option(0.02, "1", "half-width of the jet as a part of the channel's length", gt=0)
     perturbation: float = option(0.2, "m", "height of the wave that starts the instability")
 
+    kinds = ("plane",)
+
     defaults = {
         "grid": {"nx": 360, "ny": 180, "dx": 5e3, "dy": 5e3, "origin": "centre"},
         "physics": {"gravity": 9.81, "depth": 100.0, "f0": 2e-4, "beta": 2e-11, "viscosity": 5.0},

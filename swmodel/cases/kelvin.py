@@ -29,6 +29,8 @@ class Kelvin(Case):
     amplitude: float = option(0.01, "m", "sea level of a crest at the coast; far less than the depth for a linear wave")
     waves: int = option(1, "1", "wavelengths in the length of the channel", ge=1)
 
+    kinds = ("plane",)
+
     defaults = {
         "grid": {"nx": 96, "ny": 60, "dx": 20e3, "dy": 20e3, "periodic_x": True, "periodic_y": False},
         "physics": {"depth": 100.0, "f0": 1e-4},

@@ -27,6 +27,8 @@ from ..config.model import Case, option
 class Munk(Case):
     wind: float = option(0.02, "Pa", "amplitude of the wind stress")
 
+    kinds = ("plane",)
+
     defaults = {
         "grid": {"nx": 100, "ny": 100, "dx": 10e3, "dy": 10e3, "periodic_x": False, "periodic_y": False},
         "physics": {"gravity": 0.1, "depth": 4000.0, "f0": 1e-4, "beta": 2e-11, "viscosity": 4320.0, "slip": "no"},

@@ -26,6 +26,8 @@ class Seamount(Case):
     height: float = option(0.05, "1", "height of the seamount as a part of the depth", lt=1)
     radius: float = option(1 / 12, "1", "e-folding radius of the seamount as a part of the channel's width", gt=0)
 
+    kinds = ("plane",)
+
     defaults = {
         "grid": {
             "nx": 192,

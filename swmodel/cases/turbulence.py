@@ -37,6 +37,8 @@ class Turbulence(Case):
     )
     seed: int = option(1, "", "seed of the random phases", ge=0)
 
+    kinds = ("plane",)
+
     defaults = {
         "grid": {"nx": 256, "ny": 256, "dx": 5e3, "dy": 5e3, "periodic_x": True, "periodic_y": True},
         "physics": {"gravity": 9.81, "depth": 100.0, "f0": 1e-4, "biharmonic_viscosity": 1e9},

@@ -23,6 +23,8 @@ class Vortex(Case):
     speed: float = option(1.0, "m s-1", "largest azimuthal velocity, positive anticlockwise")
     radius: float = option(1 / 14, "1", "radius of the largest velocity as a part of the domain's shorter side", gt=0)
 
+    kinds = ("plane",)
+
     defaults = {
         "grid": {
             "nx": 128,

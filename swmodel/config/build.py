@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..ocean.coordinates import points
-from ..ocean.grid import Grid, plane
+from ..ocean.coordinates import metrics, on_sphere, points
+from ..ocean.grid import Grid
 from ..ocean.masks import masks
 from ..ocean.patch import Patch, east, north
 from ..ocean.scheme import Scheme
@@ -38,19 +38,24 @@ def build_grid(config, block, dtype, margin: int | None = None) -> Grid:
     rows, columns = rows_and_columns(block, scheme_of(config).width + 1 if margin is None else margin)
     # One cell more than asked for on the north and east, so that faces and corners reach as far as centres.
     wet = Patch(fields.wet(config, [*rows, rows[-1] + 1], [*columns, columns[-1] + 1]), (0, 0))
-    corner = points(config.grid, "corner", rows, columns)
     static = Grid(
-        **metrics(config, rows),
-        f=config.physics.f0 + config.physics.beta * corner.y,
+        **metrics(config.grid, rows),
+        f=coriolis(config, rows),
         depth=fields.evaluate(config, "depth", rows, columns),
         **{name: trim(mask, rows, columns) for name, mask in masks(wet, config.physics.slip).items()},
     )
     return in_precision(static, dtype)
 
 
-def metrics(config, rows) -> dict:
-    """Lengths and areas in the given rows, by the names that they have in a Grid: `ocean.grid.Places`, float64."""
-    return plane(config.grid.dx, config.grid.dy)
+def coriolis(config, rows) -> np.ndarray:
+    """The Coriolis parameter at the corners of the given rows, s-1, [rows, 1] float64.
+
+    f0 + beta y; on a sphere where both are zero 2 Omega sin(latitude).
+    """
+    physics, corner = config.physics, points(config.grid, "corner", rows, [0])
+    if on_sphere(config.grid) and not (physics.f0 or physics.beta):
+        return 2 * config.grid.rotation * np.sin(np.radians(corner.lat))
+    return physics.f0 + physics.beta * corner.y
 
 
 def in_precision(fields, dtype):

@@ -119,7 +119,7 @@ def evaluated(function, at, what: str) -> np.ndarray:
     if found.dtype.kind not in "biuf":
         returned = "nothing" if found.dtype == object and found.item() is None else f"values of type {found.dtype}"
         raise ConfigError([f"{place}: returns {returned}; must be numbers, at the points of at.x and at.y"])
-    shape = at.y.size, at.x.size
+    shape = at.j.size, at.i.size
     try:
         fits = np.broadcast_shapes(found.shape, shape) == shape
     except ValueError:

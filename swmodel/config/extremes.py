@@ -10,11 +10,12 @@ from typing import Any
 
 import numpy as np
 
+from ..ocean.coordinates import metrics
 from ..ocean.table import entry_of
 from ..ocean.terms import PROCESSES
 from ..ocean.variable import Variable
 from . import fields
-from .build import metrics, scheme_of
+from .build import scheme_of
 
 CELLS = 2**17
 
@@ -25,7 +26,8 @@ class Extremes:
 
     Attributes:
         physics: `config.physics` of the run.
-        ranges: {field, or rate of `rates_of`: (least, largest)}, SI units; of the mask where there is land, too.
+        ranges: {field, rate of `rates_of`, dx or dy of cells: (least, largest)}, SI units; of the mask where there is
+            land, too.
         problems: {field: line that says where it cannot be used}.
     """
 
@@ -117,8 +119,9 @@ def survey_band(config, found: Extremes, rows: np.ndarray) -> None:
         for term in (term for term in terms if term.build and term.rate):
             values |= term.build(config, rows, columns)
         values |= {name: np.where(water[name] > 0, np.abs(values[name]), 0.0) for name in ("u", "v")}
-        values["gravity"], lengths = config.physics.gravity, metrics(config, rows)
-        for name, rate in rates_of(terms, values, lengths["dx"].centre, lengths["dy"].centre).items():
+        values["gravity"] = config.physics.gravity
+        sizes = {name: places.centre for name, places in metrics(config.grid, rows).items() if name in ("dx", "dy")}
+        for name, rate in (sizes | rates_of(terms, values, **sizes)).items():
             found.include(name, np.atleast_2d(rate), centre, rows[0])
 
 

@@ -15,8 +15,9 @@ from .. import cases
 from .case_check import terms_in
 from .errors import ConfigError, suggest, unknown
 from .find_case import IDENTITY, case_of, find_case, is_case, take_identity
+from .grid import EXTENTS, KEYS_OF
 from .messages import describe_mistake, kind
-from .model import ALTERNATIVES, LENGTHS, Case, Config, Own, Run, Section, name_of, outdated
+from .model import ALTERNATIVES, Case, Config, Own, Run, Section, name_of, outdated
 from .sources import Given, Layer, from_environment, from_mapping, from_overrides, read_file, read_text
 from .toml import to_toml
 
@@ -78,12 +79,16 @@ def merge(sources: Sources, complete: bool = False) -> Config:
                 problems += [complaint(detail, cls, values, section) for detail in error.errors()]
     if "grid" in sections:
         wrong = sections["grid"].contradictions()
-        problems += [f"{merged['grid', key].place}: {words}" for key, words in wrong.items()]
+        places = {key: given.place for (section, key), given in merged.items() if section == "grid"}
+        problems += [f"{places.get(key, f'grid.{key}')}: {words}" for key, words in wrong.items()]
     if problems:
         raise ConfigError(dict.fromkeys(problems))
     own = sections["own"]
     own._sources, own._terms, own._parameters = sources.own
-    return Config(**sections)
+    try:
+        return Config(**sections)
+    except ValidationError as error:  # sections that are right, and do not go together
+        raise ConfigError([str(detail["ctx"]["error"]) for detail in error.errors()]) from None
 
 
 def is_source(value) -> bool:
@@ -209,9 +214,13 @@ def add_layer(merged: dict, layer: Layer, classes: dict[str, type[Section]], cas
             problems.append(f"{both[1].place}: give {first} or {second}, not both")
         if both:
             forget(merged, section, first, second)
-    for _, size, length in LENGTHS:
-        if any(key in accepted and accepted[key].value is not None for key in (("grid", size), ("grid", length))):
-            forget(merged, "grid", size, length)
+    if ("grid", "kind") in accepted:
+        kind_now = accepted["grid", "kind"].value
+        forget(merged, "grid", *(key for of, keys in KEYS_OF.items() if of != kind_now for key in keys))
+    for extent in (extent for extents in EXTENTS.values() for extent in extents):
+        given = (accepted.get(("grid", key)) for key in (extent.size, extent.end))
+        if any(each is not None and each.value is not None for each in given):
+            forget(merged, "grid", extent.size, extent.end)
     take_back_layout(merged, accepted)
     merged.update(accepted)
     return problems

@@ -24,19 +24,11 @@ from pydantic import (
 
 from ..ocean.table import COEFFICIENTS, GIVEN, SEEN, VARIABLES, WRITABLE
 from ..ocean.terms import TERMS
-from ..options import LEAST, Duration, Section, option, parse_duration
-
-#: Along one axis; the numbers of cells and their products stay exact in 64 bits.
-MOST_CELLS = 10**9
-
-#: Of the domain along one axis, m: its cells are not smaller than LEAST.
-LEAST_LENGTH = LEAST * MOST_CELLS
+from ..options import Duration, Section, option, parse_duration
+from .grid import EXTENTS, Grid
 
 #: Where the values of a field lie.
 WHERE = {"centre": "at cell centres", "u": "on east faces", "v": "on north faces"}
-
-#: Relative difference of what is the same but for rounding, such as a length and cells times their size.
-ROUND_OFF = 1e-12
 
 
 class Case(Section):
@@ -48,12 +40,14 @@ class Case(Section):
     its own (`ocean.own_term`). Its name is that of the class: DoubleGyre is `double_gyre`.
 
     Attributes:
+        kinds: of grid that its formulas are made for.
         file_text: what the user's own file holds that it comes from; "" for all others.
     """
 
     model_config = ConfigDict(ignored_types=(dict, tuple, str, int, float))  # constants, `defaults` among them
 
     defaults = {}  # noqa: RUF012  nobody changes it
+    kinds: ClassVar[tuple[str, ...]] = tuple(EXTENTS)
     file_text: ClassVar[str] = ""
 
     name: str = option("", "", "name of the case, one of `swmodel cases`")
@@ -76,44 +70,6 @@ def name_of(case: type[Case]) -> str:
     return re.sub(r"(?<=[^A-Z_])(?=[A-Z])", "_", case.__name__).lower()
 
 
-class Grid(Section):
-    """Uniform C-grid of ny rows by nx columns."""
-
-    nx: int = option(360, "cells", "cells in x (west to east)", ge=1, le=MOST_CELLS)
-    ny: int = option(180, "cells", "cells in y (south to north)", ge=1, le=MOST_CELLS)
-    dx: float = option(5e3, "m", "cell size in x (or give lx)", gt=0)
-    dy: float = option(5e3, "m", "cell size in y (or give ly)", gt=0)
-    lx: float | None = option(None, "m", "size of the domain in x; dx is lx / nx (or give dx)", ge=LEAST_LENGTH)
-    ly: float | None = option(None, "m", "size of the domain in y; dy is ly / ny (or give dy)", ge=LEAST_LENGTH)
-    periodic_x: bool = option(True, "", "x is a ring; false puts walls at the west and the east")
-    periodic_y: bool = option(False, "", "y is a ring; false puts walls at the south and the north")
-    origin: Literal["edge", "centre", "middle"] = option(
-        "edge", "", "where x = y = 0: south-west edge, centre of the first cell, or middle of the domain"
-    )
-
-    def contradictions(self) -> dict[str, str]:
-        """{lx or ly: what is wrong} where the size of the cells is given too, and differs by more than round-off."""
-        found = {}
-        for cells, size, length in LENGTHS:
-            number, each, whole = (getattr(self, key) for key in (cells, size, length))
-            if whole is None or size not in self.model_fields_set:
-                continue
-            if math.isclose(number * each, whole, rel_tol=ROUND_OFF):
-                continue
-            are = f"{whole:.12g} m are not {cells} {size} = {number} x {each:.12g} m"
-            found[length] = f"{are}; leave out {length} or {size}"
-        return found
-
-    def sized(self) -> Grid:
-        """The grid with dx and dy in place of lx and ly: what is given of them, or lx / nx and ly / ny."""
-        sizes = {}
-        for cells, size, length in LENGTHS:
-            if (whole := getattr(self, length)) is not None:
-                sizes[length] = None
-                sizes |= {} if size in self.model_fields_set else {size: whole / getattr(self, cells)}
-        return self.model_copy(update=sizes)
-
-
 class Fluid(Section):
     """Constants of the fluid and of the planet, and coefficients, of which [input] may give fields instead."""
 
@@ -128,7 +84,7 @@ class Fluid(Section):
     )
     depth: float = option(100.0, "m", "resting depth where the case or a file gives none", gt=0)
     density: float = option(1025.0, "kg m-3", "density, which turns wind stress into acceleration", gt=0)
-    f0: float = option(0.0, "s-1", "Coriolis parameter at y = 0")
+    f0: float = option(0.0, "s-1", "Coriolis parameter at y = 0; on a sphere in place of that of its rotation")
     beta: float = option(0.0, "m-1 s-1", "change of the Coriolis parameter with y")
     slip: Literal["free", "no"] = option("free", "", "free slip or no slip along walls and coasts")
 
@@ -349,6 +305,14 @@ class Sea(Section):
             raise ValueError("; ".join(f"{key}: {words}" for key, words in wrong.items()))
         return grid.sized()
 
+    @model_validator(mode="after")
+    def on_a_grid_of_the_case(self):
+        """The same, unless the formulas of the case are made for another kind of grid."""
+        if self.grid.kind not in self.case.kinds:
+            made_for = " or ".join(self.case.kinds)
+            raise ValueError(f"grid.kind: the formulas of the case {self.case.name} are made for {made_for} only")
+        return self
+
 
 #: With a section for each term that has one.
 SeaWithTerms = create_model(
@@ -380,10 +344,6 @@ ALTERNATIVES = (
     ("output", "spectra", "spectra_every_steps"),
     ("restart", "every", "every_steps"),
 )
-
-#: Keys of [grid] for each axis: number of cells, their size, and length of the domain, which may be given in place of
-#: the size. A later source that gives one of these two replaces both. No more than the size is kept and recorded.
-LENGTHS = (("nx", "dx", "lx"), ("ny", "dy", "ly"))
 
 
 def outdated(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[str]:

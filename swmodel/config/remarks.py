@@ -5,9 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 
+from .grid import CIRCLE, EXTENTS, ROUND_OFF, Extent, Grid
 from .load import Sources, add_layer, load
 from .messages import metres
-from .model import LENGTHS, ROUND_OFF, Config, Grid
+from .model import Config
 
 #: Acceleration, m s-2, below which gravity is most likely a reduced one: that of the Moon is 1.62.
 SMALL_GRAVITY = 1.0
@@ -31,28 +32,39 @@ def remarks(config: Config, sources: Sources, records: bool = True) -> list[str]
 
 def domain(sources: Sources) -> Iterator[str]:
     """Where a source gives the number of cells or their size alone, how this changes the domain."""
-    merged, changed = {}, {}
+    merged, changed, before = {}, {}, {}
     for number, layer in enumerate(sources.layers):
-        before = [length(merged, axis) for axis in LENGTHS]
         add_layer(merged, layer, sources.classes, True)
+        extents = EXTENTS.get(value(merged, "kind"), ())
         given = {key for section, key in layer.values if section == "grid"}
-        for axis, old in zip(LENGTHS, before, strict=True):
-            if given & set(axis):
-                changed.pop(axis, None)
-            if number and len(given & set(axis)) == 1 and not same(length(merged, axis), old):
-                (key,) = given & set(axis)
-                if key != axis[-1]:
-                    changed[axis] = key, merged["grid", key].value, old, length(merged, axis)
+        changed = {extent: change for extent, change in changed.items() if extent in extents}
+        for extent in extents:
+            new, old = length(merged, extent), before.get(extent)
+            by = given & set(extent[:3])
+            if by:
+                changed.pop(extent, None)
+            if number and len(by) == 1 and None not in (new, old) and not same(new, old):
+                (key,) = by
+                if key != extent.end:
+                    changed[extent] = key, merged["grid", key].value, old, new, value(merged, extent.start)
+            before[extent] = new
     if changed:
         yield told(changed)
 
 
-def length(merged: dict, axis: tuple[str, str, str]) -> float:
-    """Length of the domain along an axis, m, from the values that sources have given so far."""
-    number, size, whole = (
-        merged["grid", key].value if ("grid", key) in merged else Grid.model_fields[key].default for key in axis
-    )
-    return number * size if whole is None else whole
+def value(merged: dict, key: str):
+    """The value of a key of [grid] that sources have given so far, or its default; None for none."""
+    return None if not key else merged["grid", key].value if ("grid", key) in merged else Grid.model_fields[key].default
+
+
+def length(merged: dict, extent: Extent) -> float | None:
+    """Length of the domain along an axis, m or degrees, from the values that sources have given so far."""
+    number, size, end, start = (value(merged, key) for key in extent)
+    if end is not None:
+        return end - (start or 0.0)
+    if size is None:
+        return CIRCLE if extent.size == "dlon" else None
+    return number * size
 
 
 def same(one: float, other: float) -> bool:
@@ -61,17 +73,19 @@ def same(one: float, other: float) -> bool:
 
 
 def told(changed: dict) -> str:
-    """One line for {axis: (key, its value, length of the domain before and now)}."""
+    """One line for {extent: (key, its value, length of the domain before and now, where it begins)}."""
     s = "s" if len(changed) == 1 else ""
     keys, now, before, remedies = [], [], [], []
-    for (cells, size, whole), (key, value, old, new) in changed.items():
+    for (cells, size, end, start), (key, value, old, new, begin) in changed.items():
+        in_words = "{:.10g} degrees".format if start else metres
         keys.append(f"grid.{key}={value:.12g}")
-        now.append(f"{metres(new)} {'wide' if cells == 'nx' else 'high'}")
-        before.append(metres(old))
+        now.append(f"{in_words(new)} {'wide' if cells == 'nx' else 'high'}")
+        before.append(in_words(old))
         number = round(old / value) if key == size else 0
         fits = number and same(number * value, old)
         instead = " in its place" if key == size else ""
-        remedies.append(f"grid.{cells}={number}" if fits else f"grid.{whole}={old!r}".removesuffix(".0") + instead)
+        whole = f"grid.{end}={old + (begin or 0.0)!r}".removesuffix(".0")
+        remedies.append(f"grid.{cells}={number}" if fits else whole + instead)
     keys, now, before, remedies = map(" and ".join, (keys, now, before, remedies))
     return f"{keys} make{s} the domain {now} instead of {before}; {remedies} keep{s} it"
 

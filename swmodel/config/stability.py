@@ -15,8 +15,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..ocean.coordinates import origin
 from ..ocean.terms import PROCESSES
+from .build import coriolis
 
 #: Rates of upwind differences over |u|/dx, of waves of all lengths along one axis: a circle.
 UPWIND = np.exp(1j * np.linspace(0, np.pi, 9)) - 1
@@ -83,12 +83,9 @@ class Rates(NamedTuple):
 
 def rates(config, extremes) -> Rates:
     """The fastest rates of a configuration with the given Extremes of its initial state."""
-    grid, physics = config.grid, config.physics
-    y0 = origin(grid)[1]
-    corners = (y0 - 0.5 * grid.dy, y0 + (grid.ny - 0.5) * grid.dy)
     return Rates(
         waves=extremes.largest("wave_rate"),
-        inertial=max(abs(physics.f0 + physics.beta * y) for y in corners),
+        inertial=float(np.abs(coriolis(config, [-1, config.grid.ny - 1])).max()),
         **{process: extremes.largest(f"{process}_rate") for process in PROCESSES},
     )
 
@@ -110,12 +107,12 @@ def largest_dt(config, extremes) -> tuple[float, str]:
 def dt_from_cfl(config, extremes) -> float:
     """The time step that the CFL number of the initial state asks for, within half the limits of slower processes, s.
 
-    dt = cfl / ((|u| + sqrt(g h)) sqrt(1/dx² + 1/dy²)), largest |u| and h.
+    dt = cfl / ((|u| + sqrt(g h)) sqrt(1/dx² + 1/dy²)), largest |u| and h, dx of the narrowest row with water.
     """
-    grid, rate = config.grid, rates(config, extremes)
+    rate, (dx, dy) = rates(config, extremes), (extremes.ranges[name][0] for name in ("dx", "dy"))
     speed = math.hypot(extremes.largest("u"), extremes.largest("v"))
     speed += math.sqrt(config.physics.gravity * extremes.largest("h"))
-    dt = config.time.cfl / (speed * math.sqrt(1 / grid.dx**2 + 1 / grid.dy**2))
+    dt = config.time.cfl / (speed * math.sqrt(1 / dx**2 + 1 / dy**2))
     return min(dt, 0.5 * stable_dt(config.time, -rate.friction - rate.drag, 1j * rate.inertial))
 
 

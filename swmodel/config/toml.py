@@ -8,8 +8,9 @@ from collections.abc import Iterator
 from typing import Any
 
 from .. import cases
+from .grid import KEYS_OF
 from .messages import choices
-from .model import ALTERNATIVES, LENGTHS, Case, Config, Section
+from .model import ALTERNATIVES, Case, Config, Section
 
 
 def to_toml(config: Config, comments: bool = False) -> str:
@@ -44,8 +45,11 @@ def left_out(name: str, section: Section) -> list[str]:
     if isinstance(section, Case):
         return [key for key in ("file", "sha256") if not getattr(section, key)]
     pairs = [names for at, *names in ALTERNATIVES if at == name]
-    pairs += [names for _, *names in LENGTHS] if name == "grid" else []
-    return [b if getattr(section, a) is not None or getattr(section, b) is None else a for a, b in pairs]
+    unused = []
+    if name == "grid":
+        pairs += [(extent.size, extent.end) for extent in section.extents]
+        unused = [key for kind, keys in KEYS_OF.items() if kind != section.kind for key in keys]
+    return unused + [b if getattr(section, a) is not None or getattr(section, b) is None else a for a, b in pairs]
 
 
 def value(item: Any) -> str:

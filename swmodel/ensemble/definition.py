@@ -18,7 +18,7 @@ from ..files.output.metadata import (
 )
 from ..files.output.static import FILL, define_static
 from ..ocean.diagnostics import quantities
-from ..ocean.table import entry_of
+from ..ocean.table import entry_of, on_grid
 from .settings import viscosity_factors, wind_factors, written
 
 MEAN, SPREAD, RMS = "_mean", "_spread", "_spread_rms"
@@ -40,17 +40,16 @@ def define(dataset, config, transport, command_line: str) -> None:
     make = partial(dataset.createVariable, datatype=dtype, fill_value=FILL, **packed)
     for name in config.output.fields:
         entry = entry_of(name, config.physics)
-        grid = DIMENSIONS[entry.location]
-        chosen = make(name, dimensions=("time", "member", *grid), chunksizes=(1, 1, rows, shape[1]))
-        chosen.setncatts(attributes(entry, cell_methods="time: point"))
+        named, points = on_grid(entry, config.grid), DIMENSIONS[entry.location]
+        chosen = make(name, dimensions=("time", "member", *points), chunksizes=(1, 1, rows, shape[1]))
+        chosen.setncatts(attributes(entry, config.grid, cell_methods="time: point"))
         for suffix, (words, methods) in WORDS.items():
-            made = make(name + suffix, dimensions=("time", *grid), chunksizes=(1, rows, shape[1]))
-            made.setncatts(
-                attributes(entry, long_name=f"{entry.long_name}, {words}", cell_methods=f"time: point {methods}")
-            )
+            made = make(name + suffix, dimensions=("time", *points), chunksizes=(1, rows, shape[1]))
+            told = {"long_name": f"{named.long_name}, {words}", "cell_methods": f"time: point {methods}"}
+            made.setncatts(attributes(entry, config.grid, **told))
         dataset.createVariable(name + RMS, "f8", ("time",), fill_value=False).setncatts(
             {
-                "long_name": f"{entry.long_name}, spread, root mean square over the domain",
+                "long_name": f"{named.long_name}, spread, root mean square over the domain",
                 "units": entry.units,
                 "cell_methods": f"time: point {WORDS[SPREAD][1]} area: root_mean_square",
             }

@@ -13,6 +13,7 @@ from ..config.extremes import survey
 from ..config.fields import given
 from ..config.stability import largest_dt
 from ..model import validate
+from ..ocean.coordinates import largest_cell, sides
 from ..ocean.noise import white_number
 from ..ocean.terms import TERMS
 from ..parallel.environment import total_memory
@@ -67,15 +68,10 @@ def perturbed(config: Config) -> Config:
     """The configuration with a perturbation of the initial eta where it has none at all."""
     if config.ensemble.initial_eta or config.ensemble.wind or config.ensemble.viscosity:
         return config
-    cell, (shorter, longer) = max(config.grid.dx, config.grid.dy), sorted(sides(config))
+    cell, (shorter, longer) = largest_cell(config.grid), sorted(sides(config.grid))
     length = min(max(LENGTH * shorter, CELLS * cell), longer)
     default = {"initial_eta": SIZE * config.physics.depth, "initial_eta_length": length}
     return config.model_copy(update={"ensemble": config.ensemble.model_copy(update=default)})
-
-
-def sides(config: Config) -> tuple[float, float]:
-    """Lengths of the domain in x and y, m."""
-    return config.grid.nx * config.grid.dx, config.grid.ny * config.grid.dy
 
 
 def distribution(config: Config) -> Iterator[str]:
@@ -98,7 +94,7 @@ def distribution(config: Config) -> Iterator[str]:
 
 def sizes(config: Config) -> Iterator[str]:
     """What is wrong with the perturbations, one line each."""
-    options, longest = config.ensemble, max(sides(config))
+    options, longest = config.ensemble, max(sides(config.grid))
     if options.initial_eta > 0 and options.initial_eta_length == 0:
         yield (
             "ensemble.initial_eta_length: must be above 0 m: the length of correlation of the perturbation of eta "
@@ -123,7 +119,7 @@ def sizes(config: Config) -> Iterator[str]:
 
 def unresolved(config: Config) -> Iterator[str]:
     """Lengths of correlation that are allowed and hardly meant, one line each."""
-    shortest = CELLS * max(config.grid.dx, config.grid.dy)
+    shortest = CELLS * largest_cell(config.grid)
     for key in ("initial_eta_length", "wind_length"):
         if 0 < (length := getattr(config.ensemble, key)) < shortest:
             yield f"ensemble.{key}: {length:g} m is less than three cells, and not the one that perturbations have"
@@ -166,7 +162,7 @@ def friction(config: Config) -> Iterator[str]:
     extremes = survey(config)
     viscosity = extremes.largest("viscosity") * factors[member]
     added = {"viscosity": viscosity - extremes.largest("viscosity")}
-    added = TERMS["viscosity"].rate(added, config.grid.dx, config.grid.dy)
+    added = TERMS["viscosity"].rate(added, *(extremes.ranges[name][0] for name in ("dx", "dy")))
     extremes.ranges["friction_rate"] = (0.0, extremes.largest("friction_rate") + added)
     largest, _ = largest_dt(config, extremes)
     if config.time.dt > largest:

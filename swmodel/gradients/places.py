@@ -8,7 +8,7 @@ import numpy as np
 
 from ..config import fields
 from ..errors import UsageError
-from ..ocean.coordinates import edges, origin
+from ..ocean.coordinates import axes, metres
 
 
 class Station(NamedTuple):
@@ -25,10 +25,10 @@ class Section(NamedTuple):
     """Faces along a line of constant x or y.
 
     Attributes:
-        axis: "x", a line of constant x made of u faces, or "y", made of v faces.
-        at: where the faces lie on the axis, m; the nearest to what was asked for.
+        axis: "x", a line of constant x (on a sphere longitude) made of u faces, or "y", made of v faces.
+        at: where the faces lie on the axis; the nearest to what was asked for.
         number: their column, or row.
-        start, end: ends of the line on the other axis, m.
+        start, end: ends of the line on the other axis.
         lengths: of the line on each of the faces, from the first row (or column) of the grid to the last, m.
     """
 
@@ -40,26 +40,20 @@ class Section(NamedTuple):
     lengths: np.ndarray
 
 
-def ends(grid, axis: str) -> tuple[float, float]:
-    """Where the domain begins and ends on an axis, m."""
-    west, east, south, north = edges(grid)
-    return (west, east) if axis == "x" else (south, north)
-
-
-def require_inside(grid, what: str, **positions: float) -> None:
-    """Make sure that positions on the axes `x` and `y` lie within the domain.
+def inside(axis, what: str, position: float) -> float:
+    """A position on an Axis; longitudes are brought into the domain where they are the same as one there.
 
     Raises:
-        UsageError: they do not.
+        UsageError: it is outside the domain.
     """
-    for axis, position in positions.items():
-        first, last = ends(grid, axis)
-        if not first <= position <= last:
-            raise UsageError(f"{what}: {axis} = {position:g} m is outside the domain, {first:g} to {last:g} m")
+    (first, last), within = axis.edges, float(axis.within(position))
+    if not first <= within <= last:
+        raise UsageError(f"{what}: {axis.told(position, 6)} is outside the domain, {first:g} to {last:g} {axis.unit}")
+    return within
 
 
 def station(config, x: float, y: float) -> Station:
-    """The Station at (x, y), m.
+    """The Station at (x, y), m, or on a sphere longitude and latitude.
 
     With a, b the distances from the south-western centre in cells, the weights (1-a)(1-b), a (1-b), (1-a) b, a b of wet
     cells, over their sum.
@@ -68,9 +62,9 @@ def station(config, x: float, y: float) -> Station:
         UsageError: it is outside the domain, or in a cell of land.
         InputError: the file of the mask cannot be read.
     """
-    grid, (x0, y0) = config.grid, origin(config.grid)
-    require_inside(grid, f"the station {x:g},{y:g}", x=x, y=y)
-    i, j = (x - x0) / grid.dx, (y - y0) / grid.dy
+    grid, along = config.grid, axes(config.grid)
+    x, y = (inside(axis, f"the station {x:g},{y:g}", position) for axis, position in zip(along, (x, y), strict=True))
+    i, j = along.x.index(x), along.y.index(y)
     column, row = int(np.floor(i)), int(np.floor(j))
     wet = np.broadcast_to(fields.wet(config, [row, row + 1], [column, column + 1]), (2, 2))
     # The cell that holds the station; on the domain's edge, the one within.
@@ -84,33 +78,35 @@ def station(config, x: float, y: float) -> Station:
 
 
 def section(config, axis: str, at: float, start: float | None = None, end: float | None = None) -> Section:
-    """The Section along the faces nearest to `at` on an axis, m, from `start` to `end` on the other one.
+    """The Section along the faces nearest to `at` on an axis, from `start` to `end` on the other one.
 
     Args:
-        start, end: m; None: the edge of the domain.
+        at, start, end: m, or degrees on a sphere; None: the edge of the domain.
 
     Raises:
         UsageError: it is outside the domain, has no length, or no water flows through it.
         InputError: the file of the mask cannot be read.
     """
-    grid, other = config.grid, "y" if axis == "x" else "x"
-    what = f"the section {axis} = {at:g} m"
-    coasts = ends(grid, other)
-    start, end = coasts[0] if start is None else start, coasts[1] if end is None else end
-    require_inside(grid, what, **{axis: at})
-    for position in (start, end):
-        require_inside(grid, what, **{other: position})
+    other = "y" if axis == "x" else "x"
+    across, along = (getattr(axes(config.grid), name) for name in (axis, other))
+    what, unit, coasts = f"the section {across.told(at, 6)}", along.unit, along.edges
+    at = inside(across, what, at)
+    start, end = (
+        coast if given is None else inside(along, what, given)
+        for given, coast in zip((start, end), coasts, strict=True)
+    )
     if not start < end:
         raise UsageError(f"{what}: from={start:g} is not below to={end:g}")
-    spacing, cells, ring = (grid.dx, grid.nx, grid.periodic_x) if axis == "x" else (grid.dy, grid.ny, grid.periodic_y)
-    face = round((at - ends(grid, axis)[0]) / spacing) - 1
-    count, width = (grid.ny, grid.dy) if axis == "x" else (grid.nx, grid.dx)
-    bounds = coasts[0] + width * np.arange(count + 1)
+    face = round((at - across.edges[0]) / across.spacing) - 1
+    at, count = across.edges[0] + (face + 1) * across.spacing, along.cells
+    bounds = coasts[0] + along.spacing * np.arange(count + 1)
     lengths = np.clip(np.minimum(bounds[1:], end) - np.maximum(bounds[:-1], start), 0, None)
     if not (lengths * open_faces(config, axis, face, count)).any():
-        raise UsageError(f"{what} from {start:g} to {end:g} m: no water flows through it, all of it is land or wall")
-    number = face % cells if ring else face
-    return Section(axis, ends(grid, axis)[0] + (face + 1) * spacing, number, start, end, lengths)
+        raise UsageError(
+            f"{what} from {start:g} to {end:g} {unit}: no water flows through it, all of it is land or wall"
+        )
+    number = face % across.cells if across.ring else face
+    return Section(axis, at, number, start, end, lengths * metres(config.grid, other, at))
 
 
 def open_faces(config, axis: str, face: int, count: int) -> np.ndarray:

@@ -11,6 +11,7 @@ from typing import NamedTuple
 from ..config.errors import suggest
 from ..config.messages import metres
 from ..errors import UsageError
+from ..ocean.coordinates import axes
 from ..ocean.table import entry_of
 from .places import section, station
 
@@ -21,7 +22,7 @@ class Quantity(NamedTuple):
     Attributes:
         name: of it, an identifier.
         units, long_name: of it.
-        line: the positions (x, y) of its station, or of both ends of its section, m; () for the whole domain.
+        line: the positions of its station, or of both ends of its section, m or degrees; () for the whole domain.
         arguments: what its function in `observers` is given besides a `trajectory.View`.
     """
 
@@ -56,32 +57,44 @@ def parse(text: str, config) -> Quantity:
 
 
 def at_station(name: str, place: str, config) -> Quantity:
-    """eta or sea level at a station, "X,Y" in m: bilinear between the wet cells around it."""
+    """eta or sea level at a station, "X,Y" in m or degrees: bilinear between the wet cells around it."""
+    names, unit, shown = positions_of(config)
     try:
         x, y = map(float, place.split(","))
     except ValueError:
-        raise UsageError(f'"{place}" is no position; write x and y in m, {name}:X,Y') from None
+        raise UsageError(f'"{place}" is no position; write {names[0]} and {names[1]} in {unit}, {name}:X,Y') from None
     at, physics = station(config, x, y), config.physics
-    told = f"{entry_of(name, physics).long_name} at x = {metres(x)}, y = {metres(y)}"
+    told = f"{entry_of(name, physics).long_name} at {names[0]} = {shown(x)}, {names[1]} = {shown(y)}"
     reduced = {"full_gravity": physics.full_gravity} if name == "sea_level" and physics.reduced_gravity else {}
-    return Quantity(name, "m", told, ((x, y),), {"at": at} | reduced)
+    return Quantity(name, "m", told, ((at.x, at.y),), {"at": at} | reduced)
+
+
+def positions_of(config) -> tuple[tuple[str, str], str, Callable[[float], str]]:
+    """What positions are called, their unit, and a function that says one in words."""
+    x, y = axes(config.grid)
+    return (x.name, y.name), x.unit, metres if x.unit == "m" else "{:.10g} degrees".format
 
 
 def transport(name: str, place: str, config) -> Quantity:
-    """Volume transport through a section, "x=X" or "y=Y", with "from=A,to=B" a part of it; all in m."""
-    wrong = f'"{place}" is no section; write transport:x=X or transport:y=Y, in m, and for a part of it ,from=A,to=B'
+    """Volume transport through a section, "x=X" or "y=Y", with "from=A,to=B" a part of it; all in m.
+
+    On a sphere it is "lon=X" or "lat=Y", in degrees.
+    """
+    names, unit, shown = positions_of(config)
+    forms = " or ".join(f"transport:{each}={letter}" for each, letter in zip(names, "XY", strict=True))
+    wrong = f'"{place}" is no section; write {forms}, in {unit}, and for a part of it ,from=A,to=B'
     try:
         given = {key.strip(): float(value) for key, value in (part.split("=") for part in place.split(","))}
     except ValueError:
         raise UsageError(wrong) from None
     axis = next(iter(given))
-    if axis not in ("x", "y") or not given.keys() <= {axis, "from", "to"} or len(given) != place.count("="):
+    if axis not in names or not given.keys() <= {axis, "from", "to"} or len(given) != place.count("="):
         raise UsageError(wrong)
-    cut = section(config, axis, given[axis], given.get("from"), given.get("to"))
-    other = "y" if axis == "x" else "x"
-    part = f", {other} from {metres(cut.start)} to {metres(cut.end)}" if len(given) > 1 else ""
-    ends = tuple((cut.at, end) if axis == "x" else (end, cut.at) for end in (cut.start, cut.end))
-    told = f"volume transport through {axis} = {metres(cut.at)}{part}"
+    along_x = axis == names[0]
+    cut = section(config, "x" if along_x else "y", given[axis], given.get("from"), given.get("to"))
+    part = f", {names[along_x]} from {shown(cut.start)} to {shown(cut.end)}" if len(given) > 1 else ""
+    ends = tuple((cut.at, end) if along_x else (end, cut.at) for end in (cut.start, cut.end))
+    told = f"volume transport through {axis} = {shown(cut.at)}{part}"
     return Quantity(name, "m3 s-1", told, ends, {"cut": cut})
 
 

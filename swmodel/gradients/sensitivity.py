@@ -12,7 +12,7 @@ from ..errors import NumericalError, UsageError
 from ..files.run_folder import SENSITIVITY, write_config
 from ..files.status import read_status, write_status
 from ..model.validate import require_derivatives
-from ..ocean.coordinates import points
+from ..ocean.coordinates import axes, points
 from ..parallel.environment import peak_memory
 from ..parallel.stop import Stop
 from .quantities import Quantity, parse
@@ -95,7 +95,9 @@ def found_of(quantity: Quantity, name: str, derivative, largest: dict, config) -
         return told | {"value": float(derivative)}
     peak = largest[entry.name]
     at = points(config.grid, entry.location, [peak.row], [peak.column])
-    return told | {"largest": peak.value, "x": float(at.x[0, 0]), "y": float(at.y[0, 0])}
+    (x, y), places = axes(config.grid), (at.lon, at.lat) if at.degrees else (at.x, at.y)
+    where = {axis.name: float(place[0, 0]) for axis, place in zip((x, y), places, strict=True)}
+    return told | {"largest": peak.value, "unit": x.unit} | where
 
 
 def summary(directory) -> str:
@@ -105,7 +107,8 @@ def summary(directory) -> str:
     lines = [f"{mean}{status['long_name']}: {status['value']:.6g} {status['units']}"]
     for name, found in status["derivatives"].items():
         if "largest" in found:
-            what = f"largest {found['largest']:.4g} {found['units']} at x = {found['x']:g} m, y = {found['y']:g} m"
+            places = (f"{key} = {found[key]:g} {found['unit']}" for key in ("x", "y", "lon", "lat") if key in found)
+            what = f"largest {found['largest']:.4g} {found['units']} at {', '.join(places)}"
         else:
             what = f"{found['value']:.6g} {found['units']}"
         lines.append(f"by {name}: {what}")

@@ -18,7 +18,7 @@ from ..files.restart.read import read
 from ..files.restart.restarts import write_restart
 from ..ocean.balance import balanced, disturbance, layer_of
 from ..ocean.diagnostics import derive, diagnose, known
-from ..ocean.elliptic import inverse, require_no_land
+from ..ocean.elliptic import inverse, require_rectangle
 from ..ocean.grid import as_patches
 from ..ocean.patch import Patch
 from ..ocean.spectra import Sea, measure
@@ -372,7 +372,7 @@ class Simulation:
         """
         names = known(names, self.scheme)
         if set(names) & set(POTENTIALS):
-            require_no_land("stream function and velocity potential are", self.blocks(), self.transport)
+            require_rectangle("stream function and velocity potential are", self.blocks(), self.transport)
         return Means(names, self.config, self.scheme.width, self.transport, self.grid)
 
     def health(self, directory=None) -> Health:

@@ -18,6 +18,7 @@ from ..config.own import formulas
 from ..config.stability import dt_from_cfl, largest_dt, rates
 from ..errors import UsageError
 from ..executors.native import REMEDY, native_missing, unable
+from ..ocean.coordinates import metrics, on_sphere
 from ..ocean.table import POTENTIALS, entry_of
 from ..ocean.terms import TERMS
 from ..parallel.environment import total_memory
@@ -86,10 +87,12 @@ def check_memory(config: Config) -> Iterator[str]:
 
 def check_physics(config: Config) -> Iterator[str]:
     """Options that contradict each other."""
-    area, holds = config.grid.dx * config.grid.dy, np.finfo(config.run.dtype)
-    if not float(holds.tiny) <= area <= 1 / float(holds.tiny):
-        how = "larger" if area < 1 else "smaller"
-        yield f"grid.dx, grid.dy: cells of {area:.3g} m2 are beyond {config.run.dtype}; take {how} ones"
+    holds, sizes = np.finfo(config.run.dtype), ", ".join(f"grid.{extent.size}" for extent in config.grid.extents)
+    areas = metrics(config.grid, np.arange(config.grid.ny))["area"].centre
+    for area in map(float, sorted({areas.min(), areas.max()})):
+        if not float(holds.tiny) <= area <= 1 / float(holds.tiny):
+            how = "larger" if area < 1 else "smaller"
+            yield f"{sizes}: cells of {area:.3g} m2 are beyond {config.run.dtype}; take {how} ones"
     if config.grid.periodic_y and config.physics.beta != 0:
         yield "physics.beta: must be 0 m-1 s-1 where grid.periodic_y is true: f would jump where the ring closes"
     yield from check_gravity(config.physics)
@@ -175,6 +178,8 @@ def check_transforms(config: Config, extremes: Extremes) -> Iterator[str]:
         wanted |= {f"output.{key}": f"{name} is" for name in getattr(output, key) if name in POTENTIALS}
     lines = lines_of(config.grid)
     for key, words in wanted.items():
+        if on_sphere(config.grid):
+            yield f"{key}: {words} of grids on a plane, and this one is on a sphere; leave it out"
         if extremes.ranges["mask"][0] == 0:
             yield f"{key}: {words} of seas without land, and this one has some; leave it out"
         if config.run.blocks > lines:

@@ -21,7 +21,7 @@ import numpy as np
 from ..errors import UsageError
 from ..parallel.transport.halo import surround
 from ..parallel.transport.programs import jitted
-from .elliptic import Equation, require_no_land
+from .elliptic import Equation, require_rectangle
 from .operators import curl, dx_c, dy_c, mx_c, mx_f, my_c, my_f
 from .patch import Patch
 from .state import State
@@ -45,7 +45,7 @@ def layer_of(blocks, physics, transport) -> Layer:
     Raises:
         UsageError: it is none.
     """
-    require_no_land("balanced flows are", blocks, transport)
+    require_rectangle("balanced flows are", blocks, transport)
     depths = [grid.depth.on(shape) for _, grid, shape in blocks]
     ends = [min(float(np.min(d)) for d in depths), -max(float(np.max(d)) for d in depths)]
     least, most = transport.reduce(np.array(ends), "min")

@@ -1,37 +1,130 @@
-"""Where the points of the C-grid lie."""
+"""Where the points of the C-grid lie, how far apart they are, and how large its cells: on a plane or on a sphere.
+
+Positions are in m on a plane, in degrees on a sphere (`axes`); lengths are in m along the surface on both.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import radians
+from typing import NamedTuple
 
 import numpy as np
 
+from .grid import Places, plane, sphere
+
 #: Distance of each location from its cell's centre, in cells (north, east).
 OFFSETS = {"centre": (0.0, 0.0), "u": (0.0, 0.5), "v": (0.5, 0.0), "corner": (0.5, 0.5)}
+
+#: Degrees of a full circle.
+CIRCLE = 360.0
+
+
+class Axis(NamedTuple):
+    """How positions along x or y are given.
+
+    Attributes:
+        name: what they are called: x, y, lon or lat.
+        unit: m or degrees.
+        first: of the centres of the first cells.
+        spacing: of the centres.
+        cells: their number.
+        ring: whether the last cells are neighbours of the first.
+        turns: whether positions a full circle apart are the same.
+    """
+
+    name: str
+    unit: str
+    first: float
+    spacing: float
+    cells: int
+    ring: bool
+    turns: bool = False
+
+    @property
+    def edges(self) -> tuple[float, float]:
+        """Where the domain begins and ends."""
+        low = self.first - 0.5 * self.spacing
+        return low, low + self.cells * self.spacing
+
+    def within(self, position):
+        """A position, on a circle the one of those that are the same that is not below where the domain begins."""
+        if not self.turns:
+            return position
+        low = self.edges[0]
+        return np.where(position == low + CIRCLE, position, low + (position - low) % CIRCLE)
+
+    def index(self, position):
+        """How many cells a position within the domain is from the first centre."""
+        return (position - self.first) / self.spacing
+
+    def told(self, position: float, digits: int = 10) -> str:
+        """A position in words."""
+        return f"{self.name} = {position:.{digits}g} {self.unit}"
+
+    def span(self, digits: int = 10) -> str:
+        """The domain in words."""
+        low, high = self.edges
+        return f"{self.name} {low:.{digits}g} to {high:.{digits}g} {self.unit}"
+
+
+class Axes(NamedTuple):
+    """Both of a grid."""
+
+    x: Axis
+    y: Axis
 
 
 @dataclass(frozen=True)
 class Points:
     """Points of one location in some rows and columns of the grid, float64.
 
+    On a sphere x is the distance along the parallel from the meridian, and y that along the meridian from the parallel,
+    on which `grid.origin` lies; x, its origin, dx and length_x are then those of each row.
+
     Attributes:
-        x, y: positions in m, [1, columns] and [rows, 1].
-        i, j: column and row numbers in the whole grid, same shapes.
+        x, y: positions in m, [1, columns] (on a sphere [rows, columns]) and [rows, 1].
+        i, j: column and row numbers in the whole grid, [1, columns] and [rows, 1].
         origin: position (x0, y0) of the centre of cell (0, 0), m.
-        length_x, length_y: size of the domain, nx dx and ny dy, m.
+        length_x, length_y: size of the domain, m.
+        dx, dy: size of the cells, m.
+        degrees: longitude [1, columns] and latitude [rows, 1]; None on a plane.
     """
 
     x: np.ndarray
     y: np.ndarray
     i: np.ndarray
     j: np.ndarray
-    origin: tuple[float, float]
-    length_x: float
+    origin: tuple
+    length_x: float | np.ndarray
     length_y: float
+    dx: float | np.ndarray
+    dy: float
+    degrees: tuple[np.ndarray, np.ndarray] | None = None
+
+    @property
+    def lon(self) -> np.ndarray:
+        """Longitudes, degrees."""
+        return self._degrees("lon")[0]
+
+    @property
+    def lat(self) -> np.ndarray:
+        """Latitudes, degrees."""
+        return self._degrees("lat")[1]
+
+    def _degrees(self, name: str):
+        if self.degrees is None:
+            raise AttributeError(f"at.{name}: a plane has no longitudes and latitudes; grid.kind=latlon has")
+        return self.degrees
+
+
+def on_sphere(grid) -> bool:
+    """Whether the cells lie on a sphere."""
+    return grid.kind == "latlon"
 
 
 def origin(grid) -> tuple[float, float]:
-    """Position (x0, y0) of the centre of cell (0, 0), m, as `grid.origin` says."""
+    """Position (x0, y0) of the centre of cell (0, 0) from where x and y are counted, as `grid.origin` says; m."""
     return {
         "edge": (0.5 * grid.dx, 0.5 * grid.dy),
         "centre": (0.0, 0.0),
@@ -39,25 +132,105 @@ def origin(grid) -> tuple[float, float]:
     }[grid.origin]
 
 
-def edges(grid) -> tuple[float, float, float, float]:
-    """West, east, south and north edge of the domain, m."""
+def axes(grid) -> Axes:
+    """How positions are given."""
+    if on_sphere(grid):
+        return Axes(
+            Axis("lon", "degrees", grid.west + 0.5 * grid.dlon, grid.dlon, grid.nx, grid.periodic_x, True),
+            Axis("lat", "degrees", grid.south + 0.5 * grid.dlat, grid.dlat, grid.ny, False),
+        )
     x0, y0 = origin(grid)
-    west, south = x0 - 0.5 * grid.dx, y0 - 0.5 * grid.dy
-    return west, west + grid.nx * grid.dx, south, south + grid.ny * grid.dy
+    return Axes(
+        Axis("x", "m", x0, grid.dx, grid.nx, grid.periodic_x), Axis("y", "m", y0, grid.dy, grid.ny, grid.periodic_y)
+    )
+
+
+def edges(grid) -> tuple[float, float, float, float]:
+    """West, east, south and north edge of the domain, in the units of its axes."""
+    of_x, of_y = axes(grid)
+    return *of_x.edges, *of_y.edges
 
 
 def points(grid, location: str, rows, columns) -> Points:
     """The points of `location` in the given row and column numbers (which may lie beyond the grid)."""
-    x0, y0 = origin(grid)
     north, east = OFFSETS[location]
     j = np.asarray(rows, dtype=np.int64)[:, None]
     i = np.asarray(columns, dtype=np.int64)[None, :]
+    of_x, of_y = axes(grid)
+    x, y = of_x.first + (i + east) * of_x.spacing, of_y.first + (j + north) * of_y.spacing
+    if on_sphere(grid):
+        return on_parallels(grid, x, y, i, j)
     return Points(
-        x=x0 + (i + east) * grid.dx,
-        y=y0 + (j + north) * grid.dy,
+        x=x,
+        y=y,
         i=i,
         j=j,
-        origin=(x0, y0),
+        origin=(of_x.first, of_y.first),
         length_x=grid.nx * grid.dx,
         length_y=grid.ny * grid.dy,
+        dx=grid.dx,
+        dy=grid.dy,
     )
+
+
+def on_parallels(grid, lon, lat, i, j) -> Points:
+    """The Points at longitudes [1, columns] and latitudes [rows, 1], degrees."""
+    cells = {"edge": -0.5, "centre": 0.0, "middle": None}[grid.origin]
+    start = [axis.first + (0.5 * (axis.cells - 1) if cells is None else cells) * axis.spacing for axis in axes(grid)]
+    along = grid.radius * np.radians(1.0) * np.cos(np.radians(lat))  # m in a degree of longitude
+    up = grid.radius * radians(1.0)
+    first = [axis.first - begin for axis, begin in zip(axes(grid), start, strict=True)]
+    return Points(
+        x=along * (lon - start[0]),
+        y=up * (lat - start[1]),
+        i=i,
+        j=j,
+        origin=(along * first[0], up * first[1]),
+        length_x=along * (grid.nx * grid.dlon),
+        length_y=up * (grid.ny * grid.dlat),
+        dx=along * grid.dlon,
+        dy=up * grid.dlat,
+        degrees=(lon, lat),
+    )
+
+
+def from_sides(grid, at: Points) -> dict[str, np.ndarray]:
+    """Distances of points from the sides of the domain, m along the surface: west, east, south, north."""
+    if not on_sphere(grid):
+        west, east, south, north = edges(grid)
+        return {"west": at.x - west, "east": east - at.x, "south": at.y - south, "north": north - at.y}
+    west, south = at.x - at.origin[0] + 0.5 * at.dx, at.y - at.origin[1] + 0.5 * at.dy
+    return {"west": west, "east": at.length_x - west, "south": south, "north": at.length_y - south}
+
+
+def metrics(grid, rows) -> dict[str, Places]:
+    """Lengths and areas in the given rows, by the names that they have in a Grid: `ocean.grid.Places`, float64."""
+    if not on_sphere(grid):
+        return plane(grid.dx, grid.dy)
+    latitude = np.radians(points(grid, "centre", rows, [0]).lat)
+    return sphere(grid.radius, radians(grid.dlon), radians(grid.dlat), latitude)
+
+
+def metres(grid, axis: str, at=None):
+    """Metres in a unit of the axis x or y; along x where y is `at`."""
+    if not on_sphere(grid):
+        return 1.0
+    return grid.radius * radians(1.0) * (np.cos(np.radians(at)) if axis == "x" else 1.0)
+
+
+def largest_cell(grid) -> float:
+    """The longest side of a cell, m."""
+    lengths = metrics(grid, np.arange(grid.ny))
+    return float(max(lengths["dx"].centre.max(), lengths["dy"].centre.max()))
+
+
+def sides(grid) -> tuple[float, float]:
+    """Size of the domain in x, on a sphere along its longest parallel, and in y, m."""
+    lengths = metrics(grid, np.arange(grid.ny))
+    return grid.nx * float(lengths["dx"].centre.max()), grid.ny * float(lengths["dy"].centre.max())
+
+
+def directions(lon, lat) -> np.ndarray:
+    """Points of the unit sphere at longitudes and latitudes in degrees, [..., 3]."""
+    lon, lat = np.broadcast_arrays(np.radians(lon), np.radians(lat))
+    return np.stack([np.cos(lat) * np.cos(lon), np.cos(lat) * np.sin(lon), np.sin(lat)], axis=-1)

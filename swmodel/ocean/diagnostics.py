@@ -82,12 +82,6 @@ DERIVED = {
 } | {name: function for term in TERMS.values() for name, function in term.derived.items()}
 
 
-def derived(scheme) -> list[str]:
-    """The names of the fields of a run with this Scheme."""
-    absent = {name for term in TERMS.values() if term not in scheme.acting for name in term.derived}
-    return [name for name in DERIVED if name not in absent]
-
-
 def derive(names, blocks, physics, invert) -> list[dict]:
     """The fields of DERIVED called `names` on each block, arrays of its shape.
 
@@ -104,6 +98,12 @@ def derive(names, blocks, physics, invert) -> list[dict]:
         for fields, field in zip(found, invert(made.location, values) if inverse else values, strict=True):
             fields[name] = field
     return found
+
+
+def derived(scheme) -> list[str]:
+    """The names of the fields of a run with this Scheme."""
+    absent = {name for term in TERMS.values() if term not in scheme.acting for name in term.derived}
+    return [name for name in DERIVED if name not in absent]
 
 
 def known(names, scheme) -> list[str]:
@@ -218,7 +218,7 @@ def bounds_of(strips, transport) -> dict[str, float]:
 
     Returns:
         {"h", "u", ...: of each prognostic field; "depth"; "f"; "area", "dx", "dy": of any place; "per_area": of its
-        inverse; "per_length": of sqrt(1/dx² + 1/dy²) in cells; "least_h": the least thickness on water}, SI units.
+        inverse; "per_length": see there; "least_h": the least thickness on water}, SI units.
     """
     found = on_all_cores(bounds_of_strip, strips)
     local = np.max([list(bounds.values()) for bounds in found], axis=0)
@@ -235,10 +235,16 @@ def bounds_of_strip(state: State, grid, shape) -> dict[str, float]:
     h = fields["h"] if wet.all() else fields["h"][wet]
     fields |= {"h": h, "depth": grid.depth.on(shape), "f": grid.f.cut((-1, -1), shape).values}
     most = {name: max(values.max(initial=0), -values.min(initial=0)) for name, values in fields.items()}
-    most |= {name: max(place.values.max() for place in getattr(grid, name)) for name in ("area", "dx", "dy")}
-    most["per_area"] = max(place.values.max() for place in grid.rarea)
-    most["per_length"] = np.hypot(grid.rdx.centre.values, grid.rdy.centre.values).max()
+    for name, of in {"area": "area", "dx": "dx", "dy": "dy", "per_area": "rarea"}.items():
+        most[name] = max(place.cut((-1, -1), shape).values.max() for place in getattr(grid, of))
+    most["per_length"] = per_length(grid, shape, wet)
     return most | {"least_h": -h.min(initial=np.inf)}
+
+
+def per_length(grid, shape, wet) -> float:
+    """The largest sqrt(1/dx² + 1/dy²) of a block in rows with water, m-1; 0 without any."""
+    every = np.hypot(grid.rdx.centre.on(shape), grid.rdy.centre.on(shape))
+    return float((every * np.any(wet, axis=1, keepdims=True)).max())
 
 
 def largest(most: dict[str, float], g: float) -> dict[str, float]:

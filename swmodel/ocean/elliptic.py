@@ -90,21 +90,23 @@ def inverse(grid, blocks, transport):
     """
 
     def invert(location: str, sources: list[np.ndarray]) -> list[np.ndarray]:
-        require_no_land("stream function and velocity potential are", blocks, transport)
+        require_rectangle("stream function and velocity potential are", blocks, transport)
         return solve(Equation(location, grid), sources, transport)
 
     return invert
 
 
-def require_no_land(what: str, blocks, transport) -> None:
-    """Make sure that there is no land; called by all processes together.
+def require_rectangle(what: str, blocks, transport) -> None:
+    """Make sure that there is no land, and that all cells are of one size; called by all processes together.
 
     Args:
         what: what is wanted, in words.
         blocks: of this process: (State, Grid of Patches, shape) of each.
 
     Raises:
-        UsageError: there is some.
+        UsageError: there is some, or the grid is on a sphere.
     """
+    if any(grid.area.centre.values.shape != (1, 1) for _, grid, _ in blocks):
+        raise UsageError(f"{what} of grids whose cells are all of one size, and this one is on a sphere")
     if transport.any(any(np.any(grid.wet.on(shape) == 0) for _, grid, shape in blocks)):
         raise UsageError(f"{what} of seas without land, and this one has some")

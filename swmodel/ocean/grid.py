@@ -8,6 +8,9 @@ import numpy as np
 
 from .patch import Patch
 
+#: Least cosine of a latitude.
+NO_WIDTH = 1e-6
+
 
 class Places(NamedTuple):
     """A quantity at the four locations of the C-grid, each [1, 1], or a number a row [y, 1]."""
@@ -37,10 +40,42 @@ class Grid(NamedTuple):
     dry: Any  # corners: 1 where no cell is wet, else 0
 
 
+def metrics(dx, dx_edge, dy, area, area_edge) -> dict[str, Places]:
+    """Lengths and areas of a grid whose rows are of one size each, by the names that they have in a Grid.
+
+    What a face counts for in the kinetic energy is dx dy, so that pressure and transports exchange energy without loss
+    whatever the areas of the cells are.
+
+    Args:
+        dx, dx_edge: distances in x along the middle of the rows, and along their northern edges, m.
+        dy: distance in y, m.
+        area, area_edge: of the cells, and of those around the corners of their northern edges, m2.
+    """
+    dxs, dys = Places(dx, dx, dx_edge, dx_edge), Places(*[dy] * 4)
+    areas = Places(area, dx * dy, dx_edge * dy, area_edge)
+    found = {"dx": dxs, "dy": dys, "area": areas}
+    return found | {f"r{name}": Places(*(1 / each for each in places)) for name, places in found.items()}
+
+
 def plane(dx: float, dy: float) -> dict[str, Places]:
-    """Lengths and areas of a uniform grid on a plane, [1, 1], by the names that they have in a Grid."""
-    lengths = {"dx": dx, "dy": dy, "area": dx * dy, "rdx": 1 / dx, "rdy": 1 / dy, "rarea": 1 / (dx * dy)}
-    return {name: Places(*[np.full((1, 1), value)] * 4) for name, value in lengths.items()}
+    """The metrics of a uniform grid on a plane, [1, 1]."""
+    dx, dy = np.full((1, 1), dx), np.full((1, 1), dy)
+    return metrics(dx, dx, dy, dx * dy, dx * dy)
+
+
+def sphere(radius: float, dlon: float, dlat: float, latitude: np.ndarray) -> dict[str, Places]:
+    """The metrics of rows of cells dlon by dlat on a sphere, [y, 1]: dx = R cos(lat) dlon, dy = R dlat, exact areas.
+
+    Args:
+        radius: R, m.
+        dlon, dlat: size of the cells, radians.
+        latitude: of the middle of the rows, radians [y, 1]. Rows beyond a pole, where there is no water, have some
+            positive size.
+    """
+    edge, half = latitude + 0.5 * dlat, np.sin(0.5 * dlat)
+    dx, dx_edge = (radius * dlon * np.maximum(np.cos(at), NO_WIDTH) for at in (latitude, edge))
+    area, area_edge = (2 * radius * half * length for length in (dx, dx_edge))
+    return metrics(dx, dx_edge, np.full((1, 1), radius * dlat), area, area_edge)
 
 
 def as_patches(fields, width: int):

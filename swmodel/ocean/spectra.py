@@ -22,7 +22,7 @@ from ..parallel.fourier import Fourier
 from ..parallel.transport.programs import jitted
 from .bins import sums_in_bins
 from .diagnostics import in_double_precision
-from .elliptic import require_no_land
+from .elliptic import require_rectangle
 from .squares import Scale, squares_of
 from .wavenumbers import ALONG, axes_of
 
@@ -107,7 +107,7 @@ def measure(blocks, gravity: float, sea: Sea, names=None, rates=None) -> dict[st
     Raises:
         UsageError: there is land, or there are more blocks than lines.
     """
-    require_no_land("spectra are", blocks, sea.transport)
+    require_rectangle("spectra are", blocks, sea.transport)
     scale = scale_of(blocks, gravity, sea)
     blocks = [(in_double_precision(state, grid), grid, shape) for state, grid, shape in blocks]
     rates, found = rates or [{}] * len(blocks), {}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from .coordinates import on_sphere
 from .state import State
 from .terms import TERMS
 from .variable import Variable, table
@@ -59,6 +60,14 @@ REDUCED = table(
     VARIABLES["depth"]._replace(standard_name="", long_name="resting thickness of the layer"),
 )
 
+#: Standard names where x is east and y is north, as on a sphere.
+EASTWARD = {
+    "sea_water_x_velocity": "eastward_sea_water_velocity",
+    "sea_water_y_velocity": "northward_sea_water_velocity",
+    "surface_downward_x_stress": "surface_downward_eastward_stress",
+    "surface_downward_y_stress": "surface_downward_northward_stress",
+}
+
 #: Fields that a run begins with.
 INITIAL = ("eta", *State._fields[1:], *(row.name for term in TERMS.values() for row in term.initial))
 
@@ -87,6 +96,15 @@ SEEN = {n: row for n, row in CONTROLS.items() if not any(row in term.initial for
 def location_of(name: str) -> str:
     """Where a field lies: a coefficient of the user's own at centres."""
     return VARIABLES[name].location if name in VARIABLES else "centre"
+
+
+def on_grid(row: Variable, grid) -> Variable:
+    """The entry of a variable as it is called on a grid: eastward and northward where x and y are."""
+    if not on_sphere(grid) or row.standard_name not in EASTWARD:
+        return row
+    name = EASTWARD[row.standard_name]
+    what = row.long_name.removesuffix(" in x").removesuffix(" in y")
+    return row._replace(standard_name=name, long_name=f"{'north' if 'northward' in name else 'east'}ward {what}")
 
 
 def entry_of(name: str, physics) -> Variable:

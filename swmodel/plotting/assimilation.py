@@ -76,7 +76,8 @@ def draw_maps(figure, rows: list[Map], data: netCDF4.Dataset) -> None:
     exponent = style.power_of_ten(bound)
     axes = figure.subplots(1, len(rows), sharex=True, sharey=True, squeeze=False)[0]
     west, east, south, north = rows[0].domain
-    scale, unit = style.length_unit(max(east - west, north - south))
+    (scale, unit), (across, up) = rows[0].unit, rows[0].names
+    true = rows[0].aspect * (east - west) / (north - south)
     for panel, row in zip(axes, rows, strict=True):
         image = panel.imshow(
             row.values * 10.0**-exponent,
@@ -86,11 +87,11 @@ def draw_maps(figure, rows: list[Map], data: netCDF4.Dataset) -> None:
             vmin=-bound * 10.0**-exponent,
             vmax=bound * 10.0**-exponent,
             interpolation="nearest",
-            aspect="equal" if 0.3 <= (north - south) / (east - west) <= TALLEST else "auto",
+            aspect=true if 0.3 <= rows[0].aspect <= TALLEST else "auto",
         )
         panel.set_title(row.name, fontsize=8.5)
-        panel.set_xlabel(f"x ({unit})")
-    axes[0].set_ylabel(f"y ({unit})")
+        panel.set_xlabel(f"{across} ({unit})")
+    axes[0].set_ylabel(f"{up} ({unit})")
     x, y, quantity = (np.asarray(data[f"observation_{key}"][:]) for key in ("x", "y", "quantity"))
     for chosen, look in ((quantity == 0, {"marker": ".", "s": 1.5}), (quantity > 0, {"marker": "^", "s": 14})):
         places = np.unique(np.stack([x[chosen], y[chosen]], axis=1), axis=0) / scale

@@ -41,8 +41,9 @@ class Map:
         name, units: as in the file.
         long_name: as in the file; of a mean over time, "mean" and that; of a member of an ensemble, with its number.
         values: [y, x], masked on land.
-        x, y: positions of the points, m.
+        x, y: positions of the points, m, or longitudes and latitudes.
         location: where the points lie: face, edge1, edge2 or node (SGRID).
+        degrees: whether positions are longitudes and latitudes.
     """
 
     name: str
@@ -52,10 +53,11 @@ class Map:
     x: np.ndarray
     y: np.ndarray
     location: str
+    degrees: bool = False
 
     @property
     def domain(self) -> tuple[float, float, float, float]:
-        """West, east, south and north edge of the domain, m. East faces, north faces and corners end on its edge."""
+        """West, east, south and north edge of the domain. East faces, north faces and corners end on its edge."""
         (dx, dy), (east, north) = self.spacing, STAGGER[self.location]
         half_x, half_y = 0.5 * dx, 0.5 * dy
         return (
@@ -67,9 +69,31 @@ class Map:
 
     @property
     def spacing(self) -> tuple[float, float]:
-        """dx and dy, m; of an axis with one point the other's."""
+        """Distance of the points in x and in y; of an axis with one point the other's."""
         steps = [float(c[1] - c[0]) if c.size > 1 else None for c in (self.x, self.y)]
         return steps[0] or steps[1] or 1.0, steps[1] or steps[0] or 1.0
+
+    @property
+    def unit(self) -> tuple[float, str]:
+        """What positions are divided by on the axes of a picture, and the unit that they are in then."""
+        west, east, south, north = self.domain
+        return (1.0, "degrees") if self.degrees else length_unit(max(east - west, north - south))
+
+    @property
+    def names(self) -> tuple[str, str]:
+        """Of the axes."""
+        return ("longitude", "latitude") if self.degrees else ("x", "y")
+
+    @property
+    def aspect(self) -> float:
+        """Height over width of the domain; in degrees as at its middle latitude."""
+        west, east, south, north = self.domain
+        return (north - south) / ((east - west) * (np.cos(np.radians((south + north) / 2)) if self.degrees else 1.0))
+
+
+def length_unit(span: float) -> tuple[float, str]:
+    """Metres in the unit that suits an axis of this length, and its name."""
+    return (1e3, "km") if span >= 5e3 else (1.0, "m")
 
 
 def data_file(path, *names: str) -> Path:
@@ -291,4 +315,10 @@ def read_map(data: netCDF4.Dataset, name: str, record: int = -1, member: int | N
         x=x,
         y=y,
         location=getattr(variable, "location", "face"),
+        degrees=in_degrees(data, variable.dimensions[-1]),
     )
+
+
+def in_degrees(data: netCDF4.Dataset, dimension: str) -> bool:
+    """Whether positions along a dimension are longitudes or latitudes."""
+    return getattr(data[dimension], "units", "").startswith("degree")

@@ -10,7 +10,8 @@ import netCDF4
 import numpy as np
 
 from ..config.build import in_precision
-from ..config.model import Grid, Physics
+from ..config.grid import Grid as GridOptions
+from ..config.model import Physics
 from ..ocean.state import State
 from ..ocean.table import POTENTIALS, VARIABLES, entry_of
 from .dataset import (
@@ -20,6 +21,7 @@ from .dataset import (
     configuration,
     field_names,
     find_field,
+    in_degrees,
     number_of,
     read_map,
     stored,
@@ -73,7 +75,7 @@ def read(data: netCDF4.Dataset, name: str, record: int = -1, member: int | None 
     from ..ocean.patch import Patch
     from ..parallel.transport import connect
 
-    physics, grid = physics_of(data), grid_of(data)
+    physics, grid = physics_of(data), grid_of(configuration(data))
     blocks = [(*padded(data, record, member), (grid.ny, grid.nx))]
     invert = inverse(grid, blocks, connect("serial", (1, 1), grid.ny, grid.nx))
     (made,) = derive([name], blocks, physics, invert)
@@ -86,10 +88,10 @@ def physics_of(data: netCDF4.Dataset) -> Physics:
     return Physics(**{name: value for name, value in given.items() if name in Physics.model_fields})
 
 
-def grid_of(data: netCDF4.Dataset) -> Grid:
-    """The section [grid] of the run, without options that are of a later version."""
-    given = configuration(data)["grid"]
-    return Grid(**{name: value for name, value in given.items() if name in Grid.model_fields})
+def grid_of(config: dict) -> GridOptions:
+    """The grid of a configuration {section: {key: value}}, without what is of a later version."""
+    given = {name: value for name, value in config["grid"].items() if name in GridOptions.model_fields}
+    return GridOptions(**given).sized()
 
 
 def require(data: netCDF4.Dataset, name: str) -> None:
@@ -139,6 +141,7 @@ def mapped(data: netCDF4.Dataset, patch, entry, member: int | None) -> Map:
         x=np.ma.filled(data["x_f" if east else "x_c"][:], np.nan).astype(float),
         y=np.ma.filled(data["y_f" if north else "y_c"][:], np.nan).astype(float),
         location=location,
+        degrees=in_degrees(data, "x_c"),
     )
 
 
@@ -147,7 +150,8 @@ def padded(data: netCDF4.Dataset, record: int, member: int | None) -> tuple[Stat
 
     The thickness is, where it is not in the file, that of its sea level and depth.
     """
-    from ..ocean.grid import Grid, as_patches, plane
+    from ..ocean.coordinates import metrics
+    from ..ocean.grid import Grid, as_patches
     from ..ocean.masks import masks
     from ..ocean.patch import Patch
 
@@ -163,8 +167,8 @@ def padded(data: netCDF4.Dataset, record: int, member: int | None) -> tuple[Stat
     static = {name: mask.astype(kind) for name, mask in masks(wet_of(data), physics["slip"]).items()}
     static = {name: Patch(values, (-1, -1)) for name, values in static.items()}
     static |= {"f": Patch(field("f"), (0, 0)), "depth": Patch(depth, (0, 0))}
-    metrics = plane(*(float(data[name][0]) for name in ("dx_c", "dy_c")))
-    grid = Grid(**static, **{name: as_patches(in_precision(places, kind), 0) for name, places in metrics.items()})
+    lengths = metrics(grid_of(configuration(data)), range(-1, len(depth) + 1))
+    grid = Grid(**static, **{name: as_patches(in_precision(places, kind), 0) for name, places in lengths.items()})
     return State(*(Patch(surround(data, values, 1), (-1, -1)) for values in (h, u, v))), grid
 
 

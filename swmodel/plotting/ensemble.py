@@ -37,8 +37,7 @@ def picture(
     field = next((name for name in PREFERRED if name in names), names[0])
     times, record = seconds(data), find_record(data, record, time)
     maps = [read_map(data, field + suffix, record) for suffix in ("_mean", "_spread")]
-    west, east, south, north = maps[0].domain
-    height = WIDTH * min(HIGH, max(LOW, (north - south) / (east - west)))
+    height = WIDTH * min(HIGH, max(LOW, maps[0].aspect))
     shown = looks(data, maps, record, None, scale)
     height += 0.9 + LINE * max(wrapped(look.label, TITLE).count("\n") for look in shown)
     figure = Figure(figsize=(2 * (WIDTH + 0.8), height + 2.5), layout="constrained")

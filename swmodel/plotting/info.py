@@ -22,8 +22,10 @@ from ..files.status import NAME as STATUS
 from ..files.status import read_status
 from ..model.progress import workers
 from ..model.resolve import DECIDED
-from .dataset import data_file, field_names, integrals, long_name_and_units, look, opened, seconds, warn_of
-from .style import clock, length_unit
+from ..ocean.coordinates import axes, on_sphere
+from .dataset import data_file, field_names, integrals, length_unit, long_name_and_units, look, opened, seconds, warn_of
+from .derived import grid_of
+from .style import clock
 
 #: Longer lines are wrapped.
 WIDTH = 120
@@ -157,13 +159,20 @@ def state_facts(status: dict) -> Iterator[tuple[str, str]]:
 
 def config_facts(config: dict) -> Iterator[tuple[str, str]]:
     """Case, grid and schemes."""
-    grid, time = config["grid"], config["time"]
-    scale, unit = length_unit(max(grid["nx"] * grid["dx"], grid["ny"] * grid["dy"]))
-    size = f"{grid['nx'] * grid['dx'] / scale:g} by {grid['ny'] * grid['dy'] / scale:g} {unit}"
+    grid, time = grid_of(config), config["time"]
     case = config["case"]
     yield "case", case["name"] + (f", {case['file']}" if case.get("file") else "")
-    yield "grid", f"{grid['nx']} columns by {grid['ny']} rows, {size}"
+    yield "grid", f"{grid.nx} columns by {grid.ny} rows, {size_of(grid)}"
     yield "scheme", f"{time['stepper']}, dt = {time['dt']:.6g} s, vorticity flux {config['scheme']['vorticity_flux']}"
+
+
+def size_of(grid) -> str:
+    """How large the domain is; on a sphere where it lies, and how large its cells are."""
+    if on_sphere(grid):
+        x, y = axes(grid)
+        return f"{x.span()}, {y.span()}, cells of {grid.dlon:.6g} by {grid.dlat:.6g} degrees"
+    scale, unit = length_unit(max(grid.nx * grid.dx, grid.ny * grid.dy))
+    return f"{grid.nx * grid.dx / scale:g} by {grid.ny * grid.dy / scale:g} {unit}"
 
 
 def record_facts(data: netCDF4.Dataset) -> Iterator[tuple[str, str]]:

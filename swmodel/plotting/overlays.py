@@ -94,14 +94,19 @@ class Arrows:
         u, _ = of
         cells = max(u.values.shape)
         self.every = max(1, round(cells / ARROWS))
-        west, east, south, north = u.domain
-        metres, _ = style.length_unit(max(east - west, north - south))
-        x, y = (positions[self.every // 2 :: self.every] / metres for positions in (u.x, u.y))
+        unit, _ = u.unit
+        x, y = (positions[self.every // 2 :: self.every] / unit for positions in (u.x, u.y))
         figure, box = maps[0].figure, maps[0].get_position()
         width, height = figure.get_size_inches()
         strong = speed.limits[1] * 10.0**speed.exponent
         per_inch = strong * cells / (LENGTH * self.every * max(box.width * width, box.height * height))
-        look = {"angles": "xy", "scale_units": "inches", "scale": per_inch, "units": "inches", "width": 0.012}
+        look = {
+            "angles": "uv" if u.degrees else "xy",
+            "scale_units": "inches",
+            "scale": per_inch,
+            "units": "inches",
+            "width": 0.012,
+        }
         look |= {"color": style.INK, "path_effects": EDGE, "headwidth": 4, "headlength": 4.5, "headaxislength": 4}
         self.quivers = [axes.quiver(x, y, *self.thinned(*of), **look) for axes in maps]
         size = nice(strong)
@@ -160,13 +165,12 @@ class Contours:
         """Show another record of the field."""
         for lines in self.drawn:
             lines.remove()
-        west, east, south, north = field.domain
-        metres, _ = style.length_unit(max(east - west, north - south))
+        unit, _ = field.unit
         values = self.look.scaled(field)
         low, high = (values.min(), values.max()) if values.count() else (0.0, 0.0)
         inside = self.levels[(self.levels > low) & (self.levels < high)]
         look = {"levels": inside, "colors": style.INK, "linewidths": np.where(inside == 0, 1.1, 0.6)}
-        place = field.x / metres, field.y / metres
+        place = field.x / unit, field.y / unit
         self.drawn = [axes.contour(*place, values, **look) for axes in self.maps] if inside.size else []
         for lines in self.drawn:
             lines.set_path_effects(EDGE)

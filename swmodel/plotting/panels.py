@@ -10,11 +10,12 @@ from functools import partial
 from typing import ClassVar
 
 import numpy as np
+from matplotlib.collections import LineCollection
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
 from . import style
-from .dataset import STAGGER, Map
+from .dataset import STAGGER, Map, length_unit
 
 #: Grids with fewer rows or columns than this, or longer than wide by more, are drawn as a line along their length.
 FEWEST_ROWS, LONGEST = 5, 20
@@ -92,9 +93,8 @@ def draw(panels: list[Map], looks: list[style.Look], caption: int = 1) -> tuple[
     Args:
         caption: lines of text above all panels that there is to be room for.
     """
-    west, east, south, north = panels[0].domain
-    length = max(east - west, north - south)
-    if min(panels[0].values.shape) < FEWEST_ROWS or length > LONGEST * min(east - west, north - south):
+    slim = max(panels[0].aspect, 1 / panels[0].aspect)
+    if min(panels[0].values.shape) < FEWEST_ROWS or slim > LONGEST:
         return draw_lines(panels, looks, caption)
     frame = frame_for(panels, looks, caption)
     figure = Figure(figsize=frame.size)
@@ -129,8 +129,7 @@ def name_panel(axes, label: str) -> None:
 
 def frame_for(panels: list[Map], looks: list[style.Look], caption: int) -> Frame:
     """Panels below each other for wide domains, beside each other for tall ones."""
-    west, east, south, north = panels[0].domain
-    aspect = min(max((north - south) / (east - west), FLATTEST), TALLEST)
+    aspect = min(max(panels[0].aspect, FLATTEST), TALLEST)
     columns = 1 if len(panels) == 1 or aspect < 0.7 else 3 if len(panels) == 3 and aspect >= SLENDER else 2
     width = min(5.6, 5.6 / aspect) if columns == 1 else min(3.2, 4.8 / aspect)
     if len(panels) == 1 and aspect >= 0.7:
@@ -142,7 +141,7 @@ def frame_for(panels: list[Map], looks: list[style.Look], caption: int) -> Frame
 def draw_image(axes, panel: Map, panel_look: style.Look):
     """The cells of one map in their colours; the panel has the shape of the domain unless that is extreme."""
     west, east, south, north = panel.domain
-    scale, _ = style.length_unit(max(east - west, north - south))
+    scale, _ = panel.unit
     (dx, dy), (half_x, half_y) = panel.spacing, STAGGER[panel.location]
     low, high = panel_look.limits
     image = axes.imshow(
@@ -157,8 +156,22 @@ def draw_image(axes, panel: Map, panel_look: style.Look):
         vmin=low,
         vmax=high,
     )
+    if panel.degrees:
+        draw_coasts(axes, panel)
     axes.set(xlim=(west / scale, east / scale), ylim=(south / scale, north / scale))
     return image
+
+
+def draw_coasts(axes, panel: Map) -> None:
+    """Lines around what has no value, along the sides of its cells."""
+    dry = np.pad(np.ma.getmaskarray(panel.values), 1, mode="edge")
+    (dx, dy), lines = panel.spacing, []
+    for rows, columns in ((1, 0), (0, 1)):
+        here, beyond = dry[: dry.shape[0] - rows, : dry.shape[1] - columns], dry[rows:, columns:]
+        for j, i in np.argwhere(here != beyond):
+            x, y = panel.x[0] + (i - 0.5) * dx, panel.y[0] + (j - 0.5) * dy
+            lines.append([(x - dx * rows, y - dy * columns), (x, y)])
+    axes.add_collection(LineCollection(lines, colors=style.INK, linewidths=0.5), autolim=False)
 
 
 def cells(panel: Map, panel_look: style.Look) -> np.ma.MaskedArray:
@@ -171,15 +184,16 @@ def cells(panel: Map, panel_look: style.Look) -> np.ma.MaskedArray:
 
 def name_axes(axes, panel: Map, left: bool, bottom: bool) -> None:
     """Labels with units on the outer axes, few ticks."""
-    west, east, south, north = panel.domain
-    _, unit = style.length_unit(max(east - west, north - south))
-    axes.xaxis.set_major_locator(MaxNLocator(6, steps=[1, 2, 2.5, 5, 10]))
-    axes.yaxis.set_major_locator(MaxNLocator(5, steps=[1, 2, 2.5, 5, 10]))
+    _, unit = panel.unit
+    across, up = panel.names
+    steps = [1, 1.5, 3, 5, 6, 9, 10] if panel.degrees else [1, 2, 2.5, 5, 10]
+    axes.xaxis.set_major_locator(MaxNLocator(6, steps=steps))
+    axes.yaxis.set_major_locator(MaxNLocator(5, steps=steps))
     axes.tick_params(labelleft=left, labelbottom=bottom)
     if left:
-        axes.set_ylabel(f"y ({unit})")
+        axes.set_ylabel(f"{up} ({unit})")
     if bottom:
-        axes.set_xlabel(f"x ({unit})")
+        axes.set_xlabel(f"{across} ({unit})")
 
 
 def draw_lines(panels: list[Map], looks: list[style.Look], caption: int) -> tuple[Figure, list[Callable]]:
@@ -190,8 +204,9 @@ def draw_lines(panels: list[Map], looks: list[style.Look], caption: int) -> tupl
     figure = Figure(figsize=frame.size)
     updates = []
     for number, (panel, panel_look) in enumerate(zip(panels, looks, strict=True)):
-        letter, positions = ("x", panel.x) if panel.values.shape[1] >= panel.values.shape[0] else ("y", panel.y)
-        scale, unit = style.length_unit(float(np.ptp(positions)))
+        along = panel.values.shape[1] < panel.values.shape[0]
+        name, positions = panel.names[along], (panel.x, panel.y)[along]
+        scale, unit = (1.0, "degrees") if panel.degrees else length_unit(float(np.ptp(positions)))
         axes_at, _ = frame.axes_and_bar(number, 0)
         axes = figure.add_axes(axes_at)
         (line,) = axes.plot(positions / scale, middle(panel_look.scaled(panel)), color="#1f4e79", linewidth=1.2)
@@ -202,7 +217,7 @@ def draw_lines(panels: list[Map], looks: list[style.Look], caption: int) -> tupl
         axes.tick_params(labelbottom=number == len(panels) - 1)
         axes.spines[["top", "right"]].set_visible(False)
         updates.append(partial(change_line, axes, line, frame, panel_look))
-    axes.set_xlabel(f"{letter} ({unit})")
+    axes.set_xlabel(f"{name} ({unit})")
     return figure, updates
 
 

@@ -55,8 +55,7 @@ def named(panel: Map) -> Map:
 
 def mark(axes, panel: Map, x: np.ndarray, y: np.ndarray) -> None:
     """Draw a station as a ring, a section as a line."""
-    west, east, south, north = panel.domain
-    scale, _ = style.length_unit(max(east - west, north - south))
+    scale, _ = panel.unit
     edge = [withStroke(linewidth=2.6, foreground="white")]
     line = {"color": style.INK, "linewidth": 1.2, "path_effects": edge, "scalex": False, "scaley": False}
     ends = {"marker": "o", "markersize": 5, "fillstyle": "none"} if len(x) == 1 else {"solid_capstyle": "butt"}

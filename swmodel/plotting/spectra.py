@@ -101,7 +101,7 @@ def of_record(data: netCDF4.Dataset, record: int, names: Sequence[str], budget: 
     from ..ocean.spectra import Sea, measure  # which loads JAX
     from ..parallel.transport import connect
 
-    grid, gravity = derived.grid_of(data), configuration(data)["physics"]["gravity"]
+    grid, gravity = derived.grid_of(configuration(data)), configuration(data)["physics"]["gravity"]
     sea, shape = Sea(grid, connect("serial", (1, 1), grid.ny, grid.nx)), (grid.ny, grid.nx)
     if not budget:
         state, static = derived.padded(data, record, None)
@@ -169,7 +169,7 @@ def write(made, data, records: list[int], found: list[dict], names: Sequence[str
     Args:
         found: of each record, {name of a spectrum: density}.
     """
-    grid = derived.grid_of(data)
+    grid = derived.grid_of(configuration(data))
     made.setncatts({name: data.getncattr(name) for name in data.ncattrs() if name in PROVENANCE})
     made.history = "\n".join([*getattr(data, "history", "").splitlines(), history_line(command_line)])
     define_time(made, bounds=mean)

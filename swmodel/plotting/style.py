@@ -211,11 +211,6 @@ def superscript(number: str) -> str:
     return number.translate(str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹"))
 
 
-def length_unit(span: float) -> tuple[float, str]:
-    """Metres in the unit that suits an axis of this length, and its name."""
-    return (1e3, "km") if span >= 5e3 else (1.0, "m")
-
-
 def time_unit(span: float) -> tuple[float, str]:
     """Seconds in the unit that suits a time axis of this length, and its name."""
     for size, name in ((86400.0, "days"), (3600.0, "hours"), (60.0, "minutes")):

@@ -63,6 +63,33 @@ def test_nothing_passes_through_land():
     assert not np.any(background.apply(w)["u"][:, 5])
 
 
+@pytest.mark.parametrize("ring", [True, False])
+def test_on_a_sphere_variances_are_one_and_correlations_those_of_distances_in_metres(ring):
+    """Variances exactly, at all locations; a length away in x and in y correlations are alike."""
+    ny, nx, radius = 24, 28, 60e3
+    grid = {"grid__south": 20.0, "grid__dlat": 1.5, "grid__radius": radius, "grid__periodic_x": ring}
+    length = 6 * radius * np.radians(1.5)
+    more = grid | ({} if ring else {"grid__dlon": 2.0})
+    background = case(ny, nx, controls=dict.fromkeys(ONE, (1.0, length)), land=False, sphere=True, **more)
+    covariance = jax.jit(lambda w: background.apply(background.transpose(w)))
+
+    def with_point(name, row, column):
+        delta = {each: jnp.zeros((ny, nx)) for each in ONE}
+        delta[name] = delta[name].at[row, column].set(1)
+        return np.asarray(covariance(delta)[name])
+
+    for name, location in (("eta", "centre"), ("u", "u"), ("v", "v")):
+        for row, column in ((0, 3), (5, nx - 1), (ny - 1, 14), (20, 20)):
+            closed = {"v": row == ny - 1, "u": column == nx - 1 and not ring}.get(location, False)
+            variance = with_point(name, row, column)[row, column]
+            assert variance == pytest.approx(0.0 if closed else 1.0, abs=2e-4)
+    if not ring:
+        found = with_point("eta", 12, 12)
+        cells = length / (radius * np.cos(np.radians(20 + 1.5 * 12.5)) * np.radians(2.0))
+        assert found[18, 12] == pytest.approx(np.exp(-0.5), abs=0.05)
+        assert np.interp(12 + cells, np.arange(nx), found[12]) == pytest.approx(found[18, 12], abs=0.03)
+
+
 @pytest.mark.parametrize("order", [4, 6, 10])
 @pytest.mark.parametrize("cells", [5, 8])
 def test_far_from_coasts_correlations_are_the_matern_function(order, cells):

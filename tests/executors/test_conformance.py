@@ -59,3 +59,22 @@ def test_every_stepper_agrees(executor, stepper):
 def test_thin_domains_agree(executor, size):
     config = configuration(*size, random_fields(*size, land=0.0), grid__periodic_y=True)
     assert largest_difference(config, executor) < 1e-12
+
+
+ON_SPHERE = {
+    "energy, fields": {"physics__slip": "no", "grid__periodic_x": False},
+    "enstrophy, tracer, sponge": {"scheme__vorticity_flux": "enstrophy", **OPTIONS["tracer, sponge"]},
+    "arakawa_lamb, biharmonic, f plane": {
+        "scheme__vorticity_flux": "arakawa_lamb",
+        "physics__f0": 1e-4,
+        **OPTIONS["biharmonic, no slip"],
+    },
+}
+
+
+@pytest.mark.parametrize("option", ON_SPHERE)
+@pytest.mark.parametrize("executor", ["native", "xla"])
+def test_every_term_agrees_on_a_sphere(executor, option):
+    fields = random_fields(7, 11, coefficients=COEFFICIENTS if "fields" in option else ())
+    config = configuration(7, 11, fields, sphere=True, **ON_SPHERE[option])
+    assert largest_difference(config, executor) < 1e-12

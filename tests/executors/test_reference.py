@@ -97,6 +97,34 @@ def test_potential_enstrophy_of_interior_corners_changes_only_through_the_coast(
     closes((q * dzeta)[inside], -0.5 * (q**2 * dh_q)[inside], -inflow_x, -inflow_y)
 
 
+BAND = {"kind": "latlon", "west": 20.0, "south": -35.0, "dlat": 11.0, "radius": 5.0, "dx": None, "dy": None}
+
+
+@pytest.mark.parametrize("ring", [{"periodic_x": True}, {"periodic_x": False, "dlon": 7.0}], ids=["band", "basin"])
+@pytest.mark.parametrize("slip", ["free", "no"])
+@pytest.mark.parametrize("flux", ["energy", "arakawa_lamb"])
+def test_mass_and_energy_are_conserved_on_a_sphere(ring, slip, flux):
+    """With exact areas of cells, and those of the kinetic energy at faces the product of their lengths."""
+    rng = np.random.default_rng(7)
+    fields, gravity = seabed(rng), 2.0
+    physics = {"gravity": gravity, "slip": slip}
+    reference = build(fields, grid=BAND | {"rotation": 1.3} | ring, physics=physics, scheme={"vorticity_flux": flux})
+    dlon, dlat = np.radians(ring.get("dlon", 360 / NX)), np.radians(11.0)
+    south = np.radians(-35.0) + dlat * np.arange(NY)[:, None]
+    area = 25.0 * dlon * (np.sin(south + dlat) - np.sin(south))
+    area_u, area_v = (25.0 * dlon * dlat * np.cos(south + part * dlat) for part in (0.5, 1.0))
+    h, u, v = state = reference.start(random_state(rng)).state
+    dh, du, dv = reference.tendency(state)
+    closes(area * dh)
+    closes(
+        gravity * area * (h - fields["depth"]) * dh,
+        0.5 * area_u * (h + e(h)) * u * du,
+        0.5 * area_v * (h + n(h)) * v * dv,
+        0.25 * area_u * u**2 * (dh + e(dh)),
+        0.25 * area_v * v**2 * (dh + n(dh)),
+    )
+
+
 # Symmetries
 
 

@@ -34,7 +34,8 @@ def background_case(layout, ny, nx, *, land=True, name=None, controls=CONTROLS, 
     of the background.
     """
     fields = {"mask": island_mask(ny, nx) if land is True else land} if land is not False else {}
-    config = configuration(ny, nx, fields, **{"physics__beta": 2e-11} | {k: v for k, v in rest.items() if "__" in k})
+    of_config = {"physics__beta": 2e-11} | {k: v for k, v in rest.items() if "__" in k}
+    config = configuration(ny, nx, fields, rest.pop("sphere", False), **of_config)
     transport = connect(name or ("serial" if layout == (1, 1) else "mpi"), layout, ny, nx)
     grid = build_grid(config, transport.block, np.dtype(config.run.dtype))
     options = {"samples": samples} | {k: v for k, v in rest.items() if "__" not in k}

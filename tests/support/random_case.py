@@ -5,6 +5,9 @@ import numpy as np
 from support.made_cases import case_of
 from swmodel import config
 
+#: A grid on a sphere whose northern rows are half as wide as its southern ones, with water all round or in a basin.
+SPHERE = {"kind": "latlon", "west": 300.0, "south": 10.0, "dlat": 5.0, "radius": 50e3}
+
 #: Fields of coefficients that the random case has if it is asked for them: their sizes.
 COEFFICIENTS = {"quadratic_drag": 2e-3, "manning": 0.03, "viscosity": 300.0, "biharmonic_viscosity": 1e8}
 
@@ -25,16 +28,17 @@ def random_fields(ny, nx, seed=0, land=0.1, amplitude=1.0, coefficients=()):
     } | {name: COEFFICIENTS[name] * rng.random((ny, nx)) for name in coefficients}
 
 
-def configuration(ny, nx, fields=None, **overrides):
+def configuration(ny, nx, fields=None, sphere=False, **overrides):
     """A configuration of ny by nx cells with every term switched on; overrides as section__key=value.
 
-    The case has the given fields, arrays [ny, nx] by name, or `random_fields`.
+    The case has the given fields, arrays [ny, nx] by name, or `random_fields`. On a sphere the cells have about the
+    same size.
     """
     sections = {
         "case": case_of(random_fields(ny, nx) if fields is None else fields, "Random"),
-        "grid": {"ny": ny, "nx": nx, "dx": 4e3, "dy": 5e3},
+        "grid": {"ny": ny, "nx": nx} | (SPHERE if sphere else {"dx": 4e3, "dy": 5e3}),
         "physics": {
-            "f0": 1e-4,
+            "f0": 0.0 if sphere else 1e-4,
             "viscosity": 300.0,
             "quadratic_drag": 2e-3,
             "gravity": 9.81,
@@ -42,6 +46,8 @@ def configuration(ny, nx, fields=None, **overrides):
         "time": {"dt": 20.0},
         "run": {"dtype": "float64", "steps": 1},
     }
+    if sphere and not overrides.get("grid__periodic_x", True):
+        sections["grid"]["dlon"] = 5.0
     for key, value in overrides.items():
         section, name = key.split("__")
         sections.setdefault(section, {})[name] = value

@@ -6,8 +6,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ...ocean.coordinates import OFFSETS, points
-from .coordinates import across, along, kind, values_along
+from ...ocean.coordinates import OFFSETS, axes, on_sphere
+from . import degrees
+from .coordinates import across, along, in_degrees, kind, values_along
 from .errors import InputError, remark
 from .line import Line
 
@@ -16,10 +17,17 @@ FIRST = {"y": "its first row is taken for the southern one", "x": "its first col
 
 
 class Axes(NamedTuple):
-    """The numbers of a variable's axes of y and x, and whether each runs from north to south, from east to west."""
+    """How a variable lies on the grid.
+
+    Attributes:
+        numbers: of its axes of y and x.
+        turned: whether each runs from north to south, from east to west.
+        along: on a sphere, where the rows and the columns of the grid lie among those of the file; None without.
+    """
 
     numbers: tuple[int, int]
-    turned: tuple[bool, bool]
+    turned: tuple[bool, bool] = (False, False)
+    along: tuple[degrees.Between, degrees.Between] | None = None
 
 
 def arrange(dataset, found, variable, grid, place: str) -> Axes:
@@ -34,16 +42,21 @@ def arrange(dataset, found, variable, grid, place: str) -> Axes:
     Raises:
         InputError: shape or coordinates are not those of the grid.
     """
+    if on_sphere(grid) and (coordinates := both(dataset, found)):
+        return between_points(coordinates, found, variable, grid, place)
     numbers = choose(dataset, found, grid, place)
-    at = points(grid, variable.location, np.arange(grid.ny), np.arange(grid.nx))
     turned, words, unknown = [], [], {}
-    for axis, wanted, size in zip("yx", (at.y[:, 0], at.x[0]), (grid.dy, grid.dx), strict=True):
+    for axis, along_it in zip("yx", reversed(axes(grid)), strict=True):
+        offset = OFFSETS[variable.location]["yx".index(axis)]
+        wanted, size = along_it.first + (np.arange(along_it.cells) + offset) * along_it.spacing, along_it.spacing
         dimension, other = (found.dimensions[number] for number in (numbers if axis == "y" else numbers[::-1]))
         coordinates = coordinates_of(dataset, found, dimension, other, axis, place)
         if not coordinates:
             unknown[dimension] = FIRST[axis]
             turned.append(False)
             continue
+        if on_sphere(grid):
+            raise InputError(f"{place}: {coordinates[0].name} alone does not say where the field lies on a sphere")
         line = agreed([Line(one, dimension, axis, wanted, size, place) for one in coordinates], place)
         line.check(OFFSETS[variable.location]["yx".index(axis)])
         turned.append(line.turned)
@@ -56,6 +69,45 @@ def arrange(dataset, found, variable, grid, place: str) -> Axes:
         names, first = ", ".join(unknown), " and ".join(unknown.values())
         remark(f"{dataset.filepath()} has no coordinates along {names}: {first}")
     return Axes(numbers, tuple(turned))
+
+
+def both(dataset, found) -> dict:
+    """{"y": (coordinate, its dimension), "x": ...} of a field, in degrees rather than in others; empty without both."""
+    pairs = {}
+    for dimension in found.dimensions:
+        for one in sorted(along(dataset, dimension), key=in_degrees):
+            pairs[kind(one)] = one, dimension
+    for axis in (axis for axis in "yx" if axis not in pairs):
+        for one in across(dataset, found, *found.dimensions[-2:], axis):
+            pairs[axis] = one, found.dimensions[-2:]["yx".index(axis)]
+    return {axis: pairs[axis] for axis in "yx"} if {"y", "x"} <= pairs.keys() else {}
+
+
+def between_points(coordinates: dict, found, variable, grid, place: str) -> Axes:
+    """The Axes of a variable on a sphere; what is interpolated is said in a line, once.
+
+    Args:
+        coordinates: of `both`.
+
+    Raises:
+        InputError: they do not cover the grid, or are not in degrees.
+    """
+    made, words = degrees.places(coordinates, grid, variable, place)
+    if words:
+        remark(f"{place}: {'; '.join(words)}")
+    numbers = tuple(found.dimensions.index(coordinates[axis][1]) for axis in "yx")
+    several = [name for n, name in enumerate(found.dimensions) if n not in numbers and found.shape[n] > 1]
+    if len(several) > 1:
+        raise InputError(several_records(place, several))
+    return Axes(numbers, along=made)
+
+
+def several_records(place: str, several: list[str]) -> str:
+    """What is wrong with a variable that has records along several axes."""
+    return (
+        f"{place} has several records along {' and '.join(several)}, and one is chosen along one axis only; "
+        "cut the file to one record along the others"
+    )
 
 
 def choose(dataset, found, grid, place: str) -> tuple[int, int]:
@@ -75,10 +127,7 @@ def choose(dataset, found, grid, place: str) -> tuple[int, int]:
         raise InputError(f"{place} has shape {found.shape}, the grid needs {wanted} (ny, nx){swapped}")
     several = [name for n, name in enumerate(found.dimensions) if n not in numbers and found.shape[n] > 1]
     if len(several) > 1:
-        raise InputError(
-            f"{place} has several records along {' and '.join(several)}, and one is chosen along one axis only; "
-            "cut the file to one record along the others"
-        )
+        raise InputError(several_records(place, several))
     return numbers
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -12,8 +13,12 @@ import numpy as np
 from . import records
 from .attributes import SYNONYMS, attribute, numeric
 from .axes import Axes, arrange
+from .degrees import interpolated
 from .errors import InputError, remark
 from .source import find, parse
+
+#: Rows or columns of a file that are rather read than left out, where a field is interpolated from a finer one.
+READ_OVER = 64
 
 
 class Field(NamedTuple):
@@ -48,10 +53,19 @@ def read_field(source: str, variable, grid, rows, columns) -> np.ndarray:
         InputError: the file, the variable, its shape, coordinates, record or units are not as wanted.
     """
     with opened(source, variable, grid) as field:
+        if field.axes.along:
+            read = partial(read_cells, field, over=READ_OVER)
+            return interpolated(read, field.axes.along, np.asarray(rows), np.asarray(columns))
         turned_y, turned_x = field.axes.turned
-        rows, columns = in_file(rows, grid.ny, turned_y), in_file(columns, grid.nx, turned_x)
-        values = np.block([[read_window(field, y, x) for x in runs(columns)] for y in runs(rows)])
-    return values[np.ix_(np.searchsorted(np.unique(rows), rows), np.searchsorted(np.unique(columns), columns))]
+        return read_cells(field, in_file(rows, grid.ny, turned_y), in_file(columns, grid.nx, turned_x))
+
+
+def read_cells(field: Field, rows: np.ndarray, columns: np.ndarray, over: int = 1) -> np.ndarray:
+    """Values in rows and columns of the file, in any order, which are read in `runs`."""
+    spans = runs(rows, over), runs(columns, over)
+    values = np.block([[read_window(field, y, x) for x in spans[1]] for y in spans[0]])
+    held = (np.concatenate([np.arange(part.start, part.stop) for part in parts]) for parts in spans)
+    return values[np.ix_(*(np.searchsorted(have, want) for have, want in zip(held, (rows, columns), strict=True)))]
 
 
 def in_file(numbers, count: int, turned: bool) -> np.ndarray:
@@ -68,10 +82,13 @@ def read_window(field: Field, rows: slice, columns: slice) -> np.ndarray:
     return values.T if field.axes.numbers[0] > field.axes.numbers[1] else values
 
 
-def runs(numbers: np.ndarray) -> list[slice]:
-    """Slices of consecutive numbers that together hold each of `numbers` once, in rising order."""
+def runs(numbers: np.ndarray, over: int = 1) -> list[slice]:
+    """Slices that together hold each of `numbers` once, in rising order.
+
+    Those that are not more than `over` apart are in one slice, with what is between them.
+    """
     unique = np.unique(numbers)
-    parts = np.split(unique, np.flatnonzero(np.diff(unique) > 1) + 1)
+    parts = np.split(unique, np.flatnonzero(np.diff(unique) > over) + 1)
     return [slice(int(part[0]), int(part[-1]) + 1) for part in parts]
 
 

@@ -6,19 +6,17 @@ import os
 import re
 from typing import NamedTuple
 
-from ...ocean.table import REDUCED, VARIABLES
+from ...ocean.table import EASTWARD, REDUCED, VARIABLES
 from .attributes import attribute
 from .errors import InputError
 
 #: What may follow the name of the file.
 REST = re.compile(r"(?::(?P<name>[^:@]*))?(?:@(?P<record>.*))?")
 
-#: Standard names that say the same where x is east and y is north.
-EAST_AND_NORTH = {
+#: Names that files have for the same where x is east and y is north, beside the standard ones.
+OTHERS = {
     "sea_water_x_velocity": "sea_water_eastward_velocity",
     "sea_water_y_velocity": "sea_water_northward_velocity",
-    "surface_downward_x_stress": "surface_downward_eastward_stress",
-    "surface_downward_y_stress": "surface_downward_northward_stress",
 }
 
 
@@ -57,7 +55,8 @@ def find(dataset, source: Source, variable):
             require_layer(dataset.variables[wanted], f"{place}: {path}", variable)
             return dataset.variables[wanted]
         raise InputError(f'{place}: {path} has no variable "{wanted}"; it has {names}')
-    standard_names = [variable.standard_name, EAST_AND_NORTH.get(variable.standard_name, variable.standard_name)]
+    others = (each.get(variable.standard_name) for each in (EASTWARD, OTHERS))
+    standard_names = [variable.standard_name, *filter(None, others)]
     matches = [v for v in dataset.variables.values() if attribute(v, "standard_name") in standard_names]
     if len(matches) == 1:
         return matches[0]

@@ -12,7 +12,7 @@ from .emit import Emitter, Names
 from .fuse import fused, hoisted, on_water, placed, thin_nodes
 from .graph import Node, Program, Ref, topological
 from .schedule import Schedule, schedule
-from .trace import Tracing, count_of
+from .trace import Tracing, count_of, numbers_of
 
 FILE = """#include "sweep.h"
 
@@ -75,7 +75,7 @@ def generate(scheme, method, kinds, dtype, derivative=(), controls=()) -> Genera
         controls: names of the fields of the Grid and of the Params that derivatives are taken by.
     """
     names = [name for name, kind in kinds if kind == "number"]
-    names += ["dx", "dy", *(f"weight{number}" for number in range(count_of(method)))]
+    names += [*numbers_of(kinds), *(f"weight{number}" for number in range(count_of(method)))]
     numbers = {name: np.ones((1, 1), np.uint32 if "turns" in name else dtype) for name in names}
     tracing = Tracing(scheme, kinds, numbers, np.dtype(dtype), controls)
     graph = tracing.graph

@@ -18,7 +18,7 @@ from .compile import Request
 from .derive import derived
 from .evaluate import evaluate
 from .generate import generated
-from .trace import MASKS, Tracing, carried, groups_of, kinds_of, weights_of
+from .trace import MASKS, Tracing, carried, groups_of, kinds_of, lengths_of, numbers_of, weights_of
 
 
 def register() -> None:
@@ -94,9 +94,9 @@ class Kernel(NamedTuple):
         """
         kinds, dtype = kinds_of(grid, params), grid.depth.dtype
         made = self.made(kinds, dtype)
-        given = {"f": grid.f, "depth": grid.depth, **params}
+        given = {"f": grid.f, "depth": grid.depth, **lengths_of(grid), **params}
         numbers = {name: given[name] for name, kind in kinds if kind == "number"}
-        numbers |= {"dx": grid.dx.centre, "dy": grid.dy.centre}
+        numbers |= {name: given[name] for name in numbers_of(kinds)}
         values = {name: given[name] for name, kind in kinds if kind != "number"}
         values |= {name: getattr(grid, name) for name in MASKS}
         rows, columns = (length + 2 * self.margin for length in shape)

@@ -9,7 +9,7 @@ from pathlib import Path
 from ...errors import UsageError
 from ...ocean import operators
 from ...ocean.dynamics import tendency
-from ...ocean.grid import Grid, Places, as_patches
+from ...ocean.grid import Grid, as_patches, metrics
 from ...ocean.instant import Instant
 from ...ocean.patch import Patch
 from ...ocean.state import Carry
@@ -34,9 +34,16 @@ def kind_of(field) -> str:
     return KINDS[(field.shape[0] > 1) + (field.shape[1] > 1)] if field.shape[1] == 1 else "static"
 
 
+def lengths_of(grid: Grid) -> dict:
+    """What all lengths and areas of a Grid are made of, by the names of the arguments of `ocean.grid.metrics`."""
+    dx, area = grid.dx, grid.area
+    return {"dx": dx.centre, "dx_edge": dx.v, "dy": grid.dy.centre, "area": area.centre, "area_edge": area.corner}
+
+
 def kinds_of(grid: Grid, params: dict) -> tuple[tuple[str, str], ...]:
-    """How the fields of a block are read, by name: part of what is compiled."""
+    """How the fields of a block are read, by name: part of what is compiled. Lengths are among them on a sphere."""
     fields = {"f": grid.f, "depth": grid.depth, **params}
+    fields |= {name: length for name, length in lengths_of(grid).items() if kind_of(length) != "number"}
     return tuple(sorted((name, kind_of(field)) for name, field in fields.items()))
 
 
@@ -46,7 +53,7 @@ class Tracing:
     Args:
         scheme: terms of the tendency.
         kinds: `kinds_of` its fields.
-        numbers: {name: array [1, 1]} of those that are numbers, with dx, dy and `weights_of` a time stepper.
+        numbers: {name: array [1, 1]} of those that are numbers, with `numbers_of` the grid and `weights_of` a stepper.
         dtype: of the fields.
         controls: names of the static fields and lines that derivatives are taken by.
     """
@@ -65,15 +72,21 @@ class Tracing:
             leaf = graph.leaf(kind, name, located=name in controls)
             return Symbol(graph, shape, ref=Ref(leaf, row, 0 if leaf.line else column))
 
-        dx, dy = (uniform(graph, numbers[name], name) for name in ("dx", "dy"))
-        lengths = {"dx": dx, "dy": dy, "area": dx * dy, "rdx": 1 / dx, "rdy": 1 / dy, "rarea": 1 / (dx * dy)}
         fields = {name: field(name, kind) for name, kind in kinds}
         grid = Grid(
-            **{name: Places(*[value] * 4) for name, value in lengths.items()},
+            **self.metrics(fields),
             **{name: field(name, "mask") for name in MASKS},
             **{name: fields.pop(name) for name in ("f", "depth")},
         )
         self.grid, self.params = as_patches(grid, width), as_patches(fields, width)
+
+    def metrics(self, fields: dict) -> dict:
+        """Lengths and areas of the Grid, made of numbers and of those that are among the fields, which lose them."""
+        given = {name: uniform(self.graph, self.numbers[name], name) for name in ("dx", "dy") if name in self.numbers}
+        given |= {name: fields.pop(name) for name in ("dx", "dx_edge", "area", "area_edge") if name in fields}
+        dx, dy = given["dx"], given["dy"]
+        uniform_rows = {"dx_edge": dx, "area": dx * dy, "area_edge": dx * dy}
+        return metrics(**uniform_rows | given)
 
     def state(self, prefix=""):
         """A State of fields called prefix + name."""
@@ -145,6 +158,11 @@ def place_of(error: Exception) -> str:
     own = [frame for frame in frames if not frame.filename.startswith(MACHINERY)]
     frame = (own or frames)[-1]
     return f"{frame.filename}:{frame.lineno}: {frame.line}"
+
+
+def numbers_of(kinds) -> tuple[str, ...]:
+    """The names of the lengths of the grid that are numbers."""
+    return tuple(name for name in ("dx", "dy") if name not in dict(kinds))
 
 
 def groups_of(method) -> int:

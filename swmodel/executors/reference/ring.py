@@ -124,11 +124,14 @@ class Ring:
         self.corner_dry = (count == 0).astype(self.dtype)
 
     def coriolis(self):
-        """f = f0 + beta y at corners, s-1: [R, 1], or a number where it is constant."""
-        physics = self.config.physics
+        """f = f0 + beta y at corners, s-1: [R, 1], or a number where it is constant; without both that of a sphere."""
+        physics, grid = self.config.physics, self.config.grid
+        if grid.kind == "latlon" and physics.f0 == physics.beta == 0:
+            north = grid.south + (self.rows[:, None] + 1) * grid.dlat
+            return (2 * grid.rotation * np.sin(np.radians(north))).astype(self.dtype)
         if not physics.beta:
             return physics.f0
-        y = points(self.config.grid, "corner", self.rows, self.columns).y
+        y = points(grid, "corner", self.rows, self.columns).y
         return (physics.f0 + physics.beta * y).astype(self.dtype)
 
     def at_faces(self, name):
@@ -152,9 +155,8 @@ class Ring:
 
     def sponge(self, location):
         """Sum over the sides of rate (1 - d/width)² where the distance d from the side is below width, s-1, [R, C]."""
-        sponge, grid = self.config.sponge, self.config.grid
-        at = points(grid, location, self.rows, self.columns)
-        west, south = at.origin[0] - 0.5 * grid.dx, at.origin[1] - 0.5 * grid.dy
+        sponge, at = self.config.sponge, points(self.config.grid, location, self.rows, self.columns)
+        west, south = at.origin[0] - 0.5 * at.dx, at.origin[1] - 0.5 * at.dy
         distance = {
             "west": at.x - west,
             "east": west + at.length_x - at.x,

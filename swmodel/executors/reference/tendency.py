@@ -11,6 +11,7 @@ import numpy as np
 from ...config.build import scheme_of
 from ...errors import UsageError
 from .ring import c, e, n, ne, nw, s, se, sw, w, wrap
+from .sizes import Sizes
 
 
 def mean(a, b, out):
@@ -35,7 +36,7 @@ class Tendency:
 
     def __init__(self, ring):
         config = ring.config
-        self.ring, self.grid, self.physics = ring, config.grid, config.physics
+        self.ring, self.sizes, self.physics = ring, Sizes(ring), config.physics
         self.f = ring.coriolis()
         self.stress = 2.0 if self.physics.slip == "no" else 0.0  # s on boundary corners
         self.U, self.V, self.P, self.q, self.padded = np.zeros((5, *ring.shape), ring.dtype)
@@ -128,38 +129,47 @@ class Tendency:
             dissolved.reshape(-1)[self.ring.land] = 0
 
     def continuity(self, x, F):
-        """U = h^x u, V = h^y v, dh/dt = - d_x U - d_y V."""
+        """U = h^x u, V = h^y v cos, dh/dt = - d_x U - d_y V; cos is 1 on a plane."""
         h, u, v = x[:3]
-        U, V = self.U, self.V
+        U, V, sizes = self.U, self.V, self.sizes
         mean(e(h), c(h), out=c(U))
         mean(n(h), c(h), out=c(V))
         np.multiply(c(U), c(u), out=c(U))
         np.multiply(c(V), c(v), out=c(V))
+        if sizes.cos_v is not None:
+            V *= sizes.cos_v
         wrap(U, V)
-        Fh = difference(w(U), c(U), 1 / self.grid.dx, out=c(F[0]))
-        Fh += difference(s(V), c(V), 1 / self.grid.dy, out=self.work)
+        Fh = difference(w(U), c(U), sizes.out_x, out=c(F[0]))
+        Fh += difference(s(V), c(V), sizes.out_y, out=self.work)
 
     def pressure(self, x, F):
-        """P = g (h - H) + ((u²)^x + (v²)^y) / 2, du/dt = - d_x P, dv/dt = - d_y P."""
+        """P = g (h - H) + K, du/dt = - d_x P, dv/dt = - d_y P, K = ((u²)^x + (v²)^y) / 2, on a sphere by area."""
         h, u, v = x[:3]
-        P = c(self.P)
+        P, sizes = c(self.P), self.sizes
         squares = np.multiply(u, u, out=self.padded)
         np.add(c(squares), w(squares), out=P)
+        if sizes.kinetic_x is not None:
+            P *= sizes.kinetic_x
         squares = np.multiply(v, v, out=self.padded)
-        P += c(squares)
-        P += s(squares)
+        if sizes.cos_v is None:
+            P += c(squares)
+            P += s(squares)
+        else:
+            squares *= sizes.cos_v
+            P += np.add(c(squares), s(squares), out=self.work) * sizes.kinetic_y
         P *= 0.25
         P += difference(c(h), self.ring.depth, self.physics.gravity, out=self.work)
         wrap(self.P)
-        difference(P, e(self.P), 1 / self.grid.dx, out=c(F[1]))
-        difference(P, n(self.P), 1 / self.grid.dy, out=c(F[2]))
+        difference(P, e(self.P), sizes.per_x, out=c(F[1]))
+        difference(P, n(self.P), sizes.per_y, out=c(F[2]))
 
     def potential_vorticity(self, x, F):
-        """q = (f + zeta) / h_q, zeta = s (d_x v - d_y u), h_q the mean thickness of the wet cells of the corner."""
+        """q = (f + zeta) / h_q, zeta = s (d_x v - d_y u cos), h_q the mean thickness of the wet cells of the corner."""
         h, u, v = x[:3]
-        q, h_q, boundary = self.q, self.padded, self.ring.boundary
-        zeta = difference(e(v), c(v), 1 / self.grid.dx, out=c(q))
-        zeta -= difference(n(u), c(u), 1 / self.grid.dy, out=self.work)
+        q, h_q, boundary, sizes = self.q, self.padded, self.ring.boundary, self.sizes
+        zeta = difference(e(v), c(v), sizes.round_x, out=c(q))
+        u = u if sizes.cos_c is None else np.multiply(u, sizes.cos_c, out=self.padded)
+        zeta -= difference(n(u), c(u), sizes.round_y, out=self.work)
         q.reshape(-1)[boundary] *= self.stress
         if np.any(self.f):
             zeta += self.f
@@ -178,18 +188,24 @@ class Tendency:
         np.multiply(mean(c(self.V), e(self.V), out=self.work), q, out=c(Vq))
         wrap(Vq)
         Fu, Fv = c(F[1]), c(F[2])
-        Fu += mean(c(Vq), s(Vq), out=self.work)
+        Fu += self.turned(mean(c(Vq), s(Vq), out=self.work))
         Uq = self.padded
         np.multiply(mean(c(self.U), n(self.U), out=self.work), q, out=c(Uq))
         wrap(Uq)
         Fv -= mean(c(Uq), w(Uq), out=self.work)
 
+    def turned(self, flux):
+        """A flux of V, in place, as it acts on u: on a sphere over the cosine by which V is weighted."""
+        if self.sizes.turned is not None:
+            flux *= self.sizes.turned
+        return flux
+
     def enstrophy(self, x, F):
         """QV = q^y (V^x)^y, QU = q^x (U^y)^x: conserves potential enstrophy (Sadourny 1975)."""
         q, U, V = self.q, self.U, self.V
-        for Q, neighbours, q_back, sign in (
-            (c(F[1]), (c(V), e(V), s(V), se(V)), s(q), 0.125),
-            (c(F[2]), (c(U), n(U), w(U), nw(U)), w(q), -0.125),
+        for Q, neighbours, q_back, sign, turned in (
+            (c(F[1]), (c(V), e(V), s(V), se(V)), s(q), 0.125, self.turned),
+            (c(F[2]), (c(U), n(U), w(U), nw(U)), w(q), -0.125, np.asarray),
         ):
             flux, q_sum = self.work, c(self.padded)
             np.add(neighbours[0], neighbours[1], out=flux)
@@ -197,7 +213,7 @@ class Tendency:
             flux += neighbours[3]
             flux *= np.add(c(q), q_back, out=q_sum)
             flux *= sign
-            Q += flux
+            Q += turned(flux)
 
     def arakawa_lamb(self, x, F):
         """Conserves energy and potential enstrophy (Arakawa and Lamb 1981, eqs 3.33 and 3.34)."""
@@ -215,12 +231,12 @@ class Tendency:
             wrap(product)
             Fv -= of_U(product)
             coefficient *= of_V(V)
-            Fu += coefficient
+            Fu += self.turned(coefficient)
         epsilon = phi = self.padded
-        c(epsilon)[...] = (q + q_w - q_sw - q_s) * (self.grid.dy / self.grid.dx)
+        c(epsilon)[...] = (q + q_w - q_sw - q_s) * self.sizes.steep
         wrap(epsilon)
         Fu += c(epsilon) * w(U) - e(epsilon) * e(U)
-        c(phi)[...] = (q_w + q_sw - q - q_s) * (self.grid.dx / self.grid.dy)
+        c(phi)[...] = (q_w + q_sw - q - q_s) * self.sizes.flat
         wrap(phi)
         Fv += c(phi) * s(V) - n(phi) * n(V)
 
@@ -279,19 +295,23 @@ class Tendency:
 
         nu is given at centres [R, C] and at corners, [R, C] or a number.
         """
-        along_x, along_y = 1 / self.grid.dx**2, 1 / self.grid.dy**2
-        (u, v), strain, (nu_c, nu_q) = velocity, self.padded, nu
-        for a, L, (ahead, behind, along), (left, right, across) in (
-            (u, c(out[0]), (e, w, along_x), (n, s, along_y)),
-            (v, c(out[1]), (n, s, along_y), (e, w, along_x)),
+        (u, v), strain, (nu_c, nu_q), sizes = velocity, self.padded, nu, self.sizes
+        (u_x, u_y), (v_x, v_y) = sizes.friction_u, sizes.friction_v
+        for a, L, (ahead, behind, along, cos_c), (left, right, across, cos_q) in (
+            (u, c(out[0]), (e, w, u_x, None), (n, s, u_y, sizes.cos_v)),
+            (v, c(out[1]), (n, s, v_y, sizes.cos_c), (e, w, v_x, None)),
         ):
             np.subtract(left(a), c(a), out=c(strain))
             strain.reshape(-1)[self.ring.boundary] *= self.stress
             np.multiply(c(strain), nu_q, out=c(strain))
+            if cos_q is not None:
+                strain *= cos_q
             wrap(strain)
             difference(c(strain), right(strain), across, out=L)
             np.subtract(c(a), behind(a), out=c(strain))
             np.multiply(c(strain), nu_c, out=c(strain))
+            if cos_c is not None:
+                strain *= cos_c
             wrap(strain)
             L += difference(ahead(strain), c(strain), along, out=self.work)
         return out
@@ -330,7 +350,7 @@ class Tendency:
             upwind = np.where(c(transport) > 0, c(concentration), beyond(concentration))
             np.multiply(c(transport), upwind, out=c(carried))
         wrap(self.carried_x, self.carried_y)
-        FC = difference(w(self.carried_x), c(self.carried_x), 1 / self.grid.dx, out=self.work)
+        FC = difference(w(self.carried_x), c(self.carried_x), self.sizes.out_x, out=self.work)
         F_tracer = c(F[self.row])
         F_tracer += FC
-        F_tracer += difference(s(self.carried_y), c(self.carried_y), 1 / self.grid.dy, out=self.work)
+        F_tracer += difference(s(self.carried_y), c(self.carried_y), self.sizes.out_y, out=self.work)

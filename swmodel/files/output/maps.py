@@ -91,7 +91,7 @@ class _Writer:
         """Make the variable of a map."""
         dimensions = DIMENSIONS[entry.location]
         made = self.file.createVariable(entry.name, self.dtype, dimensions, fill_value=FILL, **self.packed)
-        made.setncatts(attributes(entry))
+        made.setncatts(attributes(entry, self.config.grid))
 
     def store(self, entry: Variable, first: int, rows: np.ndarray) -> None:
         """Write rows of a map from row `first` on, and keep its Largest."""

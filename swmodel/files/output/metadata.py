@@ -10,7 +10,8 @@ import numpy as np
 
 from ... import cases
 from ...config import config_hash, to_toml
-from ...ocean.coordinates import points
+from ...ocean.coordinates import axes, on_sphere, points
+from ...ocean.table import on_grid
 from ...parallel.environment import version_of
 from ..integrity import checksums
 
@@ -38,6 +39,16 @@ TIME = {
     "calendar": "proleptic_gregorian",
     "units_metadata": "leap_seconds: none",
 }
+
+#: The dimension of the two ends of an interval.
+BOUNDS = "bounds"
+
+#: The variable that says what figure of the Earth longitudes and latitudes belong to.
+MAPPING = "crs"
+
+#: Standard names and units of the coordinates.
+IN_METRES = {axis: (f"projection_{axis}_coordinate", axis, "m") for axis in "xy"}
+IN_DEGREES = {"x": ("longitude", "longitude", "degrees_east"), "y": ("latitude", "latitude", "degrees_north")}
 
 #: Size of a chunk of checksums: that of a page.
 CHECKSUM_BYTES = 4096
@@ -98,8 +109,9 @@ def define_time(dataset, bounds: bool) -> None:
     )
     if bounds:
         dataset["time"].bounds = "time_bounds"
-        dataset.createDimension("bounds", 2)
-        dataset.createVariable("time_bounds", "f8", ("time", "bounds"), fill_value=False)
+        if BOUNDS not in dataset.dimensions:
+            dataset.createDimension(BOUNDS, 2)
+        dataset.createVariable("time_bounds", "f8", ("time", BOUNDS), fill_value=False)
 
 
 def define_checksums(dataset) -> None:
@@ -123,31 +135,39 @@ def define_checksums(dataset) -> None:
 
 
 def define_grid(dataset, grid) -> None:
-    """Make the dimensions of the grid with their coordinates, and the variable that describes its topology."""
+    """Make the dimensions of the grid with their coordinates, and the variable that describes its topology.
+
+    On a sphere these are longitudes and latitudes with bounds, and there is a grid mapping.
+    """
     for name, values, told in along_axes(grid):
         dataset.createDimension(name, len(values))
         variable = dataset.createVariable(name, "f8", (name,), fill_value=False)
         variable.setncatts(told)
         variable[:] = values
+        if on_sphere(grid):
+            define_bounds(dataset, variable, values, axes(grid)["xy".index(name[0])].spacing)
     topology = dataset.createVariable("grid", "i4", fill_value=False)
     topology.setncatts(TOPOLOGY)
     topology[...] = 0
+    if on_sphere(grid):
+        mapping = dataset.createVariable(MAPPING, "i4", fill_value=False)
+        mapping.setncatts({"grid_mapping_name": "latitude_longitude", "earth_radius": np.float64(grid.radius)})
+        mapping[...] = 0
 
 
 def along_axes(grid) -> Iterator[tuple[str, np.ndarray, dict]]:
-    """The coordinates of the grid: name, values in m and attributes of each."""
-    centre, corner = (points(grid, location, range(grid.ny), range(grid.nx)) for location in ("centre", "corner"))
-    along = {"x_c": centre.x[0], "x_f": corner.x[0], "y_c": centre.y[:, 0], "y_f": corner.y[:, 0]}
-    for name, values in along.items():
-        axis = name[0]
-        where = {"x_c": "centres", "x_f": "east faces", "y_c": "centres", "y_f": "north faces"}[name]
-        told = {
-            "standard_name": f"projection_{axis}_coordinate",
-            "long_name": f"{axis} of the cells' {where}",
-            "units": "m",
-            "axis": axis.upper(),
-        }
-        yield name, values, told | ({"c_grid_axis_shift": np.float64(0.5)} if name.endswith("_f") else {})
+    """The coordinates of the grid: name, values and attributes of each."""
+    for axis in "xy":
+        standard_name, what, units = (IN_DEGREES if on_sphere(grid) else IN_METRES)[axis]
+        for end, where in (("c", "centres"), ("f", "east faces" if axis == "x" else "north faces")):
+            told = {
+                "standard_name": standard_name,
+                "long_name": f"{what} of the cells' {where}",
+                "units": units,
+                "axis": axis.upper(),
+            }
+            told |= {"c_grid_axis_shift": np.float64(0.5)} if end == "f" else {}
+            yield f"{axis}_{end}", positions(grid, axis, "centre" if end == "c" else "corner"), told
 
 
 def since() -> datetime:
@@ -155,12 +175,28 @@ def since() -> datetime:
     return datetime.fromisoformat(TIME["units"].removeprefix("seconds since "))
 
 
-def attributes(variable, name: str | None = None, **more) -> dict[str, str]:
-    """Attributes of a field from its entry in VARIABLES; those that are empty are left out.
+def positions(grid, axis: str, location: str) -> np.ndarray:
+    """Those of all points of a location along x or y, in the units of the axis."""
+    at = points(grid, location, range(grid.ny if axis == "y" else 1), range(grid.nx if axis == "x" else 1))
+    along = {"x": at.lon, "y": at.lat} if on_sphere(grid) else {"x": at.x, "y": at.y}
+    return along[axis].ravel()
+
+
+def define_bounds(dataset, variable, values: np.ndarray, spacing: float) -> None:
+    """Make the bounds of the cells around the points of a coordinate."""
+    if BOUNDS not in dataset.dimensions:
+        dataset.createDimension(BOUNDS, 2)
+    variable.bounds = f"{variable.name}_bounds"
+    bounds = dataset.createVariable(variable.bounds, "f8", (variable.name, BOUNDS), fill_value=False)
+    bounds[:] = values[:, None] + spacing * np.array([-0.5, 0.5])
+
+
+def attributes(variable, grid, /, name: str | None = None, **more) -> dict[str, str]:
+    """Attributes of a field on a grid from its entry in VARIABLES; those that are empty are left out.
 
     UDUNITS has no broken powers: units with one, as those of Manning's roughness, stand behind the long name.
     """
-    broken = "/" in variable.units
+    broken, variable = "/" in variable.units, on_grid(variable, grid)
     found = {
         "standard_name": variable.standard_name,
         "long_name": variable.long_name + (f" ({variable.units})" if broken else ""),
@@ -168,5 +204,6 @@ def attributes(variable, name: str | None = None, **more) -> dict[str, str]:
         "grid": "grid",
         "location": SGRID_LOCATIONS[variable.location],
         "cell_measures": "area: cell_area" if variable.location == "centre" and name != "cell_area" else "",
+        "grid_mapping": MAPPING if on_sphere(grid) else "",
     }
     return {key: text for key, text in (found | more).items() if text}

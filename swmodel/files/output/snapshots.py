@@ -67,7 +67,7 @@ class Output(RecordFile):
             made = dataset.createVariable(
                 name, self.dtype, dimensions, fill_value=FILL, chunksizes=(1, *chunk), **packed
             )
-            made.setncatts(attributes(entry, cell_methods=method))
+            made.setncatts(attributes(entry, config.grid, cell_methods=method))
         define_checksums(dataset)
 
 

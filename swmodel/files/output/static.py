@@ -7,7 +7,8 @@ from collections.abc import Iterator
 import numpy as np
 
 from ...config import fields
-from ...ocean.coordinates import points
+from ...config.build import coriolis
+from ...ocean.coordinates import metrics, on_sphere
 from ...ocean.masks import water_around
 from ...ocean.patch import Patch
 from ...ocean.table import COEFFICIENTS, entry_of
@@ -25,6 +26,12 @@ SPACING = {
     "dx_f": ("x_f", "distance in x of the centres on both sides of the faces"),
     "dy_c": ("y_c", "size of the cells in y"),
     "dy_f": ("y_f", "distance in y of the centres on both sides of the faces"),
+}
+
+#: Those that differ on a sphere, where lengths in x vary from row to row.
+ON_SPHERE = {
+    "dx_c": ("y_c", "size of the cells in x, distance in x of their centres"),
+    "dx_f": ("y_f", "length of the cells' northern edges"),
 }
 
 
@@ -50,14 +57,17 @@ def define_static(dataset, config, storage) -> None:
         config: resolved configuration.
         storage: options of createVariable for fields without time.
     """
-    for name, (dimension, description) in SPACING.items():
+    lengths = metrics(config.grid, range(config.grid.ny))
+    for name, (dimension, description) in (SPACING | (ON_SPHERE if on_sphere(config.grid) else {})).items():
         variable = dataset.createVariable(name, "f8", (dimension,), fill_value=False)
         variable.setncatts({"long_name": description, "units": "m"})
-        variable[:] = config.grid.dx if name.startswith("dx") else config.grid.dy
+        places = lengths[name[:2]]
+        values = (places.corner if name.endswith("f") else places.centre)[:, 0]
+        variable[:] = np.broadcast_to(values, variable.shape)
     for name, entry in static_fields(config).items():
         kind, fill = ("i1", False) if name == "mask" else ("f8", FILL if on_water_only(name) else False)
         variable = dataset.createVariable(name, kind, DIMENSIONS[entry.location], fill_value=fill, **storage)
-        variable.setncatts(attributes(entry, name))
+        variable.setncatts(attributes(entry, config.grid, name))
     dataset["mask"].setncatts({"flag_values": np.array([0, 1], "i1"), "flag_meanings": "land sea"})
 
 
@@ -103,9 +113,9 @@ def static_fields(config) -> dict[str, Variable]:
 def evaluate(config, name: str, rows, columns) -> np.ndarray:
     """Values of a field that does not change, which broadcast to [rows, columns]."""
     if name == "f":
-        return config.physics.f0 + config.physics.beta * points(config.grid, "corner", rows, columns).y
+        return coriolis(config, rows)
     if name == "cell_area":
-        return np.full((1, 1), config.grid.dx * config.grid.dy)
+        return metrics(config.grid, rows)["area"].centre
     if name == "mask":
         return fields.wet(config, rows, columns)
     return fields.evaluate(config, name, rows, columns)

@@ -25,6 +25,7 @@ from ...files.gather import of_member
 from ...files.output import Output
 from ...files.restart.folder import candidates
 from ...files.run_folder import BLOWUP
+from ...ocean.diagnostics import per_length
 from ...ocean.state import State
 from ...ocean.table import VARIABLES, WRITABLE
 from ...parallel.transport import of_all_members
@@ -92,7 +93,7 @@ class Health:
         self.config = self.runs.config
         grids = [(grid, shape) for grid, _, shape in blocks_of(domain)]
         depth = max(np.abs(grid.depth.on(shape)).max() for grid, shape in grids)
-        scale = max(np.hypot(grid.rdx.centre.values, grid.rdy.centre.values).max() for grid, _ in grids)
+        scale = max(per_length(grid, shape, grid.wet.on(shape) > 0) for grid, shape in grids)
         depth, self.scale = domain.transport.reduce(np.array([depth, scale], np.float64), "max")
         area = sum(np.broadcast_to((grid.area.centre * grid.wet).on(s), s).sum(dtype=np.float64) for grid, s in grids)
         self.wind = of_all_members(self.transport, self.runs.stress(), "max", -np.inf) / self.config.physics.density

@@ -7,7 +7,7 @@ from typing import Literal
 import numpy as np
 
 from ...options import Section, option
-from ..coordinates import edges, points
+from ..coordinates import from_sides, points
 from ..variable import Variable
 from .term import Term
 
@@ -47,9 +47,7 @@ def build(config, rows, columns):
 
 def parabolas(config, at) -> np.ndarray:
     """Sum over the sides of rate (1 - d/width)² within `width` of the side, s-1."""
-    sponge = config.sponge
-    west, east, south, north = edges(config.grid)
-    distance = {"west": at.x - west, "east": east - at.x, "south": at.y - south, "north": north - at.y}
+    sponge, distance = config.sponge, from_sides(config.grid, at)
     return sum(sponge.rate * np.clip(1 - distance[side] / sponge.width, 0, None) ** 2 for side in sponge.sides)
 
 

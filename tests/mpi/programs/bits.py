@@ -45,11 +45,12 @@ VARIANTS = {
         "sponge__sides": ("west", "north"),
         "time__stepper": "ab3",
     },
+    "sphere": {"sphere": True, "sponge__rate": 1e-4, "sponge__width": 2e4, "physics__slip": "no"},
 }
 #: Layouts computed at the same time.
 PHASES = (((1, 1), (3, 1)), ((1, 2), (2, 1)), ((1, 3),), ((2, 2),))
 #: The variants, by number, that are compiled with xla: all where blocks are split both ways, a ring in rings of three.
-XLA_LAYOUTS = {(1, 1): range(5), (2, 2): range(5), (3, 1): (2,), (1, 3): (0,)}
+XLA_LAYOUTS = {(1, 1): range(6), (2, 2): range(6), (3, 1): (2,), (1, 3): (0,)}
 
 
 def dtypes(variant, layout):

@@ -1,0 +1,150 @@
+"""Fields on longitudes and latitudes: interpolated to the grid, across the ring of longitude, or refused."""
+
+import netCDF4
+import numpy as np
+import pytest
+
+from swmodel import Case, load
+from swmodel.config import fields
+from swmodel.config.netcdf_input import InputError, read_field
+from swmodel.ocean.coordinates import points
+from swmodel.ocean.table import VARIABLES
+
+BAND = {"grid.kind": "latlon", "grid.nx": 18, "grid.ny": 6, "grid.west": -20.0, "grid.south": -30.0, "grid.north": 30.0}
+UNITS = {"lon": "degrees_east", "lat": "degrees_north"}
+
+
+def smooth(lon, lat):
+    """A field of which bilinear interpolation is right to the square of the steps."""
+    return 100 + 10 * np.cos(np.radians(lon)) + 5 * np.sin(np.radians(2 * lat)) + 0 * lon
+
+
+@pytest.fixture
+def ocean(tmp_path):
+    """write(lon, lat, values, ...): the path of a file with a depth on these coordinates."""
+
+    def write(lon, lat, values, name="depth", dimensions=("lat", "lon"), **attributes):
+        path = tmp_path / "ocean.nc"
+        with netCDF4.Dataset(path, "w") as dataset:
+            for axis, along in (("lon", lon), ("lat", lat)):
+                dataset.createDimension(axis, len(along))
+                dataset.createVariable(axis, "f8", (axis,)).units = UNITS[axis]
+                dataset[axis][:] = along
+            variable = dataset.createVariable(name, "f8", dimensions)
+            variable.setncatts({"units": VARIABLES[name].units, **attributes})
+            variable[:] = np.ma.masked_invalid(values)
+        return f"{path}:{name}"
+
+    return write
+
+
+def grid_of(**changes):
+    return load(Case, BAND | {f"grid.{key}": value for key, value in changes.items()}, environ={}).grid
+
+
+def read(source, grid, name="depth"):
+    return read_field(source, VARIABLES[name], grid, np.arange(grid.ny), np.arange(grid.nx))
+
+
+def at_points(grid, name="depth"):
+    at = points(grid, VARIABLES[name].location, range(grid.ny), range(grid.nx))
+    return smooth(at.lon, at.lat)
+
+
+@pytest.mark.parametrize("name", ["depth", "u", "v"])
+@pytest.mark.parametrize("step", [2.0, 1.0])
+@pytest.mark.parametrize("start", [0.5, -179.5, 100.0])
+def test_a_field_is_interpolated_across_the_end_of_its_longitudes(ocean, name, step, start):
+    lon, lat = start + np.arange(0, 360, step), np.arange(-88, 88.1, step)
+    grid = grid_of()
+    found = read(ocean(lon, lat, smooth(lon, lat[:, None]), name), grid, name)
+    np.testing.assert_allclose(found, at_points(grid, name), atol=30 * np.radians(step) ** 2 / 8 * 1.01 + 1e-12)
+
+
+@pytest.mark.parametrize("turned", ["lat", "lon", "axes"])
+def test_points_of_the_grid_itself_keep_their_values_however_the_file_lies(ocean, turned):
+    grid = grid_of()
+    at = points(grid, "centre", range(grid.ny), range(grid.nx))
+    lon, lat = (at.lon[0] + 360) % 360, at.lat[:, 0]
+    order = np.argsort(lon)
+    values = np.random.default_rng(1).random((6, 18))
+    stored, dimensions = values[:, order], ("lat", "lon")
+    lon = lon[order]
+    if turned == "lat":
+        lat, stored = lat[::-1], stored[::-1]
+    if turned == "lon":
+        lon, stored = lon[::-1], stored[:, ::-1]
+    if turned == "axes":
+        stored, dimensions = stored.T, ("lon", "lat")
+    np.testing.assert_array_equal(read(ocean(lon, lat, stored, dimensions=dimensions), grid), values)
+
+
+def test_what_is_interpolated_is_said_and_what_is_not_is_not(ocean, caplog):
+    grid = grid_of()
+    at = points(grid, "centre", range(grid.ny), range(grid.nx))
+    read(ocean(at.lon[0], at.lat[:, 0], smooth(at.lon, at.lat)), grid)
+    assert not caplog.text
+    lon, lat = np.arange(0.0, 360, 3), np.arange(-60.0, 61, 3)
+    read(ocean(lon, lat, smooth(lon, lat[:, None])), grid)
+    assert "lat has steps of 3 degrees, between which values are interpolated; lon has steps of 3" in caplog.text
+
+
+def test_missing_values_have_no_weight_and_where_most_are_missing_there_is_none(ocean):
+    lon, lat = np.arange(0.0, 360, 10), np.arange(-35.0, 36, 10)
+    values = np.full((8, 36), 7.0)
+    values[:, 10:20] = np.nan  # 100 to 190 degrees: points of the grid lie half way
+    found = read(ocean(lon, lat, values), grid_of(west=0.0, nx=36, dlon=None))
+    np.testing.assert_array_equal(np.isnan(found).all(axis=0), np.isnan(found).any(axis=0))
+    np.testing.assert_array_equal(found[0, :10], 7.0)
+    assert np.isnan(found[0, 10:19]).all()
+    np.testing.assert_array_equal(found[0, 19:], 7.0)
+
+
+def test_a_mask_is_that_of_the_nearest_point(ocean):
+    lon, lat = np.arange(0.0, 360, 4), np.arange(-40.0, 41, 4)
+    land = (lon[None, :] > 100) & (lat[:, None] > 2)
+    config = load(Case, BAND | {"input.mask": ocean(lon, lat, 1.0 - land, "mask")}, environ={})
+    at = points(config.grid, "centre", range(6), range(18))
+    nearest = (np.rint(at.lon % 360 / 4) * 4 % 360 > 100) & (np.rint(at.lat / 4) * 4 > 2)
+    np.testing.assert_array_equal(fields.wet(config, np.arange(6), np.arange(18)), 1.0 - nearest)
+
+
+@pytest.mark.parametrize(
+    ("lon", "lat", "changes", "message"),
+    [
+        (np.arange(0, 300.0, 2), np.arange(-40, 41.0, 2), {}, "lon runs from 0 to 298 degrees, which does not cover"),
+        (np.arange(0, 360.0, 2), np.arange(-20, 41.0, 2), {}, "there is nothing at lat = -25 degrees"),
+        (np.array([0, 5.0, 3.0]), np.arange(-40, 41.0, 2), {}, "does not run in one direction"),
+    ],
+)
+def test_a_file_that_does_not_cover_the_grid_is_refused_with_what_is_missing(ocean, lon, lat, changes, message):
+    with pytest.raises(InputError, match=message):
+        read(ocean(lon, lat, smooth(lon, lat[:, None])), grid_of(**changes))
+
+
+def test_a_basin_takes_longitudes_that_are_written_in_another_way(ocean):
+    lon, lat = np.arange(180.0, 360, 2), np.arange(-40, 41.0, 2)
+    grid = grid_of(periodic_x=False, west=-90.0, east=-30.0, nx=30)
+    found = read(ocean(lon, lat, smooth(lon, lat[:, None])), grid)
+    np.testing.assert_allclose(found, at_points(grid), atol=30 * np.radians(2.0) ** 2 / 8)
+
+
+def test_coordinates_in_metres_or_in_two_dimensions_are_refused(tmp_path):
+    with netCDF4.Dataset(tmp_path / "ocean.nc", "w") as dataset:
+        for axis, size in (("y", 6), ("x", 18)):
+            dataset.createDimension(axis, size)
+            dataset.createVariable(axis, "f8", (axis,)).units = "m"
+            dataset[axis][:] = np.arange(size) * 1e4
+        dataset.createVariable("flat", "f8", ("y", "x")).units = "m"
+        for name in UNITS:
+            dataset.createDimension(f"{name}_n", {"lon": 18, "lat": 6}[name])
+        for name, units in UNITS.items():
+            dataset.createVariable(f"nav_{name}", "f8", ("lat_n", "lon_n")).units = units
+            dataset[f"nav_{name}"][:] = np.arange(108.0).reshape(6, 18)
+        dataset.createVariable("curved", "f8", ("lat_n", "lon_n")).units = "m"
+    for name, message in (
+        ("flat", 'y is in "m"; a grid on a sphere needs degree'),
+        ("curved", "varies along lat_n and"),
+    ):
+        with pytest.raises(InputError, match=message):
+            read(f"{tmp_path / 'ocean.nc'}:{name}", grid_of())

@@ -1,0 +1,146 @@
+"""Grids on a sphere: lengths, areas and distances are those of the sphere, and a narrow band is a plane."""
+
+import numpy as np
+import pytest
+from support.made_cases import case_of, changed
+from support.random_case import random_fields
+
+from swmodel import Case, Simulation, load
+from swmodel.config.build import coriolis
+from swmodel.executors.reference import Reference
+from swmodel.ocean.coordinates import axes, from_sides, metrics, points
+
+BAND = {
+    "grid.kind": "latlon",
+    "grid.nx": 24,
+    "grid.ny": 16,
+    "grid.west": -30.0,
+    "grid.south": -50.0,
+    "grid.north": 70.0,
+}
+
+
+def grid_of(**changes):
+    return load(Case, BAND | {f"grid.{key}": value for key, value in changes.items()}, environ={}).grid
+
+
+def great_circle(radius, lon, lat, other_lon, other_lat):
+    """Distance by the haversine formula."""
+    lon, lat, other_lon, other_lat = map(np.radians, (lon, lat, other_lon, other_lat))
+    square = np.sin((other_lat - lat) / 2) ** 2
+    return (
+        2 * radius * np.arcsin(np.sqrt(square + np.cos(lat) * np.cos(other_lat) * np.sin((other_lon - lon) / 2) ** 2))
+    )
+
+
+def test_areas_of_cells_and_of_those_around_corners_add_up_to_those_of_the_zones_that_they_cover():
+    grid = grid_of(radius=3.0)
+    area = metrics(grid, range(grid.ny))["area"]
+    sines = np.sin(np.radians([-50, 70, -50 + 3.75, 70 + 3.75]))
+    zones = 2 * np.pi * 9 * np.diff(sines)[[0, 2]]
+    np.testing.assert_allclose(grid.nx * area.centre.sum(), zones[0], rtol=1e-14)
+    np.testing.assert_allclose(grid.nx * area.corner.sum(), zones[1], rtol=1e-14)
+
+
+@pytest.mark.parametrize("location", ["centre", "u", "v", "corner"])
+def test_lengths_are_distances_on_the_sphere_between_the_neighbours_of_a_point(location):
+    grid = grid_of(nx=3600, ny=1200)
+    rows = range(0, grid.ny, 100)
+    at, lengths = points(grid, location, rows, [7]), metrics(grid, rows)
+    half_x, half_y = grid.dlon / 2, grid.dlat / 2
+    across = great_circle(grid.radius, at.lon - half_x, at.lat, at.lon + half_x, at.lat)
+    up = great_circle(grid.radius, at.lon, at.lat - half_y, at.lon, at.lat + half_y)
+    np.testing.assert_allclose(getattr(lengths["dx"], location), across, rtol=1e-6)
+    np.testing.assert_allclose(np.broadcast_to(getattr(lengths["dy"], location), up.shape), up, rtol=1e-7)
+
+
+def test_rows_beyond_a_pole_have_some_size():
+    lengths = metrics(grid_of(south=-89.0, north=89.0, ny=20), range(-3, 23))
+    assert all(np.isfinite(values).all() and (values > 0).all() for places in lengths.values() for values in places)
+
+
+@pytest.mark.parametrize("origin", ["edge", "centre", "middle"])
+def test_points_lie_as_many_metres_from_the_sides_as_on_the_sphere(origin):
+    grid = grid_of(origin=origin, periodic_x=False, east=90.0)
+    at = points(grid, "corner", range(grid.ny), range(grid.nx))
+    found = from_sides(grid, at)
+    along = grid.radius * np.cos(np.radians(at.lat))
+    np.testing.assert_allclose(found["west"], along * np.radians(at.lon + 30), rtol=1e-12)
+    np.testing.assert_allclose(found["east"], along * np.radians(90 - at.lon), rtol=1e-12, atol=1e-6)
+    np.testing.assert_allclose(found["south"], great_circle(grid.radius, 0, at.lat, 0, -50), rtol=1e-12)
+    np.testing.assert_allclose(found["north"], great_circle(grid.radius, 0, at.lat, 0, 70), rtol=1e-12, atol=1e-6)
+    middle = {"edge": (-30, -50), "centre": (-27.5, -46.25), "middle": (30, 10)}[origin]
+    start = points(grid, "corner", range(grid.ny), range(grid.nx))
+    np.testing.assert_allclose(start.x, along * np.radians(at.lon - middle[0]), rtol=1e-12, atol=1e-6)
+    np.testing.assert_allclose(start.y, grid.radius * np.radians(at.lat - middle[1]), rtol=1e-12, atol=1e-6)
+
+
+def test_f_is_that_of_the_rotating_sphere_unless_it_is_given():
+    config = load(Case, BAND | {"grid.rotation": 1e-4}, environ={})
+    latitude = -50 + 7.5 * (np.arange(16)[:, None] + 1)
+    np.testing.assert_allclose(coriolis(config, range(16)), 2e-4 * np.sin(np.radians(latitude)), rtol=1e-13)
+    given = load(Case, BAND | {"physics.f0": 1e-4, "physics.beta": 2e-11}, environ={})
+    northward = given.grid.radius * np.radians(latitude + 50)
+    np.testing.assert_allclose(coriolis(given, range(16)), 1e-4 + 2e-11 * northward, rtol=1e-13)
+
+
+def test_positions_a_full_circle_apart_are_the_same():
+    along = axes(grid_of(periodic_x=False, west=350.0, east=400.0)).x
+    np.testing.assert_allclose(along.within(np.array([355.0, -5.0, 5.0, 725.0])), [355, 355, 365, 365])
+    ring = axes(grid_of()).x
+    assert ring.within(330.0) == 330.0
+    assert ring.within(-30.0) == -30.0
+
+
+def test_a_basin_at_the_equator_is_one_of_the_equatorial_plane_to_the_square_of_its_width():
+    """Random states in the same cells: the basin on a sphere of twice the radius differs a quarter as much."""
+    ny, nx, dx, fields = 6, 8, 1e4, random_fields(6, 8, seed=2)
+    common = {"grid.ny": ny, "grid.nx": nx, "grid.periodic_x": False, "run.executor": "reference"}
+    common |= {"run.dtype": "float64", "run.steps": 5, "time.dt": 100.0, "physics.viscosity": 300.0}
+
+    def difference(width):
+        radius, dlat = ny * dx / width, float(np.degrees(width / ny))
+        beta = 2e-4 / (ny * dx)
+        plane = {"grid.dx": dx, "grid.dy": dx, "grid.origin": "middle", "physics.beta": beta}
+        sphere = {"grid.kind": "latlon", "grid.west": 0.0, "grid.south": -ny / 2 * dlat, "grid.dlon": dlat}
+        sphere |= {"grid.dlat": dlat, "grid.radius": radius, "grid.rotation": beta * radius / 2}
+        found = []
+        for options in (plane, sphere):
+            simulation = Simulation(load(type(case_of(fields)), common | options, environ={}))
+            simulation.advance(5)
+            found.append(simulation.state)
+        return max(np.abs(a - b).max() / np.abs(a).max() for a, b in zip(*found, strict=True))
+
+    wide, narrow = difference(0.2), difference(0.1)
+    assert wide > 1e-5
+    assert np.log2(wide / narrow) == pytest.approx(2, abs=0.05)
+
+
+def test_water_at_rest_over_a_relief_with_coasts_stays_so():
+    rng = np.random.default_rng(5)
+    relief = np.cumsum(rng.standard_normal((16, 24)), axis=1) * 1500 - 500
+    fields = {"depth": np.maximum(-relief, 20.0), "mask": (relief < 0).astype(float), "eta": np.full((1, 1), 0.37)}
+    options = {"time.stepper": "rk4", "time.cfl": 0.5, "run.steps": 100, "run.dtype": "float64"}
+    simulation = Simulation(load(type(case_of(fields)), BAND | options | {"run.executor": "reference"}, environ={}))
+    simulation.advance(100)
+    eta, u, v = (simulation.field(name) for name in ("eta", "u", "v"))
+    assert np.abs((eta - 0.37) * fields["mask"]).max() < 1e-13 * fields["depth"].max()
+    assert max(np.abs(u).max(), np.abs(v).max()) < 1e-13 * np.sqrt(9.81 * fields["depth"].max())
+
+
+def test_friction_is_the_laplacian_of_each_component():
+    """du/dt of u = cos(lat) is - nu cos(2 lat) / (R² cos(lat)), to second order."""
+
+    def error(cells):
+        options = {"grid.ny": cells, "grid.nx": 4, "grid.south": -40.0, "grid.north": 40.0, "grid.radius": 2.0}
+        options |= {"physics.viscosity": 3.0, "run.executor": "reference", "run.dtype": "float64", "time.dt": 1e-6}
+        case = changed(Case, u=lambda config, at: np.cos(np.radians(at.lat)))
+        simulation = Simulation(load(case, BAND | options | {"grid.rotation": 1e-30, "run.steps": 1}, environ={}))
+        state = simulation.state
+        rate = Reference(simulation.config).tendency(state).u[cells // 4 : 3 * cells // 4, 0]
+        lat = np.radians(points(simulation.config.grid, "u", range(cells), [0]).lat)[cells // 4 : 3 * cells // 4, 0]
+        return np.abs(rate + 3 / 4 * np.cos(2 * lat) / np.cos(lat)).max()
+
+    coarse, fine = error(16), error(32)
+    assert fine < 2e-3
+    assert np.log2(coarse / fine) == pytest.approx(2, abs=0.1)
