@@ -81,7 +81,7 @@ def term_of(given, form: Form | None = None) -> Term:
     """
     names = asked_for(given, FIXED + PARAMETERS if form else FIXED)
     place, name = place_of(given), name_of(given)
-    if form and name in (*VARIABLES, *names):
+    if form and name in (*VARIABLES, *NUMBERS, *names):
         raise UsageError(
             f"terms: {place}: {name} is the name of a field, and this term has parameters; give it another one"
         )
