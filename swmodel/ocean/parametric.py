@@ -17,7 +17,7 @@ from ..errors import UsageError
 
 @dataclass(frozen=True, eq=False)
 class Parametric:
-    """A term of one's own with parameters: function(state, grid, t, parameters, *coefficients) to tendencies.
+    """A term of one's own with parameters: function(state, grid, t, parameters, coefficients...) to tendencies.
 
     Attributes:
         function: of the term; its name is that of the control.
