@@ -2,8 +2,9 @@
 
 Fields are periodic along an axis, or between walls series of cosines (at centres, and along the walls), or of sines
 (across faces that lie on the walls). A wave of wavenumbers (k, l) belongs to the ring of the wavenumber nearest to
-sqrt(k² + l²) among 0, K1, 2 K1, ...; K1 is the larger of the least wavenumbers along x and y. The sum over rings is the
-mean over the domain, corners of the plane of wavenumbers included: Parseval's theorem. So are those over k and over l.
+sqrt(k² + l²) among 0, K1, 2 K1, ..., of two as near to the larger; K1 is the larger of the least wavenumbers along x
+and y. The sum over rings is the mean over the domain, corners of the plane of wavenumbers included: Parseval's theorem.
+So are those over k and over l.
 
 Everything is computed in double precision, whatever that of the run. Transforms go by lines of whole waves and sums by
 integers, so that a spectrum has the same bits on any layout.
@@ -24,7 +25,7 @@ from .bins import sums_in_bins
 from .diagnostics import in_double_precision
 from .elliptic import require_rectangle
 from .squares import Scale, squares_of
-from .wavenumbers import ALONG, axes_of
+from .wavenumbers import ALONG, axes_of, ring_of
 
 
 class Sea(NamedTuple):
@@ -55,7 +56,7 @@ class Sea(NamedTuple):
         found = []
         for span in fourier.columns:
             some = slice(span.start, span.stop)
-            ring = np.rint(np.sqrt(squares[0][:, None] + squares[1][some]) / axes[""].step).astype(np.intp)
+            ring = ring_of(np.sqrt(squares[0][:, None] + squares[1][some]) / axes[""].step)
             bins = np.broadcast_to(m[some], ring.shape), np.broadcast_to(n[:, None], ring.shape)
             weights = y.weights[:, None] * x.weights[some] / (self.grid.ny * self.grid.nx)
             found.append(Waves(dict(zip(ALONG, (ring, *bins), strict=True)), weights))

@@ -23,6 +23,14 @@ class Axis(NamedTuple):
         return self.step * np.arange(self.count)
 
 
+def ring_of(ratio):
+    """The number of the ring that wavenumbers over the spacing of the rings belong to: the nearest, of two the larger.
+
+    Rounding does not decide where two are as near.
+    """
+    return np.floor(ratio + (0.5 + 1e-9)).astype(np.intp)
+
+
 def axes_of(grid) -> dict[str, Axis]:
     """The axes of the spectra of a sea, by ALONG.
 
@@ -43,4 +51,4 @@ def axes_of(grid) -> dict[str, Axis]:
     step = max(axis.step for axis in several)
     ends = [axis.step * (axis.count - 1) for axis in several]
     whole = int(min(ends) / step - 0.5 + 1e-9)
-    return {"": Axis(int(np.rint(np.sqrt(sum(end**2 for end in ends)) / step)) + 1, step, max(whole, 0))} | found
+    return {"": Axis(int(ring_of(np.sqrt(sum(end**2 for end in ends)) / step)) + 1, step, max(whole, 0))} | found

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -19,9 +20,15 @@ from . import derived, spectrum, style
 from .dataset import PlotError, configuration, data_file, field_names, find_record, open_data, seconds, stored
 from .files import save, written
 
+log = logging.getLogger(__name__)
+
 #: Behind the name of the file that spectra are of.
 SUFFIX = "-spectra.nc"
 
+#: The attribute that its file has and no other.
+SIGN = "spectra_of"
+#: Part of the largest change of a quantity below which another is rounding.
+ROUNDING = 1e-12
 #: What its file says of a run, and that of its spectra too.
 PROVENANCE = (
     *("Conventions", "title", "institution", "source", "references", "configuration", "configuration_sha256"),
@@ -38,7 +45,7 @@ def spectra(
     budget: bool = False,
     output=None,
     command_line: str = "",
-) -> tuple[Path, Path]:
+) -> tuple[Path, ...]:
     """Write the spectra of a run into a NetCDF file beside its output, and draw them.
 
     Args:
@@ -52,7 +59,7 @@ def spectra(
         output: file to write; the picture has its name, and the ending .png.
 
     Returns:
-        The file and the picture.
+        The file and, unless there is nothing to draw, the picture.
 
     Raises:
         PlotError: there is no such file, record or quantity, or the fields to compute it from are not there.
@@ -63,10 +70,11 @@ def spectra(
     target = Path(output) if output else file.with_name(file.stem + SUFFIX)
     if target.suffix != ".nc":
         raise PlotError(f"cannot write {target}: the file of spectra is a NetCDF file, with a name like spectra.nc")
-    if target.resolve() == file.resolve():
-        raise PlotError(f"{target} is the file that the spectra are of; give another with --output")
+    if record is not None and time is not None:
+        raise PlotError("give a record or a time, not both")
     with open_data(file) as data:
-        names = require(data, names)
+        see_that_free(target)
+        names = require(data, list(dict.fromkeys(names)))
         records = [*range(seconds(data).size)]
         if record is not None or time is not None or not records:
             records = [find_record(data, -1 if record is None else record, time)]
@@ -74,7 +82,28 @@ def spectra(
         with written(target) as temporary, netCDF4.Dataset(temporary, "w") as made:
             write(made, data, records, found, names, mean, command_line)
     with open_data(target) as made, mpl.rc_context(style.RC):
-        return target, save(spectrum.picture(made), target.with_suffix(".png"))
+        try:
+            return target, save(spectrum.picture(made), target.with_suffix(".png"))
+        except PlotError as error:
+            log.warning("no picture: %s", error)
+            return (target,)
+
+
+def see_that_free(target: Path) -> None:
+    """See that no file is replaced but one of spectra that were computed from a file before.
+
+    Raises:
+        PlotError: there is another.
+    """
+    if not target.exists():
+        return
+    try:
+        with netCDF4.Dataset(target) as made:
+            ours = SIGN in made.ncattrs()
+    except OSError:
+        ours = False
+    if not ours:
+        raise PlotError(f"{target} is another file, which is not replaced; give another name with --output")
 
 
 def require(data: netCDF4.Dataset, names: Sequence[str]) -> list[str]:
@@ -83,6 +112,8 @@ def require(data: netCDF4.Dataset, names: Sequence[str]) -> list[str]:
     Raises:
         PlotError: there is no such quantity, or the file lacks what it is computed from.
     """
+    if "member" in data.variables:
+        raise PlotError(f"{data.filepath()} is of an ensemble, of which there are no spectra")
     if unknown := [name for name in names if name not in SQUARES]:
         raise PlotError(f"no spectra of {', '.join(unknown)}; there are those of {', '.join(SQUARES)}")
     if not set(field_names(data)) >= derived.STATIC or not {"grid", "physics"} <= set(configuration(data)):
@@ -159,7 +190,9 @@ def acting(found: list[dict], names: Sequence[str]) -> dict[str, list[str]]:
     parts = {}
     for name in names:
         of = [each for each in found[0] if each.startswith(f"{name}_by_") and not each.endswith(("_x", "_y"))]
-        parts[name] = [each.removeprefix(f"{name}_by_") for each in of if any(record[each].any() for record in found)]
+        size = {each: max(np.abs(record[each]).max(initial=0.0) for record in found) for each in of}
+        acts = [each for each in of if size[each] > ROUNDING * max(size.values())]
+        parts[name] = [each.removeprefix(f"{name}_by_") for each in acts]
     return parts
 
 
@@ -171,6 +204,7 @@ def write(made, data, records: list[int], found: list[dict], names: Sequence[str
     """
     grid = derived.grid_of(configuration(data))
     made.setncatts({name: data.getncattr(name) for name in data.ncattrs() if name in PROVENANCE})
+    made.setncattr(SIGN, Path(data.filepath()).name)
     made.history = "\n".join([*getattr(data, "history", "").splitlines(), history_line(command_line)])
     define_time(made, bounds=mean)
     define_wavenumbers(made, grid)

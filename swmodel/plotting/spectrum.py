@@ -8,7 +8,7 @@ import netCDF4
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.ticker import NullFormatter
+from matplotlib.ticker import FuncFormatter, NullFormatter
 
 from ..ocean.squares import SQUARES
 from . import style
@@ -23,6 +23,10 @@ EARLIER = 4
 
 #: Decades below the largest value that are shown.
 DECADES = 9
+#: Part of a density, the square of that of a field, below which it is rounding.
+ROUNDING = 1e-28
+#: Lines of the slopes are drawn where the last wavenumber is so many times that of the peak.
+SHORTEST = 4
 
 #: What quantities are drawn together, and the powers of the wavenumber to compare them with: those of two-dimensional
 #: turbulence, where enstrophy goes to smaller scales, and where energy goes to larger ones (Kraichnan 1967), and for
@@ -58,7 +62,7 @@ def picture(data: netCDF4.Dataset, record: int = -1, time: float | None = None) 
     record = find_record(data, record, time)
     drawings = [*panels(data, record)]
     if not drawings:
-        raise PlotError(f"{data.filepath()} holds no spectra of {', '.join(SQUARES)}")
+        raise PlotError(f"{data.filepath()} holds nothing beyond wavenumber 0 to draw: the flow is the same everywhere")
     rows = -(-len(drawings) // COLUMNS)
     figure = Figure(figsize=(7.2, 0.4 + 2.75 * rows), layout="constrained")
     figure.get_layout_engine().set(w_pad=0.08, h_pad=0.06)
@@ -82,7 +86,7 @@ def caption(data: netCDF4.Dataset, record: int) -> str:
 
 def panels(data: netCDF4.Dataset, record: int) -> Iterator[tuple]:
     """The panels, each a function of (axes, data, record, ...) and what it is given besides."""
-    held = [name for name in SQUARES if name in data.variables and line(data, name, record)[1].any()]
+    held = [name for name in SQUARES if name in data.variables and varies(data, name, record)]
     for names, slopes in PANELS.items():
         if here := [name for name in names if name in held]:
             yield densities, {name: NAMES[name] for name in here}, slopes
@@ -111,6 +115,8 @@ def densities(axes: Axes, data: netCDF4.Dataset, record: int, names: dict[str, s
         for before in earlier(record) if single else ():
             axes.plot(*line(data, name, before), color=colour, linewidth=0.6, alpha=0.25)
         K, values = line(data, name, record)
+        if not values.max(initial=0.0) > 0:
+            continue
         least, largest = min(least, values.min(initial=np.inf)), max(largest, values.max(initial=0.0))
         axes.plot(K, values, color=colour, linewidth=1.2, label=words)
     axes.set(xscale="log", yscale="log")
@@ -119,6 +125,12 @@ def densities(axes: Axes, data: netCDF4.Dataset, record: int, names: dict[str, s
         guides(axes, *line(data, first, record), slopes)
     title(axes, data[first], "energy" if len(names) == 2 else None)
     along_wavenumber(axes, legend=len(names) > 1)
+
+
+def varies(data: netCDF4.Dataset, name: str, record: int) -> bool:
+    """Whether a quantity has more than rounding beyond wavenumber 0."""
+    whole = np.ma.filled(data[name][record], 0).max()
+    return line(data, name, record)[1].max(initial=0.0) > ROUNDING * whole
 
 
 def earlier(record: int) -> list[int]:
@@ -137,7 +149,7 @@ def line(data: netCDF4.Dataset, name: str, record: int) -> tuple[np.ndarray, np.
 def guides(axes: Axes, K: np.ndarray, values: np.ndarray, slopes: dict[str, float]) -> None:
     """Straight lines of the slopes beyond the largest value, above the curve."""
     peak = int(np.argmax(values))
-    if K.size - peak < 3 or values[peak] <= 0:
+    if values[peak] <= 0 or K[-1] < SHORTEST * K[peak]:
         return
     first = K[peak] * (K[-1] / K[peak]) ** 0.3
     ends = np.array([first, first * (K[-1] / first) ** 0.6])
@@ -182,10 +194,16 @@ def title(axes: Axes, variable, words: str | None) -> None:
     axes.set_title(style.label(f"density of {name}", variable.units), loc="left", fontsize=8)
 
 
+def two_and_five(value: float, place) -> str:
+    """The text of 2 and 5 times powers of ten; of other numbers none."""
+    return f"{value:g}" if f"{value:e}"[0] in "25" else ""
+
+
 def along_wavenumber(axes: Axes, legend: bool) -> None:
     """Labels along the wavenumbers; names of the lines, if there are several."""
     axes.set_xlabel("wavenumber (rad km⁻¹)")
     axes.spines[["top", "right"]].set_visible(False)
-    axes.xaxis.set_minor_formatter(NullFormatter())
+    low, high = axes.get_xlim()
+    axes.xaxis.set_minor_formatter(NullFormatter() if high > 100 * low else FuncFormatter(two_and_five))
     if legend:
         axes.legend(frameon=False, fontsize=7, handlelength=1.4)

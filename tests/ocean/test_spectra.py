@@ -20,7 +20,7 @@ from swmodel.ocean.instant import Instant
 from swmodel.ocean.patch import Patch
 from swmodel.ocean.spectra import Sea, measure
 from swmodel.ocean.squares import SQUARES
-from swmodel.ocean.wavenumbers import ALONG, axes_of
+from swmodel.ocean.wavenumbers import ALONG, axes_of, ring_of
 from swmodel.parallel.decomposition import block
 
 NY, NX = 9, 12
@@ -80,10 +80,18 @@ def test_a_wave_is_in_its_own_ring_and_nowhere_else(walls):
     found, axes = swmodel.Simulation(config).spectra(), axes_of(config.grid)
 
     K = math.hypot(3 * axes["_x"].step, 2 * axes["_y"].step)
-    for along, number in {"": round(K / axes[""].step), "_x": 3, "_y": 2}.items():
+    for along, number in {"": math.floor(K / axes[""].step + 0.5 + 1e-6), "_x": 3, "_y": 2}.items():
         spectrum = found[f"kinetic_energy{along}"] * axes[along].step
         assert spectrum[number] == pytest.approx(0.125, rel=1e-12)
         assert np.abs(np.delete(spectrum, number)).max() < 1e-15
+
+
+def test_of_two_rings_as_near_a_wave_is_in_the_larger():
+    """Between walls as far apart as the length of the ring, whose waves are twice as far apart."""
+    config = configuration(16, 16, grid__dx=1e3, grid__dy=1e3, grid__periodic_x=True, grid__periodic_y=False)
+    (waves,) = Sea(config.grid, swmodel.Simulation(config).transport).waves("centre")
+    assert waves.bins[""][:10, 0].tolist() == [0, 1, 1, 2, 2, 3, 3, 4, 4, 5]
+    assert ring_of(np.hypot(np.array([21.0, 9.0]) * 5 / 6, [6.0, 4.0])).tolist() == [19, 9]
 
 
 def test_sums_in_bins_have_one_answer_for_any_layout_and_are_exact():
