@@ -25,7 +25,7 @@ from .build import scheme_of
 from .errors import ConfigError, suggest
 from .given import OF_CASE, source_of
 from .messages import failure
-from .own import case_terms, rows_asked_for, with_own
+from .own import case_terms, rows_asked_for, source_in, with_own
 
 #: What tells a term from another: its tendencies at each so many-th cell of random fields, to so many digits.
 SEED, EACH, DIGITS = 11, 8, "%.5e"
@@ -157,7 +157,8 @@ def recorded(config):
         terms |= {term.name: term for term in case_terms(config)}
     old = {text.split()[0]: text for text in (*own.fields, *own.terms) if " " in text}
     fields = {name: old.get(name) or f"{name} {sources[name].digest(config, name)}" for name in sources}
-    fields |= {name: old[name] for name in own.names if name not in fields}
+    for name in (name for name in own.names if name not in fields):
+        fields[name] = old.get(name) or source_in(config, name)  # which says that nothing was handed over
     names = [text.split()[0] for text in own.terms]
     texts = [
         old.get(name) or f"{name} {identity(terms[name], scheme, own._parameters)}"

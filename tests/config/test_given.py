@@ -191,3 +191,8 @@ def test_a_configuration_is_a_source_of_others_with_its_fields():
     assert load(config) == config
     with pytest.raises(ConfigError, match="^grid.nz: no such key"):
         load(config, {"grid.nz": 3})
+
+
+def test_a_name_in_a_file_is_no_field_that_was_handed_over():
+    with pytest.raises(ConfigError, match="own.fields: 0.0 was handed over in Python, and no file"):
+        check_config(load("jet", {"own.fields": "0.0"}, environ={}))
