@@ -33,6 +33,9 @@ PARAMETERS = {
     "grid.dy": (1, 0, 0, 0),
     "grid.lx": (1, 0, 0, 0),
     "grid.ly": (1, 0, 0, 0),
+    **dict.fromkeys((f"grid.{key}" for key in ("west", "south", "dlon", "dlat", "east", "north")), (0, 0, 0, 0)),
+    "grid.radius": (1, 0, 0, 0),
+    "grid.rotation": (0, 0, -1, 0),
     "physics.gravity": (2, -1, -2, 0),
     "physics.full_gravity": (2, -1, -2, 0),
     "physics.depth": (0, 1, 0, 0),
@@ -188,7 +191,7 @@ def exponents_of(units: str):
     """Exponents of m, s and kg of units as the options state them ("m2 s-1"; Pa and J spelled out)."""
     if units == "s m-1/3":  # which holds a length and a thickness to broken powers
         return pytest.approx(-1 / 3), 1, 0
-    spelled = units.replace("Pa", "kg m-1 s-2").replace("J", "kg m2 s-2").replace("cells", "1")
+    spelled = units.replace("Pa", "kg m-1 s-2").replace("J", "kg m2 s-2").replace("cells", "1").replace("degrees", "1")
     found = {"m": 0, "s": 0, "kg": 0}
     for symbol, power in re.findall(r"(kg|m|s)(-?\d*)", spelled):
         found[symbol] += int(power or 1)
