@@ -123,3 +123,19 @@ def carry_with(model, executor, state: State) -> Carry:
     if model.config.time.stepper == "leapfrog":
         memory = jax.tree.map(lambda x, new, old: x + (new - old), memory, (state,), (carry.state,))
     return executor.resume(Carry(state, memory, carry.step))
+
+
+def require_alike(carry, present: Carry) -> None:
+    """See that a carry can take the place of the present one.
+
+    Raises:
+        UsageError: it is none, or its fields have other shapes or another precision.
+    """
+    if not (isinstance(carry, Carry) and shapes_of(carry) == shapes_of(present)):
+        raise UsageError("Simulation.carry: a Carry with the shapes and the precision of the present one is needed")
+
+
+def shapes_of(carry: Carry) -> tuple:
+    """How many fields a carry has, with their shapes and precision."""
+    fields, structure = jax.tree.flatten((carry.state, carry.memory))
+    return structure, [(field.shape, field.dtype) for field in fields]

@@ -16,7 +16,7 @@ from ..files.restart.folder import choose
 from ..files.restart.given import with_stored
 from ..files.restart.read import read
 from ..files.restart.restarts import write_restart
-from ..ocean.balance import balanced, disturbance, layer_of
+from ..ocean.balance import balanced
 from ..ocean.diagnostics import derive, diagnose, known
 from ..ocean.elliptic import inverse, require_rectangle
 from ..ocean.grid import as_patches
@@ -118,18 +118,10 @@ class Simulation:
         super().__setattr__(name, value)
 
     @classmethod
-    def resume(cls, folder, overrides=(), case=None, terms=()) -> Simulation:
-        """The simulation in a run folder, at its newest intact restart file: `resume(folder).run(folder)` goes on.
-
-        See `from_restart`.
-        """
-        return cls.from_restart(folder, overrides, case, terms)
-
-    @classmethod
     def from_restart(cls, source, overrides=(), case=None, terms=()) -> Simulation:
         """The simulation in a restart file, or in the newest intact one of a run folder, as the run was configured.
 
-        The file holds a user's own case, too, which is executed, and the fields that were handed over in Python.
+        Also called `resume`: `Simulation.resume(folder).run(folder)` goes on with a run. The file holds a user's own case, too, which is executed, and the fields that were handed over in Python.
 
         Args:
             overrides: {"run.days": 20, ...}: what differs from that.
@@ -146,6 +138,8 @@ class Simulation:
         config = load(config, overrides) if overrides else config
         alone = processes(config.run.devices) if config.run.transport == "sharded" else 1
         return cls(for_processes(config, place.size if place else alone), restart=restart.path)
+
+    resume = from_restart
 
     def write_restart(self, path) -> None:
         """Write a restart file; called by all processes together.
@@ -184,8 +178,8 @@ class Simulation:
 
     @carry.setter
     def carry(self, carry: Carry) -> None:
-        if self._complete and not (isinstance(carry, Carry) and shapes_of(carry) == shapes_of(self._carry)):
-            raise UsageError("Simulation.carry: a Carry with the shapes and the precision of the present one is needed")
+        if self._complete:
+            change.require_alike(carry, self._carry)
         self._carry, self._step, self._padded = carry, int(carry.step), None
 
     @property
@@ -338,11 +332,7 @@ class Simulation:
             UsageError: there is land, beta, no rotation or an uneven depth, or there are more blocks than lines.
             NumericalError: the solution has blown up, which was not said yet.
         """
-        blocks, grid, physics = self.blocks(), self.config.grid, self.config.physics
-        layer = layer_of(blocks, physics, self.transport)
-        sources = [disturbance(state, static, layer).on(shape) for state, static, shape in blocks]
-        pieces = balanced(sources, layer, grid, self.transport)
-        return self.transport.join([dict(zip(("eta", "u", "v"), each, strict=True)) for each in pieces])
+        return self.transport.join(balanced(self.blocks(), self.config, self.transport))
 
     def spectra(self) -> dict[str, np.ndarray]:
         """The spectra of the whole domain, which has no land: see `ocean.spectra.measure`.
@@ -407,9 +397,3 @@ class Simulation:
         """
         with reporter(quiet=progress is not True or self.transport.rank > 0) as report:
             take_and_run(self, directory, report if progress is True else progress, force, self._calls)
-
-
-def shapes_of(carry: Carry) -> tuple:
-    """How many fields a carry has, with their shapes and precision."""
-    fields, structure = jax.tree.flatten((carry.state, carry.memory))
-    return structure, [(field.shape, field.dtype) for field in fields]

@@ -73,18 +73,22 @@ def make_balanced(equation: Equation, layer: Layer, transport):
     return balanced
 
 
-def balanced(sources: list[np.ndarray], layer: Layer, grid, transport) -> list[tuple]:
-    """eta (m), u and v (m s-1) on each of the transport's blocks that a disturbance of potential vorticity determines.
+def balanced(blocks, config, transport) -> list[dict[str, np.ndarray]]:
+    """eta (m), u and v (m s-1) on each of the transport's blocks that the potential vorticity of a state determines.
+
+    Called by all processes together. Potential vorticity on walls has no part in it.
 
     Args:
-        sources: H q' of each block, [y, x], s-1; what stands on walls has no part in it.
-        grid: section of the configuration.
+        blocks: of this process: (State with a halo, Grid, shape) of each, Patches.
 
     Raises:
-        UsageError: there are more blocks than lines.
+        UsageError: the sea is no `Layer`, or there are more blocks than lines.
     """
-    equation = Equation("corner", grid, b=layer.f**2 / (layer.gravity * layer.depth))
+    layer = layer_of(blocks, config.physics, transport)
+    equation = Equation("corner", config.grid, b=layer.f**2 / (layer.gravity * layer.depth))
+    sources = [disturbance(state, grid, layer).on(shape).astype(np.float64) for state, grid, shape in blocks]
     of_block = dict(zip(transport.blocks, sources, strict=True))
     with jax.enable_x64(True):
         program = jitted(make_balanced, equation, layer, transport)
-        return transport.pieces(program(transport.make(lambda block: of_block[block].astype(np.float64))))
+        found = transport.pieces(program(transport.make(of_block.__getitem__)))
+    return [dict(zip(("eta", "u", "v"), each, strict=True)) for each in found]

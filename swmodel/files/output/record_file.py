@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 
 import numpy as np
@@ -14,7 +15,7 @@ from .records import Records
 from .static import static_differences, write_static
 
 
-class RecordFile:
+class RecordFile(ABC):
     """Base of the files with a record for each time that is due. All methods are called by all processes together.
 
     Args:
@@ -52,9 +53,9 @@ class RecordFile:
                 self._file.put(write_static, config, first, last)
             self._file.put(Records.seal)
 
+    @abstractmethod
     def define(self, dataset, config, transport, command_line: str) -> None:
         """Define everything in a new netCDF4.Dataset."""
-        raise NotImplementedError
 
     def flush(self) -> None:
         """Make all records so far durable: they outlive the process and the power.

@@ -1,4 +1,4 @@
-"""Time series of numbers for the whole domain."""
+"""Time series of the whole domain: mass, energy, ..."""
 
 from __future__ import annotations
 
@@ -8,21 +8,25 @@ from .metadata import define_checksums, define_provenance, define_time
 from .record_file import RecordFile
 
 
-class Diagnostics(RecordFile):
-    """diagnostics.nc of a run: the `quantities` over time; see `RecordFile`."""
+class Series(RecordFile):
+    """A file of what the whole domain has over time: numbers, or vectors of them."""
 
     on_grid = False
 
-    def write(self, step: int, seconds: float, numbers: dict[str, float]) -> None:
-        """Append the numbers of one time.
+    def write(self, step: int, seconds: float, values: dict) -> None:
+        """Append the values of one time, by the names of their variables.
 
         Raises:
             FilesError: this record or one before could not be written, on all ranks.
         """
         self._file.begin()
-        self._file.put(put_series, numbers)
+        self._file.put(put_series, values)
         self._file.complete(step, seconds)
         self._file.agree()
+
+
+class Diagnostics(Series):
+    """diagnostics.nc of a run: the `quantities` over time; see `RecordFile`."""
 
     def define(self, dataset, config, transport, command_line: str) -> None:
         """See `RecordFile.define`."""
@@ -34,8 +38,8 @@ class Diagnostics(RecordFile):
         define_checksums(dataset)
 
 
-def put_series(records, numbers: dict) -> None:
+def put_series(records, values: dict) -> None:
     """Write variables without rows and columns in the last record; a file of an earlier version may lack some."""
-    for name, values in numbers.items():
+    for name, each in values.items():
         if name in records.file:
-            records.put(name, values)
+            records.put(name, each)

@@ -2,31 +2,15 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from ...config.build import scheme_of
 from ...ocean.squares import SQUARES, squares_of
 from ...ocean.wavenumbers import ALONG, axes_of
 from .metadata import define_checksums, define_provenance, define_time
-from .record_file import RecordFile
-from .series import put_series
+from .series import Series
 
 
-class Spectra(RecordFile):
+class Spectra(Series):
     """spectra.nc of a run: `ocean.spectra.measure` over time; see `RecordFile`."""
-
-    on_grid = False
-
-    def write(self, step: int, seconds: float, spectra: dict[str, np.ndarray]) -> None:
-        """Append the spectra of one time.
-
-        Raises:
-            FilesError: this record or one before could not be written, on all ranks.
-        """
-        self._file.begin()
-        self._file.put(put_series, spectra)
-        self._file.complete(step, seconds)
-        self._file.agree()
 
     def define(self, dataset, config, transport, command_line: str) -> None:
         """See `RecordFile.define`."""
