@@ -121,7 +121,8 @@ class Simulation:
     def from_restart(cls, source, overrides=(), case=None, terms=()) -> Simulation:
         """The simulation in a restart file, or in the newest intact one of a run folder, as the run was configured.
 
-        Also called `resume`: `Simulation.resume(folder).run(folder)` goes on with a run. The file holds a user's own case, too, which is executed, and the fields that were handed over in Python.
+        Also called `resume`: `Simulation.resume(folder).run(folder)` goes on with a run. The file holds a user's own
+        case, too, which is executed, and the fields that were handed over in Python.
 
         Args:
             overrides: {"run.days": 20, ...}: what differs from that.

@@ -177,44 +177,13 @@ class Emitter:
     def text(self) -> str:
         """The struct."""
         bodies = [self.body(None), self.body(self.water)]
-        program, places, fields = self.program, self.schedule.places, self.names.fields
-        rings = {node: n for n, node in enumerate(self.schedule.rings)}
-        first, last, pointers = [], [], {}
-        for (node, row), place in places.items():
-            if place.source == "compute":
-                continue
-            if place.source == "load":
-                pointer, source = f"f{fields.index(node.value)}_{row}", f"at.field({fields.index(node.value)}, {row})"
-            else:
-                pointer, source = f"r{rings[node]}_{row}".replace("-", "s"), f"at.ring({rings[node]}, {row})"
-            pointers[pointer] = source
-            first.append(f"{self.numbers[node, row]} = load<V>({pointer} + i + {place.newest} * N);")
-        for node, (row, _) in self.schedule.rings.items():
-            pointer = f"r{rings[node]}_{row}".replace("-", "s")
-            pointers[pointer] = f"at.ring({rings[node]}, {row})"
-            last.append(f"store({pointer} + i + {places[node, row].newest} * N, {self.numbers[node, row]});")
-        variables = []
-        for at, back in self.history.items():
-            names = [self.numbers[at], *(f"{self.numbers[at]}_{b}" for b in range(1, back + 1))]
-            variables.append(f"V {', '.join(n + '{}' for n in names)};")
-            last += [f"{names[b]} = {names[b - 1]};" for b in range(back, 0, -1)]
+        program, fields, pointers = self.program, self.names.fields, {}
+        first, last = self.kept_rows(pointers)
+        variables, shifts = self.histories()
+        last += shifts
         outputs = [f"V {', '.join(f'out{n}' for n in range(len(program.outputs)))};"]
-        stores = []
-        read = self.fields_read()
-        for n, name in enumerate(program.outputs):
-            pointers[f"o{n}"] = f"at.target({fields.index(name)})"
-            stores.append(f"store(o{n} + i, out{n}, beside{n} && inner);")
-        passing = [f"const bool beside{n} = at.passes({fields.index(name)}, {str(name in read).lower()});"
-                   for n, name in enumerate(program.outputs)]  # fmt: skip
-        ahead = self.schedule.ahead
-        fetched = {name: ahead if name in program.reads else 0 for name in self.fields_used()}
-        for name, row in fetched.items():
-            pointers[f"f{fields.index(name)}_{row}"] = f"at.field({fields.index(name)}, {row})"
-        outputs_beside = {name: n for n, name in enumerate(program.outputs) if name not in read}
-        fetch = [(f"if (!beside{outputs_beside[name]}) " if name in outputs_beside else "")
-                 + f"fetch<{int(name in program.outputs)}>(f{fields.index(name)}_{row} + i + FAR);"
-                 for name, row in fetched.items()]  # fmt: skip
-        fetch += [f"fetch<0>({static_row(number, max(rows))} + i + FAR);" for number, rows in self.statics.items()]
+        passing, stores = self.stores(pointers)
+        fetch = self.fetches(pointers)
         steady = [(static_row(number, row), f"at.static_field({number}, {row})")
                   for number, rows in self.statics.items() for row in sorted(rows)]  # fmt: skip
         numbers = [fields.index(name) for name in program.reads], [fields.index(name) for name in program.gives]
@@ -265,6 +234,56 @@ struct {self.title} {{
   }}
 }};
 """
+
+    def kept_rows(self, pointers: dict) -> tuple[list[str], list[str]]:
+        """Loads of fields and rings at the beginning of a turn, stores into rings at its end; adds their pointers."""
+        rings, fields = {node: n for n, node in enumerate(self.schedule.rings)}, self.names.fields
+        first, last = [], []
+        for (node, row), place in self.schedule.places.items():
+            if place.source == "compute":
+                continue
+            if place.source == "load":
+                pointer, source = f"f{fields.index(node.value)}_{row}", f"at.field({fields.index(node.value)}, {row})"
+            else:
+                pointer, source = f"r{rings[node]}_{row}".replace("-", "s"), f"at.ring({rings[node]}, {row})"
+            pointers[pointer] = source
+            first.append(f"{self.numbers[node, row]} = load<V>({pointer} + i + {place.newest} * N);")
+        for node, (row, _) in self.schedule.rings.items():
+            pointer, newest = f"r{rings[node]}_{row}".replace("-", "s"), self.schedule.places[node, row].newest
+            pointers[pointer] = f"at.ring({rings[node]}, {row})"
+            last.append(f"store({pointer} + i + {newest} * N, {self.numbers[node, row]});")
+        return first, last
+
+    def histories(self) -> tuple[list[str], list[str]]:
+        """The variables of all places with their earlier values, and how these move on at the end of a turn."""
+        variables, shifts = [], []
+        for at, back in self.history.items():
+            names = [self.numbers[at], *(f"{self.numbers[at]}_{b}" for b in range(1, back + 1))]
+            variables.append(f"V {', '.join(n + '{}' for n in names)};")
+            shifts += [f"{names[b]} = {names[b - 1]};" for b in range(back, 0, -1)]
+        return variables, shifts
+
+    def stores(self, pointers: dict) -> tuple[list[str], list[str]]:
+        """Whether each output is written past the cache, and the stores of all; adds their pointers."""
+        fields, read, passing, stores = self.names.fields, self.fields_read(), [], []
+        for n, name in enumerate(self.program.outputs):
+            pointers[f"o{n}"] = f"at.target({fields.index(name)})"
+            passing.append(f"const bool beside{n} = at.passes({fields.index(name)}, {str(name in read).lower()});")
+            stores.append(f"store(o{n} + i, out{n}, beside{n} && inner);")
+        return passing, stores
+
+    def fetches(self, pointers: dict) -> list[str]:
+        """What is asked of memory ahead of need, but for what is written past the cache; adds pointers of fields."""
+        program, fields, read = self.program, self.names.fields, self.fields_read()
+        fetched = {name: self.schedule.ahead if name in program.reads else 0 for name in self.fields_used()}
+        for name, row in fetched.items():
+            pointers[f"f{fields.index(name)}_{row}"] = f"at.field({fields.index(name)}, {row})"
+        beside = {name: n for n, name in enumerate(program.outputs) if name not in read}
+        fetch = [(f"if (!beside{beside[name]}) " if name in beside else "")
+                 + f"fetch<{int(name in program.outputs)}>(f{fields.index(name)}_{row} + i + FAR);"
+                 for name, row in fetched.items()]  # fmt: skip
+        fetch += [f"fetch<0>({static_row(number, max(rows))} + i + FAR);" for number, rows in self.statics.items()]
+        return fetch
 
     def fields_read(self) -> set[str]:
         """The fields that are read."""
