@@ -10,7 +10,6 @@ import zlib
 import netCDF4
 import numpy as np
 import pytest
-from support.small_run import make_run
 
 from swmodel.errors import FilesError
 from swmodel.plotting import PlotError, view
@@ -20,17 +19,6 @@ from swmodel.plotting.shown import read
 
 BROWSER = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 QUIETLY = ["--headless", "--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking"]
-
-
-@pytest.fixture(scope="module")
-def finished(tmp_path_factory):
-    """A run of the jet: three records, all fields."""
-    return make_run(tmp_path_factory.mktemp("jet") / "run")
-
-
-@pytest.fixture
-def run(finished, tmp_path):
-    return shutil.copytree(finished, tmp_path / "run")
 
 
 def content_of(page):

@@ -9,7 +9,6 @@ import sys
 import pytest
 from click.testing import CliRunner
 from support.faults import obey_permissions, small_disk
-from support.small_run import make_run
 
 from swmodel import plotting
 from swmodel.cli import main
@@ -19,17 +18,12 @@ from swmodel.plotting import PlotError, animation, dataset
 TARGETS = ["it.png", "it.gif", "it.mp4"]
 
 
-@pytest.fixture(scope="module")
-def run(tmp_path_factory):
-    return make_run(tmp_path_factory.mktemp("jet") / "run")
-
-
 def draw(run, target):
     """A picture or a film of the run."""
     return (plotting.plot if target.suffix == ".png" else plotting.animate)(run, "eta", output=target)
 
 
-def test_a_folder_that_cannot_be_written_is_named_with_the_reason(run, tmp_path):
+def test_a_folder_that_cannot_be_written_is_named_with_the_reason(finished, tmp_path):
     """In one process that permissions hold for, as even root's children then."""
     tmp_path.chmod(stat.S_IRUSR | stat.S_IXUSR)
     program = (
@@ -38,7 +32,7 @@ def test_a_folder_that_cannot_be_written_is_named_with_the_reason(run, tmp_path)
         "    done = CliRunner().invoke(main, [command, sys.argv[1], '-o', f'{sys.argv[2]}/{name}'])\n"
         "    print(done.exit_code, done.output.strip())\n"
     )
-    line = [sys.executable, "-c", program, str(run), str(tmp_path)]
+    line = [sys.executable, "-c", program, str(finished), str(tmp_path)]
     done = subprocess.run(line, capture_output=True, text=True, preexec_fn=obey_permissions, timeout=100)
     assert done.stderr == ""
     assert done.stdout.splitlines() == [
@@ -56,16 +50,16 @@ def full_disk(tmp_path):
 
 
 @pytest.mark.parametrize("name", TARGETS)
-def test_a_full_disk_leaves_nothing_behind(run, full_disk, name, caplog):
+def test_a_full_disk_leaves_nothing_behind(finished, full_disk, name, caplog):
     with pytest.raises(FilesError, match=f"{name} cannot be written: .*No space left on device$") as error:
-        draw(run, full_disk / name)
+        draw(finished, full_disk / name)
     assert "\n" not in str(error.value)
     assert list(full_disk.iterdir()) == []
     assert [record for record in caplog.records if record.levelno >= logging.WARNING] == []
 
 
 @pytest.mark.parametrize("name", TARGETS)
-def test_what_stood_there_stays_until_the_new_one_is_whole(run, tmp_path, monkeypatch, name):
+def test_what_stood_there_stays_until_the_new_one_is_whole(finished, tmp_path, monkeypatch, name):
     target = tmp_path / name
     target.write_text("the old one")
 
@@ -75,28 +69,28 @@ def test_what_stood_there_stays_until_the_new_one_is_whole(run, tmp_path, monkey
 
     monkeypatch.setattr("matplotlib.figure.Figure.savefig", stop)
     with pytest.raises(KeyboardInterrupt):
-        draw(run, target)
+        draw(finished, target)
     assert [path.name for path in tmp_path.iterdir()] == [name]
     assert target.read_text() == "the old one"
 
 
-def test_what_ffmpeg_says_is_the_reason_in_one_line(run, tmp_path, monkeypatch, caplog):
+def test_what_ffmpeg_says_is_the_reason_in_one_line(finished, tmp_path, monkeypatch, caplog):
     broken = tmp_path / "ffmpeg"
     broken.write_text("#!/bin/sh\necho '[out @ 0x5] first' >&2\necho '[mp4 @ 0x5] Unknown encoder.' >&2\nexit 3\n")
     broken.chmod(0o755)
     monkeypatch.setattr(animation, "ffmpeg", lambda: str(broken))
     with pytest.raises(FilesError, match="it.mp4 cannot be written: ffmpeg: Unknown encoder$"):
-        draw(run, tmp_path / "it.mp4")
+        draw(finished, tmp_path / "it.mp4")
     assert not (tmp_path / "it.mp4").exists()
     assert caplog.records == []
 
 
-def test_a_link_is_followed_and_a_name_without_an_ending_is_a_png(run, tmp_path):
+def test_a_link_is_followed_and_a_name_without_an_ending_is_a_png(finished, tmp_path):
     (tmp_path / "real").mkdir()
     (tmp_path / "link.png").symlink_to(tmp_path / "real" / "it.png")
-    draw(run, tmp_path / "link.png")
+    draw(finished, tmp_path / "link.png")
     assert (tmp_path / "link.png").is_symlink()
-    assert plotting.plot(run, "eta", output=tmp_path / "plain") == tmp_path / "plain.png"
+    assert plotting.plot(finished, "eta", output=tmp_path / "plain") == tmp_path / "plain.png"
     assert (tmp_path / "real" / "it.png").read_bytes()[:4] == (tmp_path / "plain.png").read_bytes()[:4] == b"\x89PNG"
 
 

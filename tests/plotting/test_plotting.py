@@ -1,6 +1,5 @@
 """Pictures: what they show is what the file holds, in colours and on axes that can be read."""
 
-import shutil
 from dataclasses import replace
 from itertools import combinations
 
@@ -20,17 +19,6 @@ from swmodel.plotting import PlotError, animation, diagnostics, maps, panels, st
 from swmodel.plotting.dataset import Map, field_names, find_record, open_data, read_map
 
 DAY = 86400.0
-
-
-@pytest.fixture(scope="module")
-def finished(tmp_path_factory):
-    return make_run(tmp_path_factory.mktemp("jet") / "run")
-
-
-@pytest.fixture
-def run(finished, tmp_path):
-    """A run of the jet: three records, all fields, the mean sea level."""
-    return shutil.copytree(finished, tmp_path / "run")
 
 
 def field(values, name="eta", units="m", location="face", spacing=5e3):
