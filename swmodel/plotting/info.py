@@ -250,12 +250,17 @@ def duration(wall_seconds: float) -> str:
     return f"{minutes} min {rest} s" if minutes < 60 else f"{minutes // 60} h {minutes % 60} min"
 
 
+def along_wavenumbers(data: netCDF4.Dataset) -> list[str]:
+    """The variables of a file of spectra."""
+    return [name for name, v in data.variables.items() if v.ndim == 2 and v.dimensions[1].startswith("wavenumber")]
+
+
 def field_table(data: netCDF4.Dataset) -> Table:
     """The fields with their units, dimensions and description."""
     table = Table(box=None, padding=(0, 2, 0, 0))
     for heading in ("field", "units", "dimensions", ""):
         table.add_column(heading)
-    for name in field_names(data):
+    for name in [*field_names(data), *along_wavenumbers(data)]:
         long_name, units = long_name_and_units(data[name])
         table.add_row(name, units, " ".join(data[name].dimensions), long_name)
     return table

@@ -1,5 +1,6 @@
 """spectra.nc of a run, and the spectra of its output: what the files hold, pictures, that a restart does not show."""
 
+import re
 import shutil
 
 import netCDF4
@@ -20,6 +21,7 @@ from swmodel.ocean.wavenumbers import ALONG
 from swmodel.parallel.decomposition import block
 from swmodel.parallel.transport.serial import Serial
 from swmodel.plotting import PlotError, plot, spectra
+from swmodel.plotting.info import describe_results
 
 SPECTRA = {"output__spectra_every_steps": 3}
 
@@ -104,6 +106,7 @@ def test_the_files_satisfy_the_cf_checker_and_have_a_picture(run, tmp_path):
     errors, report = checked(path)
 
     assert not errors, report
+    assert re.search(r"^enstrophy_flux +s-3 +time wavenumber ", describe_results(path), re.MULTILINE)
     for file in (path, run / "spectra.nc"):
         assert plot(file, record=0, output=tmp_path / "picture.png").stat().st_size > 10_000
     with pytest.raises(PlotError, match="holds spectra, whose picture has no fields"):

@@ -64,11 +64,12 @@ def packed(data: netCDF4.Dataset, name: str, records: Sequence[int], limits: Lim
 
 
 def axes(field: Map) -> dict:
-    """Edges of the cells around the points of a field, in the unit that suits them."""
+    """Edges of the cells around the points of a field, in the unit that suits them, and what the axes are called."""
     (dx, dy), west, south = field.spacing, field.x[0], field.y[0]
     size, unit = field.unit
     edges = (west - dx / 2, west + (field.x.size - 0.5) * dx, south - dy / 2, south + (field.y.size - 0.5) * dy)
-    return {"edges": [float(edge / size) for edge in edges], "unit": unit}
+    names = ("longitude", "latitude") if field.degrees else ("x", "y")
+    return {"edges": [float(edge / size) for edge in edges], "unit": unit, "names": names}
 
 
 def averaged(values: np.ma.MaskedArray, block: int) -> np.ma.MaskedArray:

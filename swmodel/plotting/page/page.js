@@ -138,7 +138,8 @@ class Maps {
     if (across < 0 || across >= 1 || up < 0 || up >= 1) return;
     const i = Math.floor(across * field.columns), j = Math.floor(up * field.rows);
     const level = (await this.bytes(field))[(this.record * field.rows + j) * field.columns + i];
-    const place = `x ${digits(west + across * (east - west))}, y ${digits(south + up * (north - south))} ${field.axes.unit}`;
+    const [x, y] = field.axes.names, at_x = digits(west + across * (east - west)), at_y = digits(south + up * (north - south));
+    const place = `${x} ${at_x}, ${y} ${at_y} ${field.axes.unit}`;
     const value = field.low + (field.high - field.low) * level / LEVELS;
     const beyond = (level === 0 && /min|both/.test(field.extend)) ? "≤ " : (level === LEVELS && /max|both/.test(field.extend)) ? "≥ " : "";
     at("here").textContent = `${place}: ${level === MISSING ? "land" : `${beyond}${digits(Number(value.toPrecision(3)))}`}`;
@@ -179,7 +180,7 @@ class Series {
     const low = Math.min(...there), high = Math.max(...there), span = high - low || Math.abs(high) || 1;
     const bottom = low - 0.05 * span, range = 1.1 * span, first = times[0], long = times[times.length - 1] - first || 1;
     const marks = ticks(bottom, bottom + range, 3), left = 14 + Math.max(...marks.map(([, text]) => pen.measureText(text).width));
-    const width = canvas.clientWidth - left - 8;
+    const width = canvas.clientWidth - left - 16;
     canvas.box = { left, width };
     const x = (time) => left + width * (time - first) / long, y = (value) => top + height * (1 - (value - bottom) / range);
     pen.fillStyle = colour("--quiet");
