@@ -186,12 +186,13 @@ def with_rates(data: netCDF4.Dataset, record: int) -> tuple:
 
 
 def acting(found: list[dict], names: Sequence[str]) -> dict[str, list[str]]:
-    """The parts that change each quantity at any time."""
+    """The parts that change each quantity at any time, and that by which the current carries it."""
     parts = {}
     for name in names:
         of = [each for each in found[0] if each.startswith(f"{name}_by_") and not each.endswith(("_x", "_y"))]
         size = {each: max(np.abs(record[each]).max(initial=0.0) for record in found) for each in of}
-        acts = [each for each in of if size[each] > ROUNDING * max(size.values())]
+        carries = f"{name}_by_{SQUARES[name].carried}"  # of which there are fluxes, however small
+        acts = [each for each in of if size[each] > ROUNDING * max(size.values()) or each == carries]
         parts[name] = [each.removeprefix(f"{name}_by_") for each in acts]
     return parts
 
