@@ -321,3 +321,22 @@ def test_any_text_of_a_file_either_loads_or_is_a_configuration_error(path, text)
 def test_all_that_is_wrong_reaches_other_processes():
     sent = pickle.loads(pickle.dumps(ConfigError(["one", "two"])))
     assert (sent.problems, str(sent)) == (("one", "two"), "one\ntwo")
+
+
+@pytest.mark.parametrize(
+    ("given", "line"),
+    [
+        (
+            {"time.start": "1.3.2020"},
+            'time.start: "1.3.2020" is no date; write it as "2020-03-01" or "2020-03-01T06:00"',
+        ),
+        ({"time.start": "2021-02-29"}, 'time.start: the calendar proleptic_gregorian has no "2021-02-29"'),
+        (
+            {"time.start": "2020-02-29", "time.calendar": "noleap"},
+            'time.start: the calendar noleap has no "2020-02-29"',
+        ),
+    ],
+)
+def test_a_start_that_is_no_day_of_the_calendar_is_refused(given, line):
+    with pytest.raises(ConfigError, match=f"^{re.escape(line)}$"):
+        load("jet", given, {})
