@@ -95,7 +95,7 @@ Physics = create_model(
     __base__=Fluid,
     __doc__=Fluid.__doc__,
     **{
-        row.name: (float, option(0.0, row.units, row.long_name, ge=row.least))
+        row.name: (float, option(0.0, row.units, row.long_name, ge=row.least, le=row.most))
         for row in COEFFICIENTS.values()
         if row.key == f"physics.{row.name}"
     },
