@@ -8,12 +8,12 @@ from datetime import datetime, timedelta
 import numpy as np
 
 from ..config.netcdf_input import DEGREES, LENGTHS, SYNONYMS
+from ..config.stencils import QUANTITIES
 from ..errors import FilesError
 from ..files.output.metadata import TIME
 from ..files.output.static import FILL
 from ..ocean.coordinates import axes
 from ..ocean.table import VARIABLES, entry_of, on_grid
-from .stencils import QUANTITIES
 
 #: The instant at which runs start.
 START, DAY = datetime(2000, 1, 1), timedelta(days=1)

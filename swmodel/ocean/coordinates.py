@@ -234,3 +234,13 @@ def directions(lon, lat) -> np.ndarray:
     """Points of the unit sphere at longitudes and latitudes in degrees, [..., 3]."""
     lon, lat = np.broadcast_arrays(np.radians(lon), np.radians(lat))
     return np.stack([np.cos(lat) * np.cos(lon), np.cos(lat) * np.sin(lon), np.sin(lat)], axis=-1)
+
+
+def distances(grid, position: tuple[float, float], at: Points) -> np.ndarray:
+    """Of points from a position in the units of the axes, m along the surface; across a ring where that is shorter."""
+    if on_sphere(grid):
+        chord = np.linalg.norm(directions(at.lon, at.lat) - directions(*position), axis=-1)
+        return 2 * grid.radius * np.arcsin(np.minimum(0.5 * chord, 1.0))
+    apart = [np.abs(along - where) for along, where in zip((at.x, at.y), position, strict=True)]
+    rings = (grid.periodic_x, at.length_x), (grid.periodic_y, at.length_y)
+    return np.hypot(*(np.minimum(a, length - a) if ring else a for a, (ring, length) in zip(apart, rings, strict=True)))

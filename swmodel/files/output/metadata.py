@@ -100,11 +100,16 @@ def versions() -> dict[str, str]:
     return {name: version for name, version in found.items() if version}
 
 
-def define_time(dataset, bounds: bool) -> None:
-    """Make the unlimited dimension time with its variable, the number of steps, and (with means) the bounds."""
+def define_time(dataset, bounds: bool, chunk: int | None = None) -> None:
+    """Make the unlimited dimension time with its variable, the number of steps, and (with means) the bounds.
+
+    Args:
+        chunk: records of a chunk; None: as netCDF has them.
+    """
     dataset.createDimension("time")
-    dataset.createVariable("time", "f8", ("time",), fill_value=False).setncatts(TIME)
-    dataset.createVariable("step", "i8", ("time",), fill_value=False).setncatts(
+    more = {"fill_value": False} | ({"chunksizes": (chunk,)} if chunk else {})
+    dataset.createVariable("time", "f8", ("time",), **more).setncatts(TIME)
+    dataset.createVariable("step", "i8", ("time",), **more).setncatts(
         {"long_name": "number of time steps", "units": "1"}
     )
     if bounds:
@@ -149,10 +154,17 @@ def define_grid(dataset, grid) -> None:
     topology = dataset.createVariable("grid", "i4", fill_value=False)
     topology.setncatts(TOPOLOGY)
     topology[...] = 0
-    if on_sphere(grid):
-        mapping = dataset.createVariable(MAPPING, "i4", fill_value=False)
-        mapping.setncatts({"grid_mapping_name": "latitude_longitude", "earth_radius": np.float64(grid.radius)})
-        mapping[...] = 0
+    define_mapping(dataset, grid)
+
+
+def define_mapping(dataset, grid) -> dict[str, str]:
+    """Make, on a sphere, the variable of the grid mapping; the attribute of the variables that it is for."""
+    if not on_sphere(grid):
+        return {}
+    mapping = dataset.createVariable(MAPPING, "i4", fill_value=False)
+    mapping.setncatts({"grid_mapping_name": "latitude_longitude", "earth_radius": np.float64(grid.radius)})
+    mapping[...] = 0
+    return {"grid_mapping": MAPPING}
 
 
 def along_axes(grid) -> Iterator[tuple[str, np.ndarray, dict]]:
