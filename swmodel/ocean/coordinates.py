@@ -19,6 +19,9 @@ OFFSETS = {"centre": (0.0, 0.0), "u": (0.0, 0.5), "v": (0.5, 0.0), "corner": (0.
 #: Degrees of a full circle.
 CIRCLE = 360.0
 
+#: Radians in a degree.
+RADIAN = radians(1.0)
+
 
 class Axis(NamedTuple):
     """How positions along x or y are given.
@@ -244,3 +247,15 @@ def distances(grid, position: tuple[float, float], at: Points) -> np.ndarray:
     apart = [np.abs(along - where) for along, where in zip((at.x, at.y), position, strict=True)]
     rings = (grid.periodic_x, at.length_x), (grid.periodic_y, at.length_y)
     return np.hypot(*(np.minimum(a, length - a) if ring else a for a, (ring, length) in zip(apart, rings, strict=True)))
+
+
+def azimuthal(grid, centre: tuple[float, float], at: Points) -> tuple[np.ndarray, np.ndarray]:
+    """Points of a sphere in the azimuthal equidistant projection about a longitude and latitude: east and north, m."""
+    way = directions(at.lon, at.lat)
+    lon, lat = (angle * RADIAN for angle in centre)
+    east = way @ np.array([-np.sin(lon), np.cos(lon), 0.0])
+    north = way @ np.array([-np.sin(lat) * np.cos(lon), -np.sin(lat) * np.sin(lon), np.cos(lat)])
+    up = way @ np.array([np.cos(lat) * np.cos(lon), np.cos(lat) * np.sin(lon), np.sin(lat)])
+    sine = np.hypot(east, north)
+    metres_per_sine = grid.radius * np.where(sine > 0, np.arctan2(sine, up) / np.where(sine > 0, sine, 1.0), 1.0)
+    return metres_per_sine * east, metres_per_sine * north
