@@ -321,3 +321,18 @@ def test_any_text_of_a_file_either_loads_or_is_a_configuration_error(path, text)
 def test_all_that_is_wrong_reaches_other_processes():
     sent = pickle.loads(pickle.dumps(ConfigError(["one", "two"])))
     assert (sent.problems, str(sent)) == (("one", "two"), "one\ntwo")
+
+
+@pytest.mark.parametrize(
+    ("start", "calendar", "words"),
+    [
+        ("1.3.2020", "standard", 'is no date; write it as "2020-03-01" or "2020-03-01T06:00"'),
+        ("2021-02-29", "proleptic_gregorian", "the calendar proleptic_gregorian has no"),
+        ("2020-02-29", "noleap", "the calendar noleap has no"),
+    ],
+)
+def test_a_start_that_is_no_day_of_the_calendar_is_refused(start, calendar, words):
+    (line,) = problems("jet", {"time.calendar": calendar, "time.start": start})
+    assert line.startswith("time.start: ")
+    assert f'"{start}"' in line
+    assert words in line

@@ -10,6 +10,7 @@ import numpy as np
 
 from ... import cases
 from ...config import config_hash, to_toml
+from ...config.dates import units_of
 from ...ocean.coordinates import OFFSETS, axes, on_sphere, turned
 from ...ocean.table import on_grid
 from ...parallel.environment import version_of
@@ -35,8 +36,6 @@ TIME = {
     "standard_name": "time",
     "long_name": "model time",
     "axis": "T",
-    "units": "seconds since 2000-01-01 00:00:00",
-    "calendar": "proleptic_gregorian",
     "units_metadata": "leap_seconds: none",
 }
 
@@ -108,10 +107,19 @@ def versions() -> dict[str, str]:
     return {name: version for name, version in found.items() if version}
 
 
-def define_time(dataset, bounds: bool) -> None:
-    """Make the unlimited dimension time with its variable, the number of steps, and (with means) the bounds."""
+def times_of(time) -> dict[str, str]:
+    """Units and calendar of the times of a run; `time` is the section of its configuration."""
+    return {"units": units_of(time), "calendar": time.calendar}
+
+
+def define_time(dataset, times: dict[str, str], bounds: bool) -> None:
+    """Make the unlimited dimension time with its variable, the number of steps, and (with means) the bounds.
+
+    Args:
+        times: units and calendar, as `times_of` gives them.
+    """
     dataset.createDimension("time")
-    dataset.createVariable("time", "f8", ("time",), fill_value=False).setncatts(TIME)
+    dataset.createVariable("time", "f8", ("time",), fill_value=False).setncatts(TIME | times)
     dataset.createVariable("step", "i8", ("time",), fill_value=False).setncatts(
         {"long_name": "number of time steps", "units": "1"}
     )
@@ -194,11 +202,6 @@ def along_axes(grid) -> Iterator[tuple[str, np.ndarray, dict]]:
             }
             told |= {"c_grid_axis_shift": np.float64(0.5)} if end == "f" else {}
             yield f"{axis}_{end}", positions(grid, axis, "centre" if end == "c" else "corner"), told
-
-
-def since() -> datetime:
-    """The date from which times are counted."""
-    return datetime.fromisoformat(TIME["units"].removeprefix("seconds since "))
 
 
 def positions(grid, axis: str, location: str) -> np.ndarray:
