@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ..errors import UsageError
-from ..ocean.coordinates import axes, metrics
+from ..ocean.coordinates import along_axes, axes, metrics
 from . import fields
 from .build import scheme_of
 from .gauges import Points
@@ -35,7 +35,7 @@ class Crossings(NamedTuple):
 
     Attributes:
         names: [n].
-        ends: x and y of both ends, at corners of cells, [n, 4]; m or degrees.
+        ends: both ends, at corners of cells: x and y in m, or longitude and latitude, [n, 4].
         lengths: of each of the faces, of all sections, m.
         cuts: where those of the next section begin, [n - 1].
         points: velocity at each face, then thickness on its near and on its far side.
@@ -120,7 +120,8 @@ def path_of(config, line) -> tuple[np.ndarray, np.ndarray]:
         UsageError: an end is outside the domain.
     """
     what, along = f'the section "{line.name}"', axes(config.grid)
-    ends = [[inside(axis, what, at) for axis, at in zip(along, end, strict=True)] for end in (line.start, line.end)]
+    ends = [along_axes(config.grid, *end) for end in (line.start, line.end)]
+    ends = [[inside(axis, what, float(at)) for axis, at in zip(along, end, strict=True)] for end in ends]
     (i, j), (i1, j1) = (
         [round(float(axis.index(at)) - 0.5) for axis, at in zip(along, end, strict=True)] for end in ends
     )

@@ -8,7 +8,8 @@ from typing import NamedTuple
 import numpy as np
 
 from ..errors import UsageError
-from ..ocean.coordinates import axes, distances, points
+from ..ocean.coordinates import along_axes, axes, distances, points, positions, turned
+from ..ocean.rotated import turn
 from ..ocean.table import VARIABLES
 from . import fields
 from .build import scheme_of
@@ -29,24 +30,25 @@ class Gauges(NamedTuple):
 
     Attributes:
         names: [n].
-        x, y: positions, [n], m or degrees.
+        places: x and y in m, or longitude and latitude, [2, n].
         depth: resting depth there, m, interpolated as eta is, [n].
         distance: of the nearest centre of a wet cell, m, [n].
         points: what is read of the state: for each of the `of` four for each gauge.
         of: {name of a series: its prognostic fields}, of a concentration content and thickness.
         weights: {name of a series: bilinear weights [n, 4]}.
         resting: depths at the four centres around, in the precision of the run, [n, 4].
+        turn: cosine and sine of the angle from eastward to the first axis of the grid, [n]; None where that is zero.
     """
 
     names: list[str]
-    x: np.ndarray
-    y: np.ndarray
+    places: np.ndarray
     depth: np.ndarray
     distance: np.ndarray
     points: Points
     of: dict[str, tuple[str, ...]]
     weights: dict[str, np.ndarray]
     resting: np.ndarray
+    turn: tuple[np.ndarray, np.ndarray] | None
 
     def values(self, raw: np.ndarray) -> dict[str, np.ndarray]:
         """The series [k, n], float64, of the values [k, m] that the points had at k times.
@@ -60,6 +62,9 @@ class Gauges(NamedTuple):
             each = at[0] - self.resting if name == "eta" else at[0] / at[1] if len(at) > 1 else at[0]
             weighted = np.where(self.weights[name] != 0, each, 0.0) * self.weights[name]
             found[name] = (weighted[..., 0] + weighted[..., 1]) + (weighted[..., 2] + weighted[..., 3])
+        if self.turn is not None:
+            (cosine, sine), u, v = self.turn, found["u"], found["v"]
+            found |= {"u": cosine * u - sine * v, "v": sine * u + cosine * v}
         return found
 
 
@@ -67,14 +72,16 @@ def gauges(config) -> Gauges | None:
     """Those of a configuration that was checked; None where it has none.
 
     eta, u and v are interpolated bilinearly between the points around that have a value, as `stencils` says; a
-    concentration as eta is.
+    concentration as eta is. On a sphere u and v are eastward and northward, whatever the axes of the grid are.
 
     Raises:
         InputError: a file cannot be read.
     """
     if not config.output.stations:
         return None
-    x, y = (np.array(each) for each in zip(*(position(config, at) for at in config.output.stations), strict=True))
+    grid, stations = config.grid, config.output.stations
+    x, y = np.array([position(config, at) for at in stations]).T
+    given = np.array([place_of(config, at) for at in stations]).T
     state = scheme_of(config).state._fields
     of = {"eta": ("h",), "u": ("u",), "v": ("v",)}
     of |= {VARIABLES[name].content: (name, "h") for name in state if VARIABLES[name].content}
@@ -90,15 +97,15 @@ def gauges(config) -> Gauges | None:
     at = found["eta"]
     depth = np.array([depths(config, *pair) for pair in zip(at.rows, at.columns, strict=True)])
     return Gauges(
-        [station.name for station in config.output.stations],
-        x,
-        y,
+        [station.name for station in stations],
+        given,
         (at.weights * depth).sum(axis=1),
-        np.array([away(config, *pair) for pair in zip(x, y, strict=True)]),
+        np.array([away(config, station) for station in stations]),
         stacked,
         of,
         {name: found[name].weights for name in of},
         depth.astype(config.run.dtype).astype(np.float64),
+        turn(grid.pole, x, y) if turned(grid) else None,
     )
 
 
@@ -108,14 +115,12 @@ def depths(config, rows, columns) -> np.ndarray:
     return np.broadcast_to(values, (2, 2)).ravel()
 
 
-def away(config, x: float, y: float) -> float:
-    """Distance of the nearest centre of a wet cell from a position on water, m."""
-    (row,), (column,) = cells_around(config, [x], [y])
+def away(config, station) -> float:
+    """Distance of the nearest centre of a wet cell from a station on water, m."""
+    (row,), (column,) = cells_around(config, *([at] for at in position(config, station)))
     rows, columns = np.arange(row - 1, row + 2), np.arange(column - 1, column + 2)
-    wet = fields.wet(config, rows, columns) != 0
-    return float(
-        np.where(wet, distances(config.grid, (x, y), points(config.grid, "centre", rows, columns)), np.inf).min()
-    )
+    apart = distances(config.grid, place_of(config, station), points(config.grid, "centre", rows, columns))
+    return float(np.where(fields.wet(config, rows, columns) != 0, apart, np.inf).min())
 
 
 def problems(config) -> Iterator[str]:
@@ -129,12 +134,23 @@ def problems(config) -> Iterator[str]:
             yield f'output.stations: "{station.name}" is there twice'
             continue
         try:
-            x, y = position(config, station)
-            (row,), (column,) = cells_around(config, [x], [y])
+            (row,), (column,) = cells_around(config, *([at] for at in position(config, station)))
             if not np.broadcast_to(fields.wet(config, [row], [column]), (1, 1))[0, 0]:
-                yield f'output.stations: "{station.name}" {on_land(config, x, y)}'
+                yield f'output.stations: "{station.name}" {on_land(config, station)}'
         except UsageError as error:
             yield f"output.stations: {error}"
+
+
+def place_of(config, station) -> tuple[float, float]:
+    """x and y of a station in m, or its longitude and latitude.
+
+    Raises:
+        UsageError: they are not given.
+    """
+    keys, unit = positions(config.grid)
+    if {key for key in ("lon", "lat", "x", "y") if getattr(station, key) is not None} != set(keys):
+        raise UsageError(f'"{station.name}" needs {keys[0]} and {keys[1]}, in {unit}, and no other position')
+    return tuple(getattr(station, key) for key in keys)
 
 
 def position(config, station) -> tuple[float, float]:
@@ -143,18 +159,16 @@ def position(config, station) -> tuple[float, float]:
     Raises:
         UsageError: it is not given, or outside.
     """
-    along = axes(config.grid)
-    keys = [axis.name for axis in along]
-    given = {key for key in ("lon", "lat", "x", "y") if getattr(station, key) is not None}
-    if given != set(keys):
-        raise UsageError(f'"{station.name}" needs {keys[0]} and {keys[1]}, in {along.x.unit}, and no other position')
-    what = f'the station "{station.name}"'
-    return tuple(inside(axis, what, getattr(station, axis.name)) for axis in along)
+    found, what = along_axes(config.grid, *place_of(config, station)), f'the station "{station.name}"'
+    return tuple(inside(axis, what, float(at)) for axis, at in zip(axes(config.grid), found, strict=True))
 
 
-def on_land(config, x: float, y: float) -> str:
-    """That a position is on land, and where the nearest water is, in words."""
-    along = axes(config.grid)
-    distance, *water = nearest_water(config, x, y)
-    here, there = (", ".join(axis.told(p, 7) for axis, p in zip(along, at, strict=True)) for at in ((x, y), water))
+def on_land(config, station) -> str:
+    """That a station is on land, and where the nearest water is, in words."""
+    keys, unit = positions(config.grid)
+    place = place_of(config, station)
+    distance, water = nearest_water(config, place)
+    here, there = (
+        ", ".join(f"{key} = {at:.7g} {unit}" for key, at in zip(keys, p, strict=True)) for p in (place, water)
+    )
     return f"at {here} is on land; the nearest water is {distance / 1e3:.3g} km away, the cell at {there}"

@@ -112,9 +112,7 @@ def test_within_the_loop_each_step_is_seen_as_when_taken_alone(tmp_path, executo
 
 
 def test_every_few_steps_and_the_last(tmp_path, done):
-    found = run(
-        tmp_path / "run", output__stations_every_steps=4, output__sections_every_steps=20, run__executor=executor
-    )
+    found = run(tmp_path / "run", output__stations_every_steps=4, output__sections_every_steps=20)
     series, each = opened(found, "stations.nc"), opened(done, "stations.nc")
     assert series.step.values.tolist() == [0, 4, 8, STEPS]
     np.testing.assert_allclose(series.eta, each.eta[[0, 4, 8, STEPS]], atol=1e-12)

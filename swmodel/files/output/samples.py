@@ -8,9 +8,9 @@ import numpy as np
 
 from ...config.crossings import crossings
 from ...config.gauges import gauges
-from ...ocean.coordinates import axes, on_sphere
-from ...ocean.table import entry_of, on_grid
-from .metadata import IN_DEGREES, IN_METRES, define_checksums, define_mapping, define_provenance, define_time
+from ...ocean.coordinates import on_sphere, positions
+from ...ocean.table import eastward, entry_of
+from .metadata import IN_DEGREES, IN_METRES, define_checksums, define_provenance, define_time, times_of
 from .record_file import RecordFile
 
 #: Records of a chunk.
@@ -37,7 +37,7 @@ class Samples(RecordFile):
     def define(self, dataset, config, transport, command_line: str) -> None:
         """See `RecordFile.define`."""
         define_provenance(dataset, config, transport, command_line)
-        define_time(dataset, bounds=False, chunk=CHUNK)
+        define_time(dataset, times_of(config.time), bounds=False, chunk=CHUNK)
         self.define_places(dataset, config)
         define_checksums(dataset)
 
@@ -79,13 +79,12 @@ class Stations(Samples):
         found = gauges(config)
         dataset.featureType = "timeSeries"
         self.define_names(dataset, found.names, cf_role="timeseries_id")
-        names = define_positions(self, dataset, config, (found.x, found.y), ("", ""))
+        names = define_positions(self, dataset, config, found.places, ("", ""))
         self.define_numbers(dataset, "depth", found.depth, {**described("depth", config), "coordinates": names})
         told = {"long_name": "distance of the nearest centre of a cell with water", "units": "m", "coordinates": names}
         self.define_numbers(dataset, "distance", found.distance, told)
-        more = define_mapping(dataset, config.grid)
         for name in found.of:
-            self.define_series(dataset, name, described(name, config) | more, names)
+            self.define_series(dataset, name, described(name, config), names)
         dataset.comment = "Values are interpolated bilinearly between the points of the C-grid around a station."
 
 
@@ -102,25 +101,24 @@ class Sections(Samples):
             define_positions(self, dataset, config, found.ends.T[at : at + 2], (f"{end}_", f", {end} of the section"))
             for at, end in ((0, "start"), (2, "end"))
         )
-        more = define_mapping(dataset, config.grid)
         told = {
             "standard_name": "ocean_volume_transport_across_line",
             "long_name": "volume transport to the right of the way from start to end",
             "units": "m3 s-1",
         }
-        self.define_series(dataset, "transport", told | more, names)
+        self.define_series(dataset, "transport", told, names)
 
 
-def define_positions(file: Samples, dataset, config, positions, words: tuple[str, str]) -> str:
+def define_positions(file: Samples, dataset, config, places, words: tuple[str, str]) -> str:
     """Make the coordinates of places; their names.
 
     Args:
         words: what stands before each name, and behind each long name.
     """
     table, names = IN_DEGREES if on_sphere(config.grid) else IN_METRES, []
-    for letter, axis, values in zip("xy", axes(config.grid), positions, strict=True):
+    for letter, key, values in zip("xy", positions(config.grid)[0], places, strict=True):
         standard_name, what, units = table[letter]
-        name = words[0] + axis.name
+        name = words[0] + key
         file.define_numbers(
             dataset, name, values, {"standard_name": standard_name, "long_name": what + words[1], "units": units}
         )
@@ -130,6 +128,6 @@ def define_positions(file: Samples, dataset, config, positions, words: tuple[str
 
 def described(name: str, config) -> dict[str, str]:
     """Attributes of a quantity at a place from its entry in VARIABLES; those that are empty are left out."""
-    entry = on_grid(entry_of(name, config.physics), config.grid)
+    entry = eastward(entry_of(name, config.physics)) if on_sphere(config.grid) else entry_of(name, config.physics)
     told = {"standard_name": entry.standard_name, "long_name": entry.long_name, "units": entry.units}
     return {key: text for key, text in told.items() if text}
