@@ -39,6 +39,7 @@ from .occupy import take_and_run
 from .progress import reporter
 from .resolve import for_processes
 from .results import opened
+from .watching import Watching
 
 #: Calls of `advance(1)` on one process before it looks at the state. A look takes as long as a step on large grids, and
 #: on the smallest half as long as such a call.
@@ -219,10 +220,13 @@ class Simulation:
         """Fields of jitted programs as NumPy arrays of this process's block."""
         return self.transport.get(tree)
 
-    def take_steps(self, steps: int) -> None:
+    def take_steps(self, steps: int, watching: Watching | None = None) -> None:
         """Compute `steps` time steps, and leave it to the caller to look at the state, as the time loop does."""
         begin = time.perf_counter()
-        self._carry = self._executor.advance(self._carry, steps)
+        if watching is None:
+            self._carry = self._executor.advance(self._carry, steps)
+        else:
+            self._carry = watching.advance(self._executor, self._carry, steps, self._step)
         self._loop_seconds += time.perf_counter() - begin
         self._step += steps
         self._padded = None
