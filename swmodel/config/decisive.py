@@ -17,6 +17,7 @@ OPTIONS = (
     "run.dtype",
     *(f"output.{key}" for key in ("fields", "means", "maxima", "arrival", "stations", "stations_every_steps")),
     *(f"output.{key}" for key in ("sections", "sections_every_steps")),
+    *(f"output.harmonics{key}" for key in ("", "_fields", "_from", "_every_steps")),
 )
 
 #: Keys of [ensemble] that have no part in the answer but for rounding.

@@ -199,6 +199,11 @@ def pair(given):
     return tuple(given)
 
 
+def in_capitals(text):
+    """The name of a constituent as the table has it."""
+    return text.upper() if isinstance(text, str) else text
+
+
 Name = Annotated[str, BeforeValidator(named)]
 Position = Annotated[tuple[float, float], BeforeValidator(pair)]
 
@@ -242,6 +247,14 @@ class Output(Section):
     )
     arrival: float | None = option(
         None, "m", "size of eta whose first time at each point each snapshot has; none: no arrival", gt=0
+    )
+    harmonics: tuple[Annotated[str, BeforeValidator(in_capitals)], ...] = option(
+        (), "", 'constituents of tides whose amplitude and phase over the run are fitted, as ["M2", "K1"]'
+    )
+    harmonics_fields: tuple[Literal["eta", "u", "v"], ...] = option(("eta",), "", "fields that they are fitted to")
+    harmonics_from: Duration | None = option(None, "s", 'model time from which on they are fitted, as "5 days"')
+    harmonics_every_steps: int | None = option(
+        None, "steps", "steps between the values that they are fitted to; without it, those of a 40th of a period", ge=1
     )
     stations: tuple[Station, ...] = option((), "", "gauges, each a table [[station]]: name, lon and lat (or x and y)")
     stations_every_steps: int = option(1, "steps", "steps between values of the gauges' series", ge=1)

@@ -110,7 +110,7 @@ class EnsembleFile(RecordFile):
 class Results:
     """The records of an ensemble from its present step on; see `run.Results`."""
 
-    means = extremes = None
+    means = extremes = harmonics = None
 
     def __init__(self, members, file: EnsembleFile):
         self.members, self.file, self.first = members, file, members.step

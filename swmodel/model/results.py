@@ -8,12 +8,13 @@ from pathlib import Path
 
 from ..config.crossings import crossings
 from ..config.gauges import gauges
-from ..files.output import Diagnostics, Output, Sections, Spectra, Stations
+from ..files.output import Diagnostics, Output, Sections, Spectra, Stations, tidal_constants
 from ..files.output.continuation import require_intact
-from ..files.run_folder import DIAGNOSTICS, OUTPUT, SECTIONS, SPECTRA, STATIONS
+from ..files.run_folder import DIAGNOSTICS, HARMONICS, OUTPUT, SECTIONS, SPECTRA, STATIONS
 from ..files.schedule import Schedule
 from ..ocean.table import maxima_of
 from .extremes import Extremes
+from .harmonics import Harmonics
 from .recorder import Recorder
 from .watching import Watching
 
@@ -37,7 +38,7 @@ def opened(simulation, directory, command_line: str = "", resume: bool = False) 
             name: stack.enter_context(FILES[name](directory / name, config, transport, command_line, keep.get(name)))
             for name in names
         }
-        yield Results(simulation, files)
+        yield Results(simulation, files, directory, command_line)
 
 
 class Results:
@@ -45,9 +46,12 @@ class Results:
 
     Args:
         files: those of FILES that are written, by their names.
+        directory: of the run.
+        command_line: recorded in files' history.
     """
 
-    def __init__(self, simulation, files):
+    def __init__(self, simulation, files, directory: Path, command_line: str):
+        self.directory, self.told = directory, command_line
         self.simulation, self.files, self.first = simulation, files, simulation.step
         self.schedules = schedules(simulation.config)
         names = simulation.config.output.means
@@ -56,6 +60,7 @@ class Results:
         self.extremes = Extremes(simulation) if maxima_of(simulation.config.output) else None
         watchers = [recorder for _, recorder in self.recorded.values()] + [self.extremes] * bool(self.extremes)
         self.watching = Watching(simulation, watchers) if watchers else None
+        self.harmonics = Harmonics(simulation) if simulation.config.output.harmonics else None
         if self.means and simulation.restart and simulation.restart.step == simulation.step:
             self.means.reset(simulation.restart.means, simulation.restart.mean_steps)
 
@@ -71,7 +76,10 @@ class Results:
         last = simulation.step + steps
         while (step := simulation.step) < last:
             part = 1 if self.means else min(last - step, watching.most(step) if watching else steps)
+            part = min(part, self.harmonics.next(step) - step) if self.harmonics else part
             simulation.take_steps(part, watching)
+            if self.harmonics:
+                self.harmonics.add()
             if self.means:
                 self.means.add(simulation.carry.state)
             self.write_series(step)
@@ -100,6 +108,13 @@ class Results:
             self.files[DIAGNOSTICS].write(step, simulation.time, self.numbers)
         if SPECTRA in due:
             self.files[SPECTRA].write(step, simulation.time, simulation.spectra())
+        if self.harmonics and step == simulation.config.run.steps:
+            self.write_constants()
+
+    def write_constants(self) -> None:
+        """Write the harmonic constants of the whole run."""
+        simulation, constants = self.simulation, self.harmonics.constants()
+        tidal_constants.write(self.directory / HARMONICS, simulation.config, simulation.transport, constants, self.told)
 
     def write_present(self, due: list[str]) -> None:
         """Write the values at places of the present step, from which on steps are looked at."""

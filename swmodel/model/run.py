@@ -25,6 +25,7 @@ from ..parallel.stop import Stop, stopped
 from ..parallel.transport import Transport
 from .calls import Calls
 from .extremes import Extremes
+from .harmonics import Harmonics
 from .health import Health
 from .means import Means
 
@@ -42,11 +43,13 @@ class Results(Protocol):
     Attributes:
         means: means in progress, of the steps since a record; None if there are none.
         extremes: largest values so far; None if there are none.
+        harmonics: sums of an analysis of tides so far; None if there is none.
         numbers: what the latest record says of the run, for the progress display: `cfl` and `energy`.
     """
 
     means: Means | None
     extremes: Extremes | None
+    harmonics: Harmonics | None
     numbers: dict[str, float]
 
     def advance(self, steps: int) -> None:
@@ -214,7 +217,7 @@ def _loop(model: Model, directory: Path, progress, options: tuple[str, bool], st
             reason = reason or (stop.asked(transport) if step < steps else None)
             if (fresh and restarts.due(step)) or overdue or reason:
                 results.flush()
-                stop.reserve = restarts.write(results.means, results.extremes)
+                stop.reserve = restarts.write(results.means, results.extremes, results.harmonics)
             if step == steps or reason:
                 return reason
             most = model.config.run.check_every_steps or chunk

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from ..config import Config, ConfigError, crossings, gauges
+from ..config import Config, ConfigError, crossings, gauges, tidal_analysis
 from ..config.build import scheme_of
 from ..config.case_check import position_problems
 from ..config.extremes import Extremes, survey
@@ -37,7 +37,7 @@ def check_config(config: Config) -> Config:
     Raises:
         ConfigError: with everything that is wrong at once.
     """
-    problems = [*check_processes(config), *check_physics(config), *check_length(config), *check_output(config)]
+    problems = [*check_processes(config), *check_options(config), *check_length(config), *check_output(config)]
     obstacles = [*check_files(config), *check_memory(config)]
     problems += obstacles
     problems += [] if obstacles else check_fields(config)
@@ -83,6 +83,12 @@ def check_memory(config: Config) -> Iterator[str]:
             f"grid.nx, grid.ny: {cells:.3g} cells in a process need at least {wanted:.3g} GB; this machine has "
             f"{present:.3g} GB; take fewer cells or more processes on more machines"
         )
+
+
+def check_options(config: Config) -> Iterator[str]:
+    """Options that contradict each other, of the equations and of the analysis of tides."""
+    yield from check_physics(config)
+    yield from tidal_analysis.problems(config)
 
 
 def check_physics(config: Config) -> Iterator[str]:
@@ -219,7 +225,7 @@ def check_dt(config: Config, extremes: Extremes) -> Iterator[str]:
     dt = dt_from_cfl(config, extremes) if time.dt is None else time.dt
     if time.dt is None:
         stepped = config.model_copy(update={"time": time.model_copy(update={"dt": dt})})
-        yield from (line for line in check_physics(stepped) if line not in set(check_physics(config)))
+        yield from (line for line in check_options(stepped) if line not in set(check_options(config)))
     if dt > largest:
         given = "time.dt" if time.dt is not None else f"time.cfl: {time.cfl:g} gives a time step that is too long"
         yield f"{given}: {dt:.6g} s is above the largest stable time step of {stepper}, {floor(largest)} s ({process})"

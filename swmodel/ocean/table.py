@@ -68,6 +68,9 @@ EASTWARD = {
     "surface_downward_y_stress": "surface_downward_northward_stress",
 }
 
+#: Behind the name of a field: sums of its products with the basis functions of a harmonic analysis, and their number.
+HARMONIC = "_harmonic"
+
 #: Fields that a run begins with.
 INITIAL = ("eta", *State._fields[1:], *(row.name for term in TERMS.values() for row in term.initial))
 

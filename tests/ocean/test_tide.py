@@ -5,11 +5,11 @@ import re
 
 import numpy as np
 import pytest
-from support.made_cases import case_of
+from support.canal import DATE, DEPTH, RADIUS, canal
 from support.stepping import after
 
 import swmodel
-from swmodel.config import Config, ConfigError
+from swmodel.config import ConfigError
 from swmodel.model.validate import check_config
 from swmodel.ocean.constituents import constituents, date_of, table
 from swmodel.ocean.terms.tide import EQUILIBRIUM, SPECIES, shapes
@@ -108,37 +108,6 @@ def test_the_constituents_add_up_to_the_attraction_of_moon_and_sun():
         seen, made = ((each - each.mean(axis=0)) * species for each in (truth, ours))
         assert np.corrcoef(seen.ravel(), made.ravel())[0, 1] > 0.97
         assert (seen * made).sum() / (made**2).sum() == pytest.approx(1, abs=0.03)
-
-
-RADIUS, DEPTH, DATE = 6371e3, 4000.0, "2012-03-01"
-
-
-def canal(nx, beta, factor=1e-3):
-    """A ring of nx cells round the equator with M2, in its forced wave; (config, forced wave over that of equilibrium).
-
-    eta = eta_eq / (1 - beta - (w / k)² / (g H)), u = - w / (k H) eta, with k on the grid 2/dx sin(k dx/2).
-    """
-    (tide,) = constituents(("M2",), DATE)
-    dx = 2 * np.pi * RADIUS / nx
-    w, k = 2 * np.pi * tide.frequency, 2 / dx * np.sin(2 * np.pi / nx)
-    ratio = 1 / (1 - beta - (w / k) ** 2 / (9.81 * DEPTH))
-    height = ratio * factor * tide.factor * EQUILIBRIUM["M2"].height
-
-    def wave(shift):
-        lon = 2 * np.pi * (np.arange(nx) + shift) / nx
-        return height * np.cos(tide.phase + 2 * lon)[None, :]
-
-    fields = {"eta": wave(0.5), "u": -w / (k * DEPTH) * wave(1.0)}
-    grid = {"kind": "latlon", "nx": nx, "ny": 1, "south": -0.05, "north": 0.05, "radius": RADIUS, "rotation": 0.0}
-    config = Config(
-        case=case_of(fields, "Canal"),
-        grid=grid,
-        physics={"depth": DEPTH, "self_attraction": beta},
-        tide={"constituents": ("M2",), "factor": factor},
-        time={"stepper": "rk4", "dt": tide.period / 4 / (2 * nx), "start": DATE},
-        run={"dtype": "float64", "steps": 2 * nx, "executor": "reference"},
-    )
-    return config, height, ratio
 
 
 @pytest.mark.parametrize("beta", [0.0, 0.09])

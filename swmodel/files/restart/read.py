@@ -11,6 +11,7 @@ from ...config.build import scheme_of
 from ...config.model import Case
 from ...errors import FilesError
 from ...ocean.state import Carry
+from ...ocean.table import HARMONIC
 from .folder import facts
 from .given import GIVEN
 from .write import EXTREME, MEAN, MEMORY
@@ -22,7 +23,7 @@ class Loaded(NamedTuple):
     Attributes:
         carry: state and memory, fields [y, x], of an ensemble [members, y, x], and step number.
         means: running means by the name of the field, taken over `mean_steps` steps.
-        extremes: what is kept of fields since the start of the run, by the names in the file.
+        extremes, harmonics: what is kept of fields since the start of the run, by the names in the file.
         path, step: of the file.
         config: of the run that wrote it, without its case.
     """
@@ -34,6 +35,7 @@ class Loaded(NamedTuple):
     step: int
     config: Config
     extremes: dict[str, np.ndarray]
+    harmonics: dict[str, np.ndarray]
 
 
 def read(path, config, transport) -> Loaded:
@@ -68,7 +70,8 @@ def read(path, config, transport) -> Loaded:
     carry = Carry(states[0], tuple(states[1:]), transport.put(np.int32(found["step"])))
     before = from_toml(found["configuration"], Case)
     extremes = {name: field for name, field in fields.items() if EXTREME.fullmatch(name)[2]}
-    return Loaded(carry, means, found["mean_steps"], found["path"], found["step"], before, extremes)
+    harmonics = {name: field for name, field in fields.items() if HARMONIC in name}
+    return Loaded(carry, means, found["mean_steps"], found["path"], found["step"], before, extremes, harmonics)
 
 
 def _examined(path, config, members: int) -> tuple[dict | None, str | None]:

@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ...ocean.state import Carry
-from ...ocean.table import ARRIVAL, MAXIMUM, entry_of
+from ...ocean.table import ARRIVAL, HARMONIC, MAXIMUM, entry_of
 from ..block_file import JournaledHDF5
 from ..draft import Draft
 from ..gather import gathered_members
@@ -45,7 +45,7 @@ class Contents(NamedTuple):
 
     Attributes:
         fields: h, u, v; h_memory1, ... of the time stepper; eta_mean, ... since the last record; eta_max,
-            eta_max_step, eta_arrival_step, ... since the start of the run.
+            eta_max_step, eta_arrival_step, ... since the start of the run; eta_harmonic0, ... of an analysis of tides.
         step: number of steps done.
         seconds: model time, s.
         mean_steps: number of steps in the means.
@@ -146,6 +146,7 @@ def image(contents: Contents, config, transport, command_line: str) -> bytes:
         dataset.createDimension(name, members)
     for name, local in contents.fields.items():
         base, extreme = EXTREME.fullmatch(name).groups()
+        base, _, product = base.partition(HARMONIC)
         base, _, memory = base.removesuffix(MEAN).partition(MEMORY)
         entry = entry_of(base, config.physics)
         dimensions = (*before, *DIMENSIONS[entry.location])
@@ -156,6 +157,8 @@ def image(contents: Contents, config, transport, command_line: str) -> bytes:
             told["long_name"] = f"memory {memory} of the time stepper {config.time.stepper}, for {base}"
         elif name.endswith(MEAN):
             told["long_name"] = f"mean of {base} over the last {contents.mean_steps} steps"
+        elif product:
+            told["long_name"] = f"sum of {base} times basis function {product} of the harmonic analysis"
         elif extreme:
             told["long_name"] = f"{EXTREMES[extreme]} of {base} since the start of the run"
             if extreme != MAXIMUM:

@@ -1,0 +1,98 @@
+"""Sums over a run from which harmonic constants follow: of fields times the basis functions, every some steps."""
+
+from __future__ import annotations
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from ..config.tidal_analysis import analysis
+from ..errors import UsageError
+from ..ocean.harmonics import basis, constants, normal_matrix
+from ..ocean.table import HARMONIC
+from ..parallel.transport.programs import jitted
+from .means import make_fields
+
+
+def make_start(names, count: int, *parts):
+    """The function (State, Grid) -> sums, zeros by their names in a restart file.
+
+    Args:
+        names: of the fields.
+        count: of the basis functions.
+        parts: of `means.make_fields`, behind the names.
+    """
+    fields = make_fields(names, *parts)
+
+    def start(state, grid):
+        found = jax.tree.map(jnp.zeros_like, fields(state, grid))
+        return {f"{name}{HARMONIC}{k}": field for name, field in found.items() for k in range(count)}
+
+    return start
+
+
+def make_update(names, count: int, *parts):
+    """The function (sums, values of the basis functions, State, Grid) -> sums; arguments those of `make_start`."""
+    fields = make_fields(names, *parts)
+
+    def update(sums, values, state, grid):
+        found = fields(state, grid)
+        return {
+            f"{name}{HARMONIC}{k}": sums[f"{name}{HARMONIC}{k}"] + values[k] * found[name]
+            for name in names
+            for k in range(count)
+        }
+
+    return update
+
+
+class Harmonics:
+    """The sums of a simulation's run so far.
+
+    Attributes:
+        seen: fields on the devices, by their names in a restart file.
+
+    Raises:
+        UsageError: the simulation comes from a restart file without the sums of the steps before.
+    """
+
+    def __init__(self, simulation):
+        self.simulation, config = simulation, simulation.config
+        self.analysis = analysis(config)
+        names, self.count = tuple(self.analysis.fields), 2 * len(self.analysis.constituents) + 1
+        parts = names, self.count, config.physics, config.grid, simulation.scheme.width, simulation.transport
+        self._update = jitted(make_update, *parts)
+        restart, before = simulation.restart, simulation.step >= self.analysis.steps.start
+        if restart and restart.step == simulation.step and restart.harmonics:
+            self.seen = restart.harmonics
+        elif before:
+            raise UsageError(
+                f"output.harmonics: there are no sums of the steps up to {simulation.step} to go on with; "
+                "start with a later output.harmonics_from"
+            )
+        else:
+            self.seen = jitted(make_start, *parts)(simulation.carry.state, simulation.grid)
+
+    def next(self, step: int) -> int:
+        """The first step after `step` whose state is taken; the one behind the last if there is none."""
+        steps = self.analysis.steps
+        past = max(0, (step - steps.start) // steps.step + 1)
+        return steps.start + past * steps.step
+
+    def add(self) -> None:
+        """Take the present state into the sums, if its step is one of those."""
+        simulation, steps = self.simulation, self.analysis.steps
+        if simulation.step not in steps:
+            return
+        values = basis(self.analysis.constituents, simulation.dt, [simulation.step])[:, 0]
+        values = simulation.transport.put(values.astype(simulation.config.run.dtype))
+        self.seen = self._update(self.seen, values, simulation.carry.state, simulation.grid)
+
+    def constants(self) -> dict[str, tuple]:
+        """{field: its mean, and (amplitude, phase lag in degrees) of each constituent} on this process's block."""
+        seen = self.simulation.transport.get(self.seen)
+        matrix = normal_matrix(self.analysis.constituents, self.simulation.dt, self.analysis.steps)
+        return {
+            name: constants(matrix, np.stack([seen[f"{name}{HARMONIC}{k}"] for k in range(self.count)]))
+            for name in self.analysis.fields
+        }

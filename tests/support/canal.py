@@ -1,0 +1,44 @@
+"""A canal round the equator, in which a tide has a known answer."""
+
+import numpy as np
+
+from support.made_cases import case_of
+from swmodel.config import Config
+from swmodel.ocean.constituents import constituents
+from swmodel.ocean.terms.tide import EQUILIBRIUM
+
+RADIUS, DEPTH, DATE = 6371e3, 4000.0, "2012-03-01"
+
+
+def canal(nx, beta=0.0, factor=1e-3, **options):
+    """A ring of nx cells round the equator with M2, in its forced wave; overrides as section__key=value.
+
+    eta = eta_eq / (1 - beta - (w / k)² / (g H)), u = - w / (k H) eta, with k on the grid 2/dx sin(k dx/2).
+
+    Returns:
+        The configuration, of a quarter of a period; the amplitude of the wave; its ratio to that of equilibrium.
+    """
+    (tide,) = constituents(("M2",), DATE)
+    dx = 2 * np.pi * RADIUS / nx
+    w, k = 2 * np.pi * tide.frequency, 2 / dx * np.sin(2 * np.pi / nx)
+    ratio = 1 / (1 - beta - (w / k) ** 2 / (9.81 * DEPTH))
+    height = ratio * factor * tide.factor * EQUILIBRIUM["M2"].height
+
+    def wave(shift):
+        lon = 2 * np.pi * (np.arange(nx) + shift) / nx
+        return height * np.cos(tide.phase + 2 * lon)[None, :]
+
+    fields = {"eta": wave(0.5), "u": -w / (k * DEPTH) * wave(1.0)}
+    grid = {"kind": "latlon", "nx": nx, "ny": 1, "south": -0.05, "north": 0.05, "radius": RADIUS, "rotation": 0.0}
+    sections = {
+        "case": case_of(fields, "Canal"),
+        "grid": grid,
+        "physics": {"depth": DEPTH, "self_attraction": beta},
+        "tide": {"constituents": ("M2",), "factor": factor},
+        "time": {"stepper": "rk4", "dt": tide.period / 4 / (2 * nx), "start": DATE},
+        "run": {"dtype": "float64", "steps": 2 * nx, "executor": "reference"},
+    }
+    for key, value in options.items():
+        section, name = key.split("__")
+        sections.setdefault(section, {})[name] = value
+    return Config(**sections), height, ratio
