@@ -79,6 +79,32 @@ def test_mpiexec_goes_on_from_the_older_file_where_the_newest_is_damaged(undistu
     assert read_status(directory)["layout"] == [1, 4]
 
 
+TIDE = [
+    *("rest", "-s", "grid.kind=latlon", "-s", "grid.south=-60", "-s", "grid.north=60", "-s", "grid.periodic_x=true"),
+    *("-s", "grid.nx=24", "-s", "grid.ny=12", "-s", "physics.depth=4000", "-s", "time.start=2012-03-01", "-s"),
+    *(
+        "tide.constituents=M2,K1",
+        "-s",
+        "output.harmonics=M2,M4",
+        "-s",
+        "output.harmonics_fields=eta,u",
+        "-s",
+        "time.dt=900",
+    ),
+    *("-s", "run.dtype=float64", "-s", "time.stepper=rk3", "--executor", "native", "--quiet"),
+]
+
+
+def test_the_sums_of_an_analysis_of_tides_are_those_of_any_number_of_processes(tmp_path):
+    for name, nproc in (("whole", 1), ("cut", 2)):
+        swmodel("run", *TIDE, "-s", "restart.every_steps=31", "--steps", 60, "--nproc", nproc, "-o", tmp_path / name)
+    for file in ("restart/step-0000000060.nc", "harmonics.nc"):
+        assert_same_data(tmp_path / "cut" / file, tmp_path / "whole" / file)
+    (tmp_path / "cut" / "restart" / "step-0000000060.nc").unlink()
+    swmodel("resume", tmp_path / "cut", "--steps", 60, "--nproc", 3, "--quiet")
+    assert_same_data(tmp_path / "cut" / "harmonics.nc", tmp_path / "whole" / "harmonics.nc")
+
+
 def test_what_is_wrong_is_said_once_by_all_processes_together(stopped, tmp_path):
     directory = shutil.copytree(stopped, tmp_path / "run")
     two = (find_mpiexec(), "-n", "2")
