@@ -11,7 +11,7 @@ import netCDF4
 from matplotlib.figure import Figure
 
 from ..files.run_folder import ANALYSIS, ENSEMBLE, OUTPUT, SENSITIVITY
-from . import assimilation, ensemble, sensitivity, spectrum, style
+from . import assimilation, ensemble, sensitivity, spectrum, style, tides
 from .dataset import PlotError, data_file, find_record, open_data, seconds
 from .files import default_output, save
 from .overlays import NOTHING, Over
@@ -36,10 +36,10 @@ def plot(
     """Draw fields of one record into a picture beside the data.
 
     Args:
-        path: run folder or NetCDF file; also of an ensemble, of sensitivities or of an assimilation.
+        path: run folder or NetCDF file; also of an ensemble, of sensitivities, of tides or of an assimilation.
         fields: names of fields; without them, relative vorticity and sea level, or others where these are zero; of an
-            ensemble, mean and spread of its sea level, and its time series; of sensitivities, all maps; of an
-            assimilation, its summary.
+            ensemble, mean and spread of its sea level, and its time series; of sensitivities, all maps; of
+            tides, the amplitudes with lines of equal phase; of an assimilation, its summary.
         record: number of the record; negative ones count from the last.
         time: model time, s; the nearest record is drawn.
         output: picture to write (PNG, PDF or SVG by its name); otherwise a PNG named after the data and the fields.
@@ -60,6 +60,8 @@ def plot(
             figure = spectrum.picture(data, record, time)
         elif hasattr(data, "quantity") and member is None:
             figure = sensitivity.picture(data, fields and chosen(data, fields), scale, over)
+        elif hasattr(data, "constituents") and member is None:
+            figure = tides.picture(data, fields and chosen(data, fields), scale, over)
         elif fields is None and member is None and "iteration" in data.dimensions:
             if over or scale != OF_RECORD:
                 raise PlotError(f"the picture of an assimilation has colours of its own; name a field of {file}")
