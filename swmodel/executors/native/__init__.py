@@ -39,7 +39,9 @@ CONVENTION = 6
 
 def request_of(config, scheme=None) -> Request:
     """The step of a configuration, or of another Scheme for it."""
-    scheme, dtype = scheme or scheme_of(config), config.run.dtype
+    scheme, dtype, time = scheme or scheme_of(config), config.run.dtype, config.time
+    if time.dt is None:  # which no text depends on
+        config = config.model_copy(update={"time": time.model_copy(update={"dt": 1.0})})
     ny, nx = config.grid.ny, config.grid.nx
     cell = block(0, (ny, nx), ny, nx)
     grid = build_grid(config, cell, np.dtype(dtype), scheme.width + 1)
