@@ -1,0 +1,89 @@
+"""The principal lunar tide, M2, of all oceans at one degree, from the potential alone.
+
+Physics: the Moon raises a tide in an ocean with the relief of the Earth, on a grid whose poles lie in Greenland and in
+Antarctica. Attraction and load of the tide itself are nine per cent of it. Bottom drag brakes the tide on shelves, and
+a linear drag in place of the internal tides that rise over the relief of the deep ocean.
+
+Reference: Arbic, Garner, Hallberg and Simmons (2004), Deep-Sea Res. II 51, 3069-3101.
+
+Cost: 34 500 steps of ab3 on 62 000 cells for twelve days: a minute and a half on two processes. A finer grid:
+`swmodel grid half.nc --region=-180,180,-86,86 --resolution 0.5 --pole=-42,76` and `swmodel run global_m2 -s
+grid.file=half.nc`.
+
+Command: swmodel run global_m2 --nproc 2
+
+Known answer: what satellites have seen. See docs/verification.md.
+"""
+
+from pathlib import Path
+
+import numpy as np
+
+from ..config.model import Case
+from ..ocean.constituents import constituents
+from ..ocean.terms.tide import EQUILIBRIUM
+
+#: Depth and coast at one degree, made by tools/global_m2.py.
+RELIEF = Path(__file__).with_name("global_m2.nc")
+WISH = {"region": (-180.0, 180.0, -86.0, 86.0), "resolution": 1.0, "pole": (-42.0, 76.0)}
+
+#: Water deeper than this, m, is the deep ocean, between latitudes so far from the equator as satellites look.
+DEEP, SEEN = 1000.0, 66.0
+
+
+class GlobalM2(Case):
+    kinds = ("latlon",)
+
+    defaults = {
+        "grid": {"file": str(RELIEF)},
+        "physics": {"self_attraction": 0.09, "quadratic_drag": 3e-3, "linear_drag": 2e-6, "viscosity": 1e3},
+        "tide": {"constituents": ("M2",), "nodal": False},
+        "time": {"stepper": "ab3", "cfl": 0.9, "start": "2012-03-01"},
+        "run": {"days": 12.0, "dtype": "float64"},
+        "output": {
+            "every": 86400.0,
+            "fields": ("eta", "u", "v"),
+            "harmonics": ("M2",),
+            "harmonics_fields": ("eta", "u", "v"),
+            "harmonics_from": 9 * 86400.0,
+        },
+    }
+
+
+def root_mean_square(amplitude, area, chosen):
+    """Of a tide over time and over the area of the chosen cells, in the units of the amplitude."""
+    return float(np.sqrt((area * amplitude**2)[chosen].sum() / 2 / area[chosen].sum()))
+
+
+def in_the_deep(depth, lat):
+    """Whether cells are those that tides in the deep ocean are compared in."""
+    return (depth > DEEP) & (np.abs(lat) < SEEN)
+
+
+def power(config, amplitude, phase, lon, lat):
+    """What the Moon does on the tide, mean over a period, W m-2: rho g <eta_eq d eta/dt>.
+
+    Args:
+        amplitude, phase: of M2 in sea level, m and degrees behind Greenwich.
+        lon, lat: degrees.
+
+    Reference: Egbert and Ray (2001), J. Geophys. Res. 106, 22475-22502.
+    """
+    (tide,) = constituents(("M2",), config.time.start, nodal=False)
+    raised = config.tide.factor * EQUILIBRIUM["M2"].height * np.cos(np.radians(lat)) ** 2
+    rho_g = config.physics.density * config.physics.gravity
+    return rho_g * np.pi * tide.frequency * raised * amplitude * np.sin(np.radians(2 * lon + phase))
+
+
+def lost(config, depth, along, across):
+    """What linear and quadratic drag take, means over a period, W m-2.
+
+    Args:
+        depth: m.
+        along, across: (amplitude, phase) of M2 in u and v at one place, m s-1 and degrees.
+    """
+    turns = 2 * np.pi * np.arange(24)[:, None, None] / 24
+    u, v = (amplitude * np.cos(turns - np.radians(phase)) for amplitude, phase in (along, across))
+    square, physics = u**2 + v**2, config.physics
+    linear = physics.density * physics.linear_drag * depth * square.mean(axis=0)
+    return linear, physics.density * physics.quadratic_drag * (square**1.5).mean(axis=0)
