@@ -19,7 +19,7 @@ ACROSS = {"u": (0, 1), "v": (1, 0)}
 
 def given(config, name: str) -> bool:
     """Whether it was handed over, or a file or the case defines it, so that the field is more than a constant."""
-    return name in config.own.names or bool(getattr(config.input, name, "")) or hasattr(config.case, name)
+    return name in config.own.names or bool(getattr(config.input, name, None)) or hasattr(config.case, name)
 
 
 def evaluate(config, name: str, rows, columns) -> np.ndarray:
@@ -48,7 +48,7 @@ def evaluate(config, name: str, rows, columns) -> np.ndarray:
 
 def from_source(config, name: str, rows, columns) -> np.ndarray:
     """Values of a field as it was handed over, of its file, the case's formula or a constant; see `evaluate`."""
-    if name in config.own.names or getattr(config.input, name, ""):
+    if name in config.own.names or getattr(config.input, name, None):
         return fill_land(config, name, as_given(config, name, rows, columns), rows, columns)
     grid = config.grid
     if hasattr(config.case, name):

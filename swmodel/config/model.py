@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Mapping
-from typing import Annotated, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, TypeAlias, cast
 
 from pydantic import (
     BeforeValidator,
@@ -46,7 +46,7 @@ class Case(Section):
 
     model_config = ConfigDict(ignored_types=(dict, tuple, str, int, float))  # constants, `defaults` among them
 
-    defaults = {}  # noqa: RUF012  nobody changes it
+    defaults: ClassVar[dict[str, dict[str, Any]]] = {}
     kinds: ClassVar[tuple[str, ...]] = tuple(EXTENTS)
     file_text: ClassVar[str] = ""
 
@@ -56,7 +56,7 @@ class Case(Section):
 
     @model_validator(mode="before")
     @classmethod
-    def named(cls, values):
+    def named(cls, values: Any) -> Any:
         """The values with the name of the case, which follows from the class."""
         if isinstance(values, Case):
             return values
@@ -89,16 +89,22 @@ class Fluid(Section):
     slip: Literal["free", "no"] = option("free", "", "free slip or no slip along walls and coasts")
 
 
-Physics = create_model(
-    "Physics",
-    __base__=Fluid,
-    __doc__=Fluid.__doc__,
-    **{
-        row.name: (float, option(0.0, row.units, row.long_name, ge=row.least))
-        for row in COEFFICIENTS.values()
-        if row.key == f"physics.{row.name}"
-    },
-)
+if TYPE_CHECKING:
+
+    class Physics(Fluid):
+        def __getattr__(self, name: str) -> float: ...
+
+else:
+    Physics = create_model(
+        "Physics",
+        __base__=Fluid,
+        __doc__=Fluid.__doc__,
+        **{
+            row.name: (float, option(0.0, row.units, row.long_name, ge=row.least))
+            for row in COEFFICIENTS.values()
+            if row.key == f"physics.{row.name}"
+        },
+    )
 
 
 class Scheme(Section):
@@ -149,21 +155,25 @@ class Run(Section):
         return self.nproc * self.devices
 
 
-Input = create_model(
-    "Input",
-    __base__=Section,
-    __doc__='NetCDF files for formulas: "FILE.nc" (by standard name), "FILE.nc:variable", "FILE.nc:name@record".',
-    **{
-        name: (
-            str,
-            option("", "", f"{VARIABLES[name].long_name}, {VARIABLES[name].units}, {WHERE[VARIABLES[name].location]}"),
-        )
-        for name in GIVEN
-    },
-)
+if TYPE_CHECKING:
 
+    class Input(Section):
+        def __getattr__(self, name: str) -> str: ...
 
-FieldName = Literal[tuple(WRITABLE)]
+    FieldName: TypeAlias = str
+    ControlName: TypeAlias = str
+else:
+    Input = create_model(
+        "Input",
+        __base__=Section,
+        __doc__='NetCDF files for formulas: "FILE.nc" (by standard name), "FILE.nc:variable", "FILE.nc:name@record".',
+        **{
+            row.name: (str, option("", "", f"{row.long_name}, {row.units}, {WHERE[row.location]}"))
+            for row in (VARIABLES[name] for name in GIVEN)
+        },
+    )
+    FieldName = Literal[tuple(WRITABLE)]
+    ControlName = Literal[tuple(SEEN)]
 
 
 class Output(Section):
@@ -211,7 +221,7 @@ class Own(Section):
 
     @field_validator("fields", "terms")
     @classmethod
-    def named(cls, texts):
+    def named(cls, texts: tuple[str, ...]) -> tuple[str, ...]:
         """The texts, each of which has a name."""
         if not all(text.split() for text in texts):
             raise ValueError("must be names")
@@ -222,8 +232,6 @@ class Own(Section):
         """Of the fields."""
         return [text.split()[0] for text in self.fields]
 
-
-ControlName = Literal[tuple(SEEN)]
 
 #: Controls whose errors have one standard deviation.
 TOGETHER = {"velocity": ("u", "v"), "wind": ("wind_x", "wind_y")}
@@ -260,18 +268,24 @@ class Search(Section):
     gradient: float = option(1e-3, "1", "norm of the gradient, over that at the start, at which to stop", gt=0, lt=1)
 
 
-Assimilation = create_model(
-    "Assimilation",
-    __base__=Search,
-    __doc__=Search.__doc__,
-    **{
-        sigma_key(name): (
-            float,
-            option(0.0, row.units, f"standard deviation of the first guess's errors of {spread_of(name)}", ge=0),
-        )
-        for name, row in SEEN.items()
-    },
-)
+if TYPE_CHECKING:
+
+    class Assimilation(Search):
+        def __getattr__(self, name: str) -> float: ...
+
+else:
+    Assimilation = create_model(
+        "Assimilation",
+        __base__=Search,
+        __doc__=Search.__doc__,
+        **{
+            sigma_key(name): (
+                float,
+                option(0.0, row.units, f"standard deviation of the first guess's errors of {spread_of(name)}", ge=0),
+            )
+            for name, row in SEEN.items()
+        },
+    )
 
 
 class Ensemble(Section):
@@ -306,7 +320,7 @@ class Sea(Section):
         return grid.sized()
 
     @model_validator(mode="after")
-    def on_a_grid_of_the_case(self):
+    def on_a_grid_of_the_case(self) -> Sea:
         """The same, unless the formulas of the case are made for another kind of grid."""
         if self.grid.kind not in self.case.kinds:
             made_for = " or ".join(self.case.kinds)
@@ -315,11 +329,17 @@ class Sea(Section):
 
 
 #: With a section for each term that has one.
-SeaWithTerms = create_model(
-    "SeaWithTerms",
-    __base__=Sea,
-    **{term.name: (term.options, option(term.options, "", "")) for term in TERMS.values() if term.options},
-)
+if TYPE_CHECKING:
+
+    class SeaWithTerms(Sea):
+        def __getattr__(self, name: str) -> Any: ...
+
+else:
+    SeaWithTerms = create_model(
+        "SeaWithTerms",
+        __base__=Sea,
+        **{term.name: (term.options, option(term.options, "", "")) for term in TERMS.values() if term.options},
+    )
 
 
 class Config(SeaWithTerms):
@@ -334,6 +354,11 @@ class Config(SeaWithTerms):
     own: Own = option(Own, "", "")
     assimilation: Assimilation = option(Assimilation, "", "")
     ensemble: Ensemble = option(Ensemble, "", "")
+
+
+def section_class(name: str) -> type[Section]:
+    """The class of a section; of the case that of all cases."""
+    return cast(type[Section], Config.model_fields[name].annotation)
 
 
 #: Keys of which only one may be given; a later source (file, command line) replaces an earlier one.

@@ -60,8 +60,11 @@ def needed():
 
 def moment(model) -> dict:
     """The coordinates of the present time: `time`, as xarray reads it from a file of output, and `step`."""
-    unit, parts = ("ns", 1e9) if model.time < LONGEST else ("s", 1)
-    when = np.datetime64(since(), unit) + np.timedelta64(round(model.time * parts), unit)
+    when: np.datetime64
+    if model.time < LONGEST:
+        when = np.datetime64(since(), "ns") + np.timedelta64(round(model.time * 1e9), "ns")
+    else:
+        when = np.datetime64(since(), "s") + np.timedelta64(round(model.time), "s")
     return {
         "time": ((), when, {key: TIME[key] for key in ("standard_name", "long_name", "axis")}),
         "step": ((), model.step, STEP),

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from pathlib import Path
+from typing import TypeAlias
 
 from ..files.output import Diagnostics, Output, Spectra
 from ..files.output.continuation import require_intact
 from ..files.run_folder import DIAGNOSTICS, OUTPUT, SPECTRA
 from ..files.schedule import Schedule
+
+#: What writes the records of a run, for as long as it is open.
+Opened: TypeAlias = AbstractContextManager["Results"]
 
 #: The files, in the order in which they are made.
 FILES = {DIAGNOSTICS: Diagnostics, OUTPUT: Output, SPECTRA: Spectra}

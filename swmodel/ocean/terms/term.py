@@ -40,7 +40,7 @@ class Term:
     """
 
     name: str
-    tendency: Callable
+    tendency: Callable[..., Any]
     coefficients: tuple[Variable, ...] = ()
     options: type | None = None
     active: Callable | None = None
