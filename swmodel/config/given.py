@@ -38,8 +38,11 @@ class Source(Protocol):
     @property
     def stored(self) -> bool: ...
 
-    def read(self, config: Any, name: str, rows: Any, columns: Any) -> np.ndarray:
+    def read(self, config: Any, name: str, rows: Any, columns: Any, location: str = "") -> np.ndarray:
         """Values in rows and columns of the grid, float64 that broadcast to them; NaN where there are none.
+
+        Args:
+            location: of the points, where it is not that of the field; tables have no other.
 
         Raises:
             ConfigError: it cannot be evaluated.
@@ -61,8 +64,8 @@ class Formula:
     what: str
     stored: bool = False
 
-    def read(self, config: Any, name: str, rows: Any, columns: Any) -> np.ndarray:
-        return evaluated(self.function, points(config.grid, location_of(name), rows, columns), self.what)
+    def read(self, config: Any, name: str, rows: Any, columns: Any, location: str = "") -> np.ndarray:
+        return evaluated(self.function, points(config.grid, location or location_of(name), rows, columns), self.what)
 
     def digest(self, config: Any, name: str) -> str:
         return digest(self, config, name)
@@ -74,8 +77,8 @@ class OfCase:
 
     stored: bool = False
 
-    def read(self, config: Any, name: str, rows: Any, columns: Any) -> np.ndarray:
-        return values_of_case(config, name, points(config.grid, location_of(name), rows, columns))
+    def read(self, config: Any, name: str, rows: Any, columns: Any, location: str = "") -> np.ndarray:
+        return values_of_case(config, name, points(config.grid, location or location_of(name), rows, columns))
 
     def digest(self, config: Any, name: str) -> str:
         return digest(self, config, name)
@@ -92,7 +95,7 @@ class Table:
     values: np.ndarray
     stored: bool = True
 
-    def read(self, config: Any, name: str, rows: Any, columns: Any) -> np.ndarray:
+    def read(self, config: Any, name: str, rows: Any, columns: Any, location: str = "") -> np.ndarray:
         values = self.values if len(self.values) == 1 else self.values[np.asarray(rows)]
         return values if values.shape[1] == 1 else values[:, np.asarray(columns)]
 

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
+from typing import Any
+
 import numpy as np
 
 from ..config import config_hash
+from ..config.dates import alike, start_of
 from ..errors import SetupError, UsageError
 from ..files.output import static
-from ..files.output.metadata import DIMENSIONS, TIME, along_axes, attributes, of_case, since
+from ..files.output.metadata import DIMENSIONS, TIME, along_axes, attributes, of_case
 from ..ocean.diagnostics import derived
 from ..ocean.table import entry_of
 
@@ -35,7 +39,7 @@ def dataset(model, names=None):
         values = np.broadcast_to(values, block.shape)
         on_land = dry[row.location] if name in moving or static.on_water_only(name) else None
         values = np.array(values) if on_land is None else np.where(on_land, np.nan, values)
-        told = attributes(row, config.grid, name, grid="", cell_measures="", grid_mapping="")
+        told = attributes(row, config.grid, name, grid="", cell_measures="", grid_mapping="", coordinates="")
         variables[name] = (DIMENSIONS[row.location], values, told)
     coordinates = {
         name: (name, values[span.start : span.stop], told)
@@ -60,11 +64,12 @@ def needed():
 
 def moment(model) -> dict:
     """The coordinates of the present time: `time`, as xarray reads it from a file of output, and `step`."""
-    when: np.datetime64
-    if model.time < LONGEST:
-        when = np.datetime64(since(), "ns") + np.timedelta64(round(model.time * 1e9), "ns")
+    start, parts = start_of(model.config.time), 1e9 if model.time < LONGEST else 1
+    unit: Any = "s" if parts == 1 else "ns"
+    if alike(start.calendar, "standard"):
+        when = np.datetime64(start.isoformat(), unit) + np.timedelta64(round(model.time * parts), unit)
     else:
-        when = np.datetime64(since(), "s") + np.timedelta64(round(model.time), "s")
+        when = start + timedelta(seconds=model.time)
     return {
         "time": ((), when, {key: TIME[key] for key in ("standard_name", "long_name", "axis")}),
         "step": ((), model.step, STEP),

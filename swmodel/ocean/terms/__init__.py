@@ -11,6 +11,7 @@ from .body_force import BODY_FORCE
 from .linear_drag import LINEAR_DRAG
 from .manning import MANNING
 from .quadratic_drag import QUADRATIC_DRAG
+from .self_attraction import SELF_ATTRACTION
 from .sponge import SPONGE
 from .term import PROCESSES, Term
 from .tracer import TRACER
@@ -32,5 +33,6 @@ TERMS: dict[str, Term] = {
         BIHARMONIC_VISCOSITY,
         SPONGE,
         TRACER,
+        SELF_ATTRACTION,
     )
 }

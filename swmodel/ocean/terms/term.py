@@ -12,6 +12,11 @@ from ..variable import Variable
 PROCESSES = ("drag", "friction", "transport")
 
 
+def nothing(flow: Any, params: Any, now: Any) -> dict:
+    """The tendency of a term that acts by its head alone."""
+    return {}
+
+
 @dataclass(frozen=True, eq=False)
 class Term:
     """One term, equal to itself alone.
@@ -20,6 +25,8 @@ class Term:
 
     Attributes:
         tendency: function of (flow: Flow, params: {name: Patch}, now: Instant) to {prognostic field: Patch}, SI units.
+        head: in place of a tendency, function of the same to a Patch at centres, m2 s-2, that is added to the pressure
+            g (h - H) before its slope is taken.
         coefficients: numbers or fields that it is made of; those with a number are keys of [physics].
         options: class of a section of its own.
         active: whether the section switches the term on. Without it, a coefficient that is not zero does.
@@ -34,13 +41,13 @@ class Term:
             arrays of coefficients, gravity, built fields, h, and u, v (their sizes) of a cell; dx, dy its lengths, m.
         process: what acts at that rate, one of PROCESSES.
         stress: function of {name: values} of its coefficients to the size of the stress on the surface, Pa.
-        acceleration: function of a configuration to the largest one that it gives to all water alike, m s-2.
+        acceleration: function of a configuration to the largest one that it gives to water, m s-2.
         energy: what it does to the energy of a closed basin: -1 takes it, 0 leaves it, 1 may give it.
         parameters: `parametric.Form` of the parameters of one of the user's own, a vector by its name; None without.
     """
 
     name: str
-    tendency: Callable[..., Any]
+    tendency: Callable[..., Any] = nothing
     coefficients: tuple[Variable, ...] = ()
     options: type | None = None
     active: Callable | None = None
@@ -57,3 +64,4 @@ class Term:
     acceleration: Callable | None = None
     energy: int = -1
     parameters: Any = None
+    head: Callable | None = None
