@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import tomllib
+import typing
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
@@ -280,6 +281,14 @@ def convert(given: Given, section: str, field) -> Any:
 
 def complaint(detail: Mapping, cls: type[Section], values: Mapping[str, Given], section: str) -> str:
     """The line about one value that pydantic refuses: where it was given, and what is wrong with it."""
-    key = str(detail["loc"][0])
-    place = values[key].place if key in values else f"{section}.{key}"
-    return f"{place}: {describe_mistake(detail, cls.model_fields[key])}"
+    key, *inner = detail["loc"]
+    place, field = values[key].place if key in values else f"{section}.{key}", cls.model_fields[str(key)]
+    if len(inner) > 1 and typing.get_origin(field.annotation) is tuple:  # a key of a table in a list of them
+        number, name, table = inner[0], str(inner[1]), typing.get_args(field.annotation)[0]
+        place = f"{place}, number {number + 1}, {name}"
+        if name not in table.model_fields:
+            return f"{place}: there is no such key; {suggest(name, table.model_fields)}"
+        if detail["type"] == "missing":
+            return f"{place}: must be given: {table.model_fields[name].description}"
+        field = table.model_fields[name]
+    return f"{place}: {describe_mistake(detail, field)}"

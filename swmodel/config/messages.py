@@ -49,6 +49,7 @@ def describe_mistake(detail: Mapping, field) -> str:
         "bool_type": "true or false",
         "string_type": "a text",
         "tuple_type": "a list",
+        "model_type": "a table",
         "string_pattern_mismatch": f"like {PATTERNS.get(detail['loc'][0], context.get('pattern'))}",
     }
     return f"must be {wanted.get(problem, detail['msg'])}, not {show(value)}"

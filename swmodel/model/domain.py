@@ -18,7 +18,7 @@ from ..parallel.environment import world
 from ..parallel.transport import Transport, connect
 from .resolve import for_processes, resolve
 from .together import agreed, assembled, see_that_same
-from .validate import check_values
+from .validate import check_places, check_values
 
 
 class Domain(NamedTuple):
@@ -80,12 +80,13 @@ def loaded(config, place) -> Config:
 
 
 def checked(config) -> Config:
-    """The configuration resolved, once the fields that were handed over are found to be of use.
+    """The configuration resolved, once the fields that were handed over and the places are found to be of use.
 
     Raises:
         ConfigError: they are not; with everything that is wrong.
     """
     resolved = resolve(config)
-    if resolved.own._sources and (problems := list(check_values(resolved))):
+    problems = list(check_values(resolved)) if resolved.own._sources else []
+    if problems := problems or list(check_places(resolved)):
         raise ConfigError(problems)
     return resolved

@@ -37,6 +37,7 @@ from .means import Means, running_means
 from .occupy import take_and_run
 from .progress import reporter
 from .results import Opened, opened
+from .watching import Watching
 
 if TYPE_CHECKING:
     from xarray import Dataset
@@ -82,7 +83,7 @@ class Simulation:
 
     _complete = False
     _carry: Carry
-    _step: int
+    _padded: list | None
 
     def __init__(
         self,
@@ -96,13 +97,11 @@ class Simulation:
         self.begun = time.perf_counter()
         parts = domain(lambda: configured(config, overrides, fields, terms, restart))
         self.config, self.scheme, self.transport, self.grid, self.params = parts
-        made, dtype = self.config, np.dtype(self.config.run.dtype)
+        made, dtype = parts.config, np.dtype(parts.config.run.dtype)
         self.block = self.transport.block
         self.dt: float = cast(float, made.time.dt)  # resolved
         self._loop_seconds, self._unseen, self._calls = 0.0, 0, Calls()
-        self._padded: list | None = None
-        given = made, self.transport, self.grid, self.params
-        self._executor: Executor = EXECUTORS[made.run.executor](*given, **options)
+        self._executor: Executor = EXECUTORS[made.run.executor](made, *parts[2:], **options)
         self.restart: Loaded | None = None
         if restart is None:
             self.carry = self._executor.start(self.transport.make(lambda block: build_state(made, block, dtype)))
@@ -222,10 +221,11 @@ class Simulation:
         """Fields of jitted programs as NumPy arrays of this process's block."""
         return self.transport.get(tree)
 
-    def take_steps(self, steps: int) -> None:
+    def take_steps(self, steps: int, watching: Watching | None = None) -> None:
         """Compute `steps` time steps, and leave it to the caller to look at the state, as the time loop does."""
         begin = time.perf_counter()
-        self._carry = self._executor.advance(self._carry, steps)
+        given = self._executor, self._carry, steps, self._step
+        self._carry = watching.advance(*given) if watching else self._executor.advance(self._carry, steps)
         self._loop_seconds += time.perf_counter() - begin
         self._step += steps
         self._padded = None
