@@ -73,11 +73,11 @@ EASTWARD = {
 #: Fields that a run begins with.
 INITIAL = ("eta", *State._fields[1:], *(row.name for term in TERMS.values() for row in term.initial))
 
-#: Coefficients of terms, which a configuration gives as a number or as a field.
+#: Coefficients of terms, which a configuration gives as a number or, where they lie somewhere, as a field.
 COEFFICIENTS = table(*(row for term in TERMS.values() for row in term.coefficients))
 
 #: Fields that a case or an input file may give.
-GIVEN = ("depth", "mask", *COEFFICIENTS, *INITIAL)
+GIVEN = ("depth", "mask", *(name for name, row in COEFFICIENTS.items() if row.location), *INITIAL)
 
 #: Fields that there are in seas without land only.
 POTENTIALS = ("streamfunction", "velocity_potential")
