@@ -12,6 +12,7 @@ from ..ocean.table import VARIABLES, entry_of, location_of
 from .case_check import values as values_of_case
 from .netcdf_input import InputError, read_field
 from .own import source_in
+from .series import varies
 
 #: Step (rows, columns) to the cell across the face, of fields on faces.
 ACROSS = {"u": (0, 1), "v": (1, 0)}
@@ -27,7 +28,8 @@ def evaluate(config, name: str, rows, columns) -> np.ndarray:
 
     A value missing from a file on land becomes `physics.depth` for the depth and zero for all others, and so does the
     height of land in a file of depths; on water both stay, which the check of the configuration reports. Without a
-    mask, cells where the file of depths has no value are land.
+    mask, cells where the file of depths has no value are land. One that varies in time is zero: what is added to its
+    records (`varying`).
 
     Args:
         name: one of `ocean.table.GIVEN`.
@@ -40,6 +42,8 @@ def evaluate(config, name: str, rows, columns) -> np.ndarray:
         InputError: a file lacks the variable, or has another shape, other coordinates or units; a mask is not 0 or 1.
     """
     rows, columns = np.asarray(rows), np.asarray(columns)
+    if varies(config, name):
+        return np.zeros((1, 1))
     values = from_source(config, name, rows, columns)
     if name == "mask":
         check_mask(config, values, rows, columns)

@@ -176,6 +176,12 @@ Input = create_model(
 )
 
 
+class Forcing(Section):
+    """How what drives the sea is given where it varies in time by formulas."""
+
+    every: Duration = option(3600.0, "s", "model time between the records that formulas in time are evaluated for")
+
+
 FieldName = Literal[tuple(WRITABLE)]
 
 
@@ -342,6 +348,7 @@ class Config(SeaWithTerms):
     time: Time = option(Time, "", "")
     run: Run = option(Run, "", "")
     input: Input = option(Input, "", "")
+    forcing: Forcing = option(Forcing, "", "")
     output: Output = option(Output, "", "")
     restart: Restart = option(Restart, "", "")
     own: Own = option(Own, "", "")

@@ -13,6 +13,7 @@ from ..config.build import build_grid, build_params, build_state
 from ..config.load import is_source
 from ..errors import UsageError
 from ..model.domain import domain
+from ..model.forcing import Forcing
 from ..model.validate import require_derivatives
 from ..ocean.state import State
 from ..ocean.table import CONTROLS
@@ -21,7 +22,7 @@ from .controls import first_guess, scheme_for
 from .memory import fit
 from .native_steps import reach_back
 from .parameters import Parameters
-from .pieces import Pieces
+from .pieces import Held, Pieces
 from .reverse import pull_back, series_of
 from .sweeps import Sweeps
 from .trajectory import Fixed, tangent, trajectory_of
@@ -79,6 +80,11 @@ class Problem:
         state = self.transport.make(lambda block: build_state(self.config, block, np.dtype(run.dtype)))
         dt, jit = self.transport.put(np.asarray(time.dt, run.dtype)), self.transport.jit
         self._fixed = Fixed(state, self.domain.grid, self.domain.params, self._wide(), dt)
+        self._held = None
+        if self.domain.scheme.varying:
+            forcing = Forcing(self.config, self.domain.scheme, self.transport)
+            self._held = Held(forcing, self._fixed, reach_back(self.domain.scheme))
+            self.in_pieces(max(1, self.steps), lambda *piece: None)
         self._value = jit(lambda value, series, *given: value(series, *given), static_argnums=0)
         self._respond = jit(self._value_and_cotangents, static_argnums=0)
         self._respond_tangent = jit(self._slope_and_cotangents, static_argnums=0)
@@ -86,7 +92,9 @@ class Problem:
 
     def in_pieces(self, length: int, between: Callable) -> None:
         """Have everything computed in pieces; to be called before the first derivative. See `pieces.Pieces`."""
-        self._sweeps, self._tangent = (Pieces(sweeps, length, between) for sweeps in (self._sweeps, self._tangent))
+        parts = length, between, self._held
+        pairs = (getattr(sweeps, "sweeps", sweeps) for sweeps in (self._sweeps, self._tangent))
+        self._sweeps, self._tangent = (Pieces(sweeps, *parts) for sweeps in pairs)
 
     def first_guess(self) -> dict:
         """The controls as the configuration has them, by name."""

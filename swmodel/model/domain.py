@@ -18,7 +18,7 @@ from ..parallel.environment import world
 from ..parallel.transport import connect
 from .resolve import for_processes, resolve
 from .together import agreed, assembled, see_that_same
-from .validate import check_values
+from .validate import check_records, check_values
 
 
 class Domain(NamedTuple):
@@ -86,6 +86,7 @@ def checked(config) -> Config:
         ConfigError: they are not; with everything that is wrong.
     """
     resolved = resolve(config)
-    if resolved.own._sources and (problems := list(check_values(resolved))):
+    problems = check_values(resolved) if resolved.own._sources else []
+    if problems := [*problems, *check_records(resolved, values=False)]:
         raise ConfigError(problems)
     return resolved

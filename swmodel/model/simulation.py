@@ -33,7 +33,9 @@ from .asked import configured, steps_for, whole_number
 from .calls import MOST_STEPS, Calls
 from .dataset import dataset
 from .domain import domain
+from .forcing import Forcing
 from .health import Health, unusable
+from .health.one import strongest
 from .means import Means
 from .occupy import take_and_run
 from .progress import reporter
@@ -88,11 +90,13 @@ class Simulation:
             made = configured(config, overrides, fields, terms)
             return with_stored(made, restart) if restart is not None and isinstance(made, Config) else made
 
-        self.config, self.scheme, self.transport, self.grid, self.params = domain(configuration)
+        self.config, self.scheme, self.transport, self.grid, self._params = domain(configuration)
+        self._forcing = Forcing(self.config, self.scheme, self.transport)
         config, dtype = self.config, np.dtype(self.config.run.dtype)
         self.block = self.transport.block
         self.dt = config.time.dt
         self._loop_seconds, self._unseen, self._padded, self._calls = 0.0, 0, None, Calls()
+        self._strongest = 0.0
         self._executor = EXECUTORS[config.run.executor](config, self.transport, self.grid, self.params, **options)
         self.restart = None if restart is None else read(restart, config, self.transport)
         if restart is None:
@@ -101,6 +105,7 @@ class Simulation:
             self.carry = self._executor.resume(self.restart.carry)
             self.restart = self.restart._replace(carry=None)  # the first step uses it up
         self.first_step = self.step
+        self._exchange()
         self._pad = jitted(make_pad, self.scheme.width, self.transport)
         begin = time.perf_counter()
         self._carry = self._executor.advance(self._carry, 0)
@@ -151,6 +156,11 @@ class Simulation:
         """
         self._look()
         write_restart(path, self)
+
+    @property
+    def params(self) -> dict:
+        """Coefficients on the devices; of those that vary in time what `ocean.records` says, as it holds now."""
+        return self._params
 
     @property
     def step(self) -> int:
@@ -221,11 +231,25 @@ class Simulation:
 
     def take_steps(self, steps: int) -> None:
         """Compute `steps` time steps, and leave it to the caller to look at the state, as the time loop does."""
-        begin = time.perf_counter()
-        self._carry = self._executor.advance(self._carry, steps)
+        begin, last = time.perf_counter(), self._step + steps
+        while self._step < last:
+            self._exchange()
+            some = self._forcing.until(last) - self._step
+            self._carry = self._executor.advance(self._carry, some)
+            self._step += some
         self._loop_seconds += time.perf_counter() - begin
-        self._step += steps
         self._padded = None
+
+    def _exchange(self) -> None:
+        """Have the coefficients that hold at the present step."""
+        if not self._forcing.holds(self._step):
+            self._strongest = self.strongest()
+            self._params |= self._forcing.take(self._step)
+            self._executor.exchange(self._params, self._step)
+
+    def strongest(self) -> float:
+        """The largest wind stress on this process's part so far, Pa: see `health.one.largest_stress`."""
+        return max(self._strongest, strongest(self))
 
     def every(self, interval, function) -> None:
         """Have function(model) called after each interval of model time, by all processes together.

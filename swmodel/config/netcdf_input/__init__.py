@@ -1,8 +1,9 @@
 """Fields from NetCDF files, as `docs/input.md` says: found, checked and turned by their coordinates, read in part."""
 
+from . import series
 from .attributes import DEGREES, LENGTHS, SYNONYMS
 from .errors import InputError
 from .labelled import read_labelled
 from .read import opened, read_field
 
-__all__ = ["DEGREES", "LENGTHS", "SYNONYMS", "InputError", "opened", "read_field", "read_labelled"]
+__all__ = ["DEGREES", "LENGTHS", "SYNONYMS", "InputError", "opened", "read_field", "read_labelled", "series"]

@@ -13,6 +13,7 @@ STRESS = {
     "signed": True,
     "downward": True,
     "small": 1e-2,
+    "varies": True,
 }
 X = Variable("wind_x", "centre", standard_name="surface_downward_x_stress", long_name="wind stress in x", **STRESS)
 Y = Variable("wind_y", "centre", standard_name="surface_downward_y_stress", long_name="wind stress in y", **STRESS)
