@@ -22,6 +22,7 @@ ROOMS = (
     "cases",
     "config",
     "files",
+    "relief",
     "executors",
     "model",
     "plotting",
@@ -39,7 +40,9 @@ DOORS = {
     "jax": "ocean parallel executors model gradients assimilation ensemble cli.doctor cli.ranks bench",
     "mpi4jax": "parallel.transport.messages cli.doctor.exchange bench.traffic cli.ranks",
     "mpi4py": "parallel.transport cli.doctor.exchange bench.device",
-    "netCDF4": ("config.netcdf_input files plotting bench.forcing assimilation.observation_file assimilation.known"),
+    "netCDF4": (
+        "config.netcdf_input files relief plotting bench.forcing assimilation.observation_file assimilation.known"
+    ),
     "matplotlib": "plotting bench.figures",
     "cmocean": "plotting",
 }
@@ -113,6 +116,7 @@ def test_the_reference_shares_no_code_with_the_dynamics():
     shared = {"config.build.scheme_of", "config.fields.evaluate", "errors.UsageError", "ocean.coordinates.points"}
     shared |= {"ocean.state.Carry", "ocean.state.State"}
     shared |= {"config.series.series_of", "config.series.varies", "config.varying.record"}
+    shared |= {"ocean.constituents.constituents", "ocean.terms.tide.EQUILIBRIUM"}
     reference = {name for name in MODULES if "executors.reference" in enclosing(name)}
     used = {within(full) for name in reference for full in MODULES[name] if full.startswith("swmodel.")}
     assert {full for full in used if "executors.reference" not in enclosing(full)} == shared

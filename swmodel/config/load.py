@@ -15,8 +15,9 @@ from .. import cases
 from .case_check import terms_in
 from .errors import ConfigError, suggest, unknown
 from .find_case import IDENTITY, case_of, find_case, is_case, take_identity
-from .grid import EXTENTS, KEYS_OF
-from .messages import describe_mistake, kind
+from .grid import EXTENTS, KEYS_OF, Grid
+from .grid_from_file import expanded
+from .messages import describe_mistake, elements, kind
 from .model import ALTERNATIVES, Case, Config, Own, Run, Section, name_of, outdated
 from .sources import Given, Layer, from_environment, from_mapping, from_overrides, read_file, read_text
 from .toml import to_toml
@@ -133,6 +134,8 @@ def gather(source, overrides=(), environ=None) -> Sources:
         return Sources(layers, None, classes, [*problems, *error.problems])
     classes["case"] = case
     layers = [from_mapping(case.defaults, f"case {name_of(case)}"), of_case, *layers]
+    layers, wrong = expanded(layers, lambda key, given: convert(given, "grid", Grid.model_fields[key]))
+    problems += wrong
     if not isinstance(source, Config):
         return Sources(layers, case, classes, problems)
     own = source.own
@@ -249,18 +252,18 @@ def convert(given: Given, section: str, field) -> Any:
     """The value as Python wants it for the field: texts read, lists made tuples, file names made absolute."""
     base, optional = kind(field.annotation)
     value = given.value.tolist() if hasattr(given.value, "tolist") else given.value  # NumPy
+    if optional and value == "none":
+        return None
     if given.is_text:
         parsed = read_text(value)
         if base is tuple:
             words = parsed if isinstance(parsed, str) else value
             listed = [word.strip() for word in words.split(",") if word.strip()]
-            if int in typing.get_args(field.annotation):
+            if {int, float} & set(elements(field.annotation)):
                 listed = [read_text(word) for word in listed]
             value = parsed if isinstance(parsed, list) else listed
         elif base is not str or isinstance(parsed, str):
             value = parsed
-    if optional and value == "none":
-        return None
     if base is tuple and isinstance(value, list):
         return tuple(value)
     if base is int and isinstance(value, float) and value.is_integer():
@@ -272,6 +275,14 @@ def convert(given: Given, section: str, field) -> Any:
 
 def complaint(detail: Mapping, cls: type[Section], values: Mapping[str, Given], section: str) -> str:
     """The line about one value that pydantic refuses: where it was given, and what is wrong with it."""
-    key = str(detail["loc"][0])
-    place = values[key].place if key in values else f"{section}.{key}"
-    return f"{place}: {describe_mistake(detail, cls.model_fields[key])}"
+    key, *inner = detail["loc"]
+    place, field = values[key].place if key in values else f"{section}.{key}", cls.model_fields[str(key)]
+    if len(inner) > 1 and typing.get_origin(field.annotation) is tuple:  # a key of a table in a list of them
+        number, name, table = inner[0], str(inner[1]), typing.get_args(field.annotation)[0]
+        place = f"{place}, number {number + 1}, {name}"
+        if name not in table.model_fields:
+            return f"{place}: there is no such key; {suggest(name, table.model_fields)}"
+        if detail["type"] == "missing":
+            return f"{place}: must be given: {table.model_fields[name].description}"
+        field = table.model_fields[name]
+    return f"{place}: {describe_mistake(detail, field)}"

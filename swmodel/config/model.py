@@ -28,6 +28,12 @@ from ..options import Duration, Section, option, parse_duration
 from .dates import CALENDARS, known, written
 from .grid import EXTENTS, Grid
 
+#: Letters of a name.
+MOST_LETTERS = 64
+
+#: Fields whose largest values may be asked for.
+MaximumName = Literal["eta", "speed"]
+
 #: Where the values of a field lie.
 WHERE = {"centre": "at cell centres", "u": "on east faces", "v": "on north faces"}
 
@@ -185,6 +191,42 @@ class Forcing(Section):
 FieldName = Literal[tuple(WRITABLE)]
 
 
+def named(text):
+    """A name of a place, unless it cannot stand in a file as one."""
+    if not isinstance(text, str) or not 1 <= len(text.strip()) == len(text) <= MOST_LETTERS:
+        raise ValueError(f"must be a name of 1 to {MOST_LETTERS} letters, without spaces around it")
+    return text
+
+
+def pair(given):
+    """Two numbers, also from a list."""
+    if not isinstance(given, list | tuple) or len(given) != 2:
+        raise ValueError("must be two numbers, [x, y] in m or [longitude, latitude]")
+    return tuple(given)
+
+
+Name = Annotated[str, BeforeValidator(named)]
+Position = Annotated[tuple[float, float], BeforeValidator(pair)]
+
+
+class Station(Section):
+    """A gauge: where eta, u, v and the tracer are written as series. A table [[station]] of a file."""
+
+    name: Name = option(..., "", "of the station")
+    lon: float | None = option(None, "degrees", "longitude, on a sphere")
+    lat: float | None = option(None, "degrees", "latitude, on a sphere")
+    x: float | None = option(None, "m", "position in x, on a plane")
+    y: float | None = option(None, "m", "position in y, on a plane")
+
+
+class Line(Section):
+    """A line whose transport is written as a series. A table [[section]] of a file."""
+
+    name: Name = option(..., "", "of the section")
+    start: Position = option(..., "", "where it begins, [x, y] in m or [longitude, latitude]")
+    end: Position = option(..., "", "where it ends, [x, y] in m or [longitude, latitude]")
+
+
 class Output(Section):
     """What is written, and how often. The initial and the final state always are."""
 
@@ -201,6 +243,18 @@ class Output(Section):
         None, "s", 'model time between spectra (seas without land), as seconds or "6 h" (or give spectra_every_steps)'
     )
     spectra_every_steps: int | None = option(None, "steps", "steps between spectra (or give spectra)", ge=1)
+    maxima: tuple[MaximumName, ...] = option(
+        (), "", "fields of which each snapshot has the largest value so far, of all steps, and its time"
+    )
+    arrival: float | None = option(
+        None, "m", "size of eta whose first time at each point each snapshot has; none: no arrival", gt=0
+    )
+    stations: tuple[Station, ...] = option((), "", "gauges, each a table [[station]]: name, lon and lat (or x and y)")
+    stations_every_steps: int = option(1, "steps", "steps between values of the gauges' series", ge=1)
+    sections: tuple[Line, ...] = option(
+        (), "", "lines whose transport is written, each a table [[section]]: name, start = [x, y], end = [x, y]"
+    )
+    sections_every_steps: int = option(1, "steps", "steps between values of the transports", ge=1)
     institution: str = option("", "", "who made the run, recorded in its files")
 
 

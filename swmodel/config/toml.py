@@ -48,7 +48,8 @@ def left_out(name: str, section: Section) -> list[str]:
     unused = []
     if name == "grid":
         pairs += [(extent.size, extent.end) for extent in section.extents]
-        unused = [key for kind, keys in KEYS_OF.items() if kind != section.kind for key in keys]
+        unused = [key for key in ("file", "pole") if not getattr(section, key)]
+        unused += [key for kind, keys in KEYS_OF.items() if kind != section.kind for key in keys]
     return unused + [b if getattr(section, a) is not None or getattr(section, b) is None else a for a, b in pairs]
 
 
@@ -62,6 +63,9 @@ def value(item: Any) -> str:
         return json.dumps(item, ensure_ascii=False).replace("\x7f", "\\u007f")
     if isinstance(item, tuple):
         return f"[{', '.join(value(part) for part in item)}]"
+    if isinstance(item, Section):
+        given = ((key, getattr(item, key)) for key in type(item).model_fields)
+        return f"{{{', '.join(f'{key} = {value(part)}' for key, part in given if part is not None)}}}"
     return repr(item)
 
 

@@ -51,6 +51,15 @@ class BlockExecutor(Executor, Protocol):
     def static_of(self, grid: Grid, params: dict):
         """What of the Grid and the Params of a block `static` is, a tree of arrays."""
 
+    def watch(self, carry: Carry, n: int, look: tuple, seen: Any, given: Any) -> tuple[Carry, Any]:
+        """The carry n steps later, and what was seen of every step on the way; what is given of both is used up.
+
+        Args:
+            look: (make, *parts), hashable; make(*parts, transport) is a function (seen, given, State, step) -> seen
+                after this step as well, of one block, to be traced.
+            seen, given: trees of arrays as `transport.make` gives them; the latter stay as they are.
+        """
+
 
 #: What computes a block in a jitted program, by name.
 COMPILED: dict[str, type[BlockExecutor]] = {executor.name: executor for executor in (Xla, Native)}

@@ -38,7 +38,7 @@ def dataset(model, names=None):
         values = np.broadcast_to(values, block.shape)
         on_land = dry[row.location] if name in moving or static.on_water_only(name) else None
         values = np.array(values) if on_land is None else np.where(on_land, np.nan, values)
-        told = attributes(row, config.grid, name, grid="", cell_measures="", grid_mapping="")
+        told = attributes(row, config.grid, name, grid="", cell_measures="", grid_mapping="", coordinates="")
         variables[name] = (DIMENSIONS[row.location], values, told)
     coordinates = {
         name: (name, values[span.start : span.stop], told)

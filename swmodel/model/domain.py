@@ -18,7 +18,7 @@ from ..parallel.environment import world
 from ..parallel.transport import connect
 from .resolve import for_processes, resolve
 from .together import agreed, assembled, see_that_same
-from .validate import check_records, check_values
+from .validate import check_places, check_records, check_values
 
 
 class Domain(NamedTuple):
@@ -80,13 +80,13 @@ def loaded(config, place) -> Config:
 
 
 def checked(config) -> Config:
-    """The configuration resolved, once the fields that were handed over are found to be of use.
+    """The configuration resolved, once the fields that were handed over and the places are found to be of use.
 
     Raises:
         ConfigError: they are not; with everything that is wrong.
     """
     resolved = resolve(config)
-    problems = check_values(resolved) if resolved.own._sources else []
-    if problems := [*problems, *check_records(resolved, values=False)]:
+    problems = list(check_values(resolved)) if resolved.own._sources else []
+    if problems := problems or [*check_places(resolved), *check_records(resolved, values=False)]:
         raise ConfigError(problems)
     return resolved

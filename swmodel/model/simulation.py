@@ -41,6 +41,7 @@ from .occupy import take_and_run
 from .progress import reporter
 from .resolve import for_processes
 from .results import opened
+from .watching import Watching
 
 #: Calls of `advance(1)` on one process before it looks at the state. A look takes as long as a step on large grids, and
 #: on the smallest half as long as such a call.
@@ -229,13 +230,16 @@ class Simulation:
         """Fields of jitted programs as NumPy arrays of this process's block."""
         return self.transport.get(tree)
 
-    def take_steps(self, steps: int) -> None:
+    def take_steps(self, steps: int, watching: Watching | None = None) -> None:
         """Compute `steps` time steps, and leave it to the caller to look at the state, as the time loop does."""
         begin, last = time.perf_counter(), self._step + steps
         while self._step < last:
             self._exchange()
             some = self._forcing.until(last) - self._step
-            self._carry = self._executor.advance(self._carry, some)
+            if watching is None:
+                self._carry = self._executor.advance(self._carry, some)
+            else:
+                self._carry = watching.advance(self._executor, self._carry, some, self._step)
             self._step += some
         self._loop_seconds += time.perf_counter() - begin
         self._padded = None

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from ..config import Config, ConfigError
+from ..config import Config, ConfigError, crossings, gauges
 from ..config.build import scheme_of
 from ..config.case_check import position_problems
 from ..config.extremes import CELLS, Extremes, survey
@@ -132,7 +132,7 @@ def check_output(config: Config) -> Iterator[str]:
     """Whether each output field is named once, and is one of the run."""
     scheme = scheme_of(config)
     absent = {name: term.name for term in TERMS.values() if term not in scheme.acting for name in term.derived}
-    for key in ("fields", "means"):
+    for key in ("fields", "means", "maxima"):
         for name in sorted(absent.keys() & getattr(config.output, key)):
             yield f"output.{key}: there is no {name} in this run; the section [{absent[name]}] switches it on"
         for name, count in repeated(getattr(config.output, key)):
@@ -185,7 +185,18 @@ def check_records(config: Config, values: bool = True) -> Iterator[str]:
 def check_fields(config: Config) -> list[str]:
     """Whether the run can start from its fields, and the time step is stable for them."""
     found, problems = values_of(config)
-    return problems or [*check_transforms(config, found), *check_dt(config, found)]
+    if problems:
+        return problems
+    return [*check_places(config), *check_transforms(config, found), *check_dt(config, found)]
+
+
+def check_places(config: Config) -> Iterator[str]:
+    """Whether there is water at the stations and along the sections."""
+    try:
+        yield from gauges.problems(config)
+        yield from crossings.problems(config)
+    except InputError as error:
+        yield str(error)
 
 
 def check_values(config: Config) -> list[str]:

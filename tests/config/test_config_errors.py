@@ -240,8 +240,8 @@ def test_signs_that_command_a_terminal_are_shown_as_text(tmp_path):
     path.write_text('[grid]\n"a\\u001b[31mb\\nc" = 1\n["x\\u0007\\u009by"]\n')
     assert sorted(line.removeprefix(str(path)) for line in message(path)) == [
         ": [x\\x07\\x9by]: no such section; known are " + ", ".join(Config.model_fields),
-        ":1: grid.a\\x1b[31mb\\nc: no such key; known are kind, nx, ny, dx, dy, lx, ly, "
-        "west, south, dlon, dlat, east, north, radius, rotation, periodic_x, periodic_y, origin",
+        ":1: grid.a\\x1b[31mb\\nc: no such key; known are kind, file, nx, ny, dx, dy, lx, ly, "
+        "west, south, dlon, dlat, east, north, pole, radius, rotation, periodic_x, periodic_y, origin",
     ]
 
 

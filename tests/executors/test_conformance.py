@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from support.random_case import COEFFICIENTS, configuration, in_time, random_fields
+from support.random_case import COEFFICIENTS, TIDE, configuration, in_time, random_fields
 from support.stepping import STEPPERS, step_by_step
 
 import swmodel
@@ -76,6 +76,7 @@ def test_thin_domains_agree(executor, size):
 
 ON_SPHERE = {
     "energy, fields": {"physics__slip": "no", "grid__periodic_x": False},
+    "tide": {"time__stepper": "rk4", **TIDE},
     "enstrophy, tracer, sponge": {"scheme__vorticity_flux": "enstrophy", **OPTIONS["tracer, sponge"]},
     "arakawa_lamb, biharmonic, f plane": {
         "scheme__vorticity_flux": "arakawa_lamb",

@@ -10,6 +10,9 @@ import numpy as np
 
 from ...config.build import scheme_of
 from ...errors import UsageError
+from ...ocean.constituents import constituents
+from ...ocean.coordinates import points
+from ...ocean.terms.tide import EQUILIBRIUM
 from .ring import c, e, n, ne, nw, s, se, sw, w, wrap
 from .sizes import Sizes
 
@@ -67,6 +70,7 @@ class Tendency:
             "biharmonic_viscosity": self._with_biharmonic_viscosity,
             "sponge": self._with_sponge,
             "tracer": self._with_tracer,
+            "tide": self._with_tide,
             "self_attraction": self._with_self_attraction,
         }
         for term in scheme_of(config).acting:
@@ -122,6 +126,12 @@ class Tendency:
         self.row = ring.state._fields.index("tracer_content")
         return self.tracer
 
+    def _with_tide(self, ring):
+        at, options = points(ring.config.grid, "centre", ring.rows, ring.columns), ring.config.tide
+        self.lon, self.lat = np.radians(at.lon), np.radians(at.lat)
+        self.tides = constituents(options.constituents, ring.config.time.start, options.nodal)
+        return self.tide
+
     def _with_self_attraction(self, ring):
         self.attraction = self.physics.gravity * ring.field("self_attraction")
         return self.self_attraction
@@ -172,6 +182,18 @@ class Tendency:
         wrap(self.P)
         difference(P, e(self.P), sizes.per_x, out=c(F[1]))
         difference(P, n(self.P), sizes.per_y, out=c(F[2]))
+
+    def tide(self, x):
+        """- g factor sum over constituents of H f cos(2 pi t / period + V + u + m lon) G_m(lat)."""
+        lat, level = self.lat, self.work
+        shapes = 0.5 - 1.5 * np.sin(lat) ** 2, np.sin(2 * lat), np.cos(lat) ** 2
+        level[...] = 0
+        for each in self.tides:
+            turns = 2 * np.pi * (each.frequency * self.time) + each.phase
+            height = each.factor * EQUILIBRIUM[each.name].height
+            level += height * shapes[each.species] * np.cos(turns + each.species * self.lon)
+        level *= -self.physics.gravity * self.ring.config.tide.factor
+        return level
 
     def self_attraction(self, x):
         """- g beta (h - H)."""

@@ -6,9 +6,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..config import fields
 from ..errors import UsageError
-from ..ocean.coordinates import axes, metres
+from ..ocean.coordinates import along_axes, axes, distances, metres, places, points
+from . import fields
+
+#: Most cells whose mask is looked at together.
+CELLS = 2**20
 
 
 class Station(NamedTuple):
@@ -62,15 +65,15 @@ def station(config, x: float, y: float) -> Station:
         UsageError: it is outside the domain, or in a cell of land.
         InputError: the file of the mask cannot be read.
     """
-    grid, along = config.grid, axes(config.grid)
-    x, y = (inside(axis, f"the station {x:g},{y:g}", position) for axis, position in zip(along, (x, y), strict=True))
+    grid, along, told = config.grid, axes(config.grid), f"the station {x:g},{y:g}"
+    x, y = (inside(axis, told, at) for axis, at in zip(along, along_axes(grid, x, y), strict=True))
     i, j = along.x.index(x), along.y.index(y)
     column, row = int(np.floor(i)), int(np.floor(j))
     wet = np.broadcast_to(fields.wet(config, [row, row + 1], [column, column + 1]), (2, 2))
     # The cell that holds the station; on the domain's edge, the one within.
     nearest = min(int(np.floor(j + 0.5)), grid.ny - 1) - row, min(int(np.floor(i + 0.5)), grid.nx - 1) - column
     if not wet[nearest]:
-        raise UsageError(f"the station {x:g},{y:g} is on land")
+        raise UsageError(f"{told} is on land")
     a, b = i - column, j - row
     weights = wet * np.outer([1 - b, b], [1 - a, a])
     rows, columns = np.array([row, row, row + 1, row + 1]), np.array([column, column + 1] * 2)
@@ -115,3 +118,24 @@ def open_faces(config, axis: str, face: int, count: int) -> np.ndarray:
     if axis == "x":
         return np.broadcast_to(fields.wet(config, along, across), (count, 2)).prod(axis=1)
     return np.broadcast_to(fields.wet(config, across, along), (2, count)).prod(axis=0)
+
+
+def nearest_water(config, place: tuple[float, float]) -> tuple[float, tuple[float, float]]:
+    """Distance in m, and place in m or degrees, of the centre of a wet cell that is nearest to a place.
+
+    Raises:
+        UsageError: there is no water.
+        InputError: the file of the mask cannot be read.
+    """
+    grid, columns, best = config.grid, np.arange(config.grid.nx), (np.inf, (0, 0))
+    height = max(1, CELLS // grid.nx)
+    for first in range(0, grid.ny, height):
+        rows = np.arange(first, min(first + height, grid.ny))
+        wet = np.broadcast_to(fields.wet(config, rows, columns) != 0, (len(rows), len(columns)))
+        away = np.where(wet, distances(grid, place, points(grid, "centre", rows, columns)), np.inf)
+        j, i = np.unravel_index(np.argmin(away), away.shape)
+        best = min(best, (float(away[j, i]), (first + int(j), int(i))))
+    if np.isinf(best[0]):
+        raise UsageError("there is no water in the domain")
+    (of_x, of_y), (row, column) = axes(grid), best[1]
+    return best[0], places(grid, of_x.first + column * of_x.spacing, of_y.first + row * of_y.spacing)
