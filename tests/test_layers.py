@@ -20,7 +20,7 @@ ROOMS = (
     "ocean",
     "config.model config.grid config.dates config.errors config.messages",
     "cases",
-    "config",
+    "config typing",
     "files",
     "relief",
     "executors",

@@ -36,7 +36,8 @@ def is_active(config, term) -> bool:
 
 def rows_and_columns(block, margin: int) -> tuple[np.ndarray, np.ndarray]:
     """Numbers of the rows and columns of a block with `margin` cells around it."""
-    return tuple(np.arange(span.start - margin, span.stop + margin) for span in (block.y, block.x))
+    y, x = (np.arange(span.start - margin, span.stop + margin) for span in (block.y, block.x))
+    return y, x
 
 
 def build_grid(config, block, dtype, margin: int | None = None) -> Grid:
@@ -111,7 +112,7 @@ def build_state(config, block, dtype) -> State:
     wet, open_u, open_v = (
         trim(p.values, rows, columns) > 0 for p in (around, around * east(around), around * north(around))
     )
-    terms = [term for term in scheme.acting if term.start]
+    terms, starts = scheme.acting, [term.start for term in scheme.acting if term.start]
     names = ("depth", "eta", "u", "v", *(row.name for term in terms for row in term.initial))
     values = {name: fields.evaluate(config, name, rows, columns) for name in names}
     state = {
@@ -119,8 +120,8 @@ def build_state(config, block, dtype) -> State:
         "u": np.where(open_u, values["u"], 0.0),
         "v": np.where(open_v, values["v"], 0.0),
     }
-    for term in terms:
-        state |= {name: np.where(wet, value, 0.0) for name, value in term.start(values | {"h": state["h"]}).items()}
+    for start in starts:
+        state |= {name: np.where(wet, value, 0.0) for name, value in start(values | {"h": state["h"]}).items()}
     return scheme.state(
         **{
             name: np.ascontiguousarray(np.broadcast_to(field, block.shape).astype(dtype))

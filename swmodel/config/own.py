@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
+from typing import Any
 
 from ..ocean.own_term import term_of_case
 from ..ocean.table import GIVEN, VARIABLES
@@ -33,7 +34,9 @@ def rows_asked_for(terms: Iterable[Term]) -> dict[str, Variable]:
 
 def case_terms(config) -> list[Term]:
     """The terms that the case has as functions."""
-    return [term_of_case(config.case, name) for name in terms_in(type(config.case))]
+    case: Any = config.case  # hashable, as it is frozen
+    cls: Any = type(case)
+    return [term_of_case(case, name) for name in terms_in(cls)]
 
 
 def own_terms(config) -> tuple[Term, ...]:

@@ -183,7 +183,7 @@ class Members:
         Fields are of `diagnostics.DERIVED`, numbers those of `diagnostics.quantities`.
         """
         one, width, number = self.domain, self.domain.scheme.width, member - self.here.start
-        padded = self._pad(self.state._make(field[number] for field in self.state))
+        padded = self._pad(type(self.state)._make(field[number] for field in self.state))
         padded = padded._make(Patch(np.asarray(field), (-width, -width)) for field in padded)
         shape, config = one.transport.block.shape, one.config
         blocks = [(padded, self.patches, shape)]

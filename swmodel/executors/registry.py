@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, Protocol
 
 from ..ocean.grid import Grid
@@ -64,4 +65,4 @@ class BlockExecutor(Executor, Protocol):
 #: What computes a block in a jitted program, by name.
 COMPILED: dict[str, type[BlockExecutor]] = {executor.name: executor for executor in (Xla, Native)}
 
-EXECUTORS: dict[str, type[Executor]] = COMPILED | {NumpyReference.name: NumpyReference}
+EXECUTORS: dict[str, Callable[..., Executor]] = COMPILED | {NumpyReference.name: NumpyReference}

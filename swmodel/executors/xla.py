@@ -39,12 +39,12 @@ def make_step(scheme: Scheme, method, transport):
     def block_tendency(state: State, now: Instant, grid: Grid, params: dict) -> State:
         extent = transport.extent()
         padded = pad(state, width, transport.shift, extent)
-        patches = state._make(Patch(field, (-width, -width)) for field in padded)
+        patches = type(state)._make(Patch(field, (-width, -width)) for field in padded)
         try:
             result = tendency(patches, now, as_patches(grid, width), as_patches(params, width), scheme)
         except Exception as error:
             raise blamed(error, scheme) from error
-        return state._make(within(jnp.broadcast_to(field.on(shape), shape), extent) for field in result)
+        return type(state)._make(within(jnp.broadcast_to(field.on(shape), shape), extent) for field in result)
 
     def step(carry: Carry, grid: Grid, params: dict, dt) -> Carry:
         return timestep.step(method, lambda state, now: block_tendency(state, now, grid, params), carry, dt)

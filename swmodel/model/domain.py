@@ -15,7 +15,7 @@ from ..ocean.grid import Grid
 from ..ocean.scheme import Scheme
 from ..parallel.decomposition import parse_layout
 from ..parallel.environment import world
-from ..parallel.transport import connect
+from ..parallel.transport import Transport, connect
 from .resolve import for_processes, resolve
 from .together import agreed, assembled, see_that_same
 from .validate import check_places, check_records, check_values
@@ -31,11 +31,11 @@ class Domain(NamedTuple):
             width + 1 cells.
     """
 
-    config: Any
+    config: Config
     scheme: Scheme
-    transport: Any
+    transport: Transport
     grid: Grid
-    params: dict
+    params: dict[str, Any]
 
 
 def domain(config, scheme=scheme_of, alone=False) -> Domain:

@@ -81,4 +81,4 @@ def tendency(padded: State, now: Instant, grid, params: dict, scheme) -> State:
 
 def finished(rates: dict[str, Patch], padded: State, grid) -> State:
     """The State of the rates, zero on land and closed faces."""
-    return padded._make(getattr(grid, OPEN[VARIABLES[name].location]) * rates[name] for name in padded._fields)
+    return type(padded)._make(getattr(grid, OPEN[VARIABLES[name].location]) * rates[name] for name in padded._fields)

@@ -39,7 +39,8 @@ def is_enough(scheme, width: int) -> bool:
     """Whether a halo of `width` rows gives the tendency on the whole block."""
     try:
         with np.errstate(all="ignore"):
-            found = tendency(*small_block(scheme, width, np.ones), scheme)
+            block: tuple = small_block(scheme, width, np.ones)
+            found = tendency(*block, scheme)
         return all(field.on((CELLS, CELLS)).shape == (CELLS, CELLS) for field in found)
     except BeyondHalo:
         return False

@@ -190,7 +190,7 @@ class Health:
     def unusable_value(self, run: int) -> tuple[str, float, int]:
         """The first cell that is not finite or has no thickness: field, value, index in the whole domain."""
         state = self.state(run)
-        bad = state._make(~np.isfinite(field) for field in state)
+        bad = type(state)._make(~np.isfinite(field) for field in state)
         with np.errstate(invalid="ignore"):
             bad = bad._replace(h=bad.h | ((state.h <= 0) & (self.wet()[: len(state.h)] > 0)))
         return self.first(state, np.stack(bad))

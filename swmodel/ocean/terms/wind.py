@@ -1,12 +1,14 @@
 """Wind stress on the surface: du/dt = wind_x / (rho h)."""
 
+from typing import Any
+
 import numpy as np
 
 from ..operators import mx_f, my_f
 from ..variable import Variable
 from .term import Term
 
-STRESS = {
+STRESS: dict[str, Any] = {
     "units": "Pa",
     "control": "field",
     "dimension": (1, 1, -2, 1),
