@@ -10,7 +10,7 @@ from ..ocean.terms import TERMS
 from .model import section_class
 
 OF_TERMS = tuple(term.name for term in TERMS.values() if term.options)
-SECTIONS = ("case", "grid", "physics", *OF_TERMS, "scheme", "time", "input")
+SECTIONS = ("case", "grid", "physics", *OF_TERMS, "scheme", "time", "input", "forcing")
 #: The section of what was handed over in Python.
 OWN = "own"
 OPTIONS = (

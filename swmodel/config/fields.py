@@ -15,6 +15,7 @@ from .case_check import values as values_of_case
 from .model import TOGETHER
 from .netcdf_input import InputError, on_true_degrees, read_field
 from .own import source_in
+from .series import varies
 
 #: Components of vectors: eastward and northward, or along the axes of a grid that is turned against these.
 VECTORS = {name: pair for pair in TOGETHER.values() for name in pair}
@@ -42,7 +43,8 @@ def evaluate(config, name: str, rows, columns) -> np.ndarray:
 
     A value missing from a file on land becomes `physics.depth` for the depth and zero for all others, and so does the
     height of land in a file of depths; on water both stay, which the check of the configuration reports. Without a
-    mask, cells where the file of depths has no value are land.
+    mask, cells where the file of depths has no value are land. One that varies in time is zero: what is added to its
+    records (`varying`).
 
     Args:
         name: one of `ocean.table.GIVEN`.
@@ -55,6 +57,8 @@ def evaluate(config, name: str, rows, columns) -> np.ndarray:
         InputError: a file lacks the variable, or has another shape, other coordinates or units; a mask is not 0 or 1.
     """
     rows, columns = np.asarray(rows), np.asarray(columns)
+    if varies(config, name):
+        return np.zeros((1, 1))
     values = from_source(config, name, rows, columns)
     if name == "mask":
         check_mask(config, values, rows, columns)

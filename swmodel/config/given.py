@@ -8,6 +8,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, Union
 
 import numpy as np
@@ -16,13 +17,16 @@ from numpy.typing import ArrayLike
 from ..ocean.coordinates import Points, points
 from ..ocean.table import location_of
 from ..ocean.variable import Variable
-from .case_check import evaluated
+from .case_check import evaluated, values_in_time
 from .case_check import values as values_of_case
 from .errors import ConfigError
 from .netcdf_input import InputError, read_labelled
 
 if TYPE_CHECKING:
     from xarray import DataArray
+
+#: What a run says of a function of time between its name and its SHA-256.
+IN_TIME = "in-time"
 
 #: Cells that are evaluated at a time where the whole field is looked at.
 CELLS = 2**17
@@ -68,7 +72,7 @@ class Formula:
         return evaluated(self.function, points(config.grid, location or location_of(name), rows, columns), self.what)
 
     def digest(self, config: Any, name: str) -> str:
-        return digest(self, config, name)
+        return digest(self.read, config, name)
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,11 +85,27 @@ class OfCase:
         return values_of_case(config, name, points(config.grid, location or location_of(name), rows, columns))
 
     def digest(self, config: Any, name: str) -> str:
-        return digest(self, config, name)
+        return digest(self.read, config, name)
 
 
-#: All of them are one.
-OF_CASE = OfCase()
+@dataclass(frozen=True, eq=False)
+class OfCaseInTime(OfCase):
+    """The function of the points and of time of a case that was handed over: a restart file cannot have it."""
+
+    stored: bool = False
+
+    def read(self, config: Any, name: str, rows: Any, columns: Any, location: str = "", t: float = 0.0) -> np.ndarray:
+        return values_in_time(config, name, points(config.grid, location or location_of(name), rows, columns), t)
+
+    def digest(self, config: Any, name: str) -> str:
+        """SHA-256 of its first two records."""
+        times = 0.0, config.forcing.every
+        found = "".join(digest(partial(self.read, t=t), config, name) for t in times)
+        return hashlib.sha256(found.encode()).hexdigest()
+
+
+#: All of each kind are one.
+OF_CASE, OF_CASE_IN_TIME = OfCase(), OfCaseInTime()
 
 
 @dataclass(frozen=True, eq=False)
@@ -100,7 +120,7 @@ class Table:
         return values if values.shape[1] == 1 else values[:, np.asarray(columns)]
 
     def digest(self, config: Any, name: str) -> str:
-        return digest(self, config, name)
+        return digest(self.read, config, name)
 
 
 @dataclass(frozen=True, eq=False)
@@ -179,12 +199,12 @@ def frozen(values: np.ndarray) -> np.ndarray:
     return values
 
 
-def digest(source: Source, config: Any, name: str) -> str:
-    """See `Source.digest`; no more of the field is held at a time than a band of rows."""
+def digest(read: Callable, config: Any, name: str) -> str:
+    """See `Source.digest` of what `read` reads; no more of the field is held at a time than a band of rows."""
     ny, nx = config.grid.ny, config.grid.nx
     found, step = hashlib.sha256(), max(1, CELLS // nx)
     for first in range(0, ny, step):
         rows = np.arange(first, min(first + step, ny))
-        values = np.broadcast_to(source.read(config, name, rows, np.arange(nx)), (len(rows), nx))
+        values = np.broadcast_to(read(config, name, rows, np.arange(nx)), (len(rows), nx))
         found.update(np.ascontiguousarray(values, "<f8").data)
     return found.hexdigest()

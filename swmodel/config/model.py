@@ -202,6 +202,12 @@ else:
     ControlName = Literal[tuple(SEEN)]
 
 
+class Forcing(Section):
+    """How what drives the sea is given where it varies in time by formulas."""
+
+    every: Duration = option(3600.0, "s", "model time between the records that formulas in time are evaluated for")
+
+
 def named(text: Any) -> Any:
     """A name of a place, unless it cannot stand in a file as one."""
     if not isinstance(text, str) or not 1 <= len(text.strip()) == len(text) <= MOST_LETTERS:
@@ -423,6 +429,7 @@ class Config(SeaWithTerms):
     time: Time = option(Time, "", "")
     run: Run = option(Run, "", "")
     input: Input = option(Input, "", "")
+    forcing: Forcing = option(Forcing, "", "")
     output: Output = option(Output, "", "")
     restart: Restart = option(Restart, "", "")
     own: Own = option(Own, "", "")

@@ -10,7 +10,7 @@ from ..ocean.own_term import term_of_case
 from ..ocean.table import GIVEN, VARIABLES
 from ..ocean.terms import Term
 from ..ocean.variable import Variable
-from .case_check import terms_in
+from .case_check import in_time, terms_in
 from .errors import ConfigError
 from .given import Formula, OfCase, Source
 
@@ -81,6 +81,8 @@ def formulas(config) -> dict[str, tuple[Callable, str]]:
     given = [name for name in names if hasattr(config.case, name) and not getattr(config.input, name, "")]
     what = f"of the case {config.case.name}"
     found = {name: (partial(getattr(config.case, name), config), f"{name} {what}") for name in given}
+    timed = [name for name in given if in_time(getattr(type(config.case), name))]
+    found |= {name: (partial(found[name][0], t=0.0), found[name][1]) for name in timed}
     of_values = {name for name, source in config.own._sources.items() if not isinstance(source, OfCase)}
     handed = {name: source for name, source in config.own._sources.items() if isinstance(source, Formula)}
     found = {name: pair for name, pair in found.items() if name not in of_values}

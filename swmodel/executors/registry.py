@@ -30,6 +30,9 @@ class Executor(Protocol):
     def resume(self, carry: Carry) -> Carry:
         """The carry of a restart file, as the executor keeps it."""
 
+    def exchange(self, params: dict, step: int) -> None:
+        """Go on with Params like those that it was made from, the coefficients that hold from a step on."""
+
     def advance(self, carry: Carry, n: int) -> Carry:
         """The carry n steps later, when it is there. The carry given is used up; the first call compiles."""
 

@@ -14,6 +14,7 @@ from ..config.build import build_grid, build_params, build_state
 from ..config.load import Source
 from ..errors import UsageError
 from ..model.domain import domain
+from ..model.forcing import Forcing
 from ..model.validate import require_derivatives
 from ..ocean.state import State
 from ..ocean.table import CONTROLS
@@ -23,7 +24,7 @@ from .controls import first_guess, scheme_for
 from .memory import fit
 from .native_steps import reach_back
 from .parameters import Parameters
-from .pieces import Pieces
+from .pieces import Held, Pieces
 from .plan import Plan
 from .reverse import pull_back, series_of
 from .sweeps import Sweeps
@@ -97,6 +98,11 @@ class Problem:
         state = self.transport.make(lambda block: build_state(self.config, block, np.dtype(run.dtype)))
         dt, jit = self.transport.put(np.asarray(time.dt, run.dtype)), self.transport.jit
         self._fixed = Fixed(state, self.domain.grid, self.domain.params, self._wide(), dt)
+        self._held = None
+        if self.domain.scheme.varying:
+            forcing = Forcing(self.config, self.domain.scheme, self.transport)
+            self._held = Held(forcing, self._fixed, reach_back(self.domain.scheme))
+            self.in_pieces(max(1, self.steps), lambda *piece: None)
         self._value = jit(lambda value, series, *given: value(series, *given), static_argnums=0)
         self._respond = jit(self._value_and_cotangents, static_argnums=0)
         self._respond_tangent = jit(self._slope_and_cotangents, static_argnums=0)
@@ -104,8 +110,10 @@ class Problem:
 
     def in_pieces(self, length: int, between: Callable[..., None]) -> None:
         """Have everything computed in pieces; to be called before the first derivative. See `pieces.Pieces`."""
-        self._sweeps = Pieces(self._sweeps, length, between)
-        self._tangent = Pieces(self._tangent, length, between)
+        parts = length, between, self._held
+        self._sweeps, self._tangent = (
+            Pieces(each.sweeps if isinstance(each, Pieces) else each, *parts) for each in (self._sweeps, self._tangent)
+        )
 
     def first_guess(self) -> Controls:
         """The controls as the configuration has them, by name."""

@@ -18,7 +18,7 @@ from ..parallel.environment import world
 from ..parallel.transport import Transport, connect
 from .resolve import for_processes, resolve
 from .together import agreed, assembled, see_that_same
-from .validate import check_places, check_values
+from .validate import check_places, check_records, check_values
 
 
 class Domain(NamedTuple):
@@ -87,6 +87,6 @@ def checked(config) -> Config:
     """
     resolved = resolve(config)
     problems = list(check_values(resolved)) if resolved.own._sources else []
-    if problems := problems or list(check_places(resolved)):
+    if problems := problems or [*check_places(resolved), *check_records(resolved, values=False)]:
         raise ConfigError(problems)
     return resolved

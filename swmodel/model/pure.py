@@ -23,6 +23,7 @@ from ..parallel.transport import Transport
 from ..parallel.transport.mesh import spec
 from .asked import Fields, Overrides, Terms, configured
 from .domain import domain
+from .forcing import Forcing
 
 
 class Memory(NamedTuple):
@@ -75,6 +76,19 @@ class Step:
         dtype = self.config.run.dtype
         vectors = {name: there[name].vector(parameters, jnp, dtype) for name, parameters in given.items()}
         return static._replace(params=static.params | vectors)
+
+    def at(self, static: Static, t: int) -> tuple[Static, int | None]:
+        """`static` with the coefficients that hold from step t on, and the step until which they do; None: for ever.
+
+        Where coefficients vary in time, no step is taken beyond with the same `static`; called by all processes.
+
+        Raises:
+            InputError: there is no record at that time, or it cannot be read.
+        """
+        forcing = Forcing(self.config, scheme_of(self.config), self.transport)
+        if forcing.holds(t):
+            return static, None
+        return static._replace(params=static.params | forcing.take(t)), forcing.last
 
     @property
     def mesh(self) -> Mesh | None:

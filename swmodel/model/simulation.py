@@ -32,7 +32,9 @@ from .asked import Fields, Overrides, Place, Terms, Told, as_restarted, configur
 from .calls import MOST_STEPS, Calls
 from .dataset import dataset
 from .domain import domain
+from .forcing import Forcing
 from .health import Health, unusable
+from .health.one import strongest
 from .means import Means, running_means
 from .occupy import take_and_run
 from .progress import reporter
@@ -96,8 +98,9 @@ class Simulation:
     ) -> None:
         self.begun = time.perf_counter()
         parts = domain(lambda: configured(config, overrides, fields, terms, restart))
-        self.config, self.scheme, self.transport, self.grid, self.params = parts
+        self.config, self.scheme, self.transport, self.grid, self._params = parts
         made, dtype = parts.config, np.dtype(parts.config.run.dtype)
+        self._forcing, self._strongest = Forcing(made, self.scheme, self.transport), 0.0
         self.block = self.transport.block
         self.dt: float = cast(float, made.time.dt)  # resolved
         self._loop_seconds, self._unseen, self._calls = 0.0, 0, Calls()
@@ -110,6 +113,7 @@ class Simulation:
             self.carry = self._executor.resume(found.carry)
             self.restart = found._replace(carry=None)  # the first step uses it up
         self.first_step = self.step
+        self._exchange()
         self._pad = jitted(make_pad, self.scheme.width, cast(Hashable, self.transport))
         begin = time.perf_counter()
         self._carry = self._executor.advance(self._carry, 0)
@@ -153,6 +157,11 @@ class Simulation:
         """
         self._look()
         write_restart(path, self)
+
+    @property
+    def params(self) -> dict:
+        """Coefficients on the devices; of those that vary in time what `ocean.records` says, as it holds now."""
+        return self._params
 
     @property
     def step(self) -> int:
@@ -223,12 +232,26 @@ class Simulation:
 
     def take_steps(self, steps: int, watching: Watching | None = None) -> None:
         """Compute `steps` time steps, and leave it to the caller to look at the state, as the time loop does."""
-        begin = time.perf_counter()
-        given = self._executor, self._carry, steps, self._step
-        self._carry = watching.advance(*given) if watching else self._executor.advance(self._carry, steps)
+        begin, last = time.perf_counter(), self._step + steps
+        while self._step < last:
+            self._exchange()
+            some = self._forcing.until(last) - self._step
+            given = self._executor, self._carry, some, self._step
+            self._carry = watching.advance(*given) if watching else self._executor.advance(self._carry, some)
+            self._step += some
         self._loop_seconds += time.perf_counter() - begin
-        self._step += steps
         self._padded = None
+
+    def _exchange(self) -> None:
+        """Have the coefficients that hold at the present step."""
+        if not self._forcing.holds(self._step):
+            self._strongest = self.strongest()
+            self._params |= self._forcing.take(self._step)
+            self._executor.exchange(self._params, self._step)
+
+    def strongest(self) -> float:
+        """The largest wind stress on this process's part so far, Pa: see `health.one.largest_stress`."""
+        return max(self._strongest, strongest(self))
 
     def every(self, interval: float | str, function: Callable[[Simulation], object]) -> None:
         """Have function(model) called after each interval of model time, by all processes together.

@@ -15,6 +15,7 @@ STRESS: dict[str, Any] = {
     "signed": True,
     "downward": True,
     "small": 1e-2,
+    "varies": True,
 }
 X = Variable("wind_x", "centre", standard_name="surface_downward_x_stress", long_name="wind stress in x", **STRESS)
 Y = Variable("wind_y", "centre", standard_name="surface_downward_y_stress", long_name="wind stress in y", **STRESS)
