@@ -97,7 +97,7 @@ def apply(controls: dict, state: State, grid: Grid, params: dict, scheme: Scheme
     for term in (term for term in scheme.acting if term.start):
         values = {row.name: controls.get(row.name, term.derived[row.name](state, None, None)) for row in term.initial}
         started |= {name: wet * field for name, field in term.start(values | {"h": h}).items()}
-    return state._make(within(started[name], extent) for name in state._fields), active
+    return type(state)._make(within(started[name], extent) for name in state._fields), active
 
 
 def replace(grid: Grid, params: dict, active: dict) -> tuple[Grid, dict]:

@@ -37,6 +37,13 @@ def random_fields(ny, nx, seed=0, land=0.1, amplitude=1.0, coefficients=()):
     } | {name: COEFFICIENTS[name] * rng.random((ny, nx)) for name in coefficients}
 
 
+def in_time(fields, records=3, seed=5):
+    """The fields with a wind that changes from record to record."""
+    rng = np.random.default_rng(seed)
+    shape = records, *fields["wind_x"].shape
+    return fields | {name: 0.3 * rng.standard_normal(shape) for name in ("wind_x", "wind_y")}
+
+
 def configuration(ny, nx, fields=None, sphere=False, **overrides):
     """A configuration of ny by nx cells with every term switched on; overrides as section__key=value.
 

@@ -32,7 +32,7 @@ def difference(a, b, scale, out):
 
 
 class Tendency:
-    """Called with x = [h, u, v, ...] and F, both padded [fields, R+2, C+2], and the time, s.
+    """Called with x = [h, u, v, ...] and F, both padded [fields, R+2, C+2], when the step began, and the time since, s.
 
     It wraps x round the ring and writes dx/dt into F.
     """
@@ -83,9 +83,7 @@ class Tendency:
                 yield prepared
 
     def _with_wind(self, ring):
-        self.wind = [
-            values / self.physics.density for values in (ring.at_faces("wind_x")[0], ring.at_faces("wind_y")[1])
-        ]
+        self.wind = ring.in_time("wind_x", ring.to_u), ring.in_time("wind_y", ring.to_v)
         return self.wind_stress
 
     def _with_body_force(self, ring):
@@ -138,8 +136,8 @@ class Tendency:
         self.attraction = self.physics.gravity * ring.field("self_attraction")
         return self.self_attraction
 
-    def __call__(self, x, F, time=0.0):
-        self.time = time
+    def __call__(self, x, F, begin=0.0, into=0.0):
+        self.begin, self.time = begin, begin + into
         F[3:] = 0
         wrap(x)
         for term in self.terms:
@@ -280,9 +278,9 @@ class Tendency:
 
     def wind_stress(self, x, F):
         """du/dt = wind_x / (rho h^x), dv/dt = wind_y / (rho h^y)."""
-        h = x[0]
-        for F_k, wind, h_beyond in zip(c(F[1:3]), self.wind, (e(h), n(h)), strict=True):
-            F_k += np.divide(wind, mean(c(h), h_beyond, out=self.work), out=self.work)
+        h, taus = x[0], [wind(self.begin, self.time) for wind in self.wind]
+        for F_k, tau, h_beyond in zip(c(F[1:3]), taus, (e(h), n(h)), strict=True):
+            F_k += np.divide(tau / self.physics.density, mean(c(h), h_beyond, out=self.work), out=self.work)
 
     def body_force(self, x, F):
         """du/dt = a + b cos(2 pi t / period + phase)."""
