@@ -25,6 +25,8 @@ PLOT = {
     "steady_zonal": ["--field", "u", "--field", "eta"],
     "rest": ["--field", "depth", "--field", "eta"],
 }
+#: What is drawn instead of the records.
+FILE = {"global_m2": "harmonics.nc"}
 FILM = "jet"
 
 
@@ -39,7 +41,7 @@ def draw(case: str) -> None:
         run = Path(folder) / case
         swmodel("run", case, "--output", run, *RUN.get(case, []))
         picture = FOLDER / f"{case}.png"
-        swmodel("plot", run, "--output", picture, *PLOT.get(case, []))
+        swmodel("plot", run / FILE.get(case, ""), "--output", picture, *PLOT.get(case, []))
         Image.open(picture).convert("RGB").quantize(256).save(picture, optimize=True)  # a third of the size
         if case == FILM:
             swmodel("animate", run, "--field", "zeta", "--output", FOLDER / f"{case}.mp4")
