@@ -1,8 +1,8 @@
-"""Makes the grid of the case global_m2, one degree, from the relief of the package.
+"""Makes the relief of the case global_m2, one degree, from that of the package.
 
 python tools/global_m2.py
 
-As `swmodel grid` makes it, with depths in whole metres and without what a run does not read.
+Depths of `swmodel grid --region=-180,180,-86,86 --resolution 1 --pole=-42,76` in whole metres, 0 on land.
 """
 
 from __future__ import annotations
@@ -13,33 +13,19 @@ from pathlib import Path
 import netCDF4
 import numpy as np
 
-from swmodel.cases.global_m2 import RELIEF, WISH
+from swmodel.cases.global_m2 import POLE, RELIEF
 from swmodel.relief import Wish, make_grid
 
-LEFT_OUT = ("lon", "lat", "closed", "sea_area_fraction")
 
-
-def copy(source: netCDF4.Dataset, target: netCDF4.Dataset) -> None:
-    """Copy what a run reads."""
-    target.setncatts(source.__dict__)
-    for name, dimension in source.dimensions.items():
-        target.createDimension(name, dimension.size)
-    for name, variable in source.variables.items():
-        if name in LEFT_OUT:
-            continue
-        kind = "f4" if name == "depth" else variable.dtype
-        packed = {"zlib": True, "complevel": 9, "shuffle": True} if variable.ndim == 2 else {}
-        made = target.createVariable(name, kind, variable.dimensions, **packed)
-        made.setncatts(
-            {key: value for key, value in variable.__dict__.items() if key not in ("_FillValue", "coordinates")}
-        )
-        made[...] = np.rint(variable[...]) if name == "depth" else variable[...]
+def depths(folder) -> np.ndarray:
+    """Of the grid, m, whole numbers."""
+    path = Path(folder) / "earth.nc"
+    make_grid(path, Wish(region=(-180.0, 180.0, -86.0, 86.0), resolution=1.0, pole=POLE))
+    with netCDF4.Dataset(path) as data:
+        data.set_auto_mask(False)
+        return np.where(data["mask"][...] > 0, np.rint(data["depth"][...]), 0).astype(np.int16)
 
 
 if __name__ == "__main__":
     with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / RELIEF.name
-        for line in make_grid(path, Wish(**WISH)).words():
-            print(line)
-        with netCDF4.Dataset(path) as source, netCDF4.Dataset(RELIEF, "w") as target:
-            copy(source, target)
+        np.savez_compressed(RELIEF, depth=depths(folder))

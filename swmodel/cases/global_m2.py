@@ -15,17 +15,22 @@ Command: swmodel run global_m2 --nproc 2
 Known answer: what satellites have seen. See docs/verification.md.
 """
 
+from functools import cache
 from pathlib import Path
 
 import numpy as np
 
 from ..config.model import Case
 from ..ocean.constituents import constituents
+from ..ocean.rotated import from_earth
 from ..ocean.terms.tide import EQUILIBRIUM
 
-#: Depth and coast at one degree, made by tools/global_m2.py.
-RELIEF = Path(__file__).with_name("global_m2.nc")
-WISH = {"region": (-180.0, 180.0, -86.0, 86.0), "resolution": 1.0, "pole": (-42.0, 76.0)}
+#: The north pole of the grid, in Greenland; that in the south lies in Antarctica.
+POLE = (-42.0, 76.0)
+
+#: Depths in m, 0 on land, at one degree about that pole from 179.5 W 85.5 S on, made by tools/global_m2.py.
+RELIEF = Path(__file__).with_name("global_m2.npz")
+WEST, SOUTH = -179.5, -85.5
 
 #: Water deeper than this, m, is the deep ocean, between latitudes so far from the equator as satellites look.
 DEEP, SEEN = 1000.0, 66.0
@@ -35,7 +40,7 @@ class GlobalM2(Case):
     kinds = ("latlon",)
 
     defaults = {
-        "grid": {"file": str(RELIEF)},
+        "grid": {"kind": "latlon", "nx": 360, "ny": 172, "west": -180.0, "south": -86.0, "north": 86.0, "pole": POLE},
         "physics": {"self_attraction": 0.12, "quadratic_drag": 3e-3, "linear_drag": 6e-6, "viscosity": 1e3},
         "tide": {"constituents": ("M2",), "nodal": False},
         "time": {"stepper": "ab3", "cfl": 0.6, "start": "2012-03-01"},
@@ -48,6 +53,37 @@ class GlobalM2(Case):
             "harmonics_from": 9 * 86400.0,
         },
     }
+
+    def depth(self, config, at):
+        """Between the points of the relief in proportion, from those of water alone; NaN where most is land."""
+        known = relief()
+        corners = list(around(known.shape, at))
+        wet = sum(weight * (known[j, i] > 0) for j, i, weight in corners)
+        water = sum(weight * known[j, i] for j, i, weight in corners)
+        return np.divide(water, wet, out=np.full(water.shape, np.nan), where=wet >= 0.5)
+
+    def mask(self, config, at):
+        """Water where at least half of the points around are."""
+        known = relief()
+        return (sum(weight * (known[j, i] > 0) for j, i, weight in around(known.shape, at)) >= 0.5).astype(float)
+
+
+@cache
+def relief() -> np.ndarray:
+    """Depths, m, 0 on land, [latitude, longitude] about the pole."""
+    with np.load(RELIEF) as file:
+        return file["depth"].astype(np.float64)
+
+
+def around(shape, at):
+    """Rows, columns and weights of the four points of the relief around each of some Points."""
+    lon, lat = from_earth(POLE, at.lon, at.lat)
+    row, column = np.clip(lat - SOUTH, 0, shape[0] - 1), (lon - WEST) % shape[1]
+    j, i = np.floor(row).astype(int), np.floor(column).astype(int)
+    for north in (0, 1):
+        for east in (0, 1):
+            weight = np.abs(1 - north - (row - j)) * np.abs(1 - east - (column - i))
+            yield np.minimum(j + north, shape[0] - 1), (i + east) % shape[1], weight
 
 
 def root_mean_square(amplitude, area, chosen):

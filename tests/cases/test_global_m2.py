@@ -1,25 +1,28 @@
 """The tide of all oceans: what the Moon gives, drag takes; in size it is that of the Earth."""
 
+from contextlib import ExitStack
+
 import netCDF4
 import numpy as np
 import pytest
 
 import swmodel
 from swmodel.cases import global_m2
+from swmodel.config import fields
 from swmodel.config.build import build_grid
 from swmodel.parallel.decomposition import block
-from swmodel.relief import Wish, make_grid
-
-COARSE = {"resolution": 5.0, "min_depth": 50.0}
+from swmodel.relief import Wish
+from swmodel.relief.average import averages
+from swmodel.relief.make import grid_of
+from swmodel.relief.source import open_relief
 
 
 @pytest.fixture(scope="module")
 def tide(tmp_path_factory):
     """The configuration of a run at five degrees with so much drag that waves die soon, and its constants."""
-    folder = tmp_path_factory.mktemp("global_m2")
-    make_grid(folder / "earth.nc", Wish(**global_m2.WISH | COARSE))
-    options = {"grid.file": str(folder / "earth.nc"), "physics.linear_drag": 2e-5, "output.every": "5 days"}
+    options = {"grid.nx": 72, "grid.ny": 34, "physics.linear_drag": 2e-5, "output.every": "5 days"}
     options |= {"output.harmonics_from": "4 days", "run.days": 6.0}
+    folder = tmp_path_factory.mktemp("global_m2")
     simulation = swmodel.Simulation(swmodel.load("global_m2", options, environ={}))
     simulation.run(folder / "run")
     with netCDF4.Dataset(folder / "run" / "harmonics.nc") as data:
@@ -42,12 +45,18 @@ def test_what_the_moon_gives_drag_takes(tide):
     assert taken == pytest.approx(given, rel=0.1)
 
 
-def test_the_shipped_grid_is_that_of_the_relief_in_whole_metres(tmp_path):
-    make_grid(tmp_path / "earth.nc", Wish(**global_m2.WISH))
-    with netCDF4.Dataset(tmp_path / "earth.nc") as made, netCDF4.Dataset(global_m2.RELIEF) as kept:
-        assert made.swmodel_grid == kept.swmodel_grid
-        assert (made["mask"][...] == kept["mask"][...]).all()
-        np.testing.assert_allclose(kept["depth"][...], np.rint(made["depth"][...]))
+def test_the_shipped_relief_is_that_of_the_package_and_the_grid_has_it():
+    """In whole metres, at the centres of the cells at one degree; land where it is land."""
+    config = swmodel.load("global_m2", environ={})
+    known, rows, columns = global_m2.relief(), range(config.grid.ny), range(config.grid.nx)
+    assert (fields.evaluate(config, "mask", rows, columns) == (known > 0)).all()
+    depth = fields.evaluate(config, "depth", rows, columns)
+    np.testing.assert_allclose(depth[known > 0], known[known > 0], rtol=1e-9)
+    wish = Wish(region=(-180.0, 180.0, -86.0, 86.0), resolution=1.0, pole=global_m2.POLE)
+    with ExitStack() as stack:
+        depths, share = averages(open_relief(None, stack), grid_of(wish))
+    assert not (known > 0)[share < 0.5].any()
+    np.testing.assert_array_equal(known[known > 0], np.rint(np.maximum(depths, 10.0))[known > 0])
 
 
 def test_the_moon_works_where_the_tide_lags_behind_it():
