@@ -14,7 +14,7 @@ from ..ocean.table import VARIABLES, entry_of, location_of
 from .case_check import in_time as timed
 from .case_check import values_in_time
 from .given import OF_CASE_IN_TIME
-from .netcdf_input import InputError, series
+from .netcdf_input import InputError, on_true_degrees, series
 
 #: By how much of a time step a record may be late without a step that lacks it: rounding in its units.
 LATE = 1e-6
@@ -41,6 +41,9 @@ class Series(Protocol):
 
     def told(self, number: int) -> str:
         """When a record is, in words."""
+
+    def on_earth(self, number: int) -> bool:
+        """Whether a component of a vector is eastward or northward in a record, rather than along the grid's axes."""
 
 
 def varies(config, name: str) -> bool:
@@ -104,6 +107,9 @@ class InFiles:
     def told(self, number):
         return self.records.dates[number]
 
+    def on_earth(self, number):
+        return on_true_degrees(self.records.sources[number], self.entry, self.config.grid)
+
 
 @dataclass(frozen=True, eq=False)
 class Formula:
@@ -124,6 +130,9 @@ class Formula:
     def read(self, number, rows, columns):
         at = points(self.config.grid, location_of(self.name), rows, columns)
         return values_in_time(self.config, self.name, at, number * self.config.forcing.every)
+
+    def on_earth(self, number):
+        return True
 
     def told(self, number):
         return f"t = {number * self.config.forcing.every:g} s"

@@ -7,10 +7,12 @@ from collections.abc import Iterable
 
 import numpy as np
 
+from ..ocean.coordinates import points, turned
 from ..ocean.records import names_of, numbers_of
-from .fields import fill_land
+from ..ocean.table import location_of
+from .fields import VECTORS, fill_land
 from .netcdf_input import InputError
-from .series import Series, series_of
+from .series import Series, series_of, varies
 
 
 def record(config, name: str, number: int, rows, columns, of: Series | None = None) -> np.ndarray:
@@ -23,13 +25,40 @@ def record(config, name: str, number: int, rows, columns, of: Series | None = No
     """
     of, grid = of or series_of(config, name), config.grid
     rows, columns = np.asarray(rows), np.asarray(columns)
-    values = np.broadcast_to(of.read(number, rows % grid.ny, columns % grid.nx), (len(rows), len(columns)))
+    read = along_axes if name in VECTORS and turned(grid) else along_own
+    values = np.broadcast_to(read(config, name, number, rows % grid.ny, columns % grid.nx), (len(rows), len(columns)))
     values = fill_land(config, name, values, rows, columns)
     if not np.isfinite(values).all():
         row, column = np.argwhere(~np.isfinite(values))[0]
         place = f"row {rows[row] % grid.ny}, column {columns[column] % grid.nx}"
         raise InputError(f"{of.what}: must be finite on water, but is missing at {of.told(number)}, {place}")
     return values
+
+
+def along_own(config, name: str, number: int, rows, columns) -> np.ndarray:
+    """Values of a record as it is given."""
+    return series_of(config, name).read(number, rows, columns)
+
+
+def along_axes(config, name: str, number: int, rows, columns) -> np.ndarray:
+    """Those of a component of a vector along the axes of a grid that is turned.
+
+    Raises:
+        InputError: the other component has no such record.
+    """
+    pair = VECTORS[name]
+    if not all(varies(config, each) for each in pair):
+        raise InputError(
+            f"{pair[0]} and {pair[1]}: on a grid with a pole of its own both are needed as records in time"
+        )
+    both = [series_of(config, each) for each in pair]
+    if len({of.told(number) for of in both}) > 1 or len({of.on_earth(number) for of in both}) > 1:
+        raise InputError(f"{both[0].what}, {both[1].what}: records of a vector must have the same times and directions")
+    if not both[0].on_earth(number):
+        return along_own(config, name, number, rows, columns)
+    cosine, sine = points(config.grid, location_of(name), rows, columns).turn
+    east, north = (of.read(number, rows, columns) for of in both)
+    return cosine * east + sine * north if name == pair[0] else cosine * north - sine * east
 
 
 def varying_params(config, names: Iterable[str], step: int, rows, columns) -> dict[str, np.ndarray]:
