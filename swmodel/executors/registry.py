@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, Protocol
 
 from ..ocean.grid import Grid
@@ -28,6 +29,9 @@ class Executor(Protocol):
 
     def resume(self, carry: Carry) -> Carry:
         """The carry of a restart file, as the executor keeps it."""
+
+    def exchange(self, params: dict, step: int) -> None:
+        """Go on with Params like those that it was made from, the coefficients that hold from a step on."""
 
     def advance(self, carry: Carry, n: int) -> Carry:
         """The carry n steps later, when it is there. The carry given is used up; the first call compiles."""
@@ -61,4 +65,4 @@ class BlockExecutor(Executor, Protocol):
 #: What computes a block in a jitted program, by name.
 COMPILED: dict[str, type[BlockExecutor]] = {executor.name: executor for executor in (Xla, Native)}
 
-EXECUTORS: dict[str, type[Executor]] = COMPILED | {NumpyReference.name: NumpyReference}
+EXECUTORS: dict[str, Callable[..., Executor]] = COMPILED | {NumpyReference.name: NumpyReference}

@@ -39,12 +39,12 @@ def make_step(scheme: Scheme, method, transport):
     def block_tendency(state: State, now: Instant, grid: Grid, params: dict) -> State:
         extent = transport.extent()
         padded = pad(state, width, transport.shift, extent)
-        patches = state._make(Patch(field, (-width, -width)) for field in padded)
+        patches = type(state)._make(Patch(field, (-width, -width)) for field in padded)
         try:
             result = tendency(patches, now, as_patches(grid, width), as_patches(params, width), scheme)
         except Exception as error:
             raise blamed(error, scheme) from error
-        return state._make(within(jnp.broadcast_to(field.on(shape), shape), extent) for field in result)
+        return type(state)._make(within(jnp.broadcast_to(field.on(shape), shape), extent) for field in result)
 
     def step(carry: Carry, grid: Grid, params: dict, dt) -> Carry:
         return timestep.step(method, lambda state, now: block_tendency(state, now, grid, params), carry, dt)
@@ -114,6 +114,10 @@ class Compiled:
         """The carry of a restart file."""
         return carry
 
+    def exchange(self, params: dict, step: int) -> None:
+        """Go on with the coefficients that hold from a step on."""
+        self.static = self.static_at(params, step)
+
     def advance(self, carry: Carry, n: int) -> Carry:
         """The carry n steps later, when it is there. The carry given is used up."""
         return jax.block_until_ready(self._loop(carry, self.static, self.dt, jnp.int32(n)))
@@ -142,3 +146,7 @@ class Xla(Compiled):
     def static_of(self, grid: Grid, params: dict):
         """What of the Grid and the Params of a block the loop takes."""
         return grid, params
+
+    def static_at(self, params: dict, step: int):
+        """The same of this process's blocks, with other Params."""
+        return self.static_of(self.static[0], params)

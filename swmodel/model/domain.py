@@ -15,10 +15,10 @@ from ..ocean.grid import Grid
 from ..ocean.scheme import Scheme
 from ..parallel.decomposition import parse_layout
 from ..parallel.environment import world
-from ..parallel.transport import connect
+from ..parallel.transport import Transport, connect
 from .resolve import for_processes, resolve
 from .together import agreed, assembled, see_that_same
-from .validate import check_places, check_values
+from .validate import check_places, check_records, check_values
 
 
 class Domain(NamedTuple):
@@ -31,11 +31,11 @@ class Domain(NamedTuple):
             width + 1 cells.
     """
 
-    config: Any
+    config: Config
     scheme: Scheme
-    transport: Any
+    transport: Transport
     grid: Grid
-    params: dict
+    params: dict[str, Any]
 
 
 def domain(config, scheme=scheme_of, alone=False) -> Domain:
@@ -87,6 +87,6 @@ def checked(config) -> Config:
     """
     resolved = resolve(config)
     problems = list(check_values(resolved)) if resolved.own._sources else []
-    if problems := problems or list(check_places(resolved)):
+    if problems := problems or [*check_places(resolved), *check_records(resolved, values=False)]:
         raise ConfigError(problems)
     return resolved

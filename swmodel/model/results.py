@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from pathlib import Path
+from typing import TypeAlias
 
 from ..config.crossings import crossings
 from ..config.gauges import gauges
@@ -16,6 +17,9 @@ from ..ocean.table import maxima_of
 from .extremes import Extremes
 from .recorder import Recorder
 from .watching import Watching
+
+#: What writes the records of a run, for as long as it is open.
+Opened: TypeAlias = AbstractContextManager["Results"]
 
 #: The files, in the order in which they are made.
 FILES = {DIAGNOSTICS: Diagnostics, OUTPUT: Output, SPECTRA: Spectra, STATIONS: Stations, SECTIONS: Sections}

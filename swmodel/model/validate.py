@@ -12,10 +12,12 @@ import numpy as np
 from ..config import Config, ConfigError, crossings, gauges
 from ..config.build import scheme_of
 from ..config.case_check import position_problems
-from ..config.extremes import Extremes, survey
+from ..config.extremes import CELLS, Extremes, survey
 from ..config.netcdf_input import InputError, opened
 from ..config.own import formulas
+from ..config.series import series_of, varies
 from ..config.stability import dt_from_cfl, largest_dt, rates
+from ..config.varying import record
 from ..errors import UsageError
 from ..executors.native import REMEDY, native_missing, unable
 from ..ocean.coordinates import metrics, on_sphere
@@ -26,6 +28,9 @@ from .resolve import layout_of, resolve
 
 #: States that a process holds at the least: its own, one that the time stepper remembers, a padded copy, tendencies.
 STATES = 4
+
+#: Most values of records in time that are read before a run, about two seconds' worth.
+EXAMINED = 10**8
 
 #: Steps are counted in 32 bits.
 MOST_STEPS = 2**31 - 1
@@ -41,9 +46,12 @@ def check_config(config: Config) -> Config:
     obstacles = [*check_files(config), *check_memory(config)]
     problems += obstacles
     problems += [] if obstacles else check_fields(config)
+    if not problems:
+        config = resolve(config)
+        problems = list(check_records(config))
     if problems:
         raise ConfigError(problems)
-    return resolve(config)
+    return config
 
 
 def check_processes(config: Config) -> Iterator[str]:
@@ -142,10 +150,36 @@ def check_files(config: Config) -> Iterator[str]:
         source = getattr(config.input, name)
         if source:
             try:
-                with opened(source, entry_of(name, config.physics), config.grid):
-                    pass
+                if varies(config, name):
+                    series_of(config, name)
+                else:
+                    with opened(source, entry_of(name, config.physics), config.grid):
+                        pass
             except InputError as error:
                 yield str(error)
+
+
+def check_records(config: Config, values: bool = True) -> Iterator[str]:
+    """Whether the records of coefficients that vary cover the run, and have values on water.
+
+    Of many only the first and the last one are read before the run.
+
+    Args:
+        config: resolved.
+        values: whether records are read.
+    """
+    ny, nx = config.grid.ny, config.grid.nx
+    for name in scheme_of(config).varying:
+        try:
+            of = series_of(config, name)
+            first, last = (of.at(step)[0] for step in (0, max(0, config.run.steps - 1)))
+            numbers = range(first, last + 2)
+            some = numbers if len(numbers) * ny * nx <= EXAMINED else (numbers[0], numbers[-1])
+            for number in some if values else ():
+                for row in range(0, ny, max(1, CELLS // nx)):
+                    record(config, name, number, np.arange(row, min(ny, row + max(1, CELLS // nx))), np.arange(nx), of)
+        except InputError as error:
+            yield str(error)
 
 
 def check_fields(config: Config) -> list[str]:

@@ -15,6 +15,7 @@ from .dynamics import accelerations, corner_thickness, finished, kinetic_energy,
 from .flow import Flow
 from .instant import Instant
 from .operators import divergence
+from .records import present
 from .state import State
 
 
@@ -23,7 +24,7 @@ def budget(padded: State, now: Instant, grid, params: dict, scheme) -> dict[str,
 
     Args: those of `tendency`.
     """
-    flow = Flow(padded, grid)
+    flow, params = Flow(padded, grid), present(params, now, scheme.varying, padded.h.values.dtype)
     K, h_q = kinetic_energy(flow.u, flow.v, grid), corner_thickness(flow.h, grid)
     height, nothing, nowhere = params["gravity"] * (flow.h - grid.depth), 0.0 * K, 0.0 * h_q
     parts = {

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+from .grid import Grid
 from .operators import mx_c, mx_f, my_c, my_f
 from .patch import Patch
+from .state import State
 from .table import VARIABLES
 
 
@@ -19,12 +23,15 @@ class Flow:
         U, V: transports through the faces, m3 s-1.
     """
 
-    def __init__(self, state, grid):
+    def __init__(self, state: State, grid: Grid) -> None:
         self.state, self.grid = state, grid
-        self.contents = [name for name in state._fields if VARIABLES[name].content]
-        self.h, self.u, self.v = state.h, grid.open_u * state.u, grid.open_v * state.v
+        self.contents: list[str] = [name for name in state._fields if VARIABLES[name].content]
+        self.h: Patch = state.h
+        self.u: Patch = grid.open_u * state.u
+        self.v: Patch = grid.open_v * state.v
         self.h_u, self.h_v = mx_f(self.h), my_f(self.h)
-        self.U, self.V = grid.dy.u * (self.h_u * self.u), grid.dx.v * (self.h_v * self.v)
+        self.U: Patch = grid.dy.u * (self.h_u * self.u)
+        self.V: Patch = grid.dx.v * (self.h_v * self.v)
 
     def __getattr__(self, name: str) -> Patch:
         """Another prognostic field."""
@@ -48,7 +55,7 @@ class Flow:
         return (self.v * self.v + across * across).map(root)
 
 
-def root(square):
+def root(square: Any) -> Any:
     """Square root whose derivative at zero is zero rather than infinite."""
     xp = square.__array_namespace__()
     at_rest = square == 0

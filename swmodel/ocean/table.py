@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from .coordinates import on_sphere, turned
 from .state import State
 from .terms import TERMS
@@ -9,9 +11,9 @@ from .variable import Variable, table
 
 LENGTH, SPEED = (0, 1, 0, 0), (1, 0, -1, 0)
 SEA_LEVEL = "sea_surface_height_above_geoid"
-VELOCITY = {"control": "field", "dimension": SPEED, "signed": True, "small": 1e-3}
-POTENTIAL = {"dimension": (2, 0, -1, 0), "signed": True}
-POSITIVE = {"least": 0.0, "above": True, "dimension": LENGTH}
+VELOCITY: dict[str, Any] = {"control": "field", "dimension": SPEED, "signed": True, "small": 1e-3}
+POTENTIAL: dict[str, Any] = {"dimension": (2, 0, -1, 0), "signed": True}
+POSITIVE: dict[str, Any] = {"least": 0.0, "above": True, "dimension": LENGTH}
 EQUATIONS = (
     Variable("h", "centre", "m", "cell_thickness", "thickness of the layer", **POSITIVE),
     Variable("eta", "centre", "m", SEA_LEVEL, "sea level", control="field", dimension=LENGTH, signed=True, small=1e-3),
@@ -71,11 +73,11 @@ EASTWARD = {
 #: Fields that a run begins with.
 INITIAL = ("eta", *State._fields[1:], *(row.name for term in TERMS.values() for row in term.initial))
 
-#: Coefficients of terms, which a configuration gives as a number or as a field.
+#: Coefficients of terms, which a configuration gives as a number or, where they lie somewhere, as a field.
 COEFFICIENTS = table(*(row for term in TERMS.values() for row in term.coefficients))
 
 #: Fields that a case or an input file may give.
-GIVEN = ("depth", "mask", *COEFFICIENTS, *INITIAL)
+GIVEN = ("depth", "mask", *(name for name, row in COEFFICIENTS.items() if row.location), *INITIAL)
 
 #: Fields that there are in seas without land only.
 POTENTIALS = ("streamfunction", "velocity_potential")
@@ -122,7 +124,7 @@ def entry_of(name: str, physics) -> Variable:
 
 def maxima_of(options) -> dict[str, Variable]:
     """The rows of what `config.output` asks for of the largest values and first times of a run, by name."""
-    found = {}
+    found: dict[str, Variable] = {}
     for name in options.maxima:
         row = VARIABLES[name]
         largest = row._replace(name=name + MAXIMUM, long_name=f"largest {row.long_name} so far")

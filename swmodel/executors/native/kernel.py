@@ -170,7 +170,9 @@ class Kernel(NamedTuple):
         call = Calls(self, static, *fields[0].shape, fields[0].dtype, extent)
         names, made = carried(self.scheme, self.method, self.derivative), call.made
         planes, given = [made.fields.index(name) for name in names], dict(zip(names, fields, strict=True))
-        memory, flags = call.put(planes, fields), call.flags()
+        spare = [plane for plane in range(len(made.fields)) if plane not in planes]
+        memory = call.put([*planes, *spare], [*fields, *[fields[0]] * len(spare)])
+        flags = call.flags(leave_out=not self.derivative)
         seen, edges = (
             watch.seen,
             edges_of([given[n] for n in made.fields if n in given], call.width * self.steps_per_sweep, extent),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -27,7 +27,7 @@ class Loaded(NamedTuple):
         config: of the run that wrote it, without its case.
     """
 
-    carry: Carry
+    carry: Any  # a Carry
     means: dict[str, np.ndarray]
     mean_steps: int
     path: str
