@@ -20,6 +20,7 @@ degree and finer the crest is a quarter lower, and 2 % late: with as much water 
 makes a broader wave than the earthquake did.
 """
 
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -28,8 +29,10 @@ from ..config.model import Case, option
 from ..ocean.coordinates import azimuthal
 from ..ocean.okada import Fault, displacement
 
-#: Depth and coast at half a degree: `swmodel grid chile2010.nc --region=-120.25,-66.25,-60.25,4.75 --resolution 0.5`.
-RELIEF = Path(__file__).with_name("chile2010.nc")
+#: Depths in m, 0 on land, at half a degree from 120 W 60 S to 66.5 W 4.5 N: those of `swmodel grid` with
+#: `--region=-120.25,-66.25,-60.25,4.75 --resolution 0.5` from the relief of the package (ETOPO1, NOAA, public domain).
+RELIEF = Path(__file__).with_name("chile2010.npz")
+WEST, SOUTH, STEP = -120.0, -60.0, 0.5
 
 #: Seconds since the earthquake, and sea level without the tide, m: NOAA's National Data Buoy Center, as published with
 #: GeoClaw's example.
@@ -50,7 +53,16 @@ class Chile2010(Case):
     kinds = ("latlon",)
 
     defaults = {
-        "grid": {"file": str(RELIEF)},
+        "grid": {
+            "kind": "latlon",
+            "nx": 108,
+            "ny": 130,
+            "west": -120.25,
+            "east": -66.25,
+            "south": -60.25,
+            "north": 4.75,
+            "periodic_x": False,
+        },
         "time": {"stepper": "ab2", "cfl": 0.2, "start": "2010-02-27T06:34:14"},
         "run": {"days": 0.375, "dtype": "float64"},
         "output": {
@@ -61,6 +73,18 @@ class Chile2010(Case):
             "stations": ({"name": "DART 32412", "lon": -86.392, "lat": -17.975},),
         },
     }
+
+    def depth(self, config, at):
+        """Between the points of the relief in proportion, from those of water alone; NaN where most is land."""
+        known = relief()
+        corners = list(around(known.shape, at))
+        wet = sum(weight * (known[j, i] > 0) for j, i, weight in corners)
+        water = sum(weight * known[j, i] for j, i, weight in corners)
+        return np.divide(water, wet, out=np.full(water.shape, np.nan), where=wet >= 0.5)
+
+    def mask(self, config, at):
+        known = relief()
+        return (sum(weight * (known[j, i] > 0) for j, i, weight in around(known.shape, at)) >= 0.5).astype(float)
 
     def eta(self, config, at):
         """The vertical displacement of the sea floor, m."""
@@ -77,6 +101,23 @@ class Chile2010(Case):
             dip_slip=self.slip * np.sin(rake),
         )
         return displacement(fault, along + self.length / 2, self.width * np.cos(dip) - right)[2]
+
+
+@cache
+def relief() -> np.ndarray:
+    """Depths, m, 0 on land, [latitude, longitude]."""
+    with np.load(RELIEF) as file:
+        return file["depth"].astype(np.float64)
+
+
+def around(shape, at):
+    """Rows, columns and weights of the four points of the relief around each of some Points; its edges go on beyond."""
+    row, column = np.broadcast_arrays((at.lat - SOUTH) / STEP, (at.lon - WEST) / STEP)
+    j, i = np.floor(row).astype(int), np.floor(column).astype(int)
+    for north in (0, 1):
+        for east in (0, 1):
+            weight = np.abs(1 - north - (row - j)) * np.abs(1 - east - (column - i))
+            yield np.clip(j + north, 0, shape[0] - 1), np.clip(i + east, 0, shape[1] - 1), weight
 
 
 def recorded() -> tuple[np.ndarray, np.ndarray]:
