@@ -39,11 +39,11 @@ class Series(Protocol):
     def read(self, number: int, rows, columns) -> np.ndarray:
         """Values of a record in rows and columns within the grid, float64 that broadcast to them; NaN where missing."""
 
+    def on_earth(self, number: int) -> bool:
+        """Whether a record lies on true longitudes and latitudes, so that vectors are eastward and northward."""
+
     def told(self, number: int) -> str:
         """When a record is, in words."""
-
-    def on_earth(self, number: int) -> bool:
-        """Whether a component of a vector is eastward or northward in a record, rather than along the grid's axes."""
 
 
 def varies(config, name: str) -> bool:
@@ -109,11 +109,11 @@ class InFiles:
     def read(self, number, rows, columns):
         return self.records.read(number, self.entry, self.config.grid, rows, columns)
 
-    def told(self, number):
-        return self.records.dates[number]
-
     def on_earth(self, number):
         return on_true_degrees(self.records.sources[number], self.entry, self.config.grid)
+
+    def told(self, number):
+        return self.records.dates[number]
 
 
 @dataclass(frozen=True, eq=False)

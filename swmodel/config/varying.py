@@ -25,8 +25,9 @@ def record(config, name: str, number: int, rows, columns, of: Series | None = No
     """
     of, grid = of or series_of(config, name), config.grid
     rows, columns = np.asarray(rows), np.asarray(columns)
-    read = along_axes if name in VECTORS and turned(grid) else along_own
-    values = np.broadcast_to(read(config, name, number, rows % grid.ny, columns % grid.nx), (len(rows), len(columns)))
+    read = along_axes if name in VECTORS and turned(grid) else as_given
+    values = read(config, name, of, number, rows % grid.ny, columns % grid.nx)
+    values = np.broadcast_to(values, (len(rows), len(columns)))
     values = fill_land(config, name, values, rows, columns)
     if not np.isfinite(values).all():
         row, column = np.argwhere(~np.isfinite(values))[0]
@@ -35,30 +36,30 @@ def record(config, name: str, number: int, rows, columns, of: Series | None = No
     return values
 
 
-def along_own(config, name: str, number: int, rows, columns) -> np.ndarray:
-    """Values of a record as it is given."""
-    return series_of(config, name).read(number, rows, columns)
+def as_given(config, name: str, of: Series, number: int, rows, columns) -> np.ndarray:
+    """Values of a record in rows and columns within the grid."""
+    return of.read(number, rows, columns)
 
 
-def along_axes(config, name: str, number: int, rows, columns) -> np.ndarray:
-    """Those of a component of a vector along the axes of a grid that is turned.
+def along_axes(config, name: str, of: Series, number: int, rows, columns) -> np.ndarray:
+    """The same along the axes of a grid that is turned, of a component that is eastward or northward.
 
     Raises:
-        InputError: the other component has no such record.
+        InputError: the other component has no record of the same time.
     """
-    pair = VECTORS[name]
-    if not all(varies(config, each) for each in pair):
+    if not of.on_earth(number):
+        return of.read(number, rows, columns)
+    first, second = VECTORS[name]
+    other = second if name == first else first
+    others = series_of(config, other) if varies(config, other) else None
+    if others is None or not others.on_earth(number) or others.told(number) != of.told(number):
         raise InputError(
-            f"{pair[0]} and {pair[1]}: on a grid with a pole of its own both are needed as records in time"
+            f"{of.what}: is eastward or northward, and turned to the axes of the grid, whose pole is not that of the "
+            f"Earth: {other} needs a record at {of.told(number)}, too"
         )
-    both = [series_of(config, each) for each in pair]
-    if len({of.told(number) for of in both}) > 1 or len({of.on_earth(number) for of in both}) > 1:
-        raise InputError(f"{both[0].what}, {both[1].what}: records of a vector must have the same times and directions")
-    if not both[0].on_earth(number):
-        return along_own(config, name, number, rows, columns)
     cosine, sine = points(config.grid, location_of(name), rows, columns).turn
-    east, north = (of.read(number, rows, columns) for of in both)
-    return cosine * east + sine * north if name == pair[0] else cosine * north - sine * east
+    mine, theirs = of.read(number, rows, columns), others.read(number, rows, columns)
+    return cosine * mine + sine * theirs if name == first else cosine * mine - sine * theirs
 
 
 def varying_params(config, names: Iterable[str], step: int, rows, columns) -> dict[str, np.ndarray]:
