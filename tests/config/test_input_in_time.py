@@ -1,5 +1,8 @@
 """Input fields with records in time: where each step lies among them, and what cannot be used."""
 
+import re
+from pathlib import Path
+
 import netCDF4
 import numpy as np
 import pytest
@@ -172,3 +175,12 @@ def test_winds_are_turned_onto_the_axes_of_a_grid_with_a_pole_of_its_own():
         np.testing.assert_array_equal(record(varying, name, 0, rows, columns), expected)
         unturned = getattr(steady.case, name)(steady, points(steady.grid, "centre", rows, columns))
         assert np.abs(expected - unturned).max() > 0.03
+
+
+def test_the_example_of_the_page_on_input_files_runs(tmp_path, monkeypatch, capsys):
+    page = (Path(__file__).parents[2] / "docs" / "input.md").read_text()
+    (example,) = [code for code in re.findall(r"```python\n(.*?)```", page, re.DOTALL) if "to_netcdf" in code]
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("SWMODEL_RUN_EXECUTOR", "reference")
+    exec(example, {})
+    assert 0.01 < float(capsys.readouterr().out) < 0.5
