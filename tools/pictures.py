@@ -10,24 +10,32 @@ import sys
 import tempfile
 from pathlib import Path
 
+import matplotlib as mpl
+import netCDF4
 from imageio_ffmpeg import get_ffmpeg_exe
+from matplotlib.figure import Figure
 from PIL import Image
 
 from swmodel.cases import names
+from swmodel.cases.chile2010 import recorded
+from swmodel.plotting import style
 
 FOLDER = Path(__file__).parents[1] / "docs" / "images" / "cases"
 #: Cases that are assimilated (docs/assimilation.md has their picture), and what others are run and drawn with.
 LEFT_OUT = {"double_gyre_twin", "double_gyre_drag"}
 RUN = {
-    "jet": ["-s", "physics.viscosity=100", "--days", "10", "-s", "output.every=6 h"],
     "galewsky": ["-s", "output.every=3 h"],
+    "hurricane": ["--days", "1"],
+    "jet": ["-s", "physics.viscosity=100", "--days", "10", "-s", "output.every=6 h"],
 }
 PLOT = {
     "inertial": ["--diagnostics"],
     "double_gyre": ["--field", "eta", "--field", "speed"],
+    "hurricane": ["--field", "eta", "--field", "speed", "--arrows"],
     "galewsky": ["--field", "zeta", "--arrows"],
     "steady_zonal": ["--field", "u", "--field", "eta"],
     "rest": ["--field", "depth", "--field", "eta"],
+    "chile2010": ["--maxima"],
 }
 #: Those that have a film, of this field, and the options of it.
 FILMS = {"jet": ["zeta"], "galewsky": ["zeta"], "double_gyre": ["zeta"]}
@@ -63,6 +71,24 @@ def draw(case: str) -> None:
         if case in FILMS:
             swmodel("animate", run, "--field", *FILMS[case], "--output", film := FOLDER / f"{case}.mp4")
             shrink(film)
+        if case == "chile2010":
+            beside_the_record(run)
+
+
+def beside_the_record(run: Path) -> None:
+    """Draw the series of the buoy, at half a degree, with what it has recorded."""
+    with netCDF4.Dataset(run / "stations.nc") as data, mpl.rc_context(style.RC):
+        figure = Figure(figsize=(7.2, 2.6), layout="constrained")
+        axes = figure.subplots()
+        axes.plot(data["time"][:] / 3600, data["eta"][:, 0], color="#1f4e79", label="model, half a degree")
+        time, level = recorded()
+        inside = (time >= 0) & (time <= data["time"][-1])
+        axes.plot(time[inside] / 3600, level[inside], color="#b2182b", lw=1, label="DART 32412, without the tide")
+        axes.set(xlabel="time since the earthquake (hours)", ylabel="Sea level (m)")
+        axes.spines[["top", "right"]].set_visible(False)
+        axes.margins(x=0.01)
+        axes.legend(frameon=False, fontsize=8)
+        figure.savefig(FOLDER.parent / "chile2010_gauge.png")
 
 
 if __name__ == "__main__":
