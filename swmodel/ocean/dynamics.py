@@ -65,6 +65,8 @@ def tendency(padded: State, now: Instant, grid, params: dict, scheme) -> State:
     Reference: Sadourny (1975), Arakawa and Lamb (1981); docs/numerics.md.
     """
     flow = Flow(padded, grid)
+    for term in (term for term in scheme.acting if term.through):
+        flow.let_in(*term.through(flow, params, now))
     h, u, v, U, V = flow.h, flow.u, flow.v, flow.U, flow.V
     P = params["gravity"] * (h - grid.depth) + kinetic_energy(u, v, grid)
     q = potential_vorticity(h, u, v, grid)

@@ -12,6 +12,7 @@ VARIANTS = {
     "x walls, enstrophy, rk4",
     "beta plane, sponge, ab3",
     "sphere",
+    "open sides, no slip",
 }
 
 

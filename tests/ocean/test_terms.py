@@ -37,6 +37,7 @@ ON = {
     "manning": {"physics__manning": 0.03},
     "viscosity": {"physics__viscosity": 300.0},
     "biharmonic_viscosity": {"physics__biharmonic_viscosity": 1e8},
+    "open_sides": {"open_sides__sides": ("south",), "open_sides__level": 0.1},
     "sponge": {"sponge__rate": 1e-4, "sponge__width": 2e4},
     "tracer": {"tracer__transport": "upwind"},
 }
@@ -257,4 +258,5 @@ def test_what_a_term_is_made_of_is_in_the_configuration_and_among_the_input_file
         assert (term.options is None) == (not hasattr(config, term.name))
         for row in term.coefficients:
             assert hasattr(config.input, row.name)
-            assert not row.key or hasattr(config.physics, row.name)
+            section, _, key = row.key.partition(".")
+            assert not row.key or hasattr(getattr(config, section), key)

@@ -38,11 +38,13 @@ class Tendency:
         config = ring.config
         self.ring, self.sizes, self.physics = ring, Sizes(ring), config.physics
         self.f = ring.coriolis()
-        self.stress = 2.0 if self.physics.slip == "no" else 0.0  # s on boundary corners
+        self.stress = ring.coast * (2.0 if self.physics.slip == "no" else 0.0)  # s on boundary corners
         self.U, self.V, self.P, self.q, self.padded = np.zeros((5, *ring.shape), ring.dtype)
         self.work = np.zeros_like(c(self.U))
         fluxes = {"energy": self.energy, "enstrophy": self.enstrophy, "arakawa_lamb": self.arakawa_lamb}
         self.terms = [
+            self.transports,
+            *([self.open_sides] if ring.open_sides.faces else []),
             self.continuity,
             self.pressure,
             self.potential_vorticity,
@@ -67,7 +69,7 @@ class Tendency:
             "sponge": self._with_sponge,
             "tracer": self._with_tracer,
         }
-        for name in (term.name for term in scheme_of(config).acting):
+        for name in (term.name for term in scheme_of(config).acting if not term.through):
             if name not in prepare:
                 raise UsageError(f"run.executor: the reference does not have the term {name}; take xla")
             yield prepare[name](ring)
@@ -125,11 +127,13 @@ class Tendency:
         for term in self.terms:
             term(x, F)
         F.reshape(-1)[self.ring.closed] = 0
+        for velocity, faces in zip(x[1:3], self.ring.open_sides.closed(), strict=True):
+            velocity.reshape(-1)[faces] = 0
         for dissolved in F[3:]:
             dissolved.reshape(-1)[self.ring.land] = 0
 
-    def continuity(self, x, F):
-        """U = h^x u, V = h^y v cos, dh/dt = - d_x U - d_y V; cos is 1 on a plane."""
+    def transports(self, x, F):
+        """U = h^x u, V = h^y v cos; cos is 1 on a plane."""
         h, u, v = x[:3]
         U, V, sizes = self.U, self.V, self.sizes
         mean(e(h), c(h), out=c(U))
@@ -139,6 +143,20 @@ class Tendency:
         if sizes.cos_v is not None:
             V *= sizes.cos_v
         wrap(U, V)
+
+    def open_sides(self, x, F):
+        """U = U_ext + n sqrt(g H) (eta_ext - eta_b) and u = U / (H + eta_b) on the faces of open sides."""
+        for axis, face, transport, thickness in self.ring.open_sides.flows(x, self.time):
+            velocity, flux = (x[1], self.U) if axis == "x" else (x[2], self.V)
+            velocity.reshape(-1)[face] = transport / thickness
+            if axis == "y" and self.sizes.cos_v is not None:
+                transport = transport * self.sizes.cos_v.reshape(-1)[face // flux.shape[1]]
+            flux.reshape(-1)[face] = transport
+            wrap(velocity, flux)
+
+    def continuity(self, x, F):
+        """dh/dt = - d_x U - d_y V."""
+        U, V, sizes = self.U, self.V, self.sizes
         Fh = difference(w(U), c(U), sizes.out_x, out=c(F[0]))
         Fh += difference(s(V), c(V), sizes.out_y, out=self.work)
 
@@ -346,6 +364,8 @@ class Tendency:
     def tracer(self, x, F):
         """dC/dt = - d_x (U C/h) - d_y (V C/h), C/h that of the cell that the water leaves."""
         concentration = np.divide(x[self.row], x[0], out=self.concentration, where=x[0] != 0)
+        for _, outside, inside, *_ in self.ring.open_sides.faces.values():
+            concentration.reshape(-1)[outside.astype(int)] = concentration.reshape(-1)[inside.astype(int)]
         for carried, transport, beyond in ((self.carried_x, self.U, e), (self.carried_y, self.V, n)):
             upwind = np.where(c(transport) > 0, c(concentration), beyond(concentration))
             np.multiply(c(transport), upwind, out=c(carried))

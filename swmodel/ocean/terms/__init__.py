@@ -10,6 +10,7 @@ from .biharmonic_viscosity import BIHARMONIC_VISCOSITY
 from .body_force import BODY_FORCE
 from .linear_drag import LINEAR_DRAG
 from .manning import MANNING
+from .open_sides import OPEN_SIDES
 from .quadratic_drag import QUADRATIC_DRAG
 from .sponge import SPONGE
 from .term import PROCESSES, Term
@@ -30,6 +31,7 @@ TERMS: dict[str, Term] = {
         MANNING,
         VISCOSITY,
         BIHARMONIC_VISCOSITY,
+        OPEN_SIDES,
         SPONGE,
         TRACER,
     )

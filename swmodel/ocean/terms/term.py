@@ -12,6 +12,11 @@ from ..variable import Variable
 PROCESSES = ("drag", "friction", "transport")
 
 
+def nothing(flow, params, now) -> dict:
+    """The tendency of a term that acts by its head alone."""
+    return {}
+
+
 @dataclass(frozen=True, eq=False)
 class Term:
     """One term, equal to itself alone.
@@ -37,10 +42,12 @@ class Term:
         acceleration: function of a configuration to the largest one that it gives to all water alike, m s-2.
         energy: what it does to the energy of a closed basin: -1 takes it, 0 leaves it, 1 may give it.
         parameters: `parametric.Form` of the parameters of one of the user's own, a vector by its name; None without.
+        idle: function of a configuration to the names of those coefficients that have no effect in its run.
+        through: function like `tendency` to what `Flow.let_in` takes: the water that comes in through open sides.
     """
 
     name: str
-    tendency: Callable
+    tendency: Callable = nothing
     coefficients: tuple[Variable, ...] = ()
     options: type | None = None
     active: Callable | None = None
@@ -57,3 +64,5 @@ class Term:
     acceleration: Callable | None = None
     energy: int = -1
     parameters: Any = None
+    through: Callable | None = None
+    idle: Callable | None = None
