@@ -18,7 +18,6 @@ from ..ocean.table import CONTROLS, INITIAL
 from ..ocean.terms import TERMS
 from ..parallel.transport.halo import surround_far, within
 
-
 #: The term of each coefficient.
 TERM_OF = {row.name: term.name for term in TERMS.values() for row in term.coefficients}
 
