@@ -18,10 +18,11 @@ ROOMS = (
     "errors options",
     "parallel",
     "ocean",
-    "config.model config.grid config.errors config.messages",
+    "config.model config.grid config.dates config.errors config.messages",
     "cases",
     "config",
     "files",
+    "relief",
     "executors",
     "model",
     "plotting",
@@ -39,7 +40,9 @@ DOORS = {
     "jax": "ocean parallel executors model gradients assimilation ensemble cli.doctor cli.ranks bench",
     "mpi4jax": "parallel.transport.messages cli.doctor.exchange bench.traffic cli.ranks",
     "mpi4py": "parallel.transport cli.doctor.exchange bench.device",
-    "netCDF4": ("config.netcdf_input files plotting bench.forcing assimilation.observation_file assimilation.known"),
+    "netCDF4": (
+        "config.netcdf_input files relief plotting bench.forcing assimilation.observation_file assimilation.known"
+    ),
     "matplotlib": "plotting bench.figures",
     "cmocean": "plotting",
 }

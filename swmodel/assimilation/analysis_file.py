@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from ..files.output.maps import Number, put_numbers, write_maps
+from ..files.output.metadata import times_of
 from ..ocean.coordinates import axes
 from ..ocean.table import CONTROLS, entry_of
 from ..ocean.variable import Variable
-from .observation_file import START
 from .stencils import QUANTITIES
 
 #: Units of the errors over time.
@@ -40,7 +40,7 @@ def write_analysis(path, experiment, analysis: dict, departures: dict, results: 
 
     def define(dataset) -> None:
         dataset.title = f"assimilation: {dataset.title}"
-        put_observations(dataset, observations, departures, axes(config.grid))
+        put_observations(dataset, observations, departures, config)
         put_iterations(dataset, results["iterations"])
         put_forecast(dataset, results.get("twin", {}).get("forecast"), config.physics)
         put_numbers(dataset, numbers)
@@ -68,12 +68,13 @@ def variable_of(name: str, of: str, physics) -> Variable:
     return Variable(f"{name}_{of}", location, entry.units, standard_name, long_name)
 
 
-def put_observations(dataset, observations, departures: dict, along) -> None:
+def put_observations(dataset, observations, departures: dict, config) -> None:
     """Where what was observed, and how far first guess and analysis are from it."""
     dataset.createDimension("observation", observations.size)
+    along = axes(config.grid)
     units = {"units": along.x.unit}
     columns = {
-        "observation_time": (observations.time, {"standard_name": "time", "units": f"seconds since {START}"}),
+        "observation_time": (observations.time, {"standard_name": "time"} | times_of(config.time)),
         "observation_x": (along.x.within(observations.x), {"long_name": f"{along.x.name} of the observation"} | units),
         "observation_y": (observations.y, {"long_name": f"{along.y.name} of the observation"} | units),
         "observation_quantity": (observations.quantity, {"long_name": "observed quantity"}),

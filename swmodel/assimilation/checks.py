@@ -6,9 +6,9 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from ..config.dates import start_of
 from ..ocean.coordinates import axes
 from ..ocean.table import VARIABLES
-from .observation_file import START
 from .stencils import QUANTITIES, stencils
 
 #: By how much of a time step times may lie outside the run, so that rounding in their units does not matter.
@@ -46,7 +46,7 @@ def time_faults(time: np.ndarray, rows: np.ndarray, config) -> Iterator[str]:
     last, missing = config.run.steps * dt, ~np.isfinite(time)
     yield from told("time: {} are missing or not finite", rows & missing, rows)
     early_or_late = (time < -TOLERANCE * dt) | (time > last + TOLERANCE * dt)
-    what = f"time: {{}} are outside the run, 0 to {last:.10g} s after {START}"
+    what = f"time: {{}} are outside the run, 0 to {last:.10g} s after {start_of(config.time)}"
     yield from told(what, rows & ~missing & early_or_late, rows, lambda i: f"{time[i]:.10g} s")
 
 

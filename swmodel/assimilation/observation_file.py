@@ -3,25 +3,23 @@
 from __future__ import annotations
 
 import os
-from datetime import datetime, timedelta
+from datetime import timedelta
 
 import numpy as np
 
+from ..config.dates import alike, start_of, units_of
 from ..config.netcdf_input import DEGREES, LENGTHS, SYNONYMS
 from ..errors import FilesError
-from ..files.output.metadata import TIME
+from ..files.output.metadata import TIME, times_of
 from ..files.output.static import FILL
 from ..ocean.coordinates import axes
 from ..ocean.table import VARIABLES, entry_of, on_grid
 from .stencils import QUANTITIES
 
-#: The instant at which runs start.
-START, DAY = datetime(2000, 1, 1), timedelta(days=1)
-
-CALENDARS = ("standard", "gregorian", "proleptic_gregorian")
+DAY = timedelta(days=1)
 
 COORDINATES = {
-    "time": {name: TIME[name] for name in ("standard_name", "units", "calendar")} | {"long_name": "time", "axis": "T"},
+    "time": {"standard_name": TIME["standard_name"], "long_name": "time", "axis": "T"},
     **{
         axis: {
             "standard_name": f"projection_{axis}_coordinate",
@@ -56,8 +54,8 @@ def load(path, config) -> tuple[dict[str, np.ma.MaskedArray], np.ndarray | None,
         config: of the run.
 
     Returns:
-        {name: float64 values [obs], masked where missing} of those of time (s since START), x, y, eta, eta_error, ...
-        that can be used; the platforms as text [obs], None without; one line for each problem.
+        {name: float64 values [obs], masked where missing} of those of time (s since the start of the run), x, y, eta,
+        eta_error, ... that can be used; the platforms as text [obs], None without; one line for each problem.
     """
     import netCDF4
 
@@ -74,7 +72,7 @@ def load(path, config) -> tuple[dict[str, np.ma.MaskedArray], np.ndarray | None,
         names = position_names(config.grid)
         for name in wanted(dataset):
             try:
-                columns[name] = read_column(dataset, name, names, config.physics)
+                columns[name] = read_column(dataset, name, names, config)
             except Unfit as error:
                 problems.append(f"{path}: {error}")
         if not any(name in dataset.variables for name in QUANTITIES):
@@ -87,13 +85,14 @@ def wanted(dataset) -> list[str]:
     return ["time", "x", "y", *(f"{q}{end}" for q in QUANTITIES if q in dataset.variables for end in ("", "_error"))]
 
 
-def read_column(dataset, name: str, names: dict[str, str], physics) -> np.ma.MaskedArray:
+def read_column(dataset, name: str, names: dict[str, str], config) -> np.ma.MaskedArray:
     """The values of a variable in SI units, float64 [obs].
 
     Raises:
         Unfit: it is missing, has another shape than time, does not hold numbers, has other units, or is sea level where
             the run has an interface.
     """
+    physics = config.physics
     quantity, place = name.split("_")[0], COORDINATES.get(names.get(name, name), {})
     units = "any time since a date" if name == "time" else place.get("units") or VARIABLES[quantity].units
     name = names.get(name, name)
@@ -115,7 +114,7 @@ def read_column(dataset, name: str, names: dict[str, str], physics) -> np.ma.Mas
             f"{entry_of(name, physics).long_name}: sea level times {physics.full_gravity / physics.gravity:.6g}"
         )
     if name == "time":
-        return seconds_since_start(variable)
+        return seconds_since_start(variable, config.time)
     factors = FACTORS.get(name) or dict.fromkeys(SYNONYMS[units], 1.0)
     return np.ma.masked_array(variable[:], dtype=np.float64) * factor(name, variable, factors, units)
 
@@ -130,19 +129,24 @@ def factor(name: str, variable, factors: dict[str, float], units: str) -> float:
     return factors[given]
 
 
-def seconds_since_start(variable) -> np.ma.MaskedArray:
-    """The times in s since START, from any units and date that CF knows in the calendar of the real world."""
+def seconds_since_start(variable, time) -> np.ma.MaskedArray:
+    """The times in s since the start of the run, from any units and date that CF knows in its calendar.
+
+    Args:
+        time: section of the configuration.
+    """
     import netCDF4
 
     units, calendar = getattr(variable, "units", None), str(getattr(variable, "calendar", "standard")).lower()
     if units is None:
-        raise Unfit(f'time has no units; it needs such as "{TIME["units"]}"')
-    if calendar not in CALENDARS:
-        raise Unfit(f'time has the calendar "{calendar}"; it needs {" or ".join(CALENDARS)}')
+        raise Unfit(f'time has no units; it needs such as "{units_of(time)}"')
+    if not alike(calendar, time.calendar):
+        raise Unfit(f'time has the calendar "{calendar}"; that of the run is {time.calendar}')
+    begin = start_of(time)
     try:
-        start, later = (float(netCDF4.date2num(date, units, calendar)) for date in (START, START + DAY))
+        start, later = (float(netCDF4.date2num(date, units, calendar)) for date in (begin, begin + DAY))
     except (ValueError, OverflowError) as error:
-        needed = f'seconds, minutes, hours or days since a date: "{TIME["units"]}"'
+        needed = f'seconds, minutes, hours or days since a date: "{units_of(time)}"'
         raise Unfit(f'time is in "{units}" ({error}); it needs {needed}') from None
     return (np.ma.masked_array(variable[:], dtype=np.float64) - start) * (DAY.total_seconds() / (later - start))
 
@@ -179,6 +183,7 @@ def save(path, columns: dict[str, np.ndarray], platform: np.ndarray | None, attr
                 fill = False if name in COORDINATES else FILL
                 variable = dataset.createVariable(name, "f8", ("obs",), fill_value=fill)
                 variable.setncatts(COORDINATES.get(name) or attributes_of(name, config))
+                variable.setncatts(times_of(config.time) if name == "time" else {})
                 variable[:] = values if name in COORDINATES else np.where(np.isnan(values), FILL, values)
             if platform is not None:
                 variable = dataset.createVariable("platform", str, ("obs",))

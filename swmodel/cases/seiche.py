@@ -10,8 +10,8 @@ Cost: 2 300 steps of rk4 on 8000 cells: seconds.
 Command: swmodel run seiche
 
 Known answer: eta = amplitude cos(kx x) cos(ky y) cos(omega t), omega² = g depth (kx² + ky²). With one nodal line the
-period is 2 L / sqrt(g depth), two of which are the default run. On the C-grid the standing wave is an exact mode with
-a frequency that is lower by the part (kx dx)²/24.
+period is 2 L / sqrt(g depth), two of which are the default run; with self-attraction it is 1/sqrt(1 - beta) times as
+long. On the C-grid the standing wave is an exact mode with a frequency that is lower by the part (kx dx)²/24.
 """
 
 import math
@@ -56,11 +56,11 @@ def shape(config, at):
 
 
 def frequency(config):
-    """Angular frequency omega = sqrt(g depth (kx² + ky²)), s-1; the period is 2 pi/omega.
+    """Angular frequency omega = c sqrt(kx² + ky²), c² = (1 - beta) g depth, s-1; the period is 2 pi/omega.
 
     Reference: Lamb (1932), section 190.
     """
-    return math.sqrt(config.physics.gravity * config.physics.depth) * np.hypot(*wavenumbers(config))
+    return wave_speed(config) * np.hypot(*wavenumbers(config))
 
 
 def grid_frequency(config):
@@ -72,4 +72,10 @@ def grid_frequency(config):
     """
     (kx, ky), grid = wavenumbers(config), config.grid
     on_grid = np.hypot(2 / grid.dx * np.sin(kx * grid.dx / 2), 2 / grid.dy * np.sin(ky * grid.dy / 2))
-    return math.sqrt(config.physics.gravity * config.physics.depth) * on_grid
+    return wave_speed(config) * on_grid
+
+
+def wave_speed(config):
+    """sqrt((1 - beta) g depth), m s-1, beta that of self-attraction."""
+    physics = config.physics
+    return math.sqrt((1 - physics.self_attraction) * physics.gravity * physics.depth)

@@ -20,6 +20,7 @@ from .bench import bench
 from .cases import cases, init
 from .check_gradient import check_gradient
 from .ensemble import ensemble
+from .grid import grid
 from .inspect import doctor, info
 from .pictures import animate, plot, view
 from .rank import worker
@@ -94,5 +95,5 @@ def main():
 
 
 TASKS = run, resume, check_gradient, sensitivity, assimilate, ensemble
-for command in (*TASKS, cases, init, plot, animate, spectra, view, info, doctor, bench, worker):
+for command in (*TASKS, cases, init, grid, plot, animate, spectra, view, info, doctor, bench, worker):
     main.add_command(command)

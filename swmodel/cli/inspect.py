@@ -14,13 +14,9 @@ import click
 def info(path, kernel, verify):
     """Describe a run or a NetCDF file: grid, time, fields, state; or verify that its files are intact."""
     if kernel:
-        from ..config import load
-
         if verify:
             raise click.UsageError("--verify is of files, --kernel of a configuration")
-        from ..executors.native.describe import describe
-
-        click.echo(describe(load(str(path))))
+        describe_kernel(str(path))
         return
     if verify:
         from ..files.verify import require_intact, verdicts
@@ -33,6 +29,25 @@ def info(path, kernel, verify):
     from ..plotting.info import describe_results
 
     click.echo(describe_results(path))
+
+
+def describe_kernel(source: str):
+    """Print what the native step of a configuration computes, and how near to memory's limit it is expected to be."""
+    from ..config import load
+    from ..errors import SetupError
+    from ..model.resolve import resolve
+    from ..parallel import environment
+
+    config = load(source)
+    environment.prepare()
+    from ..bench.expected import expect
+    from ..executors.native.describe import describe
+
+    click.echo(describe(config))
+    try:
+        click.echo(expect(resolve(config)))
+    except (ImportError, SetupError) as error:
+        click.echo(f"expected     not measured: {error}")
 
 
 @click.command()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..ocean.coordinates import metrics, on_sphere, points
+from ..ocean.coordinates import metrics, on_sphere, points, turned
 from ..ocean.grid import Grid
 from ..ocean.masks import masks
 from ..ocean.patch import Patch, east, north
@@ -41,19 +41,21 @@ def build_grid(config, block, dtype, margin: int | None = None) -> Grid:
     wet, *outside = (Patch(at, (0, 0)) for at in (fields.wet(config, *further), *fields.outside(config, *further)))
     static = Grid(
         **metrics(config.grid, rows),
-        f=coriolis(config, rows),
+        f=coriolis(config, rows, columns),
         depth=fields.evaluate(config, "depth", rows, columns),
         **{name: trim(mask, rows, columns) for name, mask in masks(wet, config.physics.slip, outside).items()},
     )
     return in_precision(static, dtype)
 
 
-def coriolis(config, rows) -> np.ndarray:
-    """The Coriolis parameter at the corners of the given rows, s-1, [rows, 1] float64.
+def coriolis(config, rows, columns) -> np.ndarray:
+    """The Coriolis parameter at the corners in the given rows and columns, s-1, float64.
 
-    f0 + beta y; on a sphere where both are zero 2 Omega sin(latitude).
+    f0 + beta y; on a sphere where both are zero 2 Omega sin(latitude). [rows, 1], or [rows, columns] where the latitude
+    varies along rows.
     """
-    physics, corner = config.physics, points(config.grid, "corner", rows, [0])
+    columns = columns if turned(config.grid) else [0]
+    physics, corner = config.physics, points(config.grid, "corner", rows, columns)
     if on_sphere(config.grid) and not (physics.f0 or physics.beta):
         return 2 * config.grid.rotation * np.sin(np.radians(corner.lat))
     return physics.f0 + physics.beta * corner.y

@@ -52,23 +52,24 @@ class Extremes:
         least, largest = float(selected.min()), float(selected.max())
         before = self.ranges.get(name, (least, largest))
         self.ranges[name] = (min(least, before[0]), max(largest, before[1]))
-        if entry and name not in self.problems and (too_low(entry, least) or not np.isfinite([least, largest]).all()):
+        if entry and name not in self.problems and unfit(entry, np.array([least, largest])).any():
             self.problems[name] = complaint(entry, values, np.broadcast_to(water, shape), first_row)
 
 
-def too_low(entry: Variable, values):
-    """Where values are below what the entry allows."""
-    if entry.least is None:
-        return np.zeros_like(values, bool)
-    return values <= entry.least if entry.above else values < entry.least
+def unfit(entry: Variable, values: np.ndarray) -> np.ndarray:
+    """Where values are not finite, below what the entry allows, or above it."""
+    bad = ~np.isfinite(values)
+    if entry.least is not None:
+        bad |= values <= entry.least if entry.above else values < entry.least
+    return bad if entry.most is None else bad | (values > entry.most)
 
 
 def complaint(entry: Variable, values: np.ndarray, water: np.ndarray, first_row: int) -> str:
     """What is wrong with a field, and in which cell first."""
-    bad, name = ~np.isfinite(values) | too_low(entry, values), entry.name
-    side = "above" if entry.above else "at least"
+    name, side = entry.name, "above" if entry.above else "at least"
     bound = "finite" if entry.least is None else f"{side} {entry.least:g} {entry.units}"
-    row, column = np.argwhere(bad & (water > 0))[0]
+    bound += "" if entry.most is None else f" and at most {entry.most:g}"
+    row, column = np.argwhere(unfit(entry, values) & (water > 0))[0]
     value = np.broadcast_to(values, water.shape)[row, column]
     what = "initial thickness h = depth + eta" if name == "h" else f"{entry.long_name} ({name})"
     found = "is missing" if np.isnan(value) else f"is {value:.6g} {entry.units}"

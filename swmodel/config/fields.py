@@ -7,18 +7,31 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..ocean.coordinates import points
+from ..ocean.coordinates import points, turned
 from ..ocean.table import VARIABLES, entry_of, location_of
 from .case_check import values as values_of_case
-from .netcdf_input import InputError, read_field
+from .model import TOGETHER
+from .netcdf_input import InputError, on_true_degrees, read_field
 from .own import source_in
+
+#: Components of vectors: eastward and northward, or along the axes of a grid that is turned against these.
+VECTORS = {name: pair for pair in TOGETHER.values() for name in pair}
 
 #: Step (rows, columns) to the cell across the face, of fields on faces.
 ACROSS = {"u": (0, 1), "v": (1, 0)}
 
 
 def given(config, name: str) -> bool:
-    """Whether it was handed over, or a file or the case defines it, so that the field is more than a constant."""
+    """Whether it was handed over, or a file or the case defines it, so that the field is more than a constant.
+
+    On a grid that is turned both components of a vector are given where one is.
+    """
+    names = VECTORS[name] if name in VECTORS and turned(config.grid) else (name,)
+    return any(has_source(config, each) for each in names)
+
+
+def has_source(config, name: str) -> bool:
+    """Whether a field of this name was handed over, or a file or the case defines it."""
     return name in config.own.names or bool(getattr(config.input, name, "")) or hasattr(config.case, name)
 
 
@@ -48,6 +61,8 @@ def evaluate(config, name: str, rows, columns) -> np.ndarray:
 
 def from_source(config, name: str, rows, columns) -> np.ndarray:
     """Values of a field as it was handed over, of its file, the case's formula or a constant; see `evaluate`."""
+    if name in VECTORS and turned(config.grid) and given(config, name):
+        return fill_land(config, name, along_axes(config, name, rows, columns), rows, columns)
     if name in config.own.names or getattr(config.input, name, ""):
         return fill_land(config, name, as_given(config, name, rows, columns), rows, columns)
     grid = config.grid
@@ -58,6 +73,51 @@ def from_source(config, name: str, rows, columns) -> np.ndarray:
     if name == "mask" and tabulated(config, "depth"):
         return np.isfinite(as_given(config, "depth", rows, columns)).astype(np.float64)
     return np.full((1, 1), constant(config, name))
+
+
+def along_axes(config, name: str, rows, columns) -> np.ndarray:
+    """A component along the axes of a grid that is turned: of the vector whose components are both given.
+
+    Functions and files on true longitudes and latitudes have eastward and northward components; tables, and files on
+    the axes of the grid, those along its axes.
+
+    Raises:
+        InputError: one is eastward or northward, and the other along the axes.
+    """
+    pair, location = VECTORS[name], location_of(name)
+    there = [each for each in pair if has_source(config, each)]
+    true = {on_earth(config, each) for each in there}
+    if true == {False}:
+        return component(config, name, location, rows, columns) if name in there else np.zeros((1, 1))
+    if len(true) > 1:
+        raise InputError(
+            f"{pair[0]} and {pair[1]}: one is given eastward or northward, and the other along the axes of the grid, "
+            "whose pole is not that of the Earth; give both in one way"
+        )
+    cosine, sine = points(config.grid, location, rows % config.grid.ny, columns % config.grid.nx).turn
+    east, north = (
+        component(config, each, location, rows, columns) if each in there else np.zeros((1, 1)) for each in pair
+    )
+    return cosine * east + sine * north if name == pair[0] else cosine * north - sine * east
+
+
+def on_earth(config, name: str) -> bool:
+    """Whether a component is eastward or northward rather than along the axes of the grid."""
+    if source := source_in(config, name):
+        return not source.stored
+    text = getattr(config.input, name, "")
+    return on_true_degrees(text, entry_of(name, config.physics), config.grid) if text else True
+
+
+def component(config, name: str, location: str, rows, columns) -> np.ndarray:
+    """A component of a vector as it was given, at points of any location; NaN for none."""
+    rows, columns = rows % config.grid.ny, columns % config.grid.nx
+    if source := source_in(config, name):
+        return source.read(config, name, rows, columns, location)
+    if text := getattr(config.input, name, ""):
+        entry = entry_of(name, config.physics)._replace(location=location)
+        return read_field(text, entry, config.grid, rows, columns)
+    return values_of_case(config, name, points(config.grid, location, rows, columns))
 
 
 def constant(config, name: str) -> float:

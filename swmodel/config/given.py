@@ -33,8 +33,11 @@ class Source(Protocol):
 
     stored: bool
 
-    def read(self, config, name: str, rows, columns) -> np.ndarray:
+    def read(self, config, name: str, rows, columns, location: str = "") -> np.ndarray:
         """Values in rows and columns of the grid, float64 that broadcast to them; NaN where there are none.
+
+        Args:
+            location: of the points, where it is not that of the field; tables have no other.
 
         Raises:
             ConfigError: it cannot be evaluated.
@@ -56,8 +59,8 @@ class Formula:
     what: str
     stored: bool = False
 
-    def read(self, config, name, rows, columns):
-        return evaluated(self.function, points(config.grid, location_of(name), rows, columns), self.what)
+    def read(self, config, name, rows, columns, location=""):
+        return evaluated(self.function, points(config.grid, location or location_of(name), rows, columns), self.what)
 
     def digest(self, config, name):
         return digest(self, config, name)
@@ -69,8 +72,8 @@ class OfCase:
 
     stored: bool = False
 
-    def read(self, config, name, rows, columns):
-        return values_of_case(config, name, points(config.grid, location_of(name), rows, columns))
+    def read(self, config, name, rows, columns, location=""):
+        return values_of_case(config, name, points(config.grid, location or location_of(name), rows, columns))
 
     def digest(self, config, name):
         return digest(self, config, name)
@@ -87,7 +90,7 @@ class Table:
     values: np.ndarray
     stored: bool = True
 
-    def read(self, config, name, rows, columns):
+    def read(self, config, name, rows, columns, location=""):
         values = self.values if len(self.values) == 1 else self.values[np.asarray(rows)]
         return values if values.shape[1] == 1 else values[:, np.asarray(columns)]
 

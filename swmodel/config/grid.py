@@ -48,7 +48,7 @@ EXTENTS = {
 #: Keys that one kind of grid has, and no other.
 KEYS_OF = {
     "plane": ("dx", "dy", "lx", "ly"),
-    "latlon": ("west", "south", "dlon", "dlat", "east", "north", "radius", "rotation"),
+    "latlon": ("west", "south", "dlon", "dlat", "east", "north", "pole", "radius", "rotation"),
 }
 
 
@@ -58,6 +58,7 @@ class Grid(Section):
     kind: Literal["plane", "latlon"] = option(
         "plane", "", "plane: cells of one size in m; latlon: cells of one size in degrees, on a sphere"
     )
+    file: str = option("", "", "of `swmodel grid`, NetCDF: gives this section, and [input] depth and mask")
     nx: int = option(360, "cells", "cells in x (west to east)", ge=1, le=MOST_CELLS)
     ny: int = option(180, "cells", "cells in y (south to north)", ge=1, le=MOST_CELLS)
     dx: float | None = option(5e3, "m", "cell size in x (or give lx)", gt=0)
@@ -72,6 +73,11 @@ class Grid(Section):
     dlat: float | None = option(None, "degrees", "of latlon: cell size in latitude (or give north)", gt=0)
     east: float | None = option(None, "degrees", "longitude of the eastern edge; dlon is (east - west) / nx")
     north: float | None = option(None, "degrees", "latitude of the northern edge; dlat is (north - south) / ny")
+    pole: tuple[float, float] | None = option(
+        None,
+        "degrees",
+        "of latlon: longitude and latitude of the grid's own north pole; limits and steps are then about that pole",
+    )
     radius: float | None = option(None, "m", f"of latlon: radius of the sphere; {RADIUS:g} without it", gt=0)
     rotation: float | None = option(
         None,
@@ -122,6 +128,8 @@ class Grid(Section):
 
     def misplaced(self) -> Iterator[tuple[str, str]]:
         """What is missing on a sphere, or lies where it cannot."""
+        if self.pole is not None and abs(self.pole[1]) > POLE:
+            yield "pole", f"its latitude, {self.pole[1]:.10g}, is beyond 90 degrees: give longitude, latitude"
         if self.periodic_y:
             yield "periodic_y", "must be false on a sphere: latitudes are no ring"
         for key in ("south",) if self.periodic_x else ("west", "south"):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import tomllib
-import typing
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -15,8 +14,9 @@ from .. import cases
 from .case_check import terms_in
 from .errors import ConfigError, suggest, unknown
 from .find_case import IDENTITY, case_of, find_case, is_case, take_identity
-from .grid import EXTENTS, KEYS_OF
-from .messages import describe_mistake, kind
+from .grid import EXTENTS, KEYS_OF, Grid
+from .grid_from_file import expanded
+from .messages import describe_mistake, elements, kind
 from .model import ALTERNATIVES, Case, Config, Own, Run, Section, name_of, outdated
 from .sources import Given, Layer, from_environment, from_mapping, from_overrides, read_file, read_text
 from .toml import to_toml
@@ -133,6 +133,8 @@ def gather(source, overrides=(), environ=None) -> Sources:
         return Sources(layers, None, classes, [*problems, *error.problems])
     classes["case"] = case
     layers = [from_mapping(case.defaults, f"case {name_of(case)}"), of_case, *layers]
+    layers, wrong = expanded(layers, lambda key, given: convert(given, "grid", Grid.model_fields[key]))
+    problems += wrong
     if not isinstance(source, Config):
         return Sources(layers, case, classes, problems)
     own = source.own
@@ -249,18 +251,18 @@ def convert(given: Given, section: str, field) -> Any:
     """The value as Python wants it for the field: texts read, lists made tuples, file names made absolute."""
     base, optional = kind(field.annotation)
     value = given.value.tolist() if hasattr(given.value, "tolist") else given.value  # NumPy
+    if optional and value == "none":
+        return None
     if given.is_text:
         parsed = read_text(value)
         if base is tuple:
             words = parsed if isinstance(parsed, str) else value
             listed = [word.strip() for word in words.split(",") if word.strip()]
-            if int in typing.get_args(field.annotation):
+            if {int, float} & set(elements(field.annotation)):
                 listed = [read_text(word) for word in listed]
             value = parsed if isinstance(parsed, list) else listed
         elif base is not str or isinstance(parsed, str):
             value = parsed
-    if optional and value == "none":
-        return None
     if base is tuple and isinstance(value, list):
         return tuple(value)
     if base is int and isinstance(value, float) and value.is_integer():

@@ -37,6 +37,8 @@ def describe_mistake(detail: Mapping, field) -> str:
         return f"must be {words} {context[name]:.12g}{unit and ' ' + unit}, not {show(value)}"
     if problem == "literal_error":
         return f"no choice {show(value)}; {suggest(str(value), choices(field.annotation))}"
+    if problem in ("missing", "too_long"):  # of a tuple
+        return f"must be a list of {len(elements(field.annotation))} numbers"
     if problem == "value_error":
         return str(context["error"])
     wanted = {
@@ -61,6 +63,12 @@ def kind(annotation: Any) -> tuple[type, bool]:
     if origin is Literal:
         return str, False
     return origin or annotation, False
+
+
+def elements(annotation: Any) -> tuple[type, ...]:
+    """Of which types the elements of a tuple are; none for others."""
+    origin, arguments = typing.get_origin(annotation), typing.get_args(annotation)
+    return arguments if origin is tuple else tuple(each for one in arguments for each in elements(one))
 
 
 def choices(annotation: Any) -> tuple[str, ...]:

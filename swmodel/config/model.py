@@ -25,6 +25,7 @@ from pydantic import (
 from ..ocean.table import COEFFICIENTS, GIVEN, SEEN, VARIABLES, WRITABLE
 from ..ocean.terms import TERMS
 from ..options import Duration, Section, option, parse_duration
+from .dates import CALENDARS, known, written
 from .grid import EXTENTS, Grid
 
 #: Where the values of a field lie.
@@ -94,7 +95,7 @@ Physics = create_model(
     __base__=Fluid,
     __doc__=Fluid.__doc__,
     **{
-        row.name: (float, option(0.0, row.units, row.long_name, ge=row.least))
+        row.name: (float, option(0.0, row.units, row.long_name, ge=row.least, le=row.most))
         for row in COEFFICIENTS.values()
         if row.key == f"physics.{row.name}"
     },
@@ -117,6 +118,18 @@ class Time(Section):
     cfl: float = option(0.15, "1", "(|u| + sqrt(g h)) dt sqrt(1/dx2 + 1/dy2) of the initial state (or give dt)", gt=0)
     ab2_epsilon: float = option(0.1, "1", "ab2 weights are 1.5 + epsilon and -(0.5 + epsilon)", ge=0)
     robert_asselin: float = option(0.05, "1", "coefficient of the leapfrog's Robert-Asselin filter", ge=0, lt=1)
+    calendar: Literal[CALENDARS] = option("proleptic_gregorian", "", "calendar of the run, as CF calls it")
+    start: str = option("", "", 'date of the start, as "2020-03-01T06:00"; without one, times count from 2000-01-01')
+
+    @field_validator("start")
+    @classmethod
+    def dated(cls, text, info):
+        """The text, if it is a date, and a day of the calendar."""
+        if text and not written(text):
+            raise ValueError(f'"{text}" is no date; write it as "2020-03-01" or "2020-03-01T06:00"')
+        if text and "calendar" in info.data and not known(text, info.data["calendar"]):
+            raise ValueError(f'the calendar {info.data["calendar"]} has no "{text}"')
+        return text
 
 
 class Run(Section):

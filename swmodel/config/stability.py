@@ -15,6 +15,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ..ocean.coordinates import turned
 from ..ocean.terms import PROCESSES
 from .build import coriolis
 
@@ -85,9 +86,16 @@ def rates(config, extremes) -> Rates:
     """The fastest rates of a configuration with the given Extremes of its initial state."""
     return Rates(
         waves=extremes.largest("wave_rate"),
-        inertial=float(np.abs(coriolis(config, [-1, config.grid.ny - 1])).max()),
+        inertial=fastest_turn(config),
         **{process: extremes.largest(f"{process}_rate") for process in PROCESSES},
     )
+
+
+def fastest_turn(config) -> float:
+    """The largest |f|, s-1: at the southern or northern edge; on a grid with a pole of its own that of the sphere."""
+    if turned(config.grid) and not (config.physics.f0 or config.physics.beta):
+        return 2 * config.grid.rotation
+    return float(np.abs(coriolis(config, [-1, config.grid.ny - 1], [0])).max())
 
 
 def largest_dt(config, extremes) -> tuple[float, str]:

@@ -48,7 +48,8 @@ def left_out(name: str, section: Section) -> list[str]:
     unused = []
     if name == "grid":
         pairs += [(extent.size, extent.end) for extent in section.extents]
-        unused = [key for kind, keys in KEYS_OF.items() if kind != section.kind for key in keys]
+        unused = [key for key in ("file", "pole") if not getattr(section, key)]
+        unused += [key for kind, keys in KEYS_OF.items() if kind != section.kind for key in keys]
     return unused + [b if getattr(section, a) is not None or getattr(section, b) is None else a for a, b in pairs]
 
 

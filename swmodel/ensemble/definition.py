@@ -15,6 +15,7 @@ from ..files.output.metadata import (
     define_grid,
     define_provenance,
     define_time,
+    times_of,
 )
 from ..files.output.static import FILL, define_static
 from ..ocean.diagnostics import quantities
@@ -30,7 +31,7 @@ def define(dataset, config, transport, command_line: str) -> None:
     """Define everything in a new netCDF4.Dataset."""
     define_provenance(dataset, config, transport, command_line)
     dataset.setncatts({"title": f"ensemble: {dataset.title}", "seed": np.int64(config.ensemble.seed)})
-    define_time(dataset, bounds=False)
+    define_time(dataset, times_of(config.time), bounds=False)
     define_grid(dataset, config.grid)
     define_members(dataset, config)
     shape, dtype = (config.grid.ny, config.grid.nx), np.dtype(config.run.dtype)

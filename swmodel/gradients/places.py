@@ -8,7 +8,7 @@ import numpy as np
 
 from ..config import fields
 from ..errors import UsageError
-from ..ocean.coordinates import axes, metres
+from ..ocean.coordinates import along_axes, axes, metres
 
 
 class Station(NamedTuple):
@@ -62,15 +62,15 @@ def station(config, x: float, y: float) -> Station:
         UsageError: it is outside the domain, or in a cell of land.
         InputError: the file of the mask cannot be read.
     """
-    grid, along = config.grid, axes(config.grid)
-    x, y = (inside(axis, f"the station {x:g},{y:g}", position) for axis, position in zip(along, (x, y), strict=True))
+    grid, along, told = config.grid, axes(config.grid), f"the station {x:g},{y:g}"
+    x, y = (inside(axis, told, at) for axis, at in zip(along, along_axes(grid, x, y), strict=True))
     i, j = along.x.index(x), along.y.index(y)
     column, row = int(np.floor(i)), int(np.floor(j))
     wet = np.broadcast_to(fields.wet(config, [row, row + 1], [column, column + 1]), (2, 2))
     # The cell that holds the station; on the domain's edge, the one within.
     nearest = min(int(np.floor(j + 0.5)), grid.ny - 1) - row, min(int(np.floor(i + 0.5)), grid.nx - 1) - column
     if not wet[nearest]:
-        raise UsageError(f"the station {x:g},{y:g} is on land")
+        raise UsageError(f"{told} is on land")
     a, b = i - column, j - row
     weights = wet * np.outer([1 - b, b], [1 - a, a])
     rows, columns = np.array([row, row, row + 1, row + 1]), np.array([column, column + 1] * 2)

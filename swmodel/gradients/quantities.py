@@ -11,7 +11,7 @@ from typing import NamedTuple
 from ..config.errors import suggest
 from ..config.messages import metres
 from ..errors import UsageError
-from ..ocean.coordinates import axes
+from ..ocean.coordinates import axes, positions
 from ..ocean.table import entry_of
 from .places import section, station
 
@@ -58,7 +58,8 @@ def parse(text: str, config) -> Quantity:
 
 def at_station(name: str, place: str, config) -> Quantity:
     """eta or sea level at a station, "X,Y" in m or degrees: bilinear between the wet cells around it."""
-    names, unit, shown = positions_of(config)
+    _, unit, shown = positions_of(config)
+    names = positions(config.grid)[0]
     try:
         x, y = map(float, place.split(","))
     except ValueError:

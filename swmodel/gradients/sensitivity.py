@@ -12,7 +12,7 @@ from ..errors import NumericalError, UsageError
 from ..files.run_folder import SENSITIVITY, write_config
 from ..files.status import read_status, write_status
 from ..model.validate import require_derivatives
-from ..ocean.coordinates import axes, points
+from ..ocean.coordinates import points, positions
 from ..parallel.environment import peak_memory
 from ..parallel.stop import Stop
 from .quantities import Quantity, parse
@@ -95,9 +95,10 @@ def found_of(quantity: Quantity, name: str, derivative, largest: dict, config) -
         return told | {"value": float(derivative)}
     peak = largest[entry.name]
     at = points(config.grid, entry.location, [peak.row], [peak.column])
-    (x, y), places = axes(config.grid), (at.lon, at.lat) if at.degrees else (at.x, at.y)
-    where = {axis.name: float(place[0, 0]) for axis, place in zip((x, y), places, strict=True)}
-    return told | {"largest": peak.value, "unit": x.unit} | where
+    names, unit = positions(config.grid)
+    places = (at.lon, at.lat) if at.degrees else (at.x, at.y)
+    where = {name: float(place[0, 0]) for name, place in zip(names, places, strict=True)}
+    return told | {"largest": peak.value, "unit": unit} | where
 
 
 def summary(directory) -> str:

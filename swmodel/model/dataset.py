@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
+
 import numpy as np
 
 from ..config import config_hash
+from ..config.dates import alike, start_of
 from ..errors import SetupError, UsageError
 from ..files.output import static
-from ..files.output.metadata import DIMENSIONS, TIME, along_axes, attributes, of_case, since
+from ..files.output.metadata import DIMENSIONS, TIME, along_axes, attributes, of_case
 from ..ocean.diagnostics import derived
 from ..ocean.table import entry_of
 
@@ -35,7 +38,7 @@ def dataset(model, names=None):
         values = np.broadcast_to(values, block.shape)
         on_land = dry[row.location] if name in moving or static.on_water_only(name) else None
         values = np.array(values) if on_land is None else np.where(on_land, np.nan, values)
-        told = attributes(row, config.grid, name, grid="", cell_measures="", grid_mapping="")
+        told = attributes(row, config.grid, name, grid="", cell_measures="", grid_mapping="", coordinates="")
         variables[name] = (DIMENSIONS[row.location], values, told)
     coordinates = {
         name: (name, values[span.start : span.stop], told)
@@ -60,8 +63,11 @@ def needed():
 
 def moment(model) -> dict:
     """The coordinates of the present time: `time`, as xarray reads it from a file of output, and `step`."""
-    unit, parts = ("ns", 1e9) if model.time < LONGEST else ("s", 1)
-    when = np.datetime64(since(), unit) + np.timedelta64(round(model.time * parts), unit)
+    start, (unit, parts) = start_of(model.config.time), ("ns", 1e9) if model.time < LONGEST else ("s", 1)
+    if alike(start.calendar, "standard"):
+        when = np.datetime64(start.isoformat(), unit) + np.timedelta64(round(model.time * parts), unit)
+    else:
+        when = start + timedelta(seconds=model.time)
     return {
         "time": ((), when, {key: TIME[key] for key in ("standard_name", "long_name", "axis")}),
         "step": ((), model.step, STEP),

@@ -25,13 +25,15 @@ def budget(padded: State, now: Instant, grid, params: dict, scheme) -> dict[str,
     """
     flow = Flow(padded, grid)
     K, h_q = kinetic_energy(flow.u, flow.v, grid), corner_thickness(flow.h, grid)
-    head, nothing, nowhere = params["gravity"] * (flow.h - grid.depth), 0.0 * K, 0.0 * h_q
+    height, nothing, nowhere = params["gravity"] * (flow.h - grid.depth), 0.0 * K, 0.0 * h_q
     parts = {
         "continuity": {"h": -divergence(flow.U, flow.V, grid)},
         "advection": accelerations(relative_vorticity(flow.u, flow.v, grid) / h_q, K, flow, scheme),
         "coriolis": accelerations(grid.f / h_q, nothing, flow, scheme),
-        "pressure": accelerations(nowhere, head, flow, scheme),
+        "pressure": accelerations(nowhere, height, flow, scheme),
     }
     parts |= {term.name: term.tendency(flow, params, now) for term in scheme.acting}
+    heads = {term.name: term.head(flow, params, now) for term in scheme.with_head}
+    parts |= {name: accelerations(nowhere, head, flow, scheme) for name, head in heads.items()}
     still = dict.fromkeys(padded._fields, 0.0 * flow.h)
     return {name: finished(still | rates, padded, grid) for name, rates in parts.items()}

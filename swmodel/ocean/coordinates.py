@@ -12,6 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from .grid import Places, plane, sphere
+from .rotated import from_earth, to_earth, turn
 
 #: Distance of each location from its cell's centre, in cells (north, east).
 OFFSETS = {"centre": (0.0, 0.0), "u": (0.0, 0.5), "v": (0.5, 0.0), "corner": (0.5, 0.5)}
@@ -24,7 +25,7 @@ class Axis(NamedTuple):
     """How positions along x or y are given.
 
     Attributes:
-        name: what they are called: x, y, lon or lat.
+        name: what they are called: x, y, lon or lat; rlon or rlat about another pole than the Earth's.
         unit: m or degrees.
         first: of the centres of the first cells.
         spacing: of the centres.
@@ -88,7 +89,9 @@ class Points:
         origin: position (x0, y0) of the centre of cell (0, 0), m.
         length_x, length_y: size of the domain, m.
         dx, dy: size of the cells, m.
-        degrees: longitude [1, columns] and latitude [rows, 1]; None on a plane.
+        degrees: longitude [1, columns] and latitude [rows, 1], or both [rows, columns] where the grid has a pole of its
+            own; None on a plane.
+        turn: cosine and sine [rows, columns] of the angle from eastward to the x axis; None where that is eastward.
     """
 
     x: np.ndarray
@@ -101,6 +104,7 @@ class Points:
     dx: float | np.ndarray
     dy: float
     degrees: tuple[np.ndarray, np.ndarray] | None = None
+    turn: tuple[np.ndarray, np.ndarray] | None = None
 
     @property
     def lon(self) -> np.ndarray:
@@ -123,6 +127,11 @@ def on_sphere(grid) -> bool:
     return grid.kind == "latlon"
 
 
+def turned(grid) -> bool:
+    """Whether the grid has a pole of its own, so that its axes are not eastward and northward."""
+    return grid.kind == "latlon" and grid.pole is not None
+
+
 def origin(grid) -> tuple[float, float]:
     """Position (x0, y0) of the centre of cell (0, 0) from where x and y are counted, as `grid.origin` says; m."""
     return {
@@ -135,9 +144,10 @@ def origin(grid) -> tuple[float, float]:
 def axes(grid) -> Axes:
     """How positions are given."""
     if on_sphere(grid):
+        lon, lat = ("rlon", "rlat") if turned(grid) else ("lon", "lat")
         return Axes(
-            Axis("lon", "degrees", grid.west + 0.5 * grid.dlon, grid.dlon, grid.nx, grid.periodic_x, True),
-            Axis("lat", "degrees", grid.south + 0.5 * grid.dlat, grid.dlat, grid.ny, False),
+            Axis(lon, "degrees", grid.west + 0.5 * grid.dlon, grid.dlon, grid.nx, grid.periodic_x, True),
+            Axis(lat, "degrees", grid.south + 0.5 * grid.dlat, grid.dlat, grid.ny, False),
         )
     x0, y0 = origin(grid)
     return Axes(
@@ -149,6 +159,19 @@ def edges(grid) -> tuple[float, float, float, float]:
     """West, east, south and north edge of the domain, in the units of its axes."""
     of_x, of_y = axes(grid)
     return *of_x.edges, *of_y.edges
+
+
+def positions(grid) -> tuple[tuple[str, str], str]:
+    """What the positions of places are called, and their unit: along x and y in m, or longitude and latitude."""
+    return (("lon", "lat"), "degrees") if on_sphere(grid) else (("x", "y"), "m")
+
+
+def along_axes(grid, x, y) -> tuple:
+    """Positions along the axes of places in m, or at longitudes and latitudes."""
+    if not turned(grid):
+        return x, y
+    found = from_earth(grid.pole, x, y)
+    return axes(grid).x.within(found[0]), found[1]
 
 
 def points(grid, location: str, rows, columns) -> Points:
@@ -174,7 +197,7 @@ def points(grid, location: str, rows, columns) -> Points:
 
 
 def on_parallels(grid, lon, lat, i, j) -> Points:
-    """The Points at longitudes [1, columns] and latitudes [rows, 1], degrees."""
+    """The Points at positions along the axes [1, columns] and [rows, 1], degrees."""
     cells = {"edge": -0.5, "centre": 0.0, "middle": None}[grid.origin]
     start = [axis.first + (0.5 * (axis.cells - 1) if cells is None else cells) * axis.spacing for axis in axes(grid)]
     along = grid.radius * np.radians(1.0) * np.cos(np.radians(lat))  # m in a degree of longitude
@@ -190,7 +213,8 @@ def on_parallels(grid, lon, lat, i, j) -> Points:
         length_y=up * (grid.ny * grid.dlat),
         dx=along * grid.dlon,
         dy=up * grid.dlat,
-        degrees=(lon, lat),
+        degrees=to_earth(grid.pole, lon, lat) if turned(grid) else (lon, lat),
+        turn=turn(grid.pole, lon, lat) if turned(grid) else None,
     )
 
 
@@ -207,7 +231,8 @@ def metrics(grid, rows) -> dict[str, Places]:
     """Lengths and areas in the given rows, by the names that they have in a Grid: `ocean.grid.Places`, float64."""
     if not on_sphere(grid):
         return plane(grid.dx, grid.dy)
-    latitude = np.radians(points(grid, "centre", rows, [0]).lat)
+    along = axes(grid).y
+    latitude = np.radians(along.first + np.asarray(rows, dtype=np.int64)[:, None] * along.spacing)
     return sphere(grid.radius, radians(grid.dlon), radians(grid.dlat), latitude)
 
 
@@ -228,9 +253,3 @@ def sides(grid) -> tuple[float, float]:
     """Size of the domain in x, on a sphere along its longest parallel, and in y, m."""
     lengths = metrics(grid, np.arange(grid.ny))
     return grid.nx * float(lengths["dx"].centre.max()), grid.ny * float(lengths["dy"].centre.max())
-
-
-def directions(lon, lat) -> np.ndarray:
-    """Points of the unit sphere at longitudes and latitudes in degrees, [..., 3]."""
-    lon, lat = np.broadcast_arrays(np.radians(lon), np.radians(lat))
-    return np.stack([np.cos(lat) * np.cos(lon), np.cos(lat) * np.sin(lon), np.sin(lat)], axis=-1)

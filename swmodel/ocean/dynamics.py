@@ -69,6 +69,8 @@ def tendency(padded: State, now: Instant, grid, params: dict, scheme) -> State:
         flow.let_in(*term.through(flow, params, now))
     h, u, v, U, V = flow.h, flow.u, flow.v, flow.U, flow.V
     P = params["gravity"] * (h - grid.depth) + kinetic_energy(u, v, grid)
+    for term in scheme.with_head:
+        P = P + term.head(flow, params, now)
     q = potential_vorticity(h, u, v, grid)
 
     rates = {"h": -divergence(U, V, grid)} | accelerations(q, P, flow, scheme)

@@ -16,7 +16,7 @@ class BeyondHalo(IndexError):
     """Cells are asked of a Patch that does not cover them."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Patch:
     """Values [..., y, x] on the cells from `start` = (row, column) on, counted from the block's first cell.
 
@@ -64,6 +64,23 @@ class Patch:
 
     def __ge__(self, other):
         return combine(operator.ge, self, other)
+
+    def __eq__(self, other):
+        return combine(operator.eq, self, other)
+
+    def __ne__(self, other):
+        return combine(operator.ne, self, other)
+
+    __hash__ = None
+
+    def __and__(self, other):
+        return combine(operator.and_, self, other)
+
+    def __or__(self, other):
+        return combine(operator.or_, self, other)
+
+    def __bool__(self):
+        raise TypeError("a branch on the values of a field; take np.where(condition, a, b)")
 
     def __neg__(self):
         return self.map(operator.neg)
@@ -130,6 +147,10 @@ OPERATORS = {
     "less_equal": operator.le,
     "greater": operator.gt,
     "greater_equal": operator.ge,
+    "equal": operator.eq,
+    "not_equal": operator.ne,
+    "logical_and": operator.and_,
+    "logical_or": operator.or_,
     "square": lambda a: a * a,
 }
 

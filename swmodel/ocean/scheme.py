@@ -29,6 +29,11 @@ class Scheme:
         """All terms, in the order in which their tendencies are added."""
         return (*(TERMS[name] for name in self.terms), *self.own)
 
+    @property
+    def with_head(self) -> tuple[Term, ...]:
+        """Those of them that add to the pressure."""
+        return tuple(term for term in self.acting if term.head)
+
     def with_terms(self, names) -> Scheme:
         """The scheme with these terms switched on too."""
         wanted = {*self.terms, *names}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .coordinates import on_sphere
+from .coordinates import on_sphere, turned
 from .state import State
 from .terms import TERMS
 from .variable import Variable, table
@@ -100,7 +100,7 @@ def location_of(name: str) -> str:
 
 def on_grid(row: Variable, grid) -> Variable:
     """The entry of a variable as it is called on a grid: eastward and northward where x and y are."""
-    if not on_sphere(grid) or row.standard_name not in EASTWARD:
+    if not on_sphere(grid) or turned(grid) or row.standard_name not in EASTWARD:
         return row
     name = EASTWARD[row.standard_name]
     what = row.long_name.removesuffix(" in x").removesuffix(" in y")

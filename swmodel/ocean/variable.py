@@ -16,6 +16,7 @@ class Variable(NamedTuple):
         key: of the configuration that gives its value where it is the same everywhere, as "physics.depth"; "" is none.
         least: smallest value on water; None: any.
         above: whether `least` itself is too small already.
+        most: largest value on water; None: any.
         control: what a derivative by it is: a "field", a "number", or "" where there is none.
         dimension: exponents of horizontal length, thickness, time and density, as the equations have them.
         content: the name of the concentration, of which this is the content of the water column; "" is none.
@@ -38,6 +39,7 @@ class Variable(NamedTuple):
     signed: bool = False
     downward: bool = False
     small: float = 1.0
+    most: float | None = None
 
     @property
     def control_location(self) -> str:

@@ -1,4 +1,4 @@
-"""Pictures of a run, drawn from its NetCDF files alone: `plot`, `plot_diagnostics`, `animate`, `view`; `spectra`."""
+"""Pictures of a run, drawn from its NetCDF files alone: `plot`, `animate`, `view`, ...; `spectra`."""
 
 from .animation import animate
 from .dataset import PlotError
@@ -6,7 +6,8 @@ from .diagnostics import plot_diagnostics
 from .maps import plot
 from .overlays import Over
 from .page import view
+from .relief import plot_grid
 from .scale import Scale
 from .spectra import spectra
 
-__all__ = ["Over", "PlotError", "Scale", "animate", "plot", "plot_diagnostics", "spectra", "view"]
+__all__ = ["Over", "PlotError", "Scale", "animate", "plot", "plot_diagnostics", "plot_grid", "spectra", "view"]

@@ -44,6 +44,7 @@ class Map:
         x, y: positions of the points, m, or longitudes and latitudes.
         location: where the points lie: face, edge1, edge2 or node (SGRID).
         degrees: whether positions are longitudes and latitudes.
+        pole: longitude and latitude of the north pole about which they are; None: that of the Earth.
     """
 
     name: str
@@ -54,6 +55,7 @@ class Map:
     y: np.ndarray
     location: str
     degrees: bool = False
+    pole: tuple[float, float] | None = None
 
     @property
     def domain(self) -> tuple[float, float, float, float]:
@@ -82,6 +84,8 @@ class Map:
     @property
     def names(self) -> tuple[str, str]:
         """Of the axes."""
+        if self.pole is not None:
+            return "longitude about the grid's pole", "latitude about it"
         return ("longitude", "latitude") if self.degrees else ("x", "y")
 
     @property
@@ -316,7 +320,16 @@ def read_map(data: netCDF4.Dataset, name: str, record: int = -1, member: int | N
         y=y,
         location=getattr(variable, "location", "face"),
         degrees=in_degrees(data, variable.dimensions[-1]),
+        pole=pole_in(data),
     )
+
+
+def pole_in(data: netCDF4.Dataset) -> tuple[float, float] | None:
+    """Longitude and latitude of the grid's own north pole; None where it has none."""
+    for variable in data.variables.values():
+        if getattr(variable, "grid_mapping_name", "") == "rotated_latitude_longitude":
+            return float(variable.grid_north_pole_longitude), float(variable.grid_north_pole_latitude)
+    return None
 
 
 def in_degrees(data: netCDF4.Dataset, dimension: str) -> bool:

@@ -23,6 +23,7 @@ from .dataset import (
     find_field,
     in_degrees,
     number_of,
+    pole_in,
     read_map,
     stored,
     values_of,
@@ -91,7 +92,9 @@ def physics_of(data: netCDF4.Dataset) -> Physics:
 def grid_of(config: dict) -> GridOptions:
     """The grid of a configuration {section: {key: value}}, without what is of a later version."""
     given = {name: value for name, value in config["grid"].items() if name in GridOptions.model_fields}
-    return GridOptions(**given).sized()
+    return GridOptions(
+        **{name: tuple(value) if isinstance(value, list) else value for name, value in given.items()}
+    ).sized()
 
 
 def require(data: netCDF4.Dataset, name: str) -> None:
@@ -142,6 +145,7 @@ def mapped(data: netCDF4.Dataset, patch, entry, member: int | None) -> Map:
         y=np.ma.filled(data["y_f" if north else "y_c"][:], np.nan).astype(float),
         location=location,
         degrees=in_degrees(data, "x_c"),
+        pole=pole_in(data),
     )
 
 

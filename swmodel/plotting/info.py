@@ -170,7 +170,8 @@ def size_of(grid) -> str:
     """How large the domain is; on a sphere where it lies, and how large its cells are."""
     if on_sphere(grid):
         x, y = axes(grid)
-        return f"{x.span()}, {y.span()}, cells of {grid.dlon:.6g} by {grid.dlat:.6g} degrees"
+        about = f" about the pole {grid.pole[0]:g},{grid.pole[1]:g}" if grid.pole else ""
+        return f"{x.span()}, {y.span()}{about}, cells of {grid.dlon:.6g} by {grid.dlat:.6g} degrees"
     scale, unit = length_unit(max(grid.nx * grid.dx, grid.ny * grid.dy))
     return f"{grid.nx * grid.dx / scale:g} by {grid.ny * grid.dy / scale:g} {unit}"
 

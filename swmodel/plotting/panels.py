@@ -14,6 +14,7 @@ from matplotlib.collections import LineCollection
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
+from ..ocean.rotated import from_earth
 from . import style
 from .dataset import STAGGER, Map, length_unit
 
@@ -28,6 +29,9 @@ TOP, LINE = 0.15, 0.16
 
 #: Letters of a panel's title in an inch.
 LETTERS = 14
+
+#: Degrees between lines of true longitude and latitude.
+MERIDIANS = 30
 
 #: Panels at least so much higher than wide stand three in a row.
 SLENDER = 1.3
@@ -158,6 +162,8 @@ def draw_image(axes, panel: Map, panel_look: style.Look):
     )
     if panel.degrees:
         draw_coasts(axes, panel)
+    if panel.pole is not None:
+        draw_meridians(axes, panel)
     axes.set(xlim=(west / scale, east / scale), ylim=(south / scale, north / scale))
     return image
 
@@ -172,6 +178,20 @@ def draw_coasts(axes, panel: Map) -> None:
             x, y = panel.x[0] + (i - 0.5) * dx, panel.y[0] + (j - 0.5) * dy
             lines.append([(x - dx * rows, y - dy * columns), (x, y)])
     axes.add_collection(LineCollection(lines, colors=style.INK, linewidths=0.5), autolim=False)
+
+
+def draw_meridians(axes, panel: Map) -> None:
+    """Thin lines of true longitude and latitude over a map about another pole than the Earth's."""
+    west = panel.domain[0]
+    fine, lines = np.linspace(-180.0, 180.0, 721), []
+    meridians = [(np.full_like(fine, lon), fine / 2) for lon in np.arange(-180, 180, MERIDIANS)]
+    parallels = [(fine, np.full_like(fine, lat)) for lat in np.arange(-90 + MERIDIANS, 90, MERIDIANS)]
+    for lon, lat in meridians + parallels:
+        x, y = from_earth(panel.pole, lon, lat)
+        x = west + (x - west) % 360.0
+        cuts = np.flatnonzero(np.abs(np.diff(x)) > 180.0) + 1
+        lines += [np.stack(part, axis=1) for part in zip(np.split(x, cuts), np.split(y, cuts), strict=True)]
+    axes.add_collection(LineCollection(lines, colors=style.QUIET, linewidths=0.3, linestyles=":"), autolim=False)
 
 
 def cells(panel: Map, panel_look: style.Look) -> np.ma.MaskedArray:

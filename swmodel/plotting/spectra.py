@@ -207,7 +207,7 @@ def write(made, data, records: list[int], found: list[dict], names: Sequence[str
     made.setncatts({name: data.getncattr(name) for name in data.ncattrs() if name in PROVENANCE})
     made.setncattr(SIGN, Path(data.filepath()).name)
     made.history = "\n".join([*getattr(data, "history", "").splitlines(), history_line(command_line)])
-    define_time(made, bounds=mean)
+    define_time(made, {name: data["time"].getncattr(name) for name in ("units", "calendar")}, bounds=mean)
     define_wavenumbers(made, grid)
     define_spectra(made, names, acting(found, names), **({"cell_methods": "time: mean"} if mean else {}))
     times, steps = seconds(data), np.ma.filled(data["step"][:], 0)

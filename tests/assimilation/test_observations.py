@@ -232,7 +232,7 @@ DATE = '"seconds since 2000-01-01 00:00:00"'
         ),
         (
             changed("time", units="days since 2000-01-01", calendar="noleap"),
-            'time has the calendar "noleap"; it needs standard or gregorian or proleptic_gregorian',
+            'time has the calendar "noleap"; that of the run is proleptic_gregorian',
         ),
         ({"y": None}, "has no variable y, the coordinate, in m"),
         ({"time": None}, "has no variable time, the coordinate, in any time since a date"),

@@ -12,6 +12,7 @@ LINEAR = {"case.amplitude": 1e-6, "time.cfl": 0.2}
 MODES = [
     LONG,
     {**LONG, "case.nodes_x": 2, "physics.gravity": 1.0, "grid.origin": "middle"},
+    {**LONG, "physics.self_attraction": 0.09},
     {**LONG, "grid.ny": 17, "grid.dy": 3e3, "case.nodes_x": 3, "case.nodes_y": 2},
 ]
 

@@ -240,8 +240,8 @@ def test_signs_that_command_a_terminal_are_shown_as_text(tmp_path):
     path.write_text('[grid]\n"a\\u001b[31mb\\nc" = 1\n["x\\u0007\\u009by"]\n')
     assert sorted(line.removeprefix(str(path)) for line in message(path)) == [
         ": [x\\x07\\x9by]: no such section; known are " + ", ".join(Config.model_fields),
-        ":1: grid.a\\x1b[31mb\\nc: no such key; known are kind, nx, ny, dx, dy, lx, ly, "
-        "west, south, dlon, dlat, east, north, radius, rotation, periodic_x, periodic_y, origin",
+        ":1: grid.a\\x1b[31mb\\nc: no such key; known are kind, file, nx, ny, dx, dy, lx, ly, "
+        "west, south, dlon, dlat, east, north, pole, radius, rotation, periodic_x, periodic_y, origin",
     ]
 
 
@@ -321,3 +321,18 @@ def test_any_text_of_a_file_either_loads_or_is_a_configuration_error(path, text)
 def test_all_that_is_wrong_reaches_other_processes():
     sent = pickle.loads(pickle.dumps(ConfigError(["one", "two"])))
     assert (sent.problems, str(sent)) == (("one", "two"), "one\ntwo")
+
+
+@pytest.mark.parametrize(
+    ("start", "calendar", "words"),
+    [
+        ("1.3.2020", "standard", 'is no date; write it as "2020-03-01" or "2020-03-01T06:00"'),
+        ("2021-02-29", "proleptic_gregorian", "the calendar proleptic_gregorian has no"),
+        ("2020-02-29", "noleap", "the calendar noleap has no"),
+    ],
+)
+def test_a_start_that_is_no_day_of_the_calendar_is_refused(start, calendar, words):
+    (line,) = problems("jet", {"time.calendar": calendar, "time.start": start})
+    assert line.startswith("time.start: ")
+    assert f'"{start}"' in line
+    assert words in line

@@ -21,6 +21,7 @@ OPTIONS = {
     "sponge": {"sponge__rate": 1e-4, "sponge__width": 2e4},
     "gravity 1, f 0": {"physics__gravity": 1.0, "physics__f0": 0.0},
     "manning": {"physics__manning": 0.03},
+    "self-attraction": {"physics__self_attraction": 0.1},
     "body force": {"body_force__x": 1e-5, "body_force__y_amplitude": 1e-4, "body_force__y_phase": 0.4},
     "tracer, sponge": {"tracer__transport": "upwind", "sponge__rate": 1e-4, "sponge__width": 2e4},
     "fields": {},

@@ -66,6 +66,22 @@ def test_the_time_of_a_term_is_that_of_its_stage(way, stepper):
     assert_same(ours, theirs, 1e-11)
 
 
+def test_conditions_of_fields_are_those_of_each_cell():
+    """Drag where the water runs east and is shallow, or stands still; the same on each executor."""
+
+    def drag(state, grid, t):
+        here = (state.u > 0) & (op.mx_f(state.eta) < 0.1) | (state.u == 0)
+        return {"u": np.where(here, -1e-4, 0.0) * state.u}
+
+    models = [simulation(executor, terms=[drag]) for executor in EXECUTORS.values()]
+    for model in models:
+        model.advance(20)
+    assert_same(*models, 1e-12)
+    without = simulation("reference")
+    without.advance(20)
+    assert np.abs(without.state.u - models[0].state.u).max() > 1e-4 * np.abs(without.state.u).max()
+
+
 def test_derivatives_go_through_it():
     """The gradient by the adjoint of the native step, beside that of the model's own drag by JAX."""
     found = []

@@ -40,13 +40,16 @@ def last_state(view, k):
         {"time__stepper": "rk3", "scheme__vorticity_flux": "arakawa_lamb", "grid__periodic_x": True},
         {"time__stepper": "rk4", "physics__biharmonic_viscosity": 1e9},
         {"time__stepper": "leapfrog", "sponge__rate": 1e-4, "sponge__width": 1e4},
-        {"physics__manning": 0.03, "tracer__transport": "upwind", "body_force__x_amplitude": 1e-4},
         {
             "open_sides__sides": ("west", "north"),
             "open_sides__m2_amplitude": 0.3,
             "open_sides__m2_phase": 60.0,
             "time__stepper": "rk3",
             "run__executor": "native",
+        },
+        {
+            **{"physics__manning": 0.03, "tracer__transport": "upwind", "body_force__x_amplitude": 1e-4},
+            "physics__self_attraction": 0.1,
         },
         {"sphere": True, "time__stepper": "ab3", "run__executor": "native", "physics__biharmonic_viscosity": 1e9},
     ],

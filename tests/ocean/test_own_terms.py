@@ -108,6 +108,10 @@ def returning(value):
         (lambda state: {"u": state.w}, "AttributeError: the state has no w, in: "),
         (lambda state: {"u": 1 / 0}, "ZeroDivisionError: division by zero, in: "),
         (lambda state: {"u": state.u * np.ones((8, 12))}, "TypeError: an array of shape (8, 12) beside a Patch"),
+        (
+            lambda state: {"u": state.u if state.u > 0 else 0.0},
+            "TypeError: a branch on the values of a field; take np.where",
+        ),
         (lambda state: {"u": [0][len("abc")] * state.u}, "IndexError: list index out of range, in: "),
     ],
 )

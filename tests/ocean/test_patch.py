@@ -14,6 +14,8 @@ FUNCTIONS = {
     "exp, log, cos": lambda a, b: np.exp(a) - np.log(b) * np.cos(a),
     "maximum": lambda a, b: np.maximum(a, b) - np.minimum(1.0, b),
     "where": lambda a, b: np.where(a > b, a, 2.0) + np.where(a <= 1.0, b, 0.5 * a) + np.where(b < a, 1.0, b),
+    "equal": lambda a, b: np.where(a == b, 1.0, a) + np.where(a != b, b, 2.0) + np.where(np.equal(a, a), a, b),
+    "and, or": lambda a, b: np.where((a > 1.0) & (b > 1.0), a, b) + np.where((a > 1.0) | np.less(b, 1.0), a, b),
     "tanh": lambda a, b: np.tanh(a) * np.arctan2(a, b),
     "numbers first": lambda a, b: 2.0 / a - 3 / b + np.float64(2) * a + (1 - b) - np.float64(1) / a,
     "numbers behind": lambda a, b: a / 2 - b * np.float64(3) + np.where(b >= 1, a, 0.0),
@@ -46,8 +48,11 @@ def test_three_patches_meet_on_the_cells_that_all_cover():
         (lambda a: np.add(a, 1.0, out=DRAWN[0]), "np.add of a Patch takes Patches and numbers alone"),
         (lambda a: np.add.reduce(a), "np.add of a Patch takes Patches and numbers alone"),
         (lambda a: np.roll(a, 1, 0), "np.roll is no function of Patches"),
+        (lambda a: a if a > 0 else -a, "a branch on the values of a field; take np.where"),
+        (lambda a: a if a == 0 else -a, "a branch on the values of a field; take np.where"),
+        (lambda a: a > 0.5 and a < 1.0, "a branch on the values of a field; take np.where"),
     ],
 )
-def test_what_says_nothing_of_cells_is_refused(wrong, message):
+def test_what_is_no_arithmetic_of_cells_is_refused(wrong, message):
     with pytest.raises(TypeError, match=message):
         wrong(Patch(DRAWN[1], (0, 0)))

@@ -122,6 +122,7 @@ def test_a_sum_of_what_is_not_finite_is_no_number_and_others_are():
 ALL_TERMS = {
     "physics__biharmonic_viscosity": 1e8,
     "physics__manning": 0.03,
+    "physics__self_attraction": 0.1,
     "body_force__x": 1e-5,
     "body_force__y_amplitude": 1e-5,
 } | TRACER

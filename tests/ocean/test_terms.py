@@ -40,6 +40,7 @@ ON = {
     "open_sides": {"open_sides__sides": ("south",), "open_sides__level": 0.1},
     "sponge": {"sponge__rate": 1e-4, "sponge__width": 2e4},
     "tracer": {"tracer__transport": "upwind"},
+    "self_attraction": {"physics__self_attraction": 0.09},
 }
 
 
@@ -209,6 +210,7 @@ def test_a_tracer_that_is_not_there_is_refused_by_name():
             "body_force.period: must be above two time steps",
         ),
         ({"physics.manning": -0.1}, "physics.manning: must be at least 0 s m-1/3"),
+        ({"physics.self_attraction": 0.6}, "physics.self_attraction: must be at most 0.5, not 0.6"),
         ({"body_force.x_phase": 0.1}, "body_force.x_phase: has no effect where body_force.x_amplitude is 0"),
         ({"tracer.initial": 1.0}, "tracer.initial: has no effect where tracer.transport is none"),
     ],

@@ -9,7 +9,13 @@ from swmodel import config
 SPHERE = {"kind": "latlon", "west": 300.0, "south": 10.0, "dlat": 5.0, "radius": 50e3}
 
 #: Fields of coefficients that the random case has if it is asked for them: their sizes.
-COEFFICIENTS = {"quadratic_drag": 2e-3, "manning": 0.03, "viscosity": 300.0, "biharmonic_viscosity": 1e8}
+COEFFICIENTS = {
+    "quadratic_drag": 2e-3,
+    "manning": 0.03,
+    "viscosity": 300.0,
+    "biharmonic_viscosity": 1e8,
+    "self_attraction": 0.2,
+}
 
 
 def random_fields(ny, nx, seed=0, land=0.1, amplitude=1.0, coefficients=()):

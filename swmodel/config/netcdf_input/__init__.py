@@ -3,6 +3,6 @@
 from .attributes import DEGREES, LENGTHS, SYNONYMS
 from .errors import InputError
 from .labelled import read_labelled
-from .read import opened, read_field
+from .read import on_true_degrees, opened, read_field
 
-__all__ = ["DEGREES", "LENGTHS", "SYNONYMS", "InputError", "opened", "read_field", "read_labelled"]
+__all__ = ["DEGREES", "LENGTHS", "SYNONYMS", "InputError", "on_true_degrees", "opened", "read_field", "read_labelled"]

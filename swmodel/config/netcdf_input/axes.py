@@ -22,12 +22,12 @@ class Axes(NamedTuple):
     Attributes:
         numbers: of its axes of y and x.
         turned: whether each runs from north to south, from east to west.
-        along: on a sphere, where the rows and the columns of the grid lie among those of the file; None without.
+        along: on a sphere, where the points of the grid lie among those of the file; None without.
     """
 
     numbers: tuple[int, int]
     turned: tuple[bool, bool] = (False, False)
-    along: tuple[degrees.Between, degrees.Between] | None = None
+    along: degrees.Places | None = None
 
 
 def arrange(dataset, found, variable, grid, place: str) -> Axes:
@@ -43,7 +43,7 @@ def arrange(dataset, found, variable, grid, place: str) -> Axes:
         InputError: shape or coordinates are not those of the grid.
     """
     if on_sphere(grid) and (coordinates := both(dataset, found)):
-        return between_points(coordinates, found, variable, grid, place)
+        return between_points(dataset, coordinates, found, variable, grid, place)
     numbers = choose(dataset, found, grid, place)
     turned, words, unknown = [], [], {}
     for axis, along_it in zip("yx", reversed(axes(grid)), strict=True):
@@ -83,7 +83,7 @@ def both(dataset, found) -> dict:
     return {axis: pairs[axis] for axis in "yx"} if {"y", "x"} <= pairs.keys() else {}
 
 
-def between_points(coordinates: dict, found, variable, grid, place: str) -> Axes:
+def between_points(dataset, coordinates: dict, found, variable, grid, place: str) -> Axes:
     """The Axes of a variable on a sphere; what is interpolated is said in a line, once.
 
     Args:
@@ -92,8 +92,8 @@ def between_points(coordinates: dict, found, variable, grid, place: str) -> Axes
     Raises:
         InputError: they do not cover the grid, or are not in degrees.
     """
-    made, words = degrees.places(coordinates, grid, variable, place)
-    if words:
+    made = degrees.places(dataset, coordinates, found, grid, variable, place)
+    if words := made.words():
         remark(f"{place}: {'; '.join(words)}")
     numbers = tuple(found.dimensions.index(coordinates[axis][1]) for axis in "yx")
     several = [name for n, name in enumerate(found.dimensions) if n not in numbers and found.shape[n] > 1]

@@ -1,12 +1,15 @@
-"""Fields on longitudes and latitudes, taken to the points of a grid on a sphere by bilinear interpolation."""
+"""Fields on longitudes and latitudes, taken to the points of a grid on a sphere by bilinear interpolation.
+
+Those about the pole of the grid are compared with its axes, true ones with the points of a grid with a pole of its own.
+"""
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from ...ocean.coordinates import CIRCLE, OFFSETS, Axis, axes
+from ...ocean.coordinates import CIRCLE, OFFSETS, Axis, axes, points, turned
 from .attributes import DEGREES, attribute
 from .coordinates import in_degrees, values_along
 from .errors import InputError
@@ -16,11 +19,12 @@ SNAP = 1e-6
 
 
 class Between(NamedTuple):
-    """For each row (or column) of the grid the two of the file that it lies between, and how far it is from the first.
+    """For points of the grid the two positions of the file that each lies between, and how far it is from the first.
 
     Attributes:
-        first, second: [n]; the same where it lies on one, or beyond the last by half a step or less.
-        part: of the step between them, [n].
+        first, second: numbers in the file; the same where the point lies on one, or beyond the last by half a step or
+            less.
+        part: of the step between them.
     """
 
     first: np.ndarray
@@ -28,21 +32,96 @@ class Between(NamedTuple):
     part: np.ndarray
 
 
-def between(coordinate, dimension: str, axis: Axis, shift: float, place: str) -> tuple[Between, str]:
-    """Where the points of the grid lie among those of a coordinate, and what a user should know of it.
+class Line(NamedTuple):
+    """Positions of a file along one axis.
 
-    Args:
-        axis: of the grid.
-        shift: of the points of the field from the centres of cells, cells.
+    Attributes:
+        values: that rise, degrees.
+        order: their numbers in the file.
+        turns: whether they are longitudes, of which those a full circle apart are the same.
         place: how messages begin.
+    """
+
+    values: np.ndarray
+    order: np.ndarray
+    turns: bool
+    place: str
+
+    def between(self, wanted: np.ndarray) -> Between:
+        """Where positions lie among those of the file.
+
+        Raises:
+            InputError: they lie beyond it.
+        """
+        found, covered = located(self.values, wanted, self.turns)
+        if not covered.all():
+            away, name = wanted[~covered].flat[0], "lon" if self.turns else "lat"
+            raise InputError(
+                f"{self.place} runs from {self.values.min():.10g} to {self.values.max():.10g} degrees, which does not "
+                f"cover the grid: there is nothing at {name} = {away:.10g} degrees"
+            )
+        return Between(self.order[found.first], self.order[found.second], found.part)
+
+
+class Places(NamedTuple):
+    """Where the points of a field of the grid lie in a file.
+
+    Attributes:
+        y, x: the coordinates of the file.
+        grid: section of the configuration.
+        location: of the field.
+        on_earth: whether the points are compared by true longitudes and latitudes, not by those of the axes.
+        nearest: whether each takes the value of the nearest point of the file.
+    """
+
+    y: Line
+    x: Line
+    grid: Any
+    location: str
+    on_earth: bool
+    nearest: bool
+
+    def at(self, rows: np.ndarray, columns: np.ndarray) -> tuple[Between, Between]:
+        """The Between along y and along x of points in rows and columns, which broadcast to [rows, columns]."""
+        if self.on_earth:
+            x, y = points(self.grid, self.location, rows, columns).degrees
+        else:
+            along, (north, east) = axes(self.grid), OFFSETS[self.location]
+            x, y = position(along.x, columns[None, :], east), position(along.y, rows[:, None], north)
+        made = self.y.between(y), self.x.between(x)
+        return tuple(one._replace(part=np.rint(one.part)) if self.nearest else one for one in made)
+
+    def words(self) -> list[str]:
+        """What a user should know of how they lie."""
+        found = []
+        for line, axis, shift in zip((self.y, self.x), reversed(axes(self.grid)), OFFSETS[self.location], strict=True):
+            step, name = np.diff(line.values).mean(), line.place.rpartition(" ")[2]
+            if not self.on_earth:
+                wanted = position(axis, np.arange(axis.cells), shift)
+                one = located(line.values, wanted, line.turns)[0]
+                nearest = line.values[np.where(one.part > 0.5, one.second, one.first)]
+                if (np.abs((wanted - nearest + CIRCLE / 2) % CIRCLE - CIRCLE / 2) < SNAP * step).all():
+                    continue
+            how = "of which the nearest is taken" if self.nearest else "between which values are interpolated"
+            found.append(f"{name} has steps of {step:.4g} degrees, {how}")
+        return found
+
+
+def position(axis: Axis, numbers: np.ndarray, shift: float) -> np.ndarray:
+    """Those of points `shift` cells from the centres, degrees."""
+    return axis.first + (numbers + shift) * axis.spacing
+
+
+def line_of(coordinate, dimension: str, axis: str, place: str) -> Line:
+    """The Line of a coordinate along x or y.
 
     Raises:
-        InputError: it is no coordinate in degrees along one dimension, or does not cover the grid.
+        InputError: it is no coordinate in degrees along one dimension.
     """
     place = f"{place}: {coordinate.name}"
     if not in_degrees(coordinate):
         units = attribute(coordinate, "units") or "no units"
-        raise InputError(f'{place} is in "{units}"; a grid on a sphere needs {min(DEGREES["xy"[axis.name == "lat"]])}')
+        raise InputError(f'{place} is in "{units}"; a grid on a sphere needs {min(DEGREES[axis])}')
     if coordinate.ndim > 1:
         raise InputError(
             f"{place} varies along {' and '.join(coordinate.dimensions)}; a grid on a sphere takes fields whose "
@@ -53,20 +132,7 @@ def between(coordinate, dimension: str, axis: Axis, shift: float, place: str) ->
     if not np.isfinite(values).all() or len(values) < 2 or not ((steps > 0).all() or (steps < 0).all()):
         raise InputError(f"{place} has missing values, or does not run in one direction")
     order = np.argsort(values)
-    wanted = axis.first + (np.arange(axis.cells) + shift) * axis.spacing
-    found, covered = located(values[order], wanted, axis.turns)
-    if not covered.all():
-        away = wanted[~covered][0]
-        raise InputError(
-            f"{place} runs from {values.min():.10g} to {values.max():.10g} degrees, which does not cover the grid, "
-            f"{axis.span()}: there is nothing at {axis.told(away)}"
-        )
-    found = Between(order[found.first], order[found.second], found.part)
-    nearest = values[np.where(found.part > 0.5, found.second, found.first)]
-    step, away = np.abs(steps).mean(), np.abs((wanted - nearest + CIRCLE / 2) % CIRCLE - CIRCLE / 2)
-    if (away < SNAP * step).all():
-        return found, ""
-    return found, f"{coordinate.name} has steps of {step:.4g} degrees, between which values are interpolated"
+    return Line(values[order], order, axis == "x", place)
 
 
 def located(values: np.ndarray, wanted: np.ndarray, turns: bool) -> tuple[Between, np.ndarray]:
@@ -90,40 +156,53 @@ def located(values: np.ndarray, wanted: np.ndarray, turns: bool) -> tuple[Betwee
     return Between(first % count, (first + 1) % count, part), covered
 
 
-def places(found: dict, grid, variable, place: str) -> tuple[tuple[Between, Between], list[str]]:
-    """The Between of rows and of columns, and what a user should know. A mask is that of the nearest point.
+def places(dataset, found: dict, field, grid, variable, place: str) -> Places:
+    """The Places of a variable of a file.
 
     Args:
         found: {"y": (coordinate, its dimension), "x": ...} of the file.
-        variable: the entry of VARIABLES that they are for.
+        field: the variable of the file.
+        variable: the entry of VARIABLES that it is for. A mask is that of the nearest point.
+
+    Raises:
+        InputError: they do not cover the grid, are not in degrees, or are about another pole than that of the grid.
     """
-    made, words = [], []
-    for name, axis, shift in zip("yx", reversed(axes(grid)), OFFSETS[variable.location], strict=True):
-        one, said = between(*found[name], axis, shift, place)
-        nearest = variable.name == "mask"
-        made.append(one._replace(part=np.rint(one.part)) if nearest else one)
-        words += [said.replace("between which values are interpolated", "of which the nearest is taken")
-                  if nearest else said] if said else []  # fmt: skip
-    return tuple(made), words
+    lines = [line_of(*found[axis], axis, place) for axis in "yx"]
+    about = pole_of(dataset, found["x"][0], field)
+    if about is not None and about != grid.pole:
+        own = f"{grid.pole[0]:g},{grid.pole[1]:g}" if grid.pole else "that of the Earth"
+        raise InputError(f"{place} lies about the pole {about[0]:g},{about[1]:g}, and the pole of the grid is {own}")
+    made = Places(*lines, grid, variable.location, turned(grid) and about is None, variable.name == "mask")
+    if not made.on_earth:
+        made.at(np.arange(grid.ny), np.arange(grid.nx))
+    return made
 
 
-def interpolated(read, along: tuple[Between, Between], rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
+def pole_of(dataset, coordinate, field) -> tuple[float, float] | None:
+    """The pole, longitude and latitude, about which a field lies; None for that of the Earth."""
+    if attribute(coordinate, "standard_name") != "grid_longitude":
+        return None
+    mapping = dataset.variables.get(attribute(field, "grid_mapping").split(":")[0])
+    names = ("grid_north_pole_longitude", "grid_north_pole_latitude")
+    return tuple(float(getattr(mapping, name, np.nan)) for name in names)
+
+
+def interpolated(read, places: Places, rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
     """Values in rows and columns of the grid.
 
     A value that is missing has no weight; where those that are have less than half of it, the result is missing too.
 
     Args:
         read: function of row and column numbers of the file to their values [rows, columns], NaN where missing.
-        along: of rows and of columns.
     """
-    y, x = (Between(*(part[numbers] for part in one)) for one, numbers in zip(along, (rows, columns), strict=True))
-    needed = [np.unique(np.concatenate([one.first, one.second])) for one in (y, x)]
+    y, x = places.at(rows, columns)
+    needed = [np.unique(np.concatenate([one.first, one.second], axis=None)) for one in (y, x)]
     window = read(*needed)
     total = weight = np.zeros((len(rows), len(columns)))
     for row, of_row in ((y.first, 1 - y.part), (y.second, y.part)):
         for column, of_column in ((x.first, 1 - x.part), (x.second, x.part)):
-            values = window[np.ix_(np.searchsorted(needed[0], row), np.searchsorted(needed[1], column))]
-            weights = of_row[:, None] * of_column
+            values = window[np.searchsorted(needed[0], row), np.searchsorted(needed[1], column)]
+            weights = of_row * of_column
             there = np.isfinite(values) & (weights > 0)
             total = total + np.where(there, weights * values, 0.0)
             weight = weight + np.where(there, weights, 0.0)

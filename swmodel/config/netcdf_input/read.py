@@ -60,6 +60,16 @@ def read_field(source: str, variable, grid, rows, columns) -> np.ndarray:
         return read_cells(field, in_file(rows, grid.ny, turned_y), in_file(columns, grid.nx, turned_x))
 
 
+def on_true_degrees(source: str, variable, grid) -> bool:
+    """Whether a variable lies on true longitudes and latitudes rather than on the axes of a grid with its own pole.
+
+    Raises:
+        InputError: as `read_field`.
+    """
+    with opened(source, variable, grid) as field:
+        return bool(field.axes.along) and field.axes.along.on_earth
+
+
 def read_cells(field: Field, rows: np.ndarray, columns: np.ndarray, over: int = 1) -> np.ndarray:
     """Values in rows and columns of the file, in any order, which are read in `runs`."""
     spans = runs(rows, over), runs(columns, over)

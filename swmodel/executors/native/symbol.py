@@ -270,11 +270,7 @@ def multiply(x: Symbol, y: Symbol) -> Symbol:
     if y.static and not x.static and y.ref.node.op != "mask":
         factor = graph.operation("mul", x.factor, y.ref) if x.factor else y.ref
         return Symbol(graph, shape, coefficient, factor, x.ref)
-    if (
-        x.ref == y.ref
-        and x.ref.node.op == "mask"
-        and x.ref.node.value in ("wet", "open_u", "open_v", "side_u", "side_v")
-    ):
+    if x.ref == y.ref and x.ref.node.op == "mask" and x.ref.node.value in ("wet", "open_u", "open_v"):
         return Symbol(graph, shape, coefficient, None, x.ref)
     factors = [s.factor for s in (x, y) if s.factor]
     factor = graph.operation("mul", *factors) if len(factors) > 1 else (factors or [None])[0]

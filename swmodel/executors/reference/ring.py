@@ -142,8 +142,14 @@ class Ring:
         """f = f0 + beta y at corners, s-1: [R, 1], or a number where it is constant; without both that of a sphere."""
         physics, grid = self.config.physics, self.config.grid
         if grid.kind == "latlon" and physics.f0 == physics.beta == 0:
-            north = grid.south + (self.rows[:, None] + 1) * grid.dlat
-            return (2 * grid.rotation * np.sin(np.radians(north))).astype(self.dtype)
+            north = np.radians(grid.south + (self.rows[:, None] + 1) * grid.dlat)
+            sine = np.sin(north)
+            if (
+                grid.pole
+            ):  # the side from the Earth's pole to the point in the triangle of these and the pole of the grid
+                away, east = np.radians(grid.pole[1]), np.radians(grid.west + (self.columns + 1) * grid.dlon)
+                sine = np.sin(away) * sine + np.cos(away) * np.cos(north) * np.cos(east)
+            return (2 * grid.rotation * sine).astype(self.dtype)
         if not physics.beta:
             return physics.f0
         y = points(grid, "corner", self.rows, self.columns).y

@@ -41,6 +41,7 @@ class Tendency:
         self.stress = ring.coast * (2.0 if self.physics.slip == "no" else 0.0)  # s on boundary corners
         self.U, self.V, self.P, self.q, self.padded = np.zeros((5, *ring.shape), ring.dtype)
         self.work = np.zeros_like(c(self.U))
+        self.heads = []
         fluxes = {"energy": self.energy, "enstrophy": self.enstrophy, "arakawa_lamb": self.arakawa_lamb}
         self.terms = [
             self.transports,
@@ -53,7 +54,7 @@ class Tendency:
         ]
 
     def _optional_terms(self, ring, config):
-        """The terms that the configuration switches on, each prepared.
+        """The terms that the configuration switches on, each prepared; one that acts by its head is among the heads.
 
         Raises:
             UsageError: the reference does not have one of them.
@@ -68,11 +69,16 @@ class Tendency:
             "biharmonic_viscosity": self._with_biharmonic_viscosity,
             "sponge": self._with_sponge,
             "tracer": self._with_tracer,
+            "self_attraction": self._with_self_attraction,
         }
-        for name in (term.name for term in scheme_of(config).acting if not term.through):
-            if name not in prepare:
-                raise UsageError(f"run.executor: the reference does not have the term {name}; take xla")
-            yield prepare[name](ring)
+        for term in (term for term in scheme_of(config).acting if not term.through):
+            if term.name not in prepare:
+                raise UsageError(f"run.executor: the reference does not have the term {term.name}; take xla")
+            prepared = prepare[term.name](ring)
+            if term.head:
+                self.heads.append(prepared)
+            else:
+                yield prepared
 
     def _with_wind(self, ring):
         self.wind = [
@@ -120,6 +126,10 @@ class Tendency:
         self.row = ring.state._fields.index("tracer_content")
         return self.tracer
 
+    def _with_self_attraction(self, ring):
+        self.attraction = self.physics.gravity * ring.field("self_attraction")
+        return self.self_attraction
+
     def __call__(self, x, F, time=0.0):
         self.time = time
         F[3:] = 0
@@ -161,7 +171,7 @@ class Tendency:
         Fh += difference(s(V), c(V), sizes.out_y, out=self.work)
 
     def pressure(self, x, F):
-        """P = g (h - H) + K, du/dt = - d_x P, dv/dt = - d_y P, K = ((u²)^x + (v²)^y) / 2, on a sphere by area."""
+        """P = g (h - H) + K + heads, du/dt = - d_x P, dv/dt = - d_y P; K = ((u²)^x + (v²)^y) / 2, by area."""
         h, u, v = x[:3]
         P, sizes = c(self.P), self.sizes
         squares = np.multiply(u, u, out=self.padded)
@@ -177,9 +187,15 @@ class Tendency:
             P += np.add(c(squares), s(squares), out=self.work) * sizes.kinetic_y
         P *= 0.25
         P += difference(c(h), self.ring.depth, self.physics.gravity, out=self.work)
+        for head in self.heads:
+            P += head(x)
         wrap(self.P)
         difference(P, e(self.P), sizes.per_x, out=c(F[1]))
         difference(P, n(self.P), sizes.per_y, out=c(F[2]))
+
+    def self_attraction(self, x):
+        """- g beta (h - H)."""
+        return difference(self.ring.depth, c(x[0]), self.attraction, out=self.work)
 
     def potential_vorticity(self, x, F):
         """q = (f + zeta) / h_q, zeta = s (d_x v - d_y u cos), h_q the mean thickness of the wet cells of the corner."""

@@ -10,7 +10,8 @@ import numpy as np
 
 from ... import cases
 from ...config import config_hash, to_toml
-from ...ocean.coordinates import axes, on_sphere, points
+from ...config.dates import units_of
+from ...ocean.coordinates import OFFSETS, axes, on_sphere, turned
 from ...ocean.table import on_grid
 from ...parallel.environment import version_of
 from ..integrity import checksums
@@ -35,8 +36,6 @@ TIME = {
     "standard_name": "time",
     "long_name": "model time",
     "axis": "T",
-    "units": "seconds since 2000-01-01 00:00:00",
-    "calendar": "proleptic_gregorian",
     "units_metadata": "leap_seconds: none",
 }
 
@@ -49,6 +48,14 @@ MAPPING = "crs"
 #: Standard names and units of the coordinates.
 IN_METRES = {axis: (f"projection_{axis}_coordinate", axis, "m") for axis in "xy"}
 IN_DEGREES = {"x": ("longitude", "longitude", "degrees_east"), "y": ("latitude", "latitude", "degrees_north")}
+
+ABOUT_A_POLE = {
+    "x": ("grid_longitude", "longitude about the pole of the grid", "degrees"),
+    "y": ("grid_latitude", "latitude about the pole of the grid", "degrees"),
+}
+
+#: How the names of longitudes and latitudes of a location end where they vary along both axes.
+END = {"centre": "", "u": "_u", "v": "_v", "corner": "_f"}
 
 #: Size of a chunk of checksums: that of a page.
 CHECKSUM_BYTES = 4096
@@ -100,10 +107,19 @@ def versions() -> dict[str, str]:
     return {name: version for name, version in found.items() if version}
 
 
-def define_time(dataset, bounds: bool) -> None:
-    """Make the unlimited dimension time with its variable, the number of steps, and (with means) the bounds."""
+def times_of(time) -> dict[str, str]:
+    """Units and calendar of the times of a run; `time` is the section of its configuration."""
+    return {"units": units_of(time), "calendar": time.calendar}
+
+
+def define_time(dataset, times: dict[str, str], bounds: bool) -> None:
+    """Make the unlimited dimension time with its variable, the number of steps, and (with means) the bounds.
+
+    Args:
+        times: units and calendar, as `times_of` gives them.
+    """
     dataset.createDimension("time")
-    dataset.createVariable("time", "f8", ("time",), fill_value=False).setncatts(TIME)
+    dataset.createVariable("time", "f8", ("time",), fill_value=False).setncatts(TIME | times)
     dataset.createVariable("step", "i8", ("time",), fill_value=False).setncatts(
         {"long_name": "number of time steps", "units": "1"}
     )
@@ -137,7 +153,8 @@ def define_checksums(dataset) -> None:
 def define_grid(dataset, grid) -> None:
     """Make the dimensions of the grid with their coordinates, and the variable that describes its topology.
 
-    On a sphere these are longitudes and latitudes with bounds, and there is a grid mapping.
+    On a sphere these are longitudes and latitudes with bounds, true ones or about the pole of the grid, and there is a
+    grid mapping.
     """
     for name, values, told in along_axes(grid):
         dataset.createDimension(name, len(values))
@@ -151,14 +168,31 @@ def define_grid(dataset, grid) -> None:
     topology[...] = 0
     if on_sphere(grid):
         mapping = dataset.createVariable(MAPPING, "i4", fill_value=False)
-        mapping.setncatts({"grid_mapping_name": "latitude_longitude", "earth_radius": np.float64(grid.radius)})
+        mapping.setncatts(mapping_of(grid) | {"earth_radius": np.float64(grid.radius)})
         mapping[...] = 0
+
+
+def mapping_of(grid) -> dict:
+    """Which longitudes and latitudes the axes are."""
+    if not turned(grid):
+        return {"grid_mapping_name": "latitude_longitude"}
+    return {
+        "grid_mapping_name": "rotated_latitude_longitude",
+        "grid_north_pole_longitude": np.float64(grid.pole[0]),
+        "grid_north_pole_latitude": np.float64(grid.pole[1]),
+        "north_pole_grid_longitude": np.float64(0),
+    }
+
+
+def coordinates_of(grid) -> dict:
+    """{axis: (standard name, what it is, units)} of the coordinates."""
+    return ABOUT_A_POLE if turned(grid) else IN_DEGREES if on_sphere(grid) else IN_METRES
 
 
 def along_axes(grid) -> Iterator[tuple[str, np.ndarray, dict]]:
     """The coordinates of the grid: name, values and attributes of each."""
     for axis in "xy":
-        standard_name, what, units = (IN_DEGREES if on_sphere(grid) else IN_METRES)[axis]
+        standard_name, what, units = coordinates_of(grid)[axis]
         for end, where in (("c", "centres"), ("f", "east faces" if axis == "x" else "north faces")):
             told = {
                 "standard_name": standard_name,
@@ -170,16 +204,10 @@ def along_axes(grid) -> Iterator[tuple[str, np.ndarray, dict]]:
             yield f"{axis}_{end}", positions(grid, axis, "centre" if end == "c" else "corner"), told
 
 
-def since() -> datetime:
-    """The date from which times are counted."""
-    return datetime.fromisoformat(TIME["units"].removeprefix("seconds since "))
-
-
 def positions(grid, axis: str, location: str) -> np.ndarray:
     """Those of all points of a location along x or y, in the units of the axis."""
-    at = points(grid, location, range(grid.ny if axis == "y" else 1), range(grid.nx if axis == "x" else 1))
-    along = {"x": at.lon, "y": at.lat} if on_sphere(grid) else {"x": at.x, "y": at.y}
-    return along[axis].ravel()
+    along, shift = axes(grid)["xy".index(axis)], OFFSETS[location]["yx".index(axis)]
+    return along.first + (np.arange(along.cells) + shift) * along.spacing
 
 
 def define_bounds(dataset, variable, values: np.ndarray, spacing: float) -> None:
@@ -205,5 +233,6 @@ def attributes(variable, grid, /, name: str | None = None, **more) -> dict[str, 
         "location": SGRID_LOCATIONS[variable.location],
         "cell_measures": "area: cell_area" if variable.location == "centre" and name != "cell_area" else "",
         "grid_mapping": MAPPING if on_sphere(grid) else "",
+        "coordinates": "lon{0} lat{0}".format(END[variable.location]) if turned(grid) else "",
     }
     return {key: text for key, text in (found | more).items() if text}

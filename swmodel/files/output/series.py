@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ...config.build import scheme_of
 from ...ocean.diagnostics import quantities
-from .metadata import define_checksums, define_provenance, define_time
+from .metadata import define_checksums, define_provenance, define_time, times_of
 from .record_file import RecordFile
 
 
@@ -31,7 +31,7 @@ class Diagnostics(Series):
     def define(self, dataset, config, transport, command_line: str) -> None:
         """See `RecordFile.define`."""
         define_provenance(dataset, config, transport, command_line)
-        define_time(dataset, bounds=False)
+        define_time(dataset, times_of(config.time), bounds=False)
         for name, quantity in quantities(scheme_of(config)).items():
             variable = dataset.createVariable(name, "f8", ("time",), fill_value=False)
             variable.setncatts({"long_name": quantity.long_name, "units": quantity.units})

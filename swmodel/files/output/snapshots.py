@@ -6,7 +6,7 @@ import numpy as np
 
 from ...ocean.table import VARIABLES, entry_of
 from ..gather import chunk_rows, gathered
-from .metadata import DIMENSIONS, attributes, define_checksums, define_grid, define_provenance, define_time
+from .metadata import DIMENSIONS, attributes, define_checksums, define_grid, define_provenance, define_time, times_of
 from .record_file import RecordFile
 from .records import Records
 from .static import FILL, define_static, land, on_water
@@ -55,7 +55,7 @@ class Output(RecordFile):
     def define(self, dataset, config, transport, command_line: str) -> None:
         """See `RecordFile.define`."""
         define_provenance(dataset, config, transport, command_line)
-        define_time(dataset, bounds=bool(self.means))
+        define_time(dataset, times_of(config.time), bounds=bool(self.means))
         define_grid(dataset, config.grid)
         chunk = chunk_rows(self.shape, self.dtype.itemsize), self.shape[1]
         packed = {"compression": "zlib", "complevel": 1, "shuffle": True}

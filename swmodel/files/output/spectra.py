@@ -5,7 +5,7 @@ from __future__ import annotations
 from ...config.build import scheme_of
 from ...ocean.squares import SQUARES, squares_of
 from ...ocean.wavenumbers import ALONG, axes_of
-from .metadata import define_checksums, define_provenance, define_time
+from .metadata import define_checksums, define_provenance, define_time, times_of
 from .series import Series
 
 
@@ -15,7 +15,7 @@ class Spectra(Series):
     def define(self, dataset, config, transport, command_line: str) -> None:
         """See `RecordFile.define`."""
         define_provenance(dataset, config, transport, command_line)
-        define_time(dataset, bounds=False)
+        define_time(dataset, times_of(config.time), bounds=False)
         define_wavenumbers(dataset, config.grid)
         define_spectra(dataset, squares_of(scheme_of(config).state._fields))
         define_checksums(dataset)

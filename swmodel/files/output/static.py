@@ -8,12 +8,12 @@ import numpy as np
 
 from ...config import fields
 from ...config.build import coriolis
-from ...ocean.coordinates import metrics, on_sphere
+from ...ocean.coordinates import metrics, on_sphere, points, turned
 from ...ocean.masks import water_around
 from ...ocean.patch import Patch
 from ...ocean.table import COEFFICIENTS, entry_of
 from ...ocean.variable import Variable
-from .metadata import DIMENSIONS, attributes
+from .metadata import DIMENSIONS, END, attributes
 
 #: What netCDF writes where there is no value, in float32 and float64.
 FILL = 9.969209968386869e36
@@ -32,6 +32,21 @@ SPACING = {
 ON_SPHERE = {
     "dx_c": ("y_c", "size of the cells in x, distance in x of their centres"),
     "dx_f": ("y_f", "length of the cells' northern edges"),
+}
+
+
+#: The angle by which the x axis of a grid with a pole of its own is turned.
+ANGLE = "angle"
+
+#: What there is on a grid with a pole of its own.
+TURNED = {
+    f"{short}{END[location]}": Variable(
+        f"{short}{END[location]}", location, f"degrees_{way}", word, f"{word} of the {what}"
+    )
+    for location, what in (("centre", "cells"), ("u", "east faces"), ("v", "north faces"), ("corner", "corners"))
+    for short, word, way in (("lon", "longitude", "east"), ("lat", "latitude", "north"))
+} | {
+    ANGLE: Variable(ANGLE, "centre", "degree", "angle_of_rotation_from_east_to_x", "angle from eastward to the x axis")
 }
 
 
@@ -67,7 +82,8 @@ def define_static(dataset, config, storage) -> None:
     for name, entry in static_fields(config).items():
         kind, fill = ("i1", False) if name == "mask" else ("f8", FILL if on_water_only(name) else False)
         variable = dataset.createVariable(name, kind, DIMENSIONS[entry.location], fill_value=fill, **storage)
-        variable.setncatts(attributes(entry, config.grid, name))
+        bare = dict.fromkeys(("coordinates", "grid_mapping", "cell_measures"), "") if name in TURNED else {}
+        variable.setncatts(attributes(entry, config.grid, name, **bare))
     dataset["mask"].setncatts({"flag_values": np.array([0, 1], "i1"), "flag_meanings": "land sea"})
 
 
@@ -107,13 +123,23 @@ def static_fields(config) -> dict[str, Variable]:
     """The fields [y, x] that do not change: with them all that are given of the coefficients of terms."""
     coefficients = (name for name in COEFFICIENTS if fields.given(config, name))
     found = {name: entry_of(name, config.physics) for name in ("depth", "mask", "f", *coefficients)}
-    return found | {"cell_area": CELL_AREA}
+    return found | {"cell_area": CELL_AREA} | (TURNED if turned(config.grid) else {})
+
+
+def place(grid, name: str, rows, columns) -> np.ndarray:
+    """Longitude or latitude of the points of a location, or the angle of the axes there, degrees [rows, columns]."""
+    at = points(grid, TURNED[name].location, rows, columns)
+    if name == ANGLE:
+        return np.degrees(np.arctan2(at.turn[1], at.turn[0]))
+    return at.lon if name.startswith("lon") else at.lat
 
 
 def evaluate(config, name: str, rows, columns) -> np.ndarray:
     """Values of a field that does not change, which broadcast to [rows, columns]."""
     if name == "f":
-        return coriolis(config, rows)
+        return coriolis(config, rows, columns)
+    if name in TURNED:
+        return place(config.grid, name, rows, columns)
     if name == "cell_area":
         return metrics(config.grid, rows)["area"].centre
     if name == "mask":

@@ -139,7 +139,7 @@ def image(contents: Contents, config, transport, command_line: str) -> bytes:
         entry = entry_of(base, config.physics)
         dimensions = (*before, *DIMENSIONS[entry.location])
         variable = dataset.createVariable(name, local.dtype, dimensions, fill_value=False, contiguous=True)
-        told = attributes(entry, config.grid)
+        told = attributes(entry, config.grid, coordinates="")
         if memory:
             told = {key: told[key] for key in ("grid", "location", "grid_mapping") if key in told}
             told["long_name"] = f"memory {memory} of the time stepper {config.time.stepper}, for {base}"
@@ -149,5 +149,5 @@ def image(contents: Contents, config, transport, command_line: str) -> bytes:
     for name in (given.GIVEN + name for name in config.own.names):
         row = given.entry(config, name)
         variable = dataset.createVariable(name, "f8", DIMENSIONS[row.location], fill_value=False, contiguous=True)
-        variable.setncatts(attributes(row, config.grid) | given.attributes_of(config, name))
+        variable.setncatts(attributes(row, config.grid, coordinates="") | given.attributes_of(config, name))
     return bytes(dataset.close())

@@ -12,6 +12,7 @@ from .linear_drag import LINEAR_DRAG
 from .manning import MANNING
 from .open_sides import OPEN_SIDES
 from .quadratic_drag import QUADRATIC_DRAG
+from .self_attraction import SELF_ATTRACTION
 from .sponge import SPONGE
 from .term import PROCESSES, Term
 from .tracer import TRACER
@@ -34,5 +35,6 @@ TERMS: dict[str, Term] = {
         OPEN_SIDES,
         SPONGE,
         TRACER,
+        SELF_ATTRACTION,
     )
 }

@@ -13,7 +13,7 @@ PROCESSES = ("drag", "friction", "transport")
 
 
 def nothing(flow, params, now) -> dict:
-    """The tendency of a term that acts by its head alone."""
+    """The tendency of a term that acts in another way."""
     return {}
 
 
@@ -25,6 +25,8 @@ class Term:
 
     Attributes:
         tendency: function of (flow: Flow, params: {name: Patch}, now: Instant) to {prognostic field: Patch}, SI units.
+        head: in place of a tendency, function of the same to a Patch at centres, m2 s-2, that is added to the pressure
+            g (h - H) before its slope is taken.
         coefficients: numbers or fields that it is made of; those with a number are keys of [physics].
         options: class of a section of its own.
         active: whether the section switches the term on. Without it, a coefficient that is not zero does.
@@ -39,7 +41,7 @@ class Term:
             arrays of coefficients, gravity, built fields, h, and u, v (their sizes) of a cell; dx, dy its lengths, m.
         process: what acts at that rate, one of PROCESSES.
         stress: function of {name: values} of its coefficients to the size of the stress on the surface, Pa.
-        acceleration: function of a configuration to the largest one that it gives to all water alike, m s-2.
+        acceleration: function of a configuration to the largest one that it gives to water, m s-2.
         energy: what it does to the energy of a closed basin: -1 takes it, 0 leaves it, 1 may give it.
         parameters: `parametric.Form` of the parameters of one of the user's own, a vector by its name; None without.
         idle: function of a configuration to the names of those coefficients that have no effect in its run.
@@ -66,3 +68,4 @@ class Term:
     parameters: Any = None
     through: Callable | None = None
     idle: Callable | None = None
+    head: Callable | None = None

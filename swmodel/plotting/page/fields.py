@@ -68,7 +68,7 @@ def axes(field: Map) -> dict:
     (dx, dy), west, south = field.spacing, field.x[0], field.y[0]
     size, unit = field.unit
     edges = (west - dx / 2, west + (field.x.size - 0.5) * dx, south - dy / 2, south + (field.y.size - 0.5) * dy)
-    names = ("longitude", "latitude") if field.degrees else ("x", "y")
+    names = field.names
     return {"edges": [float(edge / size) for edge in edges], "unit": unit, "names": names}
 
 

@@ -1,0 +1,81 @@
+"""What share of the machine's memory bandwidth the native step of a configuration is expected to reach here.
+
+A step takes the longer of two times: that in which memory moves its bytes, by the triad, and that in which the cores
+compute them, by steps of a few rows that stay in the cache of one core.
+"""
+
+from __future__ import annotations
+
+import time
+from typing import NamedTuple
+
+import jax
+import numpy as np
+
+from ..config.build import build_grid, build_params, build_state, scheme_of
+from ..executors.native.describe import bytes_per_cell
+from ..executors.native.executor import Native
+from ..parallel.environment import cores
+from ..parallel.transport import connect
+from .device import bandwidth
+from .triad import elements
+
+#: Most rows and columns of the part of the grid that is computed: it and what it is computed from stay in the cache.
+SIDES = (64, 256)
+#: Samples, of which the shortest counts, and seconds that each takes at least.
+SAMPLES, SECONDS = 5, 0.02
+
+
+class Expected(NamedTuple):
+    """Times of a cell, ns, by all cores together, and the bandwidth of the machine, GB/s."""
+
+    memory: float
+    computed: float
+    bandwidth: float
+
+    @property
+    def share(self) -> float:
+        """The share of the bandwidth."""
+        return self.memory / max(self.memory, self.computed)
+
+    def __str__(self) -> str:
+        bound = "memory" if self.share == 1 else "its operations"
+        return (
+            f"expected     {100 * self.share:.0f} % of this machine's bandwidth, {self.bandwidth:.1f} GB/s; "
+            f"bound by {bound}: {self.memory:.2g} ns a cell to move, {self.computed:.2g} ns to compute"
+        )
+
+
+def expect(config) -> Expected:
+    """Of a resolved configuration, measured here in a few seconds.
+
+    Raises:
+        UsageError, SetupError, ImportError: as `executors.native.executor.Native`.
+    """
+    measured = bandwidth(elements(quick=True), trials=3)["gigabytes_per_second"]
+    return Expected(bytes_per_cell(config) / measured, computed(config) / cores(), measured)
+
+
+def computed(config) -> float:
+    """ns a cell on one core where all fields stay in its cache."""
+    dtype = np.dtype(config.run.dtype)
+    shape = [min(side, most) for side, most in zip((config.grid.ny, config.grid.nx), SIDES, strict=True)]
+    transport, margin = connect("serial", (1, 1), *shape), scheme_of(config).width + 1
+    static = [build(config, transport.block, dtype, margin) for build in (build_grid, build_params)]
+    executor = Native(config, transport, *static, steps_per_sweep=1, threads=1)
+    carry = executor.start(transport.make(lambda block: build_state(config, block, dtype)))
+
+    def seconds(carry, steps):
+        begin = time.perf_counter()
+        carry = jax.block_until_ready(executor.advance(carry, steps))
+        return carry, time.perf_counter() - begin
+
+    steps, passed = 2, 0.0
+    while passed < SECONDS:
+        steps *= 2
+        carry, passed = seconds(carry, steps)
+    best = passed
+    for _ in range(SAMPLES):
+        carry, passed = seconds(carry, steps)
+        best = min(best, passed)
+    return 1e9 * best / (steps * shape[0] * shape[1])

@@ -1,0 +1,68 @@
+"""`swmodel grid`: depth and mask of a region, from a relief of the Earth."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from pathlib import Path
+
+import click
+
+
+class Numbers(click.ParamType):
+    """Numbers with commas between them."""
+
+    name = "numbers"
+
+    def __init__(self, names: str):
+        self.names = names
+
+    def convert(self, value, parameter, context):
+        """The numbers as a tuple."""
+        if isinstance(value, tuple):
+            return value
+        words = value.split(",")
+        try:
+            if len(words) == len(self.names.split(",")):
+                return tuple(map(float, words))
+        except ValueError:
+            pass
+        self.fail(
+            f"{value!r} is not {self.names}: {len(self.names.split(','))} numbers with commas", parameter, context
+        )
+
+
+@click.command(context_settings={"ignore_unknown_options": False})
+@click.argument("target", metavar="NAME.nc", type=click.Path(path_type=Path))
+@click.option("--region", metavar="W,E,S,N", type=Numbers("W,E,S,N"), required=True, help="Edges, degrees.")
+@click.option("--resolution", metavar="DEGREES", type=float, required=True, help="Size of the cells.")
+@click.option(
+    "--relief", metavar="FILE[:NAME]", help="Heights or depths; without it, those of the package, half a degree."
+)
+@click.option("--min-depth", metavar="M", type=click.FloatRange(min=0, min_open=True), default=10.0, show_default=True,
+              help="Least depth of water.")  # fmt: skip
+@click.option("--smooth", metavar="TIMES", type=click.IntRange(min=0), default=0, help="How often depths are smoothed.")
+@click.option("--pole", metavar="LON,LAT", type=Numbers("LON,LAT"), help="North pole of the grid, if not the Earth's.")
+@click.option("--keep", metavar="LON,LAT", type=Numbers("LON,LAT"), multiple=True,
+              help="Keep the sea there although it is cut off; may be repeated.")  # fmt: skip
+def grid(target, relief, **wish):
+    """Make depth and mask of a region from a relief: a file for `[grid] file`, and its picture.
+
+    Cells have the mean depth of their sea, and are water where at least half is. Seas that are cut off from the
+    largest, and bays of one cell, are closed and listed. With --pole the region is given in longitudes and latitudes
+    about that pole, as in the file: -42,76 and its antipode lie on land, and make an ocean of the whole Earth. A region
+    may end at a pole, 90, that lies on land.
+
+    \b
+    swmodel grid salish.nc --region -126,-122,48,50 --resolution 0.05 --relief topography.nc
+    swmodel grid atlantic.nc --region -100,20,-70,70 --resolution 1 --keep -80,25
+    swmodel grid earth.nc --region -180,180,-90,90 --resolution 1 --pole -42,76
+    swmodel run rest -s grid.file=earth.nc
+    """
+    from ..plotting import plot_grid
+    from ..relief import Wish, make_grid
+
+    for line in make_grid(target, Wish(**wish), relief, shlex.join(["swmodel", *sys.argv[1:]])).words():
+        click.echo(line)
+    click.echo(f"Wrote {target}")
+    click.echo(f"Wrote {plot_grid(target)}")

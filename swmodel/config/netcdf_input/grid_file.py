@@ -1,0 +1,31 @@
+"""A file of `swmodel grid`: the section [grid] that it is for, which it holds as text."""
+
+from __future__ import annotations
+
+import os
+import tomllib
+
+from .errors import InputError
+
+#: The attribute with the keys of [grid], as TOML.
+ATTRIBUTE = "swmodel_grid"
+
+
+def keys_in(path: str) -> dict[str, object]:
+    """The keys of [grid] that a file is for.
+
+    Raises:
+        InputError: there is no such file, or it is none of `swmodel grid`.
+    """
+    import netCDF4
+
+    if not os.path.isfile(path):
+        raise InputError(f"there is no file {path}; `swmodel grid {os.path.basename(path)}` makes one")
+    try:
+        with netCDF4.Dataset(path) as data:
+            text = str(getattr(data, ATTRIBUTE, ""))
+    except (OSError, RuntimeError) as error:
+        raise InputError(f"{path} cannot be read as NetCDF ({getattr(error, 'strerror', None) or error})") from None
+    if not text:
+        raise InputError(f"{path} is no file of `swmodel grid`; depth and mask of others are named by [input]")
+    return tomllib.loads(text)

@@ -1,0 +1,27 @@
+"""Self-attraction and loading in the scalar approximation: du/dt = + d_x (g beta eta).
+
+The water of a tide attracts itself and presses the sea floor down: together near beta eta, beta about 0.09. Waves are
+as with a gravity of (1 - beta) g. The energy of the diagnostics, which is without it, stays within 1 / (1 - beta).
+
+Reference: Accad, Y. and Pekeris, C. L. (1978), Phil. Trans. R. Soc. A 290, 235-266.
+"""
+
+from ..variable import coefficient
+from .term import Term
+
+BETA = coefficient(
+    "self_attraction", "1", "part of sea level by which it attracts and loads", "number", (0, 0, 0, 0), small=1e-2
+)._replace(most=0.5)
+
+
+def head(flow, params, now):
+    """- g beta (h - H)."""
+    return -(params["gravity"] * params["self_attraction"] * flow.eta)
+
+
+def acceleration(config):
+    """None for long: what it gives to the motion it has had from it."""
+    return 0.0
+
+
+SELF_ATTRACTION = Term("self_attraction", coefficients=(BETA,), head=head, acceleration=acceleration, energy=1)

@@ -1,0 +1,42 @@
+"""What `swmodel info CONFIG --kernel` expects of the native step on this machine."""
+
+import math
+import re
+
+import pytest
+from click.testing import CliRunner
+
+from swmodel.bench import expected
+from swmodel.bench.expected import Expected, computed
+from swmodel.cli import main
+from swmodel.config import load
+from swmodel.errors import SetupError
+from swmodel.model.resolve import resolve
+
+
+@pytest.mark.parametrize(("computing", "share", "bound"), [(2.0, 100, "memory"), (4.0, 75, "its operations")])
+def test_a_step_takes_the_longer_of_two_times(computing, share, bound):
+    assert f" {share} % of this machine's bandwidth, 16.0 GB/s; bound by {bound}: 3 ns" in str(
+        Expected(3.0, computing, 16.0)
+    )
+
+
+@pytest.mark.parametrize("size", [{}, {"grid.nx": 19, "grid.ny": 12}])
+def test_the_time_to_compute_is_measured_on_a_part_of_the_grid_or_on_all_of_it(size):
+    assert 0 < computed(resolve(load("jet", {"run.executor": "native", **size}, {}))) < math.inf
+
+
+def test_it_is_told_with_the_kernel_and_without_a_compiler_why_it_is_not(monkeypatch):
+    monkeypatch.setattr(expected, "bandwidth", lambda *a, **k: {"gigabytes_per_second": 1e-3})
+    told = CliRunner().invoke(main, ["info", "jet", "--kernel"]).stdout
+    assert re.search(
+        r"\nstep +48 bytes a cell\nexpected +100 % of this machine's bandwidth, 0.0 GB/s; bound by memory", told
+    )
+
+    def fail(config):
+        raise SetupError("there is no compiler")
+
+    monkeypatch.setattr(expected, "expect", fail)
+    told = CliRunner().invoke(main, ["info", "jet", "--kernel"])
+    assert told.stdout.endswith("\nexpected     not measured: there is no compiler\n")
+    assert told.exit_code == 0
