@@ -115,7 +115,7 @@ class Kernel(NamedTuple):
             return whole
 
         around = xp.where(grid.share > 0, xp.rint(4 / xp.where(grid.share > 0, grid.share, 1)), 0)
-        around = around + 4 * ((grid.slip == 0) & (around > 0) & (around < 4))
+        around = xp.where((grid.slip == 0) & (around > 0) & (around < 4), around + 4, around)
         cells = grid.wet + 2 * grid.open_u + 4 * grid.open_v + 8 * around + 64 * grid.side_u + 128 * grid.side_v
         cells = cells.astype(np.uint8)
         # The boundary condition is the value of s at corners that are not interior, wherever there is one.
