@@ -33,7 +33,7 @@ help:
 	@echo "make openmpi    set up .venv-openmpi with the Open MPI on PATH and run tests of several processes on it"
 	@echo "make sanitize   test the native step with a build that stops at accesses beyond arrays and undefined behaviour"
 	@echo "make setup      create $(VENV) with everything in it"
-	@echo "make lint       check style;   make format   apply it"
+	@echo "make lint       check style and types;   make format   apply the style"
 	@echo "make clean      remove caches; make distclean   remove $(VENV) too"
 	@echo "Options: PYTHON=python3.12   MPI=system (the MPI on PATH; default: MPICH from the package index)   VENV=folder"
 
@@ -87,6 +87,7 @@ sanitize: $(READY)
 lint: $(READY)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+	$(BIN)/mypy
 
 format: $(READY)
 	$(BIN)/ruff check --fix .
@@ -106,7 +107,7 @@ $(READY): pyproject.toml CMakeLists.txt tools/install-mpi tools/build-native Mak
 	@rm -f $(VENV)/.ready-* && touch $@
 
 clean:
-	rm -rf build dist docs/_build .pytest_cache .ruff_cache .hypothesis
+	rm -rf build dist docs/_build .pytest_cache .ruff_cache .mypy_cache .hypothesis
 	find swmodel tests -name __pycache__ -type d -prune -exec rm -rf {} +
 
 distclean: clean

@@ -1,6 +1,21 @@
 """swmodel: a distributed, differentiable shallow-water ocean model."""
 
 import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:  # the same names, for type checkers and editors
+    from .config import Config as Config
+    from .config import ConfigError as ConfigError
+    from .config.given import local as local
+    from .config.load import load as load
+    from .config.model import Case as Case
+    from .model.pure import functional as functional
+    from .model.resolve import resolve as resolve
+    from .model.simulation import Simulation as Simulation
+    from .ocean import operators as operators
+    from .ocean.parametric import Parametric as Parametric
+    from .ocean.terms import Term as Term
+    from .options import option as option
 
 #: Public names and the modules that define them, imported when first used: `import swmodel` imports neither JAX nor
 #: MPI, and the environment of a rank is set before either is.
@@ -25,11 +40,12 @@ COMPUTING = ("Simulation", "functional")
 __all__ = list(EXPORTS)
 
 
-def __dir__():
+def __dir__() -> list[str]:
     return sorted([*__all__, *(name for name in globals() if name.startswith("__"))])
 
 
-def __getattr__(name: str):
+def _found(name: str) -> Any:
+    """A public name, imported."""
     if name in COMPUTING:
         from .parallel.environment import prepare, world
 
@@ -38,3 +54,7 @@ def __getattr__(name: str):
         module = importlib.import_module(EXPORTS[name], __name__)
         return getattr(module, name, module)  # `operators` is one itself
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+if not TYPE_CHECKING:  # which knows them from above
+    __getattr__ = _found

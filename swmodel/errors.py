@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 INTERNAL = 70
 STOPPED = 75
@@ -42,7 +42,7 @@ class FilesError(Exception):
 
 
 @contextlib.contextmanager
-def file_errors(path, use: str):
+def file_errors(path: object, use: str) -> Iterator[None]:
     """A context in which an OSError is a FilesError: the path cannot be `use`, "read" or "written"."""
     try:
         yield
@@ -64,8 +64,8 @@ def exit_code(error: BaseException) -> int:
 
     Its attribute `exit_code` if it has one; 3 for a missing package, 5 for OSError, 75 for an interrupt, otherwise 70.
     """
-    if hasattr(error, "exit_code"):
-        return error.exit_code
+    if isinstance(code := getattr(error, "exit_code", None), int):
+        return code
     if isinstance(error, KeyboardInterrupt):
         return STOPPED
     if isinstance(error, OSError):

@@ -9,6 +9,7 @@ import re
 from typing import Annotated, Any
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, field_validator
+from pydantic.config import JsonDict
 
 #: Sizes of numbers that are not zero: their fourth powers, and products of several, stay within double precision.
 LEAST, MOST = 1e-30, 1e30
@@ -26,7 +27,7 @@ NAMES = {
 PATTERN = re.compile(r"\s*([+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)\s*([a-z]*)\s*", re.ASCII)
 
 
-def parse_duration(value):
+def parse_duration(value: Any) -> Any:
     """Seconds from a number of seconds or a text such as "6 h".
 
     Raises:
@@ -43,12 +44,17 @@ def parse_duration(value):
 Duration = Annotated[float, BeforeValidator(parse_duration), Field(gt=0)]
 
 
-def option(default: Any, unit: str, doc: str, **constraints) -> Any:
+def option(default: Any, unit: str, doc: str, **constraints: Any) -> Any:
     """A configuration key with its default, its unit ("" for text and switches) and one line of help."""
-    extra = {"unit": unit}
+    extra: JsonDict = {"unit": unit}
     if callable(default):
         return Field(default_factory=default, description=doc, json_schema_extra=extra, **constraints)
     return Field(default, description=doc, json_schema_extra=extra, **constraints)
+
+
+def unit_of(field: Any) -> str:
+    """The unit of an option, from the field of its Section."""
+    return field.json_schema_extra["unit"]
 
 
 class Section(BaseModel):
@@ -58,7 +64,7 @@ class Section(BaseModel):
 
     @field_validator("*")
     @classmethod
-    def moderate(cls, value):
+    def moderate(cls, value: Any) -> Any:
         """The value, unless it is a number of a size with which arithmetic fails."""
         if isinstance(value, float) and value != 0 and not LEAST <= abs(value) <= MOST:
             raise ValueError(f"must be 0 or between {LEAST:g} and {MOST:g} in size, not {value:g}")

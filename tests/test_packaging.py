@@ -25,7 +25,7 @@ IMPORT_NAMES = {
     "pillow": "PIL",
 }
 #: Used as programs or with JAX and NetCDF files rather than imported by name.
-PROGRAMS = {"ruff"}
+PROGRAMS = {"mypy", "ruff"}
 
 
 def names(requirements) -> set[str]:

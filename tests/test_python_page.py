@@ -12,7 +12,7 @@ import swmodel
 from swmodel.cli import main
 
 PAGE = (ROOT / "docs" / "python.md").read_text()
-TUTORIAL, CASE, PURE, DEVICES = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)
+TUTORIAL, CASE, _, PURE, DEVICES = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)
 
 
 def test_the_case_in_thirty_lines_runs_and_leaves_what_it_says(tmp_path, monkeypatch, capsys):

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 import numpy as np
 
 from ..config.dates import start_of
+from ..config.stencils import QUANTITIES, stencils
 from ..ocean.coordinates import axes
 from ..ocean.table import VARIABLES
-from .stencils import QUANTITIES, stencils
 
 #: By how much of a time step times may lie outside the run, so that rounding in their units does not matter.
 TOLERANCE = 1e-3

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import jax.numpy as jnp
 import numpy as np
 
-from .stencils import stencils
+from ..config.stencils import stencils
 
 
 @dataclass(frozen=True, eq=False)

@@ -6,11 +6,11 @@ from collections.abc import Callable
 
 import numpy as np
 
+from ..config.stencils import QUANTITIES, stencils
 from ..errors import UsageError, file_errors
 from ..files.journal import recover
 from .checks import TOLERANCE
 from .observations import Observations
-from .stencils import QUANTITIES, stencils
 
 
 def by_quantity(observations: Observations, evaluate: Callable) -> np.ndarray:

@@ -9,12 +9,12 @@ import numpy as np
 
 from ..config.dates import alike, start_of, units_of
 from ..config.netcdf_input import DEGREES, LENGTHS, SYNONYMS
+from ..config.stencils import QUANTITIES
 from ..errors import FilesError
 from ..files.output.metadata import TIME, times_of
 from ..files.output.static import FILL
 from ..ocean.coordinates import axes
 from ..ocean.table import VARIABLES, entry_of, on_grid
-from .stencils import QUANTITIES
 
 DAY = timedelta(days=1)
 

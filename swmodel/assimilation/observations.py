@@ -7,11 +7,11 @@ from typing import NamedTuple
 import numpy as np
 
 from ..config import ConfigError, to_toml
+from ..config.stencils import QUANTITIES
 from ..files.output.metadata import history_line, versions
 from ..ocean.table import entry_of
 from .checks import faults
 from .observation_file import load, save
-from .stencils import QUANTITIES
 
 
 class Observations(NamedTuple):

@@ -7,11 +7,11 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ..config.stencils import QUANTITIES, neighbourhoods, stencils
 from ..errors import UsageError
 from ..ocean.coordinates import axes, edges, on_sphere
 from .known import by_quantity, in_output
 from .observations import Observations
-from .stencils import QUANTITIES, neighbourhoods, stencils
 
 
 class Altimeter(NamedTuple):

@@ -17,7 +17,10 @@ order in the spacing: 0.1 % of the amplitude with the default cells.
 import numpy as np
 
 from ..config.model import Case, option
-from ..ocean.constituents import PERIODS
+from ..ocean.terms.open_sides import tides
+
+#: Of M2, s.
+PERIOD = tides(["M2"], "")[0].period
 
 
 class GulfTide(Case):
@@ -32,7 +35,7 @@ class GulfTide(Case):
         "open_sides": {"sides": ("east",)},
         "time": {"stepper": "rk4", "cfl": 0.6},
         "run": {"days": 4.0, "dtype": "float64"},
-        "output": {"every": PERIODS["M2"] / 8},
+        "output": {"every": PERIOD / 8},
     }
 
     def depth(self, config, at):
@@ -53,7 +56,7 @@ def mouth(config):
 
 def frequency():
     """w, s-1."""
-    return 2 * np.pi / PERIODS["M2"]
+    return 2 * np.pi / PERIOD
 
 
 def solution(config, x):

@@ -2,10 +2,11 @@
 
 from .errors import ConfigError
 from .load import from_toml, load
-from .model import Config
+from .model import Case, Config
 from .toml import config_hash, to_toml
 
 __all__ = [
+    "Case",
     "Config",
     "ConfigError",
     "config_hash",

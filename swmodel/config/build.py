@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from ..ocean.coordinates import metrics, on_sphere, points, turned
@@ -13,12 +15,16 @@ from ..ocean.state import State
 from ..ocean.terms import TERMS
 from . import fields
 from .own import own_terms
+from .series import varies
+from .varying import varying_params
 
 
 def scheme_of(config) -> Scheme:
     """Which terms the configuration switches on."""
     active = tuple(name for name in TERMS if is_active(config, TERMS[name]))
-    return Scheme(config.scheme.vorticity_flux, active, own_terms(config))
+    found = Scheme(config.scheme.vorticity_flux, active, own_terms(config))
+    rows = {row.name for term in found.acting for row in term.coefficients}
+    return replace(found, varying=tuple(sorted(name for name in rows if varies(config, name))))
 
 
 def is_active(config, term) -> bool:
@@ -30,7 +36,8 @@ def is_active(config, term) -> bool:
 
 def rows_and_columns(block, margin: int) -> tuple[np.ndarray, np.ndarray]:
     """Numbers of the rows and columns of a block with `margin` cells around it."""
-    return tuple(np.arange(span.start - margin, span.stop + margin) for span in (block.y, block.x))
+    y, x = (np.arange(span.start - margin, span.stop + margin) for span in (block.y, block.x))
+    return y, x
 
 
 def build_grid(config, block, dtype, margin: int | None = None) -> Grid:
@@ -75,20 +82,27 @@ def trim(values, rows, columns):
     return values[: len(rows), : len(columns)]
 
 
-def build_params(config, block, dtype, margin: int | None = None, scheme: Scheme | None = None) -> dict:
+def build_params(config, block, dtype, margin=None, scheme: Scheme | None = None, step: int = 0) -> dict:
     """The coefficients of `block` by name, with `margin` (width + 1) cells around it, as NumPy arrays of `dtype`.
 
     Numbers are [1, 1], and parameters of a term a vector by its name; what belongs to terms that the scheme (that of
-    the configuration) has not is left out.
+    the configuration) has not is left out. Those that vary are there with the records that `step` lies between.
     """
     scheme = scheme or scheme_of(config)
     rows, columns = rows_and_columns(block, scheme.width + 1 if margin is None else margin)
     values = {name: np.full((1, 1), getattr(config.physics, name)) for name in ("gravity", "density")}
     for term in scheme.acting:
-        values |= {row.name: fields.evaluate(config, row.name, rows, columns) for row in term.coefficients}
+        steady = [row.name for row in term.coefficients if row.name not in scheme.varying]
+        values |= {name: fields.evaluate(config, name, rows, columns) for name in steady}
         values |= term.build(config, rows, columns) if term.build else {}
         values |= {term.name: config.own._parameters[term.name]} if term.parameters else {}
-    return in_precision(values, dtype)
+    varying = varying_params(config, scheme.varying, step, rows, columns)
+    return in_precision(values | varying, dtype)
+
+
+def build_varying(config, block, dtype, margin: int, scheme: Scheme, step: int) -> dict:
+    """Those of `build_params` that vary, from a step on."""
+    return in_precision(varying_params(config, scheme.varying, step, *rows_and_columns(block, margin)), dtype)
 
 
 def build_state(config, block, dtype) -> State:
@@ -99,7 +113,7 @@ def build_state(config, block, dtype) -> State:
     wet, open_u, open_v = (
         trim(p.values, rows, columns) > 0 for p in (around, around * east(around), around * north(around))
     )
-    terms = [term for term in scheme.acting if term.start]
+    terms, starts = scheme.acting, [term.start for term in scheme.acting if term.start]
     names = ("depth", "eta", "u", "v", *(row.name for term in terms for row in term.initial))
     values = {name: fields.evaluate(config, name, rows, columns) for name in names}
     state = {
@@ -107,8 +121,8 @@ def build_state(config, block, dtype) -> State:
         "u": np.where(open_u, values["u"], 0.0),
         "v": np.where(open_v, values["v"], 0.0),
     }
-    for term in terms:
-        state |= {name: np.where(wet, value, 0.0) for name, value in term.start(values | {"h": state["h"]}).items()}
+    for start in starts:
+        state |= {name: np.where(wet, value, 0.0) for name, value in start(values | {"h": state["h"]}).items()}
     return scheme.state(
         **{
             name: np.ascontiguousarray(np.broadcast_to(field, block.shape).astype(dtype))

@@ -11,7 +11,7 @@ import numpy as np
 
 from ..ocean.coordinates import points
 from ..ocean.own_term import FIXED, place_of
-from ..ocean.table import GIVEN, location_of
+from ..ocean.table import GIVEN, VARIABLES, location_of
 from ..ocean.terms import TERMS
 from .errors import ConfigError, suggest
 from .messages import failure, kind
@@ -23,6 +23,7 @@ TYPES = (bool, int, float, str, tuple)
 #: Parameters of a function for a field; and those with which the ones of a term begin.
 SIGNATURE = ["self", "config", "at"]
 OF_TERM = ["self", *FIXED]
+IN_TIME = [*SIGNATURE, "t"]
 
 #: Difference of a field at the same point, relative to its largest value, that is rounding.
 ROUND_OFF = 1e-9
@@ -66,9 +67,11 @@ def function_problem(name: str, value, known) -> str:
     Args:
         known: names of fields, with those that terms of the case ask for.
     """
-    fits = parameters(value) == SIGNATURE
+    fits = parameters(value) == SIGNATURE or in_time(value)
     if name in known and not fits:
         return f"must be a function of ({', '.join(SIGNATURE)})"
+    if in_time(value) and name in known and not may_vary(name):
+        return f"does not vary in time: must be a function of ({', '.join(SIGNATURE)})"
     if fits and name not in known and not name.startswith("_"):
         return f"no such field; {suggest(name, known)} (a helper stands outside the class, or begins with _)"
     if name in TERMS and is_term(value):
@@ -79,6 +82,16 @@ def function_problem(name: str, value, known) -> str:
 def parameters(value) -> list[str]:
     """Names of the parameters of a function; none of anything else."""
     return list(inspect.signature(value).parameters) if isinstance(value, types.FunctionType) else []
+
+
+def in_time(value) -> bool:
+    """Whether what stands in the class of a case is the function of a field that varies in time."""
+    return parameters(value) == IN_TIME
+
+
+def may_vary(name: str) -> bool:
+    """Whether a field may vary in time."""
+    return name in VARIABLES and VARIABLES[name].varies
 
 
 def is_term(value) -> bool:
@@ -97,6 +110,12 @@ def terms_in(case: type[Case]) -> tuple[str, ...]:
 def values(config, name: str, at) -> np.ndarray:
     """Values of a field from the function of the case; see `evaluated`."""
     return evaluated(partial(getattr(config.case, name), config), at, f"{name} of the case {config.case.name}")
+
+
+def values_in_time(config, name: str, at, t: float) -> np.ndarray:
+    """The same of a field that varies, at a time t, s since the start of the run."""
+    function = partial(getattr(config.case, name), config, t=t)
+    return evaluated(function, at, f"{name} of the case {config.case.name} at t = {t:g} s")
 
 
 def evaluated(function, at, what: str) -> np.ndarray:

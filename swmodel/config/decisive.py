@@ -7,13 +7,17 @@ from collections.abc import Callable
 from pathlib import Path
 
 from ..ocean.terms import TERMS
-from .model import Config
+from .model import section_class
 
 OF_TERMS = tuple(term.name for term in TERMS.values() if term.options)
-SECTIONS = ("case", "grid", "physics", *OF_TERMS, "scheme", "time", "input")
+SECTIONS = ("case", "grid", "physics", *OF_TERMS, "scheme", "time", "input", "forcing")
 #: The section of what was handed over in Python.
 OWN = "own"
-OPTIONS = ("run.dtype", "output.fields", "output.means")
+OPTIONS = (
+    "run.dtype",
+    *(f"output.{key}" for key in ("fields", "means", "maxima", "arrival", "stations", "stations_every_steps")),
+    *(f"output.{key}" for key in ("sections", "sections_every_steps")),
+)
 
 #: Keys of [ensemble] that have no part in the answer but for rounding.
 FREE_OF_ENSEMBLE = ("advance",)
@@ -24,7 +28,7 @@ def decisive(text: str) -> dict:
 
     The file of a user's own case has its checksum as value, and so has what was handed over in Python.
     """
-    found = {}
+    found: dict = {}
     for section, options in tomllib.loads(text).items():
         for key, value in options.items():
             name = f"{section}.{key}"
@@ -62,5 +66,7 @@ def differences(before: str, now: str, essence: Callable[[str], dict] = decisive
 def default(name: str):
     """The value of section.key in a configuration without it, such as one of a version that did not know it yet."""
     section, _, key = name.partition(".")
-    field = Config.model_fields[section].annotation.model_fields.get(key)
-    return "not set" if field is None or field.get_default() in (None, "") else field.get_default()
+    field = section_class(section).model_fields.get(key)
+    if field is None or field.get_default() in (None, ""):
+        return "not set"
+    return list(field.get_default()) if isinstance(field.get_default(), tuple) else field.get_default()

@@ -117,8 +117,9 @@ def survey_band(config, found: Extremes, rows: np.ndarray) -> None:
         values["h"] = values["depth"] + values["eta"]
         found.include("h", values["h"], centre, rows[0], entries["h"])
     if not found.problems:
-        for term in (term for term in terms if term.build and term.rate):
-            values |= term.build(config, rows, columns)
+        for term in terms:
+            if term.build and term.rate:
+                values |= term.build(config, rows, columns)
         values |= {name: np.where(water[name] > 0, np.abs(values[name]), 0.0) for name in ("u", "v")}
         values["gravity"] = config.physics.gravity
         sizes = {name: places.centre for name, places in metrics(config.grid, rows).items() if name in ("dx", "dy")}

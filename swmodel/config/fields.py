@@ -5,6 +5,8 @@ Everything is evaluated where it is asked for, so that a rank builds its own blo
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from ..ocean.coordinates import points, turned
@@ -13,6 +15,7 @@ from .case_check import values as values_of_case
 from .model import TOGETHER
 from .netcdf_input import InputError, on_true_degrees, read_field
 from .own import source_in
+from .series import varies
 
 #: Components of vectors: eastward and northward, or along the axes of a grid that is turned against these.
 VECTORS = {name: pair for pair in TOGETHER.values() for name in pair}
@@ -32,7 +35,7 @@ def given(config, name: str) -> bool:
 
 def has_source(config, name: str) -> bool:
     """Whether a field of this name was handed over, or a file or the case defines it."""
-    return name in config.own.names or bool(getattr(config.input, name, "")) or hasattr(config.case, name)
+    return name in config.own.names or bool(getattr(config.input, name, None)) or hasattr(config.case, name)
 
 
 def evaluate(config, name: str, rows, columns) -> np.ndarray:
@@ -40,7 +43,8 @@ def evaluate(config, name: str, rows, columns) -> np.ndarray:
 
     A value missing from a file on land becomes `physics.depth` for the depth and zero for all others, and so does the
     height of land in a file of depths; on water both stay, which the check of the configuration reports. Without a
-    mask, cells where the file of depths has no value are land.
+    mask, cells where the file of depths has no value are land. One that varies in time is zero: what is added to its
+    records (`varying`).
 
     Args:
         name: one of `ocean.table.GIVEN`.
@@ -53,6 +57,8 @@ def evaluate(config, name: str, rows, columns) -> np.ndarray:
         InputError: a file lacks the variable, or has another shape, other coordinates or units; a mask is not 0 or 1.
     """
     rows, columns = np.asarray(rows), np.asarray(columns)
+    if varies(config, name):
+        return np.zeros((1, 1))
     values = from_source(config, name, rows, columns)
     if name == "mask":
         check_mask(config, values, rows, columns)
@@ -63,7 +69,7 @@ def from_source(config, name: str, rows, columns) -> np.ndarray:
     """Values of a field as it was handed over, of its file, the case's formula or a constant; see `evaluate`."""
     if name in VECTORS and turned(config.grid) and given(config, name):
         return fill_land(config, name, along_axes(config, name, rows, columns), rows, columns)
-    if name in config.own.names or getattr(config.input, name, ""):
+    if name in config.own.names or getattr(config.input, name, None):
         return fill_land(config, name, as_given(config, name, rows, columns), rows, columns)
     grid = config.grid
     if hasattr(config.case, name):
@@ -94,7 +100,8 @@ def along_axes(config, name: str, rows, columns) -> np.ndarray:
             f"{pair[0]} and {pair[1]}: one is given eastward or northward, and the other along the axes of the grid, "
             "whose pole is not that of the Earth; give both in one way"
         )
-    cosine, sine = points(config.grid, location, rows % config.grid.ny, columns % config.grid.nx).turn
+    at: Any = points(config.grid, location, rows % config.grid.ny, columns % config.grid.nx)
+    cosine, sine = at.turn
     east, north = (
         component(config, each, location, rows, columns) if each in there else np.zeros((1, 1)) for each in pair
     )
@@ -105,7 +112,7 @@ def on_earth(config, name: str) -> bool:
     """Whether a component is eastward or northward rather than along the axes of the grid."""
     if source := source_in(config, name):
         return not source.stored
-    text = getattr(config.input, name, "")
+    text = getattr(config.input, name, None)
     return on_true_degrees(text, entry_of(name, config.physics), config.grid) if text else True
 
 
@@ -114,7 +121,7 @@ def component(config, name: str, location: str, rows, columns) -> np.ndarray:
     rows, columns = rows % config.grid.ny, columns % config.grid.nx
     if source := source_in(config, name):
         return source.read(config, name, rows, columns, location)
-    if text := getattr(config.input, name, ""):
+    if text := getattr(config.input, name, None):
         entry = entry_of(name, config.physics)._replace(location=location)
         return read_field(text, entry, config.grid, rows, columns)
     return values_of_case(config, name, points(config.grid, location, rows, columns))

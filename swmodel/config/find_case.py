@@ -68,7 +68,7 @@ def handed_over(case: Case | type[Case]) -> tuple[type[Case], Layer]:
     cls = case if isinstance(case, type) else type(case)
     if problems := [f"class {problem}" for problem in declaration_problems(cls)]:
         raise ConfigError(problems)
-    keys = [] if cls is case else case.model_fields_set - set(IDENTITY)
+    keys = set() if isinstance(case, type) else case.model_fields_set - set(IDENTITY)
     return cls, Layer({("case", key): Given(getattr(case, key), f"case.{key}", Path()) for key in keys}, [])
 
 
@@ -76,7 +76,9 @@ def stand_in(identity: Mapping[str, Given], options: Mapping[str, Any]) -> type[
     """A case with the name and the options of one that was handed over: a run has recorded its fields."""
     name = identity["name"].value if "name" in identity else "case"
     given = {key: tuple(value) if isinstance(value, list) else value for key, value in options.items()}
-    made = {key: (type(value), option(value, "", "of the case in Python")) for key, value in given.items()}
+    made: dict[str, Any] = {
+        key: (type(value), option(value, "", "of the case in Python")) for key, value in given.items()
+    }
     return create_model("".join(word.capitalize() for word in name.split("_")), __base__=Case, **made)
 
 

@@ -8,17 +8,25 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Protocol
+from functools import partial
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, Union
 
 import numpy as np
+from numpy.typing import ArrayLike
 
-from ..ocean.coordinates import points
+from ..ocean.coordinates import Points, points
 from ..ocean.table import location_of
 from ..ocean.variable import Variable
-from .case_check import evaluated
+from .case_check import evaluated, values_in_time
 from .case_check import values as values_of_case
 from .errors import ConfigError
 from .netcdf_input import InputError, read_labelled
+
+if TYPE_CHECKING:
+    from xarray import DataArray
+
+#: What a run says of a function of time between its name and its SHA-256.
+IN_TIME = "in-time"
 
 #: Cells that are evaluated at a time where the whole field is looked at.
 CELLS = 2**17
@@ -31,9 +39,10 @@ class Source(Protocol):
         stored: whether it is a table of values: where a depth has none is land.
     """
 
-    stored: bool
+    @property
+    def stored(self) -> bool: ...
 
-    def read(self, config, name: str, rows, columns, location: str = "") -> np.ndarray:
+    def read(self, config: Any, name: str, rows: Any, columns: Any, location: str = "") -> np.ndarray:
         """Values in rows and columns of the grid, float64 that broadcast to them; NaN where there are none.
 
         Args:
@@ -43,7 +52,7 @@ class Source(Protocol):
             ConfigError: it cannot be evaluated.
         """
 
-    def digest(self, config, name: str) -> str:
+    def digest(self, config: Any, name: str) -> str:
         """SHA-256 of its values on the whole grid, as hexadecimal digits."""
 
 
@@ -59,11 +68,11 @@ class Formula:
     what: str
     stored: bool = False
 
-    def read(self, config, name, rows, columns, location=""):
+    def read(self, config: Any, name: str, rows: Any, columns: Any, location: str = "") -> np.ndarray:
         return evaluated(self.function, points(config.grid, location or location_of(name), rows, columns), self.what)
 
-    def digest(self, config, name):
-        return digest(self, config, name)
+    def digest(self, config: Any, name: str) -> str:
+        return digest(self.read, config, name)
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,15 +81,31 @@ class OfCase:
 
     stored: bool = False
 
-    def read(self, config, name, rows, columns, location=""):
+    def read(self, config: Any, name: str, rows: Any, columns: Any, location: str = "") -> np.ndarray:
         return values_of_case(config, name, points(config.grid, location or location_of(name), rows, columns))
 
-    def digest(self, config, name):
-        return digest(self, config, name)
+    def digest(self, config: Any, name: str) -> str:
+        return digest(self.read, config, name)
 
 
-#: All of them are one.
-OF_CASE = OfCase()
+@dataclass(frozen=True, eq=False)
+class OfCaseInTime(OfCase):
+    """The function of the points and of time of a case that was handed over: a restart file cannot have it."""
+
+    stored: bool = False
+
+    def read(self, config: Any, name: str, rows: Any, columns: Any, location: str = "", t: float = 0.0) -> np.ndarray:
+        return values_in_time(config, name, points(config.grid, location or location_of(name), rows, columns), t)
+
+    def digest(self, config: Any, name: str) -> str:
+        """SHA-256 of its first two records."""
+        times = 0.0, config.forcing.every
+        found = "".join(digest(partial(self.read, t=t), config, name) for t in times)
+        return hashlib.sha256(found.encode()).hexdigest()
+
+
+#: All of each kind are one.
+OF_CASE, OF_CASE_IN_TIME = OfCase(), OfCaseInTime()
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,12 +115,12 @@ class Table:
     values: np.ndarray
     stored: bool = True
 
-    def read(self, config, name, rows, columns, location=""):
+    def read(self, config: Any, name: str, rows: Any, columns: Any, location: str = "") -> np.ndarray:
         values = self.values if len(self.values) == 1 else self.values[np.asarray(rows)]
         return values if values.shape[1] == 1 else values[:, np.asarray(columns)]
 
-    def digest(self, config, name):
-        return digest(self, config, name)
+    def digest(self, config: Any, name: str) -> str:
+        return digest(self.read, config, name)
 
 
 @dataclass(frozen=True, eq=False)
@@ -105,7 +130,11 @@ class Local:
     values: Any
 
 
-def local(values) -> Local:
+#: What a field may be given as (docs/python.md).
+Field: TypeAlias = Union[Callable[[Points], ArrayLike], ArrayLike, Local, "DataArray"]
+
+
+def local(values: ArrayLike) -> Local:
     """An array [y, x] of this process's part of the grid alone, `Simulation.block`, in place of one of the whole grid.
 
     On one process that is the same.
@@ -113,7 +142,7 @@ def local(values) -> Local:
     return Local(values)
 
 
-def source_of(value, row: Variable, grid) -> Source | Local:
+def source_of(value: Any, row: Variable, grid: Any) -> Source | Local:
     """The Source of a field that is handed over.
 
     Args:
@@ -146,7 +175,7 @@ def source_of(value, row: Variable, grid) -> Source | Local:
     return Table(values)
 
 
-def numbers(value, place: str, wanted: str) -> np.ndarray:
+def numbers(value: Any, place: str, wanted: str) -> np.ndarray:
     """An array of its own, float64, NaN where one is masked.
 
     Raises:
@@ -170,12 +199,12 @@ def frozen(values: np.ndarray) -> np.ndarray:
     return values
 
 
-def digest(source: Source, config, name: str) -> str:
-    """See `Source.digest`; no more of the field is held at a time than a band of rows."""
+def digest(read: Callable, config: Any, name: str) -> str:
+    """See `Source.digest` of what `read` reads; no more of the field is held at a time than a band of rows."""
     ny, nx = config.grid.ny, config.grid.nx
     found, step = hashlib.sha256(), max(1, CELLS // nx)
     for first in range(0, ny, step):
         rows = np.arange(first, min(first + step, ny))
-        values = np.broadcast_to(source.read(config, name, rows, np.arange(nx)), (len(rows), nx))
-        found.update(np.ascontiguousarray(values, "<f8"))
+        values = np.broadcast_to(read(config, name, rows, np.arange(nx)), (len(rows), nx))
+        found.update(np.ascontiguousarray(values, "<f8").data)
     return found.hexdigest()

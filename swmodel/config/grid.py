@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from typing import Literal, NamedTuple
+from typing import Literal, NamedTuple, cast
 
 from ..options import LEAST, Section, option
 
@@ -151,7 +151,8 @@ class Grid(Section):
     def near_poles(self) -> Iterator[tuple[str, str]]:
         """A pole in the domain, or so near to it that cells have no width there."""
         grid = self.sized()
-        ends = {"south": grid.south, "north": grid.south + grid.ny * grid.dlat}
+        south = cast(float, grid.south)
+        ends = {"south": south, "north": south + grid.ny * cast(float, grid.dlat)}
         for key, latitude in ends.items():
             shown = key if self.given(key) or key == "south" else "dlat"
             if abs(latitude) > POLE * (1 + ROUND_OFF):
@@ -168,7 +169,7 @@ class Grid(Section):
         if self.east is None and self.dlon is None:
             return
         grid = self.sized()
-        around, key = grid.nx * grid.dlon, "east" if self.east is not None else "dlon"
+        around, key = grid.nx * cast(float, grid.dlon), "east" if self.east is not None else "dlon"
         closed = math.isclose(around, CIRCLE, rel_tol=ROUND_OFF)
         if around > CIRCLE and not closed:
             yield key, f"the domain is {around:.10g} degrees wide: longitudes overlap beyond 360"

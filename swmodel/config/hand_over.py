@@ -22,8 +22,9 @@ from ..ocean.table import COEFFICIENTS, GIVEN, entry_of
 from ..ocean.terms import TERMS, Term
 from ..ocean.variable import Variable
 from .build import scheme_of
+from .case_check import in_time
 from .errors import ConfigError, suggest
-from .given import OF_CASE, source_of
+from .given import IN_TIME, OF_CASE, OF_CASE_IN_TIME, source_of
 from .messages import failure
 from .own import case_terms, rows_asked_for, source_in, with_own
 
@@ -153,10 +154,11 @@ def recorded(config):
     if not cases.shipped(case) and not case.file_text:
         given = [name for name in (*GIVEN, *rows_asked_for(case_terms(config))) if hasattr(case, name)]
         given = [name for name in given if name not in own.names and not getattr(config.input, name, "")]
-        sources |= dict.fromkeys(given, OF_CASE)
+        sources |= {name: OF_CASE_IN_TIME if in_time(getattr(type(case), name)) else OF_CASE for name in given}
         terms |= {term.name: term for term in case_terms(config)}
     old = {text.split()[0]: text for text in (*own.fields, *own.terms) if " " in text}
-    fields = {name: old.get(name) or f"{name} {sources[name].digest(config, name)}" for name in sources}
+    kinds = {name: f"{name} {IN_TIME}" if source is OF_CASE_IN_TIME else name for name, source in sources.items()}
+    fields = {name: old.get(name) or f"{kinds[name]} {sources[name].digest(config, name)}" for name in sources}
     for name in (name for name in own.names if name not in fields):
         fields[name] = old.get(name) or source_in(config, name)  # which says that nothing was handed over
     names = [text.split()[0] for text in own.terms]

@@ -4,34 +4,41 @@ from __future__ import annotations
 
 import os
 import tomllib
+import typing
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 from pydantic import ValidationError
 
 from .. import cases
+from ..ocean.own_term import OwnTerm
 from .case_check import terms_in
 from .errors import ConfigError, suggest, unknown
 from .find_case import IDENTITY, case_of, find_case, is_case, take_identity
 from .grid import EXTENTS, KEYS_OF, Grid
 from .grid_from_file import expanded
 from .messages import describe_mistake, elements, kind
-from .model import ALTERNATIVES, Case, Config, Own, Run, Section, name_of, outdated
+from .model import ALTERNATIVES, Case, Config, Own, Run, Section, name_of, outdated, section_class
 from .sources import Given, Layer, from_environment, from_mapping, from_overrides, read_file, read_text
 from .toml import to_toml
+
+#: What `load` makes a configuration of.
+Source: TypeAlias = str | os.PathLike[str] | Case | type[Case] | Config
+#: What differs from it: {"grid.nx": 90, ...} or ["grid.nx=90", ...].
+Overrides: TypeAlias = Mapping[str, Any] | Iterable[str]
 
 #: Names of the sections, in the order in which they are written.
 SECTIONS = tuple(Config.model_fields)
 
 
 def load(
-    source: str | os.PathLike | Case | type[Case] | Config = "jet",
-    overrides: Mapping[str, Any] | Iterable[str] = (),
+    source: Source = "jet",
+    overrides: Overrides = (),
     environ: Mapping[str, str] | None = None,
     complete: bool = False,
     fields: Mapping[str, Any] | None = None,
-    terms: Iterable = (),
+    terms: Iterable[OwnTerm] = (),
 ) -> Config:
     """The configuration of a run: defaults < case < file < environment < overrides < fields.
 
@@ -69,7 +76,7 @@ def merge(sources: Sources, complete: bool = False) -> Config:
     merged: dict[tuple[str, str], Given] = {}
     for layer in layers:
         problems = problems + add_layer(merged, layer, classes, case is not None)
-    sections = {}
+    sections: dict[str, Any] = {}
     for section, cls in classes.items():
         values = {key: given for (at, key), given in merged.items() if at == section}
         try:
@@ -77,8 +84,8 @@ def merge(sources: Sources, complete: bool = False) -> Config:
         except ValidationError as error:
             if section != "case" or case is not None:
                 problems += [complaint(detail, cls, values, section) for detail in error.errors()]
-    if "grid" in sections:
-        wrong = sections["grid"].contradictions()
+    if isinstance(grid := sections.get("grid"), Grid):
+        wrong = grid.contradictions()
         places = {key: given.place for (section, key), given in merged.items() if section == "grid"}
         problems += [f"{places.get(key, f'grid.{key}')}: {words}" for key, words in wrong.items()]
     if problems:
@@ -123,10 +130,10 @@ def gather(source, overrides=(), environ=None) -> Sources:
     if isinstance(source, Config):
         environ = {}
     environment = from_environment(os.environ if environ is None else environ, SECTIONS)
-    known = [(section, key) for section in SECTIONS for key in Config.model_fields[section].annotation.model_fields]
+    known = [(section, key) for section in SECTIONS for key in section_class(section).model_fields]
     layers = [read_source(source), environment, from_overrides(overrides, known)]
     problems = [problem for layer in layers for problem in layer.problems]
-    classes = {section: Config.model_fields[section].annotation for section in SECTIONS}
+    classes = {section: section_class(section) for section in SECTIONS}
     try:
         case, of_case = find_case(take_identity(layers), options_in(layers))
     except ConfigError as error:
@@ -200,8 +207,8 @@ def whole(config: Config) -> Layer:
 
 def add_layer(merged: dict, layer: Layer, classes: dict[str, type[Section]], case_known: bool) -> list[str]:
     """Put a layer on top of `merged`, where its alternatives replace those below; what is wrong with its names."""
-    problems = []
-    accepted = {}
+    problems: list[str] = []
+    accepted: dict[tuple[str, str], Given] = {}
     for (section, key), given in layer.values.items():
         if section not in classes:
             unknown(problems, given.place, "section", section, classes)
@@ -220,8 +227,8 @@ def add_layer(merged: dict, layer: Layer, classes: dict[str, type[Section]], cas
         kind_now = accepted["grid", "kind"].value
         forget(merged, "grid", *(key for of, keys in KEYS_OF.items() if of != kind_now for key in keys))
     for extent in (extent for extents in EXTENTS.values() for extent in extents):
-        given = (accepted.get(("grid", key)) for key in (extent.size, extent.end))
-        if any(each is not None and each.value is not None for each in given):
+        both = [accepted[at] for key in (extent.size, extent.end) if (at := ("grid", key)) in accepted]
+        if any(each.value is not None for each in both):
             forget(merged, "grid", extent.size, extent.end)
     take_back_layout(merged, accepted)
     merged.update(accepted)
@@ -274,6 +281,14 @@ def convert(given: Given, section: str, field) -> Any:
 
 def complaint(detail: Mapping, cls: type[Section], values: Mapping[str, Given], section: str) -> str:
     """The line about one value that pydantic refuses: where it was given, and what is wrong with it."""
-    key = str(detail["loc"][0])
-    place = values[key].place if key in values else f"{section}.{key}"
-    return f"{place}: {describe_mistake(detail, cls.model_fields[key])}"
+    key, *inner = detail["loc"]
+    place, field = values[key].place if key in values else f"{section}.{key}", cls.model_fields[str(key)]
+    if len(inner) > 1 and typing.get_origin(field.annotation) is tuple:  # a key of a table in a list of them
+        number, name, table = inner[0], str(inner[1]), typing.get_args(field.annotation)[0]
+        place = f"{place}, number {number + 1}, {name}"
+        if name not in table.model_fields:
+            return f"{place}: there is no such key; {suggest(name, table.model_fields)}"
+        if detail["type"] == "missing":
+            return f"{place}: must be given: {table.model_fields[name].description}"
+        field = table.model_fields[name]
+    return f"{place}: {describe_mistake(detail, field)}"

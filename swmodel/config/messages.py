@@ -10,6 +10,7 @@ from datetime import date, datetime, time
 from typing import Any, Literal
 
 from ..errors import shortened
+from ..options import unit_of
 from .errors import suggest
 
 #: What a text with a pattern looks like.
@@ -30,7 +31,7 @@ BOUNDS = {
 def describe_mistake(detail: Mapping, field) -> str:
     """What a value must be, with its unit, and what it is, from pydantic's account of one error in a field."""
     problem, value, context = detail["type"], detail["input"], detail.get("ctx", {})
-    unit = field.json_schema_extra["unit"]
+    unit = unit_of(field)
     unit = "" if unit == "1" else unit
     if problem in BOUNDS:
         name, words = BOUNDS[problem]
@@ -48,6 +49,7 @@ def describe_mistake(detail: Mapping, field) -> str:
         "bool_type": "true or false",
         "string_type": "a text",
         "tuple_type": "a list",
+        "model_type": "a table",
         "string_pattern_mismatch": f"like {PATTERNS.get(detail['loc'][0], context.get('pattern'))}",
     }
     return f"must be {wanted.get(problem, detail['msg'])}, not {show(value)}"

@@ -10,13 +10,14 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Mapping
-from typing import Annotated, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, TypeAlias, cast
 
 from pydantic import (
     BeforeValidator,
     ConfigDict,
     PrivateAttr,
     SerializeAsAny,
+    ValidationInfo,
     create_model,
     field_validator,
     model_validator,
@@ -27,6 +28,12 @@ from ..ocean.terms import TERMS
 from ..options import Duration, Section, option, parse_duration
 from .dates import CALENDARS, known, written
 from .grid import EXTENTS, Grid
+
+#: Letters of a name.
+MOST_LETTERS = 64
+
+#: Fields whose largest values may be asked for.
+MaximumName = Literal["eta", "speed"]
 
 #: Where the values of a field lie.
 WHERE = {"centre": "at cell centres", "u": "on east faces", "v": "on north faces"}
@@ -47,7 +54,7 @@ class Case(Section):
 
     model_config = ConfigDict(ignored_types=(dict, tuple, str, int, float))  # constants, `defaults` among them
 
-    defaults = {}  # noqa: RUF012  nobody changes it
+    defaults: ClassVar[dict[str, dict[str, Any]]] = {}
     kinds: ClassVar[tuple[str, ...]] = tuple(EXTENTS)
     file_text: ClassVar[str] = ""
 
@@ -57,7 +64,7 @@ class Case(Section):
 
     @model_validator(mode="before")
     @classmethod
-    def named(cls, values):
+    def named(cls, values: Any) -> Any:
         """The values with the name of the case, which follows from the class."""
         if isinstance(values, Case):
             return values
@@ -90,16 +97,22 @@ class Fluid(Section):
     slip: Literal["free", "no"] = option("free", "", "free slip or no slip along walls and coasts")
 
 
-Physics = create_model(
-    "Physics",
-    __base__=Fluid,
-    __doc__=Fluid.__doc__,
-    **{
-        row.name: (float, option(0.0, row.units, row.long_name, ge=row.least, le=row.most))
-        for row in COEFFICIENTS.values()
-        if row.key == f"physics.{row.name}"
-    },
-)
+if TYPE_CHECKING:
+
+    class Physics(Fluid):
+        def __getattr__(self, name: str) -> float: ...
+
+else:
+    Physics = create_model(
+        "Physics",
+        __base__=Fluid,
+        __doc__=Fluid.__doc__,
+        **{
+            row.name: (float, option(0.0, row.units, row.long_name, ge=row.least, le=row.most))
+            for row in COEFFICIENTS.values()
+            if row.key == f"physics.{row.name}"
+        },
+    )
 
 
 class Scheme(Section):
@@ -110,6 +123,12 @@ class Scheme(Section):
     )
 
 
+if TYPE_CHECKING:
+    CalendarName: TypeAlias = str
+else:
+    CalendarName = Literal[CALENDARS]
+
+
 class Time(Section):
     """Discretisation in time."""
 
@@ -118,12 +137,12 @@ class Time(Section):
     cfl: float = option(0.15, "1", "(|u| + sqrt(g h)) dt sqrt(1/dx2 + 1/dy2) of the initial state (or give dt)", gt=0)
     ab2_epsilon: float = option(0.1, "1", "ab2 weights are 1.5 + epsilon and -(0.5 + epsilon)", ge=0)
     robert_asselin: float = option(0.05, "1", "coefficient of the leapfrog's Robert-Asselin filter", ge=0, lt=1)
-    calendar: Literal[CALENDARS] = option("proleptic_gregorian", "", "calendar of the run, as CF calls it")
+    calendar: CalendarName = option("proleptic_gregorian", "", "calendar of the run, as CF calls it")
     start: str = option("", "", 'date of the start, as "2020-03-01T06:00"; without one, times count from 2000-01-01')
 
     @field_validator("start")
     @classmethod
-    def dated(cls, text, info):
+    def dated(cls, text: str, info: ValidationInfo) -> str:
         """The text, if it is a date, and a day of the calendar."""
         if text and not written(text):
             raise ValueError(f'"{text}" is no date; write it as "2020-03-01" or "2020-03-01T06:00"')
@@ -162,21 +181,67 @@ class Run(Section):
         return self.nproc * self.devices
 
 
-Input = create_model(
-    "Input",
-    __base__=Section,
-    __doc__='NetCDF files for formulas: "FILE.nc" (by standard name), "FILE.nc:variable", "FILE.nc:name@record".',
-    **{
-        name: (
-            str,
-            option("", "", f"{VARIABLES[name].long_name}, {VARIABLES[name].units}, {WHERE[VARIABLES[name].location]}"),
-        )
-        for name in GIVEN
-    },
-)
+if TYPE_CHECKING:
+
+    class Input(Section):
+        def __getattr__(self, name: str) -> str: ...
+
+    FieldName: TypeAlias = str
+    ControlName: TypeAlias = str
+else:
+    Input = create_model(
+        "Input",
+        __base__=Section,
+        __doc__='NetCDF files for formulas: "FILE.nc" (by standard name), "FILE.nc:variable", "FILE.nc:name@record".',
+        **{
+            row.name: (str, option("", "", f"{row.long_name}, {row.units}, {WHERE[row.location]}"))
+            for row in (VARIABLES[name] for name in GIVEN)
+        },
+    )
+    FieldName = Literal[tuple(WRITABLE)]
+    ControlName = Literal[tuple(SEEN)]
 
 
-FieldName = Literal[tuple(WRITABLE)]
+class Forcing(Section):
+    """How what drives the sea is given where it varies in time by formulas."""
+
+    every: Duration = option(3600.0, "s", "model time between the records that formulas in time are evaluated for")
+
+
+def named(text: Any) -> Any:
+    """A name of a place, unless it cannot stand in a file as one."""
+    if not isinstance(text, str) or not 1 <= len(text.strip()) == len(text) <= MOST_LETTERS:
+        raise ValueError(f"must be a name of 1 to {MOST_LETTERS} letters, without spaces around it")
+    return text
+
+
+def pair(given: Any) -> Any:
+    """Two numbers, also from a list."""
+    if not isinstance(given, list | tuple) or len(given) != 2:
+        raise ValueError("must be two numbers, [x, y] in m or [longitude, latitude]")
+    return tuple(given)
+
+
+Name = Annotated[str, BeforeValidator(named)]
+Position = Annotated[tuple[float, float], BeforeValidator(pair)]
+
+
+class Station(Section):
+    """A gauge: where eta, u, v and the tracer are written as series. A table [[station]] of a file."""
+
+    name: Name = option(..., "", "of the station")
+    lon: float | None = option(None, "degrees", "longitude, on a sphere")
+    lat: float | None = option(None, "degrees", "latitude, on a sphere")
+    x: float | None = option(None, "m", "position in x, on a plane")
+    y: float | None = option(None, "m", "position in y, on a plane")
+
+
+class Line(Section):
+    """A line whose transport is written as a series. A table [[section]] of a file."""
+
+    name: Name = option(..., "", "of the section")
+    start: Position = option(..., "", "where it begins, [x, y] in m or [longitude, latitude]")
+    end: Position = option(..., "", "where it ends, [x, y] in m or [longitude, latitude]")
 
 
 class Output(Section):
@@ -195,6 +260,18 @@ class Output(Section):
         None, "s", 'model time between spectra (seas without land), as seconds or "6 h" (or give spectra_every_steps)'
     )
     spectra_every_steps: int | None = option(None, "steps", "steps between spectra (or give spectra)", ge=1)
+    maxima: tuple[MaximumName, ...] = option(
+        (), "", "fields of which each snapshot has the largest value so far, of all steps, and its time"
+    )
+    arrival: float | None = option(
+        None, "m", "size of eta whose first time at each point each snapshot has; none: no arrival", gt=0
+    )
+    stations: tuple[Station, ...] = option((), "", "gauges, each a table [[station]]: name, lon and lat (or x and y)")
+    stations_every_steps: int = option(1, "steps", "steps between values of the gauges' series", ge=1)
+    sections: tuple[Line, ...] = option(
+        (), "", "lines whose transport is written, each a table [[section]]: name, start = [x, y], end = [x, y]"
+    )
+    sections_every_steps: int = option(1, "steps", "steps between values of the transports", ge=1)
     institution: str = option("", "", "who made the run, recorded in its files")
 
 
@@ -224,7 +301,7 @@ class Own(Section):
 
     @field_validator("fields", "terms")
     @classmethod
-    def named(cls, texts):
+    def named(cls, texts: tuple[str, ...]) -> tuple[str, ...]:
         """The texts, each of which has a name."""
         if not all(text.split() for text in texts):
             raise ValueError("must be names")
@@ -235,8 +312,6 @@ class Own(Section):
         """Of the fields."""
         return [text.split()[0] for text in self.fields]
 
-
-ControlName = Literal[tuple(SEEN)]
 
 #: Controls whose errors have one standard deviation.
 TOGETHER = {"velocity": ("u", "v"), "wind": ("wind_x", "wind_y")}
@@ -273,18 +348,24 @@ class Search(Section):
     gradient: float = option(1e-3, "1", "norm of the gradient, over that at the start, at which to stop", gt=0, lt=1)
 
 
-Assimilation = create_model(
-    "Assimilation",
-    __base__=Search,
-    __doc__=Search.__doc__,
-    **{
-        sigma_key(name): (
-            float,
-            option(0.0, row.units, f"standard deviation of the first guess's errors of {spread_of(name)}", ge=0),
-        )
-        for name, row in SEEN.items()
-    },
-)
+if TYPE_CHECKING:
+
+    class Assimilation(Search):
+        def __getattr__(self, name: str) -> float: ...
+
+else:
+    Assimilation = create_model(
+        "Assimilation",
+        __base__=Search,
+        __doc__=Search.__doc__,
+        **{
+            sigma_key(name): (
+                float,
+                option(0.0, row.units, f"standard deviation of the first guess's errors of {spread_of(name)}", ge=0),
+            )
+            for name, row in SEEN.items()
+        },
+    )
 
 
 class Ensemble(Section):
@@ -319,7 +400,7 @@ class Sea(Section):
         return grid.sized()
 
     @model_validator(mode="after")
-    def on_a_grid_of_the_case(self):
+    def on_a_grid_of_the_case(self) -> Sea:
         """The same, unless the formulas of the case are made for another kind of grid."""
         if self.grid.kind not in self.case.kinds:
             made_for = " or ".join(self.case.kinds)
@@ -328,11 +409,17 @@ class Sea(Section):
 
 
 #: With a section for each term that has one.
-SeaWithTerms = create_model(
-    "SeaWithTerms",
-    __base__=Sea,
-    **{term.name: (term.options, option(term.options, "", "")) for term in TERMS.values() if term.options},
-)
+if TYPE_CHECKING:
+
+    class SeaWithTerms(Sea):
+        def __getattr__(self, name: str) -> Any: ...
+
+else:
+    SeaWithTerms = create_model(
+        "SeaWithTerms",
+        __base__=Sea,
+        **{term.name: (term.options, option(term.options, "", "")) for term in TERMS.values() if term.options},
+    )
 
 
 class Config(SeaWithTerms):
@@ -342,11 +429,17 @@ class Config(SeaWithTerms):
     time: Time = option(Time, "", "")
     run: Run = option(Run, "", "")
     input: Input = option(Input, "", "")
+    forcing: Forcing = option(Forcing, "", "")
     output: Output = option(Output, "", "")
     restart: Restart = option(Restart, "", "")
     own: Own = option(Own, "", "")
     assimilation: Assimilation = option(Assimilation, "", "")
     ensemble: Ensemble = option(Ensemble, "", "")
+
+
+def section_class(name: str) -> type[Section]:
+    """The class of a section; of the case that of all cases."""
+    return cast(type[Section], Config.model_fields[name].annotation)
 
 
 #: Keys of which only one may be given; a later source (file, command line) replaces an earlier one.

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
+from typing import Any
 
 from ..ocean.own_term import term_of_case
 from ..ocean.table import GIVEN, VARIABLES
 from ..ocean.terms import Term
 from ..ocean.variable import Variable
-from .case_check import terms_in
+from .case_check import in_time, terms_in
 from .errors import ConfigError
 from .given import Formula, OfCase, Source
 
@@ -33,7 +34,9 @@ def rows_asked_for(terms: Iterable[Term]) -> dict[str, Variable]:
 
 def case_terms(config) -> list[Term]:
     """The terms that the case has as functions."""
-    return [term_of_case(config.case, name) for name in terms_in(type(config.case))]
+    case: Any = config.case  # hashable, as it is frozen
+    cls: Any = type(case)
+    return [term_of_case(case, name) for name in terms_in(cls)]
 
 
 def own_terms(config) -> tuple[Term, ...]:
@@ -78,6 +81,8 @@ def formulas(config) -> dict[str, tuple[Callable, str]]:
     given = [name for name in names if hasattr(config.case, name) and not getattr(config.input, name, "")]
     what = f"of the case {config.case.name}"
     found = {name: (partial(getattr(config.case, name), config), f"{name} {what}") for name in given}
+    timed = [name for name in given if in_time(getattr(type(config.case), name))]
+    found |= {name: (partial(found[name][0], t=0.0), found[name][1]) for name in timed}
     of_values = {name for name, source in config.own._sources.items() if not isinstance(source, OfCase)}
     handed = {name: source for name, source in config.own._sources.items() if isinstance(source, Formula)}
     found = {name: pair for name, pair in found.items() if name not in of_values}

@@ -19,6 +19,9 @@ PREFIX = "SWMODEL_"
 HEADER = re.compile(r"""\s*\[{1,2}\s*["']?([^\]"'.]+?)["']?\s*\]""")
 KEY = re.compile(r"""\s*["']?([\w-]+)["']?(?:\s*\.\s*["']?([\w-]+)["']?)?\s*=""")
 
+#: Lists of tables, [[station]] in place of output.stations.
+LISTS = {"station": ("output", "stations"), "section": ("output", "sections")}
+
 #: Largest size of a file, bytes; a complete one with all its comments has a tenth.
 LONGEST_FILE = 100_000
 #: Most dots of a line: of file names, numbers and names.
@@ -97,6 +100,9 @@ def flatten(tables: Mapping, lines: Mapping, path: Path, sections: Collection[st
     for section, table in tables.items():
         line = lines.get((section, None)) or lines.get((None, section))
         place = f"{path}:{line}" if line else f"{path}"
+        if isinstance(table, list) and section in LISTS:
+            layer.values[LISTS[section]] = Given(table, f"{place}: [[{section}]]", path.parent)
+            continue
         if not isinstance(table, dict):
             wrong = "is a section: write its keys below" if section in sections else "stands outside a section such as"
             layer.problems.append(f'{place}: "{section}" {wrong} [{section if section in sections else "grid"}]')

@@ -109,7 +109,7 @@ def largest_dt(config, extremes) -> tuple[float, str]:
         "the transport of a tracer": stable_dt(time, *(rate.transport * UPWIND)),
     }
     together = stable_dt(time, -damping, 1j * rate.inertial, 1j * rate.waves - rate.friction, 1j * rate.waves - damping)
-    return min(together, alone["the transport of a tracer"]), min(alone, key=alone.get)
+    return min(together, alone["the transport of a tracer"]), min(alone, key=alone.__getitem__)
 
 
 def dt_from_cfl(config, extremes) -> float:

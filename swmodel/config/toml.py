@@ -8,7 +8,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from .. import cases
-from .grid import KEYS_OF
+from ..options import unit_of
+from .grid import KEYS_OF, Grid
 from .messages import choices
 from .model import ALTERNATIVES, Case, Config, Section
 
@@ -25,13 +26,13 @@ def to_toml(config: Config, comments: bool = False) -> str:
 def table(name: str, section: Section, comments: bool) -> Iterator[str]:
     """The lines of one section."""
     if comments:
-        about = cases.about(section) if isinstance(section, Case) else type(section).__doc__
+        about = cases.about(section) if isinstance(section, Case) else type(section).__doc__ or ""
         yield f"# {about.strip().splitlines()[0]}"
     yield f"[{name}]"
     unused = left_out(name, section)
     for key, field in type(section).model_fields.items():
         if comments:
-            unit, words = field.json_schema_extra["unit"], choices(field.annotation)
+            unit, words = unit_of(field), choices(field.annotation)
             yield f"# {field.description}" + (f" [{unit}]" if unit else "") + (f"; {', '.join(words)}" if words else "")
         if key not in unused:
             yield f"{key} = {value(getattr(section, key))}"
@@ -44,9 +45,9 @@ def left_out(name: str, section: Section) -> list[str]:
     """The alternatives that do not apply, since the other one is given; what is of a file where the case has none."""
     if isinstance(section, Case):
         return [key for key in ("file", "sha256") if not getattr(section, key)]
-    pairs = [names for at, *names in ALTERNATIVES if at == name]
+    pairs = [(first, second) for at, first, second in ALTERNATIVES if at == name]
     unused = []
-    if name == "grid":
+    if isinstance(section, Grid):
         pairs += [(extent.size, extent.end) for extent in section.extents]
         unused = [key for key in ("file", "pole") if not getattr(section, key)]
         unused += [key for kind, keys in KEYS_OF.items() if kind != section.kind for key in keys]
@@ -63,6 +64,9 @@ def value(item: Any) -> str:
         return json.dumps(item, ensure_ascii=False).replace("\x7f", "\\u007f")
     if isinstance(item, tuple):
         return f"[{', '.join(value(part) for part in item)}]"
+    if isinstance(item, Section):
+        given = ((key, getattr(item, key)) for key in type(item).model_fields)
+        return f"{{{', '.join(f'{key} = {value(part)}' for key, part in given if part is not None)}}}"
     return repr(item)
 
 

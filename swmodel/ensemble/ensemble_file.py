@@ -110,11 +110,15 @@ class EnsembleFile(RecordFile):
 class Results:
     """The records of an ensemble from its present step on; see `run.Results`."""
 
-    means = None
+    means = extremes = None
 
     def __init__(self, members, file: EnsembleFile):
         self.members, self.file, self.first = members, file, members.step
         self.schedule, self.numbers = schedules(members.config)[OUTPUT], {}
+
+    def advance(self, steps: int) -> None:
+        """Have the members take steps."""
+        self.members.take_steps(steps)
 
     def write(self) -> None:
         """Write the record that is due at the present step, as it is at the first."""

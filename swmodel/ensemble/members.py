@@ -18,6 +18,7 @@ from jax.sharding import Mesh, NamedSharding, PartitionSpec
 from ..executors.registry import COMPILED
 from ..files.restart.read import read
 from ..model.domain import domain
+from ..model.forcing import Forcing
 from ..model.health import Health
 from ..model.health.one import largest_stress
 from ..ocean.diagnostics import derive, diagnose
@@ -130,6 +131,7 @@ class Members:
         self.step = self.first_step = 0
         self.loop_seconds = 0.0
         self._drawn = Perturbations(self.domain)
+        self._forcing = Forcing(self.domain.config, self.domain.scheme, self.domain.transport)
         self._executor = self._make_executor(run.devices)
         self._pad = jitted(make_pad, self.domain.scheme.width, self.domain.transport)
         self.patches = as_patches(self._drawn.grid, self.domain.scheme.width)
@@ -146,10 +148,14 @@ class Members:
 
     def take_steps(self, steps: int) -> None:
         """Compute `steps` time steps of all members, and leave it to the caller to look at their states."""
-        begin = time.perf_counter()
-        self._advance(steps)
+        begin, last = time.perf_counter(), self.step + steps
+        while self.step < last:
+            if not self._forcing.holds(self.step):
+                self._exchange()
+            some = self._forcing.until(last) - self.step
+            self._advance(some)
+            self.step += some
         self.loop_seconds += time.perf_counter() - begin
-        self.step += steps
 
     def replace(self, carry: Carry, step: int) -> None:
         """Go on from a carry of NumPy arrays with a leading axis of this process's members, after `step` steps."""
@@ -177,7 +183,7 @@ class Members:
         Fields are of `diagnostics.DERIVED`, numbers those of `diagnostics.quantities`.
         """
         one, width, number = self.domain, self.domain.scheme.width, member - self.here.start
-        padded = self._pad(self.state._make(field[number] for field in self.state))
+        padded = self._pad(type(self.state)._make(field[number] for field in self.state))
         padded = padded._make(Patch(np.asarray(field), (-width, -width)) for field in padded)
         shape, config = one.transport.block.shape, one.config
         blocks = [(padded, self.patches, shape)]
@@ -212,9 +218,7 @@ class Members:
         self.stress = np.empty(self.here.length)
         for number, member in enumerate(range(self.here.start, self.here.stop)):
             state, params = self._drawn.draw(member)
-            self.stress[number] = largest_stress(
-                self.domain.scheme.acting, as_patches(params, self.domain.scheme.width), state.h.shape
-            )
+            self.stress[number] = self._stress(params)
             static = zip(jax.tree.leaves(static_of(grid, params)), self._perturbed, strict=True)
             one, tree = jax.tree.flatten((self._executor.start(state), [leaf for leaf, own in static if own]))
             arrays = arrays or [np.empty((self.here.length, *leaf.shape), leaf.dtype) for leaf in one]
@@ -222,6 +226,28 @@ class Members:
                 array[number] = leaf
         # Each array goes before the next is copied.
         self.carry, self._own = tree.unflatten([self._put(arrays.pop(0)) for _ in range(len(arrays))])
+        self._shared = self._place(shared, PartitionSpec())
+
+    def _stress(self, params) -> float:
+        """The largest wind stress by the Params of a member, Pa."""
+        one = self.domain
+        return largest_stress(one.scheme, as_patches(params, one.scheme.width), one.transport.block.shape)
+
+    def _exchange(self) -> None:
+        """Have the coefficients that hold at the present step, in all members."""
+        one, drawn = self.domain, self._drawn
+        drawn.exchange(one.transport.get(self._forcing.take(self.step)))
+        arrays = None
+        for number, member in enumerate(range(self.here.start, self.here.stop)):
+            params = drawn.again(member)
+            self.stress[number] = max(self.stress[number], self._stress(params))
+            leaves = jax.tree.leaves(self._executor.static_of(drawn.grid, params))
+            own = [leaf for leaf, mine in zip(leaves, self._perturbed, strict=True) if mine]
+            arrays = arrays or [np.empty((self.here.length, *leaf.shape), leaf.dtype) for leaf in own]
+            for array, leaf in zip(arrays, own, strict=True):
+                array[number] = leaf
+        self._own = [self._put(array) for array in arrays]
+        shared = [leaf for leaf, mine in zip(leaves, self._perturbed, strict=True) if not mine]
         self._shared = self._place(shared, PartitionSpec())
 
     def _advance(self, steps: int) -> None:

@@ -14,6 +14,7 @@ import numpy as np
 
 from ..assimilation.background import Background
 from ..config.build import build_state
+from ..ocean.records import params_of
 from .settings import viscosity_factors, wind_factors
 
 #: The controls of a Background that stand for the fields; the wind's has the same factor for both components.
@@ -39,11 +40,14 @@ class Perturbations:
         }
         fields = {name: (size, length) for name, (size, length) in fields.items() if size > 0 and length > 0}
         self.background = Background(domain.config, domain.transport, self.grid, fields) if fields else None
+        self.winds = {}  # relative changes of the wind that varies, [ny, nx] by member
         self.viscosity, self.wind = viscosity_factors(domain.config), wind_factors(domain.config)
 
     def draw(self, member: int):
         """State and Params of a member, NumPy arrays; those of the configuration for member 0."""
         noise = self.background.draw(self.seed, member) if self.background and member else {}
+        if WIND in noise and self.scheme.varying:
+            self.winds[member] = noise[WIND]
         h = self.base.h + np.asarray(noise[ETA], self.base.h.dtype) if ETA in noise else self.base.h
         return self.with_thickness(h), self.coefficients(member, noise.get(WIND))
 
@@ -65,16 +69,30 @@ class Perturbations:
         if self.background and WIND in self.background.names:
             shape = tuple(n + 2 * self.margin for n in self.base.h.shape)
             factor = np.ones(shape) if wind is None else 1 + self.around(np.asarray(wind, np.float64))
-        factors = {"viscosity": np.full((1, 1), self.viscosity[member]), "wind_x": factor, "wind_y": factor}
+        factors = {"viscosity": np.full((1, 1), self.viscosity[member])} | dict.fromkeys(self.wind_names(), factor)
         factors = {name: factor for name, factor in factors.items() if name in self.params}
         return self.params | {
             name: (self.params[name] * factor).astype(self.params[name].dtype) for name, factor in factors.items()
         }
 
+    def wind_names(self) -> list[str]:
+        """What the wind stress is called among the Params: its records, where it varies."""
+        steady = [name for name in ("wind_x", "wind_y") if name not in self.scheme.varying]
+        varying = {"wind_x", "wind_y"} - set(steady)
+        return steady + [name for name, field in params_of(sorted(varying)).items() if field]
+
+    def exchange(self, params: dict) -> None:
+        """Go on with other Params of the configuration, NumPy arrays by name: of coefficients that vary."""
+        self.params = self.params | params
+
+    def again(self, member: int):
+        """Params of a member that was drawn, with the present ones of the configuration."""
+        return self.coefficients(member, self.winds.get(member))
+
     def marked(self):
         """Params of member 0, not a number where those of other members differ."""
         options = self.config.ensemble
-        names = ["viscosity"] * (options.viscosity > 0) + ["wind_x", "wind_y"] * (options.wind > 0)
+        names = ["viscosity"] * (options.viscosity > 0) + self.wind_names() * (options.wind > 0)
         params = self.coefficients(0, None)
         return params | {name: np.full_like(params[name], np.nan) for name in names if name in params}
 

@@ -30,6 +30,7 @@ LARGEST = 10
 
 #: Options of [output] that an ensemble has no use for, and what they are there.
 UNUSED = {"means": (), "diagnostics_every_steps": None, "spectra": None, "spectra_every_steps": None}
+UNUSED |= {"maxima": (), "arrival": None, "stations": (), "sections": ()}
 
 #: Members whose fields are written where the configuration names none.
 WRITTEN = 4

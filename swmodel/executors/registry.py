@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, Protocol
 
 from ..ocean.grid import Grid
@@ -29,6 +30,9 @@ class Executor(Protocol):
     def resume(self, carry: Carry) -> Carry:
         """The carry of a restart file, as the executor keeps it."""
 
+    def exchange(self, params: dict, step: int) -> None:
+        """Go on with Params like those that it was made from, the coefficients that hold from a step on."""
+
     def advance(self, carry: Carry, n: int) -> Carry:
         """The carry n steps later, when it is there. The carry given is used up; the first call compiles."""
 
@@ -48,8 +52,17 @@ class BlockExecutor(Executor, Protocol):
     def static_of(self, grid: Grid, params: dict):
         """What of the Grid and the Params of a block `static` is, a tree of arrays."""
 
+    def watch(self, carry: Carry, n: int, look: tuple, seen: Any, given: Any) -> tuple[Carry, Any]:
+        """The carry n steps later, and what was seen of every step on the way; what is given of both is used up.
+
+        Args:
+            look: (make, *parts), hashable; make(*parts, transport) is a function (seen, given, State, step) -> seen
+                after this step as well, of one block, to be traced.
+            seen, given: trees of arrays as `transport.make` gives them; the latter stay as they are.
+        """
+
 
 #: What computes a block in a jitted program, by name.
 COMPILED: dict[str, type[BlockExecutor]] = {executor.name: executor for executor in (Xla, Native)}
 
-EXECUTORS: dict[str, type[Executor]] = COMPILED | {NumpyReference.name: NumpyReference}
+EXECUTORS: dict[str, Callable[..., Executor]] = COMPILED | {NumpyReference.name: NumpyReference}

@@ -1,12 +1,21 @@
 """Derivatives of runs: tangent linear, adjoint, gradients and Hessian-vector products, on any number of processes."""
 
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from .problem import Problem as Problem
+
 __all__ = ["Problem"]
 
 
-def __getattr__(name: str):
+def _found(name: str) -> Any:
     """`Problem`, imported when first used: what is asked of a gradient is checked without JAX."""
     if name == "Problem":
         from .problem import Problem
 
         return Problem
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+if not TYPE_CHECKING:
+    __getattr__ = _found

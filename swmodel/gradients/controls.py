@@ -24,7 +24,8 @@ TERM_OF = {row.name: term.name for term in TERMS.values() for row in term.coeffi
 
 def scheme_for(names) -> Callable[[Any], Scheme]:
     """The scheme of a configuration with every term that the controls act through, zero as it may be."""
-    acting = [term.name for term in TERMS.values() if {row.name for row in term.coefficients} & set(names)]
+    through = [term for term in TERMS.values() if {row.name for row in term.coefficients} & set(names)]
+    acting = [term.name for term in through if not term.active]
 
     def scheme(config) -> Scheme:
         terms = scheme_of(config).with_terms(acting)
@@ -32,7 +33,7 @@ def scheme_for(names) -> Callable[[Any], Scheme]:
         if idle:
             raise UsageError(f"{', '.join(idle)}: no effect in this run; see the section [{TERM_OF[idle[0]]}]")
         for term in (term for term in TERMS.values() if term.name not in terms.terms):
-            if absent := {row.name for row in term.initial} & set(names):
+            if absent := {row.name for row in (*term.initial, *term.coefficients)} & set(names):
                 raise UsageError(f"there is no {', '.join(absent)} in this run; see the section [{term.name}]")
         return terms
 
@@ -102,7 +103,7 @@ def apply(controls: dict, state: State, grid: Grid, params: dict, scheme: Scheme
     for term in (term for term in scheme.acting if term.start):
         values = {row.name: controls.get(row.name, term.derived[row.name](state, None, None)) for row in term.initial}
         started |= {name: wet * field for name, field in term.start(values | {"h": h}).items()}
-    return state._make(within(started[name], extent) for name in state._fields), active
+    return type(state)._make(within(started[name], extent) for name in state._fields), active
 
 
 def replace(grid: Grid, params: dict, active: dict) -> tuple[Grid, dict]:

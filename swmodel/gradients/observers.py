@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import jax.numpy as jnp
 
+from ..config.places import Section, Station
 from ..ocean.diagnostics import contributions as contributions_of
 from ..ocean.operators import mx_f, my_f
 from ..parallel.transport.halo import within
-from .places import Section, Station
 
 
 def elevation(view, at: Station):

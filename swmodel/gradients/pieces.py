@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import time
+from bisect import bisect_right
 from collections.abc import Callable, Iterator
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 
 from .sweeps import Sweeps
 
@@ -23,37 +25,42 @@ def length_of(config) -> int:
 class Pieces:
     """Sweeps whose longer parts are made in pieces of at most `length` steps; in all else the Sweeps themselves.
 
-    What is recorded for the way back is a list of stacks, one for each piece.
+    No piece goes beyond a step at which coefficients are exchanged. What is recorded for the way back is a list of
+    stacks, one for each piece.
 
     Args:
         sweeps: Sweeps.
         length: most steps of a piece, the same on all processes.
         between: called after each piece with its kind (forward, again or backward), the step that it has come to,
             what it has computed, and when it began on the clock time.perf_counter. May raise.
+        held: what is fixed, as it holds from a step on; None: at all steps the same.
     """
 
-    def __init__(self, sweeps: Sweeps, length: int, between: Callable):
-        self.sweeps, self.length, self.between = sweeps, length, between
+    def __init__(self, sweeps: Sweeps, length: int, between: Callable, held: Held | None = None):
+        self.sweeps, self.length, self.between, self.held = sweeps, length, between, held
+        self._cuts = held.cuts(sweeps.steps) if held else [0, sweeps.steps]
 
     def __getattr__(self, name: str):
         return getattr(self.sweeps, name)
 
     def prepare(self, x, fixed, length: int) -> int:
         """See `Sweeps.prepare`."""
-        pieces, piece = self._equal(length)
+        piece, steps = self._equal(length), self.sweeps.steps
+        starts = range(0, max(1, steps), length)
+        pieces = max(len(list(self._spans(start, min(start + length, steps), piece))) for start in starts)
         step, besides = self.sweeps.stack_bytes(x, fixed)
-        missing = (pieces * piece - length) * step + (pieces - 1) * besides
+        missing = max(0, pieces * piece - length) * step + max(0, pieces - 1) * besides
         return self.sweeps.prepare(x, fixed, piece) + missing
 
     def release(self, length: int | None = None) -> None:
         """See `Sweeps.release`."""
-        self.sweeps.release(length and self._equal(length)[1])
+        self.sweeps.release(length and self._equal(length))
 
     def forward(self, carry, active, series, first, last, fixed):
         """See `Sweeps._forward`."""
         for span in self._spans(first, last, self.length):
             begin = time.perf_counter()
-            carry, series = self.sweeps.forward(carry, active, series, *span, fixed)
+            carry, series = self.sweeps.forward(carry, active, series, *span, self._at(span, fixed))
             self._tell("forward", span[1], carry, begin)
         return carry, series
 
@@ -61,16 +68,17 @@ class Pieces:
         """See `Sweeps._advance`."""
         for span in self._spans(first, last, self.length):
             begin = time.perf_counter()
-            carry = self.sweeps.advance(carry, active, *span, fixed)
+            carry = self.sweeps.advance(carry, active, *span, self._at(span, fixed))
             self._tell("again", span[1], carry, begin)
         return carry
 
     def record(self, carry, active, series, first, last, fresh, fixed, length: int):
         """See `Sweeps._record`; the stacks in a list, each with its span."""
-        stacks, piece = [], self._equal(length)[1]
+        stacks, piece = [], self._equal(length)
         for span in self._spans(first, last, piece):
             begin = time.perf_counter()
-            stack, carry, series = self.sweeps.record(carry, active, series, *span, fresh, fixed, piece)
+            held = self._at(span, fixed)
+            stack, carry, series = self.sweeps.record(carry, active, series, *span, fresh, held, piece)
             stacks.append((stack, span))
             self._tell("forward" if fresh else "again", span[1], carry, begin)
         return stacks, carry, series
@@ -80,18 +88,52 @@ class Pieces:
         while stacks:
             stack, span = stacks.pop()
             begin = time.perf_counter()
-            cotangents = self.sweeps.pull(stack, active, cotangents, series_bar, *span, fixed)
+            cotangents = self.sweeps.pull(stack, active, cotangents, series_bar, *span, self._at(span, fixed))
             self._tell("backward", span[0], cotangents, begin)
         return cotangents
 
     def _tell(self, kind: str, step, computed, begin: float):
         self.between(kind, int(step), jax.block_until_ready(computed), begin)
 
-    def _equal(self, length: int) -> tuple[int, int]:
-        """Into how many pieces a recorded segment is cut, and their steps: equal, so that hardly any room is left."""
-        pieces = -(-length // self.length)
-        return pieces, -(-length // pieces)
+    def _at(self, span, fixed):
+        """What is fixed, as it holds in a span."""
+        return self.held.at(int(span[0])) if self.held else fixed
+
+    def _equal(self, length: int) -> int:
+        """The most steps of the pieces that a recorded segment is cut into: equal, so that hardly any room is left."""
+        pieces, longest = -(-length // self.length), max(np.diff(self._cuts), default=length)
+        return min(-(-length // pieces), max(1, int(longest)))
 
     def _spans(self, first, last, length: int) -> Iterator[tuple]:
-        for start in range(int(first), int(last), length):
-            yield jnp.int32(start), jnp.int32(min(start + length, int(last)))
+        start, last = int(first), int(last)
+        while start < last:
+            cut = self._cuts[bisect_right(self._cuts, start)]
+            end = min(start + length, last, cut)
+            yield jnp.int32(start), jnp.int32(end)
+            start = end
+
+
+class Held:
+    """What a trajectory has besides its controls, as it holds between two exchanges of coefficients.
+
+    Args:
+        forcing: a Forcing.
+        fixed: a `trajectory.Fixed`, of any step.
+        margin: of its wide fields.
+    """
+
+    def __init__(self, forcing, fixed, margin: int):
+        self.forcing, self.fixed, self.margin = forcing, fixed, margin
+
+    def cuts(self, steps: int) -> list[int]:
+        """The steps at which coefficients are exchanged, with the first and the last one."""
+        return self.forcing.cuts(steps)
+
+    def at(self, step: int):
+        """The Fixed at a step."""
+        if not self.forcing.holds(step):
+            fixed, wide = self.fixed, self.fixed.wide
+            params = fixed.params | self.forcing.take(step)
+            wide = wide and (wide[0], wide[1] | self.forcing.take(step, self.margin))
+            self.fixed = fixed._replace(params=params, wide=wide)
+        return self.fixed

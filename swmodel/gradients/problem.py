@@ -2,29 +2,38 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, TypeAlias, cast
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
-from ..config import load
+from ..config import Config, load
 from ..config.build import build_grid, build_params, build_state
-from ..config.load import is_source
+from ..config.load import Source
 from ..errors import UsageError
 from ..model.domain import domain
+from ..model.forcing import Forcing
 from ..model.validate import require_derivatives
 from ..ocean.state import State
 from ..ocean.table import CONTROLS
 from ..ocean.timestep import method_of
+from ..parallel.decomposition import Block
 from .controls import first_guess, scheme_for
 from .memory import fit
 from .native_steps import reach_back
 from .parameters import Parameters
-from .pieces import Pieces
+from .pieces import Held, Pieces
+from .plan import Plan
 from .reverse import pull_back, series_of
 from .sweeps import Sweeps
-from .trajectory import Fixed, tangent, trajectory_of
+from .trajectory import Fixed, View, tangent, trajectory_of
+
+#: Controls, or derivatives by them, by name: arrays of the block, numbers, pytrees.
+Controls: TypeAlias = dict[str, Any]
+#: A function of a series, and of what else it needs, to a number.
+Value: TypeAlias = Callable[..., Any]
 
 
 class Problem:
@@ -55,8 +64,16 @@ class Problem:
         ConfigError: the configuration contradicts itself.
     """
 
-    def __init__(self, config, controls, observe: Callable, every=None, memory: int | None = None, alone=False):
-        config = load(config) if is_source(config) else config
+    def __init__(
+        self,
+        config: Source,
+        controls: Iterable[str],
+        observe: Callable[[View, Any], Any],
+        every: int | None = None,
+        memory: int | None = None,
+        alone: bool = False,
+    ) -> None:
+        config = config if isinstance(config, Config) else load(config)
         known = [*CONTROLS, *config.own._parameters]
         unknown = [name for name in controls if name not in known]
         if unknown:
@@ -70,30 +87,40 @@ class Problem:
         self.config, self.transport = self.domain.config, self.domain.transport
         self.block = self.transport.block
         time, run = self.config.time, self.config.run
-        self.steps, self.every = run.steps, every or max(1, run.steps)
+        self.steps = cast(int, run.steps)  # resolved
+        self.every = every or max(1, self.steps)
         method = method_of(time.stepper, time.ab2_epsilon, time.robert_asselin)
         trajectory = trajectory_of(self.domain, method, controls, observe)
         parts = self.transport, self.steps, self.every
-        self._sweeps, self._tangent = Sweeps(trajectory, *parts), Sweeps(tangent(trajectory), *parts)
+        self._sweeps: Any = Sweeps(trajectory, *parts)
+        self._tangent: Any = Sweeps(tangent(trajectory), *parts)
         self.samples = self._sweeps.samples
         state = self.transport.make(lambda block: build_state(self.config, block, np.dtype(run.dtype)))
         dt, jit = self.transport.put(np.asarray(time.dt, run.dtype)), self.transport.jit
         self._fixed = Fixed(state, self.domain.grid, self.domain.params, self._wide(), dt)
+        self._held = None
+        if self.domain.scheme.varying:
+            forcing = Forcing(self.config, self.domain.scheme, self.transport)
+            self._held = Held(forcing, self._fixed, reach_back(self.domain.scheme))
+            self.in_pieces(max(1, self.steps), lambda *piece: None)
         self._value = jit(lambda value, series, *given: value(series, *given), static_argnums=0)
         self._respond = jit(self._value_and_cotangents, static_argnums=0)
         self._respond_tangent = jit(self._slope_and_cotangents, static_argnums=0)
-        self._plans = {}
+        self._plans: dict[Any, Plan] = {}
 
-    def in_pieces(self, length: int, between: Callable) -> None:
+    def in_pieces(self, length: int, between: Callable[..., None]) -> None:
         """Have everything computed in pieces; to be called before the first derivative. See `pieces.Pieces`."""
-        self._sweeps, self._tangent = (Pieces(sweeps, length, between) for sweeps in (self._sweeps, self._tangent))
+        parts = length, between, self._held
+        self._sweeps, self._tangent = (
+            Pieces(each.sweeps if isinstance(each, Pieces) else each, *parts) for each in (self._sweeps, self._tangent)
+        )
 
-    def first_guess(self) -> dict:
+    def first_guess(self) -> Controls:
         """The controls as the configuration has them, by name."""
         found = self.transport.make(lambda block: first_guess(self.config, self.names, block))
         return self._parameters.outside(found, derivative=False)
 
-    def prepare(self, x: dict, curvature: bool = False) -> None:
+    def prepare(self, x: Controls, curvature: bool = False) -> None:
         """Compile what derivatives need, Hessians too if asked for, and make sure that there is memory for them.
 
         Raises:
@@ -103,7 +130,7 @@ class Problem:
         for sweeps, at in ((self._sweeps, x), (self._tangent, (x, x)))[: 1 + curvature]:
             self._plans[sweeps] = fit(sweeps, at, self._fixed, self.memory)
 
-    def states(self, x: dict, every: int) -> Iterator[State]:
+    def states(self, x: Controls, every: int) -> Iterator[State]:
         """The states of the block at steps 0, every, 2 every, ... and at the last one, as they are reached."""
         carry, active = self._sweeps.start(self._parameters.inside(x), self._fixed)
         yield carry[0]
@@ -112,24 +139,24 @@ class Problem:
             carry = self._sweeps.advance(carry, active, jnp.int32(first), jnp.int32(last), self._fixed)
             yield carry[0]
 
-    def series(self, x: dict):
+    def series(self, x: Controls) -> Any:
         """What is observed, stacked: a pytree of arrays [samples, ...]."""
         return series_of(self._sweeps, self._parameters.inside(x), self._fixed)
 
-    def tangent(self, x: dict, dx: dict):
+    def tangent(self, x: Controls, dx: Controls) -> Any:
         """The series and its derivative along dx: M'(x) dx."""
         pair = self._parameters.inside(x), self._parameters.inside(dx)
         return series_of(self._tangent, pair, self._fixed)
 
-    def adjoint(self, x: dict, series_bar) -> dict:
+    def adjoint(self, x: Controls, series_bar: Any) -> Controls:
         """M'(x)ᵀ series_bar: <series_bar, M'(x) dx> = <adjoint, dx> for all dx, both sides summed over processes."""
         return self._gradient(x, lambda series: (None, series_bar))[1]
 
-    def value(self, x: dict, value: Callable, *given):
+    def value(self, x: Controls, value: Value, *given: Any) -> Any:
         """J = value(series, *given) alone; see `value_and_gradient`."""
         return self._value(value, self.series(x), *given)
 
-    def value_and_gradient(self, x: dict, value: Callable, *given):
+    def value_and_gradient(self, x: Controls, value: Value, *given: Any) -> tuple[Any, Controls]:
         """J = value(series, *given) and dJ/dx.
 
         Args:
@@ -139,51 +166,51 @@ class Problem:
         """
         return self._gradient(x, lambda series: self._respond(value, series, *given))
 
-    def hessian_vector(self, x: dict, dx: dict, value: Callable, *given) -> dict:
+    def hessian_vector(self, x: Controls, dx: Controls, value: Value, *given: Any) -> Controls:
         """d²J/dx² dx: the gradient of J's slope along dx."""
         pair = self._parameters.inside(x), self._parameters.inside(dx)
         found = self._pull_back(self._tangent, pair, lambda both: self._respond_tangent(value, both, *given))
         return self._parameters.outside(found[1][0])
 
-    def dot(self, x: dict, y: dict) -> float:
+    def dot(self, x: Controls, y: Controls) -> float:
         """<x, y>: the sum over all blocks, in double precision, what is the same on all counted once."""
         forms, get = self._parameters.forms, self.transport.get
         vectors = [[self._parameters.vector(name, of[name]) for of in (x, y)] for name in x if name in forms]
-        once = sum(float(np.vdot(*np.float64(pair))) for pair in vectors)
+        once = sum(float(np.vdot(np.float64(a), np.float64(b))) for a, b in vectors)
         x = {name: field for name, field in x.items() if name not in forms}
         share = {name: np.vdot(np.float64(get(x[name])), np.float64(get(y[name]))) for name in x}
         fields = float(self.transport.reduce(np.asarray(sum(share[name] for name in x if np.ndim(x[name]))), "sum"))
         return once + fields + sum(float(share[name]) for name in x if not np.ndim(x[name]))
 
-    def _wide(self):
+    def _wide(self) -> Any:
         """Grid and Params as far around the block as native steps back read them."""
         if self.config.run.executor != "native":
             return None
         margin, scheme, dtype = reach_back(self.domain.scheme), self.domain.scheme, np.dtype(self.config.run.dtype)
 
-        def static(block):
+        def static(block: Block) -> Any:
             given = self.config, block, dtype, margin
             return build_grid(*given), build_params(*given, scheme)
 
         return self.transport.make(static, margin)
 
-    def _gradient(self, x, respond):
+    def _gradient(self, x: Controls, respond: Callable[[Any], Any]) -> tuple[Any, Controls]:
         """What `respond` says of the series, and the cotangents of the controls x; see `pull_back`."""
         answer, found = self._pull_back(self._sweeps, self._parameters.inside(x), respond)
         return answer, self._parameters.outside(found)
 
-    def _pull_back(self, sweeps, x, respond):
+    def _pull_back(self, sweeps: Any, x: Any, respond: Callable[[Any], Any]) -> Any:
         for other in {self._sweeps, self._tangent} - {sweeps}:
             other.release()
         self._plans[sweeps] = fit(sweeps, x, self._fixed, self.memory, self._plans.get(sweeps))
         return pull_back(sweeps, self._plans[sweeps], x, self._fixed, respond)
 
-    def _value_and_cotangents(self, value, series, *given):
+    def _value_and_cotangents(self, value: Value, series: Any, *given: Any) -> Any:
         answer, back = jax.vjp(lambda series: value(series, *given), series)
         return answer, back(jnp.asarray(self.transport.first(), answer.dtype))[0]
 
-    def _slope_and_cotangents(self, value, pair, *given):
-        def slope(pair):
+    def _slope_and_cotangents(self, value: Value, pair: Any, *given: Any) -> Any:
+        def slope(pair: Any) -> Any:
             return jax.jvp(lambda series: value(series, *given), pair[:1], pair[1:])[1]
 
         return self._value_and_cotangents(slope, pair)

@@ -10,10 +10,10 @@ from typing import NamedTuple
 
 from ..config.errors import suggest
 from ..config.messages import metres
+from ..config.places import section, station
 from ..errors import UsageError
 from ..ocean.coordinates import axes, positions
 from ..ocean.table import entry_of
-from .places import section, station
 
 
 class Quantity(NamedTuple):

@@ -21,6 +21,7 @@ from ..ocean.grid import Grid, as_patches
 from ..ocean.patch import Patch
 from ..ocean.state import Carry, State
 from ..ocean.table import INITIAL
+from ..parallel.transport import Transport
 from ..parallel.transport.halo import pad
 from .controls import apply, replace
 from .native_steps import Native
@@ -81,9 +82,9 @@ class View(NamedTuple):
     state: State
     depth: Any
     grid: Grid
-    params: dict
+    params: dict[str, Any]
     width: int
-    transport: Any
+    transport: Transport
 
     def padded(self) -> State:
         """The state with its halo, a State of Patches; sends messages."""

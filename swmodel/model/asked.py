@@ -4,19 +4,42 @@ from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Mapping
+import os
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from typing import Any, TypeAlias
 
-from ..config import Config, load
+from ..config import Case, Config, from_toml, load
 from ..config.load import is_source
 from ..errors import UsageError
+from ..files.restart.folder import choose
+from ..files.restart.given import with_stored
+from ..ocean.own_term import OwnTerm
 from ..options import parse_duration
+from ..parallel.environment import world
+from ..parallel.transport.mesh import processes
+from .resolve import for_processes
+
+#: What differs from a configuration, as {"grid.nx": 128}.
+Overrides: TypeAlias = Mapping[str, Any] | tuple[()]
+#: Fields that are handed over, each a `Field`; to a type checker a dict of several kinds is one of objects.
+Fields: TypeAlias = Mapping[str, Any] | None
+#: Terms that are.
+Terms: TypeAlias = Iterable[OwnTerm]
+#: Where a file or folder lies.
+Place: TypeAlias = str | os.PathLike[str]
+#: Whether, or by which function, is told how a run goes on.
+Told: TypeAlias = bool | Callable[[dict[str, Any]], object] | None
 
 #: Part of a step that is rounding.
 ROUND_OFF = 1e-6
 
 
-def configured(config, overrides, fields, terms):
+def configured(config: Any, overrides: Overrides, fields: Fields, terms: Terms, restart: Place | None = None) -> Any:
     """The configuration of a Simulation; what is none, nor a source of one, is given back.
+
+    Args:
+        restart: file that has the fields which were handed over when it was written.
 
     Raises:
         UsageError: overrides are no dict.
@@ -29,10 +52,25 @@ def configured(config, overrides, fields, terms):
     if not is_source(config) and not isinstance(config, Config):
         return config
     plain = isinstance(config, Config) and not (overrides or fields or terms)
-    return config if plain else load(config, overrides, fields=fields, terms=terms)
+    made = config if plain else load(config, overrides, fields=fields, terms=terms)
+    return made if restart is None else with_stored(made, restart)
 
 
-def steps_for(model, steps, days, until) -> int:
+def as_restarted(source: Place, overrides: Overrides, case: type[Case] | None, terms: Terms) -> tuple[Config, Path]:
+    """The configuration in a restart file, or in the newest intact one of a folder, and the path of that file.
+
+    Raises:
+        ConfigError, FilesError: see `Simulation.from_restart`.
+    """
+    path = Path(source)
+    restart, _ = choose(path) if path.is_dir() else choose(path.parent, str(path))
+    config, place = from_toml(restart.configuration, case or restart.case_file, terms), world()
+    config = load(config, overrides) if overrides else config
+    alone = processes(config.run.devices) if config.run.transport == "sharded" else 1
+    return for_processes(config, place.size if place else alone), restart.path
+
+
+def steps_for(model: Any, steps: int | None, days: float | None, until: float | str | None) -> int:
     """The steps from here that `advance` is asked for by a time.
 
     Raises:
@@ -42,7 +80,7 @@ def steps_for(model, steps, days, until) -> int:
         raise UsageError("advance: give one of steps, days and until")
     given, what = (days, "days") if until is None else (until, "until")
     try:
-        seconds = float(parse_duration(given)) if what == "until" else float(given) * 86400.0
+        seconds = float(parse_duration(until)) if days is None else float(days) * 86400.0
     except (TypeError, ValueError):
         seconds = math.nan
     if not math.isfinite(seconds):
@@ -54,7 +92,7 @@ def steps_for(model, steps, days, until) -> int:
     return found
 
 
-def whole_number(steps, most: int) -> int:
+def whole_number(steps: Any, most: int) -> int:
     """The number of steps as int.
 
     Raises:

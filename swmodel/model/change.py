@@ -16,6 +16,16 @@ from .together import assembled, on_all
 from .validate import check_values
 
 
+def refusal(name: str, there: bool) -> str:
+    """Why an attribute of a Simulation cannot be set; `there`: whether it has it."""
+    if not there:
+        return f"Simulation has no attribute {name} that could be set; `state` and `carry` can be"
+    return (
+        f"Simulation.{name} cannot be set: what is computed follows from the configuration; make a Simulation "
+        'of another, as Simulation("jet", {"physics.viscosity": 200}); `state` and `carry` can be set'
+    )
+
+
 def state_with(model, given: dict) -> State:
     """The model's state with initial fields, as `transport.make` gives it; called by all processes together.
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import timedelta
+from typing import Any
 
 import numpy as np
 
@@ -63,7 +64,8 @@ def needed():
 
 def moment(model) -> dict:
     """The coordinates of the present time: `time`, as xarray reads it from a file of output, and `step`."""
-    start, (unit, parts) = start_of(model.config.time), ("ns", 1e9) if model.time < LONGEST else ("s", 1)
+    start, parts = start_of(model.config.time), 1e9 if model.time < LONGEST else 1
+    unit: Any = "s" if parts == 1 else "ns"
     if alike(start.calendar, "standard"):
         when = np.datetime64(start.isoformat(), unit) + np.timedelta64(round(model.time * parts), unit)
     else:

@@ -15,10 +15,10 @@ from ..ocean.grid import Grid
 from ..ocean.scheme import Scheme
 from ..parallel.decomposition import parse_layout
 from ..parallel.environment import world
-from ..parallel.transport import connect
+from ..parallel.transport import Transport, connect
 from .resolve import for_processes, resolve
 from .together import agreed, assembled, see_that_same
-from .validate import check_values
+from .validate import check_places, check_records, check_values
 
 
 class Domain(NamedTuple):
@@ -31,11 +31,11 @@ class Domain(NamedTuple):
             width + 1 cells.
     """
 
-    config: Any
+    config: Config
     scheme: Scheme
-    transport: Any
+    transport: Transport
     grid: Grid
-    params: dict
+    params: dict[str, Any]
 
 
 def domain(config, scheme=scheme_of, alone=False) -> Domain:
@@ -80,12 +80,13 @@ def loaded(config, place) -> Config:
 
 
 def checked(config) -> Config:
-    """The configuration resolved, once the fields that were handed over are found to be of use.
+    """The configuration resolved, once the fields that were handed over and the places are found to be of use.
 
     Raises:
         ConfigError: they are not; with everything that is wrong.
     """
     resolved = resolve(config)
-    if resolved.own._sources and (problems := list(check_values(resolved))):
+    problems = list(check_values(resolved)) if resolved.own._sources else []
+    if problems := problems or [*check_places(resolved), *check_records(resolved, values=False)]:
         raise ConfigError(problems)
     return resolved

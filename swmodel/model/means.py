@@ -2,17 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import jax
 import jax.numpy as jnp
 import numpy as np
 
-from ..ocean.diagnostics import derive
-from ..ocean.elliptic import Equation
+from ..ocean.diagnostics import derive, known
+from ..ocean.elliptic import Equation, require_rectangle
 from ..ocean.grid import as_patches
 from ..ocean.patch import Patch
 from ..ocean.state import State
+from ..ocean.table import POTENTIALS
 from ..parallel.transport.halo import make_pad
 from ..parallel.transport.programs import jitted
+
+
+def running_means(simulation, names: Iterable[str]) -> Means:
+    """The Means of a simulation's fields called `names`; see `Simulation.means`."""
+    names = known(names, simulation.scheme)
+    if set(names) & set(POTENTIALS):
+        require_rectangle("stream function and velocity potential are", simulation.blocks(), simulation.transport)
+    return Means(names, simulation.config, simulation.scheme.width, simulation.transport, simulation.grid)
 
 
 def make_fields(names, physics, sea, width: int, transport):
@@ -28,7 +39,7 @@ def make_fields(names, physics, sea, width: int, transport):
         return [Equation(location, sea).solved(source, transport) for source in sources]
 
     def fields(state: State, grid) -> dict:
-        patches = state._make(Patch(field, (-width, -width)) for field in with_halo(state))
+        patches = type(state)._make(Patch(field, (-width, -width)) for field in with_halo(state))
         return derive(names, [(patches, as_patches(grid, width), shape)], physics, invert)[0]
 
     return fields
@@ -72,7 +83,8 @@ class Means:
         self._transport, self._grid = transport, grid
         parts = tuple(names), config.physics, config.grid, width, transport
         self._zero, self._update = (jitted(make, *parts) for make in (make_zero, make_update))
-        self.fields, self._count = None, 0
+        self.fields: dict | None = None
+        self._count = 0
 
     def add(self, state: State) -> None:
         """Take the fields of one more step into the means."""

@@ -2,22 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.sharding import Mesh
 
+from ..config import Config
 from ..config.build import build_state, scheme_of
+from ..config.load import Source
 from ..errors import UsageError
 from ..executors.xla import make_step
 from ..ocean.grid import Grid
 from ..ocean.state import Carry, State
 from ..ocean.timestep import method_of
+from ..parallel.transport import Transport
 from ..parallel.transport.mesh import spec
-from .asked import configured
+from .asked import Fields, Overrides, Terms, configured
 from .domain import domain
+from .forcing import Forcing
 
 
 class Memory(NamedTuple):
@@ -31,7 +37,7 @@ class Static(NamedTuple):
     """What stays the same: Grid, coefficients by name, time step in s. Derivatives may be taken by it."""
 
     grid: Grid
-    params: dict
+    params: dict[str, Any]
     dt: Any
 
 
@@ -49,16 +55,16 @@ class Step:
         function: that computes it.
     """
 
-    config: Any
-    transport: Any
-    function: Any
+    config: Config
+    transport: Transport
+    function: Callable[..., Any]
 
-    def __call__(self, carry: Memory, static: Static, t) -> Memory:
+    def __call__(self, carry: Memory, static: Static, t: Any) -> Memory:
         return Memory(
             *self.function(Carry(*carry, jnp.asarray(t, jnp.int32)), static.grid, static.params, static.dt)[:2]
         )
 
-    def with_parameters(self, static: Static, **given) -> Static:
+    def with_parameters(self, static: Static, **given: Any) -> Static:
         """`static` with other parameters of terms (`Parametric`), pytrees by the names of these; differentiable.
 
         Raises:
@@ -71,12 +77,25 @@ class Step:
         vectors = {name: there[name].vector(parameters, jnp, dtype) for name, parameters in given.items()}
         return static._replace(params=static.params | vectors)
 
+    def at(self, static: Static, t: int) -> tuple[Static, int | None]:
+        """`static` with the coefficients that hold from step t on, and the step until which they do; None: for ever.
+
+        Where coefficients vary in time, no step is taken beyond with the same `static`; called by all processes.
+
+        Raises:
+            InputError: there is no record at that time, or it cannot be read.
+        """
+        forcing = Forcing(self.config, scheme_of(self.config), self.transport)
+        if forcing.holds(t):
+            return static, None
+        return static._replace(params=static.params | forcing.take(t)), forcing.last
+
     @property
-    def mesh(self):
+    def mesh(self) -> Mesh | None:
         """The devices on which the blocks lie, with the axes "y" and "x"; None where there is one block a process."""
         return getattr(self.transport, "mesh", None)
 
-    def specs(self, tree):
+    def specs(self, tree: Any) -> Any:
         """The PartitionSpecs of arrays, as `jax.shard_map` takes them."""
         return jax.tree.map(lambda array: spec(jnp.ndim(array)), tree)
 
@@ -89,7 +108,7 @@ class Functional(NamedTuple):
     step: Step
 
 
-def functional(config, overrides=(), fields=None, terms=()) -> Functional:
+def functional(config: Source, overrides: Overrides = (), fields: Fields = None, terms: Terms = ()) -> Functional:
     """The model as (carry0, static, step): what it starts from, what stays the same, and the pure function of a step.
 
         carry0, static, step = swmodel.functional("double_gyre", {"grid.nx": 64, "grid.ny": 128})

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from functools import cache
+from typing import cast
 
 from ..config.build import scheme_of
 from ..config.case_file import recorded
@@ -37,7 +38,7 @@ def resolve(config: Config) -> Config:
         time = time.model_copy(update={"dt": initial_dt(config), "cfl": Time().cfl})
     steps = run.steps
     if run.days is not None:
-        steps = max(1 if run.days > 0 else 0, round(run.days * SECONDS_PER_DAY / time.dt))
+        steps = max(1 if run.days > 0 else 0, round(run.days * SECONDS_PER_DAY / cast(float, time.dt)))
     chosen = {
         "steps": steps,
         "days": None,

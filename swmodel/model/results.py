@@ -1,18 +1,31 @@
-"""What a run writes besides restarts: output.nc, diagnostics.nc and spectra.nc, each record when it is due."""
+"""What a run writes besides restarts: output.nc and series, each record when it is due."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from pathlib import Path
+from typing import TypeAlias
 
-from ..files.output import Diagnostics, Output, Spectra
+from ..config.crossings import crossings
+from ..config.gauges import gauges
+from ..files.output import Diagnostics, Output, Sections, Spectra, Stations
 from ..files.output.continuation import require_intact
-from ..files.run_folder import DIAGNOSTICS, OUTPUT, SPECTRA
+from ..files.run_folder import DIAGNOSTICS, OUTPUT, SECTIONS, SPECTRA, STATIONS
 from ..files.schedule import Schedule
+from ..ocean.table import maxima_of
+from .extremes import Extremes
+from .recorder import Recorder
+from .watching import Watching
+
+#: What writes the records of a run, for as long as it is open.
+Opened: TypeAlias = AbstractContextManager["Results"]
 
 #: The files, in the order in which they are made.
-FILES = {DIAGNOSTICS: Diagnostics, OUTPUT: Output, SPECTRA: Spectra}
+FILES = {DIAGNOSTICS: Diagnostics, OUTPUT: Output, SPECTRA: Spectra, STATIONS: Stations, SECTIONS: Sections}
+
+#: Those of series at places: function of the configuration that gives these, and the key of the steps between values.
+PLACES = {STATIONS: (gauges, "stations_every_steps"), SECTIONS: (crossings, "sections_every_steps")}
 
 
 @contextmanager
@@ -43,27 +56,65 @@ class Results:
         self.schedules = schedules(simulation.config)
         names = simulation.config.output.means
         self.means, self.numbers = simulation.means(names) if names else None, {}
+        self.recorded = {name: self.recorder(name) for name in PLACES if name in files}
+        self.extremes = Extremes(simulation) if maxima_of(simulation.config.output) else None
+        watchers = [recorder for _, recorder in self.recorded.values()] + [self.extremes] * bool(self.extremes)
+        self.watching = Watching(simulation, watchers) if watchers else None
         if self.means and simulation.restart and simulation.restart.step == simulation.step:
             self.means.reset(simulation.restart.means, simulation.restart.mean_steps)
+
+    def recorder(self, name: str) -> tuple:
+        """The places of a file of series, and the Recorder of the values that are read there."""
+        config, (places, key) = self.simulation.config, PLACES[name]
+        found = places(config)
+        return found, Recorder(found.points, getattr(config.output, key), config.run.dtype, self.simulation.transport)
+
+    def advance(self, steps: int) -> None:
+        """Have the simulation take steps, and take note of each: means over them, series at places."""
+        simulation, watching = self.simulation, self.watching
+        last = simulation.step + steps
+        while (step := simulation.step) < last:
+            part = 1 if self.means else min(last - step, watching.most(step) if watching else steps)
+            simulation.take_steps(part, watching)
+            if self.means:
+                self.means.add(simulation.carry.state)
+            self.write_series(step)
+
+    def write_series(self, before: int) -> None:
+        """Write the values at places of the steps after `before`."""
+        simulation = self.simulation
+        step, dt, over = simulation.step, simulation.dt, simulation.step == simulation.config.run.steps
+        for name, (places, recorder) in self.recorded.items():
+            steps, values = recorder.taken(before, step, over)
+            self.files[name].write(steps, steps * dt, places.values(values))
 
     def write(self) -> None:
         """Write the records that are due at the present step, as all are at the first."""
         simulation, means, step = self.simulation, self.means, self.simulation.step
         due = [name for name, schedule in self.schedules.items() if schedule.due(step) or step == self.first]
         if OUTPUT in due:
-            fields = simulation.fields(self.files[OUTPUT].names)
+            fields = simulation.fields(self.files[OUTPUT].names) | (self.extremes.values() if self.extremes else {})
             self.files[OUTPUT].write(step, simulation.time, fields, means and means.values())
             if means and self.schedules[OUTPUT].regular(step):
                 means.reset()
+        if step == self.first:
+            self.write_present(due)
         if DIAGNOSTICS in due:
             self.numbers = simulation.diagnostics()
             self.files[DIAGNOSTICS].write(step, simulation.time, self.numbers)
         if SPECTRA in due:
             self.files[SPECTRA].write(step, simulation.time, simulation.spectra())
 
+    def write_present(self, due: list[str]) -> None:
+        """Write the values at places of the present step, from which on steps are looked at."""
+        for name, (places, recorder) in self.recorded.items():
+            if name in due:
+                values = recorder.present(self.simulation.carry)
+                self.files[name].write([self.simulation.step], [self.simulation.time], places.values(values))
+
     def next(self, step: int) -> int:
-        """The first step after `step` at which a record is due."""
-        return min(schedule.next(step) for schedule in self.schedules.values())
+        """The first step after `step` at which a record is due; series at places are written as they come."""
+        return min(schedule.next(step) for name, schedule in self.schedules.items() if name not in PLACES)
 
     def flush(self) -> None:
         """Make all records so far durable."""
@@ -79,6 +130,9 @@ def schedules(config) -> dict[str, Schedule]:
     found = {OUTPUT: snapshots, DIAGNOSTICS: Schedule(dt, steps, every) if every else snapshots}
     if options.spectra or options.spectra_every_steps:
         found[SPECTRA] = Schedule(dt, steps, options.spectra_every_steps, options.spectra)
+    for name, places in {STATIONS: options.stations, SECTIONS: options.sections}.items():
+        if places:
+            found[name] = Schedule(dt, steps, getattr(options, PLACES[name][1]))
     return found
 
 

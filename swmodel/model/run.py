@@ -24,6 +24,7 @@ from ..parallel.environment import peak_memory
 from ..parallel.stop import Stop, stopped
 from ..parallel.transport import Transport
 from .calls import Calls
+from .extremes import Extremes
 from .health import Health
 from .means import Means
 
@@ -40,11 +41,20 @@ class Results(Protocol):
 
     Attributes:
         means: means in progress, of the steps since a record; None if there are none.
+        extremes: largest values so far; None if there are none.
         numbers: what the latest record says of the run, for the progress display: `cfl` and `energy`.
     """
 
     means: Means | None
+    extremes: Extremes | None
     numbers: dict[str, float]
+
+    def advance(self, steps: int) -> None:
+        """Have the model take steps, and take note of what is written of each of them.
+
+        Raises:
+            FilesError: something could not be written, on all processes.
+        """
 
     def write(self) -> None:
         """Write the records that are due at the model's present step, as all are at its first.
@@ -91,9 +101,6 @@ class Model(Protocol):
     begun: float
     compile_seconds: float
     loop_seconds: float
-
-    def take_steps(self, steps: int) -> None:
-        """Compute `steps` time steps, and leave it to the caller to look at the state."""
 
     def get(self, tree):
         """Arrays of a carry or of means as NumPy arrays of this process."""
@@ -207,23 +214,15 @@ def _loop(model: Model, directory: Path, progress, options: tuple[str, bool], st
             reason = reason or (stop.asked(transport) if step < steps else None)
             if (fresh and restarts.due(step)) or overdue or reason:
                 results.flush()
-                stop.reserve = restarts.write(results.means)
+                stop.reserve = restarts.write(results.means, results.extremes)
             if step == steps or reason:
                 return reason
             most = model.config.run.check_every_steps or chunk
             due = min(results.next(step), restarts.next(step), calls.next(step))
-            advance(model, min(due, step + min(chunk, most)) - step, results.means)
+            results.advance(min(due, step + min(chunk, most)) - step)
             health.check()
             each = model.loop_seconds / (model.step - model.first_step)
             chunk, overdue = transport.broadcast((max(1, int(CHUNK_SECONDS / each)), restarts.overdue()))
-
-
-def advance(model: Model, steps: int, means: Means | None) -> None:
-    """Compute `steps` time steps, and the means over them, if there are any: each step is taken into them."""
-    for part in [1] * steps if means else [steps]:
-        model.take_steps(part)
-        if means:
-            means.add(model.carry.state)
 
 
 def speed(model: Model) -> float:

@@ -3,42 +3,46 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable, Hashable, Iterable
 from pathlib import Path
+from typing import TYPE_CHECKING, Any, cast
 
 import jax
 import numpy as np
 
-from ..config import Config, from_toml, load
+from ..config import Case
 from ..config.build import build_state
+from ..config.given import Field
+from ..config.load import Source
 from ..errors import Stopped, UsageError
-from ..executors.registry import EXECUTORS
-from ..files.restart.folder import choose
-from ..files.restart.given import with_stored
-from ..files.restart.read import read
+from ..executors.registry import EXECUTORS, Executor
+from ..files.restart.read import Loaded, read
 from ..files.restart.restarts import write_restart
 from ..ocean.balance import balanced
 from ..ocean.diagnostics import derive, diagnose, known
-from ..ocean.elliptic import inverse, require_rectangle
+from ..ocean.elliptic import inverse
 from ..ocean.grid import as_patches
 from ..ocean.patch import Patch
 from ..ocean.spectra import Sea, measure
 from ..ocean.state import Carry, State
-from ..ocean.table import POTENTIALS
-from ..parallel.environment import world
 from ..parallel.transport.halo import make_pad
-from ..parallel.transport.mesh import processes
 from ..parallel.transport.programs import jitted
 from . import change
-from .asked import configured, steps_for, whole_number
+from .asked import Fields, Overrides, Place, Terms, Told, as_restarted, configured, steps_for, whole_number
 from .calls import MOST_STEPS, Calls
 from .dataset import dataset
 from .domain import domain
+from .forcing import Forcing
 from .health import Health, unusable
-from .means import Means
+from .health.one import strongest
+from .means import Means, running_means
 from .occupy import take_and_run
 from .progress import reporter
-from .resolve import for_processes
-from .results import opened
+from .results import Opened, opened
+from .watching import Watching
+
+if TYPE_CHECKING:
+    from xarray import Dataset
 
 #: Calls of `advance(1)` on one process before it looks at the state. A look takes as long as a step on large grids, and
 #: on the smallest half as long as such a call.
@@ -80,45 +84,51 @@ class Simulation:
     """
 
     _complete = False
+    _carry: Carry
+    _padded: list | None
 
-    def __init__(self, config, overrides=(), restart=None, fields=None, terms=(), **options):
+    def __init__(
+        self,
+        config: Source,
+        overrides: Overrides = (),
+        restart: Place | None = None,
+        fields: Fields = None,
+        terms: Terms = (),
+        **options: Any,
+    ) -> None:
         self.begun = time.perf_counter()
-
-        def configuration():
-            made = configured(config, overrides, fields, terms)
-            return with_stored(made, restart) if restart is not None and isinstance(made, Config) else made
-
-        self.config, self.scheme, self.transport, self.grid, self.params = domain(configuration)
-        config, dtype = self.config, np.dtype(self.config.run.dtype)
+        parts = domain(lambda: configured(config, overrides, fields, terms, restart))
+        self.config, self.scheme, self.transport, self.grid, self._params = parts
+        made, dtype = parts.config, np.dtype(parts.config.run.dtype)
+        self._forcing, self._strongest = Forcing(made, self.scheme, self.transport), 0.0
         self.block = self.transport.block
-        self.dt = config.time.dt
-        self._loop_seconds, self._unseen, self._padded, self._calls = 0.0, 0, None, Calls()
-        self._executor = EXECUTORS[config.run.executor](config, self.transport, self.grid, self.params, **options)
-        self.restart = None if restart is None else read(restart, config, self.transport)
+        self.dt: float = cast(float, made.time.dt)  # resolved
+        self._loop_seconds, self._unseen, self._calls = 0.0, 0, Calls()
+        self._executor: Executor = EXECUTORS[made.run.executor](made, *parts[2:], **options)
+        self.restart: Loaded | None = None
         if restart is None:
-            self.carry = self._executor.start(self.transport.make(lambda block: build_state(config, block, dtype)))
+            self.carry = self._executor.start(self.transport.make(lambda block: build_state(made, block, dtype)))
         else:
-            self.carry = self._executor.resume(self.restart.carry)
-            self.restart = self.restart._replace(carry=None)  # the first step uses it up
+            found = read(restart, made, self.transport)
+            self.carry = self._executor.resume(found.carry)
+            self.restart = found._replace(carry=None)  # the first step uses it up
         self.first_step = self.step
-        self._pad = jitted(make_pad, self.scheme.width, self.transport)
+        self._exchange()
+        self._pad = jitted(make_pad, self.scheme.width, cast(Hashable, self.transport))
         begin = time.perf_counter()
         self._carry = self._executor.advance(self._carry, 0)
         self.compile_seconds = time.perf_counter() - begin
         self._complete = True
 
-    def __setattr__(self, name, value):
+    def __setattr__(self, name: str, value: Any) -> None:
         if self._complete and name not in ("carry", "state") and not name.startswith("_"):
-            if not hasattr(self, name):
-                raise UsageError(f"Simulation has no attribute {name} that could be set; `state` and `carry` can be")
-            raise UsageError(
-                f"Simulation.{name} cannot be set: what is computed follows from the configuration; make a Simulation "
-                'of another, as Simulation("jet", {"physics.viscosity": 200}); `state` and `carry` can be set'
-            )
+            raise UsageError(change.refusal(name, hasattr(self, name)))
         super().__setattr__(name, value)
 
     @classmethod
-    def from_restart(cls, source, overrides=(), case=None, terms=()) -> Simulation:
+    def from_restart(
+        cls, source: Place, overrides: Overrides = (), case: type[Case] | None = None, terms: Terms = ()
+    ) -> Simulation:
         """The simulation in a restart file, or in the newest intact one of a run folder, as the run was configured.
 
         Also called `resume`: `Simulation.resume(folder).run(folder)` goes on with a run. The file holds a user's own
@@ -133,16 +143,12 @@ class Simulation:
             FilesError: there is no such file, or none that is intact.
             ConfigError: the case, or a term, is not in the file.
         """
-        source = Path(source)
-        restart, _ = choose(source) if source.is_dir() else choose(source.parent, source)
-        config, place = from_toml(restart.configuration, case or restart.case_file, terms), world()
-        config = load(config, overrides) if overrides else config
-        alone = processes(config.run.devices) if config.run.transport == "sharded" else 1
-        return cls(for_processes(config, place.size if place else alone), restart=restart.path)
+        config, path = as_restarted(source, overrides, case, terms)
+        return cls(config, restart=path)
 
     resume = from_restart
 
-    def write_restart(self, path) -> None:
+    def write_restart(self, path: Place) -> None:
         """Write a restart file; called by all processes together.
 
         Raises:
@@ -151,6 +157,11 @@ class Simulation:
         """
         self._look()
         write_restart(path, self)
+
+    @property
+    def params(self) -> dict:
+        """Coefficients on the devices; of those that vary in time what `ocean.records` says, as it holds now."""
+        return self._params
 
     @property
     def step(self) -> int:
@@ -199,7 +210,7 @@ class Simulation:
     def state(self, state: State) -> None:
         self._take(change.as_state(self, state))
 
-    def set(self, **given) -> None:
+    def set(self, **given: Field) -> None:
         """Set initial fields, as eta, u, v, to what may be given as `fields`; called by all processes together.
 
         The others stay; where eta changes, so does the thickness on water. The time stepper goes on with what it
@@ -215,19 +226,34 @@ class Simulation:
         """Go on with a State, as `transport.make` gives it."""
         self.carry = change.carry_with(self, self._executor, state)
 
-    def get(self, tree):
+    def get(self, tree: Any) -> Any:
         """Fields of jitted programs as NumPy arrays of this process's block."""
         return self.transport.get(tree)
 
-    def take_steps(self, steps: int) -> None:
+    def take_steps(self, steps: int, watching: Watching | None = None) -> None:
         """Compute `steps` time steps, and leave it to the caller to look at the state, as the time loop does."""
-        begin = time.perf_counter()
-        self._carry = self._executor.advance(self._carry, steps)
+        begin, last = time.perf_counter(), self._step + steps
+        while self._step < last:
+            self._exchange()
+            some = self._forcing.until(last) - self._step
+            given = self._executor, self._carry, some, self._step
+            self._carry = watching.advance(*given) if watching else self._executor.advance(self._carry, some)
+            self._step += some
         self._loop_seconds += time.perf_counter() - begin
-        self._step += steps
         self._padded = None
 
-    def every(self, interval, function) -> None:
+    def _exchange(self) -> None:
+        """Have the coefficients that hold at the present step."""
+        if not self._forcing.holds(self._step):
+            self._strongest = self.strongest()
+            self._params |= self._forcing.take(self._step)
+            self._executor.exchange(self._params, self._step)
+
+    def strongest(self) -> float:
+        """The largest wind stress on this process's part so far, Pa: see `health.one.largest_stress`."""
+        return max(self._strongest, strongest(self))
+
+    def every(self, interval: float | str, function: Callable[[Simulation], object]) -> None:
         """Have function(model) called after each interval of model time, by all processes together.
 
         Its times are multiples of the interval since the start of the run, whatever steps are asked for, and not the
@@ -241,7 +267,7 @@ class Simulation:
         """
         self._calls.add(interval, function, self.dt)
 
-    def advance(self, steps: int | None = None, days: float | None = None, until=None) -> None:
+    def advance(self, steps: int | None = None, days: float | None = None, until: float | str | None = None) -> None:
         """Compute time steps, also beyond the end of the configuration; called by all processes together.
 
         One of three says how many: those of so many `days` from here, rounded, or up to the model time `until`.
@@ -283,7 +309,7 @@ class Simulation:
             if self.get(unusable(self._carry.state, self.grid.wet, self.scheme.width + 1, self.transport)):
                 self.health()  # which says where, and raises
 
-    def fields(self, names) -> dict[str, np.ndarray]:
+    def fields(self, names: Iterable[str]) -> dict[str, np.ndarray]:
         """The fields called `names`, of `ocean.table.WRITABLE`, NumPy arrays [y, x] of this process.
 
         Every process must ask for the same ones: vorticity needs the neighbours.
@@ -300,7 +326,7 @@ class Simulation:
         """The field called `name` on this process's block."""
         return self.fields([name])[name]
 
-    def dataset(self, names=None):
+    def dataset(self, names: str | Iterable[str] | None = None) -> Dataset:
         """The present state as an xarray.Dataset: this process's part of fields, with coordinates, units and CF names.
 
         Every process must ask for the same ones. Points on land are NaN.
@@ -344,7 +370,7 @@ class Simulation:
         """
         return measure(self.blocks(), self.config.physics.gravity, Sea(self.config.grid, self.transport))
 
-    def blocks(self) -> list[tuple]:
+    def blocks(self) -> list[tuple[Any, Any, tuple[int, int]]]:
         """State with its halo and Grid, NumPy arrays in Patches, and the shape of each block of this process."""
         self._look()
         if self._padded is None:
@@ -355,26 +381,23 @@ class Simulation:
             for state, grid, block in zip(self._padded, grids, self.transport.blocks, strict=True)
         ]
 
-    def means(self, names) -> Means:
+    def means(self, names: Iterable[str]) -> Means:
         """Running means of the fields called `names`.
 
         Raises:
             UsageError: there is no such field, or none in a sea with land.
         """
-        names = known(names, self.scheme)
-        if set(names) & set(POTENTIALS):
-            require_rectangle("stream function and velocity potential are", self.blocks(), self.transport)
-        return Means(names, self.config, self.scheme.width, self.transport, self.grid)
+        return running_means(self, names)
 
-    def health(self, directory=None) -> Health:
+    def health(self, directory: Path | None = None) -> Health:
         """The Health of this run, for the time loop; `directory` is where a blow-up leaves its state."""
         return Health(self, directory)
 
-    def results(self, directory, command_line: str = "", resume: bool = False):
+    def results(self, directory: Path, command_line: str = "", resume: bool = False) -> Opened:
         """A context with the Results of this run, for the time loop (see `run.Model`)."""
         return opened(self, directory, command_line, resume)
 
-    def run(self, directory, progress=None, force: bool = False) -> None:
+    def run(self, directory: Place, progress: Told = None, force: bool = False) -> None:
         """Run from the present step to the configured end, into a run folder; called by all processes together.
 
         A folder that holds something is refused, as by `swmodel run`, also if it was this Simulation that filled it.

@@ -9,13 +9,15 @@ from typing import Any
 
 import numpy as np
 
-from ..config import Config, ConfigError, outside
+from ..config import Config, ConfigError, crossings, gauges, outside
 from ..config.build import scheme_of
 from ..config.case_check import position_problems
-from ..config.extremes import Extremes, survey
+from ..config.extremes import CELLS, Extremes, survey
 from ..config.netcdf_input import InputError, opened
 from ..config.own import formulas
+from ..config.series import series_of, varies
 from ..config.stability import dt_from_cfl, largest_dt, rates
+from ..config.varying import record
 from ..errors import UsageError
 from ..executors.native import REMEDY, native_missing, unable
 from ..ocean.coordinates import metrics, on_sphere
@@ -26,6 +28,9 @@ from .resolve import layout_of, resolve
 
 #: States that a process holds at the least: its own, one that the time stepper remembers, a padded copy, tendencies.
 STATES = 4
+
+#: Most values of records in time that are read before a run, about two seconds' worth.
+EXAMINED = 10**8
 
 #: Steps are counted in 32 bits.
 MOST_STEPS = 2**31 - 1
@@ -41,9 +46,12 @@ def check_config(config: Config) -> Config:
     obstacles = [*check_files(config), *check_memory(config)]
     problems += obstacles
     problems += [] if obstacles else check_fields(config)
+    if not problems:
+        config = resolve(config)
+        problems = list(check_records(config))
     if problems:
         raise ConfigError(problems)
-    return resolve(config)
+    return config
 
 
 def check_processes(config: Config) -> Iterator[str]:
@@ -124,7 +132,7 @@ def check_output(config: Config) -> Iterator[str]:
     """Whether each output field is named once, and is one of the run."""
     scheme = scheme_of(config)
     absent = {name: term.name for term in TERMS.values() if term not in scheme.acting for name in term.derived}
-    for key in ("fields", "means"):
+    for key in ("fields", "means", "maxima"):
         for name in sorted(absent.keys() & getattr(config.output, key)):
             yield f"output.{key}: there is no {name} in this run; the section [{absent[name]}] switches it on"
         for name, count in repeated(getattr(config.output, key)):
@@ -142,16 +150,53 @@ def check_files(config: Config) -> Iterator[str]:
         source = getattr(config.input, name)
         if source:
             try:
-                with opened(source, entry_of(name, config.physics), config.grid):
-                    pass
+                if varies(config, name):
+                    series_of(config, name)
+                else:
+                    with opened(source, entry_of(name, config.physics), config.grid):
+                        pass
             except InputError as error:
                 yield str(error)
+
+
+def check_records(config: Config, values: bool = True) -> Iterator[str]:
+    """Whether the records of coefficients that vary cover the run, and have values on water.
+
+    Of many only the first and the last one are read before the run.
+
+    Args:
+        config: resolved.
+        values: whether records are read.
+    """
+    ny, nx = config.grid.ny, config.grid.nx
+    for name in scheme_of(config).varying:
+        try:
+            of = series_of(config, name)
+            first, last = (of.at(step)[0] for step in (0, max(0, config.run.steps - 1)))
+            numbers = range(first, last + 2)
+            some = numbers if len(numbers) * ny * nx <= EXAMINED else (numbers[0], numbers[-1])
+            for number in some if values else ():
+                for row in range(0, ny, max(1, CELLS // nx)):
+                    record(config, name, number, np.arange(row, min(ny, row + max(1, CELLS // nx))), np.arange(nx), of)
+        except InputError as error:
+            yield str(error)
 
 
 def check_fields(config: Config) -> list[str]:
     """Whether the run can start from its fields, and the time step is stable for them."""
     found, problems = values_of(config)
-    return problems or [*check_transforms(config, found), *check_dt(config, found)]
+    if problems:
+        return problems
+    return [*check_places(config), *check_transforms(config, found), *check_dt(config, found)]
+
+
+def check_places(config: Config) -> Iterator[str]:
+    """Whether there is water at the stations and along the sections."""
+    try:
+        yield from gauges.problems(config)
+        yield from crossings.problems(config)
+    except InputError as error:
+        yield str(error)
 
 
 def check_values(config: Config) -> list[str]:

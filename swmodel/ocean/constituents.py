@@ -1,21 +1,132 @@
-"""The constituents of the tide: their periods."""
+"""Constituents of tides: their frequencies, their phases at a date, and their slow changes with the nodes of the Moon.
+
+A tide of one constituent is f H cos(V + u - G), with H its amplitude and G its phase lag behind Greenwich; V goes on
+evenly, and f and u are those of the date.
+
+Reference: Foreman, M. G. G. (1977), Manual for tidal heights analysis and prediction, Pac. Mar. Sci. Rep. 77-10;
+Codiga, D. L. (2011), Unified tidal analysis and prediction using the UTide Matlab functions, URI/GSO 2011-01. The
+table, constituents.json, is made from utide's by tools/constituents.py.
+"""
 
 from __future__ import annotations
 
-#: Degrees of phase in an hour. Reference: Doodson, A. T. (1921), Proc. R. Soc. A 100, 305-329.
-SPEEDS = {
-    "M2": 28.9841042,
-    "S2": 30.0,
-    "N2": 28.4397295,
-    "K2": 30.0821373,
-    "K1": 15.0410686,
-    "O1": 13.9430356,
-    "P1": 14.9589314,
-    "Q1": 13.3986609,
-    "Mf": 1.0980331,
-    "Mm": 0.5443747,
-    "M4": 57.9682084,
-}
+import json
+import math
+import re
+from datetime import datetime, timedelta
+from functools import cache
+from pathlib import Path
+from typing import NamedTuple
 
-#: Periods, s.
-PERIODS = {name: 360.0 / speed * 3600.0 for name, speed in SPEEDS.items()}
+import numpy as np
+
+DAY = 86400.0
+
+#: Noon of 31 December 1899, and mean longitudes since, degrees: multiples of 1, the days, and square and cube of the
+#: days/10^4; of the Moon, the Sun, the perigee of the Moon, its ascending node (negative), the perigee of the Sun.
+#: Reference: Explanatory Supplement to the Astronomical Ephemeris (1961), pages 98 and 107.
+EPOCH = datetime(1899, 12, 31, 12)
+LONGITUDES = np.array(
+    [
+        [270.434164, 13.1763965268, -8.5e-5, 3.9e-8],
+        [279.696678, 0.9856473354, 2.267e-5, 0.0],
+        [334.329556, 0.1114040803, -7.739e-4, -2.6e-7],
+        [-259.183275, 0.0529539222, -1.557e-4, -5.0e-8],
+        [281.220844, 4.70684e-5, 3.39e-5, 7.0e-8],
+    ]
+)
+
+
+class Constituent(NamedTuple):
+    """One constituent at a date.
+
+    Attributes:
+        name: as in the table.
+        species: cycles a day, about: 0 long-period, 1 diurnal, 2 semidiurnal, ...
+        frequency: cycles per second.
+        phase: V + u, radians.
+        factor: f.
+    """
+
+    name: str
+    species: int
+    frequency: float
+    phase: float
+    factor: float
+
+    @property
+    def period(self) -> float:
+        """s."""
+        return 1 / self.frequency
+
+
+class Motion(NamedTuple):
+    """V and u at a date, cycles; cycles a day of V; f."""
+
+    V: float
+    u: float
+    rate: float
+    f: float
+
+
+@cache
+def table() -> dict[str, dict]:
+    """What is known of each constituent, by name."""
+    return json.loads(Path(__file__).with_name("constituents.json").read_text())["constituents"]
+
+
+def date_of(text: str) -> datetime:
+    """The date of a text such as "2020-03-01T06:00", UTC.
+
+    Raises:
+        ValueError: the calendar of the real world has not got it.
+    """
+    year, month, day, *clock = (float(part) for part in re.findall(r"[\d.]+", text))
+    hour, minute, second = (*clock, 0.0, 0.0, 0.0)[:3]
+    return datetime(int(year), int(month), int(day)) + timedelta(hours=hour, minutes=minute, seconds=second)
+
+
+def constituents(names, start: str, nodal: bool = True) -> list[Constituent]:
+    """The constituents called `names`, at a date.
+
+    Args:
+        nodal: whether f and u are those of the date, or 1 and 0.
+
+    Raises:
+        KeyError: there is none of a name.
+        ValueError: there is no such date.
+    """
+    longitudes, rates = astronomy(date_of(start))
+    found = []
+    for name in names:
+        motion = motion_of(name, longitudes, rates)
+        f, u = (motion.f, motion.u) if nodal else (1.0, 0.0)
+        phase = 2 * math.pi * ((motion.V + u) % 1)
+        found.append(Constituent(name, round(motion.rate), motion.rate / DAY, phase, f))
+    return found
+
+
+def astronomy(date: datetime) -> tuple[np.ndarray, np.ndarray]:
+    """tau, s, h, p, N', p' at a date, cycles [6], and their changes, cycles a day [6]; tau is lunar time."""
+    days = (date - EPOCH) / timedelta(days=1)
+    far = days / 1e4
+    values = LONGITUDES @ [1.0, days, far**2, far**3] / 360
+    rates = LONGITUDES @ [0.0, 1.0, 2e-4 * far, 3e-4 * far**2] / 360
+    clock = (days + 0.5) % 1
+    return np.array([clock + values[1] - values[0], *values]), np.array([1 + rates[1] - rates[0], *rates])
+
+
+def motion_of(name: str, longitudes: np.ndarray, rates: np.ndarray) -> Motion:
+    """The Motion of a constituent; that of a sum is the sum, and its f the product."""
+    entry = table()[name]
+    if "sum" in entry:
+        parts = [(times, motion_of(part, longitudes, rates)) for part, times in entry["sum"].items()]
+        V, u, rate = (sum(times * part[k] for times, part in parts) for k in range(3))
+        return Motion(V, u, rate, math.prod(part.f ** abs(times) for times, part in parts))
+    with_satellites = 1 + sum(
+        size * np.exp(2j * np.pi * (np.dot(multiples, longitudes[3:]) + phase))
+        for *multiples, phase, size in entry["satellites"]
+    )
+    V = float(np.dot(entry["doodson"], longitudes)) + entry["phase"]
+    u = float(np.angle(with_satellites)) / (2 * math.pi)
+    return Motion(V, u, float(np.dot(entry["doodson"], rates)), float(abs(with_satellites)))

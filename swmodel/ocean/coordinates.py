@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from .grid import Places, plane, sphere
-from .rotated import from_earth, to_earth, turn
+from .rotated import directions, from_earth, to_earth, turn
 
 #: Distance of each location from its cell's centre, in cells (north, east).
 OFFSETS = {"centre": (0.0, 0.0), "u": (0.0, 0.5), "v": (0.5, 0.0), "corner": (0.5, 0.5)}
@@ -174,6 +174,11 @@ def along_axes(grid, x, y) -> tuple:
     return axes(grid).x.within(found[0]), found[1]
 
 
+def places(grid, x, y) -> tuple:
+    """Places in m, or longitudes and latitudes, of positions along the axes: the inverse of `along_axes`."""
+    return to_earth(grid.pole, x, y) if turned(grid) else (x, y)
+
+
 def points(grid, location: str, rows, columns) -> Points:
     """The points of `location` in the given row and column numbers (which may lie beyond the grid)."""
     north, east = OFFSETS[location]
@@ -253,3 +258,25 @@ def sides(grid) -> tuple[float, float]:
     """Size of the domain in x, on a sphere along its longest parallel, and in y, m."""
     lengths = metrics(grid, np.arange(grid.ny))
     return grid.nx * float(lengths["dx"].centre.max()), grid.ny * float(lengths["dy"].centre.max())
+
+
+def distances(grid, place: tuple[float, float], at: Points) -> np.ndarray:
+    """Of points from a place in m or at a longitude and latitude, m along the surface; on a ring the shorter way."""
+    if on_sphere(grid):
+        chord = np.linalg.norm(directions(at.lon, at.lat) - directions(*place), axis=-1)
+        return 2 * grid.radius * np.arcsin(np.minimum(0.5 * chord, 1.0))
+    apart = [np.abs(along - where) for along, where in zip((at.x, at.y), place, strict=True)]
+    rings = (grid.periodic_x, at.length_x), (grid.periodic_y, at.length_y)
+    return np.hypot(*(np.minimum(a, length - a) if ring else a for a, (ring, length) in zip(apart, rings, strict=True)))
+
+
+def azimuthal(grid, centre: tuple[float, float], at: Points) -> tuple[np.ndarray, np.ndarray]:
+    """Points of a sphere in the azimuthal equidistant projection about a longitude and latitude: east and north, m."""
+    way = directions(at.lon, at.lat)
+    lon, lat = np.radians(centre)
+    east = way @ np.array([-np.sin(lon), np.cos(lon), 0.0])
+    north = way @ np.array([-np.sin(lat) * np.cos(lon), -np.sin(lat) * np.sin(lon), np.cos(lat)])
+    up = way @ np.array([np.cos(lat) * np.cos(lon), np.cos(lat) * np.sin(lon), np.sin(lat)])
+    sine = np.hypot(east, north)
+    metres_per_sine = grid.radius * np.where(sine > 0, np.arctan2(sine, up) / np.where(sine > 0, sine, 1.0), 1.0)
+    return metres_per_sine * east, metres_per_sine * north

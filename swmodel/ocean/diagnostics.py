@@ -188,7 +188,7 @@ def cut_strips(padded: State, grid, shape):
 
 def in_double_precision(state: State, grid) -> State:
     """The state in float64, its velocities zero on closed faces."""
-    state = state._make(field.map(lambda a: a.astype(np.float64)) for field in state)
+    state = type(state)._make(field.map(lambda a: a.astype(np.float64)) for field in state)
     return state._replace(u=grid.open_u * state.u, v=grid.open_v * state.v)
 
 

@@ -6,10 +6,11 @@ vorticity, as in Sadourny (1975). docs/numerics.md has the discrete equations wi
 
 from __future__ import annotations
 
-from .flow import Flow
+from .flow import Flow, flow_at
 from .instant import Instant
 from .operators import curl, divergence, folded, mx_c, mx_f, my_c, my_f, slope_x, slope_y
 from .patch import Patch
+from .records import present
 from .state import State
 from .table import VARIABLES
 from .vorticity_flux import VORTICITY_FLUXES
@@ -56,7 +57,7 @@ def tendency(padded: State, now: Instant, grid, params: dict, scheme) -> State:
         padded: State of Patches that cover the block and its halo.
         now: the time that the state is of.
         grid: Grid of Patches that cover at least as much (`grid.as_patches`).
-        params: coefficients by name, Patches like those of the Grid.
+        params: coefficients by name, Patches like those of the Grid; of those that vary what `records` says.
         scheme: a Scheme, the terms.
 
     Returns:
@@ -64,9 +65,8 @@ def tendency(padded: State, now: Instant, grid, params: dict, scheme) -> State:
 
     Reference: Sadourny (1975), Arakawa and Lamb (1981); docs/numerics.md.
     """
-    flow = Flow(padded, grid)
-    for term in (term for term in scheme.acting if term.through):
-        flow.let_in(*term.through(flow, params, now))
+    params = present(params, now, scheme.varying, padded.h.values.dtype)
+    flow = flow_at(padded, now, grid, params, scheme)
     h, u, v, U, V = flow.h, flow.u, flow.v, flow.U, flow.V
     P = params["gravity"] * (h - grid.depth) + kinetic_energy(u, v, grid)
     for term in scheme.with_head:
@@ -82,4 +82,4 @@ def tendency(padded: State, now: Instant, grid, params: dict, scheme) -> State:
 
 def finished(rates: dict[str, Patch], padded: State, grid) -> State:
     """The State of the rates, zero on land and closed faces."""
-    return padded._make(getattr(grid, OPEN[VARIABLES[name].location]) * rates[name] for name in padded._fields)
+    return type(padded)._make(getattr(grid, OPEN[VARIABLES[name].location]) * rates[name] for name in padded._fields)

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
+from .grid import Grid
 from .operators import mx_c, mx_f, my_c, my_f
 from .patch import Patch
+from .state import State
 from .table import VARIABLES
 
 
@@ -22,12 +26,15 @@ class Flow:
         let_through: whether sides are open, through which water comes in and leaves.
     """
 
-    def __init__(self, state, grid):
+    def __init__(self, state: State, grid: Grid) -> None:
         self.state, self.grid, self.let_through = state, grid, False
-        self.contents = [name for name in state._fields if VARIABLES[name].content]
-        self.h, self.u, self.v = state.h, grid.open_u * state.u, grid.open_v * state.v
+        self.contents: list[str] = [name for name in state._fields if VARIABLES[name].content]
+        self.h: Patch = state.h
+        self.u: Patch = grid.open_u * state.u
+        self.v: Patch = grid.open_v * state.v
         self.h_u, self.h_v = mx_f(self.h), my_f(self.h)
-        self.U, self.V = grid.dy.u * (self.h_u * self.u), grid.dx.v * (self.h_v * self.v)
+        self.U: Patch = grid.dy.u * (self.h_u * self.u)
+        self.V: Patch = grid.dx.v * (self.h_v * self.v)
 
     def let_in(self, x: tuple[Patch, Patch], y: tuple[Patch, Patch]) -> None:
         """Let water through the faces of open sides in x, and those in y.
@@ -63,7 +70,15 @@ class Flow:
         return (self.v * self.v + across * across).map(root)
 
 
-def root(square):
+def flow_at(padded: State, now: Any, grid: Grid, params: dict, scheme: Any) -> Flow:
+    """The Flow of a state at an Instant, with the water that comes in through open sides."""
+    flow = Flow(padded, grid)
+    for term in (term for term in scheme.acting if term.through):
+        flow.let_in(*term.through(flow, params, now))
+    return flow
+
+
+def root(square: Any) -> Any:
     """Square root whose derivative at zero is zero rather than infinite."""
     xp = square.__array_namespace__()
     at_rest = square == 0

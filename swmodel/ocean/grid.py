@@ -42,7 +42,7 @@ class Grid(NamedTuple):
     side_v: Any  # north faces
 
 
-def metrics(dx, dx_edge, dy, area, area_edge) -> dict[str, Places]:
+def metrics(dx: Any, dx_edge: Any, dy: Any, area: Any, area_edge: Any) -> dict[str, Places]:
     """Lengths and areas of a grid whose rows are of one size each, by the names that they have in a Grid.
 
     What a face counts for in the kinetic energy is dx dy, so that pressure and transports exchange energy without loss
@@ -61,8 +61,8 @@ def metrics(dx, dx_edge, dy, area, area_edge) -> dict[str, Places]:
 
 def plane(dx: float, dy: float) -> dict[str, Places]:
     """The metrics of a uniform grid on a plane, [1, 1]."""
-    dx, dy = np.full((1, 1), dx), np.full((1, 1), dy)
-    return metrics(dx, dx, dy, dx * dy, dx * dy)
+    of_x, of_y = np.full((1, 1), dx), np.full((1, 1), dy)
+    return metrics(of_x, of_x, of_y, of_x * of_y, of_x * of_y)
 
 
 def sphere(radius: float, dlon: float, dlat: float, latitude: np.ndarray) -> dict[str, Places]:
@@ -80,10 +80,10 @@ def sphere(radius: float, dlon: float, dlat: float, latitude: np.ndarray) -> dic
     return metrics(dx, dx_edge, np.full((1, 1), radius * dlat), area, area_edge)
 
 
-def as_patches(fields, width: int):
+def as_patches(fields: Any, width: int) -> Any:
     """Grid or Params with each field as a Patch that starts `width + 1` cells outside the block; vectors stay."""
     if isinstance(fields, dict):
         return {name: as_patches(field, width) for name, field in fields.items()}
     if isinstance(fields, tuple):
-        return fields._make(as_patches(field, width) for field in fields)
+        return type(fields)(*(as_patches(field, width) for field in fields))
     return fields if len(fields.shape) == 1 else Patch(fields, (-width - 1, -width - 1))

@@ -11,22 +11,28 @@ edges: what leaves a cell enters its neighbour, on a plane and on a sphere.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from functools import partial
+from typing import Any, TypeAlias
 
 import numpy as np
 
+from .grid import Grid
 from .neighbours import difference, mean
 from .patch import Patch
 
+#: A field, or a number that is the same everywhere.
+Factor: TypeAlias = Patch | float
 
-def _land(a: Patch, operation, axis: int, side: int) -> Patch:
+
+def _land(a: Patch, operation: Callable, axis: int, side: int) -> Patch:
     """`operation` of neighbours along an axis, assigned to the first (side 0) or the second (side 1) of them."""
-    values, start = a.values, list(a.start)
+    values, (row, column) = a.values, a.start
     if values.shape[axis - 2] == 1:
         both = (2, 1) if axis == 0 else (1, 2)
         return Patch(operation(values * np.ones(both, values.dtype), axis - 2), a.start)
-    start[axis] += side
-    return Patch(operation(values, axis - 2), tuple(start))
+    start = (row + side, column) if axis == 0 else (row, column + side)
+    return Patch(operation(values, axis - 2), start)
 
 
 mx_f = partial(_land, operation=mean, axis=1, side=0)
@@ -39,7 +45,7 @@ dy_f = partial(_land, operation=difference, axis=0, side=0)
 dy_c = partial(_land, operation=difference, axis=0, side=1)
 
 
-def cell_by_cell(function, inputs, reach: int = 0) -> list[Patch]:
+def cell_by_cell(function: Callable[[Any], Any], inputs: Sequence[Patch], reach: int = 0) -> list[Patch]:
     """What a function, as a network is one, makes of the values around each cell; computed by JAX.
 
     Args:
@@ -68,27 +74,27 @@ def cell_by_cell(function, inputs, reach: int = 0) -> list[Patch]:
     return [Patch(values.reshape(whole.values.shape), whole.start) for values in found]
 
 
-def divergence(U: Patch, V: Patch, grid) -> Patch:
+def divergence(U: Patch, V: Patch, grid: Grid) -> Patch:
     """Of the transports U, V through the faces, m3 s-1, at centres: m s-1."""
     return (dx_c(U) + dy_c(V)) * grid.rarea.centre
 
 
-def slope_x(P: Patch, grid) -> Patch:
+def slope_x(P: Patch, grid: Grid) -> Patch:
     """d_x of a field of centres, on u faces."""
     return dx_f(P) * grid.rdx.u
 
 
-def slope_y(P: Patch, grid) -> Patch:
+def slope_y(P: Patch, grid: Grid) -> Patch:
     """d_y of a field of centres, on v faces."""
     return dy_f(P) * grid.rdy.v
 
 
-def curl(u: Patch, v: Patch, grid) -> Patch:
+def curl(u: Patch, v: Patch, grid: Grid) -> Patch:
     """d_x v - d_y u at corners: the circulation around them over their area, s-1."""
     return folded(grid.rarea.corner, dx_f, grid.dy.v, v) - folded(grid.rarea.corner, dy_f, grid.dx.u, u)
 
 
-def folded(factor, operation, weight: Patch, a: Patch) -> Patch:
+def folded(factor: Patch, operation: partial[Patch], weight: Patch, a: Patch) -> Patch:
     """factor operation(weight a), with a mean or a difference; one multiplication where the weight is the same for
     the neighbours: a number, or in x a number a row.
 
@@ -101,21 +107,21 @@ def folded(factor, operation, weight: Patch, a: Patch) -> Patch:
     return factor * operation(weight * a)
 
 
-def diffusion_u(u: Patch, nu, grid) -> Patch:
+def diffusion_u(u: Patch, nu: Factor, grid: Grid) -> Patch:
     """d_x (nu d_x u) + d_y (nu s d_y u) on open u faces, nu of centres; s weights the stress at the boundary."""
     through_x = nu * (grid.dy.centre * grid.rdx.centre * dx_c(u))
     through_y = at_corners(nu, grid) * (grid.slip * (grid.dx.corner * grid.rdy.corner * dy_f(u)))
     return grid.open_u * ((dx_f(through_x) + dy_c(through_y)) * grid.rarea.u)
 
 
-def diffusion_v(v: Patch, nu, grid) -> Patch:
+def diffusion_v(v: Patch, nu: Factor, grid: Grid) -> Patch:
     """d_x (nu s d_x v) + d_y (nu d_y v) on open v faces."""
     through_x = at_corners(nu, grid) * (grid.slip * (grid.dy.corner * grid.rdx.corner * dx_f(v)))
     through_y = nu * (grid.dx.centre * grid.rdy.centre * dy_c(v))
     return grid.open_v * ((dx_c(through_x) + dy_f(through_y)) * grid.rarea.v)
 
 
-def at_corners(nu, grid):
+def at_corners(nu: Factor, grid: Grid) -> Factor:
     """Mean of a field of centres over the wet cells around each corner; a number stays one."""
     if not isinstance(nu, Patch) or nu.values.shape[-2:] == (1, 1):
         return nu

@@ -13,7 +13,9 @@ from __future__ import annotations
 import contextlib
 import inspect
 import sys
-from functools import lru_cache, partial
+from collections.abc import Callable, Mapping
+from functools import lru_cache, partial, update_wrapper
+from typing import TypeAlias
 
 import numpy as np
 
@@ -23,6 +25,9 @@ from .patch import Patch
 from .table import COEFFICIENTS, GIVEN, VARIABLES
 from .terms import TERMS, Term
 from .variable import Variable
+
+#: What a term of the user's own may be given as (docs/python.md).
+OwnTerm: TypeAlias = Callable[..., Mapping[str, Patch | float]] | Term | Parametric
 
 #: Parameters that every function of a term has, whatever it calls them; those that follow are coefficients.
 FIXED = ("state", "grid", "t")
@@ -40,7 +45,7 @@ KEPT = 256
 ALLOWED = ("name", "tendency", "coefficients", "rate", "process", "stress", "acceleration", "energy")
 
 
-def own_term(given) -> Term:
+def own_term(given: OwnTerm) -> Term:
     """The Term of a function of (state, grid, t, *coefficients), the same one for the same function; or the Term given.
 
     That of a Parametric is the same for parameters of one form, whatever their values.
@@ -50,7 +55,7 @@ def own_term(given) -> Term:
     """
     if isinstance(given, Term):
         return checked_term(given)
-    parts = (given,)
+    parts: tuple = (given,)
     if isinstance(given, Parametric):
         if not callable(given.function):
             asked_for(given.function, FIXED + PARAMETERS)  # which says so
@@ -99,10 +104,9 @@ def term_of(given, form: Form | None = None) -> Term:
             return {name: rate.map(np.asarray) for name, rate in rates.items()}
         return rates
 
-    tendency.__wrapped__ = given
     return Term(
         name,
-        tendency,
+        update_wrapper(tendency, given, assigned=(), updated=()),
         tuple(row_of(each) for each in names if each not in NUMBERS),
         fields=(TIME_STEP,),
         build=lambda config, rows, columns: {TIME_STEP.name: np.full((1, 1), config.time.dt)},

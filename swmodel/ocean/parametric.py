@@ -25,7 +25,7 @@ class Parametric:
             what else is in it stays as it is.
     """
 
-    function: Callable
+    function: Callable[..., Any]
     parameters: Any
 
 
@@ -41,8 +41,8 @@ class Form:
     """
 
     tree: Any
-    shapes: tuple
-    kept: tuple
+    shapes: tuple[tuple[int, ...] | None, ...]
+    kept: tuple[Any, ...]
     places: tuple[str, ...]
 
     @property
@@ -50,7 +50,7 @@ class Form:
         """Length of the vector."""
         return sum(math.prod(shape) for shape in self.shapes if shape is not None)
 
-    def vector(self, tree, xp, dtype):
+    def vector(self, tree: Any, xp: Any, dtype: Any) -> Any:
         """The vector of a pytree of this form, or of one with None in place of what is no parameter.
 
         Args:
@@ -70,7 +70,7 @@ class Form:
                 raise UsageError(f"parameters{place} has shape {tuple(leaf.shape)}, which must be {shape}")
         return xp.concatenate([xp.asarray(leaf).astype(dtype).reshape(-1) for leaf in found])
 
-    def pytree(self, vector, derivative: bool = False):
+    def pytree(self, vector: Any, derivative: bool = False) -> Any:
         """The pytree whose parameters are in a vector; of a `derivative`, with None for what is no parameter."""
         leaves, first = [], 0
         for shape, kept in zip(self.shapes, self.kept, strict=True):
@@ -81,12 +81,12 @@ class Form:
         return self.tree.unflatten(leaves)
 
 
-def is_parameter(leaf) -> bool:
+def is_parameter(leaf: Any) -> bool:
     """Whether a leaf of a pytree is an array of floating point numbers."""
     return getattr(getattr(leaf, "dtype", None), "kind", "") == "f" and hasattr(leaf, "reshape")
 
 
-def form_of(parameters) -> Form:
+def form_of(parameters: Any) -> Form:
     """The Form of a pytree.
 
     Raises:
@@ -108,7 +108,7 @@ def form_of(parameters) -> Form:
     )
 
 
-def unfinite(leaf) -> str:
+def unfinite(leaf: Any) -> str:
     """The first value of an array that is not finite."""
     values = np.asarray(leaf, np.float64).ravel()
     return f"{values[~np.isfinite(values)][0]:g}"

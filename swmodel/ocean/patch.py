@@ -8,8 +8,15 @@ any arrays: `np.sqrt(u**2)` of a Patch of JAX is computed by JAX.
 from __future__ import annotations
 
 import operator
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NoReturn, TypeAlias, Union
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+#: What a Patch may be combined with: another one, a number, an array of one number.
+Operand: TypeAlias = Union["Patch", ArrayLike]
 
 
 class BeyondHalo(IndexError):
@@ -26,85 +33,86 @@ class Patch:
     values: Any
     start: tuple[int, int]
 
-    def __add__(self, other):
+    def __add__(self, other: Operand) -> Patch:
         return combine(operator.add, self, other)
 
-    def __sub__(self, other):
+    def __sub__(self, other: Operand) -> Patch:
         return combine(operator.sub, self, other)
 
-    def __mul__(self, other):
+    def __mul__(self, other: Operand) -> Patch:
         return combine(operator.mul, self, other)
 
-    def __truediv__(self, other):
+    def __truediv__(self, other: Operand) -> Patch:
         return combine(operator.truediv, self, other)
 
-    def __pow__(self, other):
+    def __pow__(self, other: Operand) -> Patch:
         return combine(operator.pow, self, other)
 
-    def __radd__(self, other):
+    def __radd__(self, other: Operand) -> Patch:
         return combine(operator.add, other, self)
 
-    def __rsub__(self, other):
+    def __rsub__(self, other: Operand) -> Patch:
         return combine(operator.sub, other, self)
 
-    def __rmul__(self, other):
+    def __rmul__(self, other: Operand) -> Patch:
         return combine(operator.mul, other, self)
 
-    def __rtruediv__(self, other):
+    def __rtruediv__(self, other: Operand) -> Patch:
         return combine(operator.truediv, other, self)
 
-    def __lt__(self, other):
+    def __lt__(self, other: Operand) -> Patch:
         return combine(operator.lt, self, other)
 
-    def __le__(self, other):
+    def __le__(self, other: Operand) -> Patch:
         return combine(operator.le, self, other)
 
-    def __gt__(self, other):
+    def __gt__(self, other: Operand) -> Patch:
         return combine(operator.gt, self, other)
 
-    def __ge__(self, other):
+    def __ge__(self, other: Operand) -> Patch:
         return combine(operator.ge, self, other)
 
-    def __eq__(self, other):
+    def __eq__(self, other: object) -> Patch:  # type: ignore[override]  # cell by cell
         return combine(operator.eq, self, other)
 
-    def __ne__(self, other):
+    def __ne__(self, other: object) -> Patch:  # type: ignore[override]  # cell by cell
         return combine(operator.ne, self, other)
 
-    __hash__ = None
+    __hash__ = None  # type: ignore[assignment]
 
-    def __and__(self, other):
+    def __and__(self, other: Operand) -> Patch:
         return combine(operator.and_, self, other)
 
-    def __or__(self, other):
+    def __or__(self, other: Operand) -> Patch:
         return combine(operator.or_, self, other)
 
-    def __bool__(self):
+    def __bool__(self) -> NoReturn:
         raise TypeError("a branch on the values of a field; take np.where(condition, a, b)")
 
-    def __neg__(self):
+    def __neg__(self) -> Patch:
         return self.map(operator.neg)
 
-    def __abs__(self):
+    def __abs__(self) -> Patch:
         return self.map(operator.abs)
 
-    def __array_ufunc__(self, ufunc, method, *inputs, **options):
+    def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **options: Any) -> Patch:
         """A function of NumPy, cell by cell; a NumPy number times a Patch is a Patch."""
         if method != "__call__" or options:
             raise TypeError(f"np.{ufunc.__name__} of a Patch takes Patches and numbers alone")
-        return combine(OPERATORS.get(ufunc.__name__, named(ufunc.__name__)), *inputs)
+        operation = OPERATORS.get(ufunc.__name__) or named(ufunc.__name__)
+        return combine(operation, *inputs)
 
-    def __array_function__(self, function, types, args, options):
+    def __array_function__(self, function: Callable, types: Any, args: tuple, options: dict) -> Patch:
         """np.where(condition, a, b), cell by cell."""
         if function.__name__ != "where" or options or len(args) != 3:
             raise TypeError(f"np.{function.__name__} is no function of Patches")
         return combine(named("where"), *args)
 
-    def map(self, function):
+    def map(self, function: Callable[[Any], Any]) -> Patch:
         """The patch with `function` applied to its values."""
         return Patch(function(self.values), self.start)
 
-    def on(self, shape: tuple[int, int]):
+    def on(self, shape: tuple[int, int]) -> Any:
         """The values on a block of `shape` = (rows, columns), its halo dropped.
 
         Raises:
@@ -112,7 +120,7 @@ class Patch:
         """
         return self.cut((0, 0), shape).values
 
-    def cut(self, first: tuple[int, int], last: tuple[int, int]):
+    def cut(self, first: tuple[int, int], last: tuple[int, int]) -> Patch:
         """The patch on cells first <= (row, column) < last; axes of length one stay as they are."""
         values = self.values
         for axis in (0, 1):
@@ -129,13 +137,13 @@ class Patch:
                 values = values[..., lower:upper, :] if axis == 0 else values[..., lower:upper]
         return Patch(values, first)
 
-    def moved(self, rows: int, columns: int):
+    def moved(self, rows: int, columns: int) -> Patch:
         """The patch with every value assigned to the cell (rows, columns) further north and east."""
         return Patch(self.values, (self.start[0] + rows, self.start[1] + columns))
 
 
 #: What functions of NumPy are that Python has a sign for.
-OPERATORS = {
+OPERATORS: dict[str, Callable[..., Any]] = {
     "add": operator.add,
     "subtract": operator.sub,
     "multiply": operator.mul,
@@ -155,17 +163,17 @@ OPERATORS = {
 }
 
 
-def named(name: str):
+def named(name: str) -> Callable[..., Any]:
     """The function of that name among those of the arrays that it is given: of NumPy, of JAX, or of the native step."""
 
-    def function(*arrays):
+    def function(*arrays: Any) -> Any:
         array = next(array for array in arrays if hasattr(array, "__array_namespace__"))
         return getattr(array.__array_namespace__(), name)(*arrays)
 
     return function
 
 
-def combine(operation, *operands) -> Patch:
+def combine(operation: Callable[..., Any], *operands: Any) -> Patch:
     """`operation` on the cells that all Patches among the operands cover; others are numbers, or arrays of one.
 
     Raises:
@@ -175,15 +183,17 @@ def combine(operation, *operands) -> Patch:
     for each in operands:
         if not isinstance(each, Patch) and max(getattr(each, "shape", ()), default=1) > 1:
             raise TypeError(f"an array of shape {each.shape} beside a Patch: it does not say which cells it is of")
-    first, last = [], []
-    for axis in (0, 1):
-        spans = [(p.start[axis], p.start[axis] + p.values.shape[axis - 2]) for p in patches]
-        long = [span for span in spans if span[1] - span[0] > 1] or spans[:1]
-        first.append(max(span[0] for span in long))
-        last.append(min(span[1] for span in long))
-    first, last = tuple(first), tuple(last)
+    (top, bottom), (left, right) = (common(patches, axis) for axis in (0, 1))
+    first, last = (top, left), (bottom, right)
     cut = (each.cut(first, last).values if isinstance(each, Patch) else each for each in operands)
     return Patch(operation(*cut), first)
+
+
+def common(patches: list[Patch], axis: int) -> tuple[int, int]:
+    """The cells [first, last) along an axis that Patches cover, but for those of which one value is that of all."""
+    spans = [(each.start[axis], each.start[axis] + each.values.shape[axis - 2]) for each in patches]
+    long = [span for span in spans if span[1] - span[0] > 1] or spans[:1]
+    return max(first for first, _ in long), min(last for _, last in long)
 
 
 def east(a: Patch) -> Patch:

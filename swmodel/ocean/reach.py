@@ -11,6 +11,7 @@ from .dynamics import tendency
 from .grid import Grid, Places, as_patches
 from .instant import Instant
 from .patch import BeyondHalo, Patch
+from .records import params_of
 from .table import VARIABLES
 
 #: Cells of the block in each direction: more than a field loses by being differentiated as often as any term does. Of
@@ -38,7 +39,8 @@ def is_enough(scheme, width: int) -> bool:
     """Whether a halo of `width` rows gives the tendency on the whole block."""
     try:
         with np.errstate(all="ignore"):
-            found = tendency(*small_block(scheme, width, np.ones), scheme)
+            block: tuple = small_block(scheme, width, np.ones)
+            found = tendency(*block, scheme)
         return all(field.on((CELLS, CELLS)).shape == (CELLS, CELLS) for field in found)
     except BeyondHalo:
         return False
@@ -59,6 +61,7 @@ def small_block(scheme, width: int, values) -> tuple:
         *(row for term in scheme.acting for row in (*term.coefficients, *term.fields)),
     ]
     params = {row.name: values(shape if row.location else number) for row in rows} | {"density": values(number)}
+    params |= {name: values(shape if where else number) for name, where in params_of(scheme.varying).items()}
     params |= {term.name: values((term.parameters.size,)) for term in scheme.acting if term.parameters}
     state = scheme.state(*(Patch(values(shape)[1:-1, 1:-1], (-width, -width)) for _ in scheme.state._fields))
     return state, Instant(np.zeros((), np.int32)), as_patches(grid, width), as_patches(params, width)

@@ -18,11 +18,13 @@ class Scheme:
         vorticity_flux: discretisation of the flux of potential vorticity, one of VORTICITY_FLUXES.
         terms: names of the terms that are switched on, in the order of TERMS.
         own: terms of the user's own, which are added after them.
+        varying: names of the coefficients that are given by records in time.
     """
 
     vorticity_flux: str = "energy"
     terms: tuple[str, ...] = ()
     own: tuple[Term, ...] = ()
+    varying: tuple[str, ...] = ()
 
     @property
     def acting(self) -> tuple[Term, ...]:

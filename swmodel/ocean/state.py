@@ -18,7 +18,7 @@ class State(NamedTuple):
 
 
 @cache
-def state_type(names: tuple[str, ...]) -> type:
+def state_type(names: tuple[str, ...]) -> Any:
     """The State whose rows are the prognostic fields called `names`, a tuple that JAX maps over."""
     return State if names == State._fields else NamedTuple("State", [(name, Any) for name in names])
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from .coordinates import on_sphere, turned
 from .state import State
 from .terms import TERMS
@@ -9,9 +11,9 @@ from .variable import Variable, table
 
 LENGTH, SPEED = (0, 1, 0, 0), (1, 0, -1, 0)
 SEA_LEVEL = "sea_surface_height_above_geoid"
-VELOCITY = {"control": "field", "dimension": SPEED, "signed": True, "small": 1e-3}
-POTENTIAL = {"dimension": (2, 0, -1, 0), "signed": True}
-POSITIVE = {"least": 0.0, "above": True, "dimension": LENGTH}
+VELOCITY: dict[str, Any] = {"control": "field", "dimension": SPEED, "signed": True, "small": 1e-3}
+POTENTIAL: dict[str, Any] = {"dimension": (2, 0, -1, 0), "signed": True}
+POSITIVE: dict[str, Any] = {"least": 0.0, "above": True, "dimension": LENGTH}
 EQUATIONS = (
     Variable("h", "centre", "m", "cell_thickness", "thickness of the layer", **POSITIVE),
     Variable("eta", "centre", "m", SEA_LEVEL, "sea level", control="field", dimension=LENGTH, signed=True, small=1e-3),
@@ -71,11 +73,11 @@ EASTWARD = {
 #: Fields that a run begins with.
 INITIAL = ("eta", *State._fields[1:], *(row.name for term in TERMS.values() for row in term.initial))
 
-#: Coefficients of terms, which a configuration gives as a number or as a field.
+#: Coefficients of terms, which a configuration gives as a number or, where they lie somewhere, as a field.
 COEFFICIENTS = table(*(row for term in TERMS.values() for row in term.coefficients))
 
 #: Fields that a case or an input file may give.
-GIVEN = ("depth", "mask", *COEFFICIENTS, *INITIAL)
+GIVEN = ("depth", "mask", *(name for name, row in COEFFICIENTS.items() if row.location), *INITIAL)
 
 #: Fields that there are in seas without land only.
 POTENTIALS = ("streamfunction", "velocity_potential")
@@ -85,6 +87,9 @@ WRITABLE = (
     *("h", "u", "v", "eta", "sea_level", "zeta", "q", "speed", *POTENTIALS),
     *(name for term in TERMS.values() for name in term.derived),
 )
+
+#: Behind the name of a field: its largest value over a run, and the time of that; and the first time of a sea level.
+MAXIMUM, TIME_OF_MAXIMUM, ARRIVAL = "_max", "_max_time", "_arrival"
 
 #: What derivatives may be taken with respect to.
 CONTROLS = {name: row for name, row in VARIABLES.items() if row.control}
@@ -100,7 +105,12 @@ def location_of(name: str) -> str:
 
 def on_grid(row: Variable, grid) -> Variable:
     """The entry of a variable as it is called on a grid: eastward and northward where x and y are."""
-    if not on_sphere(grid) or turned(grid) or row.standard_name not in EASTWARD:
+    return row if not on_sphere(grid) or turned(grid) else eastward(row)
+
+
+def eastward(row: Variable) -> Variable:
+    """The entry of a variable as it is called where x is east and y north."""
+    if row.standard_name not in EASTWARD:
         return row
     name = EASTWARD[row.standard_name]
     what = row.long_name.removesuffix(" in x").removesuffix(" in y")
@@ -110,3 +120,17 @@ def on_grid(row: Variable, grid) -> Variable:
 def entry_of(name: str, physics) -> Variable:
     """The entry of a variable in a run with these `config.physics`."""
     return (REDUCED if physics.reduced_gravity else {}).get(name, VARIABLES[name])
+
+
+def maxima_of(options) -> dict[str, Variable]:
+    """The rows of what `config.output` asks for of the largest values and first times of a run, by name."""
+    found: dict[str, Variable] = {}
+    for name in options.maxima:
+        row = VARIABLES[name]
+        largest = row._replace(name=name + MAXIMUM, long_name=f"largest {row.long_name} so far")
+        when = Variable(name + TIME_OF_MAXIMUM, row.location, "s", "", f"time of the largest {row.long_name} so far")
+        found |= table(largest, when)
+    if options.arrival is not None:
+        words = f"first time that sea level is {options.arrival:g} m above or below its rest"
+        found |= table(Variable(f"eta{ARRIVAL}", "centre", "s", "", words, least=0.0))
+    return found

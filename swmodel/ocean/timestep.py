@@ -22,7 +22,7 @@ class Multistep(NamedTuple):
 
     def remember(self, state: State) -> tuple[State, ...]:
         """Tendencies before the first step: zero, as they have no weight there."""
-        return (state._make(x.__array_namespace__().zeros_like(x) for x in state),) * (len(self.table) - 1)
+        return (type(state)._make(x.__array_namespace__().zeros_like(x) for x in state),) * (len(self.table) - 1)
 
     def weights(self, step, dt) -> list:
         """Of the newest tendency and of those in memory, s."""
@@ -34,7 +34,7 @@ class Multistep(NamedTuple):
     def combine(self, tendency: Callable[[State, Instant], State], carry: Carry, weights) -> Carry:
         """The next Carry."""
         tendencies = (tendency(carry.state, Instant(carry.step)), *carry.memory)
-        state = carry.state._make(x + weigh(weights, F) for x, *F in zip(carry.state, *tendencies, strict=True))
+        state = type(carry.state)._make(x + weigh(weights, F) for x, *F in zip(carry.state, *tendencies, strict=True))
         return Carry(state, tendencies[:-1], carry.step + 1)
 
 
@@ -63,7 +63,7 @@ class RungeKutta(NamedTuple):
         stage, tendencies = carry.state, []
         for number, row in enumerate(weights):
             tendencies.append(tendency(stage, self.now(carry.step, number)))
-            stage = carry.state._make(x + weigh(row, F) for x, *F in zip(carry.state, *tendencies, strict=True))
+            stage = type(carry.state)._make(x + weigh(row, F) for x, *F in zip(carry.state, *tendencies, strict=True))
         return Carry(stage, (), carry.step + 1)
 
 
@@ -91,8 +91,8 @@ class Leapfrog(NamedTuple):
         interval, strength = weights
         before, now = carry.memory[0], carry.state
         F = tendency(now, Instant(carry.step))
-        after = now._make(x + interval * F for x, F in zip(before, F, strict=True))
-        filtered = now._make(n + strength * (b - 2 * n + a) for b, n, a in zip(before, now, after, strict=True))
+        after = type(now)._make(x + interval * F for x, F in zip(before, F, strict=True))
+        filtered = type(now)._make(n + strength * (b - 2 * n + a) for b, n, a in zip(before, now, after, strict=True))
         return Carry(after, (filtered,), carry.step + 1)
 
 
@@ -115,7 +115,7 @@ def method_of(name: str, ab2_epsilon: float = 0.1, robert_asselin: float = 0.05)
         ab2_epsilon: offset of the ab2 weights, which damps its computational mode.
         robert_asselin: coefficient of the leapfrog's filter.
     """
-    methods = {
+    methods: dict[str, Multistep | RungeKutta | Leapfrog] = {
         "ab2": Multistep(((1.0, 0.0), (1.5 + ab2_epsilon, -0.5 - ab2_epsilon))),
         "ab3": Multistep(((1.0, 0.0, 0.0), (1.5, -0.5, 0.0), (23 / 12, -16 / 12, 5 / 12))),
         "rk3": RungeKutta(((1.0,), (1 / 4, 1 / 4), (1 / 6, 1 / 6, 2 / 3))),

@@ -23,6 +23,7 @@ class Variable(NamedTuple):
         signed: whether it has either sign about a zero that means something, as a velocity has.
         downward: whether it is positive downward, so that a file may have it with the other sign.
         small: a small change of it, in its units.
+        varies: whether it may be given by records in time (`ocean.records`).
     """
 
     name: str
@@ -40,6 +41,7 @@ class Variable(NamedTuple):
     downward: bool = False
     small: float = 1.0
     most: float | None = None
+    varies: bool = False
 
     @property
     def control_location(self) -> str:

@@ -17,8 +17,8 @@ from swmodel.assimilation import assimilate, checkpoint, observations, settings
 from swmodel.assimilation.cost import CostFunction
 from swmodel.assimilation.experiment import prepare
 from swmodel.assimilation.gauss_newton import Limits, Progress, minimise
-from swmodel.assimilation.stencils import QUANTITIES
 from swmodel.config import ConfigError
+from swmodel.config.stencils import QUANTITIES
 from swmodel.errors import NumericalError, Stopped, UsageError
 from swmodel.model.resolve import resolve
 from swmodel.ocean.coordinates import points

@@ -9,8 +9,8 @@ from support.random_case import configuration
 import swmodel
 from swmodel.assimilation.interpolation import operator
 from swmodel.assimilation.observations import Observations, read, write
-from swmodel.assimilation.stencils import QUANTITIES, stencils
 from swmodel.assimilation.synthetic import Altimeter, moorings, observe_run, over_water, together, tracks
+from swmodel.config.stencils import QUANTITIES, stencils
 from swmodel.errors import FilesError, UsageError
 from swmodel.model.resolve import resolve
 from swmodel.ocean.coordinates import edges

@@ -10,7 +10,7 @@ from support.made_cases import case_of
 from xgcm import Grid
 
 from swmodel import Simulation, load
-from swmodel.gradients.places import section, station
+from swmodel.config.places import section, station
 from swmodel.gradients.quantities import parse
 from swmodel.ocean.coordinates import metrics
 from swmodel.plotting.dataset import open_data

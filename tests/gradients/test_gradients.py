@@ -6,7 +6,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from support.random_case import configuration, random_fields
+from support.random_case import TIDE, configuration, random_fields
 
 from swmodel.errors import UsageError
 from swmodel.gradients import Problem
@@ -51,7 +51,10 @@ def last_state(view, k):
             **{"physics__manning": 0.03, "tracer__transport": "upwind", "body_force__x_amplitude": 1e-4},
             "physics__self_attraction": 0.1,
         },
-        {"sphere": True, "time__stepper": "ab3", "run__executor": "native", "physics__biharmonic_viscosity": 1e9},
+        {
+            **{"sphere": True, "time__stepper": "ab3", "run__executor": "native", "physics__biharmonic_viscosity": 1e9},
+            **TIDE,
+        },
     ],
     ids=lambda options: "-".join(map(str, options.values())),
 )

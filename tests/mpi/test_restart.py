@@ -16,6 +16,13 @@ from swmodel.model.launch import find_mpiexec
 
 CASE = ["jet", "-s", "grid.nx=24", "-s", "grid.ny=17", "-s", "time.stepper=ab3", "--executor", "native", "--quiet"]
 RECORDS = ["-s", "output.every_steps=6", "-s", "output.means=eta", "-s", "output.diagnostics_every_steps=5"]
+#: Gauges between blocks and at a wall, a line across blocks, largest values.
+PLACES = [
+    *("-s", 'output.stations=[{name="a", x=61e3, y=42e3}, {name="b", x=100e3, y=20e3}, {name="c", x=117e3, y=81e3}]'),
+    *("-s", 'output.sections=[{name="across", start=[20e3, 0.0], end=[90e3, 80e3]}]', "-s", "output.arrival=0.3"),
+    *("-s", "output.sections_every_steps=3", "-s", "output.maxima=eta,speed"),
+]
+FILES = ("output.nc", "diagnostics.nc", "stations.nc", "sections.nc", "restart/step-0000000020.nc")
 
 
 def swmodel(*arguments, under=(), code=0):
@@ -38,7 +45,7 @@ def assert_same_data(path, other):
 @pytest.fixture(scope="module")
 def undisturbed(tmp_path_factory):
     directory = tmp_path_factory.mktemp("runs") / "undisturbed"
-    swmodel("run", *CASE, *RECORDS, "--steps", 20, "-o", directory)
+    swmodel("run", *CASE, *RECORDS, *PLACES, "--steps", 20, "-o", directory)
     return directory
 
 
@@ -46,7 +53,7 @@ def undisturbed(tmp_path_factory):
 def stopped(tmp_path_factory):
     """Ended at step 9, on no interval, with restart files at 8 and 9."""
     directory = tmp_path_factory.mktemp("runs") / "stopped"
-    swmodel("run", *CASE, *RECORDS, "-s", "restart.every_steps=8", "--steps", 9, "--nproc", 2, "-o", directory)
+    swmodel("run", *CASE, *RECORDS, *PLACES, "-s", "restart.every_steps=8", "--steps", 9, "--nproc", 2, "-o", directory)
     return directory
 
 
@@ -54,7 +61,7 @@ def stopped(tmp_path_factory):
 def test_another_number_of_processes_goes_on(undisturbed, stopped, tmp_path, nproc):
     directory = shutil.copytree(stopped, tmp_path / "run")
     swmodel("resume", directory, "--steps", 20, "--nproc", nproc, "--quiet")
-    for name in ("output.nc", "diagnostics.nc", "restart/step-0000000020.nc"):
+    for name in FILES:
         assert_same_data(directory / name, undisturbed / name)
     status = read_status(directory)
     assert (status["state"], status["nproc"], status["steps"]) == ("completed", nproc, 20)
@@ -67,7 +74,7 @@ def test_mpiexec_goes_on_from_the_older_file_where_the_newest_is_damaged(undistu
     errors = swmodel("resume", directory, "--steps", 20, "--quiet", under=(find_mpiexec(), "-n", "4"))
     assert f"{newest}: cannot be read: " in errors
     assert errors.count("going on from step-0000000008.nc") == 1
-    for name in ("output.nc", "diagnostics.nc", "restart/step-0000000020.nc"):
+    for name in FILES:
         assert_same_data(directory / name, undisturbed / name)
     assert read_status(directory)["layout"] == [1, 4]
 

@@ -21,7 +21,11 @@ from swmodel.parallel import spawn
 
 SPAWN = spawn.SPAWN.encode()
 SUPPORT = Path(__file__).parents[1] / "support"
-SMALL = ["-s", "grid.nx=46", "-s", "grid.ny=31", "-s", "output.every_steps=10", "--quiet"]
+SMALL = [
+    *("-s", "grid.nx=46", "-s", "grid.ny=31", "-s", "output.every_steps=10", "--quiet"),
+    *("-s", 'output.stations=[{name="a", x=114e3, y=79e3}, {name="b", x=20e3, y=150e3}]', "-s", "output.arrival=0.3"),
+    *("-s", 'output.sections=[{name="across", start=[20e3, 0.0], end=[190e3, 130e3]}]', "-s", "output.maxima=speed"),
+]
 PROCESSES = ["--transport", "sharded", "--nproc", "2", "--devices", "2"]
 #: What stands on the command line of a run, and of one that is resumed.
 MPI = ["--transport", "mpi", "--nproc", "2"]
@@ -38,17 +42,18 @@ def swmodel(*arguments):
 
 
 def contents(folder):
-    """The fields of output.nc and diagnostics.nc, and the checksums of the last restart file."""
+    """What is in the files of records, and the checksums of the last restart file."""
     with h5py.File(candidates(folder)[0]) as file:
         checksums = {name: field.attrs["sha256"] for name, field in file.items() if "sha256" in field.attrs}
-    assert len(checksums) == 6
-    return xr.load_dataset(folder / "output.nc"), xr.load_dataset(folder / "diagnostics.nc"), checksums
+    assert len(checksums) == 9
+    names = ("output.nc", "diagnostics.nc", "stations.nc", "sections.nc")
+    return *(xr.load_dataset(folder / name) for name in names), checksums
 
 
 def assert_same(ours, theirs):
-    for mine, other in zip(ours[:2], theirs[:2], strict=True):
+    for mine, other in zip(ours[:-1], theirs[:-1], strict=True):
         xr.testing.assert_equal(mine, other)
-    assert ours[2] == theirs[2]
+    assert ours[-1] == theirs[-1]
 
 
 @pytest.fixture(scope="module")

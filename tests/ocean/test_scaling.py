@@ -21,10 +21,10 @@ from swmodel.config import Config
 from swmodel.config.build import scheme_of
 from swmodel.config.extremes import survey
 from swmodel.config.stability import dt_from_cfl, largest_dt
-from swmodel.ocean.constituents import PERIODS
 from swmodel.ocean.diagnostics import QUANTITIES
 from swmodel.ocean.table import COEFFICIENTS, POTENTIALS, VARIABLES, WRITABLE
 from swmodel.ocean.terms import TERMS as TERMS_OF_THE_MODEL
+from swmodel.ocean.terms.open_sides import NAMES
 
 NY, NX = 7, 9
 
@@ -44,8 +44,8 @@ PARAMETERS = {
     "physics.f0": (0, 0, -1, 0),
     "physics.beta": (-1, 0, -1, 0),
     **{row.key: row.dimension for row in COEFFICIENTS.values() if row.key and not row.key.endswith(("cosine", "sine"))},
-    **{f"open_sides.{name.lower()}_amplitude": (0, 1, 0, 0) for name in PERIODS},
-    **{f"open_sides.{name.lower()}_phase": (0, 0, 0, 0) for name in PERIODS},
+    **{f"open_sides.{name.lower()}_amplitude": (0, 1, 0, 0) for name in NAMES},
+    **{f"open_sides.{name.lower()}_phase": (0, 0, 0, 0) for name in NAMES},
     "body_force.x": (1, 0, -2, 0),
     "body_force.x_amplitude": (1, 0, -2, 0),
     "body_force.x_phase": (0, 0, 0, 0),

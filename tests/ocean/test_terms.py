@@ -6,7 +6,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from support.random_case import COEFFICIENTS, configuration, random_fields
+from support.random_case import COEFFICIENTS, TIDE, configuration, random_fields
 from support.stepping import after, same_bits
 
 import swmodel
@@ -41,6 +41,7 @@ ON = {
     "sponge": {"sponge__rate": 1e-4, "sponge__width": 2e4},
     "tracer": {"tracer__transport": "upwind"},
     "self_attraction": {"physics__self_attraction": 0.09},
+    "tide": {"sphere": True, **TIDE},
 }
 
 
@@ -259,6 +260,6 @@ def test_what_a_term_is_made_of_is_in_the_configuration_and_among_the_input_file
     for term in TERMS.values():
         assert (term.options is None) == (not hasattr(config, term.name))
         for row in term.coefficients:
-            assert hasattr(config.input, row.name)
+            assert hasattr(config.input, row.name) == bool(row.location)
             section, _, key = row.key.partition(".")
             assert not row.key or hasattr(getattr(config, section), key)

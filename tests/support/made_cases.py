@@ -6,9 +6,11 @@ from swmodel.config.model import Case
 
 
 def case_of(fields, name="Made"):
-    """A case with these fields, arrays that broadcast to [ny, nx], by name."""
+    """A case with these fields, arrays that broadcast to [ny, nx], by name; of three axes, one each `forcing.every`."""
 
     def formula(field):
+        if np.ndim(field) == 3:
+            return lambda self, config, at, t: field[round(t / config.forcing.every) % len(field)][at.j, at.i]
         return lambda self, config, at: np.broadcast_to(field, (config.grid.ny, config.grid.nx))[at.j, at.i]
 
     return type(name, (Case,), {key: formula(field) for key, field in fields.items()})()

@@ -8,6 +8,9 @@ from swmodel import config
 #: A grid on a sphere whose northern rows are half as wide as its southern ones, with water all round or in a basin.
 SPHERE = {"kind": "latlon", "west": 300.0, "south": 10.0, "dlat": 5.0, "radius": 50e3}
 
+#: Large tides of every species.
+TIDE = {"tide__constituents": ("M2", "K1", "MF"), "tide__factor": 30.0, "time__start": "2020-03-01"}
+
 #: Fields of coefficients that the random case has if it is asked for them: their sizes.
 COEFFICIENTS = {
     "quadratic_drag": 2e-3,
@@ -32,6 +35,13 @@ def random_fields(ny, nx, seed=0, land=0.1, amplitude=1.0, coefficients=()):
         "v": amplitude * rng.standard_normal((ny, nx)),
         "tracer": rng.random((ny, nx)),
     } | {name: COEFFICIENTS[name] * rng.random((ny, nx)) for name in coefficients}
+
+
+def in_time(fields, records=3, seed=5):
+    """The fields with a wind that changes from record to record."""
+    rng = np.random.default_rng(seed)
+    shape = records, *fields["wind_x"].shape
+    return fields | {name: 0.3 * rng.standard_normal(shape) for name in ("wind_x", "wind_y")}
 
 
 def configuration(ny, nx, fields=None, sphere=False, **overrides):

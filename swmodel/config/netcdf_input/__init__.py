@@ -1,8 +1,19 @@
 """Fields from NetCDF files, as `docs/input.md` says: found, checked and turned by their coordinates, read in part."""
 
+from . import series
 from .attributes import DEGREES, LENGTHS, SYNONYMS
 from .errors import InputError
 from .labelled import read_labelled
 from .read import on_true_degrees, opened, read_field
 
-__all__ = ["DEGREES", "LENGTHS", "SYNONYMS", "InputError", "on_true_degrees", "opened", "read_field", "read_labelled"]
+__all__ = [
+    "DEGREES",
+    "LENGTHS",
+    "SYNONYMS",
+    "InputError",
+    "on_true_degrees",
+    "opened",
+    "read_field",
+    "read_labelled",
+    "series",
+]

@@ -109,17 +109,28 @@ def opened(source: str, variable, grid) -> Iterator[Field]:
     Raises:
         InputError: as `read_field`.
     """
+    wanted = parse(source)
+    with open_file(wanted.path, variable) as dataset:
+        yield field_of(dataset, wanted, variable, grid)
+
+
+@contextmanager
+def open_file(path: str, variable) -> Iterator:
+    """The netCDF4.Dataset of a file from which a variable is read; open inside `with`.
+
+    Raises:
+        InputError: it cannot be read.
+    """
     import netCDF4
 
-    wanted = parse(source)
-    if not os.path.isfile(wanted.path):
-        raise InputError(f"input.{variable.name}: there is no file {wanted.path}")
+    if not os.path.isfile(path):
+        raise InputError(f"input.{variable.name}: there is no file {path}")
     try:
-        with netCDF4.Dataset(wanted.path) as dataset:
-            yield field_of(dataset, wanted, variable, grid)
+        with netCDF4.Dataset(path) as dataset:
+            yield dataset
     except (OSError, RuntimeError) as error:  # netCDF4 raises RuntimeError where a part is damaged
         why = getattr(error, "strerror", None) or error
-        raise InputError(f"input.{variable.name}: {wanted.path} cannot be read as NetCDF ({why})") from None
+        raise InputError(f"input.{variable.name}: {path} cannot be read as NetCDF ({why})") from None
 
 
 def field_of(dataset, wanted, variable, grid) -> Field:

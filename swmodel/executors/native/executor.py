@@ -8,16 +8,18 @@ from ...config.build import build_grid, build_params, scheme_of
 from ...ocean.grid import Grid
 from ...ocean.state import Carry
 from ...ocean.timestep import method_of
+from ..watch import Watch
 from ..xla import Compiled
 from . import kernel, request_of
 from .generate import generated
 
 
 def make_loop(kernel, transport):
-    """The function loop(carry, static, dt, n) -> carry n steps later, of one block."""
+    """The function loop(carry, static, dt, n) -> carry n steps later, of one block; see `xla.make_loop`."""
 
-    def loop(carry: Carry, static, dt, n) -> Carry:
-        return kernel.advance(carry, static, dt, transport.shift, n, transport.extent())
+    def loop(carry: Carry, static, dt, n, watch: Watch | None = None):
+        given = carry, static, dt, transport.shift, n, transport.extent()
+        return kernel.advance(*given) if watch is None else kernel.watched(*given, watch)
 
     return loop
 
@@ -57,13 +59,28 @@ class Native(Compiled):
         margin = reach + 1
         self.kernel = kernel.Kernel(scheme, self.method, margin, steps_per_sweep, threads)
 
-        def static(block):
-            grid, params = (build(config, block, dtype, margin) for build in (build_grid, build_params))
-            return self.kernel.static_of(grid, params, block.shape)
+        self._margins = margin, self.kernel.lead(generated(*request_of(config)))
+        self._config, self.transport = config, transport
+        super().__init__(config, transport, self.static_at(params, 0), (make_loop, self.kernel))
 
-        lead = self.kernel.lead(generated(*request_of(config)))
-        super().__init__(config, transport, transport.make(static, (margin, lead)), (make_loop, self.kernel))
+    @property
+    def watched(self) -> tuple:
+        """The loop with one step in a pass."""
+        return make_loop, self.kernel._replace(steps_per_sweep=1)
 
     def static_of(self, grid: Grid, params: dict):
         """What of the Grid and the Params of a block the loop takes, NumPy arrays with the margin of a sweep."""
         return self.kernel.static_of(grid, params, self.transport.shape)
+
+    def static_at(self, params: dict, step: int):
+        """The same of this process's blocks, with the coefficients that hold from a step on."""
+        config, margin, dtype = self._config, self.kernel.margin, np.dtype(self._config.run.dtype)
+
+        def static(block):
+            grid, params = (
+                build_grid(config, block, dtype, margin),
+                build_params(config, block, dtype, margin, step=step),
+            )
+            return self.kernel.static_of(grid, params, block.shape)
+
+        return self.transport.make(static, self._margins)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -12,6 +12,7 @@ from ...ocean.scheme import Scheme
 from ...ocean.state import Carry
 from ...ocean.timestep import Leapfrog, Multistep, RungeKutta
 from ...parallel.transport.halo import within
+from ..watch import NOBODY, Watch
 from . import CONVENTION, REMEDY
 from .calls import BEYOND_CACHE, LANES, Calls, Static, edges_of, exchange, narrowed
 from .compile import Request
@@ -149,30 +150,53 @@ class Kernel(NamedTuple):
 
     def advance(self, carry: Carry, static: Static, dt, shift, n, extent=None) -> Carry:
         """The carry n steps later."""
+        return self.watched(carry, static, dt, shift, n, extent, NOBODY)[0]
+
+    def watched(self, carry: Carry, static: Static, dt, shift, n, extent, watch: Watch) -> tuple[Carry, Any]:
+        """The carry n steps later, and what the Watch has seen by then; of passes of several steps it sees the last."""
         fields, tree = jax.tree.flatten((carry.state, carry.memory))
-        return Carry(*tree.unflatten(self.run(fields, static, dt, shift, carry.step, n, extent)), carry.step + n)
+
+        def look(seen, fields, step):
+            state = carry.state._make(within(field, extent) for field in fields[: len(carry.state)])
+            return watch.look(seen, state, step)
+
+        fields, seen = self.passes(fields, static, dt, shift, carry.step, n, extent, Watch(look, watch.seen))
+        return Carry(*tree.unflatten(fields), carry.step + n), seen
 
     def run(self, fields, static: Static, dt, shift, step, n, extent=None) -> list:
         """The fields of the carry [ny, nx], in the order of `trace.carried`, n steps after `step`."""
+        return self.passes(fields, static, dt, shift, step, n, extent, NOBODY)[0]
+
+    def passes(self, fields, static: Static, dt, shift, step, n, extent, watch: Watch) -> tuple[list, Any]:
+        """See `run`; the Watch looks at these fields."""
         call = Calls(self, static, *fields[0].shape, fields[0].dtype, extent)
         names, made = carried(self.scheme, self.method, self.derivative), call.made
         planes, given = [made.fields.index(name) for name in names], dict(zip(names, fields, strict=True))
-        memory, flags = call.put(planes, fields), call.flags()
-        edges = edges_of([given[n] for n in made.fields if n in given], call.width * self.steps_per_sweep, extent)
+        spare = [plane for plane in range(len(made.fields)) if plane not in planes]
+        memory = call.put([*planes, *spare], [*fields, *[fields[0]] * len(spare)])
+        flags = call.flags(leave_out=not self.derivative)
+        seen, edges = (
+            watch.seen,
+            edges_of([given[n] for n in made.fields if n in given], call.width * self.steps_per_sweep, extent),
+        )
         for many in sorted({self.steps_per_sweep, 1}, reverse=True):
             halo = call.width * many
             edges = narrowed(edges, len(fields) if many > 1 else len(made.programs[0].reads), halo)
 
             def body(_, now, many=many, halo=halo):
-                memory, edges, step = now
+                memory, edges, step, seen = now
                 values = self.values(static, step, dt, many)
                 for number in range(len(made.programs)):
                     memory, edges = call.step(number, memory, exchange(edges, halo, shift, extent), values, flags)
-                return memory, edges, step + many
+                if jax.tree.leaves(seen):
+                    # The barrier keeps the next pass, which writes into the memory, behind the look at it.
+                    seen = watch.look(seen, call.views(memory, planes), step + many)
+                    memory, seen = jax.lax.optimization_barrier((memory, seen))
+                return memory, edges, step + many, seen
 
-            memory, edges, step = jax.lax.fori_loop(0, n // many, body, (memory, edges, step))
+            memory, edges, step, seen = jax.lax.fori_loop(0, n // many, body, (memory, edges, step, seen))
             n = n % many
-        return [within(field, extent) for field in call.get(memory, planes)]
+        return [within(field, extent) for field in call.get(memory, planes)], seen
 
     def values(self, static: Static, step, dt, many: int = 1):
         """What is the same for all cells in the next steps [many, n].

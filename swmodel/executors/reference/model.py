@@ -32,7 +32,7 @@ class Reference:
         state = ring.extract(ring.embed(state, ring.rest))
         if config.time.stepper == "leapfrog":
             return Carry(state, (state,), 0)
-        zeros = state._make(np.zeros_like(field) for field in state)
+        zeros = type(state)._make(np.zeros_like(field) for field in state)
         return Carry(state, (zeros,) * TENDENCIES_KEPT[config.time.stepper], 0)
 
     def _inside(self, name):

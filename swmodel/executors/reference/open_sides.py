@@ -4,6 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
+from ...ocean.constituents import constituents
+
+#: Of the tides outside.
+NAMES = ("M2", "S2", "N2", "K2", "K1", "O1", "P1", "Q1", "MF", "MM", "M4")
+
 
 class OpenSides:
     """The faces between outside water and the first cells inside.
@@ -47,10 +52,12 @@ class OpenSides:
     def level(self, time):
         """Outside sea level at a time, s, padded."""
         found = self.padded("outside_level").astype(np.float64)
-        for name, period in self.config.open_sides.periods.items():
-            turns = 2 * np.pi * time / period
-            found += self.padded(f"outside_{name.lower()}_cosine") * np.cos(turns)
-            found += self.padded(f"outside_{name.lower()}_sine") * np.sin(turns)
+        start, nodal = self.config.time.start, self.config.open_sides.nodal
+        for each in constituents(NAMES, start or "2000-01-01", nodal):
+            phase = 2 * np.pi * each.frequency * time + (each.phase if start else 0.0)
+            factor, name = each.factor if start else 1.0, each.name.lower()
+            found += factor * self.padded(f"outside_{name}_cosine") * np.cos(phase)
+            found += factor * self.padded(f"outside_{name}_sine") * np.sin(phase)
         return found.reshape(-1)
 
     def flows(self, x, time):

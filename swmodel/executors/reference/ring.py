@@ -11,6 +11,8 @@ import numpy as np
 
 from ...config.build import scheme_of
 from ...config.fields import evaluate
+from ...config.series import series_of, varies
+from ...config.varying import record
 from ...ocean.coordinates import points
 from .open_sides import OpenSides
 
@@ -69,6 +71,24 @@ def east(a):
 def north(a):
     """North neighbour of every point of a ring without padding [R or 1, C or 1] (for setting up)."""
     return np.roll(a, -1, axis=0)
+
+
+class Course:
+    """A field that goes along straight lines between the two records that a step begins between."""
+
+    def __init__(self, ring, name, place):
+        self.ring, self.name, self.place = ring, name, place
+        self.series, self.pair = series_of(ring.config, name), None
+
+    def __call__(self, begin, time):
+        dt = self.ring.config.time.dt
+        number, places = self.series.at(round(begin / dt))
+        if self.pair is None or self.pair[0] != number:
+            where = self.ring.config, self.name
+            read = (record(*where, number + k, self.ring.rows, self.ring.columns) for k in (0, 1))
+            self.pair = number, *(self.place(values.astype(self.ring.dtype)) for values in read)
+        _, before, after = self.pair
+        return before + (after - before) * np.clip((time / dt - places[0]) / (places[1] - places[0]), 0, 1)
 
 
 class Ring:
@@ -158,9 +178,22 @@ class Ring:
     def at_faces(self, name):
         """A field of the centres averaged to u faces and to v faces; a number where it is constant."""
         values = self.field(name)
-        if values.size == 1:
-            return values.item(), values.item()
-        return 0.5 * (values + east(values)), 0.5 * (values + north(values))
+        return self.to_u(values), self.to_v(values)
+
+    def to_u(self, values):
+        """Values of the centres averaged to u faces; a number where they are constant."""
+        return values.item() if values.size == 1 else 0.5 * (values + east(values))
+
+    def to_v(self, values):
+        """Values of the centres averaged to v faces; a number where they are constant."""
+        return values.item() if values.size == 1 else 0.5 * (values + north(values))
+
+    def in_time(self, name, place=lambda values: values):
+        """place(values) of a field as a function of when a step begins and of a time in it, s."""
+        if varies(self.config, name):
+            return Course(self, name, place)
+        values = place(self.field(name))
+        return lambda begin, time: values
 
     def at_corners(self, name):
         """A field of the centres averaged over the wet cells around each corner; a number where it is constant."""

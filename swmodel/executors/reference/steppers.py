@@ -1,6 +1,7 @@
 """The time steppers of docs/numerics.md on x = [h, u, v], one array: functions that take a range of steps.
 
-`tendency(x, F, time)` writes dx/dt into F. Arrays given are overwritten; returned are x and the new memory.
+`tendency(x, F, begin, into)` writes dx/dt into F, `into` seconds after a step began at `begin`. Arrays given are
+overwritten; returned are x and the new memory.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ def rk3(tendency, x, memory, steps, dt, options):
     for step in steps:
         y[...] = x
         for a, stage in ((0.0, 0.0), (0.75, 1.0), (1 / 3, 0.5)):
-            tendency(y, F, (step + stage) * dt)
+            tendency(y, F, step * dt, stage * dt)
             F *= dt
             y -= x
             y += F
@@ -55,7 +56,7 @@ def rk4(tendency, x, memory, steps, dt, options):
         for a, weight in ((0.0, 1 / 6), (0.5, 1 / 3), (0.5, 1 / 3), (1.0, 1 / 6)):
             np.multiply(F, a * dt, out=y)
             y += x
-            tendency(y, F, (step + a) * dt)
+            tendency(y, F, step * dt, a * dt)
             increment += np.multiply(F, weight * dt, out=y)
         x += increment
     return x, memory

@@ -10,6 +10,9 @@ import numpy as np
 
 from ...config.build import scheme_of
 from ...errors import UsageError
+from ...ocean.constituents import constituents
+from ...ocean.coordinates import points
+from ...ocean.terms.tide import EQUILIBRIUM
 from .ring import c, e, n, ne, nw, s, se, sw, w, wrap
 from .sizes import Sizes
 
@@ -29,7 +32,7 @@ def difference(a, b, scale, out):
 
 
 class Tendency:
-    """Called with x = [h, u, v, ...] and F, both padded [fields, R+2, C+2], and the time, s.
+    """Called with x = [h, u, v, ...] and F, both padded [fields, R+2, C+2], when the step began, and the time since, s.
 
     It wraps x round the ring and writes dx/dt into F.
     """
@@ -69,6 +72,7 @@ class Tendency:
             "biharmonic_viscosity": self._with_biharmonic_viscosity,
             "sponge": self._with_sponge,
             "tracer": self._with_tracer,
+            "tide": self._with_tide,
             "self_attraction": self._with_self_attraction,
         }
         for term in (term for term in scheme_of(config).acting if not term.through):
@@ -81,9 +85,7 @@ class Tendency:
                 yield prepared
 
     def _with_wind(self, ring):
-        self.wind = [
-            values / self.physics.density for values in (ring.at_faces("wind_x")[0], ring.at_faces("wind_y")[1])
-        ]
+        self.wind = ring.in_time("wind_x", ring.to_u), ring.in_time("wind_y", ring.to_v)
         return self.wind_stress
 
     def _with_body_force(self, ring):
@@ -126,12 +128,18 @@ class Tendency:
         self.row = ring.state._fields.index("tracer_content")
         return self.tracer
 
+    def _with_tide(self, ring):
+        at, options = points(ring.config.grid, "centre", ring.rows, ring.columns), ring.config.tide
+        self.lon, self.lat = np.radians(at.lon), np.radians(at.lat)
+        self.tides = constituents(options.constituents, ring.config.time.start, options.nodal)
+        return self.tide
+
     def _with_self_attraction(self, ring):
         self.attraction = self.physics.gravity * ring.field("self_attraction")
         return self.self_attraction
 
-    def __call__(self, x, F, time=0.0):
-        self.time = time
+    def __call__(self, x, F, begin=0.0, into=0.0):
+        self.begin, self.time = begin, begin + into
         F[3:] = 0
         wrap(x)
         for term in self.terms:
@@ -192,6 +200,18 @@ class Tendency:
         wrap(self.P)
         difference(P, e(self.P), sizes.per_x, out=c(F[1]))
         difference(P, n(self.P), sizes.per_y, out=c(F[2]))
+
+    def tide(self, x):
+        """- g factor sum over constituents of H f cos(2 pi t / period + V + u + m lon) G_m(lat)."""
+        lat, level = self.lat, self.work
+        shapes = 0.5 - 1.5 * np.sin(lat) ** 2, np.sin(2 * lat), np.cos(lat) ** 2
+        level[...] = 0
+        for each in self.tides:
+            turns = 2 * np.pi * (each.frequency * self.time) + each.phase
+            height = each.factor * EQUILIBRIUM[each.name].height
+            level += height * shapes[each.species] * np.cos(turns + each.species * self.lon)
+        level *= -self.physics.gravity * self.ring.config.tide.factor
+        return level
 
     def self_attraction(self, x):
         """- g beta (h - H)."""
@@ -276,9 +296,9 @@ class Tendency:
 
     def wind_stress(self, x, F):
         """du/dt = wind_x / (rho h^x), dv/dt = wind_y / (rho h^y)."""
-        h = x[0]
-        for F_k, wind, h_beyond in zip(c(F[1:3]), self.wind, (e(h), n(h)), strict=True):
-            F_k += np.divide(wind, mean(c(h), h_beyond, out=self.work), out=self.work)
+        h, taus = x[0], [wind(self.begin, self.time) for wind in self.wind]
+        for F_k, tau, h_beyond in zip(c(F[1:3]), taus, (e(h), n(h)), strict=True):
+            F_k += np.divide(tau / self.physics.density, mean(c(h), h_beyond, out=self.work), out=self.work)
 
     def body_force(self, x, F):
         """du/dt = a + b cos(2 pi t / period + phase)."""

@@ -29,7 +29,7 @@ ATTEMPTS = 3
 #: How many damaged places are named.
 NAMED = 3
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 PROGRAM = (
     "import sys; sys.path.insert(0, sys.argv[1]); from swmodel.files.integrity.program import main; main(sys.argv[2])"
 )

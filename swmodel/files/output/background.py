@@ -97,6 +97,12 @@ class BackgroundFile:
         """End the record, of this number of steps and this time, s."""
         self.put(self._complete, step, seconds)
 
+    def append(self, values: dict) -> None:
+        """Add whole records: {variable with time: values of one after the other}."""
+        nbytes = sum(each.nbytes for each in values.values())
+        self._begun += 1
+        self.put(self._append, values, 2 * nbytes + RECORD_METADATA_BYTES, nbytes=nbytes)
+
     def flush(self) -> None:
         """Wait until what was put is in the file to stay.
 
@@ -164,15 +170,27 @@ class BackgroundFile:
         self._records = Records(self._opened)
 
     def _begin(self, records, nbytes: int) -> None:
+        self._require_room(records, nbytes)
+        self._whole = len(records)
+        records.begin()
+
+    def _append(self, records, values: dict, nbytes: int) -> None:
+        self._require_room(records, nbytes)
+        self._whole = len(records)
+        records.append(values)
+        self._written(records)
+
+    def _complete(self, records, step: int, seconds: float) -> None:
+        records.complete(step, seconds)
+        self._written(records)
+
+    def _require_room(self, records, nbytes: int) -> None:
         free = self._free()
         if nbytes > free:
             self._commit(records)
             raise FilesError(f"{self.path}: disk full, {free} bytes free of the {nbytes} that the next record may need")
-        self._whole = len(records)
-        records.begin()
 
-    def _complete(self, records, step: int, seconds: float) -> None:
-        records.complete(step, seconds)
+    def _written(self, records) -> None:
         self._whole, self._done = None, self._done + 1
         if self._begun == self._done or time.monotonic() > self._committed + COMMIT_SECONDS:
             self._commit(records)

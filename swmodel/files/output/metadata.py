@@ -112,15 +112,17 @@ def times_of(time) -> dict[str, str]:
     return {"units": units_of(time), "calendar": time.calendar}
 
 
-def define_time(dataset, times: dict[str, str], bounds: bool) -> None:
+def define_time(dataset, times: dict[str, str], bounds: bool, chunk: int | None = None) -> None:
     """Make the unlimited dimension time with its variable, the number of steps, and (with means) the bounds.
 
     Args:
         times: units and calendar, as `times_of` gives them.
+        chunk: records of a chunk; None: as netCDF has them.
     """
     dataset.createDimension("time")
-    dataset.createVariable("time", "f8", ("time",), fill_value=False).setncatts(TIME | times)
-    dataset.createVariable("step", "i8", ("time",), fill_value=False).setncatts(
+    more = {"fill_value": False} | ({"chunksizes": (chunk,)} if chunk else {})
+    dataset.createVariable("time", "f8", ("time",), **more).setncatts(TIME | times)
+    dataset.createVariable("step", "i8", ("time",), **more).setncatts(
         {"long_name": "number of time steps", "units": "1"}
     )
     if bounds:

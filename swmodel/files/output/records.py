@@ -83,6 +83,16 @@ class Records:
             sums = [self._sums[name] if name in self._sums else self._of_fill(name) for name in self._columns]
             self.file[checksums.VARIABLE][last] = checksums.row(sums)
 
+    def append(self, values: dict) -> None:
+        """Add whole records, of which there are `values` of every variable with time, one after the other."""
+        first, last = len(self), len(self) + len(values["step"])
+        self.set_length(last)
+        for name, each in values.items():
+            self._variables[name][first:last] = np.asarray(each, self._variables[name].dtype)
+        if self._columns:
+            found = [np.ascontiguousarray(values[name], self._variables[name].dtype) for name in self._columns]
+            self.file[checksums.VARIABLE][first:last] = checksums.rows(found)
+
     def select(self, keep) -> None:
         """Leave the records for whose number of steps `keep` is true, in their order."""
         kept = [record for record, step in enumerate(self.file["step"][:].tolist()) if keep(step)]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ...ocean.table import VARIABLES, entry_of
+from ...ocean.table import MAXIMUM, VARIABLES, entry_of, maxima_of
 from ..gather import chunk_rows, gathered
 from .metadata import DIMENSIONS, attributes, define_checksums, define_grid, define_provenance, define_time, times_of
 from .record_file import RecordFile
@@ -15,11 +15,12 @@ from .static import FILL, define_static, land, on_water
 class Output(RecordFile):
     """output.nc of a run: CF-1.12 and SGRID-0.3; its data are the same from any number of processes.
 
-    `output.fields` and `output.means` of the configuration say what is written; see `RecordFile`.
+    `output.fields`, `means`, `maxima` and `arrival` of the configuration say what is written; see `RecordFile`.
     """
 
     def __init__(self, path, config, transport, command_line: str = "", keep=None):
         self.names, self.means = config.output.fields, config.output.means
+        self.extremes = maxima_of(config.output)
         block = transport.block
         rows, columns = np.arange(block.y.start, block.y.stop), np.arange(block.x.start, block.x.stop)
         self._land = land(config, rows, columns)
@@ -31,20 +32,22 @@ class Output(RecordFile):
         Args:
             step: number of time steps done.
             seconds: model time, s.
-            fields: the configured fields on this rank's block, name -> NumPy array [y, x].
+            fields: the configured fields on this rank's block, name -> NumPy array [y, x]; among them the `extremes`.
             means: the same for the configured means over the time since the previous record; None where there was none.
             member: of an ensemble, the one that the fields are of; they are empty where the process has nothing of it.
 
         Raises:
             FilesError: this record or one before could not be written, on all ranks.
         """
-        named = {name: fields[name] for name in self.names}
+        named = {name: fields[name] for name in (*self.names, *self.extremes)}
         named |= {mean_name(name): means[name] for name in self.means} if means else {}
         nbytes = len(named) * self.shape[0] * self.shape[1] * self.dtype.itemsize
         self._file.begin(nbytes + nbytes // 100)
         for name, local in named.items():
-            location = VARIABLES[name.removesuffix(MEAN)].location
-            local = on_water(np.asarray(local, self.dtype), self._land[location] if np.size(local) else None)
+            row = self.extremes.get(name) or VARIABLES[name.removesuffix(MEAN)]
+            local = np.asarray(local, self.dtype)
+            local = on_water(local, np.isnan(local) if name in self.extremes else None)
+            local = on_water(local, self._land[row.location] if np.size(local) else None)
             for first, rows in gathered(self.transport, local, member):
                 if rows is not None:
                     rows = np.array(rows, self.dtype)  # a copy: the model may use the memory again
@@ -61,8 +64,10 @@ class Output(RecordFile):
         packed = {"compression": "zlib", "complevel": 1, "shuffle": True}
         define_static(dataset, config, packed | {"chunksizes": chunk})
         methods = dict.fromkeys(self.names, "time: point") | {mean_name(name): "time: mean" for name in self.means}
+        of_run = {True: "time: maximum (since the start of the run)", False: ""}
+        methods |= {name: of_run[name.endswith(MAXIMUM)] for name in self.extremes}
         for name, method in methods.items():
-            entry = entry_of(name.removesuffix(MEAN), config.physics)
+            entry = self.extremes.get(name) or entry_of(name.removesuffix(MEAN), config.physics)
             dimensions = ("time", *DIMENSIONS[entry.location])
             made = dataset.createVariable(
                 name, self.dtype, dimensions, fill_value=FILL, chunksizes=(1, *chunk), **packed

@@ -6,8 +6,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ...config.given import Table
+from ...config.case_check import in_time
+from ...config.given import IN_TIME, OF_CASE_IN_TIME, Table
 from ...config.own import rows_asked_for, source_in, with_own
+from ...config.series import varies
 from ...errors import FilesError, file_errors
 from ...ocean.table import VARIABLES, entry_of
 from ...ocean.variable import Variable
@@ -50,8 +52,15 @@ def with_stored(config, path):
     import h5py
 
     found = {}
+    for name in (words[0] for words in map(str.split, own.fields) if IN_TIME in words):
+        if not in_time(getattr(type(config.case), name, None)):
+            raise FilesError(
+                f"{path}: {name} varies in time and was handed over in Python: only there the run can go on, as "
+                "swmodel.Simulation.resume(DIR, case=CLASS).run(DIR)"
+            )
+        found[name] = OF_CASE_IN_TIME
     with file_errors(path, "read"), h5py.File(path, "r", locking=False) as file:
-        for name in missing:
+        for name in (name for name in missing if name not in found):
             if GIVEN + name not in file:
                 raise FilesError(f"{path}: has no field {name}, which was handed over in Python when the run began")
             field = file[GIVEN + name]
@@ -67,7 +76,7 @@ def fields_of(config, block) -> dict[str, np.ndarray]:
         read = source_in(config, name).read(config, name, rows, columns)
         return np.ascontiguousarray(np.broadcast_to(read, block.shape), np.float64)
 
-    return {GIVEN + name: values(name) for name in config.own.names}
+    return {GIVEN + name: values(name) for name in config.own.names if not varies(config, name)}
 
 
 def entry(config, name: str) -> Variable:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -13,7 +13,7 @@ from ...errors import FilesError
 from ...ocean.state import Carry
 from .folder import facts
 from .given import GIVEN
-from .write import MEAN, MEMORY
+from .write import EXTREME, MEAN, MEMORY
 
 
 class Loaded(NamedTuple):
@@ -22,16 +22,18 @@ class Loaded(NamedTuple):
     Attributes:
         carry: state and memory, fields [y, x], of an ensemble [members, y, x], and step number.
         means: running means by the name of the field, taken over `mean_steps` steps.
+        extremes: what is kept of fields since the start of the run, by the names in the file.
         path, step: of the file.
         config: of the run that wrote it, without its case.
     """
 
-    carry: Carry
+    carry: Any  # a Carry
     means: dict[str, np.ndarray]
     mean_steps: int
     path: str
     step: int
     config: Config
+    extremes: dict[str, np.ndarray]
 
 
 def read(path, config, transport) -> Loaded:
@@ -65,7 +67,8 @@ def read(path, config, transport) -> Loaded:
     means = {name.removesuffix(MEAN): field for name, field in fields.items() if name.endswith(MEAN)}
     carry = Carry(states[0], tuple(states[1:]), transport.put(np.int32(found["step"])))
     before = from_toml(found["configuration"], Case)
-    return Loaded(carry, means, found["mean_steps"], found["path"], found["step"], before)
+    extremes = {name: field for name, field in fields.items() if EXTREME.fullmatch(name)[2]}
+    return Loaded(carry, means, found["mean_steps"], found["path"], found["step"], before, extremes)
 
 
 def _examined(path, config, members: int) -> tuple[dict | None, str | None]:

@@ -41,18 +41,19 @@ class Restarts:
         every = self.options.every_wall
         return every is not None and time.monotonic() - self._begun >= every
 
-    def write(self, means=None) -> float:
+    def write(self, means=None, extremes=None) -> float:
         """Write the file of the present step, unless it is there; wall-clock seconds that it took.
 
         Args:
             means: Means in progress.
+            extremes: Extremes so far.
 
         Raises:
             FilesError: it could not be written, on all ranks. Those that were there before are as they were.
         """
         begin, step = time.monotonic(), self.model.step
         if step != self.written:
-            write_restart(folder.path_of(self.directory, step), self.model, means, self.command_line)
+            write_restart(folder.path_of(self.directory, step), self.model, (means, extremes), self.command_line)
             if self.model.transport.rank == 0:
                 with contextlib.suppress(OSError):  # what is left over does no harm
                     folder.tidy(self.directory, step)
@@ -60,12 +61,14 @@ class Restarts:
         return self._begun - begin
 
 
-def write_restart(path, model, means=None, command_line: str = "") -> None:
-    """Write a model, and Means in progress, as a restart file; called by all ranks together.
+def write_restart(path, model, notes=(None, None), command_line: str = "") -> None:
+    """Write a model, with Means in progress and Extremes so far (`notes`), as a restart file; by all ranks together.
 
     Raises:
         FilesError: it could not be written, on all ranks.
     """
+    means, extremes = notes
     values, count = (means.fields, means.count) if means and means.count else ({}, 0)
     contents = contents_of(model.carry, model.step, model.time, values, count)
+    contents = contents._replace(fields=contents.fields | (extremes.seen if extremes else {}))
     write(path, contents, model.config, model.transport, command_line, model.get)

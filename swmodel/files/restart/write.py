@@ -5,6 +5,7 @@ Of an ensemble it holds the carries of all members, an axis before those of the 
 
 from __future__ import annotations
 
+import re
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
@@ -13,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ...ocean.state import Carry
-from ...ocean.table import entry_of
+from ...ocean.table import ARRIVAL, MAXIMUM, entry_of
 from ..block_file import JournaledHDF5
 from ..draft import Draft
 from ..gather import gathered_members
@@ -27,6 +28,14 @@ METADATA_BYTES = 1 << 18
 
 MEMORY, MEAN = "_memory", "_mean"
 
+#: What is kept of a field since the start of the run, by what stands behind its name; and such a name.
+EXTREMES = {
+    MAXIMUM: "largest value",
+    f"{MAXIMUM}_step": "step of the largest value",
+    f"{ARRIVAL}_step": "first step of a size, -1 for none,",
+}
+EXTREME = re.compile(f"(.*?)({'|'.join(sorted(EXTREMES, key=len, reverse=True))})?")
+
 #: The dimension of the members.
 MEMBERS = "realization"
 
@@ -35,7 +44,8 @@ class Contents(NamedTuple):
     """What a run needs to go on: fields by their names in the file, as `get` takes them, and numbers.
 
     Attributes:
-        fields: h, u, v; h_memory1, ... of the time stepper; eta_mean, ... since the last record.
+        fields: h, u, v; h_memory1, ... of the time stepper; eta_mean, ... since the last record; eta_max,
+            eta_max_step, eta_arrival_step, ... since the start of the run.
         step: number of steps done.
         seconds: model time, s.
         mean_steps: number of steps in the means.
@@ -135,7 +145,8 @@ def image(contents: Contents, config, transport, command_line: str) -> bytes:
     for name in before:
         dataset.createDimension(name, members)
     for name, local in contents.fields.items():
-        base, _, memory = name.removesuffix(MEAN).partition(MEMORY)
+        base, extreme = EXTREME.fullmatch(name).groups()
+        base, _, memory = base.removesuffix(MEAN).partition(MEMORY)
         entry = entry_of(base, config.physics)
         dimensions = (*before, *DIMENSIONS[entry.location])
         variable = dataset.createVariable(name, local.dtype, dimensions, fill_value=False, contiguous=True)
@@ -145,6 +156,10 @@ def image(contents: Contents, config, transport, command_line: str) -> bytes:
             told["long_name"] = f"memory {memory} of the time stepper {config.time.stepper}, for {base}"
         elif name.endswith(MEAN):
             told["long_name"] = f"mean of {base} over the last {contents.mean_steps} steps"
+        elif extreme:
+            told["long_name"] = f"{EXTREMES[extreme]} of {base} since the start of the run"
+            if extreme != MAXIMUM:
+                told = {key: text for key, text in told.items() if key != "standard_name"} | {"units": "1"}
         variable.setncatts(told)
     for name in (given.GIVEN + name for name in config.own.names):
         row = given.entry(config, name)

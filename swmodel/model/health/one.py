@@ -7,6 +7,7 @@ import math
 import numpy as np
 
 from ...ocean.grid import as_patches
+from ...ocean.records import names_of
 from ...parallel.transport.programs import jitted
 
 
@@ -23,8 +24,7 @@ class One:
 
     def stress(self) -> np.ndarray:
         """The largest wind stress on this process's part of its runs, Pa, [runs here]."""
-        terms = self.domain.scheme.acting
-        return np.array([max(largest_stress(terms, params, shape) for _, params, shape in blocks_of(self.domain))])
+        return np.array([self.simulation.strongest()])
 
     def acceleration(self) -> float:
         """The largest acceleration by forces that act on all water alike, m s-2."""
@@ -47,15 +47,29 @@ def blocks_of(domain):
         yield *(as_patches(each, width) for each in fields), block.shape
 
 
-def largest_stress(terms, params, shape: tuple[int, int]) -> float:
+def strongest(domain) -> float:
+    """The largest stress on the blocks of this process, Pa; see `largest_stress`."""
+    return max(largest_stress(domain.scheme, params, shape) for _, params, shape in blocks_of(domain))
+
+
+def largest_stress(scheme, params, shape: tuple[int, int]) -> float:
     """The largest stress on the surface by Params in Patches on a block of this shape, Pa.
 
+    Of coefficients that vary it is that of the larger one, in size, of both records.
+
     Args:
-        terms: those that are switched on.
+        scheme: the terms that are switched on.
     """
-    acting = [term for term in terms if term.stress]
-    values = {row.name: params[row.name].on(shape) for term in acting for row in term.coefficients}
-    return sum(float(term.stress(values).max()) for term in acting)
+    acting = [term for term in scheme.acting if term.stress]
+
+    def values(name):
+        if name not in scheme.varying:
+            return params[name].on(shape)
+        before, after = (params[part].on(shape) for part in names_of(name)[:2])
+        return np.maximum(np.abs(before), np.abs(after))
+
+    found = {row.name: values(row.name) for term in acting for row in (*term.coefficients, *term.fields)}
+    return sum(float(term.stress(found).max()) for term in acting)
 
 
 def largest_acceleration(domain) -> float:

@@ -63,7 +63,7 @@ class Runs(Protocol):
     remedy_at_start: str
 
     def stress(self) -> np.ndarray:
-        """The largest wind stress on this process's part of its runs, Pa, [runs here]."""
+        """The largest wind stress so far on this process's part of its runs, Pa, [runs here]."""
 
     def acceleration(self) -> float:
         """The largest acceleration by forces that act on all water alike, m s-2."""
@@ -99,7 +99,7 @@ class Health:
         scale = max(per_length(grid, shape, grid.wet.on(shape) > 0) for grid, shape in grids)
         depth, self.scale = domain.transport.reduce(np.array([depth, scale], np.float64), "max")
         area = sum(np.broadcast_to((grid.area.centre * grid.wet).on(s), s).sum(dtype=np.float64) for grid, s in grids)
-        self.wind = of_all_members(self.transport, self.runs.stress(), "max", -np.inf) / self.config.physics.density
+        self.wind = self.wind_stress()
         self.acceleration = self.runs.acceleration()
         self.area = float(domain.transport.reduce(np.asarray(area), "sum")) or 1.0
         self.power = power(self.config) / self.area
@@ -125,6 +125,8 @@ class Health:
         least = np.where(broken, 1.0, np.minimum(-now.low, -self.last.low))
         thickest = np.where(broken, 0.0, np.maximum(now.high, 0.0))
         bound = np.full_like(self.root, np.inf)
+        if self.runs.domain.scheme.varying:
+            self.wind = self.wind_stress()
         if np.isfinite(self.acceleration):  # else nobody knows what terms of the user's own may add
             push = self.wind / np.sqrt(2 * least) + self.acceleration * np.sqrt(thickest / 2)
             passed = self.model.time - self.time
@@ -137,6 +139,10 @@ class Health:
         self.last, self.step, self.time = now, self.model.step, self.model.time
         if not self.warned:
             self.check_time_step()
+
+    def wind_stress(self) -> np.ndarray:
+        """The largest wind stress so far over the density, m2 s-2, [runs]."""
+        return of_all_members(self.transport, self.runs.stress(), "max", -np.inf) / self.config.physics.density
 
     def wet(self) -> np.ndarray:
         """1 on water and 0 on land, NumPy array [y, x] of this process's part."""
@@ -189,7 +195,7 @@ class Health:
     def unusable_value(self, run: int) -> tuple[str, float, int]:
         """The first cell that is not finite or has no thickness: field, value, index in the whole domain."""
         state = self.state(run)
-        bad = state._make(~np.isfinite(field) for field in state)
+        bad = type(state)._make(~np.isfinite(field) for field in state)
         with np.errstate(invalid="ignore"):
             bad = bad._replace(h=bad.h | ((state.h <= 0) & (self.wet()[: len(state.h)] > 0)))
         return self.first(state, np.stack(bad))

@@ -15,6 +15,7 @@ from .quadratic_drag import QUADRATIC_DRAG
 from .self_attraction import SELF_ATTRACTION
 from .sponge import SPONGE
 from .term import PROCESSES, Term
+from .tide import TIDE
 from .tracer import TRACER
 from .viscosity import VISCOSITY
 from .wind import WIND
@@ -35,6 +36,7 @@ TERMS: dict[str, Term] = {
         OPEN_SIDES,
         SPONGE,
         TRACER,
+        TIDE,
         SELF_ATTRACTION,
     )
 }

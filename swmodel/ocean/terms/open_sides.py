@@ -17,27 +17,35 @@ from __future__ import annotations
 from math import cos, radians, sin
 from typing import Literal, NamedTuple
 
+import numpy as np
 from pydantic import create_model
 
 from ...options import Section, option
-from ..constituents import PERIODS
+from ..constituents import Constituent, constituents
 from ..instant import Turns, angle, turns_of
 from ..operators import mx_f, my_f
 from ..patch import Patch, east, north, south, west
 from ..variable import Variable
 from .term import Term
+from .tide import too_fast, undated
 
 #: The axis of each side.
 SIDES = {"west": "x", "east": "x", "south": "y", "north": "y"}
 
+#: Constituents of the tide outside.
+NAMES = ("M2", "S2", "N2", "K2", "K1", "O1", "P1", "Q1", "MF", "MM", "M4")
 #: Parts of an oscillation a cos(wt - phase): a cos(phase) of cos(wt), a sin(phase) of sin(wt).
 PARTS = {"cosine": cos, "sine": sin}
+#: The date whose frequencies those of runs without a date are; they differ by less than 1e-9 from year to year.
+NO_DATE = "2000-01-01"
 
 
 def given(name: str, location: str, units: str, long_name: str, dimension: tuple) -> Variable:
     """A field of the outside water, or its number in the section."""
     key = name.replace("outside_", "open_sides.")
-    return Variable(name, location, units, "", long_name, key, None, False, "field", dimension, "", True, small=1e-3)
+    return Variable(
+        name, location, units, "", long_name, key, control="field", dimension=dimension, signed=True, small=1e-3
+    )
 
 
 def part_of(constituent: str, part: str) -> str:
@@ -45,27 +53,33 @@ def part_of(constituent: str, part: str) -> str:
     return f"outside_{constituent.lower()}_{part}"
 
 
-def turns_of_constituent(constituent: str) -> list[str]:
-    """Names among the params of what part of its period a step is."""
-    return [f"outside_{constituent.lower()}_turns_{word}" for word in Turns._fields]
+def numbers_of(constituent: str) -> list[str]:
+    """Names among the params of what part of its period a step is, and of f cos(V + u) and f sin(V + u)."""
+    words = ("turns_high", "turns_low", "start_cosine", "start_sine")
+    return [f"outside_{constituent.lower()}_{word}" for word in words]
 
 
 METRES, TRANSPORT = (0, 1, 0, 0), (1, 1, -1, 0)
-MEAN = (
-    given("outside_level", "centre", "m", "mean sea level of the outside water", METRES),
-    given("outside_transport_x", "u", "m2 s-1", "mean transport of the outside water in x", TRANSPORT),
-    given("outside_transport_y", "v", "m2 s-1", "mean transport of the outside water in y", TRANSPORT),
+MEAN = tuple(
+    row._replace(varies=True)
+    for row in (
+        given("outside_level", "centre", "m", "sea level of the outside water, but for tides", METRES),
+        given("outside_transport_x", "u", "m2 s-1", "transport of the outside water in x", TRANSPORT),
+        given("outside_transport_y", "v", "m2 s-1", "transport of the outside water in y", TRANSPORT),
+    )
 )
 TIDES = tuple(
     given(part_of(name, part), "centre", "m", f"{part} of the tide {name} of the outside sea level", METRES)
-    for name in PERIODS
+    for name in NAMES
     for part in PARTS
 )
-TURNS = tuple(
-    Variable(word, "", "1", "", f"part of the period of {name} that a step takes, in fixed point")
-    for name in PERIODS
-    for word in turns_of_constituent(name)
+NUMBERS = tuple(
+    Variable(word, "", "1", "", f"part of the constituent {name}") for name in NAMES for word in numbers_of(name)
 )
+
+
+#: Behind what a tide lags.
+LAG = "lag behind Greenwich, or without time.start behind the start,"
 
 
 class Mean(Section):
@@ -76,10 +90,7 @@ class Mean(Section):
     transport_x: float = option(0.0, "m2 s-1", "its mean transport in x where the case or a file gives none")
     transport_y: float = option(0.0, "m2 s-1", "its mean transport in y where the case or a file gives none")
 
-    @property
-    def periods(self) -> dict[str, float]:
-        """Of the constituents, s."""
-        return PERIODS
+    nodal: bool = option(True, "", "as the nodes of the Moon's orbit change its tide, with time.start; false: not")
 
 
 OpenSides = create_model(
@@ -88,8 +99,8 @@ OpenSides = create_model(
     __doc__=Mean.__doc__,
     **{
         f"{name.lower()}_{key}": (float, option(0.0, unit, f"{what} of its tide {name}"))
-        for name in PERIODS
-        for key, unit, what in (("amplitude", "m", "amplitude"), ("phase", "degrees", "phase lag behind the start"))
+        for name in NAMES
+        for key, unit, what in (("amplitude", "m", "amplitude"), ("phase", "degrees", LAG))
     },
 )
 
@@ -104,7 +115,7 @@ def number_of(constituent: str, function):
     return property(value)
 
 
-for _name in PERIODS:
+for _name in NAMES:
     for _part, _function in PARTS.items():
         setattr(OpenSides, f"{_name.lower()}_{_part}", number_of(_name, _function))
 
@@ -124,60 +135,81 @@ def active(options) -> bool:
 
 def problems(config):
     """An open side of a ring, what is given of no outside water, a tide that the time steps do not see."""
-    options, grid, dt = config.open_sides, config.grid, config.time.dt
+    options, grid = config.open_sides, config.grid
     for axis, ring in (("x", grid.periodic_x), ("y", grid.periodic_y)):
         for side in (side for side in options.sides if ring and SIDES[side] == axis):
             yield f"open_sides.sides: there is no {side} side where grid.periodic_{axis} is true; set it to false"
     if len(set(options.sides)) < len(options.sides):
         yield f"open_sides.sides: {', '.join(options.sides)}: each is named once"
-    keys = [f"open_sides.{key}" for key in type(options).model_fields if key != "sides" and getattr(options, key)]
+    keys = [
+        f"open_sides.{key}"
+        for key in type(options).model_fields
+        if key not in ("sides", "nodal") and getattr(options, key)
+    ]
     keys += [f"input.{row.name}" for row in (*MEAN, *TIDES) if getattr(config.input, row.name)]
     if keys and not options.sides:
         yield f"{keys[0]}: has no effect without open_sides.sides"
-    for name in PERIODS:
+    for name in NAMES:
         key = f"open_sides.{name.lower()}"
         if getattr(options, f"{name.lower()}_phase") and not getattr(options, f"{name.lower()}_amplitude"):
             yield f"{key}_phase: has no effect where {key}_amplitude is 0 m"
-        if name in constituents(config) and dt is not None and PERIODS[name] <= 2 * dt:
-            yield f"{key}_amplitude: the period of {name} must be above two time steps, 2 x {dt:g} s"
+    yield from problems_of_dates(config)
 
 
-def constituents(config) -> list[str]:
-    """Those of the tide outside: given by numbers, by files, by the case or in Python."""
+def problems_of_dates(config):
+    """Tides of a date that there are not, or that the time steps do not see."""
+    given, time = names(config), config.time
+    if wrong := undated(time) if given and time.start else "":
+        yield wrong
+    elif time.dt is not None:
+        yield from too_fast("open_sides", given, time.model_copy(update={"start": time.start or NO_DATE}))
+
+
+def names(config) -> list[str]:
+    """Constituents of the tide outside: given by numbers, by files, by the case or in Python."""
     places = config.own.names, config.case, config.input
 
     def is_given(name):
-        names = [part_of(name, part) for part in PARTS]
+        parts = [part_of(name, part) for part in PARTS]
         own, case, files = places
-        return any(each in own or hasattr(case, each) or getattr(files, each) for each in names)
+        return any(each in own or hasattr(case, each) or getattr(files, each) for each in parts)
 
-    return [name for name in PERIODS if getattr(config.open_sides, f"{name.lower()}_amplitude") or is_given(name)]
+    return [name for name in NAMES if getattr(config.open_sides, f"{name.lower()}_amplitude") or is_given(name)]
 
 
 def idle(config) -> list[str]:
     """The parts of constituents that are not given."""
-    there = constituents(config)
-    return [part_of(name, part) for name in PERIODS if name not in there for part in PARTS]
+    there = names(config)
+    return [part_of(name, part) for name in NAMES if name not in there for part in PARTS]
 
 
 def build(config, rows, columns):
-    """Of each constituent what part of its period a step is."""
+    """Of each constituent what part of its period a step is, and f cos(V + u) and f sin(V + u) at the start."""
     built = {}
-    for name in constituents(config):
-        built |= dict(zip(turns_of_constituent(name), turns_of(config.time.dt, PERIODS[name]), strict=True))
+    for each in tides(names(config), config.time.start, config.open_sides.nodal):
+        start = (np.full((1, 1), each.factor * function(each.phase)) for function in PARTS.values())
+        values = *turns_of(config.time.dt, each.period), *start
+        built |= dict(zip(numbers_of(each.name), values, strict=True))
     return built
 
 
+def tides(names, start: str, nodal: bool = True) -> list[Constituent]:
+    """The constituents called `names` at the date of the start; without one with f = 1 and V + u = 0."""
+    if start:
+        return constituents(names, start, nodal)
+    return [each._replace(phase=0.0, factor=1.0) for each in constituents(names, NO_DATE)]
+
+
 def given_outside(flow, params, now) -> Outside:
-    """What is given at an Instant: the mean, and of each constituent cosine cos(wt) + sine sin(wt)."""
+    """What is given at an Instant: the mean, and f (cosine cos(wt + V + u) + sine sin(wt + V + u)) of each tide."""
     level, x, y = (params[row.name] for row in MEAN)
-    for name in PERIODS:
-        words = [params[word].values for word in turns_of_constituent(name) if word in params]
-        if words:
-            passed = angle(Turns(*words), now, flow.h.values.dtype)
-            xp = passed.__array_namespace__()
-            cosine, sine = (params[part_of(name, part)] for part in PARTS)
-            level = level + cosine * xp.cos(passed) + sine * xp.sin(passed)
+    for name in (name for name in NAMES if numbers_of(name)[0] in params):
+        high, low, cosine, sine = (params[word] for word in numbers_of(name))
+        passed = angle(Turns(high.values, low.values), now, flow.h.values.dtype)
+        xp = passed.__array_namespace__()
+        c, s = xp.cos(passed), xp.sin(passed)
+        level = level + params[part_of(name, "cosine")] * (cosine * c - sine * s)
+        level = level + params[part_of(name, "sine")] * (cosine * s + sine * c)
     return Outside(level, x, y)
 
 
@@ -207,7 +239,7 @@ OPEN_SIDES = Term(
     options=OpenSides,
     active=active,
     problems=problems,
-    fields=TURNS,
+    fields=NUMBERS,
     build=build,
     energy=1,
     through=through,

@@ -12,7 +12,7 @@ from ..variable import Variable
 PROCESSES = ("drag", "friction", "transport")
 
 
-def nothing(flow, params, now) -> dict:
+def nothing(flow: Any, params: Any, now: Any) -> dict:
     """The tendency of a term that acts in another way."""
     return {}
 
@@ -49,7 +49,7 @@ class Term:
     """
 
     name: str
-    tendency: Callable = nothing
+    tendency: Callable[..., Any] = nothing
     coefficients: tuple[Variable, ...] = ()
     options: type | None = None
     active: Callable | None = None

@@ -1,18 +1,21 @@
 """Wind stress on the surface: du/dt = wind_x / (rho h)."""
 
+from typing import Any
+
 import numpy as np
 
 from ..operators import mx_f, my_f
 from ..variable import Variable
 from .term import Term
 
-STRESS = {
+STRESS: dict[str, Any] = {
     "units": "Pa",
     "control": "field",
     "dimension": (1, 1, -2, 1),
     "signed": True,
     "downward": True,
     "small": 1e-2,
+    "varies": True,
 }
 X = Variable("wind_x", "centre", standard_name="surface_downward_x_stress", long_name="wind stress in x", **STRESS)
 Y = Variable("wind_y", "centre", standard_name="surface_downward_y_stress", long_name="wind stress in y", **STRESS)

@@ -9,7 +9,7 @@ import sys
 import jax
 import numpy as np
 from support.groups import of_layouts
-from support.random_case import configuration
+from support.random_case import TIDE, configuration
 
 from swmodel.config.build import build_grid, build_params, build_state
 from swmodel.executors.reference import Reference
@@ -45,7 +45,14 @@ VARIANTS = {
         "sponge__sides": ("west", "north"),
         "time__stepper": "ab3",
     },
-    "sphere": {"sphere": True, "sponge__rate": 1e-4, "sponge__width": 2e4, "physics__slip": "no"},
+    "sphere, tide": {
+        "sphere": True,
+        "sponge__rate": 1e-4,
+        "sponge__width": 2e4,
+        "physics__slip": "no",
+        "physics__self_attraction": 0.1,
+        **TIDE,
+    },
     "open sides, no slip": {
         "grid__periodic_x": False,
         "physics__slip": "no",

@@ -6,9 +6,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..config import fields
 from ..errors import UsageError
-from ..ocean.coordinates import along_axes, axes, metres
+from ..ocean.coordinates import along_axes, axes, distances, metres, places, points
+from . import fields
+
+#: Most cells whose mask is looked at together.
+CELLS = 2**20
 
 
 class Station(NamedTuple):
@@ -115,3 +118,24 @@ def open_faces(config, axis: str, face: int, count: int) -> np.ndarray:
     if axis == "x":
         return np.broadcast_to(fields.wet(config, along, across), (count, 2)).prod(axis=1)
     return np.broadcast_to(fields.wet(config, across, along), (2, count)).prod(axis=0)
+
+
+def nearest_water(config, place: tuple[float, float]) -> tuple[float, tuple[float, float]]:
+    """Distance in m, and place in m or degrees, of the centre of a wet cell that is nearest to a place.
+
+    Raises:
+        UsageError: there is no water.
+        InputError: the file of the mask cannot be read.
+    """
+    grid, columns, best = config.grid, np.arange(config.grid.nx), (np.inf, (0, 0))
+    height = max(1, CELLS // grid.nx)
+    for first in range(0, grid.ny, height):
+        rows = np.arange(first, min(first + height, grid.ny))
+        wet = np.broadcast_to(fields.wet(config, rows, columns) != 0, (len(rows), len(columns)))
+        away = np.where(wet, distances(grid, place, points(grid, "centre", rows, columns)), np.inf)
+        j, i = np.unravel_index(np.argmin(away), away.shape)
+        best = min(best, (float(away[j, i]), (first + int(j), int(i))))
+    if np.isinf(best[0]):
+        raise UsageError("there is no water in the domain")
+    (of_x, of_y), (row, column) = axes(grid), best[1]
+    return best[0], places(grid, of_x.first + column * of_x.spacing, of_y.first + row * of_y.spacing)

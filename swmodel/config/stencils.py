@@ -6,9 +6,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..config import fields
 from ..ocean.coordinates import OFFSETS, axes
 from ..ocean.table import VARIABLES
+from . import fields
 
 #: The quantities that can be observed; an observation holds the number of its own in this list.
 QUANTITIES = ("eta", "u", "v")
@@ -78,6 +78,14 @@ def stencils(config, quantity, x, y) -> Stencils:
         (columns[:, None] + [0, 1, 0, 1]) % grid.nx,
         np.divide(weights * is_open, total, out=np.zeros_like(weights), where=total > 0),
     )
+
+
+def cells_around(config, x, y) -> tuple[np.ndarray, np.ndarray]:
+    """Rows and columns of the cells that hold positions within the domain, [n]; on its far edge, the ones within."""
+    grid, along = config.grid, axes(config.grid)
+    rows, columns = along.y.index(np.asarray(y)), along.x.index(along.x.within(np.asarray(x)))
+    found = (np.floor(place + 0.5).astype(np.int64) for place in (rows, columns))
+    return tuple(np.clip(place, 0, most - 1) for place, most in zip(found, (grid.ny, grid.nx), strict=True))
 
 
 def between(place: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

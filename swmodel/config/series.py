@@ -1,0 +1,129 @@
+"""Coefficients that vary in time: where their records come from."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+
+from ..ocean.coordinates import points
+from ..ocean.records import Span
+from ..ocean.table import VARIABLES, entry_of, location_of
+from .case_check import in_time as timed
+from .case_check import values_in_time
+from .given import OF_CASE_IN_TIME
+from .netcdf_input import InputError, series
+
+#: By how much of a time step a record may be late without a step that lacks it: rounding in its units.
+LATE = 1e-6
+
+
+class Series(Protocol):
+    """The records of a coefficient.
+
+    Attributes:
+        what: it is, for messages.
+    """
+
+    what: str
+
+    def at(self, step: int) -> tuple[int, Span]:
+        """The record that a step begins at or behind, and its Span to the next one.
+
+        Raises:
+            InputError: there is none, or none after it.
+        """
+
+    def read(self, number: int, rows, columns) -> np.ndarray:
+        """Values of a record in rows and columns within the grid, float64 that broadcast to them; NaN where missing."""
+
+    def told(self, number: int) -> str:
+        """When a record is, in words."""
+
+
+def varies(config, name: str) -> bool:
+    """Whether a coefficient is given by records in time."""
+    if name not in VARIABLES or not VARIABLES[name].varies:
+        return False
+    if name in config.own.names:
+        return config.own._sources.get(name) is OF_CASE_IN_TIME
+    if text := getattr(config.input, name):
+        return series.in_time(text, entry_of(name, config.physics))
+    return timed(getattr(type(config.case), name, None))
+
+
+def series_of(config, name: str) -> Series:
+    """The Series of a coefficient that varies.
+
+    Raises:
+        InputError: a file of it cannot be used.
+    """
+    if text := getattr(config.input, name):
+        entry = entry_of(name, config.physics)
+        return InFiles(config, entry, series.records_of(text, entry, config.grid, config.time))
+    return Formula(config, name)
+
+
+@dataclass(frozen=True, eq=False)
+class InFiles:
+    """The Series of a variable in files."""
+
+    config: Any
+    entry: Any
+    records: series.Records
+
+    @property
+    def what(self) -> str:
+        return self.records.what
+
+    def at(self, step):
+        places = self.records.seconds / self.config.time.dt
+        places = np.where(np.abs(places - np.rint(places)) < LATE, np.rint(places), places)
+        number = int(np.searchsorted(places, step, side="right")) - 1
+        if number < 0:
+            first = f"{self.records.dates[0]}, and the run at {self.date(step)}"
+            raise InputError(f"{self.what}: its records begin at {first}; give earlier ones, or a later time.start")
+        if number == len(places) - 1 and step - places[-1] < 1 and number:
+            number -= 1
+        if number == len(places) - 1:
+            raise InputError(
+                f"{self.what}: its records end at {self.records.dates[-1]}, and the run needs them up to "
+                f"{self.date(step)}; give later ones, or a shorter run"
+            )
+        return number, Span(*places[number : number + 2])
+
+    def date(self, step: int) -> str:
+        """That of a step, in words."""
+        return series.date_after(self.config.time, step * self.config.time.dt)
+
+    def read(self, number, rows, columns):
+        return self.records.read(number, self.entry, self.config.grid, rows, columns)
+
+    def told(self, number):
+        return self.records.dates[number]
+
+
+@dataclass(frozen=True, eq=False)
+class Formula:
+    """The Series of a function of (self, config, at, t) of the case: its values each `forcing.every`."""
+
+    config: Any
+    name: str
+
+    @property
+    def what(self) -> str:
+        return f"{self.name} of the case {self.config.case.name}"
+
+    def at(self, step):
+        apart = self.config.forcing.every / self.config.time.dt
+        number = math.floor(step / apart + LATE)
+        return number, Span(number * apart, (number + 1) * apart)
+
+    def read(self, number, rows, columns):
+        at = points(self.config.grid, location_of(self.name), rows, columns)
+        return values_in_time(self.config, self.name, at, number * self.config.forcing.every)
+
+    def told(self, number):
+        return f"t = {number * self.config.forcing.every:g} s"

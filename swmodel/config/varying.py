@@ -1,0 +1,49 @@
+"""What coefficients that vary in time are in a block between two of their records."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+
+import numpy as np
+
+from ..ocean.records import names_of, numbers_of
+from .fields import fill_land
+from .netcdf_input import InputError
+from .series import Series, series_of
+
+
+def record(config, name: str, number: int, rows, columns, of: Series | None = None) -> np.ndarray:
+    """Values of a record of a coefficient in rows and columns, wrapped round the rings, [rows, columns] float64.
+
+    Those that are missing on land are zero.
+
+    Raises:
+        InputError: one is missing on water, or the record cannot be read.
+    """
+    of, grid = of or series_of(config, name), config.grid
+    rows, columns = np.asarray(rows), np.asarray(columns)
+    values = np.broadcast_to(of.read(number, rows % grid.ny, columns % grid.nx), (len(rows), len(columns)))
+    values = fill_land(config, name, values, rows, columns)
+    if not np.isfinite(values).all():
+        row, column = np.argwhere(~np.isfinite(values))[0]
+        place = f"row {rows[row] % grid.ny}, column {columns[column] % grid.nx}"
+        raise InputError(f"{of.what}: must be finite on water, but is missing at {of.told(number)}, {place}")
+    return values
+
+
+def varying_params(config, names: Iterable[str], step: int, rows, columns) -> dict[str, np.ndarray]:
+    """What there is among the params of coefficients that vary, from a step on; float64, by name."""
+    found = {}
+    for name in names:
+        of = series_of(config, name)
+        number, span = of.at(step)
+        before, after = (record(config, name, number + more, rows, columns, of) for more in (0, 1))
+        found |= {names_of(name).before: before, names_of(name).after: after} | numbers_of(name, span)
+    return found
+
+
+def until(config, names: Iterable[str], step: int) -> int | None:
+    """The step until which `varying_params` at a step hold; None: for ever."""
+    ends = [series_of(config, name).at(step)[1].after for name in names]
+    return min((max(math.ceil(end), step + 1) for end in ends), default=None)

@@ -1,0 +1,93 @@
+"""Values at points of the grid after steps, kept by the compiled loop until the host asks for them."""
+
+from __future__ import annotations
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from ..parallel.transport.programs import jitted
+
+#: Bytes of the values that are kept, and the most times; fewer would have the host ask more often.
+KEPT_BYTES, MOST_TIMES = 4 << 20, 4096
+
+
+def make_look(every: int, transport):
+    """The function look(kept, given, state, step) -> kept of one block: the values after `step` in their place.
+
+    kept [times points] has a row for each time. That of a step is (step / every, rounded up) - given["first"], so that
+    the last value to be written there is that after a multiple of `every`.
+    """
+
+    def look(kept, given, state, step):
+        fields = jnp.stack(state)  # never written out: XLA reads points only
+        values = fields[given["field"], given["row"], given["column"]]
+        values = jnp.where(given["ours"], values, 0)
+        row = -(-step // every) - given["first"] - 1
+        return jax.lax.dynamic_update_slice_in_dim(kept, values, row * len(values), 0)
+
+    return look
+
+
+class Recorder:
+    """The values of a block's state at points, after each `every` steps; see `watching.Watching`.
+
+    Args:
+        points: `config.gauges.Points`, the same on all processes.
+        every: steps.
+        dtype: of the run.
+        transport: of the run.
+
+    Attributes:
+        seen: the values kept, on the devices.
+    """
+
+    def __init__(self, points, every: int, dtype, transport):
+        self.every, self._transport, self._count = every, transport, len(points.fields)
+        self.look = make_look, every
+        self.times = max(1, min(MOST_TIMES, KEPT_BYTES // (self._count * np.dtype(dtype).itemsize)))
+        self.seen = transport.make(lambda block: np.zeros(self.times * self._count, dtype))
+        self._places = transport.make(lambda block: places(points, block))
+
+    def given(self, step: int) -> dict:
+        """What `look` is given for the steps after `step`."""
+        return self._places | {"first": jnp.asarray(step // self.every, jnp.int32)}
+
+    def present(self, carry) -> np.ndarray:
+        """The values [1, points] of all blocks now."""
+        look = jitted(make_look, self.every, self._transport, donate_argnums=0)
+        step = int(carry.step)
+        self.seen = look(
+            self.seen, self._places | {"first": jnp.asarray(-(-step // self.every) - 1)}, carry.state, carry.step
+        )
+        return self._rows(1)
+
+    def most(self, step: int) -> int:
+        """How many steps can be taken after `step` before the host must have asked for the values."""
+        return (step // self.every + self.times) * self.every - step
+
+    def taken(self, before: int, step: int, last: bool) -> tuple[np.ndarray, np.ndarray]:
+        """The multiples of `every` after step `before` up to `step`, and the values [k, points] of all blocks then.
+
+        Args:
+            last: `step` is the last of the run, and counts as well.
+        """
+        steps = np.arange(before // self.every + 1, step // self.every + 1) * self.every
+        if last and step % self.every:
+            steps = np.append(steps, step)
+        return steps, self._rows(len(steps))
+
+    def _rows(self, times: int) -> np.ndarray:
+        """The first values that are kept, [times, points], of all blocks."""
+        pieces = self._transport.pieces(self.seen, None)
+        rows = np.sum([each[: times * self._count] for each in pieces], axis=0, dtype=pieces[0].dtype)
+        rows = self._transport.reduce(rows.reshape(times, self._count), "sum")
+        return rows + rows.dtype.type(0)  # which has one zero, however many blocks there are
+
+
+def places(points, block) -> dict[str, np.ndarray]:
+    """Where the points are in the fields of a block, and which are in it."""
+    rows, columns = points.rows - block.y.start, points.columns - block.x.start
+    ours = (rows >= 0) & (rows < block.shape[0]) & (columns >= 0) & (columns < block.shape[1])
+    index = {"field": points.fields, "row": np.where(ours, rows, 0), "column": np.where(ours, columns, 0)}
+    return {name: values.astype(np.int32) for name, values in index.items()} | {"ours": ours}

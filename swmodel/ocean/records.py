@@ -1,0 +1,90 @@
+"""Coefficients that vary in time, given by records: between two of them they go along a straight line.
+
+    c(t) = c + c_before + w (c_after - c_before),   w = min(1, (n + s - a) / (b - a))
+
+of step n and stage s of it, with the records before and after at the places a and b, counted in steps. A step computes
+with the records that it begins between, and where its last stages go beyond the second, this stays. c itself is what
+derivatives are taken by: a change that is there all the time; without one it is left out.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from .instant import Instant
+from .patch import Patch
+
+WORD = 2**32
+
+
+class Span(NamedTuple):
+    """The places of two records one after the other, in steps since the start of the run; not whole as a rule."""
+
+    before: float
+    after: float
+
+
+class Names(NamedTuple):
+    """What there is among the params of a coefficient: two fields and three numbers."""
+
+    before: str
+    after: str
+    back: str
+    early: str
+    rate: str
+
+
+def names_of(name: str) -> Names:
+    """The Names of a coefficient."""
+    return Names(*(f"{name}_{part}" for part in Names._fields))
+
+
+def numbers_of(name: str, span: Span) -> dict[str, np.ndarray]:
+    """The numbers of a coefficient between two records, [1, 1].
+
+    `back` is the first whole step, which is taken away modulo 2^32; the record before is `early` steps before it.
+    """
+    first, names = math.ceil(span.before), names_of(name)
+    return {
+        names.back: np.full((1, 1), -first % WORD, np.uint32),
+        names.early: np.full((1, 1), first - span.before),
+        names.rate: np.full((1, 1), 1 / (span.after - span.before)),
+    }
+
+
+def weight(numbers: tuple[Any, Any, Any], now: Instant, dtype):
+    """w at an Instant, [1, 1] of `dtype`; no bit is lost after however many steps.
+
+    Args:
+        numbers: back, early, rate.
+    """
+    back, early, rate = numbers
+    since = (now.step.astype(np.uint32) + back.astype(np.uint32)).astype(dtype)
+    passed = (since + (early + now.stage if now.stage else early)) * rate
+    return passed.__array_namespace__().minimum(passed, 1.0)
+
+
+def present(params: dict[str, Patch], now: Instant, varying: Iterable[str], dtype) -> dict[str, Patch]:
+    """The params with the coefficients that vary as they are at an Instant.
+
+    Args:
+        params: Patches by name.
+        varying: names of those coefficients.
+        dtype: of the fields.
+    """
+    found = dict(params)
+    for name in varying:
+        before, after, *numbers = (params[part] for part in names_of(name))
+        w = weight(tuple(number.values for number in numbers), now, dtype)
+        there = before + (after - before) * w
+        found[name] = params[name] + there if name in params else there
+    return found
+
+
+def params_of(varying: Iterable[str]) -> dict[str, bool]:
+    """{name: whether it is a field} of what there is among the params of some coefficients that vary."""
+    return {part: n < 2 for name in varying for n, part in enumerate(names_of(name))}

@@ -1,0 +1,228 @@
+"""The potential that raises tides: du/dt = + d_x (g eta_eq), eta_eq the tide of an ocean in equilibrium with it.
+
+    eta_eq = sum over constituents of A (1 + k - h) f cos(w t + V + u + m lon) G_m(lat)
+    G_0 = 1/2 - 3/2 sin² lat,   G_1 = sin 2 lat,   G_2 = cos² lat
+
+A is the amplitude, 1 + k - h what the yielding of the Earth leaves of it, m the species; f, u and V are those of the
+date of the start (`constituents`). However many constituents there are, the cells see five fields at most: G_0,
+G_m cos(m lon) and G_m sin(m lon), each times a number that varies in time.
+
+Reference: Hendershott, M. C. (1972), Geophys. J. R. Astron. Soc. 29, 389-402; Arbic, B. K. et al. (2004), Deep-Sea Res.
+II 51, 3069-3101, table 1; Ssa as Schwiderski, E. W. (1980), Rev. Geophys. 18, 243-268.
+"""
+
+from __future__ import annotations
+
+from math import cos, sin
+from typing import Annotated, Literal, NamedTuple
+
+import numpy as np
+from pydantic import BeforeValidator
+
+from ...options import Section, option
+from ..constituents import constituents, date_of
+from ..coordinates import on_sphere, points
+from ..instant import Turns, angle, turns_of
+from ..patch import Patch
+from ..variable import Variable
+from .term import Term
+
+
+class Equilibrium(NamedTuple):
+    """The tide of an ocean in equilibrium: amplitude A in m, and 1 + k - h."""
+
+    amplitude: float
+    yielding: float
+
+    @property
+    def height(self) -> float:
+        """Over a yielding Earth, m."""
+        return self.amplitude * self.yielding
+
+
+#: Those of the constituents that there are.
+EQUILIBRIUM = {
+    "M2": Equilibrium(0.242334, 0.693),
+    "S2": Equilibrium(0.112743, 0.693),
+    "N2": Equilibrium(0.046397, 0.693),
+    "K2": Equilibrium(0.030684, 0.693),
+    "K1": Equilibrium(0.141565, 0.736),
+    "O1": Equilibrium(0.100661, 0.695),
+    "P1": Equilibrium(0.046848, 0.706),
+    "Q1": Equilibrium(0.019273, 0.695),
+    "MF": Equilibrium(0.042041, 0.693),
+    "MM": Equilibrium(0.022191, 0.693),
+    "SSA": Equilibrium(0.019446, 0.693),
+}
+ALL = "main"
+
+#: Calendars in which the Moon is where it is.
+CALENDARS = ("proleptic_gregorian", "standard")
+
+#: The largest slope of the shapes, times the radius of the Earth.
+STEEPEST = 2.0
+
+#: Fields of each species: what C = sum of a cos(phase) and what - S = - sum of a sin(phase) is multiplied by.
+SHAPES = {
+    0: ("tide_zonal", None),
+    1: ("tide_diurnal_cosine", "tide_diurnal_sine"),
+    2: ("tide_semidiurnal_cosine", "tide_semidiurnal_sine"),
+}
+SPECIES = {name: 0 if name in ("MF", "MM", "SSA") else int(name[-1]) for name in EQUILIBRIUM}
+PARTS = ("turns_high", "turns_low", "cosine", "sine")
+
+FACTOR = Variable(
+    "tide_factor",
+    "",
+    "1",
+    "",
+    "factor of the tide's potential",
+    key="tide.factor",
+    control="number",
+    dimension=(0, 0, 0, 0),
+    small=1e-2,
+)
+
+
+def known(names):
+    """The names in capitals; all of them for "main"."""
+    if not isinstance(names, list | tuple) or not all(isinstance(name, str) for name in names):
+        return names
+    return tuple(EQUILIBRIUM) if ALL in names else tuple(name.upper() for name in names)
+
+
+class Tide(Section):
+    """Tides raised by the Moon and the Sun in the interior of the ocean, on a sphere; of the date time.start."""
+
+    constituents: Annotated[tuple[Literal[tuple(EQUILIBRIUM)], ...], BeforeValidator(known)] = option(
+        (), "", f'constituents of the potential, as ["M2", "K1"]; ["{ALL}"]: all {len(EQUILIBRIUM)}; none: no tide'
+    )
+    nodal: bool = option(True, "", "as the nodes of the Moon's orbit change them: f and u of the start; false: 1 and 0")
+    factor: float = option(1.0, "1", "factor of the potential")
+
+
+def active(options) -> bool:
+    """Whether there is a tide."""
+    return bool(options.constituents)
+
+
+def problems(config):
+    """A tide on a plane or of no date, twice the same, or too fast for the time step."""
+    names, dt, time = config.tide.constituents, config.time.dt, config.time
+    if not names:
+        return
+    if not on_sphere(config.grid):
+        yield f"tide.constituents: there are tides on a sphere alone, and grid.kind is {config.grid.kind}"
+    if config.physics.reduced_gravity:
+        yield "tide.constituents: tides move the whole water column; physics.reduced_gravity must be false"
+    for name in sorted({name for name in names if names.count(name) > 1}):
+        yield f'tide.constituents: "{name}" is listed {names.count(name)} times'
+    if wrong := undated(time):
+        yield wrong
+    elif dt is not None:
+        yield from too_fast("tide.constituents", names, time)
+
+
+def undated(time) -> str:
+    """What is wrong with the date of a run that depends on where the Moon is; "" for nothing. `time` is the section."""
+    if not time.start:
+        return 'time.start: must be given, as "2020-03-01T06:00", as the phases of tides depend on it'
+    if time.calendar not in CALENDARS:
+        return f"time.calendar: tides are those of {' or '.join(CALENDARS)}, not of {time.calendar}"
+    try:
+        date_of(time.start)
+    except (ValueError, OverflowError) as error:
+        return f"time.start: there are no tides at {time.start}: {error}"
+    return ""
+
+
+def too_fast(key: str, names, time):
+    """The constituents whose periods the time steps do not see, a line each."""
+    for each in constituents(names, time.start):
+        if each.period <= 2 * time.dt:
+            period = f"{each.name} has a period of {each.period:.6g} s"
+            yield f"{key}: {period}, which must be above two time steps, 2 x {time.dt:g} s"
+
+
+def build(config, rows, columns):
+    """The shapes of the species that there are at centres, m; of each constituent what `Turns` has, and its parts."""
+    options, grid, built = config.tide, config.grid, {}
+    at = points(grid, "centre", np.asarray(rows) % grid.ny, np.asarray(columns) % grid.nx)
+    for each in constituents(options.constituents, config.time.start, options.nodal):
+        height = each.factor * EQUILIBRIUM[each.name].height
+        numbers = np.full((1, 1), height * cos(each.phase)), np.full((1, 1), height * sin(each.phase))
+        values = *turns_of(config.time.dt, each.period), *numbers
+        built |= {f"tide_{each.name}_{part}": value for part, value in zip(PARTS, values, strict=True)}
+    for species in {SPECIES[name] for name in options.constituents}:
+        built |= shapes(species, at.lon, at.lat)
+    return built
+
+
+def shapes(species: int, lon, lat) -> dict[str, np.ndarray]:
+    """G_0, or G_m cos(m lon) and G_m sin(m lon), at longitudes and latitudes in degrees, by name."""
+    lon, lat = np.radians(lon), np.radians(lat)
+    cosine, sine = SHAPES[species]
+    if species == 0:
+        return {cosine: 0.5 - 1.5 * np.sin(lat) ** 2}
+    height = np.sin(2 * lat) if species == 1 else np.cos(lat) ** 2
+    return {cosine: height * np.cos(species * lon), sine: height * np.sin(species * lon)}
+
+
+def head(flow, params, now):
+    """- g factor eta_eq."""
+    sums = {}
+    for name in (name for name in EQUILIBRIUM if f"tide_{name}_{PARTS[0]}" in params):
+        high, low, *parts = (params[f"tide_{name}_{part}"] for part in PARTS)
+        passed = angle(Turns(high.values, low.values), now, flow.h.values.dtype)
+        add(sums, SPECIES[name], *parts, passed)
+    height = sum(params[field] * number for field, number in sums.items())
+    return -((params["gravity"] * params["tide_factor"]) * height)
+
+
+def add(sums: dict, species: int, cosine: Patch, sine: Patch, passed) -> None:
+    """Add a cos(phase) and - a sin(phase) of a constituent to the numbers by which the shapes are multiplied.
+
+    Args:
+        cosine, sine: a cos and a sin of its phase at the start.
+        passed: the phase since.
+    """
+    xp = passed.__array_namespace__()
+    c, s = xp.cos(passed), xp.sin(passed)
+    numbers = cosine * c - sine * s, -(cosine * s + sine * c)
+    for field, number in zip(SHAPES[species], numbers, strict=True):
+        if field:
+            sums[field] = sums[field] + number if field in sums else number
+
+
+def acceleration(config) -> float:
+    """g times the steepest slope that eta_eq can have."""
+    found = constituents(config.tide.constituents, config.time.start, config.tide.nodal)
+    height = sum(each.factor * EQUILIBRIUM[each.name].height for each in found)
+    return config.physics.gravity * abs(config.tide.factor) * STEEPEST * height / config.grid.radius
+
+
+FIELDS = (
+    *(
+        Variable(name, "centre", "1", "", "shape of the tide's potential")
+        for each in SHAPES.values()
+        for name in each
+        if name
+    ),
+    *(
+        Variable(f"tide_{name}_{part}", "", "m" if part in PARTS[2:] else "1", "", f"part of the constituent {name}")
+        for name in EQUILIBRIUM
+        for part in PARTS
+    ),
+)
+TIDE = Term(
+    "tide",
+    head=head,
+    coefficients=(FACTOR,),
+    options=Tide,
+    active=active,
+    problems=problems,
+    fields=FIELDS,
+    build=build,
+    acceleration=acceleration,
+    energy=1,
+)

@@ -1,0 +1,17 @@
+"""Names for annotations in programs that use swmodel; nothing of them is needed to run one.
+
+    def drag(state: Flow, grid: Grid, t: Any, roughness: Patch) -> dict[str, Patch]: ...
+
+A function of the points takes `Points`; what `fields` takes is a `Field`, what `terms` takes an `OwnTerm`.
+"""
+
+from .config.given import Field
+from .config.load import Source
+from .ocean.coordinates import Points
+from .ocean.flow import Flow
+from .ocean.grid import Grid
+from .ocean.own_term import OwnTerm
+from .ocean.patch import Patch
+from .ocean.state import Carry, State
+
+__all__ = ["Carry", "Field", "Flow", "Grid", "OwnTerm", "Patch", "Points", "Source", "State"]

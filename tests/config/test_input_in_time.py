@@ -1,0 +1,143 @@
+"""Input fields with records in time: where each step lies among them, and what cannot be used."""
+
+import netCDF4
+import numpy as np
+import pytest
+
+import swmodel
+from swmodel import load
+from swmodel.config.series import series_of, varies
+from swmodel.config.varying import until, varying_params
+from swmodel.model.validate import check_config
+
+NY, NX = 4, 5
+VALUES = 0.01 * np.arange(4 * NY * NX, dtype=float).reshape(4, NY, NX)
+HOURS = [0.0, 6.0, 12.0, 18.0]
+SMALL = {
+    "grid.nx": NX, "grid.ny": NY, "grid.dx": 1e5, "grid.dy": 1e5, "run.executor": "reference", "run.dtype": "float64",
+    "time.dt": 300.0, "run.days": 0.75, "time.start": "2020-02-28",
+}  # fmt: skip
+
+
+@pytest.fixture
+def file(tmp_path):
+    """write(...): the path of a file with records of the wind stress in x."""
+
+    def write(name="wind.nc", hours=HOURS, values=VALUES, units="Pa", since="hours since 2020-02-28", **attributes):
+        path = tmp_path / name
+        with netCDF4.Dataset(path, "w") as dataset:
+            for dimension, size in (("time", None), ("y", NY), ("x", NX)):
+                dataset.createDimension(dimension, size)
+            dataset.createVariable("time", "f8", ("time",))[:] = hours
+            dataset["time"].setncatts({"units": since} | attributes)
+            stress = dataset.createVariable("tau", "f8", ("time", "y", "x"), fill_value=-999.0)
+            stress.setncatts({"standard_name": "surface_downward_x_stress", "units": units})
+            stress[:] = values[: len(hours)]
+        return str(path)
+
+    return write
+
+
+def configuration(path, **more):
+    changes = {name.replace("__", "."): value for name, value in more.items()}
+    return load("rest", SMALL | {"input.wind_x": path} | changes, {})
+
+
+def refused(path, **more) -> str:
+    with pytest.raises(swmodel.ConfigError) as caught:
+        check_config(configuration(path, **more))
+    (line,) = caught.value.problems
+    return line.replace(str(path), "FILE")
+
+
+def wind_at(config, step, stage=0.0):
+    """The wind that the equations of a step take, [NY, NX]."""
+    from swmodel.config.build import scheme_of
+    from swmodel.ocean.instant import Instant
+    from swmodel.ocean.patch import Patch
+    from swmodel.ocean.records import present
+
+    scheme = scheme_of(config)
+    params = varying_params(config, scheme.varying, step, np.arange(NY), np.arange(NX))
+    patches = {name: Patch(field, (0, 0)) for name, field in params.items()}
+    return present(patches, Instant(np.int32(step), stage), scheme.varying, np.dtype("f8"))["wind_x"].values
+
+
+@pytest.mark.parametrize(("step", "stage"), [(0, 0.0), (1, 0.5), (71, 1.0), (72, 0.0), (100, 0.25), (215, 1.0)])
+def test_between_two_records_values_go_along_a_straight_line(file, step, stage):
+    config = configuration(file())
+    hour = (step + stage) * 300 / 3600
+    expected = VALUES[0] + (VALUES[1] - VALUES[0]) * hour / 6
+    np.testing.assert_allclose(wind_at(config, step, stage), expected, rtol=0, atol=1e-13)
+
+
+def test_a_step_takes_the_records_that_it_begins_between(file):
+    config = configuration(file(hours=[0.0, 0.9, 18.0]))  # 10.8 steps
+    numbers, ends = zip(*(
+        (series_of(config, "wind_x").at(step)[0], until(config, ["wind_x"], step)) for step in (0, 10, 11, 215)
+    ), strict=True)  # fmt: skip
+    assert numbers == (0, 0, 1, 1)
+    assert ends == (11, 11, 216, 216)
+    np.testing.assert_array_equal(wind_at(config, 10, 1.0), VALUES[1])
+
+
+def test_several_files_are_one_series_whatever_their_names(file):
+    file("b.nc", HOURS[:2])
+    file("a.nc", HOURS[2:], VALUES[2:])
+    config = configuration(file("c.nc", [24.0]).replace("c.nc", "*.nc"))
+    np.testing.assert_allclose(wind_at(config, 108), VALUES[1:3].mean(axis=0), atol=1e-13)
+
+
+def test_a_record_that_is_chosen_stays(file):
+    config = configuration(file() + "@2020-02-28T06:00", time__start="")
+    assert not varies(config, "wind_x")
+
+
+@pytest.mark.parametrize(
+    ("calendar", "start", "since"),
+    [("360_day", "2020-02-30", "hours since 2020-02-30"), ("noleap", "2020-03-01", "hours since 2020-02-28 00:00")],
+)
+def test_times_are_counted_in_the_calendar_of_the_run(file, calendar, start, since):
+    hours = HOURS if calendar == "360_day" else [hour + 24 for hour in HOURS]
+    config = configuration(
+        file(since=since, hours=hours, calendar=calendar), time__start=start, time__calendar=calendar
+    )
+    np.testing.assert_allclose(wind_at(config, 36), VALUES[:2].mean(axis=0), atol=1e-13)
+
+
+@pytest.mark.parametrize(
+    ("made", "given", "words"),
+    [
+        ({"hours": HOURS[1:]}, {}, "its records begin at 2020-02-28T06:00:00, and the run at 2020-02-28T00:00:00"),
+        ({"hours": HOURS[:3]}, {}, "its records end at 2020-02-28T12:00:00, and the run needs them up to 2020-02-28"),
+        ({"hours": [0, 6, 5, 18]}, {}, "times must rise, but 2020-02-28T05:00:00 is there behind 2020-02-28T06:00:00"),
+        ({"hours": [0, 6, 6, 18]}, {}, "times must rise, but 2020-02-28T06:00:00 is there twice"),
+        ({"hours": [0, 6, np.nan, 18]}, {}, "its times have missing values"),
+        ({"calendar": "noleap"}, {}, 'the run proleptic_gregorian; set time.calendar = "noleap"'),
+        ({}, {"time__start": ""}, 'say at which the run starts, as time.start = "2020-02-28T00:00:00"'),
+        ({"units": "dyn cm-2"}, {}, 'is in "dyn cm-2"; convert it to "Pa"'),
+        ({"since": "fortnights since 2020-02-28"}, {}, "has 4 records along time, and the model takes one"),
+        (
+            {"values": np.where(np.arange(4)[:, None, None] == 2, np.nan, VALUES)}, {},
+            "must be finite on water, but is missing at 2020-02-28T12:00:00, row 0, column 0",
+        ),
+    ],
+)  # fmt: skip
+def test_what_cannot_be_used_is_said_before_the_first_step(file, made, given, words):
+    line = refused(file(**made), **given)
+    assert line.startswith("input.wind_x: ")
+    assert "FILE" in line
+    assert words in line
+
+
+def test_a_gap_is_said(file, caplog):
+    check_config(configuration(file(hours=[0.0, 1.0, 2.0, 18.0])))
+    (line,) = [record.message for record in caplog.records if "no record" in record.message]
+    assert "no record between 2020-02-28T02:00:00 and 2020-02-28T18:00:00, elsewhere each 3600 s" in line
+
+
+def test_beyond_the_last_record_no_step_is_taken(file):
+    model = swmodel.Simulation(configuration(file()))
+    model.advance(216)
+    with pytest.raises(ValueError, match="its records end at 2020-02-28T18:00:00"):
+        model.advance(2)

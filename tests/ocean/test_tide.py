@@ -1,0 +1,198 @@
+"""The potential of tides: its constituents are where the Moon and the Sun are, and canals answer it as Airy says."""
+
+import math
+import re
+
+import numpy as np
+import pytest
+from support.made_cases import case_of
+from support.stepping import after
+
+import swmodel
+from swmodel.config import Config, ConfigError
+from swmodel.model.validate import check_config
+from swmodel.ocean.constituents import constituents, date_of, table
+from swmodel.ocean.terms.tide import EQUILIBRIUM, SPECIES, shapes
+
+DATES = ("2000-01-01", "1975-07-14T03:00", "2033-11-05 17:41:30")
+
+
+@pytest.mark.parametrize("date", DATES)
+def test_constituents_are_those_of_utide(date):
+    """Phases, frequencies and nodal factors of all of them, satellites of the third degree left out."""
+    utide = pytest.importorskip("utide")
+    from utide import harmonics
+
+    names = [name for name in table() if name not in ("MF", "MM")]  # utide has no nodal factors of these
+    numbers = [utide.constit_index_dict[name] for name in names]
+    day = date_of(date).toordinal() + (date_of(date) - date_of(date[:10])).total_seconds() / 86400
+    sizes = harmonics.sat.amprat
+    try:
+        harmonics.sat.amprat = np.where(harmonics.sat.ilatfac == 0, sizes, 0.0)
+        f, u, V = (found[0] for found in harmonics.FUV(np.array([day]), day, numbers, 30.0, [0, 0, 0, 0]))
+    finally:
+        harmonics.sat.amprat = sizes
+    ours = constituents(names, date)
+    turns = np.array([each.phase for each in ours]) / (2 * np.pi) - (V + u)
+    assert np.abs(turns - np.round(turns)).max() < 1e-8
+    np.testing.assert_allclose([each.factor for each in ours], f, rtol=1e-12)
+    frequencies = [3600 * each.frequency for each in ours]
+    np.testing.assert_allclose(frequencies, utide.ut_constants.const.freq[numbers], rtol=1e-6)
+
+
+def test_nodal_factors_of_long_periods_are_those_of_schureman():
+    """sin² I / 0.1578 and (2/3 - sin² I) / 0.5021, I the inclination of the Moon's orbit to the equator (1958)."""
+    for year in range(2000, 2019):
+        date = f"{year}-07-02"
+        node = np.radians(259.183275 - 0.0529539222 * (date_of(date) - date_of("1899-12-31T12:00")).days)
+        square = 1 - (0.91370 - 0.03569 * np.cos(node)) ** 2
+        fortnight, month = constituents(("MF", "MM"), date)
+        assert fortnight.factor == pytest.approx(square / 0.1578, abs=0.03)
+        assert month.factor == pytest.approx((2 / 3 - square) / 0.5021, abs=0.01)
+
+
+def moon_and_sun(date):
+    """Ecliptic longitude and latitude, and parallax over its mean, of Moon and Sun; the sidereal angle; radians.
+
+    Reference: Meeus, J. (1998), Astronomical Algorithms, chapters 12, 25 and 47, the largest terms.
+    """
+    days = (date_of(date) - date_of("2000-01-01T12:00")).total_seconds() / 86400
+    L, D, M, m, F = (
+        np.radians(first + rate * days)
+        for first, rate in (
+            (218.316, 13.17639648),
+            (297.850, 12.19074912),
+            (357.529, 0.98560028),
+            (134.963, 13.06499295),
+            (93.272, 13.22935024),
+        )
+    )
+    lon = L + np.radians(6.289 * np.sin(m) + 1.274 * np.sin(2 * D - m) + 0.658 * np.sin(2 * D) + 0.214 * np.sin(2 * m))
+    lon -= np.radians(0.185 * np.sin(M) + 0.114 * np.sin(2 * F))
+    lat = np.radians(5.128 * np.sin(F) + 0.281 * np.sin(m + F) + 0.278 * np.sin(m - F) + 0.173 * np.sin(2 * D - F))
+    near = 1 + 0.0545 * np.cos(m) + 0.0100 * np.cos(2 * D - m) + 0.0082 * np.cos(2 * D) + 0.0030 * np.cos(2 * m)
+    sun = np.radians(280.466 + 0.98564736 * days + 1.915 * np.sin(M) + 0.020 * np.sin(2 * M))
+    sidereal = np.radians(280.46062 + 360.98564737 * days)
+    return ((lon, lat, near), (sun, 0.0, 1 + 0.0167 * np.cos(M))), sidereal
+
+
+def test_the_constituents_add_up_to_the_attraction_of_moon_and_sun():
+    """The potential of second degree, a (parallax)³ (3/2 cos² z - 1/2), z the zenith distance, at any place and hour.
+
+    a = 0.3584 m for the Moon, 0.1645 m for the Sun (Doodson's constant over g, and 0.459 of it; means over time, which
+    are no tides, taken off). The eleven constituents have 97 % of it: signs and phases of each species are right.
+    """
+    lon, lat = np.array([[0.0, 70.0, 200.0]]), np.array([[-50.0], [0.0], [25.0], [65.0]])
+    place = np.radians(lon), np.radians(lat)
+    truth, ours = [], []
+    for hour in range(0, 24 * 60, 5):
+        date = f"2012-{3 + hour // 744:02d}-{1 + hour % 744 // 24:02d}T{hour % 24:02d}:00"
+        bodies, sidereal = moon_and_sun(date)
+        potential = 0.0
+        for (along, b, near), size in zip(bodies, (0.3584, 0.1645), strict=True):
+            tilt = np.radians(23.439)
+            declination = np.arcsin(np.sin(b) * np.cos(tilt) + np.cos(b) * np.sin(tilt) * np.sin(along))
+            ascension = np.arctan2(np.sin(along) * np.cos(tilt) - np.tan(b) * np.sin(tilt), np.cos(along))
+            angle = sidereal + place[0] - ascension
+            height = np.sin(place[1]) * np.sin(declination) + np.cos(place[1]) * np.cos(declination) * np.cos(angle)
+            potential = potential + size * near**3 * (1.5 * height**2 - 0.5)
+        truth.append(potential)
+        total = 0.0
+        for each in constituents(tuple(EQUILIBRIUM), date):
+            cosine, *sine = shapes(SPECIES[each.name], lon, lat).values()
+            part = cosine * np.cos(each.phase) - sum(sine) * np.sin(each.phase)
+            total = total + each.factor * EQUILIBRIUM[each.name].amplitude * part
+        ours.append(np.broadcast_to(total, potential.shape))
+    truth, ours = np.array(truth), np.array(ours)
+    for species in (np.ones_like(lat), np.sin(2 * np.radians(lat))):
+        seen, made = ((each - each.mean(axis=0)) * species for each in (truth, ours))
+        assert np.corrcoef(seen.ravel(), made.ravel())[0, 1] > 0.97
+        assert (seen * made).sum() / (made**2).sum() == pytest.approx(1, abs=0.03)
+
+
+RADIUS, DEPTH, DATE = 6371e3, 4000.0, "2012-03-01"
+
+
+def canal(nx, beta, factor=1e-3):
+    """A ring of nx cells round the equator with M2, in its forced wave; (config, forced wave over that of equilibrium).
+
+    eta = eta_eq / (1 - beta - (w / k)² / (g H)), u = - w / (k H) eta, with k on the grid 2/dx sin(k dx/2).
+    """
+    (tide,) = constituents(("M2",), DATE)
+    dx = 2 * np.pi * RADIUS / nx
+    w, k = 2 * np.pi * tide.frequency, 2 / dx * np.sin(2 * np.pi / nx)
+    ratio = 1 / (1 - beta - (w / k) ** 2 / (9.81 * DEPTH))
+    height = ratio * factor * tide.factor * EQUILIBRIUM["M2"].height
+
+    def wave(shift):
+        lon = 2 * np.pi * (np.arange(nx) + shift) / nx
+        return height * np.cos(tide.phase + 2 * lon)[None, :]
+
+    fields = {"eta": wave(0.5), "u": -w / (k * DEPTH) * wave(1.0)}
+    grid = {"kind": "latlon", "nx": nx, "ny": 1, "south": -0.05, "north": 0.05, "radius": RADIUS, "rotation": 0.0}
+    config = Config(
+        case=case_of(fields, "Canal"),
+        grid=grid,
+        physics={"depth": DEPTH, "self_attraction": beta},
+        tide={"constituents": ("M2",), "factor": factor},
+        time={"stepper": "rk4", "dt": tide.period / 4 / (2 * nx), "start": DATE},
+        run={"dtype": "float64", "steps": 2 * nx, "executor": "reference"},
+    )
+    return config, height, ratio
+
+
+@pytest.mark.parametrize("beta", [0.0, 0.09])
+def test_a_canal_round_the_equator_answers_as_airy_says(beta):
+    """Low water under the Moon, as waves are slower than it: in a quarter period the forced wave goes on by as much."""
+    config, height, ratio = canal(24, beta)
+    assert ratio < 0
+    h, u = after("reference", config, 48)[:2]
+    (tide,) = constituents(("M2",), DATE)
+    lon = 2 * np.pi * (np.arange(24) + 0.5) / 24
+    expected = height * np.cos(tide.phase + np.pi / 2 + 2 * lon)[None, :]
+    np.testing.assert_allclose(h - DEPTH, expected, rtol=0, atol=2e-6 * abs(height))
+
+
+def test_the_answer_of_a_canal_converges_in_second_order():
+    (tide,) = constituents(("M2",), DATE)
+    speed = 2 * np.pi * tide.frequency * RADIUS / 2
+    exact = 1 / (1 - speed**2 / (9.81 * DEPTH))
+    errors = [abs(canal(nx, 0.0)[2] / exact - 1) for nx in (24, 48)]
+    assert math.log2(errors[0] / errors[1]) == pytest.approx(2, abs=0.05)
+
+
+SPHERE = {"grid.kind": "latlon", "grid.west": 0, "grid.east": 120, "grid.south": -60, "grid.north": 60, "time.dt": 60.0}
+TIDE = SPHERE | {"tide.constituents": ["M2"], "time.start": DATE}
+
+
+@pytest.mark.parametrize(
+    ("options", "problem"),
+    [
+        ({"tide.constituents": ["M22"]}, 'tide.constituents: no choice "M22"; did you mean "M2"?'),
+        ({"tide.constituents": ["M2", "m2"]}, 'tide.constituents: "M2" is listed 2 times'),
+        ({"time.start": ""}, 'time.start: must be given, as "2020-03-01T06:00"'),
+        ({"time.start": "12345-01-01"}, "time.start: there are no tides at 12345-01-01"),
+        (
+            {"time.calendar": "noleap"},
+            "time.calendar: tides are those of proleptic_gregorian or standard, not of noleap",
+        ),
+        ({"time.dt": 30000.0}, "tide.constituents: M2 has a period of 44714.2 s, which must be above two time steps"),
+        ({"physics.reduced_gravity": True}, "tide.constituents: tides move the whole water column"),
+    ],
+)
+def test_a_tide_that_cannot_be_is_refused(options, problem):
+    with pytest.raises(ConfigError, match=re.escape(problem)):
+        check_config(swmodel.load("rest", TIDE | options, {}))
+
+
+def test_there_are_no_tides_on_a_plane():
+    with pytest.raises(
+        ConfigError, match="^tide.constituents: there are tides on a sphere alone, and grid.kind is plane"
+    ):
+        check_config(swmodel.load("rest", {"tide.constituents": ["M2"], "time.start": DATE}, {}))
+
+
+def test_main_is_all_of_them_and_letters_may_be_small():
+    config = swmodel.load("rest", TIDE | {"tide.constituents": ["main"]}, {})
+    assert config.tide.constituents == tuple(EQUILIBRIUM)
+    assert swmodel.load("rest", TIDE | {"tide.constituents": "k1, Mf"}, {}).tide.constituents == ("K1", "MF")

@@ -1,0 +1,67 @@
+"""Make swmodel/ocean/constituents.json, the table of tidal constituents, from that of the package utide.
+
+    python tools/constituents.py
+
+utide (MIT, https://github.com/wesleybowman/UTide) has it from Foreman (1977) by way of t_tide and UTide. Left out are
+satellites of the third degree of the potential, whose size depends on latitude, and constituents that are neither of
+the potential nor sums of such. Added are the satellites of MF and MM, which it has none of: with those of Doodson
+(1921) f is 1.04 + 0.41 cos N and 1 - 0.13 cos N, as in Schureman (1958), table 14.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import utide
+
+TABLE = Path(__file__).parents[1] / "swmodel" / "ocean" / "constituents.json"
+FORM = (
+    "doodson: multiples of tau, s, h, p, N', p'; phase: cycles; satellites: multiples of p, N', p' by which they "
+    "differ, phase in cycles, relative size; sum: multiples of other constituents"
+)
+
+ADDED = {
+    "MF": [[0, 1, 0, 0, 0.4143], [0, 2, 0, 0, 0.0387]],
+    "MM": [[0, -1, 0, 0.5, 0.0657], [0, 1, 0, 0.5, 0.0649]],
+}
+
+
+def tidied(numbers) -> list:
+    """Whole numbers as such."""
+    return [int(x) if float(x).is_integer() else float(x) for x in numbers]
+
+
+def of_potential(number: int) -> dict:
+    """The entry of a constituent of the potential."""
+    const, sat = utide.ut_constants.const, utide.ut_constants.sat
+    mine = np.flatnonzero((sat.iconst == number + 1) & (sat.ilatfac == 0))
+    rows = [[*sat.deldood[i], sat.phcorr[i], sat.amprat[i]] for i in mine] + ADDED.get(const.name[number], [])
+    entry = {"doodson": tidied(const.doodson[number]), "phase": tidied([const.semi[number]])[0]}
+    return entry | {"satellites": [tidied(row) for row in rows]}
+
+
+def of_shallow_water(number: int) -> dict:
+    """The entry of a sum of others."""
+    const, shallow = utide.ut_constants.const, utide.ut_constants.shallow
+    first = int(const.ishallow[number]) - 1
+    mine = range(first, first + int(const.nshallow[number]))
+    return {"sum": {str(const.name[shallow.iname[i] - 1]): tidied([shallow.coef[i]])[0] for i in mine}}
+
+
+def table() -> dict[str, dict]:
+    """All entries, by name."""
+    const = utide.ut_constants.const
+    found = {}
+    for number, name in enumerate(const.name):
+        if np.isfinite(const.nshallow[number]):
+            found[str(name)] = of_shallow_water(number)
+        elif const.freq[number] > 0 and np.isfinite(const.doodson[number]).all():
+            found[str(name)] = of_potential(number)
+    return found
+
+
+if __name__ == "__main__":
+    lines = ",\n".join(f"  {json.dumps(name)}: {json.dumps(entry)}" for name, entry in table().items())
+    TABLE.write_text(f'{{"source": "utide {utide.__version__}; {FORM}",\n "constituents": {{\n{lines}\n}}}}\n')
