@@ -174,7 +174,10 @@ def fill_land(config, name: str, values: np.ndarray, rows, columns) -> np.ndarra
         return values
     if name == "mask":
         return np.where(missing, 0.0, values)
-    if name in ACROSS:
+    if name.startswith("outside_"):  # of what is not beside an open side nothing need be known
+        beside = within(config, rows, columns, 0) - within(config, rows, columns, 2)
+        water = beside * evaluate(config, "mask", rows, columns)
+    elif name in ACROSS:
         north, east = ACROSS[name]
         water = wet(config, rows, columns) * wet(config, rows + north, columns + east)
     else:
@@ -189,7 +192,7 @@ def wet(config, rows, columns) -> np.ndarray:
 
 
 def within(config, rows, columns, margin: int) -> np.ndarray:
-    """1 within the domain, without its outermost cells along open sides if the margin is 1; [rows, columns] or less."""
+    """1 within the domain, without the `margin` outermost rows or columns along open sides; [rows, columns] or less."""
     grid, found = config.grid, []
     for numbers, cells, ring, (low, high) in (
         (rows, grid.ny, grid.periodic_y, ("south", "north")),

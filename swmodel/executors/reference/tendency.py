@@ -164,7 +164,7 @@ class Tendency:
 
     def open_sides(self, x, F):
         """U = U_ext + n sqrt(g H) (eta_ext - eta_b) and u = U / (H + eta_b) on the faces of open sides."""
-        for axis, face, transport, thickness in self.ring.open_sides.flows(x, self.time):
+        for axis, face, transport, thickness in self.ring.open_sides.flows(x, self.begin, self.time):
             velocity, flux = (x[1], self.U) if axis == "x" else (x[2], self.V)
             velocity.reshape(-1)[face] = transport / thickness
             if axis == "y" and self.sizes.cos_v is not None:
@@ -387,15 +387,25 @@ class Tendency:
         interior -= c(self.laplacian(L, (1.0, 1.0), out=LL))
 
     def sponge(self, x, F):
-        """dh/dt = - sponge (h - H), du/dt = - sponge u, each with the rate at its own points; dC/dt = C/h dh/dt."""
+        """dh/dt = - sponge (h - H), du/dt = - sponge u, each with the rate at its own points; dC/dt = C/h dh/dt.
+
+        With open sides h - H - eta_ext and u - U_ext/h.
+        """
         h_rate, u_rate, v_rate = self.sponge_rates
         Fh, Fu, Fv = c(F[:3])
+        u, v = c(x[1:3])
         outflow = difference(c(x[0]), self.ring.depth, h_rate, out=self.work)
+        if (outside := self.ring.open_sides).faces:
+            level = outside.level(self.begin, self.time)
+            flows = [outside.transport(axis, level, self.begin, self.time).reshape(self.ring.shape) for axis in "xy"]
+            outflow -= h_rate * c(level.reshape(self.ring.shape))
+            u = u - c(flows[0]) / (0.5 * (c(x[0]) + e(x[0])))
+            v = v - c(flows[1]) / (0.5 * (c(x[0]) + n(x[0])))
         Fh -= outflow
         for content, F_k in zip(c(x[3:]), c(F[3:]), strict=True):
             F_k -= outflow * content / c(x[0])
-        Fu -= np.multiply(c(x[1]), u_rate, out=self.work)
-        Fv -= np.multiply(c(x[2]), v_rate, out=self.work)
+        Fu -= np.multiply(u, u_rate, out=self.work)
+        Fv -= np.multiply(v, v_rate, out=self.work)
 
     def tracer(self, x, F):
         """dC/dt = - d_x (U C/h) - d_y (V C/h), C/h that of the cell that the water leaves."""

@@ -126,6 +126,7 @@ class Health:
         thickest = np.where(broken, 0.0, np.maximum(now.high, 0.0))
         bound = np.full_like(self.root, np.inf)
         if self.runs.domain.scheme.varying:
+            self.power = power(self.config, self.model.step) / self.area
             self.wind = self.wind_stress()
         if np.isfinite(self.acceleration):  # else nobody knows what terms of the user's own may add
             push = self.wind / np.sqrt(2 * least) + self.acceleration * np.sqrt(thickest / 2)

@@ -59,13 +59,15 @@ def numbers_of(constituent: str) -> list[str]:
     return [f"outside_{constituent.lower()}_{word}" for word in words]
 
 
-METRES, TRANSPORT = (0, 1, 0, 0), (1, 1, -1, 0)
+METRES, TRANSPORT, SPEED = (0, 1, 0, 0), (1, 1, -1, 0), (1, 0, -1, 0)
 MEAN = tuple(
     row._replace(varies=True)
     for row in (
         given("outside_level", "centre", "m", "sea level of the outside water, but for tides", METRES),
         given("outside_transport_x", "u", "m2 s-1", "transport of the outside water in x", TRANSPORT),
         given("outside_transport_y", "v", "m2 s-1", "transport of the outside water in y", TRANSPORT),
+        given("outside_current_x", "u", "m s-1", "current of the outside water in x, added to its transport", SPEED),
+        given("outside_current_y", "v", "m s-1", "current of the outside water in y, added to its transport", SPEED),
     )
 )
 TIDES = tuple(
@@ -89,6 +91,8 @@ class Mean(Section):
     level: float = option(0.0, "m", "its mean sea level where the case or a file gives none")
     transport_x: float = option(0.0, "m2 s-1", "its mean transport in x where the case or a file gives none")
     transport_y: float = option(0.0, "m2 s-1", "its mean transport in y where the case or a file gives none")
+    current_x: float = option(0.0, "m s-1", "its current in x, which is added to the transport")
+    current_y: float = option(0.0, "m s-1", "its current in y, which is added to the transport")
 
     nodal: bool = option(True, "", "as the nodes of the Moon's orbit change its tide, with time.start; false: not")
 
@@ -201,8 +205,11 @@ def tides(names, start: str, nodal: bool = True) -> list[Constituent]:
 
 
 def given_outside(flow, params, now) -> Outside:
-    """What is given at an Instant: the mean, and f (cosine cos(wt + V + u) + sine sin(wt + V + u)) of each tide."""
-    level, x, y = (params[row.name] for row in MEAN)
+    """What is given at an Instant: the mean, and f (cosine cos(wt + V + u) + sine sin(wt + V + u)) of each tide.
+
+    Transports are those given and the currents times depth and sea level.
+    """
+    level, x, y, u, v = (params[row.name] for row in MEAN)
     for name in (name for name in NAMES if numbers_of(name)[0] in params):
         high, low, cosine, sine = (params[word] for word in numbers_of(name))
         passed = angle(Turns(high.values, low.values), now, flow.h.values.dtype)
@@ -210,7 +217,8 @@ def given_outside(flow, params, now) -> Outside:
         c, s = xp.cos(passed), xp.sin(passed)
         level = level + params[part_of(name, "cosine")] * (cosine * c - sine * s)
         level = level + params[part_of(name, "sine")] * (cosine * s + sine * c)
-    return Outside(level, x, y)
+    h = flow.grid.depth + level
+    return Outside(level, x + u * mx_f(h), y + v * my_f(h))
 
 
 def through(flow, params, now):
