@@ -10,9 +10,14 @@ import sys
 import tempfile
 from pathlib import Path
 
+import matplotlib as mpl
+import netCDF4
+from matplotlib.figure import Figure
 from PIL import Image
 
 from swmodel.cases import names
+from swmodel.cases.chile2010 import recorded
+from swmodel.plotting import style
 
 FOLDER = Path(__file__).parents[1] / "docs" / "images" / "cases"
 #: Cases that are assimilated (docs/assimilation.md has their picture), and what others are run and drawn with.
@@ -24,6 +29,7 @@ PLOT = {
     "galewsky": ["--field", "zeta", "--arrows"],
     "steady_zonal": ["--field", "u", "--field", "eta"],
     "rest": ["--field", "depth", "--field", "eta"],
+    "chile2010": ["--maxima"],
 }
 FILM = "jet"
 
@@ -43,6 +49,24 @@ def draw(case: str) -> None:
         Image.open(picture).convert("RGB").quantize(256).save(picture, optimize=True)  # a third of the size
         if case == FILM:
             swmodel("animate", run, "--field", "zeta", "--output", FOLDER / f"{case}.mp4")
+        if case == "chile2010":
+            beside_the_record(run)
+
+
+def beside_the_record(run: Path) -> None:
+    """Draw the series of the buoy, at half a degree, with what it has recorded."""
+    with netCDF4.Dataset(run / "stations.nc") as data, mpl.rc_context(style.RC):
+        figure = Figure(figsize=(7.2, 2.6), layout="constrained")
+        axes = figure.subplots()
+        axes.plot(data["time"][:] / 3600, data["eta"][:, 0], color="#1f4e79", label="model, half a degree")
+        time, level = recorded()
+        inside = (time >= 0) & (time <= data["time"][-1])
+        axes.plot(time[inside] / 3600, level[inside], color="#b2182b", lw=1, label="DART 32412, without the tide")
+        axes.set(xlabel="time since the earthquake (hours)", ylabel="Sea level (m)")
+        axes.spines[["top", "right"]].set_visible(False)
+        axes.margins(x=0.01)
+        axes.legend(frameon=False, fontsize=8)
+        figure.savefig(FOLDER.parent / "chile2010_gauge.png")
 
 
 if __name__ == "__main__":

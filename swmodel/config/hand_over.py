@@ -130,7 +130,8 @@ def identity(term: Term, scheme, parameters: Mapping) -> str:
         raise
     except Exception as error:
         raise UsageError(told(error, term)) from error
-    if bad := [name for name, values in rates.items() if term.parameters and not np.isfinite(values).all()]:
+    finite = {name: np.isfinite(values) for name, values in rates.items()}
+    if bad := [name for name, of in finite.items() if not (of.all() if term.parameters else of.any())]:
         where = f"{place_of(term.tendency)}: {term.name}"
         raise UsageError(f"{where} returns what is not finite for {', '.join(bad)}, of fields from 1 to 2")
     some = {name: np.broadcast_to(values, (CELLS, CELLS))[::EACH, ::EACH] + 0.0 for name, values in rates.items()}

@@ -109,8 +109,15 @@ class Patch:
         return combine(named("where"), *args)
 
     def map(self, function: Callable[[Any], Any]) -> Patch:
-        """The patch with `function` applied to its values."""
-        return Patch(function(self.values), self.start)
+        """The patch with `function` applied to its values.
+
+        Raises:
+            TypeError: the function gives other rows or columns, of which is not known which cells they are of.
+        """
+        found = function(self.values)
+        if (shape := found.shape[-2:]) != self.values.shape[-2:]:
+            raise TypeError(f"map: values of shape {tuple(shape)} of those of shape {tuple(self.values.shape[-2:])}")
+        return Patch(found, self.start)
 
     def on(self, shape: tuple[int, int]) -> Any:
         """The values on a block of `shape` = (rows, columns), its halo dropped.

@@ -103,7 +103,19 @@ def returning(value):
         (lambda state: {"u": state.u.values}, "returns a ndarray for u; must be a Patch or a number"),
         (lambda state: {"u": True}, "returns a bool for u; must be a Patch or a number"),
         (lambda state: {"u": state.u.map(lambda x: x[None])}, "returns an array with 3 axes for u"),
-        (lambda state: {"u": state.u.map(lambda x: np.pad(x, 2))}, "that does not lie on the block: `map` must leave"),
+        (
+            lambda state: {"u": state.u.map(lambda x: np.pad(x, 2))},
+            "TypeError: map: values of shape (100, 100) of those",
+        ),
+        (
+            lambda state: {"u": state.u.map(lambda x: x[1:])},
+            "TypeError: map: values of shape (95, 96) of those of shape",
+        ),
+        (lambda state: {"u": state.u.moved(3, 0)}, "that does not lie on the block: `map` must leave"),
+        (
+            lambda state: {"u": state.u / (0 * state.h), "v": 1.0},
+            "returns what is not finite for u, of fields from 1 to 2",
+        ),
         (lambda state: {"u": state.u.map(np.float32)}, "returns float32 where the run is in float64 (a Python number"),
         (lambda state: {"u": state.w}, "AttributeError: the state has no w, in: "),
         (lambda state: {"u": 1 / 0}, "ZeroDivisionError: division by zero, in: "),

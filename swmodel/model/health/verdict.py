@@ -266,8 +266,13 @@ class Health:
         raise NumericalError(
             f"the solution blew up by step {model.step} (day {model.time / 86400:.3f}){in_which(bad)}: "
             f"{what}; start anew with a smaller time step (time.dt = {min(dt / 2, SAFETY * largest) or dt / 2:.4g} s)"
-            f"{self.runs.remedy}{self.remains(run, of_which(bad))}"
+            f"{self.runs.remedy}{self.own()}{self.remains(run, of_which(bad))}"
         )
+
+    def own(self) -> str:
+        """The terms that are not of the model, which may have done it, in words."""
+        names = ", ".join(term.name for term in self.runs.domain.scheme.own)
+        return f", or see what {names} gives" if names else ""
 
     def told(self, name: str, value: float, index: int, of: str = "") -> str:
         """What a field is in a cell of the whole domain, and `of` which run, in words."""
