@@ -14,7 +14,7 @@ from ..ocean.table import VARIABLES, entry_of, location_of
 from .case_check import in_time as timed
 from .case_check import values_in_time
 from .given import OF_CASE_IN_TIME
-from .netcdf_input import InputError, series
+from .netcdf_input import InputError, on_true_degrees, series
 
 #: By how much of a time step a record may be late without a step that lacks it: rounding in its units.
 LATE = 1e-6
@@ -38,6 +38,9 @@ class Series(Protocol):
 
     def read(self, number: int, rows, columns) -> np.ndarray:
         """Values of a record in rows and columns within the grid, float64 that broadcast to them; NaN where missing."""
+
+    def on_earth(self, number: int) -> bool:
+        """Whether a record lies on true longitudes and latitudes, so that vectors are eastward and northward."""
 
     def told(self, number: int) -> str:
         """When a record is, in words."""
@@ -101,6 +104,9 @@ class InFiles:
     def read(self, number, rows, columns):
         return self.records.read(number, self.entry, self.config.grid, rows, columns)
 
+    def on_earth(self, number):
+        return on_true_degrees(self.records.sources[number], self.entry, self.config.grid)
+
     def told(self, number):
         return self.records.dates[number]
 
@@ -124,6 +130,9 @@ class Formula:
     def read(self, number, rows, columns):
         at = points(self.config.grid, location_of(self.name), rows, columns)
         return values_in_time(self.config, self.name, at, number * self.config.forcing.every)
+
+    def on_earth(self, number):
+        return True
 
     def told(self, number):
         return f"t = {number * self.config.forcing.every:g} s"

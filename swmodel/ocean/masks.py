@@ -8,16 +8,18 @@ from .operators import mx_f, my_f
 from .patch import Patch, east, north
 
 
-def masks(wet: Patch, slip: str, outside: tuple[Patch, Patch]) -> dict[str, np.ndarray]:
+def masks(wet: Patch, slip: str, outside: tuple[Patch, Patch] | None = None) -> dict[str, np.ndarray]:
     """The fields of a Grid that follow from where water is, by name; faces and corners reach a cell less far.
 
     Args:
         wet: 1 on water, 0 on land, on outside water and beyond walls, at centres.
         slip: "free" or "no". Outside water holds no water back, whichever it is.
-        outside: 1 on the outside water of open sides in the west and the east, and of those in the south and the north.
+        outside: 1 on the outside water of open sides in the west and the east, and of those in the south and the north;
+            None: there are none.
     """
     wet_cells = 4 * water_around(wet)["corner"].values
     interior = (wet_cells == 4).astype(float)
+    outside = outside or (Patch(np.zeros((1, 1)), (0, 0)),) * 2
     coast = water_around(outside[0] + outside[1])["corner"].map(lambda part: part == 0).values
     beyond_x, beyond_y = outside
     return {

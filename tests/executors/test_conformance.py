@@ -113,6 +113,7 @@ def test_thin_domains_agree(executor, size):
 ON_SPHERE = {
     "energy, fields": {"physics__slip": "no", "grid__periodic_x": False},
     "tide": {"time__stepper": "rk4", **TIDE},
+    "tide, pole of its own": {"grid__pole": (-42.0, 76.0), "grid__radius": 6371e3, "time__dt": 5.0, **TIDE},
     "enstrophy, tracer, sponge": {"scheme__vorticity_flux": "enstrophy", **OPTIONS["tracer, sponge"]},
     "arakawa_lamb, biharmonic, f plane": {
         "scheme__vorticity_flux": "arakawa_lamb",

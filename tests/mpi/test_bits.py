@@ -11,8 +11,8 @@ VARIANTS = {
     "doubly periodic, biharmonic, leapfrog",
     "x walls, enstrophy, rk4",
     "beta plane, sponge, ab3",
-    "sphere, tide",
     "open sides, no slip",
+    "sphere about a pole of its own, tide",
 }
 
 

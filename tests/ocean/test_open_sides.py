@@ -4,6 +4,7 @@ import re
 
 import numpy as np
 import pytest
+import xarray
 from support.known_answers import order
 from support.random_case import configuration, random_fields
 from support.stepping import after
@@ -170,3 +171,30 @@ def test_health_knows_what_comes_in(tmp_path):
     simulation = swmodel.Simulation(swmodel.load("rest", options, environ={}))
     simulation.run(tmp_path / "tide")
     assert np.abs(simulation.field("eta")).max() > 1.0
+
+
+FLAT = {"depth": lambda at: 50.0 + 0 * at.lat, "mask": lambda at: 1.0 + 0 * at.lat, "eta": lambda at: 0 * at.lat}
+
+
+def test_a_run_lies_within_another_one(tmp_path):
+    """One way: it has sea level and current at its sides from the file of the other, and the same wave passes."""
+    kind = {"kind": "latlon", "dlon": 0.05, "dlat": 0.05, "rotation": 0.0, "periodic_x": False}
+    common = {"time.stepper": "rk3", "time.dt": 60.0, "run.executor": "reference", "run.dtype": "float64"}
+    outer = {f"grid.{key}": value for key, value in (kind | {"west": 0.0, "south": -0.2, "nx": 80, "ny": 8}).items()}
+    inner = {f"grid.{key}": value for key, value in (kind | {"west": 1.5, "south": -0.2, "nx": 40, "ny": 8}).items()}
+    files = {"output.every_steps": 6, "run.steps": 108, "time.start": "2000-01-01"}
+
+    def pulse(at):
+        return 1e-3 * np.exp(-0.5 * ((at.lon - 0.8) / 0.2) ** 2) + 0 * at.lat
+
+    whole = swmodel.Simulation(swmodel.load("rest", outer | common | files, environ={}), fields=FLAT | {"eta": pulse})
+    whole.run(tmp_path / "outer")
+    path = f"{tmp_path}/outer/output.nc"
+    given = {"input.outside_level": f"{path}:eta", "input.outside_current_x": f"{path}:u"}
+    options = inner | common | given | {"open_sides.sides": ["west", "east"], "time.start": "2000-01-01"}
+    part = swmodel.Simulation(swmodel.load("rest", options | {"run.steps": 108}, environ={}), fields=FLAT)
+    part.advance(102)
+    with xarray.open_dataset(path) as data:
+        there = data["eta"][17].values[:, 30:70]
+    assert np.abs(there).max() > 2e-4
+    assert np.abs(part.field("eta") - there)[:, 1:-1].max() < 0.03 * np.abs(there).max()

@@ -45,8 +45,9 @@ VARIANTS = {
         "sponge__sides": ("west", "north"),
         "time__stepper": "ab3",
     },
-    "sphere, tide": {
+    "sphere about a pole of its own, tide": {
         "sphere": True,
+        "grid__pole": (-42.0, 76.0),
         "sponge__rate": 1e-4,
         "sponge__width": 2e4,
         "physics__slip": "no",
