@@ -16,9 +16,12 @@ of that in the ocean, and is higher again, and hours later, in the strait of Geo
 """
 
 import functools
+from importlib.util import find_spec
+from pathlib import Path
 
 import numpy as np
 
+from ..config.errors import ConfigError
 from ..config.model import Case, option
 
 #: Columns of the relief at whose southern edge there is the ocean; beyond them Puget Sound.
@@ -60,10 +63,15 @@ class SalishSea(Case):
 
 @functools.cache
 def relief():
-    """Longitudes [x] and latitudes [y], degrees, and heights [y, x], m, of the sample data."""
-    from matplotlib import cbook
+    """Longitudes [x] and latitudes [y], degrees, and heights [y, x], m, of the sample data; matplotlib is not loaded.
 
-    with cbook.get_sample_data("topobathy.npz") as data:
+    Raises:
+        ConfigError: this matplotlib has none.
+    """
+    path = Path(find_spec("matplotlib").origin).parent / "mpl-data" / "sample_data" / "topobathy.npz"
+    if not path.exists():
+        raise ConfigError([f"the case salish_sea needs the sample data of matplotlib: there is no {path}"])
+    with np.load(path) as data:
         return data["longitude"], data["latitude"], data["topo"].astype(float)
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from .grid import Grid
-from .operators import mx_c, mx_f, my_c, my_f
+from .operators import mx_c, mx_f, my_c, my_f, root
 from .patch import Patch
 from .state import State
 from .table import VARIABLES
@@ -76,10 +76,3 @@ def flow_at(padded: State, now: Any, grid: Grid, params: dict, scheme: Any) -> F
     for term in (term for term in scheme.acting if term.through):
         flow.let_in(*term.through(flow, params, now))
     return flow
-
-
-def root(square: Any) -> Any:
-    """Square root whose derivative at zero is zero rather than infinite."""
-    xp = square.__array_namespace__()
-    at_rest = square == 0
-    return xp.where(at_rest, 0, xp.sqrt(xp.where(at_rest, 1, square)))

@@ -12,7 +12,7 @@ VARIANTS = {
     "x walls, enstrophy, rk4",
     "beta plane, sponge, ab3",
     "open sides, no slip",
-    "sphere about a pole of its own, tide",
+    "sphere about a pole of its own, tide, weather",
 }
 
 
