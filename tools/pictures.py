@@ -24,10 +24,14 @@ from swmodel.plotting import style
 FOLDER = Path(__file__).parents[1] / "docs" / "images" / "cases"
 #: Cases that are assimilated (docs/assimilation.md has their picture), and what others are run and drawn with.
 LEFT_OUT = {"double_gyre_twin", "double_gyre_drag"}
-RUN = {"jet": ["-s", "physics.viscosity=100", "--days", "10", "-s", "output.every=6 h"]}
+RUN = {
+    "hurricane": ["--days", "1"],
+    "jet": ["-s", "physics.viscosity=100", "--days", "10", "-s", "output.every=6 h"],
+}
 PLOT = {
     "inertial": ["--diagnostics"],
     "double_gyre": ["--field", "eta", "--field", "speed"],
+    "hurricane": ["--field", "eta", "--field", "speed", "--arrows"],
     "galewsky": ["--field", "zeta", "--arrows"],
     "steady_zonal": ["--field", "u", "--field", "eta"],
     "rest": ["--field", "depth", "--field", "eta"],

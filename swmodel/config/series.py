@@ -69,6 +69,11 @@ def series_of(config, name: str) -> Series:
     return Formula(config, name)
 
 
+def step_of(config) -> float:
+    """The time step, s; a second where it is not known yet, and only kinds of fields are asked for."""
+    return config.time.dt or 1.0
+
+
 @dataclass(frozen=True, eq=False)
 class InFiles:
     """The Series of a variable in files."""
@@ -82,7 +87,7 @@ class InFiles:
         return self.records.what
 
     def at(self, step):
-        places = self.records.seconds / self.config.time.dt
+        places = self.records.seconds / step_of(self.config)
         places = np.where(np.abs(places - np.rint(places)) < LATE, np.rint(places), places)
         number = int(np.searchsorted(places, step, side="right")) - 1
         if number < 0:
@@ -99,7 +104,7 @@ class InFiles:
 
     def date(self, step: int) -> str:
         """That of a step, in words."""
-        return series.date_after(self.config.time, step * self.config.time.dt)
+        return series.date_after(self.config.time, step * step_of(self.config))
 
     def read(self, number, rows, columns):
         return self.records.read(number, self.entry, self.config.grid, rows, columns)
@@ -123,7 +128,7 @@ class Formula:
         return f"{self.name} of the case {self.config.case.name}"
 
     def at(self, step):
-        apart = self.config.forcing.every / self.config.time.dt
+        apart = self.config.forcing.every / step_of(self.config)
         number = math.floor(step / apart + LATE)
         return number, Span(number * apart, (number + 1) * apart)
 

@@ -41,6 +41,7 @@ def last_state(view, k):
         {"time__stepper": "rk3", "scheme__vorticity_flux": "arakawa_lamb", "grid__periodic_x": True},
         {"time__stepper": "rk4", "physics__biharmonic_viscosity": 1e9},
         {"time__stepper": "leapfrog", "sponge__rate": 1e-4, "sponge__width": 1e4},
+        {"in_time": True, "run__executor": "native", "grid__periodic_x": True},
         {
             **{"physics__manning": 0.03, "tracer__transport": "upwind", "body_force__x_amplitude": 1e-4},
             "physics__self_attraction": 0.1,
