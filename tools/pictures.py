@@ -36,6 +36,8 @@ PLOT = {
     "hurricane": ["--field", "eta", "--field", "speed", "--arrows"],
     "galewsky": ["--field", "zeta", "--arrows"],
     "steady_zonal": ["--field", "u", "--field", "eta"],
+    "salish_sea": ["--field", "eta", "--arrows", "--record", "87"],
+    "soliton": ["--field", "eta", "--arrows", "--record", "3"],
     "rest": ["--field", "depth", "--field", "eta"],
     "chile2010": ["--maxima"],
 }

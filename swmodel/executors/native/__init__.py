@@ -38,7 +38,9 @@ CONVENTION = 8
 
 
 def request_of(config, scheme=None) -> Request:
-    """The step of a configuration, or of another Scheme for it."""
+    """The step of a configuration, or of another Scheme for it; the length of a time step has no part in it."""
+    if config.time.dt is None:
+        config = config.model_copy(update={"time": config.time.model_copy(update={"dt": 1.0})})
     scheme, dtype = scheme or scheme_of(config), config.run.dtype
     ny, nx = config.grid.ny, config.grid.nx
     cell = block(0, (ny, nx), ny, nx)
