@@ -1,10 +1,12 @@
-"""Draws the pictures and the film of the gallery (docs/gallery.md): every case run as its command says, some minutes.
+"""Draws the pictures and the films of the gallery (docs/gallery.md): every case run as its command says, some minutes.
 
 python tools/pictures.py [CASE ...]
 """
 
 from __future__ import annotations
 
+import re
+import shlex
 import subprocess
 import sys
 import tempfile
@@ -12,6 +14,7 @@ from pathlib import Path
 
 import matplotlib as mpl
 import netCDF4
+from imageio_ffmpeg import get_ffmpeg_exe
 from matplotlib.figure import Figure
 from PIL import Image
 
@@ -23,6 +26,7 @@ FOLDER = Path(__file__).parents[1] / "docs" / "images" / "cases"
 #: Cases that are assimilated (docs/assimilation.md has their picture), and what others are run and drawn with.
 LEFT_OUT = {"double_gyre_twin", "double_gyre_drag"}
 RUN = {
+    "galewsky": ["-s", "output.every=3 h"],
     "hurricane": ["--days", "1"],
     "jet": ["-s", "physics.viscosity=100", "--days", "10", "-s", "output.every=6 h"],
 }
@@ -32,10 +36,19 @@ PLOT = {
     "hurricane": ["--field", "eta", "--field", "speed", "--arrows"],
     "galewsky": ["--field", "zeta", "--arrows"],
     "steady_zonal": ["--field", "u", "--field", "eta"],
+    "salish_sea": ["--field", "eta", "--arrows", "--record", "87"],
+    "soliton": ["--field", "eta", "--arrows", "--record", "3"],
     "rest": ["--field", "depth", "--field", "eta"],
     "chile2010": ["--maxima"],
 }
-FILM = "jet"
+#: Those that have a film, of this field, and the options of it.
+FILMS = {"jet": ["zeta"], "galewsky": ["zeta"], "double_gyre": ["zeta"]}
+
+#: Bytes of a film.
+LARGE = 300_000
+
+#: Pictures of docs/real-sea.md, and what its commands call them.
+SEA = {"atlantic": "atlantic.png", "atlantic-eta": "outputs/atlantic/output-eta.png", "earth": "earth.png"}
 
 
 def swmodel(*words) -> None:
@@ -43,16 +56,28 @@ def swmodel(*words) -> None:
     subprocess.run([sys.executable, "-m", "swmodel", *map(str, words)], check=True)
 
 
+def shrink(film: Path) -> None:
+    """Encode a film of more than LARGE bytes anew, so that its page loads at once; no longer than 760 pixels."""
+    if film.stat().st_size <= LARGE:
+        return
+    small = film.with_suffix(".small.mp4")
+    size = "scale='if(gt(iw,ih),min(760,iw),-2)':'if(gt(iw,ih),-2,min(760,ih))'"
+    options = ["-vf", size, "-c:v", "libx264", "-crf", "28", "-preset", "veryslow", "-pix_fmt", "yuv420p"]
+    subprocess.run([get_ffmpeg_exe(), "-v", "error", "-y", "-i", film, *options, small], check=True)
+    small.replace(film)
+
+
 def draw(case: str) -> None:
-    """Run a case and draw its last record; of FILM, all records."""
+    """Run a case and draw its last record; of FILMS, all records."""
     with tempfile.TemporaryDirectory() as folder:
         run = Path(folder) / case
         swmodel("run", case, "--output", run, *RUN.get(case, []))
         picture = FOLDER / f"{case}.png"
         swmodel("plot", run, "--output", picture, *PLOT.get(case, []))
         Image.open(picture).convert("RGB").quantize(256).save(picture, optimize=True)  # a third of the size
-        if case == FILM:
-            swmodel("animate", run, "--field", "zeta", "--output", FOLDER / f"{case}.mp4")
+        if case in FILMS:
+            swmodel("animate", run, "--field", *FILMS[case], "--output", film := FOLDER / f"{case}.mp4")
+            shrink(film)
         if case == "chile2010":
             beside_the_record(run)
 
@@ -73,7 +98,21 @@ def beside_the_record(run: Path) -> None:
         figure.savefig(FOLDER.parent / "chile2010_gauge.png")
 
 
+def draw_sea() -> None:
+    """Run the commands of docs/real-sea.md, and keep their pictures."""
+    page = (FOLDER.parents[1] / "real-sea.md").read_text()
+    with tempfile.TemporaryDirectory() as folder:
+        for block in re.findall(r"```bash\n(.*?)```", page, re.DOTALL):
+            for line in block.splitlines():
+                subprocess.run([sys.executable, "-m", *shlex.split(line)], check=True, cwd=folder)
+        for name, made in SEA.items():
+            picture = FOLDER.parent / f"{name}.png"
+            Image.open(Path(folder) / made).convert("RGB").quantize(256).save(picture, optimize=True)
+
+
 if __name__ == "__main__":
     FOLDER.mkdir(parents=True, exist_ok=True)
     for each in sys.argv[1:] or sorted(set(names()) - LEFT_OUT):
         draw(each)
+    if not sys.argv[1:]:
+        draw_sea()
