@@ -138,7 +138,7 @@ def undated(time) -> str:
 
 def too_fast(key: str, names, time):
     """The constituents whose periods the time steps do not see, a line each."""
-    for each in constituents(names, time.start):
+    for each in constituents(names, time.start) if names and not undated(time) else ():
         if each.period <= 2 * time.dt:
             period = f"{each.name} has a period of {each.period:.6g} s"
             yield f"{key}: {period}, which must be above two time steps, 2 x {time.dt:g} s"
