@@ -109,8 +109,16 @@ class Patch:
         return combine(named("where"), *args)
 
     def map(self, function: Callable[[Any], Any]) -> Patch:
-        """The patch with `function` applied to its values."""
-        return Patch(function(self.values), self.start)
+        """The patch with `function` applied to its values, cell by cell.
+
+        Raises:
+            TypeError: what it returns has another shape, of which is not known which cells it is of.
+        """
+        values = function(self.values)
+        shape, before = tuple(getattr(values, "shape", ())), tuple(self.values.shape)
+        if shape != before:
+            raise TypeError(f"`map` must leave the shape as it is, and its function makes {shape} of {before}")
+        return Patch(values, self.start)
 
     def on(self, shape: tuple[int, int]) -> Any:
         """The values on a block of `shape` = (rows, columns), its halo dropped.
@@ -185,8 +193,13 @@ def combine(operation: Callable[..., Any], *operands: Any) -> Patch:
             raise TypeError(f"an array of shape {each.shape} beside a Patch: it does not say which cells it is of")
     (top, bottom), (left, right) = (common(patches, axis) for axis in (0, 1))
     first, last = (top, left), (bottom, right)
-    cut = (each.cut(first, last).values if isinstance(each, Patch) else each for each in operands)
+    cut = (each.cut(first, last).values if isinstance(each, Patch) else plain(each) for each in operands)
     return Patch(operation(*cut), first)
+
+
+def plain(number: Any) -> Any:
+    """A number of NumPy as one of Python, which leaves arrays their precision; anything else as it is."""
+    return number.item() if isinstance(number, np.generic) else number
 
 
 def common(patches: list[Patch], axis: int) -> tuple[int, int]:

@@ -13,6 +13,7 @@ from swmodel.config.build import scheme_of
 from swmodel.config.decisive import differences
 from swmodel.config.toml import to_toml
 from swmodel.model.validate import check_config
+from swmodel.ocean.patch import Patch
 from swmodel.ocean.variable import Variable
 
 SMALL = {"grid.nx": 12, "grid.ny": 8, "time.dt": 1.0, "run.steps": 1, "run.executor": "xla"}
@@ -87,6 +88,20 @@ def test_what_a_term_computes_is_recorded_whatever_it_is_called_or_closes_over()
     assert re.fullmatch(r"own.<lambda>: SHA-256 \w{12}\.\.\. before, SHA-256 \w{12}\.\.\. now", told)
 
 
+def test_numbers_of_numpy_leave_the_precision_as_those_of_python_do():
+    def tendencies(number):
+        def slow(state, grid, t):
+            return {"u": number * state.u + number, "v": np.where(state.v > number, number, state.v)}
+
+        model = swmodel.Simulation(Case, SMALL | {"run.steps": 3}, fields={"u": 0.1, "v": 0.1}, terms=[slow])
+        model.advance(3)
+        return model.state
+
+    for field, other in zip(tendencies(np.float64(-1e-3)), tendencies(-1e-3), strict=True):
+        assert field.dtype == np.float32
+        np.testing.assert_array_equal(field, other)
+
+
 def returning(value):
     def term(state, grid, t):
         return value(state)
@@ -102,8 +117,14 @@ def returning(value):
         (lambda state: {"eta": state.h}, 'returns a tendency of "eta"; there are those of h, u, v'),
         (lambda state: {"u": state.u.values}, "returns a ndarray for u; must be a Patch or a number"),
         (lambda state: {"u": True}, "returns a bool for u; must be a Patch or a number"),
-        (lambda state: {"u": state.u.map(lambda x: x[None])}, "returns an array with 3 axes for u"),
-        (lambda state: {"u": state.u.map(lambda x: np.pad(x, 2))}, "that does not lie on the block: `map` must leave"),
+        (lambda state: {"u": np.float64(np.nan)}, "returns nan for u; must be finite"),
+        (lambda state: {"u": Patch(state.u.values[None], (0, 0))}, "returns an array with 3 axes for u"),
+        (lambda state: {"u": Patch(np.pad(state.u.values, 2), state.u.start)}, "that does not lie on the block"),
+        (lambda state: {"u": state.u.map(lambda x: x[1:])}, "TypeError: `map` must leave the shape as it is, and its"),
+        (lambda state: {"u": state.u.map(np.mean)}, "TypeError: `map` must leave the shape as it is, and its function"),
+        (lambda state: {"u": state.u.map(lambda x: x - x.mean())}, "returns for u what depends on the block in which"),
+        (lambda state: {"u": state.u, "h": state.h.map(lambda x: np.roll(x, 3, 1))}, "returns for h what depends on t"),
+        (lambda state: {"v": state.v.map(lambda x: np.cumsum(x, 0))}, "returns for v what depends on the block in whi"),
         (lambda state: {"u": state.u.map(np.float32)}, "returns float32 where the run is in float64 (a Python number"),
         (lambda state: {"u": state.w}, "AttributeError: the state has no w, in: "),
         (lambda state: {"u": 1 / 0}, "ZeroDivisionError: division by zero, in: "),
