@@ -18,7 +18,7 @@ ROOMS = (
     "errors options",
     "parallel",
     "ocean",
-    "config.model config.grid config.dates config.errors config.messages",
+    "config.model config.grid config.station config.dates config.errors config.messages",
     "cases",
     "config typing",
     "files",

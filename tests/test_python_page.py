@@ -10,6 +10,8 @@ from conftest import ROOT
 
 import swmodel
 from swmodel.cli import main
+from swmodel.config import Config
+from swmodel.files import run_folder
 
 PAGE = (ROOT / "docs" / "python.md").read_text()
 TUTORIAL, CASE, _, PURE, DEVICES = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)
@@ -54,8 +56,20 @@ def test_the_pure_functions_are_differentiated():
 
 
 def test_the_stable_names_are_those_of_the_package():
-    stable = PAGE.split("Stable names: ")[1].split(", and\n")[0]
-    assert sorted(re.findall(r"`(?:swmodel\.)?(\w+)`", stable)) == sorted(swmodel.__all__)
+    public = {"gradients.Problem", "typing", "errors", *swmodel.__all__}
+    assert sorted(re.findall(r"`swmodel\.([\w.]+)`", part("Python"))) == sorted(public)
+    assert set(re.findall(r"`([a-z-]+)`", part("Command line").split("\n\n`-s")[0])) == {
+        name for name, command in main.commands.items() if not command.hidden
+    }
+    sections = part("Configuration").split("Sections: ")[1].split(". ")[0]
+    assert re.findall(r"`(\w+)`", sections) == list(Config.model_fields)
+    files = set(re.findall(r"`([a-z]+\.(?:nc|toml|json))`", part("Files")))
+    assert files == {*run_folder.FILES, run_folder.ENSEMBLE, run_folder.SENSITIVITY, run_folder.ANALYSIS}
+
+
+def part(name):
+    """A part of the page of what stays."""
+    return (ROOT / "docs" / "stable.md").read_text().split(f"## {name}\n")[1].split("\n## ")[0]
 
 
 @pytest.mark.parametrize("path", re.findall(r"\]\(((?!http)[^)#]+)(?:#[^)]*)?\)", PAGE))

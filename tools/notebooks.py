@@ -21,7 +21,7 @@ LIMIT = 300
 def executed(path: Path, folder: Path, **environ):
     """The notebook at a path after it has been executed in a folder, with more in its environment.
 
-    Commands in its cells are those of this Python's environment.
+    Commands in its cells are those of this Python's environment, and modules beside it can be imported.
 
     Raises:
         nbclient.exceptions.CellExecutionError: a cell has failed.
@@ -29,7 +29,8 @@ def executed(path: Path, folder: Path, **environ):
     notebook = nbformat.read(path, as_version=4)
     found = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")])
     client = NotebookClient(notebook, timeout=LIMIT, resources={"metadata": {"path": str(folder)}}, record_timing=False)
-    client.execute(env=os.environ | {"PATH": found} | environ)
+    beside = os.pathsep.join(filter(None, [str(FOLDER), os.environ.get("PYTHONPATH")]))
+    client.execute(env=os.environ | {"PATH": found, "PYTHONPATH": beside} | environ)
     notebook.metadata = {"kernelspec": notebook.metadata["kernelspec"], "language_info": {"name": "python"}}
     return notebook
 

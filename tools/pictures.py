@@ -1,4 +1,4 @@
-"""Draws the pictures and the film of the gallery (docs/gallery.md): every case run as its command says, some minutes.
+"""Draws the pictures and the films of the gallery (docs/gallery.md): every case run as its command says, some minutes.
 
 python tools/pictures.py [CASE ...]
 """
@@ -10,22 +10,38 @@ import sys
 import tempfile
 from pathlib import Path
 
+import matplotlib as mpl
+import netCDF4
+from imageio_ffmpeg import get_ffmpeg_exe
+from matplotlib.figure import Figure
 from PIL import Image
 
 from swmodel.cases import names
+from swmodel.cases.chile2010 import recorded
+from swmodel.plotting import style
 
 FOLDER = Path(__file__).parents[1] / "docs" / "images" / "cases"
 #: Cases that are assimilated (docs/assimilation.md has their picture), and what others are run and drawn with.
 LEFT_OUT = {"double_gyre_twin", "double_gyre_drag"}
-RUN = {"jet": ["-s", "physics.viscosity=100", "--days", "10", "-s", "output.every=6 h"]}
+RUN = {
+    "galewsky": ["-s", "output.every=3 h"],
+    "hurricane": ["--days", "1"],
+    "jet": ["-s", "physics.viscosity=100", "--days", "10", "-s", "output.every=6 h"],
+}
 PLOT = {
     "inertial": ["--diagnostics"],
     "double_gyre": ["--field", "eta", "--field", "speed"],
+    "hurricane": ["--field", "eta", "--field", "speed", "--arrows"],
     "galewsky": ["--field", "zeta", "--arrows"],
     "steady_zonal": ["--field", "u", "--field", "eta"],
     "rest": ["--field", "depth", "--field", "eta"],
+    "chile2010": ["--maxima"],
 }
-FILM = "jet"
+#: Those that have a film, of this field, and the options of it.
+FILMS = {"jet": ["zeta"], "galewsky": ["zeta"], "double_gyre": ["zeta"]}
+
+#: Bytes of a film.
+LARGE = 300_000
 
 
 def swmodel(*words) -> None:
@@ -33,16 +49,46 @@ def swmodel(*words) -> None:
     subprocess.run([sys.executable, "-m", "swmodel", *map(str, words)], check=True)
 
 
+def shrink(film: Path) -> None:
+    """Encode a film of more than LARGE bytes anew, so that its page loads at once; no longer than 760 pixels."""
+    if film.stat().st_size <= LARGE:
+        return
+    small = film.with_suffix(".small.mp4")
+    size = "scale='if(gt(iw,ih),min(760,iw),-2)':'if(gt(iw,ih),-2,min(760,ih))'"
+    options = ["-vf", size, "-c:v", "libx264", "-crf", "28", "-preset", "veryslow", "-pix_fmt", "yuv420p"]
+    subprocess.run([get_ffmpeg_exe(), "-v", "error", "-y", "-i", film, *options, small], check=True)
+    small.replace(film)
+
+
 def draw(case: str) -> None:
-    """Run a case and draw its last record; of FILM, all records."""
+    """Run a case and draw its last record; of FILMS, all records."""
     with tempfile.TemporaryDirectory() as folder:
         run = Path(folder) / case
         swmodel("run", case, "--output", run, *RUN.get(case, []))
         picture = FOLDER / f"{case}.png"
         swmodel("plot", run, "--output", picture, *PLOT.get(case, []))
         Image.open(picture).convert("RGB").quantize(256).save(picture, optimize=True)  # a third of the size
-        if case == FILM:
-            swmodel("animate", run, "--field", "zeta", "--output", FOLDER / f"{case}.mp4")
+        if case in FILMS:
+            swmodel("animate", run, "--field", *FILMS[case], "--output", film := FOLDER / f"{case}.mp4")
+            shrink(film)
+        if case == "chile2010":
+            beside_the_record(run)
+
+
+def beside_the_record(run: Path) -> None:
+    """Draw the series of the buoy, at half a degree, with what it has recorded."""
+    with netCDF4.Dataset(run / "stations.nc") as data, mpl.rc_context(style.RC):
+        figure = Figure(figsize=(7.2, 2.6), layout="constrained")
+        axes = figure.subplots()
+        axes.plot(data["time"][:] / 3600, data["eta"][:, 0], color="#1f4e79", label="model, half a degree")
+        time, level = recorded()
+        inside = (time >= 0) & (time <= data["time"][-1])
+        axes.plot(time[inside] / 3600, level[inside], color="#b2182b", lw=1, label="DART 32412, without the tide")
+        axes.set(xlabel="time since the earthquake (hours)", ylabel="Sea level (m)")
+        axes.spines[["top", "right"]].set_visible(False)
+        axes.margins(x=0.01)
+        axes.legend(frameon=False, fontsize=8)
+        figure.savefig(FOLDER.parent / "chile2010_gauge.png")
 
 
 if __name__ == "__main__":

@@ -35,9 +35,12 @@ def drawn(usual: str):
 @click.option("--member", type=int, metavar="N", help="Of an ensemble, whose fields are drawn.")
 @drawn("record")
 @click.option("--diagnostics", is_flag=True, help="Time series of mass, energy, ... instead of maps.")
+@click.option("--stations", is_flag=True, help="Series of the gauges instead of maps: eta, or the field named.")
+@click.option("--sections", is_flag=True, help="Series of the transports through sections instead of maps.")
+@click.option("--maxima", is_flag=True, help="Largest values of the run, with isochrones of the arrival.")
 @click.option("-o", "--output", type=click.Path(path_type=Path), metavar="FILE", help="Picture: PNG, PDF or SVG.")
 @click.pass_context
-def plot(context, path, fields, record, time, member, diagnostics, output, **how):
+def plot(context, path, fields, record, time, member, output, **how):
     """Draw maps of a run: vorticity and eta, or the fields named; of an ensemble, mean and spread.
 
     DIR may also be that of a sensitivity or an assimilation. Vorticity, speed and the like are computed from u, v (and
@@ -54,18 +57,37 @@ def plot(context, path, fields, record, time, member, diagnostics, output, **how
     swmodel plot outputs/jet
     swmodel plot outputs/jet --field speed --time "5 days" --arrows --output speed.png
     swmodel plot outputs/jet --field u --field v --range shared --contours eta
+    swmodel plot outputs/chile2010 --maxima
+    swmodel plot outputs/chile2010 --stations
     """
-    from ..plotting import plot as draw
-    from ..plotting import plot_diagnostics
+    from .. import plotting
 
-    if diagnostics and (others := given(context) - {"--diagnostics", "--output"}):
-        raise click.UsageError(f"--diagnostics draws all time series; leave out {', '.join(sorted(others))}")
-    seconds = model_time(time)
-    if diagnostics:
-        written = plot_diagnostics(path, output=output)
+    seconds, special = model_time(time), [name for name in SPECIAL if how.pop(name)]
+    for name in special:
+        if others := given(context) - {f"--{name}", "--output", *SPECIAL[name]}:
+            raise click.UsageError(f"--{name} draws a picture of its own; leave out {', '.join(sorted(others))}")
+    if len(fields) > 1 and "stations" in special:
+        raise click.UsageError("--stations draws one field; give --field once")
+    if special == ["diagnostics"]:
+        written = plotting.plot_diagnostics(path, output=output)
+    elif special == ["stations"]:
+        written = plotting.plot_stations(path, next(iter(fields), None), output)
+    elif special == ["sections"]:
+        written = plotting.plot_sections(path, output)
+    elif special == ["maxima"]:
+        written = plotting.plot_maxima(path, output, record, seconds, wishes(**how)[0])
     else:
-        written = draw(path, fields or None, record, seconds, output, member, *wishes(**how))
+        written = plotting.plot(path, fields or None, record, seconds, output, member, *wishes(**how))
     click.echo(f"Wrote {written}")
+
+
+#: Pictures of their own, with the options that they have besides --output.
+SPECIAL = {
+    "diagnostics": (),
+    "stations": ("--field",),
+    "sections": (),
+    "maxima": ("--record", "--time", "--vmin", "--vmax", "--range"),
+}
 
 
 def model_time(text: str | None) -> float | None:

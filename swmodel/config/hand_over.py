@@ -133,11 +133,12 @@ def check_cells(term: Term, scheme, parameters: Mapping) -> None:
     small = alone(term, scheme)
     rates = rates_of(term, small, parameters, WIDEST)
     where = f"{place_of(term.tendency)}: {term.name}"
-    if bad := [name for name, values in rates.items() if term.parameters and not np.isfinite(values).all()]:
+    finite = {name: np.isfinite(values) for name, values in rates.items()}
+    if bad := [name for name, of in finite.items() if not (of.all() if term.parameters else of.any())]:
         raise UsageError(f"{where} returns what is not finite for {', '.join(bad)}, of fields from 1 to 2")
     near = rates_of(term, small, parameters, small.width)
     for name, values in rates.items():
-        largest = np.abs(values[np.isfinite(values)]).max(initial=0.0)
+        largest = np.abs(values[finite[name]]).max(initial=0.0)
         if not np.allclose(near[name], values, rtol=0.0, atol=ROUND_OFF * largest, equal_nan=True):
             raise UsageError(
                 f"{where} returns for {name} what depends on the block in which a cell lies, so on the number of "

@@ -274,7 +274,8 @@ def convert(given: Given, section: str, field) -> Any:
         return tuple(value)
     if base is int and isinstance(value, float) and value.is_integer():
         return int(value)
-    if section in ("input", "assimilation") and field.annotation is str and isinstance(value, str) and value:
+    is_file = section in ("input", "assimilation") or (field.json_schema_extra or {}).get("unit") == "file"
+    if is_file and field.annotation is str and isinstance(value, str) and value:
         return os.path.abspath(given.folder / value)
     return value
 

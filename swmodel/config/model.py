@@ -28,9 +28,7 @@ from ..ocean.terms import TERMS
 from ..options import Duration, Section, option, parse_duration
 from .dates import CALENDARS, known, written
 from .grid import EXTENTS, Grid
-
-#: Letters of a name.
-MOST_LETTERS = 64
+from .station import Line, Station
 
 #: Fields whose largest values may be asked for.
 MaximumName = Literal["eta", "speed"]
@@ -206,42 +204,6 @@ class Forcing(Section):
     """How what drives the sea is given where it varies in time by formulas."""
 
     every: Duration = option(3600.0, "s", "model time between the records that formulas in time are evaluated for")
-
-
-def named(text: Any) -> Any:
-    """A name of a place, unless it cannot stand in a file as one."""
-    if not isinstance(text, str) or not 1 <= len(text.strip()) == len(text) <= MOST_LETTERS:
-        raise ValueError(f"must be a name of 1 to {MOST_LETTERS} letters, without spaces around it")
-    return text
-
-
-def pair(given: Any) -> Any:
-    """Two numbers, also from a list."""
-    if not isinstance(given, list | tuple) or len(given) != 2:
-        raise ValueError("must be two numbers, [x, y] in m or [longitude, latitude]")
-    return tuple(given)
-
-
-Name = Annotated[str, BeforeValidator(named)]
-Position = Annotated[tuple[float, float], BeforeValidator(pair)]
-
-
-class Station(Section):
-    """A gauge: where eta, u, v and the tracer are written as series. A table [[station]] of a file."""
-
-    name: Name = option(..., "", "of the station")
-    lon: float | None = option(None, "degrees", "longitude, on a sphere")
-    lat: float | None = option(None, "degrees", "latitude, on a sphere")
-    x: float | None = option(None, "m", "position in x, on a plane")
-    y: float | None = option(None, "m", "position in y, on a plane")
-
-
-class Line(Section):
-    """A line whose transport is written as a series. A table [[section]] of a file."""
-
-    name: Name = option(..., "", "of the section")
-    start: Position = option(..., "", "where it begins, [x, y] in m or [longitude, latitude]")
-    end: Position = option(..., "", "where it ends, [x, y] in m or [longitude, latitude]")
 
 
 class Output(Section):

@@ -14,7 +14,7 @@ from ..ocean.table import VARIABLES, entry_of, location_of
 from .case_check import in_time as timed
 from .case_check import values_in_time
 from .given import OF_CASE_IN_TIME
-from .netcdf_input import InputError, series
+from .netcdf_input import InputError, on_true_degrees, series
 
 #: By how much of a time step a record may be late without a step that lacks it: rounding in its units.
 LATE = 1e-6
@@ -38,6 +38,9 @@ class Series(Protocol):
 
     def read(self, number: int, rows, columns) -> np.ndarray:
         """Values of a record in rows and columns within the grid, float64 that broadcast to them; NaN where missing."""
+
+    def on_earth(self, number: int) -> bool:
+        """Whether a record lies on true longitudes and latitudes, so that vectors are eastward and northward."""
 
     def told(self, number: int) -> str:
         """When a record is, in words."""
@@ -66,6 +69,11 @@ def series_of(config, name: str) -> Series:
     return Formula(config, name)
 
 
+def step_of(config) -> float:
+    """The time step, s; a second where it is not known yet, and only kinds of fields are asked for."""
+    return config.time.dt or 1.0
+
+
 @dataclass(frozen=True, eq=False)
 class InFiles:
     """The Series of a variable in files."""
@@ -79,7 +87,7 @@ class InFiles:
         return self.records.what
 
     def at(self, step):
-        places = self.records.seconds / self.config.time.dt
+        places = self.records.seconds / step_of(self.config)
         places = np.where(np.abs(places - np.rint(places)) < LATE, np.rint(places), places)
         number = int(np.searchsorted(places, step, side="right")) - 1
         if number < 0:
@@ -96,10 +104,13 @@ class InFiles:
 
     def date(self, step: int) -> str:
         """That of a step, in words."""
-        return series.date_after(self.config.time, step * self.config.time.dt)
+        return series.date_after(self.config.time, step * step_of(self.config))
 
     def read(self, number, rows, columns):
         return self.records.read(number, self.entry, self.config.grid, rows, columns)
+
+    def on_earth(self, number):
+        return on_true_degrees(self.records.sources[number], self.entry, self.config.grid)
 
     def told(self, number):
         return self.records.dates[number]
@@ -117,13 +128,16 @@ class Formula:
         return f"{self.name} of the case {self.config.case.name}"
 
     def at(self, step):
-        apart = self.config.forcing.every / self.config.time.dt
+        apart = self.config.forcing.every / step_of(self.config)
         number = math.floor(step / apart + LATE)
         return number, Span(number * apart, (number + 1) * apart)
 
     def read(self, number, rows, columns):
         at = points(self.config.grid, location_of(self.name), rows, columns)
         return values_in_time(self.config, self.name, at, number * self.config.forcing.every)
+
+    def on_earth(self, number):
+        return True
 
     def told(self, number):
         return f"t = {number * self.config.forcing.every:g} s"

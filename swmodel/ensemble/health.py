@@ -34,7 +34,7 @@ class Many:
 
     def acceleration(self) -> float:
         """See `health.one.One`; that of all members."""
-        return largest_acceleration(self.domain)
+        return largest_acceleration(self.domain) + self.members.steepest
 
     def compile(self, make, *parts):
         """The function make(*parts) of the State of each member and of Static, which they share, jitted."""

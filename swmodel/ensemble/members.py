@@ -20,7 +20,7 @@ from ..files.restart.read import read
 from ..model.domain import domain
 from ..model.forcing import Forcing
 from ..model.health import Health
-from ..model.health.one import largest_stress
+from ..model.health.one import largest_stress, steepest
 from ..ocean.diagnostics import derive, diagnose
 from ..ocean.elliptic import inverse
 from ..ocean.grid import as_patches
@@ -102,7 +102,8 @@ class Members:
         transport: between processes; each has the whole grid, and some of the members.
         here: Span of the members of this process.
         domain: Domain of a member; the transport is that of one process.
-        stress: largest wind stress of each member of this process, Pa.
+        stress: largest wind stress of each member of this process so far, Pa.
+        steepest: largest acceleration by potentials in all of them so far, m s-2.
         patches: Grid of Patches.
         carry: Carry with a leading axis of members.
         step: steps taken; `first_step` of them before this object was made.
@@ -130,7 +131,7 @@ class Members:
                 log.warning(line)
         self.step = self.first_step = 0
         self.loop_seconds = 0.0
-        self._drawn = Perturbations(self.domain)
+        self._drawn, self.steepest = Perturbations(self.domain), steepest(self.domain)
         self._forcing = Forcing(self.domain.config, self.domain.scheme, self.domain.transport)
         self._executor = self._make_executor(run.devices)
         self._pad = jitted(make_pad, self.domain.scheme.width, self.domain.transport)
@@ -236,7 +237,10 @@ class Members:
     def _exchange(self) -> None:
         """Have the coefficients that hold at the present step, in all members."""
         one, drawn = self.domain, self._drawn
-        drawn.exchange(one.transport.get(self._forcing.take(self.step)))
+        taken = self._forcing.take(self.step)
+        one.params.update(taken)
+        drawn.exchange(one.transport.get(taken))
+        self.steepest = max(self.steepest, steepest(one))
         arrays = None
         for number, member in enumerate(range(self.here.start, self.here.stop)):
             params = drawn.again(member)

@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any, TypeAlias, cast
+from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
-from ..config import Config, load
+from ..config import Config, ConfigError, load
 from ..config.build import build_grid, build_params, build_state
 from ..config.load import Source
 from ..errors import UsageError
+from ..model.dataset import dataset_of
 from ..model.domain import domain
 from ..model.forcing import Forcing
-from ..model.validate import require_derivatives
+from ..model.validate import check_fields, require_derivatives
 from ..ocean.state import State
 from ..ocean.table import CONTROLS
 from ..ocean.timestep import method_of
@@ -29,6 +30,9 @@ from .plan import Plan
 from .reverse import pull_back, series_of
 from .sweeps import Sweeps
 from .trajectory import Fixed, View, tangent, trajectory_of
+
+if TYPE_CHECKING:
+    from xarray import Dataset
 
 #: Controls, or derivatives by them, by name: arrays of the block, numbers, pytrees.
 Controls: TypeAlias = dict[str, Any]
@@ -46,8 +50,8 @@ class Problem:
 
     Args:
         config: a Config, or the name of a case or file; it says how many steps there are.
-        controls: names of CONTROLS, and of terms with parameters (`Parametric`). Terms of the equations that they act
-            through are switched on.
+        controls: a name or names of CONTROLS, and of terms with parameters (`Parametric`). Terms of the equations that
+            they act through are switched on.
         observe: observe(view, k) -> pytree of arrays, in jax.numpy: what is seen of sample k in a `trajectory.View`.
             Arrays are the block's share.
         every: steps between samples, from the first state on; None: the first and the last state.
@@ -61,19 +65,20 @@ class Problem:
 
     Raises:
         UsageError: no such control, samples less than a step apart, or the executor has no derivatives.
-        ConfigError: the configuration contradicts itself.
+        ConfigError: the configuration contradicts itself, its fields cannot be used, or its time step is not stable.
     """
 
     def __init__(
         self,
         config: Source,
-        controls: Iterable[str],
+        controls: str | Iterable[str],
         observe: Callable[[View, Any], Any],
         every: int | None = None,
         memory: int | None = None,
         alone: bool = False,
     ) -> None:
         config = config if isinstance(config, Config) else load(config)
+        controls = (controls,) if isinstance(controls, str) else tuple(controls)
         known = [*CONTROLS, *config.own._parameters]
         unknown = [name for name in controls if name not in known]
         if unknown:
@@ -81,10 +86,12 @@ class Problem:
         require_derivatives(config)
         if every is not None and every < 1:
             raise UsageError(f"every={every}: there is at least one step between samples")
-        self.names, self.memory = tuple(controls), memory
+        self.names, self.memory = controls, memory
         self.domain = domain(config, scheme_for(controls), alone)
-        self._parameters = Parameters(self.domain, controls)
         self.config, self.transport = self.domain.config, self.domain.transport
+        if problems := check_fields(self.config):
+            raise ConfigError(problems)
+        self._parameters = Parameters(self.domain, controls)
         self.block = self.transport.block
         time, run = self.config.time, self.config.run
         self.steps = cast(int, run.steps)  # resolved
@@ -119,6 +126,17 @@ class Problem:
         """The controls as the configuration has them, by name."""
         found = self.transport.make(lambda block: first_guess(self.config, self.names, block))
         return self._parameters.outside(found, derivative=False)
+
+    def dataset(self, x: Controls) -> Dataset:
+        """Controls, or a derivative by them, as an xarray.Dataset: this process's part, with coordinates, NaN on land.
+
+        Units are those of the controls: a derivative is per one of them. Parameters of terms are left out.
+
+        Raises:
+            SetupError: xarray is not installed.
+        """
+        found = {name: self.transport.get(x[name]) for name in x if name in CONTROLS}
+        return dataset_of(self.config, self.block, found)
 
     def prepare(self, x: Controls, curvature: bool = False) -> None:
         """Compile what derivatives need, Hessians too if asked for, and make sure that there is memory for them.

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from ..config.errors import suggest
+from ..config.gauges import place_of
 from ..config.messages import metres
 from ..config.places import section, station
 from ..errors import UsageError
@@ -57,11 +58,15 @@ def parse(text: str, config) -> Quantity:
 
 
 def at_station(name: str, place: str, config) -> Quantity:
-    """eta or sea level at a station, "X,Y" in m or degrees: bilinear between the wet cells around it."""
+    """eta or sea level at a station: bilinear between the wet cells around it.
+
+    Its place is "X,Y" in m or degrees, or the name of one of the gauges, `output.stations`.
+    """
     _, unit, shown = positions_of(config)
     names = positions(config.grid)[0]
+    gauge = next((each for each in config.output.stations if each.name == place), None)
     try:
-        x, y = map(float, place.split(","))
+        x, y = place_of(config, gauge) if gauge else map(float, place.split(","))
     except ValueError:
         raise UsageError(f'"{place}" is no position; write {names[0]} and {names[1]} in {unit}, {name}:X,Y') from None
     at, physics = station(config, x, y), config.physics

@@ -39,14 +39,39 @@ def dataset(model, names=None):
         values = np.broadcast_to(values, block.shape)
         on_land = dry[row.location] if name in moving or static.on_water_only(name) else None
         values = np.array(values) if on_land is None else np.where(on_land, np.nan, values)
-        told = attributes(row, config.grid, name, grid="", cell_measures="", grid_mapping="", coordinates="")
-        variables[name] = (DIMENSIONS[row.location], values, told)
-    coordinates = {
+        variables[name] = (DIMENSIONS[row.location], values, plain(row, config.grid, name))
+    return xarray.Dataset(variables, coordinates(config, block) | moment(model), told_of(config))
+
+
+def dataset_of(config, block, fields: dict):
+    """The Dataset of controls on a process's part, by name: fields [y, x], NaN on land, and numbers."""
+    xarray = needed()
+    rows, columns = np.arange(block.y.start, block.y.stop), np.arange(block.x.start, block.x.stop)
+    dry = static.land(config, rows, columns)
+    variables: dict[str, tuple] = {}
+    for name, values in fields.items():
+        row = entry_of(name, config.physics)
+        if np.ndim(values):
+            on_land = dry[row.location]
+            values = values if on_land is None else np.where(on_land, np.nan, values)
+            variables[name] = (DIMENSIONS[row.location], values, plain(row, config.grid, name))
+        else:
+            variables[name] = ((), float(values), {"long_name": row.long_name, "units": row.units})
+    return xarray.Dataset(variables, coordinates(config, block), told_of(config))
+
+
+def plain(row, grid, name: str) -> dict[str, str]:
+    """Attributes of a field that lies in no file."""
+    return attributes(row, grid, name, grid="", cell_measures="", grid_mapping="", coordinates="")
+
+
+def coordinates(config, block) -> dict:
+    """Those of a process's part, as the file of output has them."""
+    return {
         name: (name, values[span.start : span.stop], told)
         for name, values, told in along_axes(config.grid)
         for span in (block.y if name.startswith("y") else block.x,)
     }
-    return xarray.Dataset(variables, coordinates | moment(model), told_of(config))
 
 
 def needed():

@@ -14,7 +14,7 @@ import time
 from pathlib import Path
 from typing import Protocol
 
-from ..files.run_folder import SPECTRA
+from ..files.run_folder import SECTIONS, SPECTRA, STATIONS
 from ..parallel.environment import LAUNCHED
 
 MARK = "@swmodel "
@@ -158,9 +158,9 @@ def summary(status: dict, directory) -> str:
     """What a finished run left where, how long it took, how fast it was, and what to type next."""
     py, px = status["layout"]
     processes = workers(status["nproc"], status.get("devices", 1)) + (f" ({py}x{px} blocks)" if py * px > 1 else "")
-    spectra = f"{SPECTRA}, " if (Path(directory) / SPECTRA).is_file() else ""
+    others = "".join(f"{name}, " for name in (SPECTRA, STATIONS, SECTIONS) if (Path(directory) / name).is_file())
     return (
-        f"{directory}: output.nc, diagnostics.nc, {spectra}config.toml, status.json\n"
+        f"{directory}: output.nc, diagnostics.nc, {others}config.toml, status.json\n"
         f"{status['steps']} steps, {status['model_seconds'] / 86400:.4g} model days in {status['wall_seconds']:.1f} s, "
         f"of which compilation {status['compile_seconds']:.1f} s\n"
         f"{status['cell_updates_per_second'] / 1e6:.1f} million cell updates per second on {processes}\n"

@@ -100,7 +100,7 @@ class Simulation:
         parts = domain(lambda: configured(config, overrides, fields, terms, restart))
         self.config, self.scheme, self.transport, self.grid, self._params = parts
         made, dtype = parts.config, np.dtype(parts.config.run.dtype)
-        self._forcing, self._strongest = Forcing(made, self.scheme, self.transport), 0.0
+        self._forcing, self._strongest = Forcing(made, self.scheme, self.transport), np.zeros(2)
         self.block = self.transport.block
         self.dt: float = cast(float, made.time.dt)  # resolved
         self._loop_seconds, self._unseen, self._calls = 0.0, 0, Calls()
@@ -249,9 +249,9 @@ class Simulation:
             self._params |= self._forcing.take(self._step)
             self._executor.exchange(self._params, self._step)
 
-    def strongest(self) -> float:
-        """The largest wind stress on this process's part so far, Pa: see `health.one.largest_stress`."""
-        return max(self._strongest, strongest(self))
+    def strongest(self) -> np.ndarray:
+        """The largest wind stress, Pa, and acceleration by potentials, m s-2, on this process's part so far."""
+        return np.maximum(self._strongest, strongest(self))
 
     def every(self, interval: float | str, function: Callable[[Simulation], object]) -> None:
         """Have function(model) called after each interval of model time, by all processes together.

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from .grid import Grid
-from .operators import mx_c, mx_f, my_c, my_f
+from .operators import mx_c, mx_f, my_c, my_f, root
 from .patch import Patch
 from .state import State
 from .table import VARIABLES
@@ -53,10 +51,3 @@ class Flow:
         """sqrt(v² + ((u^x)^y)²) on v faces, m s-1."""
         across = my_f(mx_c(self.u))
         return (self.v * self.v + across * across).map(root)
-
-
-def root(square: Any) -> Any:
-    """Square root whose derivative at zero is zero rather than infinite."""
-    xp = square.__array_namespace__()
-    at_rest = square == 0
-    return xp.where(at_rest, 0, xp.sqrt(xp.where(at_rest, 1, square)))

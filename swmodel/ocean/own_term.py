@@ -201,8 +201,6 @@ def checked_rates(found, flow, place: str) -> dict[str, Patch]:
             there = ", ".join(flow.state._fields)
             raise UsageError(f'{place} returns a tendency of "{name}"; there are those of {there}')
         if isinstance(rate, int | float | np.number) and not isinstance(rate, bool):
-            if not np.isfinite(rate):
-                raise UsageError(f"{place} returns {rate} for {name}; must be finite")
             rate = Patch(np.full((1, 1), rate, like.values.dtype), like.start)
         if not isinstance(rate, Patch):
             raise UsageError(f"{place} returns a {type(rate).__name__} for {name}; must be a Patch or a number")

@@ -109,16 +109,15 @@ class Patch:
         return combine(named("where"), *args)
 
     def map(self, function: Callable[[Any], Any]) -> Patch:
-        """The patch with `function` applied to its values, cell by cell.
+        """The patch with `function` applied to its values.
 
         Raises:
-            TypeError: what it returns has another shape, of which is not known which cells it is of.
+            TypeError: the function gives other rows or columns, of which is not known which cells they are of.
         """
-        values = function(self.values)
-        shape, before = tuple(getattr(values, "shape", ())), tuple(self.values.shape)
-        if shape != before:
-            raise TypeError(f"`map` must leave the shape as it is, and its function makes {shape} of {before}")
-        return Patch(values, self.start)
+        found = function(self.values)
+        if (shape := found.shape[-2:]) != self.values.shape[-2:]:
+            raise TypeError(f"map: values of shape {tuple(shape)} of those of shape {tuple(self.values.shape[-2:])}")
+        return Patch(found, self.start)
 
     def on(self, shape: tuple[int, int]) -> Any:
         """The values on a block of `shape` = (rows, columns), its halo dropped.

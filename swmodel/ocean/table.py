@@ -68,6 +68,8 @@ EASTWARD = {
     "sea_water_y_velocity": "northward_sea_water_velocity",
     "surface_downward_x_stress": "surface_downward_eastward_stress",
     "surface_downward_y_stress": "surface_downward_northward_stress",
+    "x_wind": "eastward_wind",
+    "y_wind": "northward_wind",
 }
 
 #: Fields that a run begins with.

@@ -4,10 +4,25 @@ from .animation import animate
 from .dataset import PlotError
 from .diagnostics import plot_diagnostics
 from .maps import plot
+from .maxima import plot_maxima
 from .overlays import Over
 from .page import view
 from .relief import plot_grid
 from .scale import Scale
+from .series import plot_sections, plot_stations
 from .spectra import spectra
 
-__all__ = ["Over", "PlotError", "Scale", "animate", "plot", "plot_diagnostics", "plot_grid", "spectra", "view"]
+__all__ = [
+    "Over",
+    "PlotError",
+    "Scale",
+    "animate",
+    "plot",
+    "plot_diagnostics",
+    "plot_grid",
+    "plot_maxima",
+    "plot_sections",
+    "plot_stations",
+    "spectra",
+    "view",
+]

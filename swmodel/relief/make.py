@@ -105,7 +105,7 @@ def grid_of(wish: Wish) -> Grid:
 
 
 def without_poles(grid: Grid, wet: np.ndarray) -> tuple[Grid, slice]:
-    """The grid without the rows of land, but one, at a pole that it reaches to, and the rows that stay.
+    """The grid without the rows of land at a pole that it reaches to, but one beside the water, and the rows that stay.
 
     Raises:
         UsageError: the pole lies in water.
@@ -120,7 +120,8 @@ def without_poles(grid: Grid, wet: np.ndarray) -> tuple[Grid, slice]:
                 "pole on land whose antipode is on land, too, such as --pole -42,76"
             )
         if rows.size:
-            first, last = (rows[0] - 1, last) if name == "south" else (first, rows[-1] + 2)
+            least, most = max(rows[0] - 1, 1), min(rows[-1] + 2, grid.ny - 1)
+            first, last = (least, last) if name == "south" else (first, most)
     cut = {"south": grid.south + int(first) * grid.dlat, "ny": int(last - first)}
     return grid.model_copy(update=cut), slice(int(first), int(last))
 

@@ -100,7 +100,7 @@ class Relief(NamedTuple):
         z = self.factor * self.read(self.height, rows, columns)
         missing = ~np.isfinite(z)
         if missing.any() and self.share is None and not self.downward:
-            self.refuse("has no height", missing, rows, columns)
+            self.refuse(f"{self.height.name} has no height", missing, rows, columns)
         if self.share is None:
             sea = np.where(missing, 0.0, z < 0)
         else:
@@ -108,7 +108,7 @@ class Relief(NamedTuple):
             if (wrong := ~((sea >= 0) & (sea <= 1))).any():
                 self.refuse(f"{self.share.name} is no share of sea or land", wrong, rows, columns)
             if (wrong := missing & (sea > 0)).any() and not self.downward:
-                self.refuse("has no height", wrong, rows, columns)
+                self.refuse(f"{self.height.name} has no height", wrong, rows, columns)
             sea = np.where(missing, 0.0, sea)
         return np.where(missing, 0.0, np.maximum(-z, 0.0)), sea
 
@@ -130,7 +130,7 @@ class Relief(NamedTuple):
         """Raise ReliefError at the first place of a mask [rows, columns]."""
         j, i = np.argwhere(where)[0]
         lon, lat = self.x.points[columns[i]], self.y.points[rows[j]]
-        raise ReliefError(f"{self.path}: {self.height.name} {what} at lon = {lon:.10g}, lat = {lat:.10g} degrees")
+        raise ReliefError(f"{self.path}: {what} at lon = {lon:.10g}, lat = {lat:.10g} degrees")
 
 
 def open_relief(text: str | os.PathLike | None, stack) -> Relief:

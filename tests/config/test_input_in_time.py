@@ -1,14 +1,19 @@
 """Input fields with records in time: where each step lies among them, and what cannot be used."""
 
+import re
+from pathlib import Path
+
 import netCDF4
 import numpy as np
 import pytest
 
 import swmodel
 from swmodel import load
+from swmodel.config.fields import evaluate
 from swmodel.config.series import series_of, varies
-from swmodel.config.varying import until, varying_params
+from swmodel.config.varying import record, until, varying_params
 from swmodel.model.validate import check_config
+from swmodel.ocean.coordinates import points
 
 NY, NX = 4, 5
 VALUES = 0.01 * np.arange(4 * NY * NX, dtype=float).reshape(4, NY, NX)
@@ -141,3 +146,41 @@ def test_beyond_the_last_record_no_step_is_taken(file):
     model.advance(216)
     with pytest.raises(ValueError, match="its records end at 2020-02-28T18:00:00"):
         model.advance(2)
+
+
+def test_winds_are_turned_onto_the_axes_of_a_grid_with_a_pole_of_its_own():
+    """As those are that do not vary."""
+    grid = {"kind": "latlon", "west": 0.0, "east": 40.0, "south": -10.0, "north": 30.0, "pole": (-40.0, 70.0)}
+    grid |= {"nx": 5, "ny": 4, "periodic_x": False}
+
+    class Steady(swmodel.Case):
+        def wind_x(self, config, at):
+            return np.cos(np.radians(at.lat)) + 0 * at.lon
+
+        def wind_y(self, config, at):
+            return np.sin(np.radians(at.lon)) + 0 * at.lat
+
+    class Varying(Steady):
+        def wind_x(self, config, at, t):
+            return super().wind_x(config, at)
+
+        def wind_y(self, config, at, t):
+            return super().wind_y(config, at)
+
+    options = {f"grid.{key}": value for key, value in grid.items()}
+    steady, varying = (load(case, options, {}) for case in (Steady, Varying))
+    rows, columns = np.arange(4), np.arange(5)
+    for name in ("wind_x", "wind_y"):
+        expected = evaluate(steady, name, rows, columns)
+        np.testing.assert_array_equal(record(varying, name, 0, rows, columns), expected)
+        unturned = getattr(steady.case, name)(steady, points(steady.grid, "centre", rows, columns))
+        assert np.abs(expected - unturned).max() > 0.03
+
+
+def test_the_example_of_the_page_on_input_files_runs(tmp_path, monkeypatch, capsys):
+    page = (Path(__file__).parents[2] / "docs" / "input.md").read_text()
+    (example,) = [code for code in re.findall(r"```python\n(.*?)```", page, re.DOTALL) if "to_netcdf" in code]
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("SWMODEL_RUN_EXECUTOR", "reference")
+    exec(example, {})
+    assert 0.01 < float(capsys.readouterr().out) < 0.5

@@ -69,7 +69,7 @@ def test_spectra_have_the_energy_of_their_waves(example):
 def test_the_picture_and_the_table_have_all_closures(example, tmp_path):
     draw = np.random.default_rng(0)
     names = ["truth", "none", "harmonic", "biharmonic", "learned"]
-    found = {name: (draw.standard_normal((4, 2, 3, 8, 8)), draw.random(4), draw.random(3)) for name in names}
+    found = {name: (draw.standard_normal((4, 2, 3, 8, 8)), draw.random(4), draw.random((4, 3))) for name in names}
     rows = example.rows_of(found, {"harmonic": 0.03})
     assert [row.split("|")[1].strip() for row in rows[2:]] == names[1:]
     example.draw(tmp_path / "closure.png", found, "harmonic", [1.0, 0.5])

@@ -189,3 +189,32 @@ def test_steps_in_a_sweep_follow_from_the_smallest_block(ny, nx, layout, stepper
     assert {choose_steps_per_sweep(b.smallest, width, method, itemsize) for b in blocks(layout, ny, nx)} == {
         steps_per_sweep
     }
+
+
+def with_continents(stepper):
+    """A case of which a third is far from any water, in float32, with a lake of one cell inside of the land."""
+    ny, nx = 70, 400
+    fields, mask = random_fields(ny, nx, coefficients=("viscosity",), amplitude=0.1), np.ones((ny, nx))
+    mask[12:50, 60:250] = mask[30:60, 100:350] = mask[:6, 300:380] = mask[:, :30] = 0
+    mask[20, 150] = 1
+    fields["mask"] *= mask
+    return configuration(
+        ny, nx, fields, True, grid__dlat=0.5, time__dt=0.5, time__stepper=stepper, run__dtype="float32"
+    )
+
+
+@pytest.mark.parametrize(("stepper", "many"), [("ab2", 1), ("ab3", 3), ("rk3", 1), ("leapfrog", 3)])
+def test_what_is_far_from_water_is_not_computed_and_all_bits_are_those_as_if_it_were(stepper, many, monkeypatch):
+    """A third is left out here; the land that nobody computes keeps what it holds."""
+    config, real = with_continents(stepper), calls.Calls.flags
+    options = {"steps_per_sweep": many} if many > 1 else {}
+    model, carry = build(config, **options)
+    here, dtype = block(0, (1, 1), config.grid.ny, config.grid.nx), carry.state.h.dtype
+    static = (made(config, here, dtype, model.kernel.margin) for made in (build_grid, build_params))
+    call = calls.Calls(model.kernel, model.static_of(*static), *here.shape, dtype, None)
+    assert 0.2 < (np.asarray(call.flags(leave_out=True)) == 2).mean() < 0.35
+    assert (np.asarray(call.flags()) < 2).all()
+    fewer = after(config, 4, 3, **options)
+    monkeypatch.setattr(calls.Calls, "flags", lambda self, leave_out=False: real(self))
+    for ours, other in zip(fewer, after(config, 7, threads=1, **options), strict=True):  # a program of its own
+        assert ours.tobytes() == other.tobytes()

@@ -12,6 +12,7 @@ from swmodel import ConfigError
 from swmodel.config.crossings import open_faces, path_of
 from swmodel.config.stencils import QUANTITIES, stencils
 from swmodel.executors.reference import Reference
+from swmodel.gradients.quantities import parse
 from swmodel.ocean.coordinates import metrics
 from swmodel.ocean.state import State
 
@@ -129,6 +130,13 @@ def test_a_run_that_was_stopped_and_goes_on_leaves_the_files_of_one_that_was_not
         xarray.testing.assert_equal(opened(twice, name), opened(once, name))
     with pytest.raises(ConfigError, match="output.stations: "):
         swmodel.Simulation.from_restart(twice, {"run.steps": 20, "output.stations": ()}).run(twice)
+
+
+def test_a_derivative_is_of_a_gauge_by_its_name(done):
+    config = swmodel.Simulation.from_restart(done).config
+    named, placed = (parse(f"eta:{place}", config).arguments["at"] for place in ("gauge 1", "19.9e3,27e3"))
+    np.testing.assert_array_equal(named.weights, placed.weights)
+    np.testing.assert_array_equal(named.rows * NX + named.columns, placed.rows * NX + placed.columns)
 
 
 def test_the_files_satisfy_the_cf_checker(done):

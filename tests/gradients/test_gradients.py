@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from support.random_case import TIDE, configuration, random_fields
 
+from swmodel.config import ConfigError
 from swmodel.errors import UsageError
 from swmodel.gradients import Problem
 from swmodel.gradients.check import Checks, controls_of, failures
@@ -40,6 +41,7 @@ def last_state(view, k):
         {"time__stepper": "rk3", "scheme__vorticity_flux": "arakawa_lamb", "grid__periodic_x": True},
         {"time__stepper": "rk4", "physics__biharmonic_viscosity": 1e9},
         {"time__stepper": "leapfrog", "sponge__rate": 1e-4, "sponge__width": 1e4},
+        {"in_time": True, "run__executor": "native", "grid__periodic_x": True},
         {
             **{"physics__manning": 0.03, "tracer__transport": "upwind", "body_force__x_amplitude": 1e-4},
             "physics__self_attraction": 0.1,
@@ -67,6 +69,25 @@ def test_derivatives_are_exact(options):
 def test_what_is_wrong_is_named():
     wrong = {"taylor_slope": 1.0, "dot_product_error": 1e-9, "hessian_symmetry": 1e-3, "dtype": "float64"}
     assert [words.split(" is ")[0] for words in failures(wrong)] == list(wrong)[:3]
+
+
+def test_a_time_step_that_is_not_stable_is_refused_with_the_largest_one():
+    with pytest.raises(ConfigError, match=r"time.dt: 3000 s is above the largest stable time step of rk3, [\d.]+ s"):
+        Problem(configuration(12, 16, time__stepper="rk3", time__dt=3000.0), ["eta"], lambda view, k: view.state.h)
+
+
+def test_a_derivative_has_coordinates_and_names():
+    """That by a field lies at its points and is missing on land; one by a number is a number."""
+    config, dry = configuration(6, 8), random_fields(6, 8)["mask"] == 0
+    problem = Problem(config, ["eta", "u", "gravity"], lambda view, k: view.state.h)
+    ones = problem.transport.put(np.ones((6, 8)))
+    found = problem.dataset({"eta": ones, "u": ones, "gravity": 2.0, "net": None})
+    assert (found.eta.dims, found.u.dims) == (("y_c", "x_c"), ("y_c", "x_f"))
+    assert (found.eta.attrs["units"], found.u.attrs["units"]) == ("m", "m s-1")
+    np.testing.assert_allclose(np.diff(found.x_f), config.grid.dx)
+    assert float(found.gravity) == 2.0
+    assert dry.any()
+    np.testing.assert_array_equal(np.isnan(found.eta), dry)
 
 
 def test_a_control_that_is_switched_off_has_the_derivative_of_its_first_difference():

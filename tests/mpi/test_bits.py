@@ -11,7 +11,7 @@ VARIANTS = {
     "doubly periodic, biharmonic, leapfrog",
     "x walls, enstrophy, rk4",
     "beta plane, sponge, ab3",
-    "sphere, tide",
+    "sphere about a pole of its own, tide, weather",
 }
 
 

@@ -13,7 +13,6 @@ from swmodel.config.build import scheme_of
 from swmodel.config.decisive import differences
 from swmodel.config.toml import to_toml
 from swmodel.model.validate import check_config
-from swmodel.ocean.patch import Patch
 from swmodel.ocean.variable import Variable
 
 SMALL = {"grid.nx": 12, "grid.ny": 8, "time.dt": 1.0, "run.steps": 1, "run.executor": "xla"}
@@ -117,11 +116,21 @@ def returning(value):
         (lambda state: {"eta": state.h}, 'returns a tendency of "eta"; there are those of h, u, v'),
         (lambda state: {"u": state.u.values}, "returns a ndarray for u; must be a Patch or a number"),
         (lambda state: {"u": True}, "returns a bool for u; must be a Patch or a number"),
-        (lambda state: {"u": np.float64(np.nan)}, "returns nan for u; must be finite"),
-        (lambda state: {"u": Patch(state.u.values[None], (0, 0))}, "returns an array with 3 axes for u"),
-        (lambda state: {"u": Patch(np.pad(state.u.values, 2), state.u.start)}, "that does not lie on the block"),
-        (lambda state: {"u": state.u.map(lambda x: x[1:])}, "TypeError: `map` must leave the shape as it is, and its"),
-        (lambda state: {"u": state.u.map(np.mean)}, "TypeError: `map` must leave the shape as it is, and its function"),
+        (lambda state: {"u": state.u.map(lambda x: x[None])}, "returns an array with 3 axes for u"),
+        (
+            lambda state: {"u": state.u.map(lambda x: np.pad(x, 2))},
+            "TypeError: map: values of shape (100, 100) of those",
+        ),
+        (
+            lambda state: {"u": state.u.map(lambda x: x[1:])},
+            "TypeError: map: values of shape (95, 96) of those of shape",
+        ),
+        (lambda state: {"u": state.u.moved(3, 0)}, "that does not lie on the block: `map` must leave"),
+        (
+            lambda state: {"u": state.u / (0 * state.h), "v": 1.0},
+            "returns what is not finite for u, of fields from 1 to 2",
+        ),
+        (lambda state: {"u": np.float64(np.nan)}, "returns what is not finite for u"),
         (lambda state: {"u": state.u.map(lambda x: x - x.mean())}, "returns for u what depends on the block in which"),
         (lambda state: {"u": state.u, "h": state.h.map(lambda x: np.roll(x, 3, 1))}, "returns for h what depends on t"),
         (lambda state: {"v": state.v.map(lambda x: np.cumsum(x, 0))}, "returns for v what depends on the block in whi"),

@@ -41,6 +41,8 @@ ON = {
     "tracer": {"tracer__transport": "upwind"},
     "self_attraction": {"physics__self_attraction": 0.09},
     "tide": {"sphere": True, **TIDE},
+    "wind_drag": {"in_time": True},
+    "air_pressure": {"in_time": True},
 }
 
 

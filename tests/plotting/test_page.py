@@ -10,6 +10,7 @@ import zlib
 import netCDF4
 import numpy as np
 import pytest
+from support.small_run import make_run
 
 from swmodel.errors import FilesError
 from swmodel.plotting import PlotError, view
@@ -142,3 +143,32 @@ def test_a_browser_without_a_network_draws_the_record_that_is_asked_for(run, tmp
 def test_a_browser_shows_the_last_record_where_none_is_asked_for(run, tmp_path):
     assert 'data-drawn="eta 2"' in shown(view(run, ["eta"]), tmp_path / "profile", "record=99")
     assert 'data-drawn="eta 2"' in shown(view(run, ["eta"]), tmp_path / "profile", "field=nonsense")
+
+
+@pytest.fixture(scope="module")
+def with_spectra(tmp_path_factory):
+    return make_run(tmp_path_factory.mktemp("spectra") / "run", output__spectra_every_steps=5)
+
+
+def test_spectra_are_those_of_the_file_down_to_what_an_axis_shows(with_spectra):
+    found = content_of(view(with_spectra, ["eta"]))["spectra"]
+    with netCDF4.Dataset(with_spectra / "spectra.nc") as data:
+        assert found["times"] == data["time"][:].tolist()
+        np.testing.assert_allclose(found["wavenumbers"], 1e3 * data["wavenumber"][1:])
+        names = ("kinetic_energy", "potential_energy", "enstrophy")
+        for name, of in zip(names, found["quantities"], strict=True):
+            stored = np.array(data[name][:, 1:], float)
+            shown = stored > 1e-9 * stored.max()
+            assert shown.any()
+            np.testing.assert_array_equal(of["values"], np.where(shown, stored, None))
+
+
+def test_a_run_without_spectra_has_none_in_its_page(run):
+    assert content_of(view(run, ["eta"]))["spectra"] is None
+
+
+@pytest.mark.skipif(BROWSER is None, reason="no Chromium on PATH")
+def test_a_browser_draws_the_spectra(with_spectra, tmp_path):
+    found = shown(view(with_spectra, ["eta"]), tmp_path / "profile", "record=1")
+    assert 'data-drawn="eta 1"' in found
+    assert len(re.findall(r'<canvas[^>]*by wavenumber[^>]*height="\d{3}"', found)) == 3

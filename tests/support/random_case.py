@@ -37,21 +37,23 @@ def random_fields(ny, nx, seed=0, land=0.1, amplitude=1.0, coefficients=()):
     } | {name: COEFFICIENTS[name] * rng.random((ny, nx)) for name in coefficients}
 
 
-def in_time(fields, records=3, seed=5):
-    """The fields with a wind that changes from record to record."""
+def weather(ny, nx, records=3, seed=5):
+    """Wind stress, wind and air pressure that change from record to record, [records, ny, nx]."""
     rng = np.random.default_rng(seed)
-    shape = records, *fields["wind_x"].shape
-    return fields | {name: 0.3 * rng.standard_normal(shape) for name in ("wind_x", "wind_y")}
+    sizes = {"wind_x": 0.3, "wind_y": 0.3, "u10": 20.0, "v10": 20.0, "air_pressure": 300.0}
+    return {name: size * rng.standard_normal((records, ny, nx)) for name, size in sizes.items()}
 
 
-def configuration(ny, nx, fields=None, sphere=False, **overrides):
+def configuration(ny, nx, fields=None, sphere=False, in_time=False, **overrides):
     """A configuration of ny by nx cells with every term switched on; overrides as section__key=value.
 
-    The case has the given fields, arrays [ny, nx] by name, or `random_fields`. On a sphere the cells have about the
-    same size.
+    The case has the given fields, arrays [ny, nx] by name, or `random_fields`; `in_time` the weather besides, of which
+    the records lie between steps. On a sphere the cells have about the same size.
     """
+    fields = random_fields(ny, nx) if fields is None else fields
     sections = {
-        "case": case_of(random_fields(ny, nx) if fields is None else fields, "Random"),
+        "case": case_of(fields | (weather(ny, nx) if in_time else {}), "Random"),
+        "forcing": {"every": 33.0},
         "grid": {"ny": ny, "nx": nx} | (SPHERE if sphere else {"dx": 4e3, "dy": 5e3}),
         "physics": {
             "f0": 0.0 if sphere else 1e-4,

@@ -8,6 +8,7 @@ import numpy as np
 from swmodel.config.build import build_grid, build_params, build_state, scheme_of
 from swmodel.executors.registry import EXECUTORS
 from swmodel.executors.xla import make_step
+from swmodel.model.forcing import Forcing
 from swmodel.parallel.decomposition import block
 from swmodel.parallel.transport.programs import jitted
 from swmodel.parallel.transport.serial import Serial
@@ -42,9 +43,20 @@ def fields_of(carry):
 def after(name, config, *chunks, **options):
     """State and memory after the given numbers of steps, one call each."""
     model, carry = build(name, config, **options)
+    forcing = Forcing(config, scheme_of(config), model.transport) if name != "reference" else None
     for steps in chunks:
-        carry = model.advance(carry, steps)
+        last = int(carry.step) + steps
+        while forcing and int(carry.step) < last:
+            exchange(model, forcing, int(carry.step))
+            carry = model.advance(carry, forcing.until(last) - int(carry.step))
+        carry = carry if forcing else model.advance(carry, steps)
     return fields_of(carry)
+
+
+def exchange(model, forcing, step):
+    """Have an executor go on with the coefficients that hold at a step."""
+    if not forcing.holds(step):
+        model.exchange(model.static[1] | forcing.take(step) if model.name == "xla" else {}, step)
 
 
 def step_by_step(name, config, steps):
@@ -53,7 +65,9 @@ def step_by_step(name, config, steps):
         return after(name, config, steps)
     model, carry = build(name, config)
     step = jitted(make_step, scheme_of(config), model.method, model.transport)
-    for _ in range(steps):
+    forcing = Forcing(config, scheme_of(config), model.transport)
+    for number in range(steps):
+        exchange(model, forcing, number)
         carry = step(carry, *model.static, model.dt)
     return fields_of(carry)
 

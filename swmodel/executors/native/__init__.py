@@ -34,7 +34,7 @@ from .trace import kinds_of
 REMEDY = "tools/build-native, or pip install . with a C++ compiler"
 
 #: Number of the calling convention that calls.py and job.h share; both change with the arrays of the call.
-CONVENTION = 6
+CONVENTION = 7
 
 
 def request_of(config, scheme=None) -> Request:

@@ -133,14 +133,23 @@ class Calls:
 
         return [view(plane) for plane in planes]
 
-    def flags(self):
-        """Where land is in reach of what is computed."""
+    def flags(self, leave_out: bool = False):
+        """Where land is in reach of what is computed.
+
+        Args:
+            leave_out: whether what is far from any water is not computed. It keeps what the memory has there, which is
+                read beside it: there have to be finite numbers in all planes.
+        """
         rows, columns = self.static.cells.shape
         result = jax.ShapeDtypeStruct((rows, -(-columns // LANES)), np.uint8)
         rows_away = max(self.made.width, self.made.margin) + 1  # of one step, however many a sweep takes
         far = max(s.lead + s.east for s in self.made.schedules) + 1
+        dry = {"dry_rows": 0, "dry_groups": 0}
+        if leave_out:
+            warm = max(s.warm + s.ahead for s in self.made.schedules)
+            dry = {"dry_rows": rows_away + warm, "dry_groups": -(-rows_away // LANES)}
         call = jax.ffi.ffi_call("swmodel_flag", result, vmap_method="sequential")
-        return call(self.static.cells, **_int32(far_rows=rows_away, far_groups=far))
+        return call(self.static.cells, **_int32(far_rows=rows_away, far_groups=far, **dry))
 
     def step(self, number: int, memory, halos: Edges, values, flags, planes=None):
         """One pass: the memory, and the edges of the fields that the next one reads.

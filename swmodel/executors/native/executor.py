@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
-from ...config.build import build_grid, build_params, scheme_of
+from ...config.build import build_grid, build_params, build_varying, scheme_of
 from ...ocean.grid import Grid
+from ...ocean.records import params_of
 from ...ocean.state import Carry
 from ...ocean.timestep import method_of
+from ...parallel.transport.programs import jitted
 from ..watch import Watch
 from ..xla import Compiled
 from . import kernel, request_of
@@ -22,6 +26,11 @@ def make_loop(kernel, transport):
         return kernel.advance(*given) if watch is None else kernel.watched(*given, watch)
 
     return loop
+
+
+def make_put(places: tuple[int, ...], transport):
+    """The function (fields, some) -> the fields with some at their places, of one block."""
+    return lambda fields, some: fields.at[np.array(places)].set(some)
 
 
 class Native(Compiled):
@@ -71,6 +80,24 @@ class Native(Compiled):
     def static_of(self, grid: Grid, params: dict):
         """What of the Grid and the Params of a block the loop takes, NumPy arrays with the margin of a sweep."""
         return self.kernel.static_of(grid, params, self.transport.shape)
+
+    def exchange(self, params: dict, step: int) -> None:
+        """See `registry.Executor`; only the static fields that change are made anew, where that can be done."""
+        config, kernel, kinds = self._config, self.kernel, self.static.kinds
+        dtype, scheme = np.dtype(config.run.dtype), kernel.scheme
+        named = params_of(scheme.varying)
+        places = kernel.places_of(kinds, dtype, [name for name, field in named.items() if field])
+        if places is None:
+            return super().exchange(params, step)
+
+        def changed(block):
+            given = build_varying(config, block, dtype, kernel.margin, scheme, step)
+            numbers = {name: given[name] for name, field in named.items() if not field}
+            return numbers, kernel.fields_at(places, kinds, given, block.shape)
+
+        numbers, fields = self.transport.make(changed, self._margins)
+        fields = jitted(make_put, places, self.transport, donate_argnums=0)(self.static.fields, fields)
+        self.static = replace(self.static, numbers=self.static.numbers | numbers, fields=fields)
 
     def static_at(self, params: dict, step: int):
         """The same of this process's blocks, with the coefficients that hold from a step on."""

@@ -8,9 +8,10 @@ namespace swmodel {
 
 using Index = std::ptrdiff_t;
 
-constexpr long CONVENTION = 6;  // of Job and of the foreign call; as in __init__.py
+constexpr long CONVENTION = 7;  // of Job and of the foreign call; as in __init__.py
 constexpr Index GROUP = 16;     // columns of one flag
 constexpr std::uint8_t ALL_WATER = 1 + 2 + 4 + 8 * 4;  // a cell without land around, see vector.h
+enum Flag : std::uint8_t { WATER, COAST, DRY };         // of a group: no land in reach; some; nothing but land far around
 
 // What one call computes. Fields lie in planes, `plane` numbers apart, each [rows, stride], column 0 after `lead` others;
 // `planes` [3, fields] are those that a field is read from, written to, and handed to the neighbours from; `large` says

@@ -19,6 +19,7 @@ from .compile import Request
 from .derive import derived
 from .evaluate import evaluate
 from .generate import generated
+from .graph import topological
 from .trace import MASKS, Tracing, carried, groups_of, kinds_of, lengths_of, numbers_of, weights_of
 
 
@@ -102,19 +103,6 @@ class Kernel(NamedTuple):
         values |= {name: getattr(grid, name) for name in MASKS}
         rows, columns = (length + 2 * self.margin for length in shape)
         parts = evaluate(made.parts, values, numbers, xp)
-
-        def stacked(names, columns, beyond):
-            if not names:
-                return xp.zeros((1, 1, 1), dtype)
-            some = (xp.pad(xp.broadcast_to(parts.pop(name), (rows, columns)), beyond, mode="edge") for name in names)
-            if xp is not np:
-                return xp.stack(list(some)).astype(dtype)
-            shape = (length + sum(more) for length, more in zip((rows, columns), beyond, strict=True))
-            whole = np.empty((len(names), *shape), dtype)  # filled one by one: a list of all would be held beside it
-            for number, field in enumerate(some):
-                whole[number] = field
-            return whole
-
         around = xp.where(grid.share > 0, xp.rint(4 / xp.where(grid.share > 0, grid.share, 1)), 0)
         cells = (grid.wet + 2 * grid.open_u + 4 * grid.open_v + 8 * around).astype(np.uint8)
         # The boundary condition is the value of s at corners that are not interior, wherever there is one.
@@ -124,10 +112,27 @@ class Kernel(NamedTuple):
             kinds,
             numbers,
             boundary.reshape(1).astype(dtype),
-            stacked(made.lines, 1, ((0, 0), (0, 0))),
-            stacked(made.statics, columns, beyond),
+            stacked(parts, made.lines, (rows, 1), ((0, 0), (0, 0)), dtype, xp),
+            stacked(parts, made.statics, (rows, columns), beyond, dtype, xp),
             xp.pad(xp.broadcast_to(cells, (rows, columns)), beyond, mode="edge"),
         )
+
+    def places_of(self, kinds, dtype, fields) -> tuple[int, ...] | None:
+        """The numbers of the static fields that follow from some fields of the Params; None if from others as well."""
+        made, fields = self.made(kinds, dtype), set(fields)
+        below = {name: leaves_of(made.parts[name]) for name in (*made.statics, *made.lines)}
+        touched = [name for name, leaves in below.items() if leaves & fields]
+        if any(below[name] - fields or name in made.lines for name in touched):
+            return None
+        return tuple(made.statics.index(name) for name in touched)
+
+    def fields_at(self, places, kinds, params: dict, shape):
+        """The static fields at these places, NumPy array [n, rows, columns], from Params that vary; see `places_of`."""
+        dtype = next(field.dtype for field in params.values() if field.dtype.kind == "f")
+        made = self.made(kinds, dtype)
+        names, size = [made.statics[place] for place in places], [length + 2 * self.margin for length in shape]
+        parts = evaluate({name: made.parts[name] for name in names}, params, {}, np)
+        return stacked(parts, names, size, ((0, 0), (self.lead(made) - self.margin,) * 2), dtype, np)
 
     def request(self, kinds, dtype) -> Request:
         """Which step is compiled."""
@@ -170,7 +175,9 @@ class Kernel(NamedTuple):
         call = Calls(self, static, *fields[0].shape, fields[0].dtype, extent)
         names, made = carried(self.scheme, self.method, self.derivative), call.made
         planes, given = [made.fields.index(name) for name in names], dict(zip(names, fields, strict=True))
-        memory, flags = call.put(planes, fields), call.flags()
+        spare = [plane for plane in range(len(made.fields)) if plane not in planes]
+        memory = call.put([*planes, *spare], [*fields, *[fields[0]] * len(spare)])
+        flags = call.flags(leave_out=not self.derivative)
         seen, edges = (
             watch.seen,
             edges_of([given[n] for n in made.fields if n in given], call.width * self.steps_per_sweep, extent),
@@ -209,3 +216,22 @@ class Kernel(NamedTuple):
             return jnp.stack([jnp.asarray(values[name], dt.dtype).reshape(()) for name in made.values])
 
         return jax.vmap(of_one)(step + jnp.arange(many, dtype=step.dtype))
+
+
+def stacked(parts: dict, names, size, beyond, dtype, xp):
+    """Parts by name as one array [n, rows, columns], each broadcast to `size` and continued `beyond`; uses them up."""
+    if not names:
+        return xp.zeros((1, 1, 1), dtype)
+    some = (xp.pad(xp.broadcast_to(parts.pop(name), tuple(size)), beyond, mode="edge") for name in names)
+    if xp is not np:
+        return xp.stack(list(some)).astype(dtype)
+    shape = (length + sum(more) for length, more in zip(size, beyond, strict=True))
+    whole = np.empty((len(names), *shape), dtype)  # filled one by one: a list of all would be held beside it
+    for number, field in enumerate(some):
+        whole[number] = field
+    return whole
+
+
+def leaves_of(ref) -> set[str]:
+    """The names of the fields that a part is computed from."""
+    return {node.value for node in topological([ref]) if not node.args and node.op != "number"}

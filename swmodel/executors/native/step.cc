@@ -170,6 +170,12 @@ ffi::Error put(ffi::ThreadPool pool, ffi::RemainingArgs arrays, ffi::RemainingRe
   return ffi::Error::Success();
 }
 
+// A row of numbers, none of them -0: on land their sign hangs on what was left out.
+template <class T>
+void copy_row(const void* from, Index n, void* to) {
+  for (Index i = 0; i < n; ++i) static_cast<T*>(to)[i] = static_cast<const T*>(from)[i] + T(0);
+}
+
 // Arrays: the memory; the plane of each field. Results: the fields.
 ffi::Error get(ffi::ThreadPool pool, ffi::RemainingArgs arrays, ffi::RemainingRets results, std::int32_t lead,
                std::int32_t stride, std::int64_t plane) {
@@ -179,30 +185,58 @@ ffi::Error get(ffi::ThreadPool pool, ffi::RemainingArgs arrays, ffi::RemainingRe
   auto first = *results.get<ffi::AnyBuffer>(0);
   const Index item = bytes_of(results, 0), rows = first->dimensions()[0], columns = first->dimensions()[1];
   for_rows(pool, results.size(), rows, [&](Index f, Index r) {
-    std::memcpy(static_cast<std::byte*>(result(results, f)) + r * columns * item,
-                memory + (planes[f] * plane + r * stride + lead) * item, columns * item);
+    const auto copy = item == 4 ? copy_row<float> : copy_row<double>;
+    copy(memory + (planes[f] * plane + r * stride + lead) * item, columns,
+         static_cast<std::byte*>(result(results, f)) + r * columns * item);
   });
   return ffi::Error::Success();
 }
 
-// Cells to flags: of every group of columns, whether there is land in reach.
-ffi::Error flag(ffi::RemainingArgs arrays, ffi::RemainingRets results, std::int32_t far_rows, std::int32_t far_groups) {
+// Groups that have nothing but land in so many rows and groups around them become DRY.
+void dry(const std::uint8_t* cells, Index rows, Index columns, Index far_rows, Index far_groups, std::uint8_t* flags) {
+  const Index groups = (columns + GROUP - 1) / GROUP;
+  std::vector<std::uint8_t> wet(rows * groups, 0);  // in this row
+  for (Index r = 0; r < rows; ++r) {
+    for (Index g = 0; g < groups; ++g) {
+      std::uint8_t any = 0;
+      for (Index i = g * GROUP; i < std::min((g + 1) * GROUP, columns); ++i) any |= cells[r * columns + i] & 1;
+      if (!any) continue;
+      const Index first = std::max<Index>(g - far_groups, 0), last = std::min(g + far_groups, groups - 1);
+      std::memset(wet.data() + r * groups + first, 1, last - first + 1);
+    }
+  }
+  std::vector<Index> near(groups, 0);  // rows with water, of those around
+  for (Index r = -far_rows; r < rows; ++r) {
+    for (Index g = 0; g < groups; ++g) {
+      if (r + far_rows < rows) near[g] += wet[(r + far_rows) * groups + g];
+      if (r - far_rows > 0) near[g] -= wet[(r - far_rows - 1) * groups + g];
+      if (r >= 0 && near[g] == 0) flags[r * groups + g] = DRY;
+    }
+  }
+}
+
+// Cells to flags: of every group of columns, whether there is land in reach; with `dry_rows`, those that are DRY.
+ffi::Error flag(ffi::RemainingArgs arrays, ffi::RemainingRets results, std::int32_t far_rows, std::int32_t far_groups,
+                std::int32_t dry_rows, std::int32_t dry_groups) {
   Arguments in(arrays);
   const auto* cells = static_cast<const std::uint8_t*>(in.next());
   const Index rows = in.dimension(0), columns = in.dimension(1), groups = (columns + GROUP - 1) / GROUP;
   auto* const flags = static_cast<std::uint8_t*>(result(results, 0));
-  std::memset(flags, 0, rows * groups);
+  std::memset(flags, WATER, rows * groups);
+  bool land = false;
   const std::vector<std::uint8_t> water(GROUP, ALL_WATER);
   for (Index r = 0; r < rows; ++r) {
     for (Index g = 0; g < groups; ++g) {
       const Index width = std::min(GROUP, columns - g * GROUP);
       if (!std::memcmp(cells + r * columns + g * GROUP, water.data(), width)) continue;
+      land = true;
       const Index first = std::max<Index>(g - far_groups, 0), last = std::min(g + far_groups, groups - 1);
       for (Index s = std::max<Index>(r - far_rows, 0); s <= std::min(r + far_rows, rows - 1); ++s) {
-        std::memset(flags + s * groups + first, 1, last - first + 1);
+        std::memset(flags + s * groups + first, COAST, last - first + 1);
       }
     }
   }
+  if (land && dry_rows) dry(cells, rows, columns, dry_rows, dry_groups, flags);
   return ffi::Error::Success();
 }
 
@@ -221,7 +255,8 @@ XLA_FFI_DEFINE_HANDLER_SYMBOL(Get, get,
                                   ATTRIBUTE("lead") ATTRIBUTE("stride") .Attr<std::int64_t>("plane"));
 XLA_FFI_DEFINE_HANDLER_SYMBOL(Flag, flag,
                               ffi::Ffi::Bind().RemainingArgs().RemainingRets()
-                                  ATTRIBUTE("far_rows") ATTRIBUTE("far_groups"));
+                                  ATTRIBUTE("far_rows") ATTRIBUTE("far_groups") ATTRIBUTE("dry_rows")
+                                  ATTRIBUTE("dry_groups"));
 #undef ATTRIBUTE
 
 }  // namespace swmodel

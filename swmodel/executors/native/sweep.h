@@ -59,7 +59,7 @@ struct At<T, Program<T>> {
   bool inner(Index first, Index last) const {
     return first >= sweep.job.halo && last <= sweep.job.nx - sweep.job.halo;
   }
-  bool near_land(Index i) const { return flags[(i + sweep.job.lead) / GROUP]; }
+  bool near_land(Index i) const { return flags[(i + sweep.job.lead) / GROUP] != WATER; }
 };
 
 // The rows [j0, j1) of a block.
@@ -95,6 +95,10 @@ class Sweep {
   void run() {
     const Index levels = job.levels, w = job.width;
     Index filled = j0_;
+    // What is computed of land beside groups that are left out reads from the rings what nobody has put there.
+    if (std::memchr(job.flags, DRY, (job.rows + 2 * job.margin) * groups()) != nullptr) {
+      std::fill_n(rings_, levels * P::RING_ROWS * job.stride, T(1));
+    }
     std::vector<T> constants(levels * P::CONSTANTS);
     for (Index level = 0; level < levels; ++level) {
       P::constants(static_cast<const T*>(job.values) + level * job.values_per_level, &constants[level * P::CONSTANTS]);
@@ -128,6 +132,9 @@ class Sweep {
   }
 
  private:
+  // So few dry groups are computed: leaving them out would cost more, and their rings are written from both sides.
+  static constexpr Index LEAST_GAP = ((P::LEAD + P::WEST + P::EAST) * N + GROUP - 1) / GROUP;
+  static constexpr Index EARLY = (P::LEAD + P::WEST) * N;  // columns that the loop begins early
   static constexpr int READ = std::size(P::READS), USED = std::size(P::USED), GIVEN = std::size(P::GIVES);
 
   // Row r of the block, of a field where it is read, written, or handed to the neighbours from.
@@ -169,13 +176,45 @@ class Sweep {
   }
 
   void pass(Index level, Index j, bool writes, Index first, Index last, const T* constants) const {
-    const Index groups = (job.static_stride + GROUP - 1) / GROUP;
     At<T, P> at{*this, rings_ + level * P::RING_ROWS * job.stride, j, T(job.slip), nullptr};
-    at.flags = job.flags + at.inside(0) * groups;
-    const bool land = std::memchr(at.flags, 1, groups) != nullptr;
+    at.flags = job.flags + at.inside(0) * groups();
+    const bool land = std::memchr(at.flags, COAST, groups()) != nullptr;
     const auto row = land ? P::template row<V, true> : P::template row<V, false>;
-    row(at, constants + level * P::CONSTANTS, first, last, writes ? first : last, level == 0);
+    const T* const k = constants + level * P::CONSTANTS;
+    if (std::memchr(at.flags, DRY, groups()) == nullptr) {
+      row(at, k, first, last, writes ? first : last, level == 0);
+      return;
+    }
+    for (Index g = 0; (g = next(at.flags, g, false)) < groups();) {
+      Index end = next(at.flags, g, true);
+      for (Index more; end < groups() && (more = next(at.flags, end, false)) - end <= LEAST_GAP;) {
+        end = next(at.flags, more, true);
+      }
+      const Index from = g * GROUP - job.lead, to = std::min(last, end * GROUP - job.lead);
+      if (first < to) part(at, row, k, first, from - EARLY < first ? first : from, to, writes, level == 0);
+      g = end;
+    }
   }
+
+  // Columns [from, to) of a row, which begins at `first`. The loop begins some vectors early, with values that nobody has
+  // computed: where there are columns, the rings keep what they have there.
+  template <class Row>
+  void part(const At<T, P>& at, Row row, const T* k, Index first, Index from, Index to, bool writes, bool fetches) const {
+    if (from == first) return row(at, k, from, to, writes ? from : to, fetches);
+    T kept[P::RING_ROWS + 1][EARLY + 1];
+    T* const rings = at.rings + job.lead + from - EARLY;
+    for (Index r = 0; r < P::RING_ROWS; ++r) std::copy_n(rings + r * job.stride, EARLY, kept[r]);
+    row(at, k, from, to, writes ? from : to, fetches);
+    for (Index r = 0; r < P::RING_ROWS; ++r) std::copy_n(kept[r], EARLY, rings + r * job.stride);
+  }
+
+  // The first group from g on that is dry, or is not; `groups()` without any.
+  Index next(const std::uint8_t* flags, Index g, bool dry) const {
+    while (g < groups() && (flags[g] == DRY) != dry) ++g;
+    return g;
+  }
+
+  Index groups() const { return (job.static_stride + GROUP - 1) / GROUP; }
 
   // The outermost columns and rows for the neighbours.
   void give(Index j) const {

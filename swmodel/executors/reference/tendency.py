@@ -72,6 +72,8 @@ class Tendency:
             "tracer": self._with_tracer,
             "tide": self._with_tide,
             "self_attraction": self._with_self_attraction,
+            "wind_drag": self._with_wind_drag,
+            "air_pressure": self._with_air_pressure,
         }
         for term in scheme_of(config).acting:
             if term.name not in prepare:
@@ -136,6 +138,14 @@ class Tendency:
         self.attraction = self.physics.gravity * ring.field("self_attraction")
         return self.self_attraction
 
+    def _with_wind_drag(self, ring):
+        self.u10, self.v10 = ring.in_time("u10"), ring.in_time("v10")
+        return self.wind_drag
+
+    def _with_air_pressure(self, ring):
+        self.pressure_of_air = ring.in_time("air_pressure", lambda values: values / self.physics.density)
+        return self.air_pressure
+
     def __call__(self, x, F, begin=0.0, into=0.0):
         self.begin, self.time = begin, begin + into
         F[3:] = 0
@@ -182,6 +192,10 @@ class Tendency:
         wrap(self.P)
         difference(P, e(self.P), sizes.per_x, out=c(F[1]))
         difference(P, n(self.P), sizes.per_y, out=c(F[2]))
+
+    def air_pressure(self, x):
+        """p / rho."""
+        return self.pressure_of_air(self.begin, self.time)
 
     def tide(self, x):
         """- g factor sum over constituents of H f cos(2 pi t / period + V + u + m lon) G_m(lat)."""
@@ -281,6 +295,19 @@ class Tendency:
         h, taus = x[0], [wind(self.begin, self.time) for wind in self.wind]
         for F_k, tau, h_beyond in zip(c(F[1:3]), taus, (e(h), n(h)), strict=True):
             F_k += np.divide(tau / self.physics.density, mean(c(h), h_beyond, out=self.work), out=self.work)
+
+    def wind_drag(self, x, F):
+        """du/dt = tau_x / (rho h^x), tau = rho_a C |U| U at centres, of the wind U at 10 m."""
+        h, ring, options = x[0], self.ring, self.ring.config.wind_drag
+        u10, v10 = (wind(self.begin, self.time) for wind in (self.u10, self.v10))
+        speed = np.hypot(u10, v10)
+        if options.law == "garratt":
+            drag = np.minimum(3.5, 0.75 + 0.067 * speed)
+        else:
+            drag = np.maximum(1.15, 0.49 + 0.065 * speed)
+        k = 1e-3 * options.air_density / self.physics.density * drag * speed
+        for F_k, tau, h_beyond in zip(c(F[1:3]), (ring.to_u(k * u10), ring.to_v(k * v10)), (e(h), n(h)), strict=True):
+            F_k += np.divide(tau, mean(c(h), h_beyond, out=self.work), out=self.work)
 
     def body_force(self, x, F):
         """du/dt = a + b cos(2 pi t / period + phase)."""

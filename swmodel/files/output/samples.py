@@ -103,8 +103,9 @@ class Sections(Samples):
         )
         told = {
             "standard_name": "ocean_volume_transport_across_line",
-            "long_name": "volume transport to the right of the way from start to end",
+            "long_name": "volume transport",
             "units": "m3 s-1",
+            "comment": "positive to the right of the way from start to end",
         }
         self.define_series(dataset, "transport", told, names)
 

@@ -82,7 +82,11 @@ def define_static(dataset, config, storage) -> None:
     for name, entry in static_fields(config).items():
         kind, fill = ("i1", False) if name == "mask" else ("f8", FILL if on_water_only(name) else False)
         variable = dataset.createVariable(name, kind, DIMENSIONS[entry.location], fill_value=fill, **storage)
-        bare = dict.fromkeys(("coordinates", "grid_mapping", "cell_measures"), "") if name in TURNED else {}
+        bare = (
+            dict.fromkeys(("coordinates", "grid_mapping", "cell_measures"), "")
+            if name in TURNED and name != ANGLE
+            else {}
+        )
         variable.setncatts(attributes(entry, config.grid, name, **bare))
     dataset["mask"].setncatts({"flag_values": np.array([0, 1], "i1"), "flag_meanings": "land sea"})
 

@@ -68,6 +68,11 @@ def with_stored(config, path):
     return with_own(config, own.fields, own.terms, own._sources | found, own._terms)
 
 
+def stored_names(config) -> list[str]:
+    """The names of the fields that were handed over and that a restart file keeps: all but those that vary in time."""
+    return [name for name in config.own.names if not varies(config, name)]
+
+
 def fields_of(config, block) -> dict[str, np.ndarray]:
     """The fields of a block that were handed over, float64 [y, x], by their names in the file."""
     rows, columns = (np.arange(span.start, span.stop) for span in (block.y, block.x))
@@ -76,7 +81,7 @@ def fields_of(config, block) -> dict[str, np.ndarray]:
         read = source_in(config, name).read(config, name, rows, columns)
         return np.ascontiguousarray(np.broadcast_to(read, block.shape), np.float64)
 
-    return {GIVEN + name: values(name) for name in config.own.names if not varies(config, name)}
+    return {GIVEN + name: values(name) for name in stored_names(config)}
 
 
 def entry(config, name: str) -> Variable:

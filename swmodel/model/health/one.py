@@ -7,6 +7,7 @@ import math
 import numpy as np
 
 from ...ocean.grid import as_patches
+from ...ocean.operators import slope_x, slope_y
 from ...ocean.records import names_of
 from ...parallel.transport.programs import jitted
 
@@ -24,11 +25,11 @@ class One:
 
     def stress(self) -> np.ndarray:
         """The largest wind stress on this process's part of its runs, Pa, [runs here]."""
-        return np.array([self.simulation.strongest()])
+        return self.simulation.strongest()[:1]
 
     def acceleration(self) -> float:
-        """The largest acceleration by forces that act on all water alike, m s-2."""
-        return largest_acceleration(self.domain)
+        """The largest acceleration by forces, besides wind stress, on this process's part so far, m s-2."""
+        return largest_acceleration(self.domain) + self.simulation.strongest()[1]
 
     def compile(self, make, *parts):
         """The function make(*parts) of State and Static on a block, jitted; to be given to `measure`."""
@@ -47,9 +48,10 @@ def blocks_of(domain):
         yield *(as_patches(each, width) for each in fields), block.shape
 
 
-def strongest(domain) -> float:
-    """The largest stress on the blocks of this process, Pa; see `largest_stress`."""
-    return max(largest_stress(domain.scheme, params, shape) for _, params, shape in blocks_of(domain))
+def strongest(domain) -> np.ndarray:
+    """The largest stress, Pa, on the blocks of this process, and the largest acceleration by potentials, m s-2."""
+    stress = max(largest_stress(domain.scheme, params, shape) for _, params, shape in blocks_of(domain))
+    return np.array([stress, steepest(domain)])
 
 
 def largest_stress(scheme, params, shape: tuple[int, int]) -> float:
@@ -73,8 +75,28 @@ def largest_stress(scheme, params, shape: tuple[int, int]) -> float:
 
 
 def largest_acceleration(domain) -> float:
-    """See `One.acceleration`."""
-    return sum(acceleration_by(term, domain.config) for term in domain.scheme.acting)
+    """The largest acceleration by forces of a configuration, m s-2, but for those of `steepest`."""
+    return sum(acceleration_by(term, domain.config) for term in domain.scheme.acting if not term.potential)
+
+
+def steepest(domain) -> float:
+    """The largest acceleration by terms with a potential on the blocks of this process, m s-2."""
+    terms = [term for term in domain.scheme.acting if term.potential]
+    blocks = blocks_of(domain) if terms else ()
+    return max((sum(slope_of(term, domain.scheme, *each) for term in terms) for each in blocks), default=0.0)
+
+
+def slope_of(term, scheme, grid, params, shape: tuple[int, int]) -> float:
+    """The largest slope of a potential on a block of this shape, m s-2; of one that varies, at either record."""
+    ends = {0, 1} if {row.name for row in term.coefficients} & set(scheme.varying) else {0}
+
+    def slopes(end):
+        varying = {row.name: params[names_of(row.name)[end]] for row in term.coefficients if row.name in scheme.varying}
+        P = term.potential(params | varying)
+        across = ((grid.open_u, slope_x(P, grid)), (grid.open_v, slope_y(P, grid)))
+        return np.hypot(*(float(np.abs((open_ * slope).on(shape)).max()) for open_, slope in across))
+
+    return max(slopes(end) for end in ends)
 
 
 def acceleration_by(term, config) -> float:

@@ -63,7 +63,7 @@ class Runs(Protocol):
         """The largest wind stress so far on this process's part of its runs, Pa, [runs here]."""
 
     def acceleration(self) -> float:
-        """The largest acceleration by forces that act on all water alike, m s-2."""
+        """The largest acceleration by forces, besides wind stress, on this process's part of its runs so far, m s-2."""
 
     def compile(self, make: Callable, *parts) -> Callable:
         """The function make(*parts) of State and Static on a block, jitted; to be given to `measure`."""
@@ -97,7 +97,7 @@ class Health:
         depth, self.scale = domain.transport.reduce(np.array([depth, scale], np.float64), "max")
         area = sum(np.broadcast_to((grid.area.centre * grid.wet).on(s), s).sum(dtype=np.float64) for grid, s in grids)
         self.wind = self.wind_stress()
-        self.acceleration = self.runs.acceleration()
+        self.acceleration = self.push()
         self.area = float(domain.transport.reduce(np.asarray(area), "sum")) or 1.0
         self.rest = math.sqrt(0.5 * self.config.physics.gravity) * REST * float(depth)
         self.static = Static(domain.grid, self.runs.params)
@@ -122,7 +122,7 @@ class Health:
         thickest = np.where(broken, 0.0, np.maximum(now.high, 0.0))
         bound = np.full_like(self.root, np.inf)
         if self.runs.domain.scheme.varying:
-            self.wind = self.wind_stress()
+            self.wind, self.acceleration = self.wind_stress(), self.push()
         if np.isfinite(self.acceleration):  # else nobody knows what terms of the user's own may add
             push = self.wind / np.sqrt(2 * least) + self.acceleration * np.sqrt(thickest / 2)
             bound = self.root + push * (self.model.time - self.time)
@@ -138,6 +138,10 @@ class Health:
     def wind_stress(self) -> np.ndarray:
         """The largest wind stress so far over the density, m2 s-2, [runs]."""
         return of_all_members(self.transport, self.runs.stress(), "max", -np.inf) / self.config.physics.density
+
+    def push(self) -> float:
+        """The largest acceleration by other forces so far, m s-2."""
+        return float(self.transport.reduce(np.asarray(self.runs.acceleration(), np.float64), "max"))
 
     def wet(self) -> np.ndarray:
         """1 on water and 0 on land, NumPy array [y, x] of this process's part."""
@@ -260,8 +264,13 @@ class Health:
         raise NumericalError(
             f"the solution blew up by step {model.step} (day {model.time / 86400:.3f}){in_which(bad)}: "
             f"{what}; start anew with a smaller time step (time.dt = {min(dt / 2, SAFETY * largest) or dt / 2:.4g} s)"
-            f"{self.runs.remedy}{self.remains(run, of_which(bad))}"
+            f"{self.runs.remedy}{self.own()}{self.remains(run, of_which(bad))}"
         )
+
+    def own(self) -> str:
+        """The terms that are not of the model, which may have done it, in words."""
+        names = ", ".join(term.name for term in self.runs.domain.scheme.own)
+        return f", or see what {names} gives" if names else ""
 
     def told(self, name: str, value: float, index: int, of: str = "") -> str:
         """What a field is in a cell of the whole domain, and `of` which run, in words."""

@@ -6,6 +6,7 @@ gradients and assimilation, output and tests take what they need from the object
 
 from __future__ import annotations
 
+from .air_pressure import AIR_PRESSURE
 from .biharmonic_viscosity import BIHARMONIC_VISCOSITY
 from .body_force import BODY_FORCE
 from .linear_drag import LINEAR_DRAG
@@ -18,6 +19,7 @@ from .tide import TIDE
 from .tracer import TRACER
 from .viscosity import VISCOSITY
 from .wind import WIND
+from .wind_drag import WIND_DRAG
 
 __all__ = ["PROCESSES", "TERMS", "Term"]
 
@@ -36,5 +38,7 @@ TERMS: dict[str, Term] = {
         TRACER,
         TIDE,
         SELF_ATTRACTION,
+        WIND_DRAG,
+        AIR_PRESSURE,
     )
 }

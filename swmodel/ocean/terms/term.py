@@ -27,6 +27,8 @@ class Term:
         tendency: function of (flow: Flow, params: {name: Patch}, now: Instant) to {prognostic field: Patch}, SI units.
         head: in place of a tendency, function of the same to a Patch at centres, m2 s-2, that is added to the pressure
             g (h - H) before its slope is taken.
+        potential: function of {name: values} of its coefficients and density to the head, of one that depends on no
+            more.
         coefficients: numbers or fields that it is made of; those with a number are keys of [physics].
         options: class of a section of its own.
         active: whether the section switches the term on. Without it, a coefficient that is not zero does.
@@ -65,3 +67,4 @@ class Term:
     energy: int = -1
     parameters: Any = None
     head: Callable | None = None
+    potential: Callable | None = None

@@ -1,4 +1,4 @@
-"""One self-contained HTML page of a run: maps to step through, time series, facts, configuration, provenance.
+"""One self-contained HTML page of a run: maps to step through, time series, spectra, facts, configuration, provenance.
 
 Everything is in the file: it opens from a disk, without a server or a network. `page.js` draws it.
 """
@@ -25,6 +25,7 @@ from ..info import examine, facts, records_of
 from ..shown import changes, chosen
 from ..titles import case_of, titles
 from .fields import Limits, packed
+from .spectra import spectra
 
 #: Fields that the page has without being asked, as many of these as there are.
 PREFERRED = ("zeta", "eta", "speed")
@@ -62,7 +63,7 @@ def view(path, fields=None, output=None) -> Path:
     with open_data(file) as data:
         find_record(data, 0)
         names = moving(data, fields)
-        content = maps(data, names) | {"series": [*time_series(path, data)]}
+        content = maps(data, names) | {"series": [*time_series(path, data)], "spectra": spectra(path)}
         words = {
             "title": case_of(data) or file.stem,
             "facts": table([("file", file.name), *facts(path, file, restarts)]),

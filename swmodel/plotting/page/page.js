@@ -1,5 +1,5 @@
 "use strict";
-// Draws the content of the page: maps to step through, and time series with a mark at the record that is shown.
+// Draws the content of the page: maps to step through, time series with a mark at the record that is shown, its spectra.
 
 const LEVELS = 253, MISSING = 255;
 const at = (id) => document.getElementById(id);
@@ -20,6 +20,21 @@ function ticks(low, high, most) {
   const found = [];
   for (let k = Math.ceil(low / step - 1e-9); k * step <= high + 1e-9 * step; ++k) {
     found.push([k * step, (k * step).toFixed(places).replace(/^-(?=.*[1-9])/, "−").replace(/^-/, "")]);
+  }
+  return found;
+}
+
+const power = (n) => `10${String(n).replace("-", "⁻").replace(/\d/g, (digit) => "⁰¹²³⁴⁵⁶⁷⁸⁹"[digit])}`;
+
+// Powers of ten from low to high, every so many-th; where there are hardly any, multiples too.
+function decades(low, high, most) {
+  const first = Math.ceil(Math.log10(low) - 1e-9), last = Math.floor(Math.log10(high) + 1e-9);
+  const every = Math.max(1, Math.ceil((last - first + 1) / most)), found = [];
+  for (let n = first - 1; n <= last; ++n) {
+    for (const times of last - first < 2 ? [1, 2, 5] : [1]) {
+      const value = times * 10 ** n, text = last - first < 2 ? digits(value) : power(n);
+      if (value >= low * 0.999 && value <= high * 1.001 && n % every === 0) found.push([value, text]);
+    }
   }
   return found;
 }
@@ -146,16 +161,22 @@ class Maps {
   }
 }
 
+// A canvas below its label, among the others of a place.
+function chartIn(place, label, about) {
+  const box = document.createElement("div"), canvas = document.createElement("canvas"), name = document.createElement("h3");
+  name.textContent = label;
+  canvas.setAttribute("role", "img");
+  canvas.setAttribute("aria-label", about);
+  box.append(name, canvas);
+  at(place).append(box);
+  return canvas;
+}
+
 class Series {
   constructor(content, show) {
     this.content = content;
     this.charts = content.series.map((series) => {
-      const box = document.createElement("div"), canvas = document.createElement("canvas"), name = document.createElement("h3");
-      name.textContent = series.label;
-      canvas.setAttribute("role", "img");
-      canvas.setAttribute("aria-label", `${series.label} over time`);
-      box.append(name, canvas);
-      at("series").append(box);
+      const canvas = chartIn("series", series.label, `${series.label} over time`);
       canvas.addEventListener("click", (event) => show(this.nearest(series, canvas, event.offsetX)));
       return { series, canvas };
     });
@@ -211,9 +232,57 @@ class Series {
   }
 }
 
+// Densities by wavenumber, on logarithmic axes: of the record nearest to the one that is shown, and faintly of the first.
+class Spectra {
+  constructor(content) {
+    this.spectra = content.spectra;
+    this.charts = (content.spectra?.quantities ?? []).map((of) => ({ of, canvas: chartIn("spectra", of.label, of.label) }));
+  }
+
+  draw(time) {
+    const apart = this.charts.length ? this.spectra.times.map((t) => Math.abs(t - time)) : [];
+    for (const { of, canvas } of this.charts) this.chart(of.values, canvas, apart.indexOf(Math.min(...apart)));
+  }
+
+  chart(values, canvas, record) {
+    const k = this.spectra.wavenumbers, pen = prepared(canvas, 220), top = 6, height = 170, left = 46;
+    const there = [...values[0], ...values[record]].filter((value) => value !== null), width = canvas.clientWidth - left - 16;
+    if (!there.length) return;
+    const low = Math.min(...there) / 2, high = Math.max(...there) * 2, first = k[0] / 1.1, last = k[k.length - 1] * 1.1;
+    const x = (at) => left + width * Math.log(at / first) / Math.log(last / first);
+    const y = (at) => top + height * Math.log(high / at) / Math.log(high / low);
+    pen.fillStyle = colour("--quiet");
+    pen.textAlign = "right";
+    for (const [value, text] of decades(low, high, 6)) {
+      pen.fillRect(left - 4, y(value), 4, 1);
+      pen.fillText(text, left - 6, y(value) + 4);
+    }
+    pen.textAlign = "center";
+    for (const [value, text] of decades(first, last, 6)) {
+      pen.fillRect(x(value), top + height, 1, 4);
+      pen.fillText(text, x(value), top + height + 16);
+    }
+    pen.textAlign = "right";
+    pen.fillText("rad km⁻¹", left + width, top + height + 31);
+    pen.strokeStyle = colour("--rule");
+    pen.strokeRect(left + 0.5, top + 0.5, width, height);
+    for (const [of, name, wide] of [[0, "--rule", 1.5], [record, "--line", 1.5]]) {
+      pen.strokeStyle = colour(name);
+      pen.lineWidth = wide;
+      pen.beginPath();
+      values[of].forEach((value, n) => {
+        if (value === null) return;
+        if (n && values[of][n - 1] !== null) pen.lineTo(x(k[n]), y(value));
+        else pen.moveTo(x(k[n]), y(value));
+      });
+      pen.stroke();
+    }
+  }
+}
+
 async function start() {
   const content = JSON.parse(new TextDecoder().decode(await inflated(at("content").textContent)));
-  const maps = new Maps(content), last = content.titles.length - 1;
+  const maps = new Maps(content), spectra = new Spectra(content), last = content.titles.length - 1;
   for (const field of content.fields) at("field").add(new Option(field.label, field.name));
   at("record").max = last;
   const show = (record) => {
@@ -221,6 +290,7 @@ async function start() {
     at("record").value = maps.record;
     history.replaceState(null, "", `#field=${at("field").value}&record=${maps.record}`);
     series.draw(maps.record);
+    spectra.draw(content.times[maps.record]);
     return maps.draw();
   };
   const series = new Series(content, (record) => show(record));

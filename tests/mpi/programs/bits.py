@@ -10,10 +10,12 @@ import jax
 import numpy as np
 from support.groups import of_layouts
 from support.random_case import TIDE, configuration
+from support.stepping import exchange
 
-from swmodel.config.build import build_grid, build_params, build_state
+from swmodel.config.build import build_grid, build_params, build_state, scheme_of
 from swmodel.executors.reference import Reference
 from swmodel.executors.registry import EXECUTORS
+from swmodel.model.forcing import Forcing
 from swmodel.parallel.transport import connect
 
 jax.config.update("jax_enable_x64", True)
@@ -45,12 +47,14 @@ VARIANTS = {
         "sponge__sides": ("west", "north"),
         "time__stepper": "ab3",
     },
-    "sphere, tide": {
+    "sphere about a pole of its own, tide, weather": {
         "sphere": True,
+        "grid__pole": (-42.0, 76.0),
         "sponge__rate": 1e-4,
         "sponge__width": 2e4,
         "physics__slip": "no",
         "physics__self_attraction": 0.1,
+        "in_time": True,
         **TIDE,
     },
 }
@@ -74,9 +78,13 @@ def compute(config, transport, chunks):
     model = EXECUTORS[EXECUTOR](config, transport, *static)
     found = []
     for steps in chunks:
+        forcing = Forcing(config, scheme_of(config), transport)
         carry = model.start(build_state(config, transport.block, dtype))
         for n in steps:
-            carry = model.advance(carry, n)
+            last = int(carry.step) + n
+            while (step := int(carry.step)) < last:
+                exchange(model, forcing, step)
+                carry = model.advance(carry, forcing.until(last) - step)
         found.append([transport.gather_rows(np.asarray(field), 0, NY) for field in carry.state])
     return found
 

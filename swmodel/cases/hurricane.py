@@ -1,0 +1,152 @@
+"""A hurricane over a shelf: the surge that its wind and its low pressure drive against a coast.
+
+Physics: a vortex of Holland (1980) moves northward over a closed basin whose shelf rises to the coast in the north. Its
+wind piles water up on the shelf, right of its track (on the northern hemisphere), and sea level rises under its low
+pressure. It starts in balance with the pressure. Wind and pressure are formulas in time, evaluated each
+`forcing.every`.
+With `case.track` the storm is that of a file, HURDAT2, a best track of ATCF or a table (docs/input.md), on a grid in
+degrees; depth and land come from `input.depth` then, and t = 0 is `time.start`, or the first time of the track.
+
+Reference: Holland, G. J. (1980), Mon. Wea. Rev. 108, 1212-1218; Pugh, D. and Woodworth, P. (2014), Sea-Level Science,
+Cambridge, chapter 7.
+
+Cost: 7 600 steps on 9600 cells: seconds.
+
+Command: swmodel run hurricane
+
+Known answer: at rest under a storm that stands still without wind, sea level is higher by (outer pressure - p) /
+(density gravity), 9.95 mm for each hPa, and nothing moves. Along the line of the strongest wind the surge at the coast
+is that of the steady balance d eta/dy = tau_y / (density gravity (H + eta)) - d/dy p / (density gravity), integrated
+from deep water (`set_up`), where the storm comes slowly and the Earth does not turn.
+"""
+
+import functools
+import math
+from datetime import datetime
+
+import numpy as np
+
+from ..config.errors import ConfigError
+from ..config.model import Case, option
+from ..errors import UsageError
+from ..ocean import best_track, holland
+from ..ocean.coordinates import on_sphere, points
+
+#: A degree in radians, and depth at the edge of the shelf over that of the deep water.
+DEGREE, EDGE = math.pi / 180, 0.1
+
+
+class Hurricane(Case):
+    """A hurricane over a shelf: the surge that its wind and its low pressure drive against a coast."""
+
+    track: str = option("", "file", "file with its track; empty: it goes northward, by the options that follow")
+    wind: float = option(45.0, "m s-1", "largest wind, over a minute at 10 m", gt=0)
+    deficit: float = option(6000.0, "Pa", "pressure around it less that in its centre", gt=0)
+    radius: float = option(40e3, "m", "radius of the largest wind", gt=0)
+    speed: float = option(6.0, "m s-1", "its own velocity, northward", ge=0)
+    landfall: float = option(86400.0, "s", "time at which its centre reaches the coast; of one that stands, none")
+    coast: float = option(10.0, "m", "depth at the coast", gt=0)
+    shelf: float = option(120e3, "m", "width of the shelf", gt=0)
+
+    defaults = {
+        "grid": {"nx": 120, "ny": 80, "dx": 8e3, "dy": 8e3, "periodic_x": False, "periodic_y": False,
+                 "origin": "middle"},
+        "physics": {"depth": 1000.0, "f0": 6e-5, "quadratic_drag": 2.5e-3, "viscosity": 500.0},
+        "wind_drag": {"law": "garratt"},
+        "forcing": {"every": "15 min"},
+        "time": {"stepper": "ab3", "cfl": 0.3},
+        "run": {"days": 1.5},
+        "output": {"every": "3 h", "fields": ("h", "u", "v", "eta", "speed")},
+    }  # fmt: skip
+
+    def depth(self, config, at):
+        """From the coast to EDGE of the deep water along the shelf, and down to that over half as wide a slope."""
+        part, deep = to_coast(at) / self.shelf, config.physics.depth
+        return np.interp(part, [0.0, 1.0, 1.5], [self.coast, max(self.coast, EDGE * deep), deep])
+
+    def eta(self, config, at):
+        """In balance with the pressure at the start."""
+        below = self._storm(config, 0.0).outer - self.air_pressure(config, at, 0.0)
+        return below / (config.physics.density * config.physics.gravity)
+
+    def air_pressure(self, config, at, t):
+        storm = self._storm(config, t)
+        return holland.pressure(storm, np.hypot(*offset(config, at, storm)))
+
+    def u10(self, config, at, t):
+        return self._wind(config, at, t)[0]
+
+    def v10(self, config, at, t):
+        return self._wind(config, at, t)[1]
+
+    def _wind(self, config, at, t):
+        storm = self._storm(config, t)
+        return holland.wind(storm, *offset(config, at, storm), coriolis(config, at))
+
+    def _storm(self, config, t: float) -> holland.Storm:
+        """The storm at a time, s since the start of the run."""
+        if self.track:
+            return storm_of(self.track, config, t)
+        if on_sphere(config.grid):
+            raise ConfigError(["case.track: on a sphere the case hurricane needs a file with a track"])
+        north = points(config.grid, "centre", [config.grid.ny - 1], [0])
+        y = north.y.item() + 0.5 * north.dy - self.speed * (self.landfall - t) if self.speed else 0.0
+        outer = best_track.OUTER
+        return holland.Storm(0.0, y, self.wind, outer - self.deficit, outer, self.radius, 0.0, self.speed)
+
+
+def to_coast(at):
+    """Distance from the northern side, m."""
+    return at.origin[1] - 0.5 * at.dy + at.length_y - at.y
+
+
+def offset(config, at, storm):
+    """How far east and north of the centre of a storm points lie, m."""
+    if not on_sphere(config.grid):
+        return at.x - storm.x, at.y - storm.y
+    east = (at.lon - storm.x + 180.0) % 360.0 - 180.0
+    narrow = np.cos(np.radians(0.5 * (at.lat + storm.y)))
+    return config.grid.radius * narrow * np.radians(east), config.grid.radius * np.radians(at.lat - storm.y)
+
+
+def coriolis(config, at):
+    """The Coriolis parameter at points, s-1."""
+    if on_sphere(config.grid):
+        return 2 * config.grid.rotation * np.sin(np.radians(at.lat))
+    return config.physics.f0 + config.physics.beta * at.y
+
+
+def storm_of(path: str, config, t: float) -> holland.Storm:
+    """The storm of a file at a time, s since `time.start`, or since its first time."""
+    track = track_in(path)
+    start = datetime.fromisoformat(config.time.start) if config.time.start else track.dates[0]
+    values = track.values
+    metres = config.grid.radius * DEGREE if on_sphere(config.grid) else 1.0
+    narrow = math.cos(math.radians(float(np.mean(values[:, 1]))))
+    return best_track.storm_at(track.seconds(start), values, t, (metres * narrow, metres))
+
+
+@functools.lru_cache(maxsize=4)
+def track_in(path: str) -> best_track.Track:
+    """The track in a file."""
+    try:
+        return best_track.read(path)
+    except UsageError as error:
+        raise ConfigError([f"case.track: {error}"]) from None
+
+
+def set_up(config, at, tau_y, p):
+    """Sea level at points along a line northward to the coast in steady balance with wind stress and pressure, m.
+
+    g d eta/dy = tau_y / (density (H + eta)) - d/dy (p / density), from no sea level at the first point on.
+
+    Args:
+        at: Points of one column.
+        tau_y, p: Pa, at the points.
+    """
+    physics, depth = config.physics, config.case.depth(config, at).ravel()
+    eta = np.zeros(len(depth))
+    for n in range(1, len(depth)):
+        stress = 0.5 * (tau_y[n] + tau_y[n - 1]) / (0.5 * (depth[n] + depth[n - 1]) + eta[n - 1])
+        eta[n] = eta[n - 1] + (stress * at.dy - (p[n] - p[n - 1])) / (physics.density * physics.gravity)
+    return eta

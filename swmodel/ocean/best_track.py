@@ -1,0 +1,175 @@
+"""The track of a hurricane from a file: HURDAT2, a best track of ATCF (b-deck), or a table of numbers (CSV).
+
+    HURDAT2   20170825, 1800,  , HU, 27.1N,  96.3W, 100,  949, ...       and a header for each storm
+    ATCF      AL, 09, 2017082518,   , BEST,   0, 271N,  963W, 100,  949, HU, ..., outer pressure and radius behind
+    CSV       time,lon,lat,wind,pressure,radius,outer   with this header: date, degrees, m/s, hPa, km and hPa
+
+Winds in the first two are knots, radii nautical miles, pressures hPa.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from datetime import datetime
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from ..errors import UsageError
+from .holland import Storm
+
+KNOT, NAUTICAL_MILE, HECTOPASCAL = 1852.0 / 3600.0, 1852.0, 100.0
+#: Around a storm of which nobody says it, Pa.
+OUTER = 101300.0
+PLACE = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([NSEW])\s*")
+#: Columns of a table, and what a unit of theirs is in SI units; the last two may be left out.
+COLUMNS = {
+    "time": 1.0,
+    "lon": 1.0,
+    "lat": 1.0,
+    "wind": 1.0,
+    "pressure": HECTOPASCAL,
+    "radius": 1e3,
+    "outer": HECTOPASCAL,
+}
+
+
+class Track(NamedTuple):
+    """A storm at some times.
+
+    Attributes:
+        dates: of them, rising.
+        values: [times, 6]: longitude, latitude, degrees; wind, pressure, outer pressure, radius, as in a Storm.
+    """
+
+    dates: tuple[datetime, ...]
+    values: np.ndarray
+
+    def seconds(self, start: datetime) -> np.ndarray:
+        """When they are, s after a date."""
+        return np.array([(date - start).total_seconds() for date in self.dates])
+
+
+def read(path) -> Track:
+    """The track in a file.
+
+    Raises:
+        UsageError: it cannot be read, is none of these, or its times do not rise; with the line.
+    """
+    try:
+        lines = Path(path).read_text().splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        raise UsageError(f"{path}: cannot be read: {getattr(error, 'strerror', None) or 'it is no text'}") from None
+    read_line = reader_of(lines[0]) if lines else None
+    if read_line is None:
+        raise UsageError(
+            f"{path}: is no track: neither HURDAT2, nor a best track of ATCF, nor a table {','.join(COLUMNS)}"
+        )
+    found: dict[datetime, list] = {}
+    for number, line in enumerate(lines, 1):
+        try:
+            if row := read_line(line):
+                date, values = row
+                if found and date < max(found):
+                    raise UsageError(
+                        f"{path}:{number}: times must rise, but {date:%Y-%m-%dT%H:%M} is behind a later one"
+                    )
+                found.setdefault(date, values)  # a best track has a line for each radius of winds
+        except (ValueError, IndexError, KeyError) as error:
+            raise UsageError(f"{path}:{number}: cannot be read as the others: {error}") from None
+    if len(found) < 2:
+        raise UsageError(f"{path}: a track has two times or more, and this one has {len(found)}")
+    return Track(tuple(found), np.array([complete(values) for values in found.values()]))
+
+
+def reader_of(line: str):
+    """What reads the lines of a file that begins with this one: a function to (date, values), or None without one."""
+    parts = [part.strip() for part in line.split(",")]
+    if {"time", "lon", "lat", "wind", "pressure"} <= set(parts):
+        return lambda text: of_table(parts, text)
+    if re.fullmatch(r"[A-Z]{2}\d{6}", parts[0]) and len(parts) >= 3:
+        return of_hurdat
+    return of_atcf if re.fullmatch(r"[A-Z]{2}", parts[0]) and len(parts) > 10 else None
+
+
+def of_table(names: list[str], line: str):
+    """Of a line of a table with these columns."""
+    parts = [part.strip() for part in line.split(",")]
+    if not line.strip() or parts == names:
+        return None
+    row = dict(zip(names, parts, strict=True))
+    values = {name: float(row[name]) * unit for name, unit in COLUMNS.items() if name != "time" and row.get(name)}
+    order = "lon", "lat", "wind", "pressure", "outer", "radius"
+    return datetime.fromisoformat(row["time"]), [values.get(name, math.nan) for name in order]
+
+
+def of_hurdat(line: str):
+    """Of a line of HURDAT2; none of the header of a storm."""
+    parts = [part.strip() for part in line.split(",")]
+    if not line.strip() or re.fullmatch(r"[A-Z]{2}\d{6}", parts[0]):
+        return None
+    radius = number(parts[20], NAUTICAL_MILE) if len(parts) > 20 else math.nan
+    values = [degrees(parts[5]), degrees(parts[4]), number(parts[6], KNOT), number(parts[7], HECTOPASCAL)]
+    return datetime.strptime(parts[0] + parts[1], "%Y%m%d%H%M"), [*values, math.nan, radius]
+
+
+def of_atcf(line: str):
+    """Of a line of a best track of ATCF."""
+    parts = [part.strip() for part in line.split(",")]
+    if not line.strip() or parts[4] != "BEST":
+        return None
+    behind = [
+        number(parts[n], unit) if len(parts) > n else math.nan for n, unit in ((17, HECTOPASCAL), (19, NAUTICAL_MILE))
+    ]
+    values = [degrees(parts[7], 0.1), degrees(parts[6], 0.1), number(parts[8], KNOT), number(parts[9], HECTOPASCAL)]
+    return datetime.strptime(parts[2], "%Y%m%d%H"), [*values, *behind]
+
+
+def degrees(text: str, unit: float = 1.0) -> float:
+    """Degrees east or north of "96.3W"."""
+    match = PLACE.fullmatch(text)
+    if match is None:
+        raise ValueError(f'"{text}" is no longitude or latitude')
+    return float(match[1]) * unit * (-1 if match[2] in "SW" else 1)
+
+
+def number(text: str, unit: float) -> float:
+    """A number in SI units; NaN where it is missing: not above zero."""
+    value = float(text or "nan")
+    return value * unit if value > 0 else math.nan
+
+
+def complete(values: list[float]) -> list[float]:
+    """The values of a time, with usual ones where a file has none.
+
+    The pressure in the centre is then that of Atkinson and Holliday (1977), wind = 6.7 (1010 - p)^0.644 kt, and the
+    radius 46.4 km exp(-0.0155 wind + 0.0169 |latitude|), of Willoughby and others (2006), wind in m s-1.
+    """
+    lon, lat, wind, pressure, outer, radius = values
+    if not math.isfinite(wind):
+        raise UsageError("a track has a wind at all times")
+    outer = outer if math.isfinite(outer) else OUTER
+    if not math.isfinite(pressure):
+        pressure = 101000.0 - HECTOPASCAL * (wind / KNOT / 6.7) ** (1 / 0.644)
+    if not math.isfinite(radius):
+        radius = 46.4e3 * math.exp(-0.0155 * wind + 0.0169 * abs(lat))
+    return [lon, lat, wind, pressure, max(outer, pressure + HECTOPASCAL), radius]
+
+
+def storm_at(seconds: np.ndarray, values: np.ndarray, t: float, scale) -> Storm:
+    """The storm at a time, along straight lines between those of a track; before and after it the nearest one, at rest.
+
+    Args:
+        seconds: [times].
+        values: [times, 6]: x, y, wind, pressure, outer, radius.
+        scale: m in a unit of x and of y.
+    """
+    x, y, *more = (np.interp(t, seconds, column) for column in values.T)
+    n = int(np.clip(np.searchsorted(seconds, t, side="right") - 1, 0, len(seconds) - 2))
+    moves = seconds[0] <= t <= seconds[-1]
+    along = (
+        (values[n + 1, :2] - values[n, :2]) * np.asarray(scale) / (seconds[n + 1] - seconds[n]) if moves else (0.0, 0.0)
+    )
+    return Storm(x, y, *more, *map(float, along))

@@ -1,0 +1,103 @@
+"""The air over a hurricane, as Holland (1980) describes it by five numbers: pressure at sea level and wind at 10 m.
+
+    p = p_c + dp exp(-(R/r)^B)
+    V = sqrt(B dp / rho_a (R/r)^B exp(-(R/r)^B) + (r f / 2)²) - r |f| / 2
+    B = rho_a e V_m² / dp, within 1 and 2.5
+
+V is the wind of the gradient above the sea. At 10 m it is REDUCTION times that, turned inward by the angle of
+Bretschneider (1972), and the storm carries it along: V / V_m of its own velocity is added. V_m is the largest wind of
+the track, at 10 m and over a minute, less the storm's own velocity, over REDUCTION; winds over ten minutes, which drag
+coefficients are for, are TEN_MINUTES times those over one.
+
+Reference: Holland, G. J. (1980), Mon. Wea. Rev. 108, 1212-1218; for the factors Powell, M. and others (1996), J. Wind
+Eng. Ind. Aerodyn. 63, 1-32.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+
+REDUCTION, TEN_MINUTES = 0.9, 0.88
+#: Least and largest B, and wind of the gradient, m s-1, for which it is computed.
+SHAPES = 1.0, 2.5
+AIR_DENSITY = 1.15
+#: Nearest distance to the centre at which a wind is computed, of R.
+NEAREST = 1e-3
+
+
+class Storm(NamedTuple):
+    """A hurricane at an instant.
+
+    Attributes:
+        x, y: of its centre, in what the track has: m, or degrees east and north.
+        wind: largest, over a minute at 10 m, m s-1.
+        pressure: in its centre, Pa.
+        outer: around it, Pa.
+        radius: of the largest wind, m.
+        u, v: its own velocity, m s-1.
+    """
+
+    x: Any
+    y: Any
+    wind: Any
+    pressure: Any
+    outer: Any
+    radius: Any
+    u: Any = 0.0
+    v: Any = 0.0
+
+    @property
+    def deficit(self) -> float:
+        """dp, Pa; never less than 1 hPa."""
+        return max(self.outer - self.pressure, 100.0)
+
+    @property
+    def gradient_wind(self) -> float:
+        """V_m, m s-1."""
+        return max(self.wind - math.hypot(self.u, self.v), 0.0) / REDUCTION
+
+    @property
+    def shape(self) -> float:
+        """B."""
+        return min(max(AIR_DENSITY * math.e * self.gradient_wind**2 / self.deficit, SHAPES[0]), SHAPES[1])
+
+
+def pressure(storm: Storm, r):
+    """p at distances r from the centre, Pa."""
+    return storm.pressure + storm.deficit * np.exp(-closeness(storm, r))
+
+
+def closeness(storm: Storm, r):
+    """(R/r)^B."""
+    return (storm.radius / np.maximum(r, NEAREST * storm.radius)) ** storm.shape
+
+
+def gradient_wind(storm: Storm, r, f):
+    """V at distances r from the centre, m s-1, where the Coriolis parameter is f."""
+    near, turning = closeness(storm, r), 0.5 * r * np.abs(f)
+    return np.sqrt(storm.shape * storm.deficit / AIR_DENSITY * near * np.exp(-near) + turning**2) - turning
+
+
+def inflow(storm: Storm, r):
+    """The angle by which the wind is turned inward, radians: 10 degrees up to R, 25 from 1.2 R on."""
+    return np.radians(np.clip(10.0 + 75.0 * (r / storm.radius - 1.0), 10.0, 25.0))
+
+
+def wind(storm: Storm, east, north, f):
+    """u10 and v10 at places so far east and north of the centre, m s-1, over ten minutes.
+
+    Args:
+        east, north: m.
+        f: Coriolis parameter, s-1; its sign is that of the sense of rotation.
+    """
+    r = np.hypot(east, north)
+    speed, angle, sense = gradient_wind(storm, r, f), inflow(storm, r), np.where(f < 0, -1.0, 1.0)
+    along, inward = speed * np.cos(angle), speed * np.sin(angle)
+    away = np.maximum(r, NEAREST * storm.radius)
+    part = speed / max(storm.gradient_wind, 1e-9)
+    u = REDUCTION * (-sense * along * north - inward * east) / away + part * storm.u
+    v = REDUCTION * (sense * along * east - inward * north) / away + part * storm.v
+    return TEN_MINUTES * u, TEN_MINUTES * v

@@ -1,0 +1,31 @@
+"""Air pressure at sea level: du/dt = - d_x (p / rho). At rest sea level is 9.95 mm lower where it is 1 hPa higher."""
+
+from __future__ import annotations
+
+from ..variable import Variable
+from .term import Term
+
+PRESSURE = Variable(
+    "air_pressure",
+    "centre",
+    "Pa",
+    "air_pressure_at_mean_sea_level",
+    "air pressure at sea level",
+    control="field",
+    dimension=(2, 0, -2, 1),
+    small=100.0,
+    varies=True,
+)
+
+
+def potential(values):
+    """p / rho, m2 s-2."""
+    return values["air_pressure"] / values["density"]
+
+
+def head(flow, params, now):
+    """p / rho."""
+    return potential(params)
+
+
+AIR_PRESSURE = Term("air_pressure", coefficients=(PRESSURE,), head=head, potential=potential, energy=1)

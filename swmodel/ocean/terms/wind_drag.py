@@ -1,0 +1,79 @@
+"""Wind stress of the wind 10 m above the sea: tau = rho_a C |U| U, du/dt = tau_x / (rho h).
+
+    large_pond   C = 1.15e-3, above 10.15 m/s (0.49 + 0.065 |U|) 1e-3
+    garratt      C = (0.75 + 0.067 |U|) 1e-3, at most 3.5e-3
+
+Both are min(most, max(least, rest + growth |U|)).
+
+Reference: Large, W. G. and Pond, S. (1981), J. Phys. Oceanogr. 11, 324-336; Garratt, J. R. (1977), Mon. Wea. Rev. 105,
+915-929.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Literal
+
+import numpy as np
+
+from ...options import Section, option
+from ..operators import mx_f, my_f, root
+from ..variable import Variable
+from .term import Term
+
+#: least, most, rest, and growth, s m-1, of C.
+LAWS = {
+    "large_pond": (1.15e-3, math.inf, 0.49e-3, 0.065e-3),
+    "garratt": (0.0, 3.5e-3, 0.75e-3, 0.067e-3),
+}
+DRAG, GROWTH = (-1, 1, 0, 0), (-2, 1, 1, 0)
+NUMBERS = (
+    Variable("wind_drag_least", "", "1", "", "least drag coefficient of the wind", dimension=DRAG),
+    Variable("wind_drag_most", "", "1", "", "largest drag coefficient of the wind", dimension=DRAG),
+    Variable("wind_drag_rest", "", "1", "", "drag coefficient of the wind, carried on to no wind", dimension=DRAG),
+    Variable("wind_drag_growth", "", "s m-1", "", "growth of the drag coefficient with the wind", dimension=GROWTH),
+    Variable("air_density", "", "kg m-3", "", "density of the air", dimension=(0, 0, 0, 1)),
+)
+WIND = {"units": "m s-1", "control": "field", "dimension": (1, 0, -1, 0), "signed": True, "small": 0.1, "varies": True}
+X = Variable("u10", "centre", standard_name="x_wind", long_name="wind at 10 m in x", **WIND)
+Y = Variable("v10", "centre", standard_name="y_wind", long_name="wind at 10 m in y", **WIND)
+
+
+class WindDrag(Section):
+    """How the wind at 10 m, u10 and v10, drags at the sea."""
+
+    law: Literal[tuple(LAWS)] = option(
+        "large_pond", "", "drag coefficient, as Large and Pond (1981) or Garratt (1977) measured it"
+    )
+    air_density: float = option(1.22, "kg m-3", "density of the air", gt=0)
+
+
+def build(config, rows, columns):
+    """The numbers of the law."""
+    values = *LAWS[config.wind_drag.law], config.wind_drag.air_density
+    return {row.name: np.full((1, 1), value) for row, value in zip(NUMBERS, values, strict=True)}
+
+
+def per_wind(speed, values):
+    """rho_a C |U|, kg m-2 s-1; with it the wind is the stress."""
+    least, most, rest, growth, density = (values[row.name] for row in NUMBERS)
+    return density * np.minimum(most, np.maximum(least, rest + growth * speed)) * speed
+
+
+def tendency(flow, params, now):
+    """du/dt = tau_x^x / (rho h^x), dv/dt = tau_y^y / (rho h^y)."""
+    u10, v10 = params["u10"], params["v10"]
+    k = per_wind((u10 * u10 + v10 * v10).map(root), params)
+    return {
+        "u": mx_f(k * u10) / (params["density"] * flow.h_u),
+        "v": my_f(k * v10) / (params["density"] * flow.h_v),
+    }
+
+
+def stress(values):
+    """rho_a C |U|²."""
+    speed = np.hypot(values["u10"], values["v10"])
+    return per_wind(speed, values) * speed
+
+
+WIND_DRAG = Term("wind_drag", tendency, (X, Y), options=WindDrag, fields=NUMBERS, build=build, stress=stress, energy=1)

@@ -1,0 +1,106 @@
+"""Maps of the largest values of a run, with lines of equal time of the first arrival, and its gauges."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import matplotlib as mpl
+import netCDF4
+import numpy as np
+from matplotlib.figure import Figure
+
+from ..ocean.table import ARRIVAL, MAXIMUM
+from . import panels, style
+from .dataset import Map, PlotError, configuration, data_file, field_names, find_record, open_data, read_map
+from .files import default_output, save
+from .overlays import EDGE
+from .scale import OF_RECORD, Scale, looks
+from .titles import titles
+
+#: Seconds between isochrones, the first with which there are no more than so many.
+STEPS, MOST = (60.0, 300.0, 600.0, 1800.0, 3600.0, 2 * 3600.0, 6 * 3600.0, 12 * 3600.0, 86400.0, 5 * 86400.0), 16
+
+#: Part of the values, in per cent, that the colours reach to: near its source a wave is many times as high.
+REACH = 98.0
+
+
+def plot_maxima(path, output=None, record: int = -1, time: float | None = None, scale: Scale = OF_RECORD) -> Path:
+    """Draw the largest values of a run up to a record, and where it has them isochrones of the arrival.
+
+    Args:
+        path: run folder, or its output.nc.
+        output: picture to write (PNG, PDF or SVG by its name); otherwise output-maxima.png beside the data.
+        record, time, scale: as of `maps.plot`.
+
+    Raises:
+        PlotError: there is no such file or record, or it has no largest values; or the picture cannot be written.
+    """
+    file = data_file(path)
+    with open_data(file) as data, mpl.rc_context(style.RC):
+        figure = picture(data, find_record(data, record, time), scale)
+        return save(figure, output or default_output(file, "maxima"))
+
+
+def picture(data: netCDF4.Dataset, record: int, scale: Scale = OF_RECORD) -> Figure:
+    """The figure of `plot_maxima`.
+
+    Raises:
+        PlotError: the file has no largest values.
+    """
+    has = field_names(data)
+    names = [name for name in has if name.endswith(MAXIMUM)] or [name for name in has if name.endswith(ARRIVAL)]
+    if not names:
+        raise PlotError(f"{data.filepath()} has no largest values; set output.maxima or output.arrival for the run")
+    maps = [read_map(data, name, record) for name in names]
+    if scale.ends == (None, None):
+        drawn = [style.look([each], (None, top(each))) for each in maps]
+    else:
+        drawn = looks(data, maps, record, None, scale)
+    arrival = next((name for name in has if name.endswith(ARRIVAL)), None)
+    timed = arrival and names != [arrival]
+    figure, _ = panels.draw(maps, drawn, 2 if timed else 1)
+    axes, caption = [each for each in figure.axes if each.images], titles(data)(record)
+    if timed:
+        caption += "\n" + isochrones(axes, read_map(data, arrival, record))
+    panels.write_caption(figure, caption)
+    for each in axes:
+        mark_stations(each, data, maps[0])
+    return figure
+
+
+def top(field: Map) -> float | None:
+    """Upper end of the colours; None where the usual one will do."""
+    values = field.values.compressed()
+    high = float(np.percentile(values, REACH)) if values.size else 0.0
+    return high if field.name.endswith(MAXIMUM) and high > 0 else None
+
+
+def isochrones(axes: Sequence, arrival: Map) -> str:
+    """Draw lines of equal time on maps; how far apart they are, in words."""
+    values = arrival.values
+    latest = float(values.max()) if values.count() else 0.0
+    step = next((each for each in STEPS if latest / each <= MOST), STEPS[-1])
+    unit, name = style.time_unit(step)
+    scale, _ = arrival.unit
+    levels = np.arange(step, latest, step) / unit
+    for each in axes if levels.size else ():
+        lines = each.contour(
+            arrival.x / scale, arrival.y / scale, values / unit, levels=levels, colors=style.INK, linewidths=0.6
+        )
+        each.clabel(lines, fmt=lambda level: f"{level:g}", fontsize=6.5, inline_spacing=2)
+    return f"lines: {arrival.long_name}, every {f'{step / unit:g} {name}' if step > unit else name.removesuffix('s')}"
+
+
+def mark_stations(axes, data: netCDF4.Dataset, panel: Map) -> None:
+    """A mark and the name of each gauge of the run on a map."""
+    scale, _ = panel.unit
+    west, east, _, _ = panel.domain
+    for station in configuration(data).get("output", {}).get("stations", []):
+        x, y = (station["lon"], station["lat"]) if "lon" in station else (station["x"], station["y"])
+        x = west + (x - west) % 360.0 if panel.degrees else x
+        if x > east:
+            continue
+        axes.plot(x / scale, y / scale, marker="o", ms=3.5, mfc="white", mec=style.INK, mew=0.8)
+        look = {"fontsize": 6.5, "path_effects": EDGE}
+        axes.annotate(station["name"], (x / scale, y / scale), (4, 3), textcoords="offset points", **look)

@@ -1,0 +1,113 @@
+"""Series at the gauges of a run, and through its sections: a panel for each over one time axis."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import matplotlib as mpl
+import netCDF4
+import numpy as np
+from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
+
+from ..config.errors import suggest
+from ..files.run_folder import SECTIONS, STATIONS
+from . import style
+from .dataset import PlotError, data_file, open_data, seconds
+from .diagnostics import LINE
+from .files import default_output, save
+from .titles import case_of
+
+#: Panels in a column; of more there are two columns.
+MOST = 8
+
+#: Factor to the unit in which quantities are shown, and its name, where that is another than in the file.
+SHOWN = {"m3 s-1": (1e-6, "Sv")}
+
+
+def plot_stations(path, field: str | None = None, output=None) -> Path:
+    """Draw the series of all gauges of a run into a picture beside them.
+
+    Args:
+        path: run folder, or its stations.nc.
+        field: eta, u, v or tracer; None: eta.
+        output: picture to write (PNG, PDF or SVG by its name); otherwise stations.png beside the data.
+
+    Raises:
+        PlotError: there is no such file or field, or no value yet, or the picture cannot be written.
+    """
+    return plot_series(data_file(path, STATIONS), "station", field or "eta", output)
+
+
+def plot_sections(path, output=None) -> Path:
+    """Draw the transports through all sections of a run, as `plot_stations`."""
+    return plot_series(data_file(path, SECTIONS), "section", "transport", output)
+
+
+def plot_series(file: Path, dimension: str, field: str, output) -> Path:
+    """See `plot_stations`; `dimension` is that of the places."""
+    with open_data(file) as data, mpl.rc_context(style.RC):
+        if dimension not in data.dimensions:
+            raise PlotError(f"{file} has no series of any {dimension}")
+        names = [name for name, v in data.variables.items() if v.dimensions == ("time", dimension)]
+        if field not in names:
+            raise PlotError(f"no {field} in {file}; {suggest(field, names)}")
+        if not len(data.dimensions["time"]):
+            raise PlotError(f"{file} holds no value yet")
+        figure = draw(data, dimension, field)
+        return save(figure, output or default_output(file, field if field not in ("eta", "transport") else None))
+
+
+def draw(data: netCDF4.Dataset, dimension: str, field: str) -> Figure:
+    """The figure: one panel for each place, its name and position above it."""
+    variable, times = data[field], seconds(data)
+    factor, unit = SHOWN.get(variable.units, (1.0, variable.units))
+    values = np.ma.filled(variable[:].astype(float), np.nan) * factor
+    exponent = style.power_of_ten(float(np.nanmax(np.abs(values), initial=0.0)))
+    size, unit_of_time = style.time_unit(float(times[-1]))
+    count = values.shape[1]
+    columns = 1 if count <= MOST else 2
+    rows = -(-count // columns)
+    figure = Figure(figsize=(7.2, 0.8 + (1.9 if count == 1 else 1.25) * rows), layout="constrained")
+    figure.get_layout_engine().set(w_pad=0.06, h_pad=0.05)
+    figure.suptitle(case_of(data), x=0.01, ha="left", fontsize=style.CAPTION, color=style.QUIET)
+    figure.supylabel(style.label(variable.long_name, unit, exponent), fontsize=8)
+    panels = figure.subplots(rows, columns, sharex=True, squeeze=False).T.flat
+    for number, (axes, title) in enumerate(zip(panels, titles(data, dimension), strict=False)):
+        axes.plot(times / size, values[:, number] * 10.0**-exponent, color=LINE, linewidth=1.0)
+        axes.set_title(title, loc="left", fontsize=8)
+        axes.spines[["top", "right"]].set_visible(False)
+        axes.margins(x=0.01)
+        axes.xaxis.set_major_locator(MaxNLocator(8, steps=[1, 2, 2.5, 5, 10]))
+        axes.yaxis.set_major_locator(MaxNLocator(4))
+        axes.tick_params(labelbottom=number % rows == rows - 1 or number == count - 1)
+        if number % rows == rows - 1:
+            axes.set_xlabel(f"time ({unit_of_time})")
+    for axes in list(figure.axes)[count:]:
+        axes.remove()
+    return figure
+
+
+def titles(data: netCDF4.Dataset, dimension: str) -> list[str]:
+    """Name and position of each place; of a station the depth, too."""
+    names = np.atleast_1d(data[f"{dimension}_name"][:])
+    if dimension == "section":
+        ends = [places(data, f"{end}_") for end in ("start", "end")]
+        return [f"{name}: {start} to {end}" for name, start, end in zip(names, *ends, strict=True)]
+    deep = (f"{depth:.0f} m deep" if depth >= 10 else f"{depth:.2g} m deep" for depth in data["depth"][:])
+    return [f"{name}: {place}, {words}" for name, place, words in zip(names, places(data, ""), deep, strict=True)]
+
+
+def places(data: netCDF4.Dataset, before: str) -> list[str]:
+    """Positions of places in words, from the coordinates whose names begin so."""
+    if f"{before}lon" in data.variables:
+        pairs = zip(data[f"{before}lon"][:], data[f"{before}lat"][:], strict=True)
+        return [f"{degrees(lon, 'EW')} {degrees(lat, 'NS')}" for lon, lat in pairs]
+    pairs = zip(data[f"{before}x"][:], data[f"{before}y"][:], strict=True)
+    return [f"x = {x / 1e3:.6g} km, y = {y / 1e3:.6g} km" for x, y in pairs]
+
+
+def degrees(angle: float, letters: str) -> str:
+    """A longitude or latitude in words; `letters` are those of positive and of negative ones."""
+    angle = (angle + 180) % 360 - 180 if letters == "EW" else angle
+    return f"{abs(angle):.6g}° {letters[int(angle < 0)]}"

@@ -1,0 +1,124 @@
+"""The case hurricane: balance under a storm that stands still, the surge of a slow one; tracks from files."""
+
+import math
+
+import numpy as np
+import pytest
+from support.known_answers import simulate
+
+import swmodel
+from swmodel import ConfigError, load
+from swmodel.cases import hurricane
+from swmodel.ocean import best_track, holland
+from swmodel.ocean.coordinates import points
+
+SMALL = {"grid.nx": 60, "grid.ny": 40, "physics.depth": 300.0, "case.shelf": 100e3, "run.executor": "reference"}
+BEST = """AL, 05, 2021082512,   , BEST,   0, 200N,  900W,  50,  990, TS,  34, NEQ,  50,  50,  50,  50, 1011, 200, 30,
+AL, 05, 2021082512,   , BEST,   0, 200N,  900W,  50,  990, TS,  50, NEQ,   50,   50,   50,   50, 1011,  200,  30,
+AL, 05, 2021082518,   , BEST,   0, 212N,  905W, 100,  950, HU,  34, NEQ,   50,   50,   50,   50, 1010,  200,  20,
+"""
+HURDAT = """AL052021,                IDA,      2,
+20210825, 1200,  , TS, 20.0N,  90.0W,  50,  990, 50, 50, 50, 50, 0, 0, 0, 0, 0, 0, 0, 0, 30
+20210825, 1800,  , HU, 21.2N,  90.5W, 100,  950, 50, 50, 50, 50, 0, 0, 0, 0, 0, 0, 0, 0, 20
+"""
+TABLE = """time,lon,lat,wind,pressure,radius,outer
+2021-08-25T12:00,-90.0,20.0,25.72222,990,55.56,1011
+2021-08-25T18:00,-90.5,21.2,51.44444,950,37.04,1010
+"""
+
+
+def test_under_a_storm_without_wind_that_stands_still_nothing_moves():
+    still = {"case.speed": 0.0, "wind_drag.air_density": 1e-20, "run.dtype": "float64", "time.stepper": "rk4"}
+    model = simulate("hurricane", SMALL | still, 1.0)
+    model.advance(20)
+    config, at = model.config, points(model.config.grid, "centre", [20], [30])
+    assert np.abs(model.field("speed")).max() < 1e-12
+    centre = model.field("eta")[20, 30]
+    deficit = best_track.OUTER - config.case.air_pressure(config, at, 0.0).item()
+    assert centre / (deficit / 100.0) == pytest.approx(9.95e-3, rel=1e-3)
+
+
+def test_the_surge_of_a_slow_storm_is_the_set_up_of_its_wind_and_pressure():
+    """Without rotation, at 3 m/s; the theory is that of the line and the time with the highest water."""
+    slow = {"case.speed": 3.0, "case.landfall": 75600.0, "physics.f0": 0.0}
+    model, highest, place, when = simulate("hurricane", SMALL | slow, 1.0), 0.0, 0, 0.0
+    while model.time < 90000.0:
+        model.advance(round(1800.0 / model.dt))
+        coast = model.field("eta")[-1]
+        if coast.max() > highest:
+            highest, place, when = coast.max(), int(coast.argmax()), model.time
+    config = model.config
+
+    def expected(t, column):
+        at = points(config.grid, "centre", range(config.grid.ny), [column])
+        u10, v10 = (wind(config, at, t).ravel() for wind in (config.case.u10, config.case.v10))
+        speed = np.hypot(u10, v10)
+        tau_y = 1.22e-3 * np.minimum(3.5, 0.75 + 0.067 * speed) * speed * v10
+        return hurricane.set_up(config, at, tau_y, config.case.air_pressure(config, at, t).ravel())[-1]
+
+    theory = max(expected(when - hours * 900.0, place) for hours in range(16))
+    assert highest == pytest.approx(theory, rel=0.08)
+    assert highest > 1.5
+
+
+@pytest.mark.parametrize("text", [BEST, HURDAT, TABLE], ids=["ATCF", "HURDAT2", "table"])
+def test_every_kind_of_track_gives_the_same_storm(tmp_path, text):
+    path = tmp_path / "track"
+    path.write_text(text)
+    track = best_track.read(path)
+    assert [f"{date:%d %H}" for date in track.dates] == ["25 12", "25 18"]
+    np.testing.assert_allclose(track.values[:, :4], [
+        [-90.0, 20.0, 25.72222, 99000.0], [-90.5, 21.2, 51.44444, 95000.0]
+    ], rtol=1e-6)  # fmt: skip
+    np.testing.assert_allclose(track.values[:, 5], [55560.0, 37040.0])
+    storm = best_track.storm_at(np.array([0.0, 21600.0]), track.values, 10800.0, (1e5, 1.1e5))
+    assert (storm.x, storm.y) == pytest.approx((-90.25, 20.6))
+    assert (storm.u, storm.v) == pytest.approx((-0.5e5 / 21600, 1.2 * 1.1e5 / 21600))
+
+
+def test_a_vortex_has_the_largest_wind_at_its_radius_inside_the_bounds_of_its_shape():
+    storm = holland.Storm(0.0, 0.0, 50.0, 95000.0, 101300.0, 40e3)
+    r = np.linspace(1e3, 400e3, 4000)
+    wind = holland.gradient_wind(storm, r, 0.0)
+    assert r[wind.argmax()] == pytest.approx(40e3, rel=1e-2)
+    assert wind.max() == pytest.approx(50.0 / holland.REDUCTION, rel=1e-6)
+    assert holland.pressure(storm, np.array([1e-3, 1e9])) == pytest.approx([95000.0, 101300.0])
+    slow, fast = (storm._replace(wind=speed).shape for speed in (10.0, 90.0))
+    assert (slow, fast) == holland.SHAPES
+    u, v = holland.wind(storm, np.array([40e3]), np.array([0.0]), 5e-5)
+    assert math.degrees(math.atan2(-u.item(), v.item())) == pytest.approx(10.0)  # inward, round to the left
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("hello\n", "is no track: neither HURDAT2, nor a best track of ATCF, nor a table"),
+        (HURDAT.replace("21.2N", "21.2X"), ':3: cannot be read as the others: "21.2X" is no longitude or latitude'),
+        (TABLE.replace("25T12:00", "26T12:00"), ":3: times must rise, but 2021-08-25T18:00 is behind a later one"),
+        (TABLE.rpartition("2021")[0], "a track has two times or more, and this one has 1"),
+        (TABLE.replace("51.44444", ""), "a track has a wind at all times"),
+    ],
+)
+def test_a_track_that_cannot_be_used_is_refused(tmp_path, text, words):
+    path = tmp_path / "track"
+    path.write_text(text)
+    config = load("hurricane", {"case.track": str(path)}, {})
+    with pytest.raises(ConfigError, match="case.track: ") as caught:
+        config.case.air_pressure(config, points(config.grid, "centre", [0], [0]), 0.0)
+    assert words in str(caught.value)
+
+
+def test_a_track_crosses_a_basin_in_degrees(tmp_path):
+    path = tmp_path / "track.csv"
+    path.write_text(TABLE)
+    sphere = {"grid.kind": "latlon", "grid.west": -93.0, "grid.east": -87.0, "grid.south": 18.0, "grid.north": 24.0}
+    sphere |= {"grid.nx": 24, "grid.ny": 24, "physics.f0": 0.0, "case.track": str(path), "run.executor": "reference"}
+    model = swmodel.Simulation("hurricane", sphere | {"case.coast": 50.0, "run.days": 0.25})
+    at = points(model.config.grid, "centre", range(24), range(24))
+    for t, lon, lat in ((0.0, -90.0, 20.0), (21600.0, -90.5, 21.2)):
+        pressure = model.config.case.air_pressure(model.config, at, t)
+        row, column = np.unravel_index(pressure.argmin(), pressure.shape)
+        assert abs(at.lon[0, column] - lon) <= 0.13
+        assert abs(at.lat[row, 0] - lat) <= 0.13
+    model.advance(until="6 h")
+    assert 0.3 < model.field("eta").max() < 3.0

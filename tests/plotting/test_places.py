@@ -1,0 +1,78 @@
+"""Pictures of gauges, sections and largest values."""
+
+import matplotlib.figure
+import numpy as np
+import pytest
+import xarray
+from support.small_run import make_run
+
+from swmodel.plotting import PlotError, maxima, plot_maxima, plot_sections, plot_stations, series
+from swmodel.plotting.dataset import open_data
+
+STATIONS = ({"name": "Côte", "x": 2e4, "y": 2e4}, {"name": "b", "x": 4e4, "y": 3e4})
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """A run with two gauges, a section and largest values."""
+    options = {
+        "output__stations": STATIONS,
+        "output__sections": ({"name": "cut", "start": (3e4, -1e3), "end": (3e4, 3.6e4)},),
+        "output__maxima": ("eta",),
+        "output__arrival": 6.0,
+    }
+    return make_run(tmp_path_factory.mktemp("places") / "run", **options)
+
+
+def lines_of(figure):
+    return [(axes.get_title(loc="left"), axes.lines[0].get_ydata()) for axes in figure.axes if axes.lines]
+
+
+def test_a_panel_for_each_gauge_with_its_name_its_place_and_its_series(folder, tmp_path):
+    with open_data(folder / "stations.nc") as data:
+        found = lines_of(series.draw(data, "station", "v"))
+        values = data["v"][:].data
+    assert [title for title, _ in found] == [
+        "Côte: x = 20 km, y = 20 km, 100 m deep",
+        "b: x = 40 km, y = 30 km, 100 m deep",
+    ]
+    for number, (_, drawn) in enumerate(found):
+        assert np.ptp(drawn) > 0
+        assert np.corrcoef(drawn, values[:, number])[0, 1] == pytest.approx(1)
+    assert plot_stations(folder, output=tmp_path / "a.png").stat().st_size > 10_000
+    with pytest.raises(PlotError, match="no w in .*stations.nc; known are eta, u, v"):
+        plot_stations(folder, "w")
+
+
+def test_transports_are_shown_in_sverdrup(folder, tmp_path):
+    with open_data(folder / "sections.nc") as data:
+        figure = series.draw(data, "section", "transport")
+        ((title, drawn),) = lines_of(figure)
+        np.testing.assert_allclose(drawn, data["transport"][:, 0] * 1e-6, rtol=1e-12)
+    assert title == "cut: x = 32.5 km, y = -2.5 km to x = 32.5 km, y = 37.5 km"
+    assert figure.get_supylabel() == "Volume transport (Sv)"
+    assert plot_sections(folder, tmp_path / "b.png").exists()
+
+
+def test_highest_water_has_marks_of_the_gauges_and_lines_of_the_arrival(folder, tmp_path, monkeypatch):
+    drawn = []
+    monkeypatch.setattr(matplotlib.figure.Figure, "savefig", lambda figure, _: drawn.append(figure))
+    plot_maxima(folder, tmp_path / "c.png")
+    (figure,) = drawn
+    axes = figure.axes[0]
+    assert {text.get_text() for text in axes.texts} >= {"Côte", "b"}
+    assert axes.get_title(loc="left").startswith("Largest sea level so far (m)")
+    assert any("first time that sea level is 6 m above or below its rest" in text.get_text() for text in figure.texts)
+    with xarray.open_dataset(folder / "output.nc", decode_times=False) as data:
+        np.testing.assert_allclose(axes.images[0].get_array(), data.eta_max[-1], rtol=1e-6)
+
+
+def test_a_run_without_is_told_how_to_have_them(run):
+    for draw, words in ((plot_stations, "stations.nc"), (plot_sections, "sections.nc"), (plot_maxima, "output.maxima")):
+        with pytest.raises(PlotError, match=words):
+            draw(run)
+
+
+@pytest.mark.parametrize(("latest", "step"), [(500.0, 60.0), (9 * 3600.0, 3600.0), (40 * 86400.0, 5 * 86400.0)])
+def test_isochrones_are_as_far_apart_as_can_be_read(latest, step):
+    assert next(each for each in maxima.STEPS if latest / each <= maxima.MOST) == step
