@@ -39,7 +39,8 @@ def shortened(words):
         return words
     kept = iter(words)
     words = [word for word in kept if not (word in ("--nproc", "--days") and next(kept))]
-    return [word for word in words if word != "--force"] + [*SHORT[words[0]], "--steps", "2", "--force"]
+    size = [] if any(word.startswith("grid.file=") for word in words) else SHORT[words[0]]
+    return [word for word in words if word != "--force"] + [*size, "--steps", "2", "--force"]
 
 
 def test_commands_in_the_order_of_the_readme(tmp_path, monkeypatch):

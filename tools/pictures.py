@@ -5,6 +5,8 @@ python tools/pictures.py [CASE ...]
 
 from __future__ import annotations
 
+import re
+import shlex
 import subprocess
 import sys
 import tempfile
@@ -34,6 +36,8 @@ PLOT = {
     "hurricane": ["--field", "eta", "--field", "speed", "--arrows"],
     "galewsky": ["--field", "zeta", "--arrows"],
     "steady_zonal": ["--field", "u", "--field", "eta"],
+    "salish_sea": ["--field", "eta", "--arrows", "--record", "87"],
+    "soliton": ["--field", "eta", "--arrows", "--record", "3"],
     "rest": ["--field", "depth", "--field", "eta"],
     "chile2010": ["--maxima"],
 }
@@ -42,6 +46,9 @@ FILMS = {"jet": ["zeta"], "galewsky": ["zeta"], "double_gyre": ["zeta"]}
 
 #: Bytes of a film.
 LARGE = 300_000
+
+#: Pictures of docs/real-sea.md, and what its commands call them.
+SEA = {"atlantic": "atlantic.png", "atlantic-eta": "outputs/atlantic/output-eta.png", "earth": "earth.png"}
 
 
 def swmodel(*words) -> None:
@@ -91,7 +98,21 @@ def beside_the_record(run: Path) -> None:
         figure.savefig(FOLDER.parent / "chile2010_gauge.png")
 
 
+def draw_sea() -> None:
+    """Run the commands of docs/real-sea.md, and keep their pictures."""
+    page = (FOLDER.parents[1] / "real-sea.md").read_text()
+    with tempfile.TemporaryDirectory() as folder:
+        for block in re.findall(r"```bash\n(.*?)```", page, re.DOTALL):
+            for line in block.splitlines():
+                subprocess.run([sys.executable, "-m", *shlex.split(line)], check=True, cwd=folder)
+        for name, made in SEA.items():
+            picture = FOLDER.parent / f"{name}.png"
+            Image.open(Path(folder) / made).convert("RGB").quantize(256).save(picture, optimize=True)
+
+
 if __name__ == "__main__":
     FOLDER.mkdir(parents=True, exist_ok=True)
     for each in sys.argv[1:] or sorted(set(names()) - LEFT_OUT):
         draw(each)
+    if not sys.argv[1:]:
+        draw_sea()

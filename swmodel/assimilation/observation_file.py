@@ -13,7 +13,8 @@ from ..config.stencils import QUANTITIES
 from ..errors import FilesError
 from ..files.output.metadata import TIME, times_of
 from ..files.output.static import FILL
-from ..ocean.coordinates import axes
+from ..ocean.coordinates import along_axes, positions, turned
+from ..ocean.rotated import to_earth
 from ..ocean.table import VARIABLES, entry_of, on_grid
 
 DAY = timedelta(days=1)
@@ -44,7 +45,7 @@ class Unfit(ValueError):
 
 def position_names(grid) -> dict[str, str]:
     """What the variables of positions are called in a file, by what they are called here."""
-    return dict(zip("xy", (axis.name for axis in axes(grid)), strict=True))
+    return dict(zip("xy", positions(grid)[0], strict=True))
 
 
 def load(path, config) -> tuple[dict[str, np.ma.MaskedArray], np.ndarray | None, list[str]]:
@@ -77,6 +78,10 @@ def load(path, config) -> tuple[dict[str, np.ma.MaskedArray], np.ndarray | None,
                 problems.append(f"{path}: {error}")
         if not any(name in dataset.variables for name in QUANTITIES):
             problems.append(f"{path}: observes nothing; it needs eta, u or v with eta_error, u_error or v_error")
+        if turned(config.grid) and {"x", "y"} <= columns.keys():
+            missing = np.ma.getmaskarray(columns["x"]) | np.ma.getmaskarray(columns["y"])
+            found = along_axes(config.grid, *(np.ma.filled(columns[name], 0.0) for name in "xy"))
+            columns |= {name: np.ma.masked_array(values, missing) for name, values in zip("xy", found, strict=True)}
         return columns, None if problems else read_platform(dataset), problems
 
 
@@ -179,6 +184,8 @@ def save(path, columns: dict[str, np.ndarray], platform: np.ndarray | None, attr
             dataset.setncatts({"Conventions": "CF-1.12", "featureType": "point", **attributes})
             dataset.createDimension("obs", len(columns["time"]))
             names = position_names(config.grid)
+            if turned(config.grid):
+                columns |= zip("xy", to_earth(config.grid.pole, columns["x"], columns["y"]), strict=True)
             for name, values in ((names.get(name, name), values) for name, values in columns.items()):
                 fill = False if name in COORDINATES else FILL
                 variable = dataset.createVariable(name, "f8", ("obs",), fill_value=fill)

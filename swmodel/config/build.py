@@ -44,12 +44,13 @@ def build_grid(config, block, dtype, margin: int | None = None) -> Grid:
     """The static fields of `block` with `margin` (width + 1) cells around it, as NumPy arrays of `dtype`."""
     rows, columns = rows_and_columns(block, scheme_of(config).width + 1 if margin is None else margin)
     # One cell more than asked for on the north and east, so that faces and corners reach as far as centres.
-    wet = Patch(fields.wet(config, [*rows, rows[-1] + 1], [*columns, columns[-1] + 1]), (0, 0))
+    further = [*rows, rows[-1] + 1], [*columns, columns[-1] + 1]
+    wet, *outside = (Patch(at, (0, 0)) for at in (fields.wet(config, *further), *fields.outside(config, *further)))
     static = Grid(
         **metrics(config.grid, rows),
         f=coriolis(config, rows, columns),
         depth=fields.evaluate(config, "depth", rows, columns),
-        **{name: trim(mask, rows, columns) for name, mask in masks(wet, config.physics.slip).items()},
+        **{name: trim(mask, rows, columns) for name, mask in masks(wet, config.physics.slip, outside).items()},
     )
     return in_precision(static, dtype)
 

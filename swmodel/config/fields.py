@@ -174,7 +174,10 @@ def fill_land(config, name: str, values: np.ndarray, rows, columns) -> np.ndarra
         return values
     if name == "mask":
         return np.where(missing, 0.0, values)
-    if name in ACROSS:
+    if name.startswith("outside_"):  # of what is not beside an open side nothing need be known
+        beside = within(config, rows, columns, 0) - within(config, rows, columns, 2)
+        water = beside * evaluate(config, "mask", rows, columns)
+    elif name in ACROSS:
         north, east = ACROSS[name]
         water = wet(config, rows, columns) * wet(config, rows + north, columns + east)
     else:
@@ -183,9 +186,41 @@ def fill_land(config, name: str, values: np.ndarray, rows, columns) -> np.ndarra
 
 
 def wet(config, rows, columns) -> np.ndarray:
-    """1 on water, 0 on land and beyond walls, [rows, columns] or broadcast to it; float64."""
-    grid = config.grid
+    """1 on water, 0 on land, outside water and beyond walls, [rows, columns] or broadcast to it; float64."""
     rows, columns = np.asarray(rows), np.asarray(columns)
-    inside_y = np.ones((1, 1)) if grid.periodic_y else ((rows >= 0) & (rows < grid.ny))[:, None].astype(float)
-    inside_x = np.ones((1, 1)) if grid.periodic_x else ((columns >= 0) & (columns < grid.nx))[None, :].astype(float)
-    return inside_y * inside_x * (evaluate(config, "mask", rows, columns) != 0)
+    return within(config, rows, columns, 1) * (evaluate(config, "mask", rows, columns) != 0)
+
+
+def within(config, rows, columns, margin: int) -> np.ndarray:
+    """1 within the domain, without the `margin` outermost rows or columns along open sides; [rows, columns] or less."""
+    grid, found = config.grid, []
+    for numbers, cells, ring, (low, high) in (
+        (rows, grid.ny, grid.periodic_y, ("south", "north")),
+        (columns, grid.nx, grid.periodic_x, ("west", "east")),
+    ):
+        first, last = (margin * (side in config.open_sides.sides) for side in (low, high))
+        inside = (numbers >= first) & (numbers < cells - last)
+        found.append(np.ones(1) if ring else inside.astype(float))
+    return found[0][:, None] * found[1][None, :]
+
+
+def outside(config, rows, columns) -> tuple[np.ndarray, np.ndarray]:
+    """1 on the outside water of open sides in the west and the east; of those in the south and the north.
+
+    Returns:
+        Two arrays [rows, columns], or [1, 1] where no side of these is open; float64.
+    """
+    grid, sides = config.grid, config.open_sides.sides
+    rows, columns = np.asarray(rows), np.asarray(columns)
+    found = []
+    for numbers, cells, (low, high), across in (
+        (columns, grid.nx, ("west", "east"), np.index_exp[None, :]),
+        (rows, grid.ny, ("south", "north"), np.index_exp[:, None]),
+    ):
+        outermost = (numbers == 0) & (low in sides) | (numbers == cells - 1) & (high in sides)
+        if not {low, high} & set(sides):
+            found.append(np.zeros((1, 1)))
+            continue
+        water = within(config, rows, columns, 0) * (evaluate(config, "mask", rows, columns) != 0)
+        found.append(np.broadcast_to(outermost[across] * water, (rows.size, columns.size)))
+    return tuple(found)

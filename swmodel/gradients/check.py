@@ -112,7 +112,9 @@ def controls_of(config) -> list[str]:
     scheme = scheme_of(config)
     off = [term for term in TERMS.values() if term.name not in scheme.terms]
     used = {row.name for term in scheme.acting for row in term.coefficients}
-    unused = {row.name for term in off for row in (*term.coefficients, *term.initial)} - used
+    used -= {name for term in scheme.acting if term.idle for name in term.idle(config)}
+    unused = {row.name for term in TERMS.values() for row in term.coefficients} - used
+    unused |= {row.name for term in off for row in term.initial}
     numbers = [name for name, row in CONTROLS.items() if name in GIVEN and not row.control_location]
     fields = {name for name in numbers if given(config, name)}
     return [name for name in CONTROLS if name not in unused | fields]

@@ -18,6 +18,9 @@ from ..ocean.table import CONTROLS, INITIAL
 from ..ocean.terms import TERMS
 from ..parallel.transport.halo import surround_far, within
 
+#: The term of each coefficient.
+TERM_OF = {row.name: term.name for term in TERMS.values() for row in term.coefficients}
+
 
 def scheme_for(names) -> Callable[[Any], Scheme]:
     """The scheme of a configuration with every term that the controls act through, zero as it may be."""
@@ -26,6 +29,9 @@ def scheme_for(names) -> Callable[[Any], Scheme]:
 
     def scheme(config) -> Scheme:
         terms = scheme_of(config).with_terms(acting)
+        idle = [name for term in terms.acting if term.idle for name in term.idle(config) if name in names]
+        if idle:
+            raise UsageError(f"{', '.join(idle)}: no effect in this run; see the section [{TERM_OF[idle[0]]}]")
         for term in (term for term in TERMS.values() if term.name not in terms.terms):
             if absent := {row.name for row in (*term.initial, *term.coefficients)} & set(names):
                 raise UsageError(f"there is no {', '.join(absent)} in this run; see the section [{term.name}]")

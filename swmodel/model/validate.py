@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from ..config import Config, ConfigError, crossings, gauges
+from ..config import Config, ConfigError, crossings, gauges, outside
 from ..config.build import scheme_of
 from ..config.case_check import position_problems
 from ..config.extremes import CELLS, Extremes, survey
@@ -212,7 +212,7 @@ def values_of(config: Config) -> tuple[Extremes | None, list[str]]:
         found = survey(config)
     except InputError as error:
         return None, [str(error)]
-    return found, list(found.problems.values())
+    return found, list(found.problems.values()) or list(outside.problems(config))
 
 
 def check_transforms(config: Config, extremes: Extremes) -> Iterator[str]:

@@ -12,7 +12,7 @@ q = (f + zeta) / h_q and P = g (h - H) + K, taken apart.
 from __future__ import annotations
 
 from .dynamics import accelerations, corner_thickness, finished, kinetic_energy, relative_vorticity
-from .flow import Flow
+from .flow import flow_at
 from .instant import Instant
 from .operators import divergence
 from .records import present
@@ -24,7 +24,8 @@ def budget(padded: State, now: Instant, grid, params: dict, scheme) -> dict[str,
 
     Args: those of `tendency`.
     """
-    flow, params = Flow(padded, grid), present(params, now, scheme.varying, padded.h.values.dtype)
+    params = present(params, now, scheme.varying, padded.h.values.dtype)
+    flow = flow_at(padded, now, grid, params, scheme)
     K, h_q = kinetic_energy(flow.u, flow.v, grid), corner_thickness(flow.h, grid)
     height, nothing, nowhere = params["gravity"] * (flow.h - grid.depth), 0.0 * K, 0.0 * h_q
     parts = {

@@ -6,7 +6,7 @@ vorticity, as in Sadourny (1975). docs/numerics.md has the discrete equations wi
 
 from __future__ import annotations
 
-from .flow import Flow
+from .flow import Flow, flow_at
 from .instant import Instant
 from .operators import curl, divergence, folded, mx_c, mx_f, my_c, my_f, slope_x, slope_y
 from .patch import Patch
@@ -65,7 +65,8 @@ def tendency(padded: State, now: Instant, grid, params: dict, scheme) -> State:
 
     Reference: Sadourny (1975), Arakawa and Lamb (1981); docs/numerics.md.
     """
-    flow, params = Flow(padded, grid), present(params, now, scheme.varying, padded.h.values.dtype)
+    params = present(params, now, scheme.varying, padded.h.values.dtype)
+    flow = flow_at(padded, now, grid, params, scheme)
     h, u, v, U, V = flow.h, flow.u, flow.v, flow.U, flow.V
     P = params["gravity"] * (h - grid.depth) + kinetic_energy(u, v, grid)
     for term in scheme.with_head:

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+import numpy as np
+
 from .grid import Grid
 from .operators import mx_c, mx_f, my_c, my_f, root
 from .patch import Patch
@@ -19,10 +23,11 @@ class Flow:
         h: thickness at centres, m; h_u, h_v its means on faces.
         u, v: velocity on faces, m s-1, zero where they are closed.
         U, V: transports through the faces, m3 s-1.
+        let_through: whether sides are open, through which water comes in and leaves.
     """
 
     def __init__(self, state: State, grid: Grid) -> None:
-        self.state, self.grid = state, grid
+        self.state, self.grid, self.let_through = state, grid, False
         self.contents: list[str] = [name for name in state._fields if VARIABLES[name].content]
         self.h: Patch = state.h
         self.u: Patch = grid.open_u * state.u
@@ -30,6 +35,18 @@ class Flow:
         self.h_u, self.h_v = mx_f(self.h), my_f(self.h)
         self.U: Patch = grid.dy.u * (self.h_u * self.u)
         self.V: Patch = grid.dx.v * (self.h_v * self.v)
+
+    def let_in(self, x: tuple[Patch, Patch], y: tuple[Patch, Patch]) -> None:
+        """Let water through the faces of open sides in x, and those in y.
+
+        Args:
+            x, y: transport over the length of the face, m2 s-1, and thickness there, m.
+        """
+        grid, self.let_through = self.grid, True
+        self.u = np.where(grid.side_u > 0, x[0] / x[1], self.u)
+        self.v = np.where(grid.side_v > 0, y[0] / y[1], self.v)
+        self.U = np.where(grid.side_u > 0, grid.dy.u * x[0], self.U)
+        self.V = np.where(grid.side_v > 0, grid.dx.v * y[0], self.V)
 
     def __getattr__(self, name: str) -> Patch:
         """Another prognostic field."""
@@ -51,3 +68,11 @@ class Flow:
         """sqrt(v² + ((u^x)^y)²) on v faces, m s-1."""
         across = my_f(mx_c(self.u))
         return (self.v * self.v + across * across).map(root)
+
+
+def flow_at(padded: State, now: Any, grid: Grid, params: dict, scheme: Any) -> Flow:
+    """The Flow of a state at an Instant, with the water that comes in through open sides."""
+    flow = Flow(padded, grid)
+    for term in (term for term in scheme.acting if term.through):
+        flow.let_in(*term.through(flow, params, now))
+    return flow

@@ -38,6 +38,8 @@ class Grid(NamedTuple):
     slip: Any  # corners: 1 interior; boundary 0 (free slip) or 2 (no slip)
     share: Any  # corners: 4 / (number of wet cells), 0 where there is none
     dry: Any  # corners: 1 where no cell is wet, else 0
+    side_u: Any  # east faces: 1 between a wet cell and outside water, else 0; [1, 1] where no side is open
+    side_v: Any  # north faces
 
 
 def metrics(dx: Any, dx_edge: Any, dy: Any, area: Any, area_edge: Any) -> dict[str, Places]:

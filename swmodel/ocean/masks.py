@@ -8,20 +8,27 @@ from .operators import mx_f, my_f
 from .patch import Patch, east, north
 
 
-def masks(wet: Patch, slip: str) -> dict[str, np.ndarray]:
+def masks(wet: Patch, slip: str, outside: tuple[Patch, Patch] | None = None) -> dict[str, np.ndarray]:
     """The fields of a Grid that follow from where water is, by name; faces and corners reach a cell less far.
 
     Args:
-        wet: 1 on water, 0 on land and beyond walls, at centres.
-        slip: "free" or "no".
+        wet: 1 on water, 0 on land, on outside water and beyond walls, at centres.
+        slip: "free" or "no". Outside water holds no water back, whichever it is.
+        outside: 1 on the outside water of open sides in the west and the east, and of those in the south and the north;
+            None: there are none.
     """
     wet_cells = 4 * water_around(wet)["corner"].values
     interior = (wet_cells == 4).astype(float)
+    outside = outside or (Patch(np.zeros((1, 1)), (0, 0)),) * 2
+    coast = water_around(outside[0] + outside[1])["corner"].map(lambda part: part == 0).values
+    beyond_x, beyond_y = outside
     return {
         "wet": wet.values,
         "open_u": (wet * east(wet)).values,
         "open_v": (wet * north(wet)).values,
-        "slip": interior + {"free": 0.0, "no": 2.0}[slip] * (1 - interior),
+        "side_u": (wet * east(beyond_x) + beyond_x * east(wet)).values,
+        "side_v": (wet * north(beyond_y) + beyond_y * north(wet)).values,
+        "slip": interior + {"free": 0.0, "no": 2.0}[slip] * (1 - interior) * coast,
         "share": np.divide(4.0, wet_cells, out=np.zeros_like(wet_cells), where=wet_cells > 0),
         "dry": (wet_cells == 0).astype(float),
     }

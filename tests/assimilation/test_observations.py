@@ -12,6 +12,7 @@ from support.random_case import configuration
 from swmodel.assimilation.observations import Observations, read, write
 from swmodel.config import ConfigError
 from swmodel.errors import FilesError
+from swmodel.ocean import coordinates
 
 NY, NX = 9, 11
 DT, STEPS = 20.0, 180
@@ -313,3 +314,19 @@ def test_the_example_of_the_page_is_an_observation_file(tmp_path, monkeypatch):
     found = read("observations.nc", wide)
     assert found.size == 50
     assert (found.quantity == 0).all()
+
+
+def test_on_a_grid_with_a_pole_of_its_own_places_are_true_longitudes_and_latitudes(tmp_path):
+    options = {"grid__pole": (-42.0, 76.0), "time__dt": DT, "run__steps": STEPS}
+    config = configuration(NY, NX, {"mask": np.ones((NY, NX))}, True, **options)
+    axes, made = coordinates.axes(config.grid), some()
+    x = axes.x.edges[0] + np.linspace(10, 350, made.size)
+    seen = made._replace(x=x, y=np.linspace(15, 50, made.size))
+    write(tmp_path / "true.nc", seen, config)
+    with netCDF4.Dataset(tmp_path / "true.nc") as data:
+        lon, lat = coordinates.to_earth(config.grid.pole, seen.x, seen.y)
+        assert np.isclose(data["lat"][0], lat[0])
+        assert np.isclose((data["lon"][0] - lon[0]) % 360, 0)
+    again = read(tmp_path / "true.nc", config)
+    np.testing.assert_allclose(axes.x.within(again.x), axes.x.within(seen.x), atol=1e-9)
+    np.testing.assert_allclose(again.y, seen.y, atol=1e-9)

@@ -264,7 +264,7 @@ def test_options_may_be_choices_and_lists_and_annotations_texts(tmp_path):
 
 
 def test_a_case_may_be_derived_from_one_of_the_package(tmp_path):
-    text = PAGE.split("```python\n")[2].split("```")[0]
+    text = next(block for block in PAGE.split("```python\n") if "RoughGyre" in block).split("```")[0]
     config = check_config(load(write_bump(tmp_path, text), {"grid.origin": "middle"}, {}))
     gyre = load("double_gyre", {"grid.origin": "middle"}, {})
     assert (config.case.name, config.physics, config.case.wind) == ("rough_gyre", gyre.physics, gyre.case.wind)

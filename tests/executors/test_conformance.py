@@ -27,6 +27,25 @@ OPTIONS = {
     "fields": {},
 }
 
+#: Open sides where walls are, and what is given outside: numbers, fields, a tide.
+OPEN = {
+    "west": {},
+    "east, north; no slip, biharmonic": {
+        "open_sides__level": 0.3,
+        "open_sides__transport_x": 5.0,
+        **OPTIONS["biharmonic, no slip"],
+    },
+    "west, east, south, north; arakawa_lamb, tide, tracer, sponge": {
+        "scheme__vorticity_flux": "arakawa_lamb",
+        "open_sides__m2_amplitude": 0.5,
+        "open_sides__m2_phase": 70.0,
+        "open_sides__k1_amplitude": 0.2,
+        "open_sides__k1_phase": -30.0,
+        **OPTIONS["tracer, sponge"],
+    },
+    "south, east; fields": {"open_sides__transport_y": 3.0},
+}
+
 
 def largest_difference(config, executor, steps=3):
     """Largest difference from the reference after `steps` steps, relative to the largest value of each field."""
@@ -44,6 +63,23 @@ def test_every_term_and_boundary_agrees(executor, option, periodic):
         periodic = (periodic[0], False)
     fields = random_fields(7, 11, coefficients=COEFFICIENTS if option == "fields" else ())
     config = configuration(7, 11, fields, grid__periodic_x=periodic[0], grid__periodic_y=periodic[1], **OPTIONS[option])
+    assert largest_difference(config, executor) < 1e-12
+
+
+@pytest.mark.parametrize(
+    ("executor", "option", "sphere"),
+    [(executor, option, False) for executor in ("native", "xla") for option in OPEN] + [("native", "west", True)],
+)
+def test_every_open_side_agrees(executor, option, sphere):
+    fields = random_fields(7, 11)
+    if "fields" in option:
+        fields |= dict(
+            zip(("outside_level", "outside_m2_sine"), np.random.default_rng(2).random((2, 7, 11)), strict=True)
+        )
+    sides = tuple(option.split("; ")[0].split(", "))
+    config = configuration(
+        7, 11, fields, sphere=sphere, grid__periodic_x=False, open_sides__sides=sides, **OPEN[option]
+    )
     assert largest_difference(config, executor) < 1e-12
 
 

@@ -204,8 +204,8 @@ def with_continents(stepper):
 
 
 @pytest.mark.parametrize(("stepper", "many"), [("ab2", 1), ("ab3", 3), ("rk3", 1), ("leapfrog", 3)])
-def test_what_is_far_from_water_is_not_computed_and_all_bits_are_those_as_if_it_were(stepper, many, monkeypatch):
-    """A third is left out here; the land that nobody computes keeps what it holds."""
+def test_what_is_far_from_water_or_from_land_has_the_bits_as_if_it_were_computed_near_both(stepper, many, monkeypatch):
+    """A third is left out here, and keeps what it holds; without flags all is computed as beside land."""
     config, real = with_continents(stepper), calls.Calls.flags
     options = {"steps_per_sweep": many} if many > 1 else {}
     model, carry = build(config, **options)
@@ -216,5 +216,8 @@ def test_what_is_far_from_water_is_not_computed_and_all_bits_are_those_as_if_it_
     assert (np.asarray(call.flags()) < 2).all()
     fewer = after(config, 4, 3, **options)
     monkeypatch.setattr(calls.Calls, "flags", lambda self, leave_out=False: real(self))
-    for ours, other in zip(fewer, after(config, 7, threads=1, **options), strict=True):  # a program of its own
-        assert ours.tobytes() == other.tobytes()
+    others = after(config, 7, threads=1, **options)  # a program of its own
+    monkeypatch.setattr(calls.Calls, "flags", lambda self, leave_out=False: 0 * real(self) + np.uint8(1))
+    near = after(config, 7, threads=2, **options)
+    for ours, other, all_near in zip(fewer, others, near, strict=True):
+        assert ours.tobytes() == other.tobytes() == all_near.tobytes()

@@ -43,6 +43,13 @@ def last_state(view, k):
         {"time__stepper": "leapfrog", "sponge__rate": 1e-4, "sponge__width": 1e4},
         {"in_time": True, "run__executor": "native", "grid__periodic_x": True},
         {
+            "open_sides__sides": ("west", "north"),
+            "open_sides__m2_amplitude": 0.3,
+            "open_sides__m2_phase": 60.0,
+            "time__stepper": "rk3",
+            "run__executor": "native",
+        },
+        {
             **{"physics__manning": 0.03, "tracer__transport": "upwind", "body_force__x_amplitude": 1e-4},
             "physics__self_attraction": 0.1,
         },

@@ -11,6 +11,7 @@ VARIANTS = {
     "doubly periodic, biharmonic, leapfrog",
     "x walls, enstrophy, rk4",
     "beta plane, sponge, ab3",
+    "open sides, no slip",
     "sphere about a pole of its own, tide, weather",
 }
 

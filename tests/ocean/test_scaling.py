@@ -24,6 +24,7 @@ from swmodel.config.stability import dt_from_cfl, largest_dt
 from swmodel.ocean.diagnostics import QUANTITIES
 from swmodel.ocean.table import COEFFICIENTS, POTENTIALS, VARIABLES, WRITABLE
 from swmodel.ocean.terms import TERMS as TERMS_OF_THE_MODEL
+from swmodel.ocean.terms.open_sides import NAMES
 
 NY, NX = 7, 9
 
@@ -42,7 +43,9 @@ PARAMETERS = {
     "physics.density": (0, 0, 0, 1),
     "physics.f0": (0, 0, -1, 0),
     "physics.beta": (-1, 0, -1, 0),
-    **{row.key: row.dimension for row in COEFFICIENTS.values() if row.key},
+    **{row.key: row.dimension for row in COEFFICIENTS.values() if row.key and not row.key.endswith(("cosine", "sine"))},
+    **{f"open_sides.{name.lower()}_amplitude": (0, 1, 0, 0) for name in NAMES},
+    **{f"open_sides.{name.lower()}_phase": (0, 0, 0, 0) for name in NAMES},
     "body_force.x": (1, 0, -2, 0),
     "body_force.x_amplitude": (1, 0, -2, 0),
     "body_force.x_phase": (0, 0, 0, 0),
@@ -132,6 +135,17 @@ def test_other_units_give_the_same_bits(executor, flux, stepper, dtype):
     ours = step_by_step(executor, config, 4)
     assert same_bits(unscaled(ours, UNITS["all"], stepper, scheme_of(config).state._fields), expected)
     assert all(np.isfinite(field).all() and field.any() for field in expected)
+
+
+def test_open_sides_are_the_same_in_other_units():
+    given = {"level": 0.2, "transport_x": 3.0, "transport_y": -2.0}
+    options = {"grid__periodic_x": False, "open_sides__sides": ("west", "north")}
+    options |= {f"open_sides__{key}": value for key, value in given.items()}
+    expected = step_by_step("reference", config_in((0, 0, 0, 0), options), 4)
+    ours = unscaled(step_by_step("reference", config_in(UNITS["all"], options), 4), UNITS["all"], "ab2")
+    assert same_bits(ours, expected)
+    closed = step_by_step("reference", config_in((0, 0, 0, 0), {"grid__periodic_x": False}), 4)
+    assert not same_bits(expected, closed)
 
 
 def test_manning_drag_is_the_same_in_other_units():

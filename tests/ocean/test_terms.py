@@ -37,6 +37,7 @@ ON = {
     "manning": {"physics__manning": 0.03},
     "viscosity": {"physics__viscosity": 300.0},
     "biharmonic_viscosity": {"physics__biharmonic_viscosity": 1e8},
+    "open_sides": {"open_sides__sides": ("south",), "open_sides__level": 0.1},
     "sponge": {"sponge__rate": 1e-4, "sponge__width": 2e4},
     "tracer": {"tracer__transport": "upwind"},
     "self_attraction": {"physics__self_attraction": 0.09},

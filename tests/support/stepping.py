@@ -56,7 +56,8 @@ def after(name, config, *chunks, **options):
 def exchange(model, forcing, step):
     """Have an executor go on with the coefficients that hold at a step."""
     if not forcing.holds(step):
-        model.exchange(model.static[1] | forcing.take(step) if model.name == "xla" else {}, step)
+        taken = forcing.take(step)
+        model.exchange(model.static[1] | taken if model.name == "xla" else taken, step)
 
 
 def step_by_step(name, config, steps):

@@ -34,11 +34,13 @@ from .trace import kinds_of
 REMEDY = "tools/build-native, or pip install . with a C++ compiler"
 
 #: Number of the calling convention that calls.py and job.h share; both change with the arrays of the call.
-CONVENTION = 7
+CONVENTION = 8
 
 
 def request_of(config, scheme=None) -> Request:
-    """The step of a configuration, or of another Scheme for it."""
+    """The step of a configuration, or of another Scheme for it; the length of a time step has no part in it."""
+    if config.time.dt is None:
+        config = config.model_copy(update={"time": config.time.model_copy(update={"dt": 1.0})})
     scheme, dtype = scheme or scheme_of(config), config.run.dtype
     ny, nx = config.grid.ny, config.grid.nx
     cell = block(0, (ny, nx), ny, nx)

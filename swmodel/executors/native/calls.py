@@ -143,13 +143,14 @@ class Calls:
         rows, columns = self.static.cells.shape
         result = jax.ShapeDtypeStruct((rows, -(-columns // LANES)), np.uint8)
         rows_away = max(self.made.width, self.made.margin) + 1  # of one step, however many a sweep takes
-        far = max(s.lead + s.east for s in self.made.schedules) + 1
+        # A turn of the loop computes at most `east` vectors ahead, from values that are less than a vector away.
+        ahead = max(s.east for s in self.made.schedules) + 1
         dry = {"dry_rows": 0, "dry_groups": 0}
         if leave_out:
             warm = max(s.warm + s.ahead for s in self.made.schedules)
             dry = {"dry_rows": rows_away + warm, "dry_groups": -(-rows_away // LANES)}
         call = jax.ffi.ffi_call("swmodel_flag", result, vmap_method="sequential")
-        return call(self.static.cells, **_int32(far_rows=rows_away, far_groups=far, **dry))
+        return call(self.static.cells, **_int32(far_rows=rows_away, west_groups=1, east_groups=ahead, **dry))
 
     def step(self, number: int, memory, halos: Edges, values, flags, planes=None):
         """One pass: the memory, and the edges of the fields that the next one reads.

@@ -82,8 +82,8 @@ def static(made: Generated) -> list[str]:
 
 
 def statics_of(made: Generated, number: int) -> set[str]:
-    """Static fields that a pass reads."""
-    nodes = topological(made.programs[number].outputs.values())
+    """Static fields that a pass reads where there is no land around."""
+    nodes = topological(made.water[ref.node] for ref in made.programs[number].outputs.values())
     return {node.value for node in nodes if node.op == "static"}
 
 

@@ -127,6 +127,7 @@ class Emitter:
         self.history = dict.fromkeys(schedule.places, 0)
         self.used: dict[str, str] = {}
         self.statics: dict[int, set[int]] = {}  # rows in which static fields are read
+        self.fetched: dict[int, set[int]] = {}  # those that are read on water
         self.constants: list[Coefficient] = []
 
     def has(self, ref: Ref, row: int, vector: int) -> bool:
@@ -176,7 +177,13 @@ class Emitter:
 
     def text(self) -> str:
         """The struct."""
-        bodies = [self.body(None), self.body(self.water)]
+        bodies = [self.body(None)]
+        near_land, self.statics = self.statics, {}
+        bodies.append(self.body(self.water))
+        self.fetched = dict(self.statics)
+        rows = {number: near_land.get(number, set()) | self.statics.get(number, set())
+                for number in (*near_land, *self.statics)}  # fmt: skip
+        self.statics = rows
         program, fields, pointers = self.program, self.names.fields, {}
         first, last = self.kept_rows(pointers)
         variables, shifts = self.histories()
@@ -282,7 +289,7 @@ struct {self.title} {{
         fetch = [(f"if (!beside{beside[name]}) " if name in beside else "")
                  + f"fetch<{int(name in program.outputs)}>(f{fields.index(name)}_{row} + i + FAR);"
                  for name, row in fetched.items()]  # fmt: skip
-        fetch += [f"fetch<0>({static_row(number, max(rows))} + i + FAR);" for number, rows in self.statics.items()]
+        fetch += [f"fetch<0>({static_row(number, max(rows))} + i + FAR);" for number, rows in self.fetched.items()]
         return fetch
 
     def fields_read(self) -> set[str]:

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from collections import Counter
 
+import numpy as np
+
+from .evaluate import OPERATIONS
 from .graph import CONDITIONS, Graph, Node, Program, Ref, topological
 
 
@@ -106,7 +109,7 @@ def placed(graph: Graph, programs: list[Program]) -> list[Program]:
 
 
 #: What masks and their like are where everything is water.
-WATER = {"wet": 1.0, "open_u": 1.0, "open_v": 1.0, "slip": 1.0, "share": 1.0, "dry": 0.0}
+WATER = {"wet": 1.0, "open_u": 1.0, "open_v": 1.0, "side_u": 0.0, "side_v": 0.0, "slip": 1.0, "share": 1.0, "dry": 0.0}
 
 
 def on_water(graph: Graph, programs: list[Program]) -> dict[Node, Ref]:
@@ -127,6 +130,10 @@ def _folded(graph, node, args):
         return Ref(graph.leaf("number", WATER[node.value]))
     one, zero = ([r.node.op == "number" and r.node.value == value for r in args] for value in (1.0, 0.0))
     op = node.op
+    if op in CONDITIONS and all(r.node.op == "number" for r in args):
+        return Ref(graph.leaf("number", float(OPERATIONS[op](np, None, *(r.node.value for r in args)))))
+    if op == "select" and args[0].node.op == "number":
+        return args[1 if args[0].node.value else 2]
     if op == "mul" and any(one):
         return args[one.index(False)] if False in one else args[0]
     if op in ("fma", "fms", "fnma") and any(one[:2]):

@@ -104,7 +104,9 @@ class Kernel(NamedTuple):
         rows, columns = (length + 2 * self.margin for length in shape)
         parts = evaluate(made.parts, values, numbers, xp)
         around = xp.where(grid.share > 0, xp.rint(4 / xp.where(grid.share > 0, grid.share, 1)), 0)
-        cells = (grid.wet + 2 * grid.open_u + 4 * grid.open_v + 8 * around).astype(np.uint8)
+        around = xp.where((grid.slip == 0) & (around > 0) & (around < 4), around + 4, around)
+        cells = grid.wet + 2 * grid.open_u + 4 * grid.open_v + 8 * around + 64 * grid.side_u + 128 * grid.side_v
+        cells = cells.astype(np.uint8)
         # The boundary condition is the value of s at corners that are not interior, wherever there is one.
         boundary = xp.max(xp.where(grid.share != 1, grid.slip, 0))
         beyond = ((0, 0), (self.lead(made) - self.margin,) * 2)

@@ -216,8 +216,8 @@ void dry(const std::uint8_t* cells, Index rows, Index columns, Index far_rows, I
 }
 
 // Cells to flags: of every group of columns, whether there is land in reach; with `dry_rows`, those that are DRY.
-ffi::Error flag(ffi::RemainingArgs arrays, ffi::RemainingRets results, std::int32_t far_rows, std::int32_t far_groups,
-                std::int32_t dry_rows, std::int32_t dry_groups) {
+ffi::Error flag(ffi::RemainingArgs arrays, ffi::RemainingRets results, std::int32_t far_rows, std::int32_t west_groups,
+                std::int32_t east_groups, std::int32_t dry_rows, std::int32_t dry_groups) {
   Arguments in(arrays);
   const auto* cells = static_cast<const std::uint8_t*>(in.next());
   const Index rows = in.dimension(0), columns = in.dimension(1), groups = (columns + GROUP - 1) / GROUP;
@@ -230,7 +230,7 @@ ffi::Error flag(ffi::RemainingArgs arrays, ffi::RemainingRets results, std::int3
       const Index width = std::min(GROUP, columns - g * GROUP);
       if (!std::memcmp(cells + r * columns + g * GROUP, water.data(), width)) continue;
       land = true;
-      const Index first = std::max<Index>(g - far_groups, 0), last = std::min(g + far_groups, groups - 1);
+      const Index first = std::max<Index>(g - east_groups, 0), last = std::min(g + west_groups, groups - 1);
       for (Index s = std::max<Index>(r - far_rows, 0); s <= std::min(r + far_rows, rows - 1); ++s) {
         std::memset(flags + s * groups + first, COAST, last - first + 1);
       }
@@ -255,8 +255,8 @@ XLA_FFI_DEFINE_HANDLER_SYMBOL(Get, get,
                                   ATTRIBUTE("lead") ATTRIBUTE("stride") .Attr<std::int64_t>("plane"));
 XLA_FFI_DEFINE_HANDLER_SYMBOL(Flag, flag,
                               ffi::Ffi::Bind().RemainingArgs().RemainingRets()
-                                  ATTRIBUTE("far_rows") ATTRIBUTE("far_groups") ATTRIBUTE("dry_rows")
-                                  ATTRIBUTE("dry_groups"));
+                                  ATTRIBUTE("far_rows") ATTRIBUTE("west_groups") ATTRIBUTE("east_groups")
+                                  ATTRIBUTE("dry_rows") ATTRIBUTE("dry_groups"));
 #undef ATTRIBUTE
 
 }  // namespace swmodel

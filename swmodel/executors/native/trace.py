@@ -17,7 +17,7 @@ from ...ocean.timestep import Leapfrog, RungeKutta, weigh
 from .graph import Graph, Program, Ref
 from .symbol import POSSIBLE, NotTraceable, Symbol, uniform, whole
 
-MASKS = ("wet", "open_u", "open_v", "slip", "share", "dry")
+MASKS = ("wet", "open_u", "open_v", "side_u", "side_v", "slip", "share", "dry")
 #: Cells of the block that the dynamics are run on: more than a field loses by being differentiated.
 CELLS = 8
 #: Files that are not where a term does something.

@@ -174,7 +174,8 @@ SWMODEL_INLINE V power(V a, V b) {
   return a;
 }
 
-// ---- masks: one byte a cell; wet, open_u and open_v in the bits 0 to 2, above them the wet cells around the corner ----
+// ---- masks: one byte a cell; wet, open_u and open_v in the bits 0 to 2, the wet cells around the corner in the bits 3
+// to 5, with 4 added where there is no stress at a boundary; side_u and side_v in the bits 6 and 7 ----
 
 template <class V>
 SWMODEL_INLINE auto cells(const std::uint8_t* p) {
@@ -201,18 +202,31 @@ SWMODEL_INLINE V open_v(const std::uint8_t* p) {
   return (cells<V>(p) & 4) != 0 ? all<V>(1) : V{};
 }
 template <class V>
+SWMODEL_INLINE V side_u(const std::uint8_t* p) {
+  return (cells<V>(p) & 64) != 0 ? all<V>(1) : V{};
+}
+template <class V>
+SWMODEL_INLINE V side_v(const std::uint8_t* p) {
+  return (cells<V>(p) & 128) != 0 ? all<V>(1) : V{};
+}
+template <class V>
+SWMODEL_INLINE auto around(const std::uint8_t* p) {
+  return cells<V>(p) >> 3 & 7;
+}
+template <class V>
 SWMODEL_INLINE V slip(const std::uint8_t* p, Number<V> boundary) {
-  return cells<V>(p) >> 3 == 4 ? all<V>(1) : all<V>(boundary);
+  const auto n = around<V>(p);
+  return n == 4 ? all<V>(1) : n > 4 ? V{} : all<V>(boundary);
 }
 template <class V>
 SWMODEL_INLINE V share(const std::uint8_t* p) {
-  const auto n = cells<V>(p) >> 3;
-  const V some = n == 3 ? all<V>(Number<V>(4.0 / 3)) : n == 2 ? all<V>(2) : all<V>(4);
+  const auto n = around<V>(p), wet = n & 3;
+  const V some = wet == 3 ? all<V>(Number<V>(4.0 / 3)) : wet == 2 ? all<V>(2) : all<V>(4);
   return n == 4 ? all<V>(1) : n == 0 ? V{} : some;
 }
 template <class V>
 SWMODEL_INLINE V dry(const std::uint8_t* p) {
-  return cells<V>(p) >> 3 == 0 ? all<V>(1) : V{};
+  return around<V>(p) == 0 ? all<V>(1) : V{};
 }
 
 }  // namespace swmodel

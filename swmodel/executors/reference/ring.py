@@ -14,6 +14,7 @@ from ...config.fields import evaluate
 from ...config.series import series_of, varies
 from ...config.varying import record
 from ...ocean.coordinates import points
+from .open_sides import OpenSides
 
 
 # A padded array [..., R+2, C+2] at its own points, or one place to the east, north-west, ... of them: [..., R, C].
@@ -104,6 +105,8 @@ class Ring:
         boundary: boundary corners, flat indices into a padded field.
         corner_cells: the four cells of each of them [4, boundary], flat indices into a padded field.
         corner_weights: 1/wet cells for the wet ones of these, 0 for land [4, boundary].
+        coast: 0 for those beside outside water, else 1 [boundary].
+        open_sides: `OpenSides`, the faces through which water comes in from outside.
         corner_dry: 1 m for each boundary corner without a wet cell, 0 m for the others [boundary].
     """
 
@@ -117,13 +120,22 @@ class Ring:
         self.shape = (self.rows.size + 2, self.columns.size + 2)
         self.depth = self.field("depth")
         self.state = scheme_of(config).state
-        wet = (self.rows >= 0)[:, None] & (self.columns >= 0) & (self.field("mask") != 0)
+        water = (self.rows >= 0)[:, None] & (self.columns >= 0) & (self.field("mask") != 0)
+        wet = water & ~self._beyond_open_sides()
         self._find_closed(wet)
-        self._find_boundary_corners(wet)
+        self._find_boundary_corners(wet, water)
+        self.open_sides = OpenSides(self, wet, water)
 
     def field(self, name):
         """Values of a field of the case or of a file, broadcast to [R, C]; irrelevant on the land of walls."""
         return evaluate(self.config, name, self.rows, self.columns).astype(self.dtype)
+
+    def _beyond_open_sides(self):
+        """The outermost cells along open sides."""
+        sides, grid = self.config.open_sides.sides, self.config.grid
+        rows = (self.rows == 0) & ("south" in sides) | (self.rows == grid.ny - 1) & ("north" in sides)
+        columns = (self.columns == 0) & ("west" in sides) | (self.columns == grid.nx - 1) & ("east" in sides)
+        return rows[:, None] | columns
 
     def _find_closed(self, wet):
         is_open = np.stack([wet, wet & east(wet), wet & north(wet)])
@@ -133,8 +145,10 @@ class Ring:
         rest = np.where(which == 0, np.broadcast_to(self.depth, wet.shape)[row, column], 0.0)
         self.rest = rest.astype(self.dtype)
 
-    def _find_boundary_corners(self, wet):
+    def _find_boundary_corners(self, wet, water):
         cells = np.stack([wet, east(wet), north(wet), east(north(wet))])
+        outside = water & ~wet
+        beside = (outside | east(outside)) | north(outside | east(outside))
         row, column = np.nonzero(~cells.all(axis=0))
         self.boundary = np.ravel_multi_index((row + 1, column + 1), self.shape)
         self.corner_cells = self.boundary + np.array([[0], [1], [self.shape[1]], [self.shape[1] + 1]])
@@ -142,6 +156,7 @@ class Ring:
         count = wet_cells.sum(axis=0)
         self.corner_weights = (wet_cells / np.maximum(count, 1)).astype(self.dtype)
         self.corner_dry = (count == 0).astype(self.dtype)
+        self.coast = np.where(beside[row, column], 0, 1).astype(self.dtype)
 
     def coriolis(self):
         """f = f0 + beta y at corners, s-1: [R, 1], or a number where it is constant; without both that of a sphere."""

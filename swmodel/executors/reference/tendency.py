@@ -41,12 +41,14 @@ class Tendency:
         config = ring.config
         self.ring, self.sizes, self.physics = ring, Sizes(ring), config.physics
         self.f = ring.coriolis()
-        self.stress = 2.0 if self.physics.slip == "no" else 0.0  # s on boundary corners
+        self.stress = ring.coast * (2.0 if self.physics.slip == "no" else 0.0)  # s on boundary corners
         self.U, self.V, self.P, self.q, self.padded = np.zeros((5, *ring.shape), ring.dtype)
         self.work = np.zeros_like(c(self.U))
         self.heads = []
         fluxes = {"energy": self.energy, "enstrophy": self.enstrophy, "arakawa_lamb": self.arakawa_lamb}
         self.terms = [
+            self.transports,
+            *([self.open_sides] if ring.open_sides.faces else []),
             self.continuity,
             self.pressure,
             self.potential_vorticity,
@@ -75,7 +77,7 @@ class Tendency:
             "wind_drag": self._with_wind_drag,
             "air_pressure": self._with_air_pressure,
         }
-        for term in scheme_of(config).acting:
+        for term in (term for term in scheme_of(config).acting if not term.through):
             if term.name not in prepare:
                 raise UsageError(f"run.executor: the reference does not have the term {term.name}; take xla")
             prepared = prepare[term.name](ring)
@@ -153,11 +155,13 @@ class Tendency:
         for term in self.terms:
             term(x, F)
         F.reshape(-1)[self.ring.closed] = 0
+        for velocity, faces in zip(x[1:3], self.ring.open_sides.closed(), strict=True):
+            velocity.reshape(-1)[faces] = 0
         for dissolved in F[3:]:
             dissolved.reshape(-1)[self.ring.land] = 0
 
-    def continuity(self, x, F):
-        """U = h^x u, V = h^y v cos, dh/dt = - d_x U - d_y V; cos is 1 on a plane."""
+    def transports(self, x, F):
+        """U = h^x u, V = h^y v cos; cos is 1 on a plane."""
         h, u, v = x[:3]
         U, V, sizes = self.U, self.V, self.sizes
         mean(e(h), c(h), out=c(U))
@@ -167,6 +171,20 @@ class Tendency:
         if sizes.cos_v is not None:
             V *= sizes.cos_v
         wrap(U, V)
+
+    def open_sides(self, x, F):
+        """U = U_ext + n sqrt(g H) (eta_ext - eta_b) and u = U / (H + eta_b) on the faces of open sides."""
+        for axis, face, transport, thickness in self.ring.open_sides.flows(x, self.begin, self.time):
+            velocity, flux = (x[1], self.U) if axis == "x" else (x[2], self.V)
+            velocity.reshape(-1)[face] = transport / thickness
+            if axis == "y" and self.sizes.cos_v is not None:
+                transport = transport * self.sizes.cos_v.reshape(-1)[face // flux.shape[1]]
+            flux.reshape(-1)[face] = transport
+            wrap(velocity, flux)
+
+    def continuity(self, x, F):
+        """dh/dt = - d_x U - d_y V."""
+        U, V, sizes = self.U, self.V, self.sizes
         Fh = difference(w(U), c(U), sizes.out_x, out=c(F[0]))
         Fh += difference(s(V), c(V), sizes.out_y, out=self.work)
 
@@ -396,19 +414,31 @@ class Tendency:
         interior -= c(self.laplacian(L, (1.0, 1.0), out=LL))
 
     def sponge(self, x, F):
-        """dh/dt = - sponge (h - H), du/dt = - sponge u, each with the rate at its own points; dC/dt = C/h dh/dt."""
+        """dh/dt = - sponge (h - H), du/dt = - sponge u, each with the rate at its own points; dC/dt = C/h dh/dt.
+
+        With open sides h - H - eta_ext and u - U_ext/h.
+        """
         h_rate, u_rate, v_rate = self.sponge_rates
         Fh, Fu, Fv = c(F[:3])
+        u, v = c(x[1:3])
         outflow = difference(c(x[0]), self.ring.depth, h_rate, out=self.work)
+        if (outside := self.ring.open_sides).faces:
+            level = outside.level(self.begin, self.time)
+            flows = [outside.transport(axis, level, self.begin, self.time).reshape(self.ring.shape) for axis in "xy"]
+            outflow -= h_rate * c(level.reshape(self.ring.shape))
+            u = u - c(flows[0]) / (0.5 * (c(x[0]) + e(x[0])))
+            v = v - c(flows[1]) / (0.5 * (c(x[0]) + n(x[0])))
         Fh -= outflow
         for content, F_k in zip(c(x[3:]), c(F[3:]), strict=True):
             F_k -= outflow * content / c(x[0])
-        Fu -= np.multiply(c(x[1]), u_rate, out=self.work)
-        Fv -= np.multiply(c(x[2]), v_rate, out=self.work)
+        Fu -= np.multiply(u, u_rate, out=self.work)
+        Fv -= np.multiply(v, v_rate, out=self.work)
 
     def tracer(self, x, F):
         """dC/dt = - d_x (U C/h) - d_y (V C/h), C/h that of the cell that the water leaves."""
         concentration = np.divide(x[self.row], x[0], out=self.concentration, where=x[0] != 0)
+        for _, outside, inside, *_ in self.ring.open_sides.faces.values():
+            concentration.reshape(-1)[outside.astype(int)] = concentration.reshape(-1)[inside.astype(int)]
         for carried, transport, beyond in ((self.carried_x, self.U, e), (self.carried_y, self.V, n)):
             upwind = np.where(c(transport) > 0, c(concentration), beyond(concentration))
             np.multiply(c(transport), upwind, out=c(carried))

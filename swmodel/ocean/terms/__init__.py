@@ -11,6 +11,7 @@ from .biharmonic_viscosity import BIHARMONIC_VISCOSITY
 from .body_force import BODY_FORCE
 from .linear_drag import LINEAR_DRAG
 from .manning import MANNING
+from .open_sides import OPEN_SIDES
 from .quadratic_drag import QUADRATIC_DRAG
 from .self_attraction import SELF_ATTRACTION
 from .sponge import SPONGE
@@ -34,6 +35,7 @@ TERMS: dict[str, Term] = {
         MANNING,
         VISCOSITY,
         BIHARMONIC_VISCOSITY,
+        OPEN_SIDES,
         SPONGE,
         TRACER,
         TIDE,

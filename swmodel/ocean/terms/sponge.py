@@ -1,4 +1,7 @@
-"""Relaxation to rest along the sides: dh/dt = - s (h - H), du/dt = - s u; s falls to zero away from the side."""
+"""Relaxation along the sides to rest, or to what is given of the water outside open sides.
+
+dh/dt = - s (h - H - eta_ext), du/dt = - s (u - U_ext / h); s falls to zero away from the side.
+"""
 
 from __future__ import annotations
 
@@ -9,13 +12,14 @@ import numpy as np
 from ...options import Section, option
 from ..coordinates import from_sides, points
 from ..variable import Variable
+from .open_sides import given_outside
 from .term import Term
 
 LOCATIONS = {"sponge_c": "centre", "sponge_u": "u", "sponge_v": "v"}
 
 
 class Sponge(Section):
-    """Relaxation to rest along the sides of the domain."""
+    """Relaxation along the sides of the domain to rest, or to what [open_sides] gives of the water outside."""
 
     rate: float = option(0.0, "s-1", "relaxation rate at the side; 0 switches the sponge off", ge=0)
     width: float = option(0.0, "m", "distance over which the rate falls to zero, as a parabola", ge=0)
@@ -53,9 +57,13 @@ def parabolas(config, at) -> np.ndarray:
 
 def tendency(flow, params, now):
     """dh/dt = - s (h - H), du/dt = - s u, dv/dt = - s v; water that leaves takes with it what is dissolved in it."""
-    outflow = params["sponge_c"] * (flow.h - flow.grid.depth)
+    level, u, v = flow.h - flow.grid.depth, flow.u, flow.v
+    if flow.let_through:
+        given = given_outside(flow, params, now)
+        level, u, v = level - given.level, u - given.x / flow.h_u, v - given.y / flow.h_v
+    outflow = params["sponge_c"] * level
     carried = {name: -(outflow * (getattr(flow.state, name) / flow.h)) for name in flow.contents}
-    return {"h": -outflow, "u": -(params["sponge_u"] * flow.u), "v": -(params["sponge_v"] * flow.v)} | carried
+    return {"h": -outflow, "u": -(params["sponge_u"] * u), "v": -(params["sponge_v"] * v)} | carried
 
 
 def rate(values, dx, dy):

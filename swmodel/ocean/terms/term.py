@@ -13,7 +13,7 @@ PROCESSES = ("drag", "friction", "transport")
 
 
 def nothing(flow: Any, params: Any, now: Any) -> dict:
-    """The tendency of a term that acts by its head alone."""
+    """The tendency of a term that acts in another way."""
     return {}
 
 
@@ -46,6 +46,8 @@ class Term:
         acceleration: function of a configuration to the largest one that it gives to water, m s-2.
         energy: what it does to the energy of a closed basin: -1 takes it, 0 leaves it, 1 may give it.
         parameters: `parametric.Form` of the parameters of one of the user's own, a vector by its name; None without.
+        idle: function of a configuration to the names of those coefficients that have no effect in its run.
+        through: function like `tendency` to what `Flow.let_in` takes: the water that comes in through open sides.
     """
 
     name: str
@@ -66,5 +68,7 @@ class Term:
     acceleration: Callable | None = None
     energy: int = -1
     parameters: Any = None
+    through: Callable | None = None
+    idle: Callable | None = None
     head: Callable | None = None
     potential: Callable | None = None

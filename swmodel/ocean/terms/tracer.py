@@ -11,6 +11,8 @@ from __future__ import annotations
 
 from typing import Literal
 
+import numpy as np
+
 from ...options import Section, option
 from ..operators import divergence
 from ..patch import Patch, east, north
@@ -72,7 +74,18 @@ def tendency(flow, params, now):
     c = flow.state.tracer_content / flow.h
     along_x = positive(flow.U) * c - positive(-flow.U) * east(c)
     along_y = positive(flow.V) * c - positive(-flow.V) * north(c)
+    if flow.let_through:
+        along_x, along_y = through_open_sides(flow, c, along_x, along_y)
     return {"tracer_content": -divergence(along_x, along_y, flow.grid)}
+
+
+def through_open_sides(flow, c, along_x, along_y):
+    """What is carried, at open sides with the concentration of the cell inside: that outside is not known."""
+    grid, inside = flow.grid, flow.grid.wet * c
+    return (
+        np.where(grid.side_u > 0, flow.U * (inside + east(inside)), along_x),
+        np.where(grid.side_v > 0, flow.V * (inside + north(inside)), along_y),
+    )
 
 
 def rate(values, dx, dy):

@@ -57,11 +57,19 @@ VARIANTS = {
         "in_time": True,
         **TIDE,
     },
+    "open sides, no slip": {
+        "grid__periodic_x": False,
+        "physics__slip": "no",
+        "open_sides__sides": ("west", "east", "south"),
+        "open_sides__m2_amplitude": 0.5,
+        "open_sides__m2_phase": 40.0,
+        "open_sides__transport_y": 2.0,
+    },
 }
 #: Layouts computed at the same time.
 PHASES = (((1, 1), (3, 1)), ((1, 2), (2, 1)), ((1, 3),), ((2, 2),))
 #: The variants, by number, that are compiled with xla: all where blocks are split both ways, a ring in rings of three.
-XLA_LAYOUTS = {(1, 1): range(6), (2, 2): range(6), (3, 1): (2,), (1, 3): (0,)}
+XLA_LAYOUTS = {(1, 1): range(7), (2, 2): range(7), (3, 1): (2,), (1, 3): (0,)}
 
 
 def dtypes(variant, layout):

@@ -1,0 +1,82 @@
+"""A solitary Rossby wave of the equator that leaves an open basin.
+
+Physics: in the wave guide of the equatorial beta plane two anticyclones, one on either side of the equator, travel
+westward together faster than linear Rossby waves: their dispersion and their steepening balance. The basin is open in
+the west and in the east; north and south are walls, where nothing is left of the wave. It leaves through the west. A
+sponge before the open sides takes what moves more slowly than a gravity wave, and would be thrown back.
+
+Reference: Boyd (1980), J. Phys. Oceanogr. 10, 1699-1717.
+
+Cost: 2400 steps of rk4 on 17 280 cells: ten seconds.
+
+Command: swmodel run soliton
+
+Known answer: sea level and current are those of the formula of the reference, of first order in the amplitude, and
+travel westward with (1/3 + 0.395 B²) sqrt(g depth). Once the wave has left, little of its energy is still there.
+"""
+
+import math
+
+import numpy as np
+
+from ..config.model import Case, option
+from .equatorial import radius, speed
+
+#: Of the default basin: sqrt(g depth), m/s, its radius, m, and the unit of time, s.
+C, BETA = 2.0, 2.28e-11
+L, T = math.sqrt(C / BETA), 1 / math.sqrt(C * BETA)
+
+
+class Soliton(Case):
+    steepness: float = option(0.395, "1", "B: the wave is 1/B radii long, and 1.16 B² of the depth high", gt=0, le=0.6)
+    start: float = option(4.0, "1", "where it begins, radii east of the middle")
+
+    kinds = ("plane",)
+
+    defaults = {
+        "grid": {
+            **{"nx": 240, "ny": 72, "dx": L / 6, "dy": L / 6, "periodic_x": False, "periodic_y": False},
+            "origin": "middle",
+        },
+        "physics": {"gravity": C**2 / 100, "depth": 100.0, "beta": BETA},
+        "open_sides": {"sides": ("west", "east")},
+        "sponge": {"sides": ("west", "east"), "width": 4 * L, "rate": 0.3 / T},
+        "time": {"stepper": "rk4", "cfl": 0.6},
+        "run": {"days": 100 * T / 86400, "dtype": "float64"},
+        "output": {"every": 10 * T},
+    }
+
+    def eta(self, config, at):
+        return solution(config, at, 0.0)[0]
+
+    def u(self, config, at):
+        return solution(config, at, 0.0)[1]
+
+    def v(self, config, at):
+        return solution(config, at, 0.0)[2]
+
+
+def celerity(config):
+    """Its speed westward, m s-1: (1/3 + 0.395 B²) c."""
+    return (1 / 3 + 0.395 * config.case.steepness**2) * speed(config)
+
+
+def solution(config, at, time):
+    """eta in m, u and v in m s-1, at the Points after `time` seconds.
+
+    With x and y in radii, phi = 0.771 B² sech²(B (x - x0 + c t)): eta = depth phi (3 + 6 y²)/4 exp(-y²/2),
+    u = sqrt(g depth) phi (6 y² - 9)/4 exp(-y²/2), v = sqrt(g depth) 2 y dphi/dx exp(-y²/2).
+
+    Reference: Boyd (1980), equations 2.11 to 2.15.
+    """
+    B, unit = config.case.steepness, radius(config)
+    x = at.x / unit - config.case.start + celerity(config) * time / unit
+    y = at.y / unit
+    phi = 0.771 * B**2 / np.cosh(B * x) ** 2
+    slope, shape = -2 * B * np.tanh(B * x) * phi, np.exp(-(y**2) / 2)
+    c = speed(config)
+    return (
+        config.physics.depth * phi * (3 + 6 * y**2) / 4 * shape,
+        c * phi * (6 * y**2 - 9) / 4 * shape,
+        c * 2 * y * slope * shape,
+    )

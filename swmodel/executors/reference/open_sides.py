@@ -1,0 +1,89 @@
+"""Water outside open sides, at single faces: lists of them, as of all that is exceptional on the Ring."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ...ocean.constituents import constituents
+
+#: Of the tides outside.
+NAMES = ("M2", "S2", "N2", "K2", "K1", "O1", "P1", "Q1", "MF", "MM", "M4")
+
+
+class OpenSides:
+    """The faces between outside water and the first cells inside.
+
+    All places are flat indices into padded fields; faces of x are looked up in u, those of y in v.
+
+    Attributes:
+        faces: for x and y, where there are some, [6, faces]: the faces, the cells outside, inside, and beyond these,
+            the inward direction, +1 or -1, and the weight of the cell beyond, 1/2 or 0 where it is land.
+    """
+
+    def __init__(self, ring, wet, water):
+        self.ring, self.config, self.faces = ring, ring.config, {}
+        if not self.config.open_sides.sides:
+            return
+        self.gravity, self.depth = self.config.physics.gravity, self.padded(ring.field("depth"))
+        mean = ("level", "transport_x", "transport_y", "current_x", "current_y")
+        self.given = {name: ring.in_time(f"outside_{name}", self.padded) for name in mean}
+        start, nodal = self.config.time.start, self.config.open_sides.nodal
+        self.tides = []
+        for each in constituents(NAMES, start or "2000-01-01", nodal):
+            parts = [ring.field(f"outside_{each.name.lower()}_{part}") for part in ("cosine", "sine")]
+            if any(part.any() for part in parts):
+                each = each if start else each._replace(phase=0.0, factor=1.0)
+                self.tides.append((each, *(self.padded(part) for part in parts)))
+        self._find_faces(wet, water)
+
+    def _find_faces(self, wet, water):
+        ring, last = self.ring, np.array(wet.shape) - 1
+        at = {"west": ring.walls[1], "east": last[1], "south": ring.walls[0], "north": last[0]}
+        is_wet, found = np.pad(wet, 1, mode="wrap").reshape(-1), {"x": [], "y": []}
+        for side in self.config.open_sides.sides:
+            axis, inward = ("x" if side in ("west", "east") else "y"), (1 if side in ("west", "south") else -1)
+            across = 1 if axis == "x" else ring.shape[1]
+            line = water[:, at[side]] if axis == "x" else water[at[side], :]
+            for along in np.flatnonzero(line):
+                row, column = (along, at[side]) if axis == "x" else (at[side], along)
+                outside = (row + 1) * ring.shape[1] + column + 1
+                inside, beyond = outside + inward * across, outside + 2 * inward * across
+                if is_wet[inside]:
+                    face = outside if inward > 0 else inside
+                    found[axis].append((face, outside, inside, beyond, inward, 0.5 * is_wet[beyond]))
+        self.faces = {axis: np.array(faces).T for axis, faces in found.items() if faces}
+
+    def closed(self):
+        """The faces in u, and those in v."""
+        return [self.faces[axis][0].astype(int) if axis in self.faces else [] for axis in ("x", "y")]
+
+    def padded(self, values):
+        """Values [R, C] or fewer on the whole padded ring, flat, float64."""
+        whole = np.broadcast_to(values, tuple(n - 2 for n in self.ring.shape)).astype(np.float64)
+        return np.pad(whole, 1, mode="wrap").reshape(-1)
+
+    def level(self, begin, time):
+        """Outside sea level at a time, s, of a step that began then, padded and flat."""
+        found = self.given["level"](begin, time)
+        for each, cosine, sine in self.tides:
+            phase = 2 * np.pi * each.frequency * time + each.phase
+            found = found + each.factor * (cosine * np.cos(phase) + sine * np.sin(phase))
+        return found
+
+    def transport(self, axis, level, begin, time):
+        """Outside transport along an axis, m2 s-1, padded and flat; the last row or column has any."""
+        h = self.depth + level
+        h = 0.5 * (h + np.roll(h, -1 if axis == "x" else -self.ring.shape[1]))
+        return self.given[f"transport_{axis}"](begin, time) + self.given[f"current_{axis}"](begin, time) * h
+
+    def flows(self, x, begin, time):
+        """For x and y the open faces, the transports over their lengths, m2 s-1, and thicknesses there, m."""
+        level = self.level(begin, time)
+        eta = x[0].reshape(-1) - self.depth
+        for axis, found in self.faces.items():
+            face, outside, inside, beyond = found[:4].astype(int)
+            inward, weight = found[4:]
+            eta_b = eta[inside] + weight * (eta[inside] - eta[beyond])
+            H, eta_ext = ((field[inside] + field[outside]) / 2 for field in (self.depth, level))
+            given = self.transport(axis, level, begin, time)[face]
+            yield axis, face, given + inward * np.sqrt(self.gravity * H) * (eta_ext - eta_b), H + eta_b

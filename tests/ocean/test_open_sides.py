@@ -1,0 +1,200 @@
+"""Open sides: waves leave and come in, water is counted, and nothing happens at rest."""
+
+import re
+
+import numpy as np
+import pytest
+import xarray
+from support.known_answers import order
+from support.random_case import configuration, random_fields
+from support.stepping import after
+
+import swmodel
+from swmodel.cases.gulf_tide import PERIOD
+from swmodel.config import ConfigError
+from swmodel.executors.reference import Reference
+from swmodel.model.validate import check_config
+from swmodel.ocean.coordinates import metrics
+
+G, H = 9.81, 100.0
+C = np.sqrt(G * H)
+LINEAR = {
+    **{"physics__viscosity": 0.0, "physics__quadratic_drag": 0.0, "physics__f0": 0.0},
+    **{"time__stepper": "rk4", "grid__periodic_x": False},
+}
+
+
+def stepped(ny, nx, fields, steps, **options):
+    """h, u, v after so many steps of the reference."""
+    fields = {"depth": np.full((ny, nx), H)} | fields
+    return after("reference", configuration(ny, nx, fields, **LINEAR | options), steps)[:3]
+
+
+def energy(h, u, v):
+    """Of g eta²/2 + H (u² + v²)/2 in all cells."""
+    return (0.5 * G * (h - H) ** 2 + 0.5 * H * (u**2 + v**2)).sum()
+
+
+def left_of_a_pulse(nx, axis):
+    """The part of the energy of a pulse that is left once it has gone through both sides."""
+    spacing, length = 200e3 / nx, 200e3
+    across = (np.arange(nx) + 0.5) * spacing
+    pulse = np.broadcast_to(1e-5 * np.exp(-0.5 * ((across - length / 2) / 8e3) ** 2), (3, nx))
+    ring = {"x": {"grid__periodic_y": True, "grid__periodic_x": False}, "y": {"grid__periodic_x": True}}[axis]
+    sides = ("west", "east") if axis == "x" else ("south", "north")
+    eta, shape = (pulse, (3, nx)) if axis == "x" else (pulse.T, (nx, 3))
+    dt = 0.5 * spacing / C
+    size = {"grid__dx": spacing, "grid__dy": spacing, "time__dt": dt, "open_sides__sides": sides}
+    now = stepped(*shape, {"eta": eta}, round(0.8 * length / C / dt), **ring | size)
+    return energy(*now) / (0.5 * G * (eta**2).sum())
+
+
+@pytest.mark.parametrize("axis", ["x", "y"])
+def test_a_pulse_leaves_to_fourth_order(axis):
+    """Of energy; its width is 8 cells at the finer spacing: 6e-6 are left."""
+    coarse, fine = left_of_a_pulse(100, axis), left_of_a_pulse(200, axis)
+    assert fine < 7e-6
+    assert order(coarse, fine) == pytest.approx(4, abs=0.15)
+
+
+@pytest.mark.parametrize("degrees", [45, 60])
+def test_oblique_waves_are_reflected_as_the_law_says(degrees):
+    """(1 - cos)/(1 + cos) of their amplitude, but for what 16 cells in a wavelength resolve."""
+    nx, ny, dx, length = 160, 8, 1e3, 16e3
+    cos, sin = np.cos(np.radians(degrees)), np.sin(np.radians(degrees))
+    dy, dt, k = length / sin / ny, 0.5 * dx / C, 2 * np.pi / length
+
+    def wave(x, y):
+        return 1e-6 * np.exp(-0.5 * ((x - 70e3) / 18e3) ** 2) * np.cos(k * (cos * x + sin * y))
+
+    x, y = (np.arange(nx)[None, :] + 0.5) * dx, (np.arange(ny)[:, None] + 0.5) * dy
+    fields = {"u": G / C * cos * wave(x + dx / 2, y), "v": G / C * sin * wave(x, y + dy / 2), "eta": wave(x, y)}
+    size = {"grid__dx": dx, "grid__dy": dy, "time__dt": dt, "grid__periodic_y": True}
+    steps = round(1.7 * (nx * dx - 70e3) / (C * cos) / dt)
+    h, *_ = stepped(ny, nx, fields, steps, open_sides__sides=("east",), **size)
+    amplitude = np.sqrt(((h - H) ** 2).sum() / (fields["eta"] ** 2).sum())
+    assert amplitude == pytest.approx((1 - cos) / (1 + cos), rel=0.1)
+
+
+def test_a_kelvin_wave_comes_in_and_leaves():
+    """With twice its level outside, at rest: against its formula after two periods, over its amplitude."""
+    ny, nx, spacing, f = 6, 20, 30e3, 1e-4
+    w, amplitude = 2 * np.pi / PERIOD, 1e-5
+    y, x = (np.arange(ny)[:, None] + 0.5) * spacing, (np.arange(nx)[None, :] - 0.5) * spacing  # x from the open face
+    fields = {"outside_m2_cosine": 2 * amplitude * np.exp(-y * f / C) * (x < 3 * spacing)}
+    dt = 0.5 * spacing / C
+    size = {"grid__dx": spacing, "grid__dy": spacing, "time__dt": dt, "physics__f0": f}
+    steps = round(2 * PERIOD / dt)
+    h, _, v = stepped(ny, nx, fields, steps, open_sides__sides=("west", "east"), **size)
+    eta = amplitude * np.exp(-y * f / C) * np.cos(w * (x / C - steps * dt))
+    assert np.abs((h - H - eta)[:, 1:-1]).max() < 0.01 * amplitude
+    assert np.abs(v).max() < 0.01 * amplitude * G / C
+
+
+def test_a_current_is_given_from_outside():
+    """A uniform transport goes through two open sides as it is."""
+    options = {"open_sides__transport_x": 3.0, "grid__periodic_y": True, "time__dt": 30.0}
+    u = np.full((3, 12), 3.0 / H) * ~np.isin(np.arange(12), (0, 10, 11))
+    now = stepped(3, 12, {"u": u}, 50, open_sides__sides=("west", "east"), **options)
+    np.testing.assert_allclose(now[1], u, rtol=1e-12)
+    np.testing.assert_allclose(now[0], H, rtol=1e-14)
+
+
+@pytest.mark.parametrize("sphere", [False, True])
+def test_what_flows_in_is_what_there_is_more(sphere):
+    """The sum of dh/dt over the cells is the transport through the open faces, written here for each of them."""
+    fields = random_fields(9, 11, amplitude=0.1)
+    given = {"open_sides__level": 0.2, "open_sides__transport_x": 4.0, "open_sides__sides": ("west",)}
+    config = configuration(9, 11, fields, sphere=sphere, grid__periodic_x=False, **given)
+    model = Reference(config)
+    state = model.start().state
+    rate = model.tendency(state).h
+    depth, wet = fields["depth"], fields["mask"] > 0
+    eta = state.h - depth
+    level = eta[:, 1] + 0.5 * wet[:, 2] * (eta[:, 1] - eta[:, 2])
+    inflow = 4.0 + np.sqrt(9.81 * (depth[:, 0] + depth[:, 1]) / 2) * (0.2 - level)
+    sizes = metrics(config.grid, range(9))
+    faces = inflow * sizes["dy"].u[:, 0] * (wet[:, 0] & wet[:, 1])
+    volume = (rate * sizes["area"].centre).sum()
+    assert volume == pytest.approx(faces.sum(), rel=1e-12)
+
+
+def test_at_rest_nothing_happens():
+    """Over rough ground, with islands and the sea level that is given outside."""
+    fields = random_fields(9, 11) | {"eta": np.full((9, 11), 0.3), "u": np.zeros((9, 11)), "v": np.zeros((9, 11))}
+    fields = {name: fields[name] for name in ("depth", "mask", "eta", "u", "v")}
+    sides = {"open_sides__sides": ("west", "east", "south", "north"), "open_sides__level": 0.3}
+    config = configuration(9, 11, fields, grid__periodic_x=False, physics__f0=1e-4, **sides)
+    h, u, v = after("reference", config, 200)[:3]
+    assert max(np.abs(u).max(), np.abs(v).max()) < 1e-13
+
+
+@pytest.mark.parametrize(
+    ("options", "problem"),
+    [
+        (
+            {"grid.periodic_x": True, "open_sides.sides": ["west"]},
+            "open_sides.sides: there is no west side where grid.periodic_x is true",
+        ),
+        ({"open_sides.level": 0.1}, "open_sides.level: has no effect without open_sides.sides"),
+        ({"open_sides.m2_amplitude": 0.1}, "open_sides.m2_amplitude: has no effect without open_sides.sides"),
+        ({"open_sides.sides": ["south", "south"]}, "open_sides.sides: south, south: each is named once"),
+        ({"open_sides.sides": ["south"], "open_sides.k1_phase": 9.0}, "open_sides.k1_phase: has no effect where"),
+        (
+            {"open_sides.sides": ["south"], "open_sides.m4_amplitude": 0.1, "time.dt": "4 h"},
+            "open_sides: M4 has a period of 22357.1 s, which must be above two time steps",
+        ),
+    ],
+)
+def test_what_cannot_be_meant_is_refused(options, problem):
+    with pytest.raises(ConfigError, match=re.escape(problem)):
+        check_config(swmodel.load("rest", {"time.dt": 20.0, **options}, {}))
+
+
+def test_a_side_on_land_and_a_field_that_does_not_cover_the_side_are_refused():
+    fields = {"mask": np.ones((5, 6)), "outside_level": np.zeros((5, 6))}
+    fields["mask"][:, 0] = 0
+    fields["outside_level"][3, 5] = np.nan
+    options = {"grid__periodic_x": False, "open_sides__sides": ("west", "east")}
+    with pytest.raises(ConfigError) as raised:
+        check_config(configuration(5, 6, fields, **options))
+    assert "there is no water along the west side" in str(raised.value)
+    assert "outside_level: has no value at row 3 of the east side" in str(raised.value)
+
+
+def test_health_knows_what_comes_in(tmp_path):
+    """A tide of two metres fills a basin at rest without an alarm; an instability is still noticed."""
+    options = {
+        **{"grid.periodic_x": False, "grid.nx": 30, "grid.ny": 4, "physics.depth": 20.0, "run.executor": "reference"},
+        **{"open_sides.sides": ["west"], "open_sides.m2_amplitude": 2.0, "run.days": 1.0, "run.check_every_steps": 5},
+    }
+    simulation = swmodel.Simulation(swmodel.load("rest", options, environ={}))
+    simulation.run(tmp_path / "tide")
+    assert np.abs(simulation.field("eta")).max() > 1.0
+
+
+FLAT = {"depth": lambda at: 50.0 + 0 * at.lat, "mask": lambda at: 1.0 + 0 * at.lat, "eta": lambda at: 0 * at.lat}
+
+
+def test_a_run_lies_within_another_one(tmp_path):
+    """One way: it has sea level and current at its sides from the file of the other, and the same wave passes."""
+    kind = {"kind": "latlon", "dlon": 0.05, "dlat": 0.05, "rotation": 0.0, "periodic_x": False}
+    common = {"time.stepper": "rk3", "time.dt": 60.0, "run.executor": "reference", "run.dtype": "float64"}
+    outer = {f"grid.{key}": value for key, value in (kind | {"west": 0.0, "south": -0.2, "nx": 80, "ny": 8}).items()}
+    inner = {f"grid.{key}": value for key, value in (kind | {"west": 1.5, "south": -0.2, "nx": 40, "ny": 8}).items()}
+    files = {"output.every_steps": 6, "run.steps": 108, "time.start": "2000-01-01"}
+
+    def pulse(at):
+        return 1e-3 * np.exp(-0.5 * ((at.lon - 0.8) / 0.2) ** 2) + 0 * at.lat
+
+    whole = swmodel.Simulation(swmodel.load("rest", outer | common | files, environ={}), fields=FLAT | {"eta": pulse})
+    whole.run(tmp_path / "outer")
+    path = f"{tmp_path}/outer/output.nc"
+    given = {"input.outside_level": f"{path}:eta", "input.outside_current_x": f"{path}:u"}
+    options = inner | common | given | {"open_sides.sides": ["west", "east"], "time.start": "2000-01-01"}
+    part = swmodel.Simulation(swmodel.load("rest", options | {"run.steps": 108}, environ={}), fields=FLAT)
+    part.advance(102)
+    with xarray.open_dataset(path) as data:
+        there = data["eta"][17].values[:, 30:70]
+    assert np.abs(there).max() > 2e-4
+    assert np.abs(part.field("eta") - there)[:, 1:-1].max() < 0.03 * np.abs(there).max()
