@@ -146,7 +146,7 @@ def source_of(value: Any, row: Variable, grid: Any) -> Source | Local:
     """The Source of a field that is handed over.
 
     Args:
-        value: function of the Points, number, array or DataArray; or one of these kinds of array made `local`.
+        value: function of the Points, number, array or DataArray; or an array made `local`.
         row: of the table.
         grid: section of the configuration.
 
@@ -155,6 +155,8 @@ def source_of(value: Any, row: Variable, grid: Any) -> Source | Local:
     """
     place = f"fields: {row.name}"
     if isinstance(value, Local):
+        if hasattr(value.values, "dims"):
+            raise ConfigError([f"{place}: local takes an array, its rows from south to north: DataArray.values is one"])
         return Local(numbers(value.values, place, "local(array)"))
     if callable(value):
         return Formula(value, place)

@@ -30,6 +30,8 @@ from .own import case_terms, rows_asked_for, source_in, with_own
 
 #: What tells a term from another: its tendencies at each so many-th cell of random fields, to so many digits.
 SEED, EACH, DIGITS = 11, 8, "%.5e"
+#: Difference of a tendency, relative to its largest value, that is rounding.
+ROUND_OFF = 1e-6
 
 
 def hand_over(config, fields: Mapping | None = None, terms: Iterable = ()):
@@ -94,7 +96,7 @@ def check_terms(config) -> None:
             for name in absent
         ]
         try:
-            _ = absent or identity(term, scheme, config.own._parameters)
+            _ = absent or check_cells(term, scheme, config.own._parameters)
         except UsageError as error:
             problems.append(f"terms: {error}")
     if problems:
@@ -116,27 +118,71 @@ def identity(term: Term, scheme, parameters: Mapping) -> str:
     Raises:
         UsageError: it fails; with the line.
     """
-    drawn, adding = np.random.default_rng(SEED), tuple(name for name in scheme.terms if TERMS[name].prognostic)
-    small = replace(scheme, terms=adding, own=(term,))
-    state, now, grid, params = small_block(small, WIDEST, lambda shape: drawn.uniform(1.0, 2.0, shape))
+    rates = rates_of(term, alone(term, scheme), parameters, WIDEST)
+    some = {name: values[::EACH, ::EACH] + 0.0 for name, values in rates.items()}
+    words = [f"{name} {' '.join(DIGITS % rate for rate in values.flat)}" for name, values in some.items()]
+    return hashlib.sha256("\n".join(words).encode()).hexdigest()
+
+
+def check_cells(term: Term, scheme, parameters: Mapping) -> None:
+    """See that a term can be computed, and gives a cell the same whatever block it lies in.
+
+    Raises:
+        UsageError: it cannot, or does not; with the line.
+    """
+    small = alone(term, scheme)
+    rates = rates_of(term, small, parameters, WIDEST)
+    where = f"{place_of(term.tendency)}: {term.name}"
+    finite = {name: np.isfinite(values) for name, values in rates.items()}
+    if bad := [name for name, of in finite.items() if not (of.all() if term.parameters else of.any())]:
+        raise UsageError(f"{where} returns what is not finite for {', '.join(bad)}, of fields from 1 to 2")
+    near = rates_of(term, small, parameters, small.width)
+    for name, values in rates.items():
+        largest = np.abs(values[finite[name]]).max(initial=0.0)
+        if not np.allclose(near[name], values, rtol=0.0, atol=ROUND_OFF * largest, equal_nan=True):
+            raise UsageError(
+                f"{where} returns for {name} what depends on the block in which a cell lies, so on the number of "
+                "processes: `map` is for functions of each cell alone; means, differences and operators.cell_by_cell "
+                "have its neighbours"
+            )
+
+
+def alone(term: Term, scheme):
+    """The scheme with this term and those that add fields to the state."""
+    return replace(scheme, terms=tuple(name for name in scheme.terms if TERMS[name].prognostic), own=(term,))
+
+
+def rates_of(term: Term, scheme, parameters: Mapping, width: int) -> dict[str, np.ndarray]:
+    """Tendencies [CELLS, CELLS] by a term alone of random fields, which around these cells are the same for any width.
+
+    Args:
+        scheme: see `alone`.
+        parameters: by the names of terms.
+        width: of the halo.
+
+    Raises:
+        UsageError: it fails; with the line.
+    """
+    drawn, cut = np.random.default_rng(SEED), WIDEST - width
+
+    def values(shape):
+        if shape[1:] in ((), (1,)):
+            return drawn.uniform(1.0, 2.0, shape)
+        return drawn.uniform(1.0, 2.0, [n + 2 * cut for n in shape])[cut : shape[0] + cut, cut : shape[1] + cut]
+
+    state, now, grid, params = small_block(scheme, width, values)
     try:
         with np.errstate(all="ignore"):
             given = {name: parameters[name] for name in params if name in parameters}
             rates = term.tendency(Flow(state, grid), params | given, now._replace(stage=0.5))
-        rates = {name: np.asarray(rates[name].on((CELLS, CELLS)), np.float64) for name in sorted(rates)}
+        found = {name: np.asarray(rates[name].on((CELLS, CELLS)), np.float64) for name in sorted(rates)}
+        return {name: np.broadcast_to(one, (CELLS, CELLS)) for name, one in found.items()}
     except BeyondHalo as error:
         raise UsageError(f"{term.name} reads cells further than {WIDEST} rows or columns away") from error
     except UsageError:
         raise
     except Exception as error:
         raise UsageError(told(error, term)) from error
-    finite = {name: np.isfinite(values) for name, values in rates.items()}
-    if bad := [name for name, of in finite.items() if not (of.all() if term.parameters else of.any())]:
-        where = f"{place_of(term.tendency)}: {term.name}"
-        raise UsageError(f"{where} returns what is not finite for {', '.join(bad)}, of fields from 1 to 2")
-    some = {name: np.broadcast_to(values, (CELLS, CELLS))[::EACH, ::EACH] + 0.0 for name, values in rates.items()}
-    words = [f"{name} {' '.join(DIGITS % rate for rate in values.flat)}" for name, values in some.items()]
-    return hashlib.sha256("\n".join(words).encode()).hexdigest()
 
 
 def told(error: Exception, term: Term) -> str:

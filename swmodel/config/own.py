@@ -51,7 +51,7 @@ def own_terms(config) -> tuple[Term, ...]:
         raise ConfigError(
             [
                 f"own.terms: {', '.join(missing)} was handed over in Python and lies in no file: only there the run "
-                "can go on, as swmodel.Simulation.resume(DIR, terms=[...]).run(DIR)"
+                "can go on, as swmodel.Simulation.resume(DIR, terms=[...]).run(DIR), or with case=CLASS where it has it"
             ]
         )
     return found

@@ -39,14 +39,15 @@ def state_with(model, given: dict) -> State:
         SetupError: the processes have given different ones.
     """
     transport = model.transport
-    config = assembled(on_all(transport.allgather, lambda: with_fields(model, given)))
+    config = assembled(on_all(transport.allgather, lambda: with_fields(model, given)), transport.allgather)
     on_all(transport.allgather, lambda: refuse(check_values(config)))
     own = {name: config.own._sources[name].digest(config, name) for name in given} if transport.size > 1 else {}
     for rank, other in enumerate(everyone := transport.allgather(own)):
-        if wrong := [name for name in given if other and other[name] != everyone[0][name]]:
-            raise SetupError(
-                f"set: {wrong[0]} is another field on rank {rank} than on rank 0; it must be the same on all"
-            )
+        for name in everyone[0] | other:
+            if other.get(name) != everyone[0].get(name):
+                raise SetupError(
+                    f"set: {name} is another field on rank {rank} than on rank 0; it must be the same on all"
+                )
     pieces = zip(transport.blocks, transport.pieces(model.carry.state), strict=True)
     made = {block: changed(config, given, block, state, model.scheme) for block, state in pieces}
     return transport.make(made.__getitem__)

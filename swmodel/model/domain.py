@@ -17,7 +17,7 @@ from ..parallel.decomposition import parse_layout
 from ..parallel.environment import world
 from ..parallel.transport import Transport, connect
 from .resolve import for_processes, resolve
-from .together import agreed, assembled, see_that_same
+from .together import agreed, assembled, gather_of, see_that_same
 from .validate import check_places, check_records, check_values
 
 
@@ -52,7 +52,7 @@ def domain(config, scheme=scheme_of, alone=False) -> Domain:
         SetupError: there are not as many processes or devices as it says, or the processes have different ones.
     """
     place = None if alone else world()
-    config = assembled(agreed(place, lambda: loaded(config, place)))
+    config = assembled(agreed(place, lambda: loaded(config, place)), gather_of(place))
     chosen, config = config.run.executor != "auto", agreed(place, lambda: checked(config))
     if config.run.dtype == "float64":
         jax.config.update("jax_enable_x64", True)

@@ -213,7 +213,7 @@ def _loop(model: Model, directory: Path, progress, options: tuple[str, bool], st
                 results.write()
             if progress and transport.rank == 0:
                 progress(event(model, results.numbers, time.perf_counter() - begin))
-            reason = calls.make(model) if fresh else ""
+            reason = calls.make(model) if step > first else ""  # those of the first step have been made
             reason = reason or (stop.asked(transport) if step < steps else None)
             if (fresh and restarts.due(step)) or overdue or reason:
                 results.flush()

@@ -32,9 +32,14 @@ def agreed(place: World | None, function: Callable) -> Any:
     Raises:
         Exception: function() has failed: its own error, and elsewhere a UsageError that says which process it was.
     """
+    return on_all(gather_of(place), function)
+
+
+def gather_of(place: World | None) -> Callable:
+    """The allgather of the processes of which `agreed` speaks: function of a value that gives those of all."""
     if place is None or RANK in os.environ or jax.distributed.is_initialized() or find_spec("mpi4py") is None:
-        return function()
-    return on_all(mpi_world(place).allgather, function)
+        return lambda value: [value]
+    return mpi_world(place).allgather
 
 
 def on_all(allgather: Callable, function: Callable) -> Any:
@@ -57,13 +62,23 @@ def on_all(allgather: Callable, function: Callable) -> Any:
     return result
 
 
-def assembled(config):
+def assembled(config, allgather: Callable):
     """The configuration with the parts of fields that processes have handed over put together; called by all together.
+
+    Args:
+        allgather: see `on_all`.
 
     Raises:
         ConfigError: a part has another shape than that of the process, on all processes.
+        SetupError: some process has handed over another kind of field.
     """
     parts = {name: source for name, source in config.own._sources.items() if isinstance(source, Local)}
+    for rank, names in enumerate(everyone := allgather(sorted(parts))):
+        if wrong := sorted({*names} ^ {*everyone[0]}):
+            some, other = (rank, 0) if wrong[0] in names else (0, rank)
+            raise SetupError(
+                f"fields: {wrong[0]} is local on rank {some}, and not on rank {other}; it must be the same on all"
+            )
     if not parts:
         return config
     run, shape = config.run, (config.grid.ny, config.grid.nx)

@@ -192,8 +192,13 @@ def combine(operation: Callable[..., Any], *operands: Any) -> Patch:
             raise TypeError(f"an array of shape {each.shape} beside a Patch: it does not say which cells it is of")
     (top, bottom), (left, right) = (common(patches, axis) for axis in (0, 1))
     first, last = (top, left), (bottom, right)
-    cut = (each.cut(first, last).values if isinstance(each, Patch) else each for each in operands)
+    cut = (each.cut(first, last).values if isinstance(each, Patch) else plain(each) for each in operands)
     return Patch(operation(*cut), first)
+
+
+def plain(number: Any) -> Any:
+    """A number of NumPy as one of Python, which leaves arrays their precision; anything else as it is."""
+    return number.item() if isinstance(number, np.generic) else number
 
 
 def common(patches: list[Patch], axis: int) -> tuple[int, int]:

@@ -34,6 +34,7 @@ WAYS = {
     "DataArray": labelled(),
     "from the north": labelled(VALUES[::-1], Y[::-1]),
     "exchanged": labelled(VALUES.T, dims=("x", "y")),
+    "exchanged, by its names": xr.DataArray(VALUES.T, dims=("x", "y")),
     "km": labelled(x=xr.DataArray(X / 1e3, dims="x", attrs={"units": "km"})),
     "one record": labelled().expand_dims(time=1),
     "no units": labelled(units=None).drop_attrs(),
@@ -115,6 +116,11 @@ def test_land_is_where_a_table_of_depths_has_no_value_and_no_field_needs_one_the
         ),
         ("eta", [1.0, [2.0]], "fields: eta: [1.0, [2.0]] cannot be used"),
         ("eta", xr.Dataset({"eta": labelled()}), "fields: eta: a Dataset holds several fields; give one of them, data"),
+        (
+            "eta",
+            swmodel.local(labelled()),
+            "fields: eta: local takes an array, its rows from south to north: DataArray",
+        ),
         ("eta", labelled(units="cm"), 'fields: eta is in "cm"; convert it to "m"'),
         (
             "eta",

@@ -132,9 +132,8 @@ def double(state, grid, t):
     ],
 )
 def test_what_cannot_be_traced_is_said_with_its_line_before_the_first_step(monkeypatch, term, message):
-    monkeypatch.setattr(
-        "swmodel.config.hand_over.identity", lambda term, scheme, parameters: "0" * 64
-    )  # which would say so
+    for first in ("identity", "check_cells"):  # which would say so
+        monkeypatch.setattr(f"swmodel.config.hand_over.{first}", lambda term, scheme, parameters: "0" * 64)
     with pytest.raises(UsageError, match=message):
         simulation("xla", terms=[term])
 

@@ -87,6 +87,20 @@ def test_what_a_term_computes_is_recorded_whatever_it_is_called_or_closes_over()
     assert re.fullmatch(r"own.<lambda>: SHA-256 \w{12}\.\.\. before, SHA-256 \w{12}\.\.\. now", told)
 
 
+def test_numbers_of_numpy_leave_the_precision_as_those_of_python_do():
+    def tendencies(number):
+        def slow(state, grid, t):
+            return {"u": number * state.u + number, "v": np.where(state.v > number, number, state.v)}
+
+        model = swmodel.Simulation(Case, SMALL | {"run.steps": 3}, fields={"u": 0.1, "v": 0.1}, terms=[slow])
+        model.advance(3)
+        return model.state
+
+    for field, other in zip(tendencies(np.float64(-1e-3)), tendencies(-1e-3), strict=True):
+        assert field.dtype == np.float32
+        np.testing.assert_array_equal(field, other)
+
+
 def returning(value):
     def term(state, grid, t):
         return value(state)
@@ -116,6 +130,10 @@ def returning(value):
             lambda state: {"u": state.u / (0 * state.h), "v": 1.0},
             "returns what is not finite for u, of fields from 1 to 2",
         ),
+        (lambda state: {"u": np.float64(np.nan)}, "returns what is not finite for u"),
+        (lambda state: {"u": state.u.map(lambda x: x - x.mean())}, "returns for u what depends on the block in which"),
+        (lambda state: {"u": state.u, "h": state.h.map(lambda x: np.roll(x, 3, 1))}, "returns for h what depends on t"),
+        (lambda state: {"v": state.v.map(lambda x: np.cumsum(x, 0))}, "returns for v what depends on the block in whi"),
         (lambda state: {"u": state.u.map(np.float32)}, "returns float32 where the run is in float64 (a Python number"),
         (lambda state: {"u": state.w}, "AttributeError: the state has no w, in: "),
         (lambda state: {"u": 1 / 0}, "ZeroDivisionError: division by zero, in: "),

@@ -8,7 +8,7 @@ import numpy as np
 
 from ...ocean.coordinates import OFFSETS, axes, on_sphere
 from . import degrees
-from .coordinates import across, along, in_degrees, kind, values_along
+from .coordinates import NAMES, across, along, in_degrees, kind, values_along
 from .errors import InputError, remark
 from .line import Line
 
@@ -111,8 +111,8 @@ def several_records(place: str, several: list[str]) -> str:
 
 
 def choose(dataset, found, grid, place: str) -> tuple[int, int]:
-    """The numbers of the axes of y and x: those that their coordinates say, else the last two."""
-    kinds = [next(map(kind, along(dataset, name)), "") for name in found.dimensions]
+    """The numbers of the axes of y and x: those that their coordinates or names say, else the last two."""
+    kinds = [next(map(kind, along(dataset, name)), NAMES.get(name.lower(), "")) for name in found.dimensions]
     if kinds.count("y") == kinds.count("x") == 1:
         numbers = kinds.index("y"), kinds.index("x")
     else:

@@ -8,7 +8,7 @@ import numpy as np
 
 from ...config.case_check import in_time
 from ...config.given import IN_TIME, OF_CASE_IN_TIME, Table
-from ...config.own import rows_asked_for, source_in, with_own
+from ...config.own import own_terms, rows_asked_for, source_in, with_own
 from ...config.series import varies
 from ...errors import FilesError, file_errors
 from ...ocean.table import VARIABLES, entry_of
@@ -87,7 +87,7 @@ def fields_of(config, block) -> dict[str, np.ndarray]:
 def entry(config, name: str) -> Variable:
     """The row of such a field, by its name in the file."""
     name = name.removeprefix(GIVEN)
-    return entry_of(name, config.physics) if name in VARIABLES else rows_asked_for(config.own._terms)[name]
+    return entry_of(name, config.physics) if name in VARIABLES else rows_asked_for(own_terms(config))[name]
 
 
 def attributes_of(config, name: str) -> dict:
