@@ -22,7 +22,6 @@ from deep water (`set_up`), where the storm comes slowly and the Earth does not 
 
 import functools
 import math
-from datetime import datetime
 
 import numpy as np
 
@@ -30,6 +29,7 @@ from ..config.errors import ConfigError
 from ..config.model import Case, option
 from ..errors import UsageError
 from ..ocean import best_track, holland
+from ..ocean.constituents import date_of
 from ..ocean.coordinates import on_sphere, points
 
 #: A degree in radians, and depth at the edge of the shelf over that of the deep water.
@@ -119,11 +119,16 @@ def coriolis(config, at):
 def storm_of(path: str, config, t: float) -> holland.Storm:
     """The storm of a file at a time, s since `time.start`, or since its first time."""
     track = track_in(path)
-    start = datetime.fromisoformat(config.time.start) if config.time.start else track.dates[0]
-    values = track.values
-    metres = config.grid.radius * DEGREE if on_sphere(config.grid) else 1.0
-    narrow = math.cos(math.radians(float(np.mean(values[:, 1]))))
-    return best_track.storm_at(track.seconds(start), values, t, (metres * narrow, metres))
+    if not on_sphere(config.grid):
+        raise ConfigError(["case.track: a track is in degrees; it needs a grid on a sphere, grid.kind=latlon"])
+    start = date_of(config.time.start) if config.time.start else track.dates[0]
+    if start >= track.dates[-1]:
+        raise ConfigError(
+            [f"case.track: {path} ends at {track.dates[-1]:%Y-%m-%dT%H:%M}, and the run starts at {config.time.start}"]
+        )
+    metres = config.grid.radius * DEGREE
+    narrow = math.cos(math.radians(float(np.mean(track.values[:, 1]))))
+    return best_track.storm_at(track.seconds(start), track.values, t, (metres * narrow, metres))
 
 
 @functools.lru_cache(maxsize=4)

@@ -57,7 +57,7 @@ def grid(target, relief, **wish):
     swmodel grid salish.nc --region -126,-122,48,50 --resolution 0.05 --relief topography.nc
     swmodel grid atlantic.nc --region -100,20,-70,70 --resolution 1 --keep -80,25
     swmodel grid earth.nc --region -180,180,-90,90 --resolution 1 --pole -42,76
-    swmodel run rest -s grid.file=earth.nc
+    swmodel run rest -s grid.file=earth.nc -s case.level=0 -s physics.f0=0
     """
     from ..plotting import plot_grid
     from ..relief import Wish, make_grid

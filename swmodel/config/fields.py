@@ -18,7 +18,16 @@ from .own import source_in
 from .series import varies
 
 #: Components of vectors: eastward and northward, or along the axes of a grid that is turned against these.
-VECTORS = {name: pair for pair in (*TOGETHER.values(), ("u10", "v10")) for name in pair}
+VECTORS = {
+    name: pair
+    for pair in (
+        *TOGETHER.values(),
+        ("u10", "v10"),
+        ("outside_transport_x", "outside_transport_y"),
+        ("outside_current_x", "outside_current_y"),
+    )
+    for name in pair
+}
 
 #: Step (rows, columns) to the cell across the face, of fields on faces.
 ACROSS = {"u": (0, 1), "v": (1, 0)}

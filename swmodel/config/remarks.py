@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 
+from ..ocean.coordinates import on_sphere
 from .grid import CIRCLE, EXTENTS, ROUND_OFF, Extent, Grid
 from .load import Sources, add_layer, load
 from .messages import metres
@@ -26,7 +27,7 @@ def remarks(config: Config, sources: Sources, records: bool = True) -> list[str]
     Args:
         records: whether there will be records after intervals of time.
     """
-    found = [*domain(sources), *gravity(config)]
+    found = [*domain(sources), *gravity(config), *rotation(config)]
     return [*found, *record_times(config)] if records else found
 
 
@@ -100,6 +101,16 @@ def gravity(config: Config) -> Iterator[str]:
             f"physics.gravity = {physics.gravity:g} m s-2: if it is the reduced gravity of a layer over a deep one at "
             "rest, say so by physics.reduced_gravity=true; eta is then named displacement of the interface"
         )
+
+
+def rotation(config: Config) -> Iterator[str]:
+    """Where the Coriolis parameter of a plane takes the place of that of a sphere."""
+    given = {key: getattr(config.physics, key) for key in ("f0", "beta") if getattr(config.physics, key)}
+    if on_sphere(config.grid) and given:
+        keys = " and ".join(f"physics.{key} = {value:g}" for key, value in given.items())
+        stands = "stands" if len(given) == 1 else "stand"
+        zeros = " and ".join(f"physics.{key}=0" for key in given)
+        yield f"{keys} {stands} in place of the rotation of the sphere; {zeros} for f = 2 rotation sin(latitude)"
 
 
 def record_times(config: Config) -> Iterator[str]:

@@ -16,7 +16,7 @@ from .case_check import values_in_time
 from .given import OF_CASE_IN_TIME
 from .netcdf_input import InputError, on_true_degrees, series
 
-#: By how much of a time step a record may be late without a step that lacks it: rounding in its units.
+#: By how much of a time step a record may lie beside a step that it is for: rounding in its units, or in products.
 LATE = 1e-6
 
 
@@ -74,6 +74,12 @@ def step_of(config) -> float:
     return config.time.dt or 1.0
 
 
+def whole(places: np.ndarray) -> np.ndarray:
+    """Places of records, in steps; those that are whole but for rounding are."""
+    near = np.rint(places)
+    return np.where(np.abs(places - near) < LATE, near, places)
+
+
 @dataclass(frozen=True, eq=False)
 class InFiles:
     """The Series of a variable in files."""
@@ -87,8 +93,7 @@ class InFiles:
         return self.records.what
 
     def at(self, step):
-        places = self.records.seconds / step_of(self.config)
-        places = np.where(np.abs(places - np.rint(places)) < LATE, np.rint(places), places)
+        places = whole(self.records.seconds / step_of(self.config))
         number = int(np.searchsorted(places, step, side="right")) - 1
         if number < 0:
             first = f"{self.records.dates[0]}, and the run at {self.date(step)}"
@@ -129,8 +134,10 @@ class Formula:
 
     def at(self, step):
         apart = self.config.forcing.every / step_of(self.config)
-        number = math.floor(step / apart + LATE)
-        return number, Span(number * apart, (number + 1) * apart)
+        near = math.floor(step / apart) + np.arange(-1, 3)  # a quotient may be rounded to the next number
+        places = whole(near * apart)
+        at = int(np.searchsorted(places, step, side="right")) - 1
+        return int(near[at]), Span(*places[at : at + 2])
 
     def read(self, number, rows, columns):
         at = points(self.config.grid, location_of(self.name), rows, columns)

@@ -39,8 +39,9 @@ def analysis(config) -> Analysis | None:
 
 
 def named(config) -> list[Constituent]:
-    """The constituents of `output.harmonics`; with f and u where the tide of the run has them."""
-    nodal = config.tide.nodal
+    """The constituents of `output.harmonics`; with f and u where the tide of the run has them, inside or outside."""
+    only_outside = config.open_sides.sides and not config.tide.constituents
+    nodal = config.open_sides.nodal if only_outside else config.tide.nodal
     return constituents(config.output.harmonics, config.time.start, nodal)
 
 

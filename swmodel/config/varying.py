@@ -45,11 +45,16 @@ def along_axes(config, name: str, of: Series, number: int, rows, columns) -> np.
     """The same along the axes of a grid that is turned, of a component that is eastward or northward.
 
     Raises:
-        InputError: the other component has no record of the same time.
+        InputError: the other component has no record of the same time, or lies elsewhere.
     """
     if not of.on_earth(number):
         return of.read(number, rows, columns)
     first, second = VECTORS[name]
+    if location_of(first) != location_of(second):
+        raise InputError(
+            f"{of.what}: is eastward or northward, on faces of a grid whose pole is not that of the Earth; records in "
+            "time have to lie along its axes there"
+        )
     other = second if name == first else first
     others = series_of(config, other) if varies(config, other) else None
     if others is None or not others.on_earth(number) or others.told(number) != of.told(number):

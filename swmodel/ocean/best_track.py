@@ -41,7 +41,8 @@ class Track(NamedTuple):
 
     Attributes:
         dates: of them, rising.
-        values: [times, 6]: longitude, latitude, degrees; wind, pressure, outer pressure, radius, as in a Storm.
+        values: [times, 6]: longitude, going on across 180, latitude, degrees; wind, pressure, outer pressure, radius,
+            as in a Storm.
     """
 
     dates: tuple[datetime, ...]
@@ -81,7 +82,9 @@ def read(path) -> Track:
             raise UsageError(f"{path}:{number}: cannot be read as the others: {error}") from None
     if len(found) < 2:
         raise UsageError(f"{path}: a track has two times or more, and this one has {len(found)}")
-    return Track(tuple(found), np.array([complete(values) for values in found.values()]))
+    values = np.array([complete(values) for values in found.values()])
+    values[:, 0] = np.unwrap(values[:, 0], period=360.0)  # from 179 E to 179 W by two degrees
+    return Track(tuple(found), values)
 
 
 def reader_of(line: str):

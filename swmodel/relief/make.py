@@ -58,6 +58,7 @@ def make_grid(target, wish: Wish, relief=None, command_line: str = "") -> Made:
     with ExitStack() as stack:
         opened = open_relief(relief, stack)
         depth, share = averages(opened, grid)
+        taken = opened.taken_for()
         about = str(getattr(opened.height.group(), "source", getattr(opened.height, "source", "")))
     source = ", ".join(filter(None, [os.path.basename(opened.path), about]))
     grid, rows = without_poles(grid, share >= WATER)
@@ -65,7 +66,7 @@ def make_grid(target, wish: Wish, relief=None, command_line: str = "") -> Made:
     sea = share >= WATER
     wet, closed = close(sea, grid.periodic_x, [cell_of(grid, place, sea) for place in wish.keep])
     if not wet.any():
-        raise ReliefError(f"--region: there is no water in it by {opened.path}")
+        raise ReliefError(f"--region: there is no water in it by {opened.path}{taken}")
     depth = smooth(np.maximum(depth, wish.min_depth), wet, grid.periodic_x, wish.smooth)
     made = Made(grid, depth, wet, share, sea & ~wet, closed)
     write(target, made, source, command_line)

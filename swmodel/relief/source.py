@@ -117,6 +117,15 @@ class Relief(NamedTuple):
         """Whether the file holds depths."""
         return self.factor < 0
 
+    def taken_for(self) -> str:
+        """What its values are taken for, in words that follow others; nothing where a share says where the sea is."""
+        if self.share is not None:
+            return ""
+        taken, else_ = ("depths", "up") if self.downward else ("heights", "down")
+        return (
+            f', whose {self.height.name} is taken for {taken}; if wrongly, give it the attribute positive = "{else_}"'
+        )
+
     def read(self, variable, rows, columns) -> np.ndarray:
         """Values of a variable, float64, NaN where missing."""
         y, x = self.y.order[rows], self.x.order[columns]

@@ -102,10 +102,30 @@ def test_a_vortex_has_the_largest_wind_at_its_radius_inside_the_bounds_of_its_sh
 def test_a_track_that_cannot_be_used_is_refused(tmp_path, text, words):
     path = tmp_path / "track"
     path.write_text(text)
-    config = load("hurricane", {"case.track": str(path)}, {})
+    assert words in refusal({"case.track": str(path)})
+
+
+def refusal(changes) -> str:
+    config = load("hurricane", changes, {})
     with pytest.raises(ConfigError, match="case.track: ") as caught:
         config.case.air_pressure(config, points(config.grid, "centre", [0], [0]), 0.0)
-    assert words in str(caught.value)
+    return str(caught.value)
+
+
+def test_a_track_is_of_a_sphere_and_of_the_time_of_the_run(tmp_path):
+    path = tmp_path / "track"
+    path.write_text(TABLE)
+    assert "needs a grid on a sphere" in refusal({"case.track": str(path)})
+    sphere = {"grid.kind": "latlon", "grid.west": -93.0, "grid.east": -87.0, "grid.south": 18.0, "grid.north": 24.0}
+    late = sphere | {"case.track": str(path), "time.start": "2021-08-25T18:00"}
+    assert "ends at 2021-08-25T18:00, and the run starts at 2021-08-25T18:00" in refusal(late)
+
+
+def test_a_track_goes_on_across_the_180th_meridian(tmp_path):
+    path = tmp_path / "track"
+    path.write_text(HURDAT.replace("90.0W", "179.0E").replace("90.5W", "179.0W"))
+    storm = best_track.storm_at(np.array([0.0, 21600.0]), best_track.read(path).values, 10800.0, (1e5, 1.1e5))
+    assert (storm.x, storm.u) == pytest.approx((180.0, 2e5 / 21600))
 
 
 def test_a_track_crosses_a_basin_in_degrees(tmp_path):

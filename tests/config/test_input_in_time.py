@@ -86,6 +86,20 @@ def test_a_step_takes_the_records_that_it_begins_between(file):
     np.testing.assert_array_equal(wind_at(config, 10, 1.0), VALUES[1])
 
 
+class Turning(swmodel.Case):
+    def wind_x(self, config, at, t):
+        return np.full((1, 1), np.cos(t))
+
+
+@pytest.mark.parametrize("steps", [95, 109, 1000.0005])
+def test_a_step_takes_the_values_of_a_formula_that_it_begins_between(steps):
+    """3600 / (3600 / 95) is above 95, as is the quotient for 109; 1000 steps end just before a value."""
+    config = load(Turning, {"forcing.every": 3600.0, "time.dt": 3600.0 / steps}, environ={})
+    found = [series_of(config, "wind_x").at(step) for step in range(1200)]
+    assert all(span.before <= step < span.after for step, (_, span) in enumerate(found))
+    assert [number for number, _ in found] == [int(step / steps + 1e-9) for step in range(1200)]
+
+
 def test_several_files_are_one_series_whatever_their_names(file):
     file("b.nc", HOURS[:2])
     file("a.nc", HOURS[2:], VALUES[2:])
@@ -121,7 +135,7 @@ def test_times_are_counted_in_the_calendar_of_the_run(file, calendar, start, sin
         ({"calendar": "noleap"}, {}, 'the run proleptic_gregorian; set time.calendar = "noleap"'),
         ({}, {"time__start": ""}, 'say at which the run starts, as time.start = "2020-02-28T00:00:00"'),
         ({"units": "dyn cm-2"}, {}, 'is in "dyn cm-2"; convert it to "Pa"'),
-        ({"since": "fortnights since 2020-02-28"}, {}, "has 4 records along time, and the model takes one"),
+        ({"since": "fortnights since 2020-02-28"}, {}, 'times are not understood, in "fortnights since 2020-02-28" of'),
         (
             {"values": np.where(np.arange(4)[:, None, None] == 2, np.nan, VALUES)}, {},
             "must be finite on water, but is missing at 2020-02-28T12:00:00, row 0, column 0",

@@ -72,6 +72,13 @@ def test_of_several_records_none_is_taken_for_granted(file):
     )
 
 
+def test_times_that_are_not_understood_are_said(file):
+    assert (
+        'has 4 records along time, whose times are not understood, in "months since 2000-01-01" of the calendar '
+        "standard, and the model takes one" in refused(file("months since 2000-01-01"))
+    )
+
+
 @pytest.mark.parametrize(
     ("record", "message"),
     [

@@ -85,6 +85,18 @@ def test_a_complete_file_is_what_is_meant_and_what_overrides_a_part_of_it_is_sai
     assert said(file)[0].startswith("grid.nx=72 makes")
 
 
+def test_a_coriolis_parameter_in_place_of_the_rotation_of_a_sphere_is_said():
+    sphere = {"grid.kind": "latlon", "grid.west": 0.0, "grid.east": 9.0, "grid.south": 0.0, "grid.north": 6.0}
+
+    def found(**physics):
+        overrides = sphere | {f"physics.{key}": value for key, value in physics.items()}
+        return remarks(resolve(load("rest", overrides, {})), gather("rest", overrides, {}), records=False)
+
+    (line,) = found()  # the case has one of its own
+    assert line.startswith("physics.f0 = 0.0001 stands in place of the rotation of the sphere; physics.f0=0 for")
+    assert found(f0=0.0) == []
+
+
 @pytest.mark.parametrize(("gravity", "reduced", "lines"), [(0.05, False, 1), (0.05, True, 0), (0.1, False, 0)])
 def test_gravity_that_may_be_a_reduced_one_is_said_where_it_is_not_that_of_the_case(gravity, reduced, lines):
     overrides = {"physics.gravity": gravity, "physics.reduced_gravity": reduced}

@@ -12,6 +12,7 @@ from support.restarts import assert_same_data
 
 import swmodel
 from swmodel.config import ConfigError
+from swmodel.config.tidal_analysis import named
 from swmodel.errors import UsageError
 from swmodel.files.restart.folder import path_of
 from swmodel.model.validate import check_config
@@ -79,6 +80,13 @@ def test_the_constants_of_a_canal_are_those_of_its_forced_wave(tmp_path):
         assert np.abs(found["eta_mean"]).max() < 1e-5 * amplitude
         assert found["M2_period"] == pytest.approx(12.4206, rel=1e-5)
         assert found.attrs["constituents"] == "M2"
+
+
+@pytest.mark.parametrize("nodal", [True, False])
+def test_a_tide_that_comes_in_has_the_nodes_that_it_is_given_with(nodal):
+    options = {"time.start": "2012-03-01", "output.harmonics": ["M2"], "open_sides.nodal": nodal}
+    (found,) = named(swmodel.load("gulf_tide", options, {}))
+    assert found == constituents(("M2",), "2012-03-01", nodal)[0]
 
 
 def test_a_run_that_was_cut_has_the_same_constants(tmp_path):

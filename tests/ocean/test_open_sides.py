@@ -144,6 +144,16 @@ def test_at_rest_nothing_happens():
             {"open_sides.sides": ["south"], "open_sides.m4_amplitude": 0.1, "time.dt": "4 h"},
             "open_sides: M4 has a period of 22357.1 s, which must be above two time steps",
         ),
+        (
+            {
+                "open_sides.sides": ["south"],
+                "open_sides.m2_amplitude": 0.1,
+                "open_sides.nodal": False,
+                "tide.constituents": ["M2"],
+                "time.start": "2012-03-01",
+            },
+            "open_sides.nodal: the tides outside and inside have the same Moon",
+        ),
     ],
 )
 def test_what_cannot_be_meant_is_refused(options, problem):

@@ -12,6 +12,7 @@ from swmodel.config import fields
 from swmodel.config.build import coriolis
 from swmodel.config.netcdf_input import InputError
 from swmodel.config.places import station
+from swmodel.config.varying import record
 from swmodel.ocean.coordinates import along_axes, axes, points
 from swmodel.ocean.rotated import from_earth, to_earth, turn
 
@@ -134,11 +135,32 @@ def test_winds_that_vary_are_turned_as_those_that_do_not():
         def wind_y(self, config, at):
             return eastward_flow(at)[1]
 
-    from swmodel.config.varying import record
-
     later, steady = config_of(Windy, **{"forcing.every": 1e4, "time.dt": 100.0}), config_of(Steady)
     for name in ("wind_x", "wind_y"):
         np.testing.assert_allclose(record(later, name, 1, *ALL), 2 * fields.evaluate(steady, name, *ALL), rtol=1e-12)
+
+
+@pytest.mark.parametrize("what", ["current", "transport"])
+def test_what_flows_outside_open_sides_is_turned_as_what_flows_inside(what):
+    class Flowing(Case):
+        def u(self, config, at):
+            return eastward_flow(at)[0]
+
+        def v(self, config, at):
+            return eastward_flow(at)[1]
+
+    class Varying(Case):
+        pass
+
+    for name, axis in (("u", "x"), ("v", "y")):
+        setattr(Flowing, f"outside_{what}_{axis}", getattr(Flowing, name))
+        setattr(Varying, f"outside_{what}_{axis}", lambda self, config, at, t: 0 * at.lon)
+    config, varying = config_of(Flowing), config_of(Varying, **{"time.dt": 100.0})
+    for name, axis in (("u", "x"), ("v", "y")):
+        outside = fields.evaluate(config, f"outside_{what}_{axis}", *ALL)
+        np.testing.assert_array_equal(outside, fields.evaluate(config, name, *ALL))
+        with pytest.raises(InputError, match="records in time have to lie along its axes"):
+            record(varying, f"outside_{what}_{axis}", 0, *ALL)
 
 
 def test_files_on_true_degrees_are_taken_to_the_places_of_the_cells(tmp_path):

@@ -10,7 +10,7 @@ from swmodel.ocean.coordinates import metrics, points
 from swmodel.ocean.rotated import directions
 from swmodel.relief import ReliefError, Wish
 from swmodel.relief.average import averages
-from swmodel.relief.make import grid_of
+from swmodel.relief.make import grid_of, make_grid
 from swmodel.relief.source import open_relief
 
 UNITS = {"lon": "degrees_east", "lat": "degrees_north"}
@@ -137,6 +137,13 @@ def test_a_field_whose_sign_is_not_known_is_asked_for_it(relief):
     path = f"{relief(rough(), name='data')}:data"
     with pytest.raises(ReliefError, match='does not say whether it is height or depth; .* positive, "up" or "down"'):
         average(path, (0, 20, 0, 20), 5.0)
+
+
+@pytest.mark.parametrize(("name", "other"), [("elevation", "down"), ("depth", "up")])
+def test_a_relief_all_on_the_wrong_side_of_the_sea_is_asked_for_its_sign(relief, tmp_path, name, other):
+    path = relief(np.full((len(LAT), len(LON)), 800.0 if name == "elevation" else -800.0), name=name)
+    with pytest.raises(ReliefError, match=f'no water in it by .*, whose {name} is taken for .* positive = "{other}"'):
+        make_grid(tmp_path / "grid.nc", Wish((0, 20, 0, 20), 5.0), path)
 
 
 def test_depths_that_are_missing_are_land(relief):

@@ -53,7 +53,7 @@ class Times:
     """The times of the records along a dimension: none where it has no coordinate in units of time since a date."""
 
     def __init__(self, dataset, dimension: str, count: int):
-        self.count, self.values = count, np.empty(0)
+        self.count, self.values, self.units = count, np.empty(0), ""
         variable = dataset.variables.get(dimension)
         if variable is None or variable.shape != (count,) or not numeric(variable):
             return
@@ -80,7 +80,9 @@ class Times:
         return date.strftime("%Y-%m-%dT%H:%M:%S")
 
     def span(self) -> str:
-        """From when to when they are, in words that follow others."""
+        """From when to when they are, or why that is not known, in words that follow others."""
+        if not self and "since" in self.units:
+            return f', whose times are not understood, in "{self.units}" of the calendar {self.calendar}'
         return f", {self.text(0)} to {self.text(-1)}" if self else ""
 
     def date(self, record: str):

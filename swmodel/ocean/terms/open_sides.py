@@ -161,8 +161,10 @@ def problems(config):
 
 
 def problems_of_dates(config):
-    """Tides of a date that there are not, or that the time steps do not see."""
+    """Tides of a date that there are not, that differ from those inside, or that the time steps do not see."""
     given, time = names(config), config.time
+    if given and time.start and config.tide.constituents and config.tide.nodal != config.open_sides.nodal:
+        yield "open_sides.nodal: the tides outside and inside have the same Moon; set it and tide.nodal alike"
     if wrong := undated(time) if given and time.start else "":
         yield wrong
     elif time.dt is not None:
