@@ -76,7 +76,8 @@ def said(tmp_path_factory):
     command = [sys.executable, "-m", "mypy", "--config-file=", "--check-untyped-defs", "--follow-imports=silent"]
     command += ["--cache-dir", str(ROOT / ".mypy_cache" / "programs"), "--no-error-summary", *programs]
     done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=300, check=False)
-    assert done.returncode in (0, 1) and not done.stderr, done.stderr
+    assert not done.stderr, done.stderr
+    assert done.returncode in (0, 1)
     return {name: [line for line in done.stdout.splitlines() if line.startswith(name)] for name in programs}
 
 
