@@ -95,8 +95,10 @@ def check_terms(config) -> None:
             f"{', '.join((*COEFFICIENTS, *NUMBERS))}"
             for name in absent
         ]
+        if absent:
+            continue
         try:
-            _ = absent or check_cells(term, scheme, config.own._parameters)
+            check_cells(term, scheme, config.own._parameters)
         except UsageError as error:
             problems.append(f"terms: {error}")
     if problems:

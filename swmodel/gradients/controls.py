@@ -34,7 +34,7 @@ def scheme_for(names) -> Callable[[Any], Scheme]:
             raise UsageError(f"{', '.join(idle)}: no effect in this run; see the section [{TERM_OF[idle[0]]}]")
         for term in (term for term in TERMS.values() if term.name not in terms.terms):
             if absent := {row.name for row in (*term.initial, *term.coefficients)} & set(names):
-                raise UsageError(f"there is no {', '.join(absent)} in this run; see the section [{term.name}]")
+                raise UsageError(f"there is no {', '.join(sorted(absent))} in this run; see the section [{term.name}]")
         return terms
 
     return scheme

@@ -9,14 +9,14 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from ..config import Config, ConfigError, load
+from ..config import Config, load
 from ..config.build import build_grid, build_params, build_state
 from ..config.load import Source
 from ..errors import UsageError
 from ..model.dataset import dataset_of
 from ..model.domain import domain
 from ..model.forcing import Forcing
-from ..model.validate import check_fields, require_derivatives
+from ..model.validate import require_derivatives, warn_of_time_step
 from ..ocean.state import State
 from ..ocean.table import CONTROLS
 from ..ocean.timestep import method_of
@@ -65,7 +65,7 @@ class Problem:
 
     Raises:
         UsageError: no such control, samples less than a step apart, or the executor has no derivatives.
-        ConfigError: the configuration contradicts itself, its fields cannot be used, or its time step is not stable.
+        ConfigError: the configuration contradicts itself, or its fields cannot be used.
     """
 
     def __init__(
@@ -89,8 +89,7 @@ class Problem:
         self.names, self.memory = controls, memory
         self.domain = domain(config, scheme_for(controls), alone)
         self.config, self.transport = self.domain.config, self.domain.transport
-        if problems := check_fields(self.config):
-            raise ConfigError(problems)
+        warn_of_time_step(self.config, self.transport)
         self._parameters = Parameters(self.domain, controls)
         self.block = self.transport.block
         time, run = self.config.time, self.config.run

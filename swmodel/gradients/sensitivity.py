@@ -29,8 +29,10 @@ def check_request(config, of: str, to) -> None:
     """
     unknown = [name for name in to if name not in FIELDS + NUMBERS]
     if unknown:
-        known = f"fields are {', '.join(FIELDS)}; numbers are {', '.join(NUMBERS)}"
-        raise UsageError(f"--to {unknown[0]}: no such field; {suggest(unknown[0], FIELDS + NUMBERS)}\n{known}")
+        hint = suggest(unknown[0], FIELDS + NUMBERS)
+        if not hint.startswith("did you mean"):
+            hint = f"fields are {', '.join(FIELDS)}; numbers are {', '.join(NUMBERS)}"
+        raise UsageError(f"--to {unknown[0]}: no such field; {hint}")
     require_derivatives(config)
     parse(of, config)
 

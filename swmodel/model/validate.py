@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import math
 from collections import Counter
 from collections.abc import Iterable, Iterator
@@ -25,6 +26,8 @@ from ..ocean.table import POTENTIALS, entry_of
 from ..ocean.terms import TERMS
 from ..parallel.environment import total_memory
 from .resolve import layout_of, resolve
+
+log = logging.getLogger(__name__)
 
 #: States that a process holds at the least: its own, one that the time stepper remembers, a padded copy, tendencies.
 STATES = 4
@@ -265,6 +268,20 @@ def check_dt(config: Config, extremes: Extremes) -> Iterator[str]:
         yield f"{given}: {dt:.6g} s is above the largest stable time step of {stepper}, {floor(largest)} s ({process})"
     elif config.run.days is not None and config.run.days * 86400.0 / dt > MOST_STEPS:
         yield f"run.days: {config.run.days:g} days are more than {MOST_STEPS} steps of {dt:.6g} s"
+
+
+def warn_of_time_step(config: Config, transport) -> None:
+    """Say, once, that the time step is not stable for the fields that the run starts from.
+
+    Raises:
+        ConfigError: it cannot start from them; on all processes.
+    """
+    found, problems = values_of(config)
+    if problems:
+        raise ConfigError(problems)
+    for line in check_dt(config, found):
+        if transport.rank == 0:
+            log.warning("%s", line)
 
 
 def floor(value: float) -> str:

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 from .grid import Grid
-from .operators import mx_c, mx_f, my_c, my_f, root
+from .operators import mx_c, mx_f, my_c, my_f, root, where
 from .patch import Patch
 from .state import State
 from .table import VARIABLES
@@ -43,10 +41,10 @@ class Flow:
             x, y: transport over the length of the face, m2 s-1, and thickness there, m.
         """
         grid, self.let_through = self.grid, True
-        self.u = np.where(grid.side_u > 0, x[0] / x[1], self.u)
-        self.v = np.where(grid.side_v > 0, y[0] / y[1], self.v)
-        self.U = np.where(grid.side_u > 0, grid.dy.u * x[0], self.U)
-        self.V = np.where(grid.side_v > 0, grid.dx.v * y[0], self.V)
+        self.u = where(grid.side_u > 0, x[0] / x[1], self.u)
+        self.v = where(grid.side_v > 0, y[0] / y[1], self.v)
+        self.U = where(grid.side_u > 0, grid.dy.u * x[0], self.U)
+        self.V = where(grid.side_v > 0, grid.dx.v * y[0], self.V)
 
     def __getattr__(self, name: str) -> Patch:
         """Another prognostic field."""

@@ -74,6 +74,11 @@ def cell_by_cell(function: Callable[[Any], Any], inputs: Sequence[Patch], reach:
     return [Patch(values.reshape(whole.values.shape), whole.start) for values in found]
 
 
+def where(condition: Any, a: Any, b: Any) -> Patch:
+    """a in the cells in which the condition holds, b in the others: np.where, as type checkers understand it."""
+    return np.where(condition, a, b)
+
+
 def divergence(U: Patch, V: Patch, grid: Grid) -> Patch:
     """Of the transports U, V through the faces, m3 s-1, at centres: m s-1."""
     return (dx_c(U) + dy_c(V)) * grid.rarea.centre

@@ -10,6 +10,7 @@ import swmodel
 from swmodel import Case, ConfigError, operators
 from swmodel.cli import main
 from swmodel.config import from_toml
+from swmodel.config.fields import evaluate
 from swmodel.errors import FilesError
 from swmodel.files.restart.folder import path_of
 
@@ -61,6 +62,27 @@ def test_a_restart_file_alone_has_all_that_was_handed_over(run, tmp_path):
     whole = simulation()
     whole.advance(6)
     assert all(a.tobytes() == b.tobytes() for a, b in zip(model.state, whole.state, strict=True))
+
+
+@pytest.mark.parametrize("given", [{"u", "v", "wind_x", "wind_y"}, {"u", "wind_y"}], ids=["both", "one"])
+def test_eastward_and_northward_components_are_turned_again(given, tmp_path):
+    """On a grid about another pole, where each component along the axes is made of both."""
+    sphere = {"grid.kind": "latlon", "grid.nx": 12, "grid.ny": 8, "grid.west": 0.0, "grid.east": 60.0}
+    sphere |= {"grid.south": 10.0, "grid.north": 50.0, "grid.pole": [-42.0, 76.0], "grid.periodic_x": False}
+    options = {name: value for name, value in SMALL.items() if not name.startswith("grid.")} | sphere
+    functions = {name: lambda at, by=by: by * np.sin(np.radians(at.lat + by * at.lon)) for by, name in
+                 enumerate(("u", "v", "wind_x", "wind_y"), 1)}  # fmt: skip
+    fields = {name: functions[name] for name in given}
+    swmodel.Simulation(Case, options, fields=fields).run(tmp_path / "run")
+    assert resume(tmp_path / "run", "--steps", 9).exit_code == 0
+    swmodel.Simulation(Case, options | {"run.steps": 9}, fields=fields).run(tmp_path / "whole")
+    assert_same_run(tmp_path / "run", tmp_path / "whole", 9)
+    kept = swmodel.Simulation.from_restart(path_of(tmp_path / "run", 9)).config
+    made = swmodel.Simulation(Case, options, fields=fields).config
+    for name in functions:
+        ours, theirs = (evaluate(config, name, np.arange(8), np.arange(12)) for config in (kept, made))
+        np.testing.assert_array_equal(ours, theirs)
+        assert np.abs(ours).max() > 0.1
 
 
 def test_other_options_may_be_given_when_it_goes_on(run):

@@ -51,7 +51,7 @@ def swmodel(tmp_path, monkeypatch):
         ("--of energy --to dept", '--to dept: no such field; did you mean "depth"?'),
         (
             "--of energy --to salt",
-            "fields are eta, u, v, depth, wind_x, wind_y, linear_drag, manning; numbers are gravity",
+            "no such field; fields are eta, u, v, depth, wind_x, wind_y, linear_drag, manning, outside_level, ",
         ),
         ("--of energy --to eta --executor reference", "executor reference: it has no derivatives"),
         ("--of energy --to eta --memory much", "write it as"),

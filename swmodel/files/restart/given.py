@@ -7,11 +7,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from ...config.case_check import in_time
+from ...config.fields import VECTORS
 from ...config.given import IN_TIME, OF_CASE_IN_TIME, Table
 from ...config.own import own_terms, rows_asked_for, source_in, with_own
 from ...config.series import varies
 from ...errors import FilesError, file_errors
-from ...ocean.table import VARIABLES, entry_of
+from ...ocean.coordinates import turned
+from ...ocean.table import VARIABLES, entry_of, location_of
 from ...ocean.variable import Variable
 from ..integrity.checksums import text
 
@@ -24,17 +26,17 @@ class Stored:
     """A field that a restart file had, which the run may have removed since; a `config.given.Source`.
 
     Attributes:
-        table: of its values.
-        recorded: the checksum of these.
+        tables: of its values by location: of one component of a vector also those where the other is.
+        recorded: the checksum of those at its own location.
         stored: see Source.
     """
 
-    table: Table
+    tables: dict[str, Table]
     recorded: str
     stored: bool
 
-    def read(self, config, name, rows, columns):
-        return self.table.read(config, name, rows, columns)
+    def read(self, config, name, rows, columns, location=""):
+        return self.tables[location or location_of(name)].read(config, name, rows, columns)
 
     def digest(self, config, name):
         return self.recorded
@@ -61,37 +63,51 @@ def with_stored(config, path):
         found[name] = OF_CASE_IN_TIME
     with file_errors(path, "read"), h5py.File(path, "r", locking=False) as file:
         for name in (name for name in missing if name not in found):
-            if GIVEN + name not in file:
+            if any(key not in file for key in keys_of(config, name)):
                 raise FilesError(f"{path}: has no field {name}, which was handed over in Python when the run began")
-            field = file[GIVEN + name]
-            found[name] = Stored(Table(field[:]), text(field.attrs[RECORDED]), bool(field.attrs["table"]))
+            tables = {location: Table(file[key][:]) for key, location in keys_of(config, name).items()}
+            told = file[GIVEN + name].attrs
+            found[name] = Stored(tables, text(told[RECORDED]), bool(told["table"]))
     return with_own(config, own.fields, own.terms, own._sources | found, own._terms)
 
 
-def stored_names(config) -> list[str]:
-    """The names of the fields that were handed over and that a restart file keeps: all but those that vary in time."""
-    return [name for name in config.own.names if not varies(config, name)]
+def keys_of(config, name: str) -> dict[str, str]:
+    """Names in the file of a field that was handed over, and the locations that each has its values at.
+
+    On a grid that is turned a component of a vector is also needed where the other one is.
+    """
+    own = location_of(name)
+    others = VECTORS[name] if name in VECTORS and turned(config.grid) else ()
+    elsewhere = [location for location in map(location_of, others) if location != own]
+    return {GIVEN + name: own} | {f"{GIVEN}{name}_at_{location}": location for location in elsewhere}
+
+
+def kept(config) -> dict[str, tuple[str, str]]:
+    """The names in the file of all fields that were handed over, but for those that vary in time: name, location."""
+    names = [name for name in config.own.names if not varies(config, name)]
+    return {key: (name, location) for name in names for key, location in keys_of(config, name).items()}
 
 
 def fields_of(config, block) -> dict[str, np.ndarray]:
     """The fields of a block that were handed over, float64 [y, x], by their names in the file."""
     rows, columns = (np.arange(span.start, span.stop) for span in (block.y, block.x))
 
-    def values(name):
-        read = source_in(config, name).read(config, name, rows, columns)
+    def values(name, location):
+        read = source_in(config, name).read(config, name, rows, columns, location)
         return np.ascontiguousarray(np.broadcast_to(read, block.shape), np.float64)
 
-    return {GIVEN + name: values(name) for name in stored_names(config)}
+    return {key: values(*each) for key, each in kept(config).items()}
 
 
-def entry(config, name: str) -> Variable:
+def entry(config, key: str) -> Variable:
     """The row of such a field, by its name in the file."""
-    name = name.removeprefix(GIVEN)
-    return entry_of(name, config.physics) if name in VARIABLES else rows_asked_for(own_terms(config))[name]
+    name, location = kept(config)[key]
+    row = entry_of(name, config.physics) if name in VARIABLES else rows_asked_for(own_terms(config))[name]
+    return row._replace(location=location)
 
 
-def attributes_of(config, name: str) -> dict:
+def attributes_of(config, key: str) -> dict:
     """What the file says of such a field besides the attributes of its row."""
-    name = name.removeprefix(GIVEN)
+    name, _ = kept(config)[key]
     (recorded,) = [text.split()[-1] for text in config.own.fields if text.split()[0] == name]
     return {RECORDED: recorded, "table": np.int8(source_in(config, name).stored), "comment": "handed over in Python"}

@@ -92,9 +92,7 @@ class _Writer(JournaledHDF5):
     def __init__(self, contents: Contents, config, transport, command_line: str):
         super().__init__()
         self.contents, self.define = contents, (config, transport, command_line)
-        self.digests = {
-            name: digest() for name in (*contents.fields, *(given.GIVEN + n for n in given.stored_names(config)))
-        }
+        self.digests = {name: digest() for name in (*contents.fields, *given.kept(config))}
 
     def begin(self, draft: Draft) -> None:
         """Make the file, without the values of its fields yet."""
@@ -102,7 +100,7 @@ class _Writer(JournaledHDF5):
         config, transport, _ = self.define
         cells, members = config.grid.ny * config.grid.nx, transport.block.members.size
         needed = cells * members * len(self.contents.fields) * np.dtype(config.run.dtype).itemsize + METADATA_BYTES
-        needed += cells * len(given.stored_names(config)) * np.dtype(np.float64).itemsize
+        needed += cells * len(given.kept(config)) * np.dtype(np.float64).itemsize
         if needed > draft.free():
             raise OSError(f"disk full, it takes {needed} bytes")
         self.open(draft.temporary, image(self.contents, *self.define))
@@ -166,7 +164,7 @@ def image(contents: Contents, config, transport, command_line: str) -> bytes:
             if extreme != MAXIMUM:
                 told = {key: text for key, text in told.items() if key != "standard_name"} | {"units": "1"}
         variable.setncatts(told)
-    for name in (given.GIVEN + name for name in given.stored_names(config)):
+    for name in given.kept(config):
         row = given.entry(config, name)
         variable = dataset.createVariable(name, "f8", DIMENSIONS[row.location], fill_value=False, contiguous=True)
         variable.setncatts(attributes(row, config.grid, coordinates="") | given.attributes_of(config, name))
