@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from swmodel.files.run_folder import FILES, RESTARTS, SPECTRA
+from swmodel.files.run_folder import CONFIG, DIAGNOSTICS, OUTPUT, RESTARTS, STATUS
 from swmodel.files.status import read_status
 from swmodel.model import launch
 from swmodel.parallel.environment import LAUNCHED
@@ -38,7 +38,7 @@ def test_two_processes_leave_a_complete_run(tmp_path, own_mpiexec):
     done = swmodel(tmp_path, "run", "jet", *SMALL, "--steps", 4, *arguments, before=before)
     assert done.returncode == 0, done.stderr
     folder = tmp_path / "outputs/jet"
-    assert {path.name for path in folder.iterdir()} == {*FILES, RESTARTS} - {SPECTRA}
+    assert {path.name for path in folder.iterdir()} == {CONFIG, OUTPUT, DIAGNOSTICS, STATUS, RESTARTS}
     status = read_status(folder)
     assert (status["state"], status["exit_code"], status["steps"]) == ("completed", 0, 4)
     assert (status["nproc"], status["layout"], status["transport"]) == (2, [1, 2], "mpi")
