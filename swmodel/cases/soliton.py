@@ -72,7 +72,8 @@ def solution(config, at, time):
     B, unit = config.case.steepness, radius(config)
     x = at.x / unit - config.case.start + celerity(config) * time / unit
     y = at.y / unit
-    phi = 0.771 * B**2 / np.cosh(B * x) ** 2
+    decay = np.exp(-2 * abs(B * x))
+    phi = 0.771 * B**2 * 4 * decay / (1 + decay) ** 2  # sech² without the large numbers of cosh
     slope, shape = -2 * B * np.tanh(B * x) * phi, np.exp(-(y**2) / 2)
     c = speed(config)
     return (

@@ -34,13 +34,16 @@ PARAMETERS = {
     "grid.dy": (1, 0, 0, 0),
     "grid.lx": (1, 0, 0, 0),
     "grid.ly": (1, 0, 0, 0),
-    **dict.fromkeys((f"grid.{key}" for key in ("west", "south", "dlon", "dlat", "east", "north")), (0, 0, 0, 0)),
+    **dict.fromkeys(
+        (f"grid.{key}" for key in ("west", "south", "dlon", "dlat", "east", "north", "pole")), (0, 0, 0, 0)
+    ),
     "grid.radius": (1, 0, 0, 0),
     "grid.rotation": (0, 0, -1, 0),
     "physics.gravity": (2, -1, -2, 0),
     "physics.full_gravity": (2, -1, -2, 0),
     "physics.depth": (0, 1, 0, 0),
     "physics.density": (0, 0, 0, 1),
+    "wind_drag.air_density": (0, 0, 0, 1),
     "physics.f0": (0, 0, -1, 0),
     "physics.beta": (-1, 0, -1, 0),
     **{row.key: row.dimension for row in COEFFICIENTS.values() if row.key and not row.key.endswith(("cosine", "sine"))},
