@@ -27,6 +27,7 @@ import numpy as np
 
 from ..config.model import Case, option
 from ..ocean.coordinates import azimuthal
+from ..ocean.depth_table import DepthTable
 from ..ocean.okada import Fault, displacement
 
 #: Depths in m, 0 on land, at half a degree from 120 W 60 S to 66.5 W 4.5 N: those of `swmodel grid` with
@@ -75,16 +76,10 @@ class Chile2010(Case):
     }
 
     def depth(self, config, at):
-        """Between the points of the relief in proportion, from those of water alone; NaN where most is land."""
-        known = relief()
-        corners = list(around(known.shape, at))
-        wet = sum(weight * (known[j, i] > 0) for j, i, weight in corners)
-        water = sum(weight * known[j, i] for j, i, weight in corners)
-        return np.divide(water, wet, out=np.full(water.shape, np.nan), where=wet >= 0.5)
+        return relief().depth(*position(at))
 
     def mask(self, config, at):
-        known = relief()
-        return (sum(weight * (known[j, i] > 0) for j, i, weight in around(known.shape, at)) >= 0.5).astype(float)
+        return relief().mask(*position(at))
 
     def eta(self, config, at):
         """The vertical displacement of the sea floor, m."""
@@ -104,20 +99,14 @@ class Chile2010(Case):
 
 
 @cache
-def relief() -> np.ndarray:
-    """Depths, m, 0 on land, [latitude, longitude]."""
-    with np.load(RELIEF) as file:
-        return file["depth"].astype(np.float64)
+def relief() -> DepthTable:
+    """The depths of the file."""
+    return DepthTable.load(RELIEF)
 
 
-def around(shape, at):
-    """Rows, columns and weights of the four points of the relief around each of some Points; its edges go on beyond."""
-    row, column = np.broadcast_arrays((at.lat - SOUTH) / STEP, (at.lon - WEST) / STEP)
-    j, i = np.floor(row).astype(int), np.floor(column).astype(int)
-    for north in (0, 1):
-        for east in (0, 1):
-            weight = np.abs(1 - north - (row - j)) * np.abs(1 - east - (column - i))
-            yield np.clip(j + north, 0, shape[0] - 1), np.clip(i + east, 0, shape[1] - 1), weight
+def position(at):
+    """Where Points lie in the file, in rows and columns."""
+    return (at.lat - SOUTH) / STEP, (at.lon - WEST) / STEP
 
 
 def recorded() -> tuple[np.ndarray, np.ndarray]:

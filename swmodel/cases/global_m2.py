@@ -22,6 +22,7 @@ import numpy as np
 
 from ..config.model import Case
 from ..ocean.constituents import constituents
+from ..ocean.depth_table import DepthTable
 from ..ocean.rotated import from_earth
 from ..ocean.terms.tide import EQUILIBRIUM
 
@@ -55,35 +56,22 @@ class GlobalM2(Case):
     }
 
     def depth(self, config, at):
-        """Between the points of the relief in proportion, from those of water alone; NaN where most is land."""
-        known = relief()
-        corners = list(around(known.shape, at))
-        wet = sum(weight * (known[j, i] > 0) for j, i, weight in corners)
-        water = sum(weight * known[j, i] for j, i, weight in corners)
-        return np.divide(water, wet, out=np.full(water.shape, np.nan), where=wet >= 0.5)
+        return relief().depth(*position(at))
 
     def mask(self, config, at):
-        """Water where at least half of the points around are."""
-        known = relief()
-        return (sum(weight * (known[j, i] > 0) for j, i, weight in around(known.shape, at)) >= 0.5).astype(float)
+        return relief().mask(*position(at))
 
 
 @cache
-def relief() -> np.ndarray:
-    """Depths, m, 0 on land, [latitude, longitude] about the pole."""
-    with np.load(RELIEF) as file:
-        return file["depth"].astype(np.float64)
+def relief() -> DepthTable:
+    """The depths of the file."""
+    return DepthTable.load(RELIEF, ring=True)
 
 
-def around(shape, at):
-    """Rows, columns and weights of the four points of the relief around each of some Points."""
+def position(at):
+    """Where Points lie in the file, in rows and columns."""
     lon, lat = from_earth(POLE, at.lon, at.lat)
-    row, column = np.clip(lat - SOUTH, 0, shape[0] - 1), (lon - WEST) % shape[1]
-    j, i = np.floor(row).astype(int), np.floor(column).astype(int)
-    for north in (0, 1):
-        for east in (0, 1):
-            weight = np.abs(1 - north - (row - j)) * np.abs(1 - east - (column - i))
-            yield np.minimum(j + north, shape[0] - 1), (i + east) % shape[1], weight
+    return lat - SOUTH, (lon - WEST) % 360
 
 
 def root_mean_square(amplitude, area, chosen):

@@ -48,7 +48,7 @@ def test_what_the_moon_gives_drag_takes(tide):
 def test_the_shipped_relief_is_that_of_the_package_and_the_grid_has_it():
     """In whole metres, at the centres of the cells at one degree; land where it is land."""
     config = swmodel.load("global_m2", environ={})
-    known, rows, columns = global_m2.relief(), range(config.grid.ny), range(config.grid.nx)
+    known, rows, columns = global_m2.relief().depths, range(config.grid.ny), range(config.grid.nx)
     assert (fields.evaluate(config, "mask", rows, columns) == (known > 0)).all()
     depth = fields.evaluate(config, "depth", rows, columns)
     np.testing.assert_allclose(depth[known > 0], known[known > 0], rtol=1e-9)

@@ -1,0 +1,50 @@
+"""Depth and coast between the points of a regular table of depths, as cases of a real sea bring one along."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+
+@dataclass(frozen=True, eq=False)
+class DepthTable:
+    """Depths at points in rows and columns, which may be asked for between them; the edges go on beyond.
+
+    Attributes:
+        depths: m, 0 on land, float64 [row, column].
+        ring: whether the first column follows the last.
+    """
+
+    depths: np.ndarray
+    ring: bool = False
+
+    @classmethod
+    def load(cls, path, ring: bool = False) -> DepthTable:
+        """That which a file of NumPy (.npz) has as `depth`."""
+        with np.load(path) as file:
+            return cls(file["depth"].astype(np.float64), ring)
+
+    def around(self, row, column) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+        """Depths, m, and weights of the four points around each of some positions, counted in rows and columns."""
+        row, column = np.broadcast_arrays(row, column)
+        (ny, nx), j, i = self.depths.shape, np.floor(row).astype(int), np.floor(column).astype(int)
+        for north in (0, 1):
+            for east in (0, 1):
+                weight = np.abs(1 - north - (row - j)) * np.abs(1 - east - (column - i))
+                east_of = (i + east) % nx if self.ring else np.clip(i + east, 0, nx - 1)
+                yield self.depths[np.clip(j + north, 0, ny - 1), east_of], weight
+
+    def water(self, row, column) -> np.ndarray:
+        """The part of the points around that is water, by their weights."""
+        return sum(weight * (depth > 0) for depth, weight in self.around(row, column))
+
+    def depth(self, row, column) -> np.ndarray:
+        """In proportion between the points, from those of water alone, m; NaN where most is land."""
+        wet, total = self.water(row, column), sum(weight * depth for depth, weight in self.around(row, column))
+        return np.divide(total, wet, out=np.full(total.shape, np.nan), where=wet >= 0.5)
+
+    def mask(self, row, column) -> np.ndarray:
+        """1 where at least half of the points around are water, else 0."""
+        return (self.water(row, column) >= 0.5).astype(float)
