@@ -6,27 +6,27 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:  # the same names, for type checkers and editors
     from .config import Config as Config
     from .config import ConfigError as ConfigError
-    from .config.given import local as local
-    from .config.load import load as load
-    from .config.model import Case as Case
+    from .config.fields.given import local as local
+    from .config.loading.load import load as load
+    from .config.options.model import Case as Case
     from .model.pure import functional as functional
     from .model.resolve import resolve as resolve
     from .model.simulation import Simulation as Simulation
     from .ocean import operators as operators
+    from .ocean.option import option as option
     from .ocean.parametric import Parametric as Parametric
     from .ocean.terms import Term as Term
-    from .options import option as option
 
 #: Public names and the modules that define them, imported when first used: `import swmodel` imports neither JAX nor
 #: MPI, and the environment of a rank is set before either is.
 EXPORTS = {
-    "Case": ".config.model",
-    "option": ".config.model",
+    "Case": ".config.options.model",
+    "option": ".ocean.option",
     "load": ".config",
     "resolve": ".model.resolve",
     "Config": ".config",
     "ConfigError": ".config",
-    "local": ".config.given",
+    "local": ".config.fields.given",
     "Term": ".ocean.terms",
     "Parametric": ".ocean.parametric",
     "operators": ".ocean.operators",

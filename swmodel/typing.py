@@ -5,8 +5,8 @@
 A function of the points takes `Points`; what `fields` takes is a `Field`, what `terms` takes an `OwnTerm`.
 """
 
-from .config.given import Field
-from .config.load import Source
+from .config.fields.given import Field
+from .config.loading.load import Source
 from .ocean.coordinates import Points
 from .ocean.flow import Flow
 from .ocean.grid import Grid

@@ -12,6 +12,7 @@ os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # many tests start programs: th
 
 import jax
 import pytest
+from support import steps_compiled
 
 from swmodel.parallel import environment
 
@@ -24,6 +25,7 @@ if "SWMODEL_TEST_KERNELS" in os.environ:  # a folder with another build of the n
     swmodel.executors.native.__path__.insert(0, os.environ["SWMODEL_TEST_KERNELS"])
 
 environment.add(environment.OPEN_MPI, os.environ)  # for the mpiexec that tests start themselves
+steps_compiled.compile_quickly()
 
 jax.config.update("jax_enable_x64", True)
 jax.config.update("jax_numpy_dtype_promotion", "strict")
@@ -73,6 +75,13 @@ def quickly_compiled():
         for name, value in QUICK.items():
             patch.setenv(name, value)
         yield
+
+
+@pytest.fixture
+def steps_of_users(monkeypatch):
+    """C++ steps are compiled as users have them, here and in processes that are started."""
+    for name in os.environ.keys() - steps_compiled.as_users(os.environ).keys():
+        monkeypatch.delenv(name)
 
 
 @pytest.fixture(scope="session")

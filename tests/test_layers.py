@@ -15,14 +15,17 @@ ROOT = Path(__file__).parents[1]
 #: The rooms, from the ground up: a file imports from its own room and from lower ones. A room whose files have
 #: an order of their own is listed in parts.
 ROOMS = (
-    "errors options",
+    "errors",
     "parallel",
     "ocean",
-    "config.model config.grid config.station config.dates config.errors config.messages",
+    "config.errors config.messages config.options",
     "cases",
+    "config.fields",
+    "config.build config.tidal_analysis",
+    "config.loading",
+    "config.checks config.positions",
     "config typing",
     "files",
-    "relief",
     "executors",
     "model",
     "plotting",
@@ -41,7 +44,8 @@ DOORS = {
     "mpi4jax": "parallel.transport.messages cli.doctor.exchange bench.traffic cli.ranks",
     "mpi4py": "parallel.transport cli.doctor.exchange bench.device",
     "netCDF4": (
-        "config.netcdf_input files relief plotting bench.forcing assimilation.observation_file assimilation.known"
+        "config.fields.netcdf_input files plotting bench.forcing assimilation.observation_file assimilation.known "
+        "cli.relief"
     ),
     "matplotlib": "plotting bench.figures",
     "cmocean": "plotting",
@@ -115,7 +119,7 @@ def test_each_library_has_its_doors(library):
 def test_the_reference_shares_no_code_with_the_dynamics():
     shared = {"config.build.scheme_of", "config.fields.evaluate", "errors.UsageError", "ocean.coordinates.points"}
     shared |= {"ocean.state.Carry", "ocean.state.State"}
-    shared |= {"config.series.series_of", "config.series.varies", "config.varying.record"}
+    shared |= {"config.fields.series.series_of", "config.fields.series.varies", "config.fields.varying.record"}
     shared |= {"ocean.constituents.constituents", "ocean.terms.tide.EQUILIBRIUM"}
     reference = {name for name in MODULES if "executors.reference" in enclosing(name)}
     used = {within(full) for name in reference for full in MODULES[name] if full.startswith("swmodel.")}

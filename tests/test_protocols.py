@@ -11,7 +11,10 @@ from swmodel import Simulation, load
 from swmodel.ensemble.ensemble_file import Results as EnsembleResults
 from swmodel.ensemble.health import Many
 from swmodel.ensemble.members import Members
+from swmodel.executors.native.tape import Way
 from swmodel.executors.registry import COMPILED, EXECUTORS, BlockExecutor, Executor
+from swmodel.gradients.native_steps import Native, WayBack
+from swmodel.gradients.steps import Ahead, Back, InJax, Jax, Steps
 from swmodel.model.health.one import One
 from swmodel.model.health.verdict import Runs
 from swmodel.model.progress import Bar, Heartbeat, Relay, Reporter, Silent
@@ -30,6 +33,9 @@ IMPLEMENTATIONS = [
     *((Results, each) for each in (RunResults, EnsembleResults)),
     *((Runs, each) for each in (One, Many)),
     *((Reporter, each) for each in (Silent, Relay, Heartbeat, Bar)),
+    *((Steps, each) for each in (InJax, Native)),
+    *((Ahead, each) for each in (Jax, Way)),
+    *((Back, each) for each in (Jax, WayBack)),
 ]
 
 

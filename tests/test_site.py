@@ -12,7 +12,7 @@ from conftest import ROOT
 import swmodel
 from swmodel import cases
 from swmodel.cli import main
-from swmodel.config.model import Config
+from swmodel.config.options.model import Config
 
 
 class Page(HTMLParser):

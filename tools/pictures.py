@@ -23,8 +23,8 @@ from swmodel.cases.chile2010 import recorded
 from swmodel.plotting import style
 
 FOLDER = Path(__file__).parents[1] / "docs" / "images" / "cases"
-#: Cases that are assimilated (docs/assimilation.md has their picture), and what others are run and drawn with.
-LEFT_OUT = {"double_gyre_twin", "double_gyre_drag"}
+#: Cases whose pictures docs/assimilation.md and docs/real-sea.md have, and what others are run and drawn with.
+LEFT_OUT = {"double_gyre_twin", "double_gyre_drag", "sea"}
 RUN = {
     "galewsky": ["-s", "output.every=3 h"],
     "hurricane": ["--days", "1"],

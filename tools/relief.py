@@ -15,8 +15,8 @@ from contextlib import ExitStack
 import netCDF4
 import numpy as np
 
-from swmodel.relief.average import overlaps
-from swmodel.relief.source import SHIPPED, open_relief
+from swmodel.cli.relief.average import overlaps
+from swmodel.cli.relief.source import SHIPPED, open_relief
 
 STEP = 0.5
 LAND = {"units": "percent", "standard_name": "sea_area_fraction", "long_name": "share of the cell that is sea"}

@@ -27,9 +27,9 @@ class Configuration(Generated):
     """Every table of the configuration with its keys: default, unit, what it is."""
 
     def lines(self):
+        from swmodel.config.loading.toml import value
         from swmodel.config.messages import choices
-        from swmodel.config.model import Config
-        from swmodel.config.toml import value
+        from swmodel.config.options.model import Config
 
         for name in Config.model_fields:
             section = type(getattr(Config(), name))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..config.stencils import QUANTITIES
+from ..config.positions.stencils import QUANTITIES
 from ..files.output.maps import Number, put_numbers, write_maps
 from ..files.output.metadata import times_of
 from ..ocean.coordinates import axes

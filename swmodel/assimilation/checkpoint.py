@@ -11,7 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from ..config import to_toml
-from ..config.decisive import decisive, differences
+from ..config.loading.decisive import decisive, differences
 from ..errors import UsageError
 from ..files.block_file import read_blocks, write_blocks
 from .gauss_newton import Progress

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from ..config.dates import start_of
-from ..config.stencils import QUANTITIES, stencils
+from ..config.options.dates import start_of
+from ..config.positions.stencils import QUANTITIES, stencils
 from ..ocean.coordinates import axes
 from ..ocean.table import VARIABLES
 

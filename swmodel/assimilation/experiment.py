@@ -11,7 +11,7 @@ import numpy as np
 
 from ..config import to_toml
 from ..config.build import build_grid, scheme_of
-from ..config.decisive import differences
+from ..config.loading.decisive import differences
 from ..errors import UsageError
 from ..files.block_file import read_blocks, write_blocks
 from ..gradients import Problem

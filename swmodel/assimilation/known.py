@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from ..config.stencils import QUANTITIES, stencils
+from ..config.positions.stencils import QUANTITIES, stencils
 from ..errors import UsageError, file_errors
 from ..files.journal import recover
 from .checks import TOLERANCE

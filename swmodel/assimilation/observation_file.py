@@ -7,9 +7,9 @@ from datetime import timedelta
 
 import numpy as np
 
-from ..config.dates import alike, start_of, units_of
-from ..config.netcdf_input import DEGREES, LENGTHS, SYNONYMS
-from ..config.stencils import QUANTITIES
+from ..config.fields.netcdf_input import DEGREES, LENGTHS, SYNONYMS
+from ..config.options.dates import alike, start_of, units_of
+from ..config.positions.stencils import QUANTITIES
 from ..errors import FilesError
 from ..files.output.metadata import TIME, times_of
 from ..files.output.static import FILL

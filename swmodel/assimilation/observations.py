@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ..config import ConfigError, to_toml
-from ..config.stencils import QUANTITIES
+from ..config.positions.stencils import QUANTITIES
 from ..files.output.metadata import history_line, versions
 from ..ocean.table import entry_of
 from .checks import faults

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ..config import ConfigError
-from ..config.extremes import survey
-from ..config.model import sigma_key
+from ..config.checks.extremes import survey
+from ..config.options.model import sigma_key
 from ..errors import UsageError
 from ..model.validate import lines_of, repeated, require_derivatives
 from ..ocean.coordinates import on_sphere

@@ -7,9 +7,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..config.stencils import QUANTITIES, neighbourhoods, stencils
-from ..errors import UsageError
-from ..ocean.coordinates import axes, edges, on_sphere
+from ..config.positions.stencils import QUANTITIES, neighbourhoods, stencils
+from ..ocean.coordinates import axes, edges, metres, on_sphere
 from .known import by_quantity, in_output
 from .observations import Observations
 
@@ -28,30 +27,29 @@ class Altimeter(NamedTuple):
 def tracks(config, altimeter: Altimeter, seed: int = 0) -> Observations:
     """Sea level along the ground tracks of an altimeter, still without values.
 
-    Ascending tracks are straight lines that lean by the angle to the east of north; descending ones go south and lean
-    as much to the east. On a ring their separation is the nearest that divides its length. Within each repeat period
-    all are flown over once, in an order and with shifts in time and place that the seed decides; the same in the next.
+    Ascending tracks are lines that lean by the angle to the east of north; descending ones go south and lean as much to
+    the east. On a sphere they are lines of constant course, along the axes of the grid, and their separation is that in
+    the middle of its latitudes. On a ring it is the nearest that divides its length. Within each repeat period all are
+    flown over once, in an order and with shifts in time and place that the seed decides; the same in the next.
 
     Returns:
         Observations over water within the run, in the order of time; the platforms are "ascending-1", ...
-
-    Raises:
-        UsageError: the grid is on a sphere, where tracks are no straight lines.
     """
-    if on_sphere(config.grid):
-        raise UsageError("tracks of an altimeter are made on a plane only; on a sphere, give observations in a file")
     rng, end = np.random.default_rng(seed), config.run.steps * config.time.dt
     lean, (west, east, south, north) = math.radians(altimeter.angle), edges(config.grid)
     lines = ground_tracks(config.grid, altimeter.separation, lean, rng.random(2))
     order, phase = rng.permutation(len(lines)), rng.random()
-    along = np.arange(0.5, (north - south) / (altimeter.spacing * math.cos(lean))) * altimeter.spacing
+    northward = math.cos(lean) / metres(config.grid, "y")  # along the y axis, for each metre of a track
+    along = np.arange(0.5, (north - south) / (altimeter.spacing * northward)) * altimeter.spacing
     passes = []
     for cycle in range(max(1, math.ceil(end / altimeter.repeat))):
         for place, number in enumerate(order):
             name, x_start, direction = lines[number]
             begin = (cycle + (place + phase) / len(lines)) * altimeter.repeat
-            y = (south if direction > 0 else north) + direction * along * math.cos(lean)
-            x = x_start + along * math.sin(lean)
+            y_start = south if direction > 0 else north
+            y = y_start + direction * along * northward
+            gone = np.abs(conformal(config.grid, y) - conformal(config.grid, y_start))
+            x = x_start + (gone * math.tan(lean) if on_sphere(config.grid) else along * math.sin(lean))
             passes.append((begin + along / altimeter.speed, x, y, np.full(len(along), name)))
     time, x, y, platform = (np.concatenate(parts) for parts in zip(*passes, strict=True))
     x = west + (x - west) % (east - west) if config.grid.periodic_x else x
@@ -67,7 +65,8 @@ def tracks(config, altimeter: Altimeter, seed: int = 0) -> Observations:
 def ground_tracks(grid, separation: float, lean: float, shifts) -> list[tuple[str, float, int]]:
     """(name, x where it enters the domain, +1 northward or -1 southward) of all tracks that cross the domain."""
     west, east, south, north = edges(grid)
-    length, reach = east - west, (north - south) * math.tan(lean)
+    length, reach = east - west, (conformal(grid, north) - conformal(grid, south)) * math.tan(lean)
+    separation = separation / metres(grid, "x", (south + north) / 2)
     if grid.periodic_x:
         count = max(1, round(length / separation))
         separation = length / count
@@ -79,6 +78,11 @@ def ground_tracks(grid, separation: float, lean: float, shifts) -> list[tuple[st
         for name, direction, shift in (("ascending", +1, shifts[0]), ("descending", -1, shifts[1]))
         for k in range(count)
     ]
+
+
+def conformal(grid, y):
+    """Positions along the y axis on a map on which lines of constant course are straight: that of Mercator, degrees."""
+    return np.degrees(np.arctanh(np.sin(np.radians(y)))) if on_sphere(grid) else y
 
 
 def moorings(config, nx: int, ny: int, every: float, errors: dict[str, float]) -> Observations:

@@ -70,5 +70,6 @@ def git(*arguments: str) -> str:
 
 
 def settings() -> dict[str, str]:
-    """The environment's settings of threads, devices and MPI."""
-    return {name: value for name, value in sorted(os.environ.items()) if SETTINGS.fullmatch(name)}
+    """The environment's settings of threads, devices and MPI; the user's own folder is `~` in them."""
+    found = {name: value for name, value in sorted(os.environ.items()) if SETTINGS.fullmatch(name)}
+    return {name: value.replace(str(Path.home()), "~") for name, value in found.items()}

@@ -16,8 +16,8 @@ from . import answers, traffic
 from .device import largest, launched, memory_bytes
 from .rows import Row
 
-#: Warm-up goes on until a call takes this long, s, so that the number of steps of a sample is well chosen.
-WARM = 0.1
+#: Warm-up goes on until a call takes this long, s, so that what a call costs once does not choose the number of steps.
+WARM = 0.4
 
 
 def measure_stepping(row: Row, task: dict) -> dict:
@@ -90,7 +90,7 @@ def warm_up(simulation, row: Row) -> tuple[float, int]:
     while True:
         elapsed = advance(simulation, n)
         total += n
-        if elapsed >= min(WARM, row.seconds) or n >= (row.steps or n + 1):
+        if elapsed >= min(WARM, row.seconds / 4) or n >= (row.steps or n + 1):
             return elapsed / n, total
         n = min(4 * n, row.steps or 4 * n)
 

@@ -12,7 +12,7 @@ The file of a case has
 Its known answers are plain functions in the same file; a test compares the model with them.
 
 An object of the class travels in the configuration, as `config.case`. A user's own file is of the same form
-(`config.case_file`).
+(`config.loading.case_file`).
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ import inspect
 import pkgutil
 import sys
 
-from ..config.model import Case
+from ..config.options.model import Case
 
 
 def names() -> list[str]:

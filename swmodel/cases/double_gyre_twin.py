@@ -17,7 +17,7 @@ Known answer: the truth. Interface and currents are off by at most a quarter of 
 start of the window to a month after its end, and farther than two cells from any observation, too.
 """
 
-from ..config.model import option
+from ..config.options.model import option
 from .double_gyre import DoubleGyre
 
 

@@ -26,7 +26,7 @@ import math
 import numpy as np
 
 from ..config.errors import ConfigError
-from ..config.model import Case, option
+from ..config.options.model import Case, option
 from ..errors import UsageError
 from ..ocean import best_track, holland
 from ..ocean.constituents import date_of
@@ -65,8 +65,10 @@ class Hurricane(Case):
         return np.interp(part, [0.0, 1.0, 1.5], [self.coast, max(self.coast, EDGE * deep), deep])
 
     def eta(self, config, at):
-        """In balance with the pressure at the start."""
-        below = self._storm(config, 0.0).outer - self.air_pressure(config, at, 0.0)
+        """In balance with the pressure at the start: zero where it is that around the storm, or of water outside."""
+        sides = config.open_sides
+        around = sides.pressure if sides.sides and sides.pressure is not None else self._storm(config, 0.0).outer
+        below = around - self.air_pressure(config, at, 0.0)
         return below / (config.physics.density * config.physics.gravity)
 
     def air_pressure(self, config, at, t):

@@ -21,7 +21,7 @@ import math
 import numpy as np
 
 from ..config.errors import ConfigError
-from ..config.model import Case, option
+from ..config.options.model import Case, option
 from ..ocean.coordinates import points
 
 

@@ -20,7 +20,7 @@ import math
 
 import numpy as np
 
-from ..config.model import Case, option
+from ..config.options.model import Case, option
 
 
 class Stommel(Case):

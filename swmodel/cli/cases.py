@@ -25,8 +25,8 @@ def init(case, settings):
     swmodel init jet > my.toml, then swmodel run my.toml
     """
     from swmodel.config import to_toml
-    from swmodel.config.load import gather, merge
-    from swmodel.config.remarks import domain
+    from swmodel.config.checks.remarks import domain
+    from swmodel.config.loading.load import gather, merge
 
     sources = gather(case, settings)
     text = to_toml(merge(sources), comments=True)

@@ -45,7 +45,8 @@ class Numbers(click.ParamType):
 @click.option("--pole", metavar="LON,LAT", type=Numbers("LON,LAT"), help="North pole of the grid, if not the Earth's.")
 @click.option("--keep", metavar="LON,LAT", type=Numbers("LON,LAT"), multiple=True,
               help="Keep the sea there although it is cut off; may be repeated.")  # fmt: skip
-def grid(target, relief, **wish):
+@click.option("--force", is_flag=True, help="Replace the grid that is in the file.")
+def grid(target, relief, force, **wish):
     """Make depth and mask of a region from a relief: a file for `[grid] file`, and its picture.
 
     Cells have the mean depth of their sea, and are water where at least half is. Seas that are cut off from the
@@ -57,12 +58,13 @@ def grid(target, relief, **wish):
     swmodel grid salish.nc --region -126,-122,48,50 --resolution 0.05 --relief topography.nc
     swmodel grid atlantic.nc --region -100,20,-70,70 --resolution 1 --keep -80,25
     swmodel grid earth.nc --region -180,180,-90,90 --resolution 1 --pole -42,76
-    swmodel run rest -s grid.file=earth.nc -s case.level=0 -s physics.f0=0
+    swmodel run sea -s grid.file=earth.nc
     """
     from ..plotting import plot_grid
-    from ..relief import Wish, make_grid
+    from .relief import Wish, make_grid
 
-    for line in make_grid(target, Wish(**wish), relief, shlex.join(["swmodel", *sys.argv[1:]])).words():
+    made = make_grid(target, Wish(**wish), relief, shlex.join(["swmodel", *sys.argv[1:]]), force)
+    for line in made.words():
         click.echo(line)
     click.echo(f"Wrote {target}")
     click.echo(f"Wrote {plot_grid(target)}")

@@ -96,7 +96,7 @@ def model_time(text: str | None) -> float | None:
     Raises:
         click.BadParameter: it is none.
     """
-    from ..options import parse_duration
+    from ..ocean.option import parse_duration
 
     try:
         return None if text is None else float(parse_duration(text))

@@ -48,7 +48,7 @@ def resume(directory, asked, settings, quiet, **options):
 
     def request(place=None):
         """The job, complete and checked. Rank 0 looks at the restart files."""
-        from ..config.load import gather
+        from ..config.loading.load import gather
         from ..ensemble.settings import check_ensemble
         from ..errors import FilesError, UsageError
         from ..files import run_folder

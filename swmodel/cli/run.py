@@ -130,8 +130,8 @@ def begin(source, overrides, output, force, quiet, task="run", options=lambda co
 
     def request(place=None):
         """The configuration, complete and checked, with the folder for its results. Rank 0 looks at the folder."""
-        from ..config.load import gather
-        from ..config.remarks import remarks
+        from ..config.checks.remarks import remarks
+        from ..config.loading.load import gather
         from ..files import run_folder
 
         sources = gather(source, overrides)
@@ -179,17 +179,17 @@ def configure(sources, overrides, place=None, check=None, complete=False):
     """The complete, checked configuration.
 
     Args:
-        sources: what `config.load.gather` finds, with the overrides (`section.key=value`).
+        sources: what `config.loading.load.gather` finds, with the overrides (`section.key=value`).
         place: the place of this process among those that mpiexec has started; their number is `run.nproc`.
         check: function that gives the resolved configuration, or raises; without it, `validate.check_config`.
-        complete: see `config.load.load`.
+        complete: see `config.loading.load.load`.
 
     Raises:
         ConfigError: with everything that is wrong.
         UsageError: the command line asks for another number of processes than there are.
     """
     from swmodel.config import ConfigError
-    from swmodel.config.load import merge
+    from swmodel.config.loading.load import merge
     from swmodel.errors import UsageError
     from swmodel.model.resolve import for_processes
     from swmodel.model.validate import check_config

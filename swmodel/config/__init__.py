@@ -1,9 +1,16 @@
-"""The configuration of a run: its options, where they come from, what they become."""
+"""The configuration of a run: its options, where they come from, what they become.
+
+`options/`: what there is to set, one class for each section; what a case is.
+`loading/`: where values come from: files, environment, command line, Python; and how they are written again.
+`fields/`: values on the grid from formulas, numbers, files and Python, and their records in time.
+`positions/`: the points and faces of gauges, stations and sections.
+`checks/`: whether a configuration can be run: extremes of its fields, stability, open sides; and remarks on it.
+"""
 
 from .errors import ConfigError
-from .load import from_toml, load
-from .model import Case, Config
-from .toml import config_hash, to_toml
+from .loading.load import from_toml, load
+from .loading.toml import config_hash, to_toml
+from .options.model import Case, Config
 
 __all__ = [
     "Case",

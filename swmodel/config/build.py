@@ -14,9 +14,9 @@ from ..ocean.scheme import Scheme
 from ..ocean.state import State
 from ..ocean.terms import TERMS
 from . import fields
-from .own import own_terms
-from .series import varies
-from .varying import varying_params
+from .fields.own import own_terms
+from .fields.series import varies
+from .fields.varying import Records
 
 
 def scheme_of(config) -> Scheme:
@@ -82,27 +82,31 @@ def trim(values, rows, columns):
     return values[: len(rows), : len(columns)]
 
 
-def build_params(config, block, dtype, margin=None, scheme: Scheme | None = None, step: int = 0) -> dict:
+def build_params(config, block, dtype, margin=None, scheme: Scheme | None = None, of=None) -> dict:
     """The coefficients of `block` by name, with `margin` (width + 1) cells around it, as NumPy arrays of `dtype`.
 
     Numbers are [1, 1], and parameters of a term a vector by its name; what belongs to terms that the scheme (that of
-    the configuration) has not is left out. Those that vary are there with the records that `step` lies between.
+    the configuration) has not is left out. Those that vary are there as `ocean.records` says.
+
+    Args:
+        of: function (block, margin) of those that vary; None: they are those of the start.
     """
     scheme = scheme or scheme_of(config)
-    rows, columns = rows_and_columns(block, scheme.width + 1 if margin is None else margin)
+    margin = scheme.width + 1 if margin is None else margin
+    rows, columns = rows_and_columns(block, margin)
     values = {name: np.full((1, 1), getattr(config.physics, name)) for name in ("gravity", "density")}
     for term in scheme.acting:
         steady = [row.name for row in term.coefficients if row.name not in scheme.varying]
         values |= {name: fields.evaluate(config, name, rows, columns) for name in steady}
         values |= term.build(config, rows, columns) if term.build else {}
         values |= {term.name: config.own._parameters[term.name]} if term.parameters else {}
-    varying = varying_params(config, scheme.varying, step, rows, columns)
-    return in_precision(values | varying, dtype)
+    varying = of(block, margin) if of else build_varying(Records(config, scheme.varying), block, dtype, margin, 0)
+    return in_precision(values, dtype) | varying
 
 
-def build_varying(config, block, dtype, margin: int, scheme: Scheme, step: int) -> dict:
-    """Those of `build_params` that vary, from a step on."""
-    return in_precision(varying_params(config, scheme.varying, step, *rows_and_columns(block, margin)), dtype)
+def build_varying(records: Records, block, dtype, margin: int, step: int) -> dict:
+    """Coefficients that vary, as `build_params` has them, from a step on."""
+    return in_precision(records.params(step, *rows_and_columns(block, margin)), dtype)
 
 
 def build_state(config, block, dtype) -> State:

@@ -10,7 +10,7 @@ from datetime import date, datetime, time
 from typing import Any, Literal
 
 from ..errors import shortened
-from ..options import unit_of
+from ..ocean.option import unit_of
 from .errors import suggest
 
 #: What a text with a pattern looks like.

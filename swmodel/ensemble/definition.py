@@ -74,6 +74,6 @@ def define_members(dataset, config) -> None:
         variable = dataset.createVariable(f"{name}_factor", "f8", ("realization",), fill_value=False)
         variable.setncatts({"long_name": f"factor of the {name} of each member", "units": "1"})
         variable[:] = values
-    for name, quantity in quantities(scheme_of(config)).items():
+    for name, quantity in quantities(scheme_of(config), config.open_sides.sides).items():
         variable = dataset.createVariable(name, "f8", ("time", "realization"), fill_value=False)
         variable.setncatts({"long_name": f"{quantity.long_name}, of each member", "units": quantity.units})

@@ -70,7 +70,7 @@ class EnsembleFile(RecordFile):
         if self.transport.rank == 0:
             self._moments(moments)
         found = of_all_members(self.transport, np.array([list(one.values()) for one in found if one]))
-        numbers = dict(zip(quantities(members.domain.scheme), found.T, strict=True))
+        numbers = dict(zip(quantities(members.domain.scheme, members.config.open_sides.sides), found.T, strict=True))
         self._file.put(put_series, numbers)
         self._file.complete(members.step, members.time)
         self._file.agree()

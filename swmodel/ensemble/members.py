@@ -24,6 +24,7 @@ from ..model.health.one import largest_stress, steepest
 from ..ocean.diagnostics import derive, diagnose
 from ..ocean.elliptic import inverse
 from ..ocean.grid import as_patches
+from ..ocean.inflow import flow_through, inflow, seen
 from ..ocean.patch import Patch
 from ..ocean.state import Carry, State
 from ..parallel.environment import share_of_cores
@@ -154,7 +155,8 @@ class Members:
             if not self._forcing.holds(self.step):
                 self._exchange()
             some = self._forcing.until(last) - self.step
-            self._advance(some)
+            with self._forcing.ahead():
+                self._advance(some)
             self.step += some
         self.loop_seconds += time.perf_counter() - begin
 
@@ -186,11 +188,15 @@ class Members:
         one, width, number = self.domain, self.domain.scheme.width, member - self.here.start
         padded = self._pad(type(self.state)._make(field[number] for field in self.state))
         padded = padded._make(Patch(np.asarray(field), (-width, -width)) for field in padded)
-        shape, config = one.transport.block.shape, one.config
-        blocks = [(padded, self.patches, shape)]
+        shape, config, found = one.transport.block.shape, one.config, (padded, self.patches)
+        if sides := config.open_sides.sides:
+            params, step = as_patches(self._drawn.again(member), width), np.full((1, 1), self.step, np.int32)
+            flow = flow_through(*found, params, one.scheme, step)
+            found, numbers = seen(flow), inflow([flow], sides, one.transport)
+        blocks = [(*found, shape)]
         (made,) = derive(names, blocks, config.physics, inverse(config.grid, blocks, one.transport))
         fields = {name: np.broadcast_to(field, shape) for name, field in made.items()}
-        return fields, diagnose(blocks, config, one.transport)
+        return fields, diagnose(blocks, config, one.transport) | (numbers if sides else {})
 
     def health(self, directory=None) -> Health:
         """The Health of all members, for the time loop; `directory` is where a blow-up leaves its state."""

@@ -9,9 +9,9 @@ import numpy as np
 
 from ..config import Config, ConfigError
 from ..config.build import scheme_of
-from ..config.extremes import survey
+from ..config.checks.extremes import survey
+from ..config.checks.stability import largest_dt
 from ..config.fields import given
-from ..config.stability import largest_dt
 from ..model import validate
 from ..ocean.coordinates import largest_cell, sides
 from ..ocean.noise import white_number

@@ -30,8 +30,12 @@ class Executor(Protocol):
     def resume(self, carry: Carry) -> Carry:
         """The carry of a restart file, as the executor keeps it."""
 
-    def exchange(self, params: dict, step: int) -> None:
-        """Go on with Params like those that it was made from, the coefficients that hold from a step on."""
+    def exchange(self, params: dict, of: Callable) -> None:
+        """Go on with Params like those that it was made from, the coefficients that hold from a step on.
+
+        Args:
+            of: function (block, margin) of those of them that vary, NumPy arrays.
+        """
 
     def advance(self, carry: Carry, n: int) -> Carry:
         """The carry n steps later, when it is there. The carry given is used up; the first call compiles."""

@@ -114,10 +114,6 @@ class Compiled:
         """The carry of a restart file."""
         return carry
 
-    def exchange(self, params: dict, step: int) -> None:
-        """Go on with the coefficients that hold from a step on."""
-        self.static = self.static_at(params, step)
-
     def advance(self, carry: Carry, n: int) -> Carry:
         """The carry n steps later, when it is there. The carry given is used up."""
         return jax.block_until_ready(self._loop(carry, self.static, self.dt, jnp.int32(n)))
@@ -147,6 +143,6 @@ class Xla(Compiled):
         """What of the Grid and the Params of a block the loop takes."""
         return grid, params
 
-    def static_at(self, params: dict, step: int):
-        """The same of this process's blocks, with other Params."""
-        return self.static_of(self.static[0], params)
+    def exchange(self, params: dict, of) -> None:
+        """See `registry.Executor`."""
+        self.static = self.static_of(self.static[0], params)

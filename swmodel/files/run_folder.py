@@ -169,7 +169,7 @@ def write_config(directory, config):
         FilesError: they cannot be written.
     """
     from ..config import to_toml  # not at the start of the program, which needs the names in this file
-    from ..config.case_file import CASE
+    from ..config.loading.case_file import CASE
 
     texts = {CASE: config.case.file_text, CONFIG: to_toml(config)}
     with file_errors(directory, "written"):

@@ -8,8 +8,8 @@ import tomllib
 from pathlib import Path
 
 from ..config import ConfigError, from_toml, load
-from ..config.case_file import CASE
-from ..config.model import Case
+from ..config.loading.case_file import CASE
+from ..config.options.model import Case
 from ..errors import FilesError, UsageError, file_errors
 from .integrity import guard
 from .restart.folder import LEFT_OVER, candidates, job

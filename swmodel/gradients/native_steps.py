@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import jax
 import jax.numpy as jnp
 
 from ..executors.native import tape as tapes
 from ..executors.native.compile import obstacle
 from ..executors.native.kernel import Kernel, register
-from ..executors.native.trace import carried, kinds_of
+from ..executors.native.trace import kinds_of
 from ..parallel.transport.halo import surround_far, within
 from .controls import replace
 from .steps import Cotangents, InJax
@@ -17,14 +19,14 @@ from .steps import Cotangents, InJax
 class Native:
     """The native step, its adjoint, and for pairs its tangent and the adjoint of that.
 
-    Where one of them cannot be had on some process, all take that in JAX. A control that is a number is to derivatives
-    one of each row, and its adjoint is summed over the steps in each cell.
+    XX
+        one of each row, and its adjoint is summed over the steps in each cell.
 
-    Args:
-        slow: the steps InJax.
-        kernel: of the step forward.
-        transport: for messages.
-        pairs: whether carry and active fields are pairs, of the second the tangent.
+        Args:
+            slow: the steps InJax.
+            kernel: of the step forward.
+            transport: for messages.
+            pairs: whether carry and active fields are pairs, of the second the tangent.
     """
 
     def __init__(self, slow: InJax, kernel: Kernel, transport, controls, pairs: bool):
@@ -34,9 +36,9 @@ class Native:
         self._there: dict[tuple, bool] = {}
         self._seen: dict[tuple, list] = {}
         tangent = {"derivative": ("tangent",), "controls": tuple(controls)}
-        self.ahead = kernel._replace(**tangent) if pairs else kernel
-        back = {"derivative": (*self.ahead.derivative, "adjoint"), "controls": tuple(controls)}
-        self.behind = self.ahead._replace(margin=self.wide, **back)
+        self.forth = kernel._replace(**tangent) if pairs else kernel
+        back = {"derivative": (*self.forth.derivative, "adjoint"), "controls": tuple(controls)}
+        self.behind = self.forth._replace(margin=self.wide, **back)
 
     def settle(self, active, fixed, back=False):
         shapes = tuple(leaf.shape for leaf in jax.tree.leaves(active))
@@ -51,73 +53,34 @@ class Native:
             if key not in self._there:
                 self._there[key] = not self.transport.any(self._missing(*key, fixed.dt.dtype))
 
-    def prepare(self, active, fixed, recording=False):
-        named = dict(self._named(active))
+    def ahead(self, active, fixed, recording=False):
+        if not self._has(active, fixed, back=recording):
+            return self.slow.ahead(active, fixed, recording)
+        named = dict(self.named(active))
         if self.pairs:
             named = {name: self._lined(field, self.width + 1) for name, field in named.items()}
-        static = replace(fixed.grid, fixed.params, named)
-        if not self._there[self.ahead, kinds_of(*static)]:
-            return self.slow.prepare(active, fixed)
-        kernel = self.ahead
-        if recording and self._back_there(active, fixed):
-            kernel = kernel._replace(least=self._lead(active, fixed))
-        return tapes.Way(kernel, kernel.static_of(*static, self.transport.shape, jnp), fixed.dt, self.transport)
+        kernel = self.forth._replace(least=self._lead(active, fixed)) if recording else self.forth
+        return self._way(kernel, replace(fixed.grid, fixed.params, named), fixed.dt)
 
-    def prepare_back(self, active, fixed):
-        if not self._back_there(active, fixed):
-            return self.slow.prepare_back(active, fixed)
-        static = replace(*fixed.wide, {name: self._widened(field) for name, field in self._named(active)})
-        kernel = self.behind._replace(least=self._lead(active, fixed))
-        back = tapes.Way(kernel, kernel.static_of(*static, self.transport.shape, jnp), fixed.dt, self.transport)
-        return self.prepare(active, fixed, recording=True), back
-
-    def run(self, carry, static, first, last):
-        if not isinstance(static, tapes.Way):
-            return self.slow.run(carry, static, first, last)
-        fields, tree = jax.tree.flatten(carry)
-        shift, extent = self.transport.shift, self.transport.extent()
-        return tree.unflatten(static.kernel.run(fields, static.static, static.dt, shift, first, last - first, extent))
-
-    def blank(self, carry, active, fixed, length: int):
-        if not self._back_there(active, fixed):
-            return self.slow.blank(carry, active, fixed, length)
-        return tapes.blank(*self.prepare_back(active, fixed), length)
-
-    def record(self, stack, carry, static, first, last, origin):
-        if isinstance(stack, tapes.Tape):
-            return tapes.record(stack, static, carry, first, last, origin)
-        return self.slow.record(stack, carry, static, first, last, origin, self.run)
+    def back(self, active, fixed):
+        if not self._has(active, fixed, back=True):
+            return self.slow.back(active, fixed)
+        static = replace(*fixed.wide, {name: self._widened(field) for name, field in self.named(active)})
+        way = self._way(self.behind._replace(least=self._lead(active, fixed)), static, fixed.dt)
+        return WayBack(self, self.ahead(active, fixed, recording=True), way)
 
     def zero(self, carry, active, fixed) -> Cotangents:
         found = self.slow.zero(carry, active, fixed)
-        if not self._back_there(active, fixed):
+        if not self._has(active, fixed, back=True):
             return found
-        numbers = [name for name, field in self._named(active) if field.shape == (1, 1)]
+        numbers = [name for name, field in self.named(active) if field.shape == (1, 1)]
         return found._replace(spread={name: jnp.zeros(self.transport.shape, fixed.dt.dtype) for name in numbers})
 
-    def pull(self, stack, cotangents, static, first, last, origin):
-        if not isinstance(stack, tapes.Tape):
-            return self.slow.pull(stack, cotangents, static, first, last, origin)
-        margin, (rows, columns) = self.width + 1, self.transport.shape
-        inner = slice(margin, margin + rows), slice(margin, margin + columns)
-        bars = dict(self._named(cotangents.active))
-        sums = {name: bar[inner] for name, bar in bars.items() if name not in cotangents.spread} | cotangents.spread
-        stack, carry, sums = tapes.pull(stack, *static, cotangents.carry, sums, (first, last, origin))
-        spread = {name: sums.pop(name) for name in cotangents.spread}
-        ours = within(jnp.ones(self.transport.shape), self.transport.extent()) > 0  # the halo may begin beyond it
-        bars |= {name: bars[name].at[inner].set(jnp.where(ours, sums[name], bars[name][inner])) for name in sums}
-        leaves = jax.tree.structure(cotangents.active).unflatten(list(bars.values()))
-        return stack, Cotangents(carry, leaves, spread)
+    def _way(self, kernel, static, dt) -> tapes.Way:
+        """The steps of a kernel with Grid and Params `static`."""
+        return tapes.Way(kernel, kernel.static_of(*static, self.transport.shape, jnp), dt, self.transport)
 
-    def recorded(self, stack, like, static, slot):
-        if not isinstance(stack, tapes.Tape):
-            return self.slow.recorded(stack, like, static, slot)
-        names = carried(self.ahead.scheme, self.ahead.method, self.ahead.derivative)
-        known = tapes.state(stack, static[0], slot)
-        fields, tree = jax.tree.flatten(like)
-        return tree.unflatten([known.get(name, jnp.zeros_like(x)) for name, x in zip(names, fields, strict=True)])
-
-    def _named(self, active) -> list:
+    def named(self, active) -> list:
         """The active fields by name, tangents as "d." + name; in the order of their leaves."""
         parts = zip(("", "d."), active, strict=True) if self.pairs else [("", active)]
         return [(prefix + name, field) for prefix, of in parts for name, field in sorted(of.items())]
@@ -135,17 +98,17 @@ class Native:
 
     def _kinds(self, active, fixed, lined: bool):
         """How static fields are read, numbers that are controls as lines or not."""
-        named = {name: self._lined(field, 1) if lined else field for name, field in self._named(active)}
+        named = {name: self._lined(field, 1) if lined else field for name, field in self.named(active)}
         return kinds_of(*replace(fixed.grid, fixed.params, named))
 
     def _both(self, active, fixed) -> list:
         """The kernels of both ways, each with the kinds of its static fields."""
-        ways = (self.ahead, self.pairs), (self.behind, True)
+        ways = (self.forth, self.pairs), (self.behind, True)
         return [(kernel, self._kinds(active, fixed, lined)) for kernel, lined in ways]
 
-    def _back_there(self, active, fixed) -> bool:
-        """Whether all processes have both ways."""
-        return all(self._there[key] for key in self._both(active, fixed))
+    def _has(self, active, fixed, back: bool) -> bool:
+        """Whether all processes have the way ahead, and that `back`."""
+        return all(self._there[key] for key in self._both(active, fixed)[: 1 + back])
 
     def _lead(self, active, fixed) -> int:
         """Columns that both ways need on either side."""
@@ -158,6 +121,34 @@ class Native:
             return True
         made = kernel.made(kinds, dtype)
         return made.width > min(self.transport.smallest) or made.margin > kernel.margin
+
+
+class WayBack(NamedTuple):
+    """The `way` back along the native `steps` recorded by those `ahead`."""
+
+    steps: Native
+    ahead: tapes.Way
+    way: tapes.Way
+
+    def blank(self, carry, length: int):
+        return tapes.blank(self.ahead, self.way, length)
+
+    def pull(self, stack, cotangents, first, last, origin):
+        margin, shape = self.steps.width + 1, self.way.transport.shape
+        inner = tuple(slice(margin, margin + length) for length in shape)
+        bars = dict(self.steps.named(cotangents.active))
+        sums = {name: bar[inner] for name, bar in bars.items() if name not in cotangents.spread} | cotangents.spread
+        stack, carry, sums = tapes.pull(stack, self.way, cotangents.carry, sums, (first, last, origin))
+        spread = {name: sums.pop(name) for name in cotangents.spread}
+        ours = within(jnp.ones(shape), self.way.transport.extent()) > 0  # the halo may begin beyond it
+        bars |= {name: bars[name].at[inner].set(jnp.where(ours, sums[name], bars[name][inner])) for name in sums}
+        leaves = jax.tree.structure(cotangents.active).unflatten(list(bars.values()))
+        return stack, Cotangents(carry, leaves, spread)
+
+    def recorded(self, stack, like, slot):
+        known, (fields, tree) = tapes.state(stack, self.ahead, slot), jax.tree.flatten(like)
+        names = zip(self.ahead.names(), fields, strict=True)
+        return tree.unflatten([known.get(name, jnp.zeros_like(field)) for name, field in names])
 
 
 def reach_back(scheme) -> int:

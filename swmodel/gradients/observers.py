@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import jax.numpy as jnp
 
-from ..config.places import Section, Station
+from ..config.positions.crossings import Faces
+from ..config.positions.gauges import Station
 from ..ocean.diagnostics import contributions as contributions_of
 from ..ocean.operators import mx_f, my_f
 from ..parallel.transport.halo import within
@@ -12,13 +13,17 @@ from ..parallel.transport.halo import within
 
 def elevation(view, at: Station):
     """eta at a station, m: sum of the weights times h - depth over the station's cells in the block, m."""
-    (first_row, first_column), (rows, columns) = view.transport.offset(), view.transport.extent() or view.state.h.shape
-    j, i = at.rows - first_row, at.columns - first_column
-    ours = (j >= 0) & (j < rows) & (i >= 0) & (i < columns)
-    eta = view.state.h - view.depth
-    # One sum over the block would read it all at every step; four cells are gathered.
-    values = eta[jnp.where(ours, j, 0), jnp.where(ours, i, 0)]
-    return (values * jnp.where(ours, at.weights, 0.0).astype(eta.dtype)).sum()
+    return weighted(view, view.state.h - view.depth, at.rows, at.columns, at.weights)
+
+
+def weighted(view, field, rows, columns, weights):
+    """The sum of the weights times the values of a field of the block in those cells that lie in it."""
+    (first_row, first_column), (height, width) = view.transport.offset(), view.transport.extent() or field.shape
+    j, i = rows - first_row, columns - first_column
+    ours = (j >= 0) & (j < height) & (i >= 0) & (i < width)
+    # One sum over the block would read it all at every step; some cells are gathered.
+    values = field[jnp.where(ours, j, 0), jnp.where(ours, i, 0)]
+    return (values * jnp.where(ours, weights, 0.0).astype(field.dtype)).sum()
 
 
 def sea_level(view, at: Station, full_gravity: float | None = None):
@@ -27,19 +32,14 @@ def sea_level(view, at: Station, full_gravity: float | None = None):
     return eta if full_gravity is None else view.params["gravity"].values[0, 0] / full_gravity * eta
 
 
-def section(view, cut: Section):
+def section(view, faces: Faces):
     """Sum of h^x u (or h^y v) times length over the section's faces in the block, m3 s-1."""
-    transport, state = view.transport, view.padded()
-    if cut.axis == "x":
-        flux, along, across = mx_f(state.h) * (view.grid.open_u * state.u), 0, 1
-    else:
-        flux, along, across = my_f(state.h) * (view.grid.open_v * state.v), 1, 0
-    flux = on_block(view, flux)
-    numbers = [first + jnp.arange(length) for first, length in zip(transport.offset(), flux.shape, strict=True)]
-    lengths = jnp.asarray(cut.lengths, flux.dtype).at[numbers[along]].get(mode="fill", fill_value=0)
-    here = (numbers[across] == cut.number).astype(flux.dtype)
-    rows, columns = (lengths, here) if cut.axis == "x" else (here, lengths)
-    return (flux * rows[:, None] * columns[None, :]).sum()
+    state, total = view.padded(), 0.0
+    for axis, mean, is_open, velocity in ((0, my_f, view.grid.open_v, state.v), (1, mx_f, view.grid.open_u, state.u)):
+        if (chosen := faces.axis == axis).any():
+            flux = on_block(view, mean(state.h) * (is_open * velocity))
+            total = total + weighted(view, flux, faces.rows[chosen], faces.columns[chosen], faces.lengths[chosen])
+    return total
 
 
 def on_block(view, patch):

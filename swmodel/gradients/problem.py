@@ -11,7 +11,7 @@ import numpy as np
 
 from ..config import Config, load
 from ..config.build import build_grid, build_params, build_state
-from ..config.load import Source
+from ..config.loading.load import Source
 from ..errors import UsageError
 from ..model.dataset import dataset_of
 from ..model.domain import domain

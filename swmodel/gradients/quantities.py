@@ -9,9 +9,9 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from ..config.errors import suggest
-from ..config.gauges import place_of
 from ..config.messages import metres
-from ..config.places import section, station
+from ..config.positions.crossings import section, straight
+from ..config.positions.gauges import place_of, station
 from ..errors import UsageError
 from ..ocean.coordinates import axes, positions
 from ..ocean.table import entry_of
@@ -66,10 +66,10 @@ def at_station(name: str, place: str, config) -> Quantity:
     names = positions(config.grid)[0]
     gauge = next((each for each in config.output.stations if each.name == place), None)
     try:
-        x, y = place_of(config, gauge) if gauge else map(float, place.split(","))
+        x, y = at = place_of(config, gauge) if gauge else tuple(map(float, place.split(",")))
     except ValueError:
         raise UsageError(f'"{place}" is no position; write {names[0]} and {names[1]} in {unit}, {name}:X,Y') from None
-    at, physics = station(config, x, y), config.physics
+    at, physics = station(config, at), config.physics
     told = f"{entry_of(name, physics).long_name} at {names[0]} = {shown(x)}, {names[1]} = {shown(y)}"
     reduced = {"full_gravity": physics.full_gravity} if name == "sea_level" and physics.reduced_gravity else {}
     return Quantity(name, "m", told, ((at.x, at.y),), {"at": at} | reduced)
@@ -84,8 +84,11 @@ def positions_of(config) -> tuple[tuple[str, str], str, Callable[[float], str]]:
 def transport(name: str, place: str, config) -> Quantity:
     """Volume transport through a section, "x=X" or "y=Y", with "from=A,to=B" a part of it; all in m.
 
-    On a sphere it is "lon=X" or "lat=Y", in degrees.
+    On a sphere it is "lon=X" or "lat=Y", in degrees. Or its place is the name of one of `output.sections`.
     """
+    if line := next((each for each in config.output.sections if each.name == place), None):
+        found = section(config, line)
+        return Quantity(name, "m3 s-1", f'volume transport through "{place}"', ends_of(found), {"faces": found.faces})
     names, unit, shown = positions_of(config)
     forms = " or ".join(f"transport:{each}={letter}" for each, letter in zip(names, "XY", strict=True))
     wrong = f'"{place}" is no section; write {forms}, in {unit}, and for a part of it ,from=A,to=B'
@@ -97,11 +100,16 @@ def transport(name: str, place: str, config) -> Quantity:
     if axis not in names or not given.keys() <= {axis, "from", "to"} or len(given) != place.count("="):
         raise UsageError(wrong)
     along_x = axis == names[0]
-    cut = section(config, "x" if along_x else "y", given[axis], given.get("from"), given.get("to"))
-    part = f", {names[along_x]} from {shown(cut.start)} to {shown(cut.end)}" if len(given) > 1 else ""
-    ends = tuple((cut.at, end) if along_x else (end, cut.at) for end in (cut.start, cut.end))
-    told = f"volume transport through {axis} = {shown(cut.at)}{part}"
-    return Quantity(name, "m3 s-1", told, ends, {"cut": cut})
+    cut = straight(config, "x" if along_x else "y", given[axis], given.get("from"), given.get("to"))
+    (at, _), (start, end) = cut.ends.T if along_x else cut.ends.T[::-1]
+    part = f", {names[along_x]} from {shown(start)} to {shown(end)}" if len(given) > 1 else ""
+    told = f"volume transport through {axis} = {shown(at)}{part}"
+    return Quantity(name, "m3 s-1", told, ends_of(cut), {"faces": cut.faces})
+
+
+def ends_of(cut) -> tuple[tuple[float, float], ...]:
+    """Both ends of a section."""
+    return tuple(tuple(map(float, end)) for end in cut.ends)
 
 
 def integral(units: str, long_name: str, mass: bool = True) -> Callable:
@@ -125,7 +133,9 @@ class Entry(NamedTuple):
 QUANTITIES = {
     "eta": Entry("eta:X,Y", at_station),
     "sea_level": Entry("sea_level:X,Y", at_station),
-    "transport": Entry("transport:x=X or transport:y=Y, with ,from=A,to=B a part of the section", transport),
+    "transport": Entry(
+        "transport:x=X or transport:y=Y, with ,from=A,to=B a part of it, or transport:NAME of a [[section]]", transport
+    ),
     "kinetic_energy": Entry("kinetic_energy", integral("J", "kinetic energy")),
     "energy": Entry("energy", integral("J", "kinetic and available potential energy")),
     "mass": Entry("mass", integral("kg", "mass of the layer")),

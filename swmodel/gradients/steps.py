@@ -22,35 +22,43 @@ class Cotangents(NamedTuple):
     spread: dict
 
 
+class Ahead(Protocol):
+    """Steps forward with the fields of a block; first and last are numbers of steps."""
+
+    def run(self, carry, first, last):
+        """The carry at step `last` from that at `first`."""
+
+    def record(self, stack, carry, first, last, origin):
+        """The stack, whose first step is `origin`, with the steps from `first` to `last`, and the carry after them."""
+
+
+class Back(Protocol):
+    """The way back along recorded steps."""
+
+    def blank(self, carry, length: int):
+        """A stack: what `length` steps are recorded in."""
+
+    def pull(self, stack, cotangents, first, last, origin):
+        """The stack, and the Cotangents at step `first` from those at `last`."""
+
+    def recorded(self, stack, like, slot):
+        """The carry in a slot of the stack, like another one; what a stepper remembers may be zero."""
+
+
 class Steps(Protocol):
-    """Functions of the arrays of a block; carry, active and fixed as in `trajectory`, n the number of a step."""
+    """Functions of the arrays of a block; active and fixed as in `trajectory`."""
 
     def settle(self, active, fixed, back=False) -> None:
         """Agree with all processes on who computes the steps ahead, and those `back`; before a program is traced."""
 
-    def prepare(self, active, fixed, recording=False):
-        """What `run`, or `record`, needs of the fields."""
-
-    def prepare_back(self, active, fixed):
-        """What `pull` and `recorded` need of them."""
-
-    def run(self, carry, static, first, last):
-        """The carry at step `last` from that at `first`."""
-
-    def blank(self, carry, active, fixed, length: int):
-        """What `length` steps are recorded in."""
-
-    def record(self, stack, carry, static, first, last, origin):
-        """The stack, whose first step is `origin`, with the steps from `first` to `last`, and the carry after them."""
-
     def zero(self, carry, active, fixed) -> Cotangents:
         """Cotangents that are zero."""
 
-    def pull(self, stack, cotangents, static, first, last, origin):
-        """The stack, and the Cotangents at step `first` from those at `last`."""
+    def ahead(self, active, fixed, recording=False) -> Ahead:
+        """The steps forward; `recording` those that `back` goes back along."""
 
-    def recorded(self, stack, like, static, slot):
-        """The carry in a slot of the stack, like another one; what a stepper remembers may be zero."""
+    def back(self, active, fixed) -> Back:
+        """The way back."""
 
 
 class InJax(NamedTuple):
@@ -61,42 +69,48 @@ class InJax(NamedTuple):
     def settle(self, active, fixed, back=False) -> None:
         pass
 
-    def prepare(self, active, fixed, recording=False):
-        return active, fixed
+    def zero(self, carry, active, fixed) -> Cotangents:
+        return Cotangents(*jax.tree.map(jnp.zeros_like, (carry, active)), {})
 
-    prepare_back = prepare
+    def ahead(self, active, fixed, recording=False) -> Jax:
+        return Jax(self.step, active, fixed)
 
-    def run(self, carry, static, first, last):
-        active, fixed = static
-        return jax.lax.fori_loop(first, last, lambda n, c: self.step(c, active, n, fixed), carry)
+    def back(self, active, fixed) -> Jax:
+        return Jax(self.step, active, fixed)
 
-    def blank(self, carry, active, fixed, length: int):
-        return jax.tree.map(lambda x: jnp.zeros((length, *x.shape), x.dtype), carry)
 
-    def record(self, stack, carry, static, first, last, origin, run=None):
-        run = run or self.run
+class Jax(NamedTuple):
+    """Both ways, by the derivatives of JAX; a stack has the carry before each step."""
+
+    step: Callable
+    active: Any
+    fixed: Any
+
+    def run(self, carry, first, last):
+        return jax.lax.fori_loop(first, last, lambda n, c: self.step(c, self.active, n, self.fixed), carry)
+
+    def record(self, stack, carry, first, last, origin):
 
         def turn(n, state):
             stack, carry = state
             stack = jax.tree.map(lambda all_, one: all_.at[n - origin].set(one), stack, carry)
-            return stack, run(carry, static, n, n + 1)
+            return stack, self.step(carry, self.active, n, self.fixed)
 
         return jax.lax.fori_loop(first, last, turn, (stack, carry))
 
-    def zero(self, carry, active, fixed) -> Cotangents:
-        return Cotangents(*jax.tree.map(jnp.zeros_like, (carry, active)), {})
+    def blank(self, carry, length: int):
+        return jax.tree.map(lambda x: jnp.zeros((length, *x.shape), x.dtype), carry)
 
-    def pull(self, stack, cotangents, static, first, last, origin):
-        active, fixed = static
+    def pull(self, stack, cotangents, first, last, origin):
 
         def turn(i, cotangents):
             n = last - 1 - i
             carry = jax.tree.map(lambda all_: all_[n - origin], stack)
-            _, back = jax.vjp(lambda c, a: self.step(c, a, n, fixed), carry, active)
+            _, back = jax.vjp(lambda c, a: self.step(c, a, n, self.fixed), carry, self.active)
             carry_bar, active_bar = back(cotangents.carry)
             return Cotangents(carry_bar, jax.tree.map(jnp.add, cotangents.active, active_bar), cotangents.spread)
 
         return stack, jax.lax.fori_loop(0, last - first, turn, cotangents)
 
-    def recorded(self, stack, like, static, slot):
+    def recorded(self, stack, like, slot):
         return jax.tree.map(lambda all_: all_[slot], stack)

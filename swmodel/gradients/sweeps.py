@@ -33,7 +33,7 @@ class Sweeps:
         self.blank = jit(self._blank)
         self.advance = jit(self._advance)
         self.forward = jit(self._forward)
-        self._stack = jit(self.stepping.blank, static_argnames="length")
+        self._stack = jit(self._blank_stack, static_argnames="length")
         self._recording = jit(self._record, donate_argnames="stack")
         self.observe_last = jit(self._observe_last, donate_argnames="series")
         self.seed = jit(self._seed)
@@ -104,19 +104,23 @@ class Sweeps:
         sample = jax.eval_shape(self.trajectory.observe, carry, active, jnp.int32(0), fixed)
         return jax.tree.map(lambda s: jnp.zeros((self.samples, *s.shape), s.dtype), sample)
 
+    def _blank_stack(self, carry, active, fixed, length: int):
+        """What `length` steps are recorded in."""
+        return self.stepping.back(active, fixed).blank(carry, length)
+
     def _advance(self, carry, active, first, last, fixed):
         """The carry at step `last` from that at step `first`."""
-        return self.stepping.run(carry, self.stepping.prepare(active, fixed), first, last)
+        return self.stepping.ahead(active, fixed).run(carry, first, last)
 
     def _forward(self, carry, active, series, first, last, fixed):
         """The carry at step `last` from that at `first`, and the series with the samples before `last` filled in."""
-        static = self.stepping.prepare(active, fixed)
+        ahead = self.stepping.ahead(active, fixed)
 
         def turn(state):
             n, carry, series = state
             series = self._sample(carry, active, series, n, fixed)
             to = jnp.minimum((n // self.every + 1) * self.every, last)
-            return to, self.stepping.run(carry, static, n, to), series
+            return to, ahead.run(carry, n, to), series
 
         return jax.lax.while_loop(lambda state: state[0] < last, turn, (first, carry, series))[1:]
 
@@ -159,13 +163,13 @@ class Sweeps:
         return self.transport.held_bytes(self._stacks)
 
     def _record(self, stack, carry, active, series, first, last, fresh, fixed):
-        static = self.stepping.prepare(active, fixed, recording=True)
+        ahead = self.stepping.ahead(active, fixed, recording=True)
 
         def turn(state):
             n, stack, carry, series = state
             series = self._sample(carry, active, series, n, fixed, fresh)
             to = jnp.minimum((n // self.every + 1) * self.every, last)
-            return to, *self.stepping.record(stack, carry, static, n, to, first), series
+            return to, *ahead.record(stack, carry, n, to, first), series
 
         return jax.lax.while_loop(lambda state: state[0] < last, turn, (first, stack, carry, series))[1:]
 
@@ -189,15 +193,15 @@ class Sweeps:
     def _pull(self, stack, active, cotangents, series_bar, first, last, fixed):
         """The stack, and the Cotangents at step `first` from those at `last`, of the trajectory that it holds."""
 
-        static = self.stepping.prepare_back(active, fixed)
+        back = self.stepping.back(active, fixed)
 
         def turn(state):
             last, stack, cotangents = state
             to = jnp.maximum((last - 1) // self.every * self.every, first)
-            stack, cotangents = self.stepping.pull(stack, cotangents, static, to, last, first)
+            stack, cotangents = back.pull(stack, cotangents, to, last, first)
 
             def carry():
-                return self.stepping.recorded(stack, cotangents.carry, static, to - first)
+                return back.recorded(stack, cotangents.carry, to - first)
 
             return to, stack, self._pull_sample(carry, active, cotangents, series_bar, to, fixed)
 

@@ -10,12 +10,12 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from ..config import Case, Config, from_toml, load
-from ..config.load import is_source
+from ..config.loading.load import is_source
 from ..errors import UsageError
 from ..files.restart.folder import choose
 from ..files.restart.given import with_stored
+from ..ocean.option import parse_duration
 from ..ocean.own_term import OwnTerm
-from ..options import parse_duration
 from ..parallel.environment import world
 from ..parallel.transport.mesh import processes
 from .resolve import for_processes
@@ -56,7 +56,9 @@ def configured(config: Any, overrides: Overrides, fields: Fields, terms: Terms, 
     return made if restart is None else with_stored(made, restart)
 
 
-def as_restarted(source: Place, overrides: Overrides, case: type[Case] | None, terms: Terms) -> tuple[Config, Path]:
+def as_restarted(
+    source: Place, overrides: Overrides, case: type[Case] | None, terms: Terms, fields: Fields = None
+) -> tuple[Config, Path]:
     """The configuration in a restart file, or in the newest intact one of a folder, and the path of that file.
 
     Raises:
@@ -65,7 +67,7 @@ def as_restarted(source: Place, overrides: Overrides, case: type[Case] | None, t
     path = Path(source)
     restart, _ = choose(path) if path.is_dir() else choose(path.parent, str(path))
     config, place = from_toml(restart.configuration, case or restart.case_file, terms), world()
-    config = load(config, overrides) if overrides else config
+    config = load(config, overrides, fields=fields) if overrides or fields else config
     alone = processes(config.run.devices) if config.run.transport == "sharded" else 1
     return for_processes(config, place.size if place else alone), restart.path
 

@@ -11,8 +11,8 @@ from typing import NamedTuple
 from ..config.messages import failure
 from ..errors import NumericalError, UsageError
 from ..files.schedule import Schedule
+from ..ocean.option import parse_duration
 from ..ocean.own_term import place_of
-from ..options import parse_duration
 
 #: The unit of an interval in steps.
 STEPS = ("steps", "step")

@@ -7,7 +7,7 @@ import numpy as np
 
 from ..config import ConfigError, fields
 from ..config.build import build_state, rows_and_columns
-from ..config.hand_over import hand_over
+from ..config.loading.hand_over import hand_over
 from ..errors import SetupError, UsageError
 from ..ocean.state import Carry, State
 from ..ocean.table import GIVEN, INITIAL
@@ -32,7 +32,7 @@ def state_with(model, given: dict) -> State:
     Thickness follows from sea level, h = depth + eta on water; concentrations stay as they are unless given.
 
     Args:
-        given: {name: function of the points, number, array or DataArray}; see `config.given.source_of`.
+        given: {name: function of the points, number, array or DataArray}; see `config.fields.given.source_of`.
 
     Raises:
         ConfigError: a field cannot be used, on all processes.

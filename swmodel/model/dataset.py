@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..config import config_hash
-from ..config.dates import alike, start_of
+from ..config.options.dates import alike, start_of
 from ..errors import SetupError, UsageError
 from ..files.output import static
 from ..files.output.metadata import DIMENSIONS, TIME, along_axes, attributes, of_case
@@ -37,7 +37,8 @@ def dataset(model, names=None):
         row = resting.get(name) or entry_of(name, config.physics)
         values = moving[name] if name in moving else static.evaluate(config, name, rows, columns)
         values = np.broadcast_to(values, block.shape)
-        on_land = dry[row.location] if name in moving or static.on_water_only(name) else None
+        resting_on = static.ground(config, rows, columns) if static.on_water_only(name) else None
+        on_land = dry[row.location] if name in moving else resting_on
         values = np.array(values) if on_land is None else np.where(on_land, np.nan, values)
         variables[name] = (DIMENSIONS[row.location], values, plain(row, config.grid, name))
     return xarray.Dataset(variables, coordinates(config, block) | moment(model), told_of(config))

@@ -9,7 +9,7 @@ import numpy as np
 
 from ..config import Config, ConfigError, load
 from ..config.build import build_grid, build_params, scheme_of
-from ..config.load import is_source
+from ..config.loading.load import is_source
 from ..errors import UsageError
 from ..ocean.grid import Grid
 from ..ocean.scheme import Scheme

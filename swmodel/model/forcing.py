@@ -2,10 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from concurrent.futures import wait
+from contextlib import contextmanager
+
 import numpy as np
 
 from ..config.build import build_varying
-from ..config.varying import until
+from ..config.fields.varying import Records
+from ..parallel.worker import Worker
+
+#: A signal that comes just before the thread is waited for is heeded after so many seconds.
+HEED = 0.5
+
+_READER = Worker("records")
 
 
 class Forcing:
@@ -20,8 +30,9 @@ class Forcing:
     """
 
     def __init__(self, config, scheme, transport):
-        self.config, self.scheme, self.transport = config, scheme, transport
+        self.scheme, self.transport, self.dtype = scheme, transport, np.dtype(config.run.dtype)
         self.first = self.last = 0
+        self._records, self._ahead = Records(config, scheme.varying, self.dtype), 0
 
     def holds(self, step: int) -> bool:
         """Whether what was taken last holds at a step."""
@@ -35,7 +46,7 @@ class Forcing:
         """The steps at which they are exchanged in a run of so many, with its first and its last one."""
         found = [0]
         while found[-1] < steps:
-            found.append(min(steps, until(self.config, self.scheme.varying, found[-1])))
+            found.append(min(steps, self._records.until(found[-1])))
         return found
 
     def take(self, step: int, margin: int | None = None) -> dict:
@@ -47,8 +58,28 @@ class Forcing:
         Raises:
             InputError: a record cannot be read, or there is none.
         """
-        margin, dtype = margin or self.scheme.width + 1, np.dtype(self.config.run.dtype)
-        self.first, self.last = step, until(self.config, self.scheme.varying, step)
-        return self.transport.make(
-            lambda block: build_varying(self.config, block, dtype, margin, self.scheme, step), margin
-        )
+        margin, last = margin or self.scheme.width + 1, self._records.until(step)
+        taken = self.transport.make(lambda block: self.of(block, margin, step), margin)
+        self.first, self.last = step, last
+        return taken
+
+    def of(self, block, margin: int, step: int | None = None) -> dict:
+        """Those of a block with a margin that hold from a step on, NumPy arrays; None: those that were taken last."""
+        return build_varying(self._records, block, self.dtype, margin, self.first if step is None else step)
+
+    @contextmanager
+    def ahead(self) -> Iterator[None]:
+        """Within it a thread reads what will be taken next, while this one computes steps and uses no files.
+
+        netCDF4 must not be used by two threads at once: where the context ends, the thread has read. What it fails to
+        read is left to `take`, which says what is wrong when the step is there.
+        """
+        reading = None
+        if self.scheme.varying and self._ahead != self.last:
+            self._ahead = self.last
+            reading = _READER.submit(self._records.read_ahead, self.last)
+        try:
+            yield
+        finally:
+            while reading and wait([reading], HEED).not_done:
+                pass

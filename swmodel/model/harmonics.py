@@ -11,11 +11,11 @@ from ..errors import UsageError
 from ..ocean.harmonics import basis, constants, normal_matrix
 from ..ocean.table import HARMONIC
 from ..parallel.transport.programs import jitted
-from .means import make_fields
+from .means import given_to_fields, make_fields
 
 
 def make_start(names, count: int, *parts):
-    """The function (State, Grid) -> sums, zeros by their names in a restart file.
+    """The function (*given) -> sums, zeros by their names in a restart file.
 
     Args:
         names: of the fields.
@@ -24,19 +24,19 @@ def make_start(names, count: int, *parts):
     """
     fields = make_fields(names, *parts)
 
-    def start(state, grid):
-        found = jax.tree.map(jnp.zeros_like, fields(state, grid))
+    def start(*given):
+        found = jax.tree.map(jnp.zeros_like, fields(*given))
         return {f"{name}{HARMONIC}{k}": field for name, field in found.items() for k in range(count)}
 
     return start
 
 
 def make_update(names, count: int, *parts):
-    """The function (sums, values of the basis functions, State, Grid) -> sums; arguments those of `make_start`."""
+    """The function (sums, values of the basis functions, *given) -> sums; arguments those of `make_start`."""
     fields = make_fields(names, *parts)
 
-    def update(sums, values, state, grid):
-        found = fields(state, grid)
+    def update(sums, values, *given):
+        found = fields(*given)
         return {
             f"{name}{HARMONIC}{k}": sums[f"{name}{HARMONIC}{k}"] + values[k] * found[name]
             for name in names
@@ -60,7 +60,7 @@ class Harmonics:
         self.simulation, config = simulation, simulation.config
         self.analysis = analysis(config)
         names, self.count = tuple(self.analysis.fields), 2 * len(self.analysis.constituents) + 1
-        parts = names, self.count, config.physics, config.grid, simulation.scheme.width, simulation.transport
+        parts = names, self.count, config.physics, config.grid, simulation.scheme, simulation.transport
         self._update = jitted(make_update, *parts)
         restart, before = simulation.restart, simulation.step >= self.analysis.steps.start
         if restart and restart.step == simulation.step and restart.harmonics:
@@ -71,7 +71,7 @@ class Harmonics:
                 "start with a later output.harmonics_from"
             )
         else:
-            self.seen = jitted(make_start, *parts)(simulation.carry.state, simulation.grid)
+            self.seen = jitted(make_start, *parts)(*given_to_fields(simulation, simulation.carry.state))
 
     def next(self, step: int) -> int:
         """The first step after `step` whose state is taken; the one behind the last if there is none."""
@@ -86,7 +86,7 @@ class Harmonics:
             return
         values = basis(self.analysis.constituents, simulation.dt, [simulation.step])[:, 0]
         values = simulation.transport.put(values.astype(simulation.config.run.dtype))
-        self.seen = self._update(self.seen, values, simulation.carry.state, simulation.grid)
+        self.seen = self._update(self.seen, values, *given_to_fields(simulation, simulation.carry.state))
 
     def constants(self) -> dict[str, tuple]:
         """{field: its mean, and (amplitude, phase lag in degrees) of each constituent} on this process's block."""

@@ -11,6 +11,7 @@ import numpy as np
 from ..ocean.diagnostics import derive, known
 from ..ocean.elliptic import Equation, require_rectangle
 from ..ocean.grid import as_patches
+from ..ocean.inflow import flow_through, seen
 from ..ocean.patch import Patch
 from ..ocean.state import State
 from ..ocean.table import POTENTIALS
@@ -23,46 +24,54 @@ def running_means(simulation, names: Iterable[str]) -> Means:
     names = known(names, simulation.scheme)
     if set(names) & set(POTENTIALS):
         require_rectangle("stream function and velocity potential are", simulation.blocks(), simulation.transport)
-    return Means(names, simulation.config, simulation.scheme.width, simulation.transport, simulation.grid)
+    return Means(names, simulation)
 
 
-def make_fields(names, physics, sea, width: int, transport):
-    """The function (State, Grid) -> dict of the derived fields called `names`, [y, x] of a block.
+def make_fields(names, physics, sea, scheme, transport):
+    """The function (State, Grid, Params, step) -> dict of the derived fields called `names`, [y, x] of a block.
 
     Args:
         physics, sea: sections [physics] and [grid] of the configuration, which the fields depend on.
-        width: cells of a halo; the Grid has one more around the block.
+        scheme: of the run; Params are looked at where water comes in through open sides.
     """
+    width = scheme.width
     with_halo, shape = make_pad(width, transport), transport.shape
 
     def invert(location: str, sources: list) -> list:
         return [Equation(location, sea).solved(source, transport) for source in sources]
 
-    def fields(state: State, grid) -> dict:
-        patches = type(state)._make(Patch(field, (-width, -width)) for field in with_halo(state))
-        return derive(names, [(patches, as_patches(grid, width), shape)], physics, invert)[0]
+    def fields(state: State, grid, params, step) -> dict:
+        found = type(state)._make(Patch(field, (-width, -width)) for field in with_halo(state)), as_patches(grid, width)
+        if scheme.with_sides:
+            found = seen(flow_through(*found, as_patches(params, width), scheme, step))
+        return derive(names, [(*found, shape)], physics, invert)[0]
 
     return fields
 
 
+def given_to_fields(run, state: State) -> tuple:
+    """What the function of `make_fields` takes of a simulation, for its present state."""
+    return state, run.grid, run.params if run.scheme.with_sides else {}, jnp.asarray(run.step, jnp.int32)
+
+
 def make_update(*parts):
-    """The function (means, count, State, Grid) -> means with one more state, the one of that number, taken into them.
+    """The function (means, count, *given) -> means with one more state, the one of that number, taken into them.
 
     Args:
-        parts: of `make_fields`.
+        parts: of `make_fields`, whose function is given the State and what else it takes.
     """
     fields = make_fields(*parts)
 
-    def update(means, count, state: State, grid):
-        return jax.tree.map(lambda mean, x: mean + (x - mean) / count.astype(x.dtype), means, fields(state, grid))
+    def update(means, count, *given):
+        return jax.tree.map(lambda mean, x: mean + (x - mean) / count.astype(x.dtype), means, fields(*given))
 
     return update
 
 
 def make_zero(*parts):
-    """The function (State, Grid) -> fields of zeros; `parts` of `make_fields`."""
+    """The function (*given) -> fields of zeros; see `make_update`."""
     fields = make_fields(*parts)
-    return lambda state, grid: jax.tree.map(jnp.zeros_like, fields(state, grid))
+    return lambda *given: jax.tree.map(jnp.zeros_like, fields(*given))
 
 
 class Means:
@@ -70,28 +79,26 @@ class Means:
 
     Args:
         names: of the fields.
-        config: resolved configuration.
-        width: cells of a halo.
-        transport: of the run.
-        grid: Grid of arrays as `transport.make` gives them.
+        simulation: the run.
 
     Attributes:
         fields: the means so far on the devices, by name; None where there was no step.
     """
 
-    def __init__(self, names, config, width: int, transport, grid):
-        self._transport, self._grid = transport, grid
-        parts = tuple(names), config.physics, config.grid, width, transport
+    def __init__(self, names, simulation):
+        self._simulation, config = simulation, simulation.config
+        parts = tuple(names), config.physics, config.grid, simulation.scheme, simulation.transport
         self._zero, self._update = (jitted(make, *parts) for make in (make_zero, make_update))
         self.fields: dict | None = None
         self._count = 0
 
     def add(self, state: State) -> None:
         """Take the fields of one more step into the means."""
+        given = given_to_fields(self._simulation, state)
         if self.fields is None:
-            self.fields = self._zero(state, self._grid)
+            self.fields = self._zero(*given)
         self._count += 1
-        self.fields = self._update(self.fields, jnp.asarray(self._count), state, self._grid)
+        self.fields = self._update(self.fields, jnp.asarray(self._count), *given)
 
     @property
     def count(self) -> int:
@@ -100,7 +107,7 @@ class Means:
 
     def values(self) -> dict[str, np.ndarray] | None:
         """The means so far; None where there was no step."""
-        return None if self.fields is None else self._transport.get(self.fields)
+        return None if self.fields is None else self._simulation.get(self.fields)
 
     def reset(self, means: dict | None = None, count: int = 0) -> None:
         """Start anew, or from what `fields` and `count` have been."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import jax
@@ -13,7 +14,7 @@ from jax.sharding import Mesh
 
 from ..config import Config
 from ..config.build import build_state, scheme_of
-from ..config.load import Source
+from ..config.loading.load import Source
 from ..errors import UsageError
 from ..executors.xla import make_step
 from ..ocean.grid import Grid
@@ -85,10 +86,13 @@ class Step:
         Raises:
             InputError: there is no record at that time, or it cannot be read.
         """
-        forcing = Forcing(self.config, scheme_of(self.config), self.transport)
-        if forcing.holds(t):
+        if not self._forcing.scheme.varying:
             return static, None
-        return static._replace(params=static.params | forcing.take(t)), forcing.last
+        return static._replace(params=static.params | self._forcing.take(t)), self._forcing.last
+
+    @cached_property
+    def _forcing(self) -> Forcing:
+        return Forcing(self.config, scheme_of(self.config), self.transport)
 
     @property
     def mesh(self) -> Mesh | None:

@@ -33,7 +33,7 @@ class Recorder:
     """The values of a block's state at points, after each `every` steps; see `watching.Watching`.
 
     Args:
-        points: `config.gauges.Points`, the same on all processes.
+        points: `config.positions.gauges.Points`, the same on all processes.
         every: steps.
         dtype: of the run.
         transport: of the run.

@@ -7,10 +7,10 @@ from functools import cache
 from typing import cast
 
 from ..config.build import scheme_of
-from ..config.case_file import recorded
 from ..config.errors import ConfigError
-from ..config.hand_over import recorded as recorded_own
-from ..config.model import Config, Output, Time, outdated
+from ..config.loading.case_file import recorded
+from ..config.loading.hand_over import recorded as recorded_own
+from ..config.options.model import Config, Output, Time, outdated
 from ..executors.native import REMEDY, native_missing, unable
 from ..parallel import environment
 
@@ -115,9 +115,9 @@ def for_processes(config: Config, nproc: int) -> Config:
 
 def initial_dt(config: Config) -> float:
     """The time step that `time.cfl` gives, s."""
-    from ..config.extremes import survey
-    from ..config.netcdf_input import InputError
-    from ..config.stability import dt_from_cfl
+    from ..config.checks.extremes import survey
+    from ..config.checks.stability import dt_from_cfl
+    from ..config.fields.netcdf_input import InputError
 
     try:
         extremes = survey(config)

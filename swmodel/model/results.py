@@ -7,8 +7,8 @@ from contextlib import AbstractContextManager, ExitStack, contextmanager
 from pathlib import Path
 from typing import TypeAlias
 
-from ..config.crossings import crossings
-from ..config.gauges import gauges
+from ..config.positions.crossings import crossings
+from ..config.positions.gauges import gauges
 from ..files.output import Diagnostics, Output, Sections, Spectra, Stations, tidal_constants
 from ..files.output.continuation import require_intact
 from ..files.run_folder import DIAGNOSTICS, HARMONICS, OUTPUT, SECTIONS, SPECTRA, STATIONS

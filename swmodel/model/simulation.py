@@ -12,8 +12,8 @@ import numpy as np
 
 from ..config import Case
 from ..config.build import build_state
-from ..config.given import Field
-from ..config.load import Source
+from ..config.fields.given import Field
+from ..config.loading.load import Source
 from ..errors import Stopped, UsageError
 from ..executors.registry import EXECUTORS, Executor
 from ..files.restart.read import Loaded, read
@@ -21,7 +21,9 @@ from ..files.restart.restarts import write_restart
 from ..ocean.balance import balanced
 from ..ocean.diagnostics import derive, diagnose, known
 from ..ocean.elliptic import inverse
+from ..ocean.flow import Flow
 from ..ocean.grid import as_patches
+from ..ocean.inflow import flow_through, inflow, seen
 from ..ocean.patch import Patch
 from ..ocean.spectra import Sea, measure
 from ..ocean.state import Carry, State
@@ -86,6 +88,7 @@ class Simulation:
     _complete = False
     _carry: Carry
     _padded: list | None
+    _flows: list[Flow] | None
 
     def __init__(
         self,
@@ -127,7 +130,12 @@ class Simulation:
 
     @classmethod
     def from_restart(
-        cls, source: Place, overrides: Overrides = (), case: type[Case] | None = None, terms: Terms = ()
+        cls,
+        source: Place,
+        overrides: Overrides = (),
+        case: type[Case] | None = None,
+        terms: Terms = (),
+        fields: Fields = None,
     ) -> Simulation:
         """The simulation in a restart file, or in the newest intact one of a run folder, as the run was configured.
 
@@ -136,14 +144,16 @@ class Simulation:
 
         Args:
             overrides: {"run.days": 20, ...}: what differs from that.
-            case: the class of the case, where it was handed over in Python and has terms, which lie in no file.
+            case: the class of the case, where it was handed over in Python and has terms or fields that vary in time,
+                which lie in no file.
             terms: those that were handed over in Python.
+            fields: those of them that vary in time.
 
         Raises:
             FilesError: there is no such file, or none that is intact.
-            ConfigError: the case, or a term, is not in the file.
+            ConfigError: the case, a term or a field is not in the file.
         """
-        config, path = as_restarted(source, overrides, case, terms)
+        config, path = as_restarted(source, overrides, case, terms, fields)
         return cls(config, restart=path)
 
     resume = from_restart
@@ -192,7 +202,8 @@ class Simulation:
     def carry(self, carry: Carry) -> None:
         if self._complete:
             change.require_alike(carry, self._carry)
-        self._carry, self._step, self._padded = carry, int(carry.step), None
+        self._carry, self._step = carry, int(carry.step)
+        self._padded = self._flows = None
 
     @property
     def state(self) -> State:
@@ -237,17 +248,18 @@ class Simulation:
             self._exchange()
             some = self._forcing.until(last) - self._step
             given = self._executor, self._carry, some, self._step
-            self._carry = watching.advance(*given) if watching else self._executor.advance(self._carry, some)
+            with self._forcing.ahead():
+                self._carry = watching.advance(*given) if watching else self._executor.advance(self._carry, some)
             self._step += some
         self._loop_seconds += time.perf_counter() - begin
-        self._padded = None
+        self._padded = self._flows = None
 
     def _exchange(self) -> None:
         """Have the coefficients that hold at the present step."""
         if not self._forcing.holds(self._step):
             self._strongest = self.strongest()
             self._params |= self._forcing.take(self._step)
-            self._executor.exchange(self._params, self._step)
+            self._executor.exchange(self._params, self._forcing.of)
 
     def strongest(self) -> np.ndarray:
         """The largest wind stress, Pa, and acceleration by potentials, m s-2, on this process's part so far."""
@@ -348,7 +360,8 @@ class Simulation:
         Raises:
             NumericalError: the solution has blown up, which was not said yet.
         """
-        return diagnose(self.blocks(), self.config, self.transport)
+        found, sides = diagnose(self.blocks(), self.config, self.transport), self.config.open_sides.sides
+        return found | (inflow(self.flows(), sides, self.transport) if sides else {})
 
     def balanced(self) -> dict[str, np.ndarray]:
         """eta, u and v of this process that potential vorticity alone determines: see `ocean.balance`; float64.
@@ -371,7 +384,26 @@ class Simulation:
         return measure(self.blocks(), self.config.physics.gravity, Sea(self.config.grid, self.transport))
 
     def blocks(self) -> list[tuple[Any, Any, tuple[int, int]]]:
-        """State with its halo and Grid, NumPy arrays in Patches, and the shape of each block of this process."""
+        """State with its halo and Grid, NumPy arrays in Patches, and the shape of each block of this process.
+
+        At the faces of open sides the state has the current that there is, and they are open.
+        """
+        found = self._blocks()
+        if not self.scheme.with_sides:
+            return found
+        return [(*seen(flow), shape) for flow, (_, _, shape) in zip(self.flows(), found, strict=True)]
+
+    def flows(self) -> list[Flow]:
+        """The Flow of each block of this process, with what comes in through open sides; NumPy arrays."""
+        if self._flows is None:
+            width, step = self.scheme.width, np.full((1, 1), self.step, np.int32)
+            given = (as_patches(each, width) for each in self.transport.pieces(self._params, width + 1))
+            parts = zip(self._blocks(), given, strict=True)
+            self._flows = [flow_through(*block[:2], params, self.scheme, step) for block, params in parts]
+        return self._flows
+
+    def _blocks(self) -> list[tuple[Any, Any, tuple[int, int]]]:
+        """See `blocks`; as the state is."""
         self._look()
         if self._padded is None:
             self._padded = self.transport.pieces(self._pad(self.carry.state), self.scheme.width)

@@ -11,9 +11,9 @@ import jax
 import numpy as np
 
 from ..config import ConfigError, to_toml
-from ..config.decisive import OWN, decisive
-from ..config.given import Local, Table
-from ..config.own import with_own
+from ..config.fields.given import Local, Table
+from ..config.fields.own import with_own
+from ..config.loading.decisive import OWN, decisive
 from ..errors import SetupError, UsageError
 from ..parallel.environment import RANK, World
 from ..parallel.transport import connect

@@ -10,15 +10,17 @@ from typing import Any
 
 import numpy as np
 
-from ..config import Config, ConfigError, crossings, gauges, outside, tidal_analysis
+from ..config import Config, ConfigError, tidal_analysis
 from ..config.build import scheme_of
-from ..config.case_check import position_problems
-from ..config.extremes import CELLS, Extremes, survey
-from ..config.netcdf_input import InputError, opened
-from ..config.own import formulas
-from ..config.series import series_of, varies
-from ..config.stability import dt_from_cfl, largest_dt, rates
-from ..config.varying import record
+from ..config.checks import outside
+from ..config.checks.extremes import CELLS, Extremes, survey
+from ..config.checks.stability import WAVES, dt_from_cfl, largest_dt, rates
+from ..config.fields.netcdf_input import InputError, opened
+from ..config.fields.own import formulas
+from ..config.fields.series import series_of, varies
+from ..config.fields.varying import record
+from ..config.options.case_check import position_problems
+from ..config.positions import crossings, gauges, places
 from ..errors import UsageError
 from ..executors.native import REMEDY, native_missing, unable
 from ..ocean.coordinates import metrics, on_sphere
@@ -202,8 +204,8 @@ def check_fields(config: Config) -> list[str]:
 def check_places(config: Config) -> Iterator[str]:
     """Whether there is water at the stations and along the sections."""
     try:
-        yield from gauges.problems(config)
-        yield from crossings.problems(config)
+        yield from places.problems(config, "stations", gauges.position)
+        yield from places.problems(config, "sections", crossings.section)
     except InputError as error:
         yield str(error)
 
@@ -265,6 +267,8 @@ def check_dt(config: Config, extremes: Extremes) -> Iterator[str]:
         yield from (line for line in check_options(stepped) if line not in set(check_options(config)))
     if dt > largest:
         given = "time.dt" if time.dt is not None else f"time.cfl: {time.cfl:g} gives a time step that is too long"
+        if process == WAVES and extremes.uneven:
+            process = f"{process}, at {extremes.fastest}"
         yield f"{given}: {dt:.6g} s is above the largest stable time step of {stepper}, {floor(largest)} s ({process})"
     elif config.run.days is not None and config.run.days * 86400.0 / dt > MOST_STEPS:
         yield f"run.days: {config.run.days:g} days are more than {MOST_STEPS} steps of {dt:.6g} s"

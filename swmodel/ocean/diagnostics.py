@@ -19,7 +19,7 @@ from .dynamics import corner_thickness, kinetic_energy, potential_vorticity, rel
 from .operators import curl, divergence
 from .patch import Patch, east, north, south, west
 from .state import State
-from .table import VARIABLES
+from .table import INFLOW, VARIABLES
 from .terms import TERMS
 
 
@@ -135,11 +135,12 @@ QUANTITIES = {
 }
 
 
-def quantities(scheme) -> dict[str, Quantity]:
-    """The numbers of a run with this Scheme: QUANTITIES, and the contents of the domain."""
+def quantities(scheme, sides) -> dict[str, Quantity]:
+    """The numbers of a run with this Scheme: QUANTITIES, contents of the domain, what comes in through open sides."""
     of = [VARIABLES[row.content] for row in rows_of_contents(scheme.state._fields)]
     units = {row.name: f"m3 {row.units}".removesuffix(" 1") for row in of}
-    return QUANTITIES | {row.name: Quantity(units[row.name], f"content of {row.name}") for row in of}
+    found = QUANTITIES | {row.name: Quantity(units[row.name], f"content of {row.name}") for row in of}
+    return found | {INFLOW + side: Quantity("m3 s-1", f"inflow through the {side} side") for side in sides}
 
 
 def rows_of_contents(names) -> list:
@@ -152,7 +153,7 @@ STRIP_CELLS = 1 << 17
 
 
 def diagnose(blocks, config, transport) -> dict[str, float]:
-    """The `quantities` of the whole domain, on every process the same; not a number where the state is not finite.
+    """The `quantities` of the whole domain but inflows, the same on all processes; NaN where the state is not finite.
 
     Args:
         blocks: of this process: (state, grid, shape) of each, a State of Patches of NumPy arrays that cover the block

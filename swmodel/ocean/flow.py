@@ -71,6 +71,6 @@ class Flow:
 def flow_at(padded: State, now: Any, grid: Grid, params: dict, scheme: Any) -> Flow:
     """The Flow of a state at an Instant, with the water that comes in through open sides."""
     flow = Flow(padded, grid)
-    for term in (term for term in scheme.acting if term.through):
+    for term in scheme.with_sides:
         flow.let_in(*term.through(flow, params, now))
     return flow

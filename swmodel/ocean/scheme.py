@@ -36,6 +36,11 @@ class Scheme:
         """Those of them that add to the pressure."""
         return tuple(term for term in self.acting if term.head)
 
+    @property
+    def with_sides(self) -> tuple[Term, ...]:
+        """Those of them that let water in through open sides."""
+        return tuple(term for term in self.acting if term.through)
+
     def with_terms(self, names) -> Scheme:
         """The scheme with these terms switched on too."""
         wanted = {*self.terms, *names}

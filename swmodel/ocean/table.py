@@ -96,6 +96,9 @@ WRITABLE = (
 #: Behind the name of a field: its largest value over a run, and the time of that; and the first time of a sea level.
 MAXIMUM, TIME_OF_MAXIMUM, ARRIVAL = "_max", "_max_time", "_arrival"
 
+#: How the names of the series of what comes in through a side begin.
+INFLOW = "inflow_"
+
 #: What derivatives may be taken with respect to.
 CONTROLS = {name: row for name, row in VARIABLES.items() if row.control}
 

@@ -20,6 +20,11 @@ class Multistep(NamedTuple):
 
     table: tuple[tuple[float, ...], ...]
 
+    @property
+    def counts(self) -> tuple[int, int]:
+        """How many weights it has, and States that it remembers."""
+        return len(self.table[0]), len(self.table) - 1
+
     def remember(self, state: State) -> tuple[State, ...]:
         """Tendencies before the first step: zero, as they have no weight there."""
         return (type(state)._make(x.__array_namespace__().zeros_like(x) for x in state),) * (len(self.table) - 1)
@@ -46,13 +51,23 @@ class RungeKutta(NamedTuple):
 
     table: tuple[tuple[float, ...], ...]
 
+    @property
+    def counts(self) -> tuple[int, int]:
+        """See `Multistep`; numbers 0.0 of the table are no weights."""
+        return sum(bool(weight) for row in self.table for weight in row), 0
+
     def remember(self, state: State) -> tuple[State, ...]:
         """Nothing."""
         return ()
 
-    def weights(self, step, dt) -> list[list]:
-        """Of the tendencies in each stage, s; the number 0.0 where a tendency has none."""
-        return [[dt * weight if weight else 0.0 for weight in row] for row in self.table]
+    def weights(self, step, dt) -> list:
+        """Of the tendencies in all stages, s."""
+        return [dt * weight for row in self.table for weight in row if weight]
+
+    def rows(self, weights) -> list[list]:
+        """The weights of each stage; the number 0.0 where a tendency has none."""
+        given = iter(weights)
+        return [[next(given) if weight else 0.0 for weight in row] for row in self.table]
 
     def now(self, step, stage: int) -> Instant:
         """The Instant of a stage."""
@@ -61,7 +76,7 @@ class RungeKutta(NamedTuple):
     def combine(self, tendency: Callable[[State, Instant], State], carry: Carry, weights) -> Carry:
         """The next Carry."""
         stage, tendencies = carry.state, []
-        for number, row in enumerate(weights):
+        for number, row in enumerate(self.rows(weights)):
             tendencies.append(tendency(stage, self.now(carry.step, number)))
             stage = type(carry.state)._make(x + weigh(row, F) for x, *F in zip(carry.state, *tendencies, strict=True))
         return Carry(stage, (), carry.step + 1)
@@ -74,6 +89,11 @@ class Leapfrog(NamedTuple):
     """
 
     filter: float
+
+    @property
+    def counts(self) -> tuple[int, int]:
+        """See `Multistep`."""
+        return 2, 1
 
     def remember(self, state: State) -> tuple[State, ...]:
         """The present state, from which the first step starts."""

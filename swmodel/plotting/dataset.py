@@ -7,7 +7,7 @@ import os
 import re
 import tomllib
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import netCDF4
@@ -17,13 +17,14 @@ from ..config.errors import suggest
 from ..errors import FilesError
 from ..files.integrity import checksums, guard
 from ..files.run_folder import ANALYSIS, ENSEMBLE, OUTPUT, SENSITIVITY
+from ..ocean.table import INFLOW
 
 log = logging.getLogger(__name__)
 
 #: Locations of SGRID: 1 where the points lie half a cell east, north of the centres.
 STAGGER = {"face": (0, 0), "edge1": (1, 0), "edge2": (0, 1), "node": (1, 1)}
 
-#: Series of extremes over the domain; all others are sums.
+#: Series of extremes over the domain; all others but inflows are sums.
 EXTREMES = ("max_speed", "min_h", "cfl")
 
 
@@ -241,8 +242,13 @@ def seconds(data: netCDF4.Dataset) -> np.ndarray:
 
 def integrals(data: netCDF4.Dataset) -> list[str]:
     """The series of sums over the domain, such as mass and energy, in the order of the file."""
-    others = ("time", "step", *EXTREMES)
+    others = ("time", "step", *numbers(data))
     return [name for name, v in data.variables.items() if v.dimensions == ("time",) and name not in others]
+
+
+def numbers(data: netCDF4.Dataset) -> list[str]:
+    """The other series, that are shown as they are: extremes, and what comes in through open sides."""
+    return [name for name in data.variables if name in EXTREMES or name.startswith(INFLOW)]
 
 
 def find_record(data: netCDF4.Dataset, record: int, time: float | None = None) -> int:
@@ -311,7 +317,7 @@ def read_map(data: netCDF4.Dataset, name: str, record: int = -1, member: int | N
     mean = "mean " if "time: mean" in getattr(variable, "cell_methods", "") else ""
     of_member = number_of(data, member) if "member" in variable.dimensions else ""
     long_name, units = long_name_and_units(variable)
-    return Map(
+    found = Map(
         name=name,
         long_name=mean + long_name + of_member,
         units=units,
@@ -322,6 +328,22 @@ def read_map(data: netCDF4.Dataset, name: str, record: int = -1, member: int | N
         degrees=in_degrees(data, variable.dimensions[-1]),
         pole=pole_in(data),
     )
+    return inside(data, found)
+
+
+def inside(data: netCDF4.Dataset, found: Map) -> Map:
+    """The map without the outside water of open sides, where a run has no values."""
+    sides = open_sides(data)
+    rows, columns = (
+        slice(1 if low in sides else 0, -1 if high in sides else None)
+        for low, high in (("south", "north"), ("west", "east"))
+    )
+    return replace(found, values=found.values[rows, columns], x=found.x[columns], y=found.y[rows])
+
+
+def open_sides(data: netCDF4.Dataset) -> Sequence[str]:
+    """Those that are open in the run of a file."""
+    return configuration(data).get("open_sides", {}).get("sides", ())
 
 
 def pole_in(data: netCDF4.Dataset) -> tuple[float, float] | None:

@@ -10,8 +10,8 @@ import netCDF4
 import numpy as np
 
 from ..config.build import in_precision
-from ..config.grid import Grid as GridOptions
-from ..config.model import Physics
+from ..config.options.grid import Grid as GridOptions
+from ..config.options.model import Physics
 from ..ocean.state import State
 from ..ocean.table import POTENTIALS, VARIABLES, entry_of
 from .dataset import (
@@ -22,7 +22,9 @@ from .dataset import (
     field_names,
     find_field,
     in_degrees,
+    inside,
     number_of,
+    open_sides,
     pole_in,
     read_map,
     stored,
@@ -57,7 +59,7 @@ def derivable(data: netCDF4.Dataset) -> list[str]:
         return []
     held = names | ({"h"} if "eta" in names else set())
     unknown = names if "reduced_gravity" in configuration(data)["physics"] else names | {"sea_level"}
-    if not np.all(values_of(data, "mask")):
+    if open_sides(data) or not np.all(values_of(data, "mask")):
         unknown = unknown | set(POTENTIALS)
     return [name for name, sources in SOURCES.items() if name not in unknown and held.issuperset(sources)]
 
@@ -135,8 +137,8 @@ def mapped(data: netCDF4.Dataset, patch, entry, member: int | None) -> Map:
 
     shape, location = data["mask"].shape, LOCATIONS[entry.location]
     east, north = STAGGER[location]
-    dry = water_around(wet_of(data))[entry.location].on(shape) == 0
-    return Map(
+    dry = water_around(water_of(data)[0])[entry.location].on(shape) == 0
+    found = Map(
         name=entry.name,
         long_name=entry.long_name + number_of(data, member),
         units=entry.units,
@@ -147,6 +149,7 @@ def mapped(data: netCDF4.Dataset, patch, entry, member: int | None) -> Map:
         degrees=in_degrees(data, "x_c"),
         pole=pole_in(data),
     )
+    return inside(data, found)
 
 
 def padded(data: netCDF4.Dataset, record: int, member: int | None) -> tuple[State, object]:
@@ -168,7 +171,9 @@ def padded(data: netCDF4.Dataset, record: int, member: int | None) -> tuple[Stat
     depth = field("depth")
     h = field("h") if "h" in names else field("eta") + depth if "eta" in names else np.zeros_like(depth)
     u, v = (field(name) if name in names else np.zeros_like(depth) for name in ("u", "v"))
-    static = {name: mask.astype(kind) for name, mask in masks(wet_of(data), physics["slip"]).items()}
+    wet, *outside = water_of(data)
+    static = {name: mask.astype(kind) for name, mask in masks(wet, physics["slip"], outside).items()}
+    static |= {f"open_{face}": static[f"open_{face}"] + static[f"side_{face}"] for face in "uv"}
     static = {name: Patch(values, (-1, -1)) for name, values in static.items()}
     static |= {"f": Patch(field("f"), (0, 0)), "depth": Patch(depth, (0, 0))}
     lengths = metrics(grid_of(configuration(data)), range(-1, len(depth) + 1))
@@ -176,11 +181,19 @@ def padded(data: netCDF4.Dataset, record: int, member: int | None) -> tuple[Stat
     return State(*(Patch(surround(data, values, 1), (-1, -1)) for values in (h, u, v))), grid
 
 
-def wet_of(data: netCDF4.Dataset):
-    """1 on water, 0 on land and beyond walls: a Patch with a cell more than the state in the north and east."""
+def water_of(data: netCDF4.Dataset) -> list:
+    """1 on water; on outside water in the west and east; on that in the south and north; 0 elsewhere and beyond walls.
+
+    Patches with a cell more than the state in the north and east.
+    """
     from ..ocean.patch import Patch
 
-    return Patch(surround(data, (np.ma.filled(values_of(data, "mask"), 0) != 0).astype(float), 2), (-1, -1))
+    mask, sides = (np.ma.filled(values_of(data, "mask"), 0) != 0).astype(float), open_sides(data)
+    rows, columns = np.zeros_like(mask), np.zeros_like(mask)
+    columns[:, [number for side, number in (("west", 0), ("east", -1)) if side in sides]] = 1
+    rows[[number for side, number in (("south", 0), ("north", -1)) if side in sides]] = 1
+    parts = mask * (1 - np.maximum(rows, columns)), mask * columns, mask * rows
+    return [Patch(surround(data, part, 2), (-1, -1)) for part in parts]
 
 
 def surround(data: netCDF4.Dataset, values: np.ndarray, beyond: int) -> np.ndarray:

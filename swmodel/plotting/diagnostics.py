@@ -11,8 +11,9 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
 from ..files.run_folder import DIAGNOSTICS
+from ..ocean.table import INFLOW
 from . import style
-from .dataset import EXTREMES, PlotError, data_file, integrals, open_data, seconds
+from .dataset import EXTREMES, PlotError, data_file, integrals, numbers, open_data, seconds
 from .files import save
 from .titles import case_of
 
@@ -33,8 +34,7 @@ def plot_diagnostics(path, output=None) -> Path:
     file = data_file(path, DIAGNOSTICS)
     with open_data(file) as data:
         times = seconds(data)
-        extremes = [name for name in EXTREMES if name in data.variables]
-        sides = zip_longest(integrals(data), extremes)  # the left and the right of two columns
+        sides = zip_longest(integrals(data), numbers(data))  # the left and the right of two columns
         names = [name for both in sides for name in both if name]
         if not names or times.size == 0:
             raise PlotError(f"{file} holds no record of mass, energy, ..., {', '.join(EXTREMES)}")
@@ -52,7 +52,8 @@ def series_of(variable) -> tuple[np.ndarray, str]:
     values = np.ma.filled(variable[:].astype(float), np.nan)
     long_name = getattr(variable, "long_name", variable.name.replace("_", " "))
     units = getattr(variable, "units", "1")
-    if variable.name not in EXTREMES and np.nanmax(np.abs(values - values[0])) < abs(values[0]):
+    as_it_is = variable.name in EXTREMES or variable.name.startswith(INFLOW)
+    if not as_it_is and np.nanmax(np.abs(values - values[0])) < abs(values[0]):
         values, units = (values - values[0]) / abs(values[0]), "1"
         long_name = f"relative change of {variable.name.replace('_', ' ')}"
     exponent = style.power_of_ten(float(np.nanmax(np.abs(values))))

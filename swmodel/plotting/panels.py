@@ -17,6 +17,7 @@ from matplotlib.ticker import MaxNLocator
 from ..ocean.rotated import from_earth
 from . import style
 from .dataset import STAGGER, Map, length_unit
+from .degrees import mark_degrees
 
 #: Grids with fewer rows or columns than this, or longer than wide by more, are drawn as a line along their length.
 FEWEST_ROWS, LONGEST = 5, 20
@@ -204,16 +205,20 @@ def cells(panel: Map, panel_look: style.Look) -> np.ma.MaskedArray:
 
 def name_axes(axes, panel: Map, left: bool, bottom: bool) -> None:
     """Labels with units on the outer axes, few ticks."""
-    _, unit = panel.unit
-    across, up = panel.names
-    steps = [1, 1.5, 3, 5, 6, 9, 10] if panel.degrees else [1, 2, 2.5, 5, 10]
-    axes.xaxis.set_major_locator(MaxNLocator(6, steps=steps))
-    axes.yaxis.set_major_locator(MaxNLocator(5, steps=steps))
+    west, east, south, north = panel.domain
+    earth = panel.degrees and panel.pole is None
+    if panel.degrees:
+        mark_degrees(axes.xaxis, east - west, 6, "EW" if earth else None)
+        mark_degrees(axes.yaxis, north - south, 5, "NS" if earth else None)
+    else:
+        axes.xaxis.set_major_locator(MaxNLocator(6, steps=[1, 2, 2.5, 5, 10]))
+        axes.yaxis.set_major_locator(MaxNLocator(5, steps=[1, 2, 2.5, 5, 10]))
+    across, up = panel.names if earth else (f"{name} ({panel.unit[1]})" for name in panel.names)
     axes.tick_params(labelleft=left, labelbottom=bottom)
     if left:
-        axes.set_ylabel(f"{up} ({unit})")
+        axes.set_ylabel(up)
     if bottom:
-        axes.set_xlabel(f"{across} ({unit})")
+        axes.set_xlabel(across)
 
 
 def draw_lines(panels: list[Map], looks: list[style.Look], caption: int) -> tuple[Figure, list[Callable]]:

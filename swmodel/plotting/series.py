@@ -14,6 +14,7 @@ from ..config.errors import suggest
 from ..files.run_folder import SECTIONS, STATIONS
 from . import style
 from .dataset import PlotError, data_file, open_data, seconds
+from .degrees import degrees
 from .diagnostics import LINE
 from .files import default_output, save
 from .titles import case_of
@@ -60,10 +61,8 @@ def plot_series(file: Path, dimension: str, field: str, output) -> Path:
 
 def draw(data: netCDF4.Dataset, dimension: str, field: str) -> Figure:
     """The figure: one panel for each place, its name and position above it."""
-    variable, times = data[field], seconds(data)
-    factor, unit = SHOWN.get(variable.units, (1.0, variable.units))
-    values = np.ma.filled(variable[:].astype(float), np.nan) * factor
-    exponent = style.power_of_ten(float(np.nanmax(np.abs(values), initial=0.0)))
+    times = seconds(data)
+    values, label = scaled(data[field])
     size, unit_of_time = style.time_unit(float(times[-1]))
     count = values.shape[1]
     columns = 1 if count <= MOST else 2
@@ -71,10 +70,10 @@ def draw(data: netCDF4.Dataset, dimension: str, field: str) -> Figure:
     figure = Figure(figsize=(7.2, 0.8 + (1.9 if count == 1 else 1.25) * rows), layout="constrained")
     figure.get_layout_engine().set(w_pad=0.06, h_pad=0.05)
     figure.suptitle(case_of(data), x=0.01, ha="left", fontsize=style.CAPTION, color=style.QUIET)
-    figure.supylabel(style.label(variable.long_name, unit, exponent), fontsize=8)
+    figure.supylabel(label, fontsize=8)
     panels = figure.subplots(rows, columns, sharex=True, squeeze=False).T.flat
     for number, (axes, title) in enumerate(zip(panels, titles(data, dimension), strict=False)):
-        axes.plot(times / size, values[:, number] * 10.0**-exponent, color=LINE, linewidth=1.0)
+        axes.plot(times / size, values[:, number], color=LINE, linewidth=1.0)
         axes.set_title(title, loc="left", fontsize=8)
         axes.spines[["top", "right"]].set_visible(False)
         axes.margins(x=0.01)
@@ -86,6 +85,14 @@ def draw(data: netCDF4.Dataset, dimension: str, field: str) -> Figure:
     for axes in list(figure.axes)[count:]:
         axes.remove()
     return figure
+
+
+def scaled(variable, places=slice(None)) -> tuple[np.ndarray, str]:
+    """Values of a variable at all or some places, in the unit and power of ten that suit them, and their label."""
+    factor, unit = SHOWN.get(variable.units, (1.0, variable.units))
+    values = np.ma.filled(variable[:, places].astype(float), np.nan) * factor
+    exponent = style.power_of_ten(float(np.nanmax(np.abs(values), initial=0.0)))
+    return values * 10.0**-exponent, style.label(variable.long_name, unit, exponent)
 
 
 def titles(data: netCDF4.Dataset, dimension: str) -> list[str]:
@@ -105,9 +112,3 @@ def places(data: netCDF4.Dataset, before: str) -> list[str]:
         return [f"{degrees(lon, 'EW')} {degrees(lat, 'NS')}" for lon, lat in pairs]
     pairs = zip(data[f"{before}x"][:], data[f"{before}y"][:], strict=True)
     return [f"x = {x / 1e3:.6g} km, y = {y / 1e3:.6g} km" for x, y in pairs]
-
-
-def degrees(angle: float, letters: str) -> str:
-    """A longitude or latitude in words; `letters` are those of positive and of negative ones."""
-    angle = (angle + 180) % 360 - 180 if letters == "EW" else angle
-    return f"{abs(angle):.6g}° {letters[int(angle < 0)]}"

@@ -11,7 +11,7 @@ import netCDF4
 import numpy as np
 
 from ..config.build import build_grid, build_params, scheme_of
-from ..config.load import from_toml
+from ..config.loading.load import from_toml
 from ..files.output.metadata import define_time, history_line
 from ..files.output.spectra import define_spectra, define_wavenumbers
 from ..files.run_folder import OUTPUT

@@ -11,7 +11,7 @@ from support.random_case import configuration
 
 from swmodel.assimilation.interpolation import operator
 from swmodel.assimilation.observations import Observations
-from swmodel.config.stencils import QUANTITIES, stencils
+from swmodel.config.positions.stencils import QUANTITIES, stencils
 from swmodel.ocean.coordinates import edges, points
 from swmodel.ocean.state import State
 from swmodel.ocean.table import VARIABLES

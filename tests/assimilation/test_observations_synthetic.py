@@ -10,7 +10,7 @@ import swmodel
 from swmodel.assimilation.interpolation import operator
 from swmodel.assimilation.observations import Observations, read, write
 from swmodel.assimilation.synthetic import Altimeter, moorings, observe_run, over_water, together, tracks
-from swmodel.config.stencils import QUANTITIES, stencils
+from swmodel.config.positions.stencils import QUANTITIES, stencils
 from swmodel.errors import FilesError, UsageError
 from swmodel.model.resolve import resolve
 from swmodel.ocean.coordinates import edges
@@ -73,6 +73,30 @@ def test_neighbouring_tracks_are_the_separation_apart(ring, separation):
         offset = offset[np.append(True, np.diff(offset) > 1)]
         steps = np.diff(np.append(offset, offset[0] + 400e3) if ring else offset)
         np.testing.assert_allclose(steps, separation, rtol=1e-6)
+
+
+def test_tracks_on_a_sphere_keep_their_course_their_spacing_and_their_separation(tmp_path):
+    """Between neighbouring observations on the sphere, and of tracks in the middle of the latitudes."""
+    band = {"west": 280.0, "dlon": 0.5, "south": 20.0, "dlat": 0.5, "radius": 6371e3, "periodic_x": False}
+    options = {f"grid__{key}": value for key, value in band.items()}
+    config = configuration(NY, NX, {"mask": np.ones((NY, NX))}, sphere=True, run__steps=8640, **options)
+    found, angle, radius = tracks(config, ALTIMETER), np.radians(20), config.grid.radius
+    for kind, sign in (("ascending", 1), ("descending", -1)):
+        middles = []
+        for name in {name for name in found.platform if name.startswith(kind)}:
+            one = found.where((found.platform == name) & (found.time < ALTIMETER.repeat))
+            lat = np.radians(one.y)
+            north, east = radius * np.diff(lat), radius * np.cos((lat[1:] + lat[:-1]) / 2) * np.diff(np.radians(one.x))
+            np.testing.assert_allclose(north, sign * ALTIMETER.spacing * np.cos(angle), rtol=1e-9)
+            np.testing.assert_allclose(east, ALTIMETER.spacing * np.sin(angle), rtol=1e-5)
+            if one.size and abs(one.y - 35.0).min() < 0.1:
+                middles.append(np.interp(35.0, one.y[::sign], one.x[::sign]))
+        steps = radius * np.cos(np.radians(35)) * np.diff(np.radians(np.sort(middles)))
+        assert len(steps) > 10
+        np.testing.assert_allclose(steps, ALTIMETER.separation, rtol=1e-3)
+    write(tmp_path / "obs.nc", observe_run(found, np.zeros(found.size), config), config)
+    again = read(tmp_path / "obs.nc", config)
+    np.testing.assert_allclose([again.x, again.y], [found.x, found.y], rtol=1e-12)
 
 
 def test_every_place_is_seen_again_after_the_repeat_period():

@@ -8,13 +8,13 @@ import pytest
 
 import swmodel
 from swmodel.cases import global_m2
+from swmodel.cli.relief import Wish
+from swmodel.cli.relief.average import averages
+from swmodel.cli.relief.make import grid_of
+from swmodel.cli.relief.source import open_relief
 from swmodel.config import fields
 from swmodel.config.build import build_grid
 from swmodel.parallel.decomposition import block
-from swmodel.relief import Wish
-from swmodel.relief.average import averages
-from swmodel.relief.make import grid_of
-from swmodel.relief.source import open_relief
 
 
 @pytest.fixture(scope="module")

@@ -12,7 +12,7 @@ import pytest
 
 from swmodel.cli.run import configure
 from swmodel.config import to_toml
-from swmodel.config.load import gather
+from swmodel.config.loading.load import gather
 from swmodel.errors import FilesError, SetupError, UsageError
 from swmodel.files.run_folder import check_vacant, prepare
 from swmodel.files.status import read_status, write_status

@@ -8,7 +8,7 @@ import pytest
 
 from swmodel import cases, load
 from swmodel.config import ConfigError, config_hash, to_toml
-from swmodel.config.model import Config, Grid
+from swmodel.config.options.model import Config, Grid
 from swmodel.model.resolve import fastest_executor, for_processes, resolve
 
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from swmodel import cases, load
 from swmodel.config import Config, ConfigError, errors, to_toml
-from swmodel.config.sources import LONGEST_FILE, MOST_DOTS
+from swmodel.config.loading.sources import LONGEST_FILE, MOST_DOTS
 from swmodel.errors import LONGEST_LINE, LONGEST_QUOTE, MOST_LINES, as_line
 
 FIELDS = "h, u, v, eta, sea_level, zeta, q, speed, streamfunction, velocity_potential, tracer"

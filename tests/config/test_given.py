@@ -2,6 +2,7 @@
 
 import hashlib
 
+import cftime
 import numpy as np
 import pytest
 import xarray as xr
@@ -9,7 +10,9 @@ import xarray as xr
 import swmodel
 from swmodel import Case, ConfigError, load, resolve
 from swmodel.config import fields, from_toml, to_toml
-from swmodel.config.decisive import differences
+from swmodel.config.build import scheme_of
+from swmodel.config.fields.varying import Records
+from swmodel.config.loading.decisive import differences
 from swmodel.model.validate import check_config
 
 NY, NX = 6, 9
@@ -121,7 +124,7 @@ def test_land_is_where_a_table_of_depths_has_no_value_and_no_field_needs_one_the
             swmodel.local(labelled()),
             "fields: eta: local takes an array, its rows from south to north: DataArray",
         ),
-        ("eta", labelled(units="cm"), 'fields: eta is in "cm"; convert it to "m"'),
+        ("eta", labelled(units="feet"), 'fields: eta is in "feet"; convert it to "m"'),
         (
             "eta",
             labelled(x=2 * X),
@@ -202,3 +205,89 @@ def test_a_configuration_is_a_source_of_others_with_its_fields():
 def test_a_name_in_a_file_is_no_field_that_was_handed_over():
     with pytest.raises(ConfigError, match="own.fields: 0.0 was handed over in Python, and no file"):
         check_config(load("jet", {"own.fields": "0.0"}, environ={}))
+
+
+HOURS = 6 * np.arange(3)
+RECORDS = 0.01 * np.random.default_rng(4).random((3, NY, NX))
+IN_TIME = SMALL | {"run.steps": 5000, "time.start": "2020-02-28"}
+
+
+def in_time(first="2020-02-28", calendar=None, hours=HOURS, **attributes):
+    """The records of a wind stress, whose dates are those of NumPy or, with a calendar, of cftime."""
+    if calendar:
+        times = cftime.num2date(hours, f"hours since {first}", calendar)
+    else:
+        times = np.datetime64(first, "ns") + hours.astype("timedelta64[h]")
+    return xr.DataArray(RECORDS, {"time": times, "y": Y, "x": X}, ("time", "y", "x"), attrs=attributes)
+
+
+#: A wind stress in time, and what the run needs for it.
+TIMED = {
+    "dates of NumPy": (in_time(units="Pa"), {}),
+    "from the north, exchanged": (in_time()[:, ::-1].transpose("x", "time", "y"), {}),
+    "dates of cftime": (in_time("2020-02-30", "360_day"), {"time.start": "2020-02-30", "time.calendar": "360_day"}),
+    "numbers": (in_time().assign_coords(time=("time", HOURS, {"units": "hours since 2020-02-28"})), {}),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("way", TIMED)
+def test_records_in_time_are_those_of_a_data_array(way):
+    array, options = TIMED[way]
+    config = resolve(load(Case, IN_TIME | options, {}, fields={"wind_x": array}))
+    assert scheme_of(config).varying == ("wind_x",)
+    records, window = Records(config, ["wind_x"]), (range(-1, NY), range(NX + 1))
+    for step, (before, after) in {0: (0, 1), 4319: (0, 1), 4320: (1, 2)}.items():  # of 5 s
+        found = records.params(step, *window)
+        for name, number in ("wind_x_before", before), ("wind_x_after", after):
+            np.testing.assert_array_equal(found[name], RECORDS[number][np.ix_(np.arange(-1, NY), [*range(NX), 0])])
+    assert records.until(0) == 4320
+
+
+class Turning(Case):
+    def wind_x(self, config, at, t):
+        return 0.1 * np.cos(t / 3600) + 0 * at.x * at.y
+
+
+def test_a_function_of_points_and_time_is_that_of_a_case():
+    config = resolve(load(Case, IN_TIME, {}, fields={"wind_x": lambda at, t: 0.1 * np.cos(t / 3600) + 0 * at.x * at.y}))
+    theirs = resolve(load(Turning, IN_TIME, {}))
+    assert config.own.fields[0].split()[1:] == theirs.own.fields[0].split()[1:]
+    for step in (0, 719, 720):
+        found, expected = (Records(each, ["wind_x"]).params(step, [0, 1], [0]) for each in (config, theirs))
+        assert all(np.array_equal(found[name], expected[name]) for name in expected)
+
+
+@pytest.mark.parametrize(
+    ("fields", "options", "message"),
+    [
+        (
+            {"wind_x": in_time()},
+            {"time.start": ""},
+            'at which the run starts, as time.start = "2020-02-28T00:00:00"',
+        ),
+        (
+            {"wind_x": in_time(calendar="noleap")},
+            {},
+            'fields: wind_x has the calendar "noleap", the run prolep',
+        ),
+        (
+            {"wind_x": in_time(hours=HOURS[::-1])},
+            {},
+            "fields: wind_x: times must rise, but 2020-02-28T06",
+        ),
+        (
+            {"wind_x": in_time("2020-02-29")},
+            {},
+            "fields: wind_x: its records begin at 2020-02-29T00:00:00, ",
+        ),
+        ({"wind_x": in_time(units="dyn cm-2")}, {}, 'fields: wind_x is in "dyn cm-2"; convert it to "Pa"'),
+        ({"depth": in_time()}, {}, "fields: depth has time besides y and x; choose one, as .isel(time=0)"),
+        ({"depth": lambda at, t: 100.0}, {}, "fields: depth: does not vary in time; must be a function of (at)"),
+        ({"wind_x": lambda at, t: at.z}, {}, "at t = 0 s"),
+    ],
+)
+def test_what_cannot_be_used_in_time_is_said_before_a_step(fields, options, message):
+    with pytest.raises(ConfigError) as caught:
+        swmodel.Simulation(Case, IN_TIME | options, fields=fields)
+    (line,) = caught.value.problems
+    assert message in line

@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 from support.random_case import configuration
 
-from swmodel import Case, ConfigError, Simulation, load
+from swmodel import Case, ConfigError, Simulation, cases, load
 from swmodel.config import from_toml, to_toml
-from swmodel.config.extremes import survey
-from swmodel.config.load import gather, merge
-from swmodel.config.remarks import remarks
-from swmodel.config.stability import dt_from_cfl, largest_dt
+from swmodel.config.checks.extremes import survey
+from swmodel.config.checks.remarks import remarks
+from swmodel.config.checks.stability import dt_from_cfl, largest_dt
+from swmodel.config.loading.load import gather, merge
 from swmodel.model.validate import check_config
 from swmodel.ocean.coordinates import metrics
 
@@ -88,7 +88,12 @@ def test_what_cannot_be_a_grid_on_a_sphere_is_refused_in_one_line(changes, messa
 def test_a_case_for_another_kind_of_grid_is_refused(case, changes, message):
     with pytest.raises(ConfigError) as error:
         load(case, {f"grid.{key}": value for key, value in changes.items()}, environ={})
-    assert str(error.value) == message
+    told, others = str(error.value).split(f"; for {changes['kind']} there are ")
+    assert told == message
+    assert others.endswith(": case.name")
+    offered = others.removesuffix(": case.name").split(", ")
+    assert {"rest", "sea", "hurricane"} < set(offered) < set(cases.names())
+    assert all(changes["kind"] in cases.get(name).kinds for name in offered)
 
 
 def test_longitudes_are_asked_of_no_plane():
@@ -147,7 +152,16 @@ def test_a_run_is_stable_just_below_the_largest_time_step_and_at_the_equator_not
 
 def test_a_time_step_that_is_too_long_is_refused_with_the_largest():
     config = load("steady_zonal", {"time.dt": 2000.0}, environ={})
-    with pytest.raises(
-        ConfigError, match=r"time.dt: 2000 s is above the largest stable time step of rk4, \d+(\.\d)? s"
-    ):
+    narrowest = r"at row (0|\d+), column \d+, [\d.e+]+ m of water in a cell of [\d.e+]+ by [\d.e+]+ m\)"
+    words = rf"time.dt: 2000 s is above the largest stable time step of rk4, \d+(\.\d)? s \(.*, {narrowest}"
+    with pytest.raises(ConfigError, match=words):
         check_config(config)
+
+
+def test_the_fastest_cell_is_the_deepest_on_the_narrowest_row():
+    depth = np.full((12, 36), 1000.0)
+    depth[11, 20], depth[2, 5] = 4000.0, 5000.0
+    config = configuration(12, 36, {"depth": depth}, sphere=True, grid__south=-20.0, grid__dlat=7.5)
+    cell = survey(config).fastest
+    assert (cell.row, cell.column, cell.h) == (11, 20, 4000.0)
+    assert cell.dx == pytest.approx(metrics(config.grid, [11])["dx"].centre[0, 0])

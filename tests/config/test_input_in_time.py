@@ -10,8 +10,8 @@ import pytest
 import swmodel
 from swmodel import load
 from swmodel.config.fields import evaluate
-from swmodel.config.series import series_of, varies
-from swmodel.config.varying import record, until, varying_params
+from swmodel.config.fields.series import series_of, varies
+from swmodel.config.fields.varying import Records, record
 from swmodel.model.validate import check_config
 from swmodel.ocean.coordinates import points
 
@@ -63,7 +63,7 @@ def wind_at(config, step, stage=0.0):
     from swmodel.ocean.records import present
 
     scheme = scheme_of(config)
-    params = varying_params(config, scheme.varying, step, np.arange(NY), np.arange(NX))
+    params = Records(config, scheme.varying).params(step, np.arange(NY), np.arange(NX))
     patches = {name: Patch(field, (0, 0)) for name, field in params.items()}
     return present(patches, Instant(np.int32(step), stage), scheme.varying, np.dtype("f8"))["wind_x"].values
 
@@ -79,7 +79,7 @@ def test_between_two_records_values_go_along_a_straight_line(file, step, stage):
 def test_a_step_takes_the_records_that_it_begins_between(file):
     config = configuration(file(hours=[0.0, 0.9, 18.0]))  # 10.8 steps
     numbers, ends = zip(*(
-        (series_of(config, "wind_x").at(step)[0], until(config, ["wind_x"], step)) for step in (0, 10, 11, 215)
+        (series_of(config, "wind_x").at(step)[0], Records(config, ["wind_x"]).until(step)) for step in (0, 10, 11, 215)
     ), strict=True)  # fmt: skip
     assert numbers == (0, 0, 1, 1)
     assert ends == (11, 11, 216, 216)
@@ -105,6 +105,11 @@ def test_several_files_are_one_series_whatever_their_names(file):
     file("a.nc", HOURS[2:], VALUES[2:])
     config = configuration(file("c.nc", [24.0]).replace("c.nc", "*.nc"))
     np.testing.assert_allclose(wind_at(config, 108), VALUES[1:3].mean(axis=0), atol=1e-13)
+
+
+def test_records_whose_sign_is_changed_are_so_each(file):
+    config = configuration(file() + ":-tau")
+    np.testing.assert_array_equal(wind_at(config, 72), -VALUES[1])
 
 
 def test_a_record_that_is_chosen_stays(file):

@@ -1,14 +1,20 @@
 """Fields on longitudes and latitudes: interpolated to the grid, across the ring of longitude, or refused."""
 
+import re
+
 import netCDF4
 import numpy as np
 import pytest
 
 from swmodel import Case, load
 from swmodel.config import fields
-from swmodel.config.netcdf_input import InputError, read_field
+from swmodel.config.build import build_params
+from swmodel.config.fields.netcdf_input import InputError, read_field
+from swmodel.model.validate import check_config
 from swmodel.ocean.coordinates import points
 from swmodel.ocean.table import VARIABLES
+from swmodel.ocean.terms import TERMS
+from swmodel.parallel.decomposition import block
 
 BAND = {"grid.kind": "latlon", "grid.nx": 18, "grid.ny": 6, "grid.west": -20.0, "grid.south": -30.0, "grid.north": 30.0}
 UNITS = {"lon": "degrees_east", "lat": "degrees_north"}
@@ -148,3 +154,75 @@ def test_coordinates_in_metres_or_in_two_dimensions_are_refused(tmp_path):
     ):
         with pytest.raises(InputError, match=message):
             read(f"{tmp_path / 'ocean.nc'}:{name}", grid_of())
+
+
+def wave(lon, lat):
+    """Parts of a tide, cosine + i sine, m, with a point where the amplitude vanishes and all lags meet."""
+    return np.sin(np.radians(3 * (lon - 8.3))) + 1j * np.sin(np.radians(4 * (lat - 2.1)))
+
+
+@pytest.fixture
+def atlas(tmp_path):
+    """A file like those of tides: amplitude and lag in cm and degrees; and complex parts, x first, of other units."""
+    lon, lat = np.arange(0.25, 360, 0.5), np.arange(-40, 40.1, 0.5)
+    parts, path = wave(lon, lat[:, None]), tmp_path / "m2.nc"
+    with netCDF4.Dataset(path, "w") as dataset:
+        for axis, along in (("lon", lon), ("lat", lat)):
+            dataset.createDimension(axis, len(along))
+            dataset.createVariable(f"{axis}_z", "f8", (axis,)).units = UNITS[axis]
+            dataset[f"{axis}_z"][:] = along
+        for name, values, units, axes in (
+            ("amplitude", 100 * np.abs(parts), "cm", ("lat", "lon")),
+            ("phase", np.degrees(np.angle(parts)) % 360, "degrees", ("lat", "lon")),
+            ("radians", np.angle(parts), "radian", ("lat", "lon")),
+            ("uRe", 1e4 * parts.real.T, "centimeter^2/sec", ("lon", "lat")),
+            ("uIm", -1e4 * parts.imag.T, "centimeter^2/sec", ("lon", "lat")),
+        ):
+            dataset.createVariable(name, "f8", axes).units = units
+            dataset[name][:] = values
+    return str(path)
+
+
+def test_parts_of_a_tide_are_made_of_amplitude_and_lag_before_they_are_interpolated(atlas):
+    """Lags jump from 360 to 0 and meet in a point; bilinear interpolation of parts is right to the square of steps."""
+    grid = grid_of(west=-6.0, east=21.0, south=-8.0, north=9.0, periodic_x=False)
+    bound = 2 * np.radians(0.5) ** 2 * 4**2 / 8 * 1.01
+    for part, of in (("cosine", np.real), ("sine", np.imag)):
+        at = points(grid, "centre", range(grid.ny), range(grid.nx))
+        found = read(f"{atlas}:amplitude,phase", grid, f"outside_m2_{part}")
+        np.testing.assert_allclose(found, of(wave(at.lon, at.lat)), atol=bound)
+        at = points(grid, "u", range(grid.ny), range(grid.nx))
+        found = read(f"{atlas}:{'uRe' if part == 'cosine' else '-uIm'}", grid, f"outside_m2_transport_x_{part}")
+        np.testing.assert_allclose(found, of(wave(at.lon, at.lat)), atol=bound)
+
+
+def test_a_run_has_the_tide_of_an_atlas_at_its_sides(atlas):
+    """The lines of docs/tides.md."""
+    given = {"outside_m2_cosine": "amplitude,phase", "outside_m2_sine": "amplitude,phase"}
+    given |= {"outside_m2_transport_x_cosine": "uRe", "outside_m2_transport_x_sine": "-uIm"}
+    options = {f"input.{name}": f"{atlas}:{variables}" for name, variables in given.items()}
+    options |= {"grid.periodic_x": False, "open_sides.sides": ["west"], "time.start": "2012-03-01", "grid.east": 20.0}
+    config = load("rest", BAND | {"physics.depth": 80.0, "time.dt": 100.0} | options, environ={})
+    check_config(config)
+    params = build_params(config, block(0, (1, 1), 6, 18), np.float64, 0)
+    assert params["outside_m2_flows"] == 1
+    assert "outside_k1_turns_high" not in params
+    at = points(config.grid, "u", range(6), range(18))
+    there = params["outside_m2_transport_x_cosine"] + 1j * params["outside_m2_transport_x_sine"]
+    np.testing.assert_allclose(there[:, 0], wave(at.lon, at.lat)[:, 0], atol=3e-3)
+    assert TERMS["open_sides"].idle(config)[:2] == ["outside_s2_cosine", "outside_s2_sine"]
+
+
+@pytest.mark.parametrize(
+    ("variables", "name", "words"),
+    [
+        ("amplitude,phase", "outside_level", "only parts of a tide are made; name one"),
+        ("amplitude,radians", "outside_m2_sine", 'the lag is in "radian"; convert it to "degrees"'),
+        ("amplitude,uIm", "outside_m2_sine", 'the lag is in "centimeter^2/sec"; convert it to "degrees"'),
+        ("amplitude,lag", "outside_m2_sine", 'has no variable "amplitude,lag"; it has lon_z, lat_z, amplitude, phase'),
+        ("amplitude,phase,uIm", "outside_m2_sine", 'has no variable "amplitude,phase,uIm"'),
+    ],
+)
+def test_what_is_no_part_of_a_tide_is_refused(atlas, variables, name, words):
+    with pytest.raises(InputError, match=re.escape(words)):
+        read(f"{atlas}:{variables}", grid_of(), name)

@@ -5,8 +5,8 @@ import numpy as np
 import pytest
 
 from swmodel import load
-from swmodel.config.netcdf_input import InputError, read_field
-from swmodel.config.netcdf_input.source import Source, parse
+from swmodel.config.fields.netcdf_input import InputError, read_field
+from swmodel.config.fields.netcdf_input.source import Source, parse
 from swmodel.ocean.table import VARIABLES
 
 NY, NX = 3, 4

@@ -8,8 +8,8 @@ import pytest
 
 from swmodel import Case, load
 from swmodel.config import fields
-from swmodel.config.netcdf_input import InputError, read, read_field
-from swmodel.config.netcdf_input.read import runs
+from swmodel.config.fields.netcdf_input import InputError, read, read_field
+from swmodel.config.fields.netcdf_input.read import runs
 from swmodel.model.validate import check_config
 from swmodel.ocean.table import GIVEN, VARIABLES
 

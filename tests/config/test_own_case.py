@@ -11,7 +11,7 @@ from support.own_case import BUMP, PAGE, write_bump
 
 from swmodel import Case, Config, ConfigError, load, option, resolve
 from swmodel.config import fields, from_toml, to_toml
-from swmodel.config.decisive import differences
+from swmodel.config.loading.decisive import differences
 from swmodel.model.validate import check_config
 
 ROOT = Path(__file__).parents[2]

@@ -10,8 +10,8 @@ from click.testing import CliRunner
 from swmodel import load
 from swmodel.cli import main
 from swmodel.config import to_toml
-from swmodel.config.load import gather
-from swmodel.config.remarks import dividing, domain, remarks
+from swmodel.config.checks.remarks import components, dividing, domain, remarks
+from swmodel.config.loading.load import gather
 from swmodel.model.resolve import resolve
 
 
@@ -85,16 +85,44 @@ def test_a_complete_file_is_what_is_meant_and_what_overrides_a_part_of_it_is_sai
     assert said(file)[0].startswith("grid.nx=72 makes")
 
 
+#: Keys of [grid].
+SPHERE = {"kind": "latlon", "west": 0.0, "east": 9.0, "south": 0.0, "north": 6.0}
+
+
 def test_a_coriolis_parameter_in_place_of_the_rotation_of_a_sphere_is_said():
-    sphere = {"grid.kind": "latlon", "grid.west": 0.0, "grid.east": 9.0, "grid.south": 0.0, "grid.north": 6.0}
+    sphere = {f"grid.{key}": value for key, value in SPHERE.items()}
 
     def found(**physics):
         overrides = sphere | {f"physics.{key}": value for key, value in physics.items()}
         return remarks(resolve(load("rest", overrides, {})), gather("rest", overrides, {}), records=False)
 
-    (line,) = found()  # the case has one of its own
+    assert found() == []  # that of the case is of its plane
+    assert load("rest", sphere, {}).physics.f0 == 0
+    (line,) = found(f0=1e-4)
     assert line.startswith("physics.f0 = 0.0001 stands in place of the rotation of the sphere; physics.f0=0 for")
-    assert found(f0=0.0) == []
+
+
+def test_a_coriolis_parameter_of_a_file_stays_unless_the_file_is_for_a_plane(tmp_path):
+    file, physics = tmp_path / "my.toml", {"f0": 2e-4, "beta": 1e-11}
+
+    def coriolis(grid, overrides):
+        tables = {"case": {"name": "rest"}, "physics": physics, "grid": grid}
+        file.write_text(
+            "".join(f"[{name}]\n" + "".join(f"{k} = {v!r}\n" for k, v in t.items()) for name, t in tables.items())
+        )
+        config = load(file, overrides, {})
+        return config.physics.f0, config.physics.beta
+
+    assert coriolis(SPHERE, {}) == coriolis(SPHERE, {"grid.kind": "latlon"}) == coriolis({}, {}) == (2e-4, 1e-11)
+    assert coriolis({}, {f"grid.{key}": value for key, value in SPHERE.items()}) == (0.0, 0.0)
+
+
+def test_a_wind_of_one_component_is_said():
+    one, both = ({f"input.wind_{name}": f"winds.nc:{name}" for name in names} for names in ("x", "xy"))
+    lines = ["input.wind_x is given and input.wind_y is not: that component is 0 everywhere"]
+    assert list(components(load("rest", one, environ={}))) == lines
+    assert list(components(load("rest", both, environ={}))) == []
+    assert list(components(load("double_gyre", {}, environ={}))) == []
 
 
 @pytest.mark.parametrize(("gravity", "reduced", "lines"), [(0.05, False, 1), (0.05, True, 0), (0.1, False, 0)])

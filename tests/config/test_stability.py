@@ -8,10 +8,10 @@ from support.made_cases import changed
 
 from swmodel import Simulation, load
 from swmodel.cases import jet
-from swmodel.config import stability
-from swmodel.config.extremes import survey
-from swmodel.config.model import Time
-from swmodel.config.stability import amplification, dt_from_cfl, largest_dt, limit, rates
+from swmodel.config.checks import stability
+from swmodel.config.checks.extremes import survey
+from swmodel.config.checks.stability import amplification, dt_from_cfl, largest_dt, limit, rates
+from swmodel.config.options.model import Time
 from swmodel.ocean import timestep
 from swmodel.ocean.coordinates import points
 from swmodel.ocean.state import Carry, State

@@ -37,6 +37,19 @@ def test_a_member_has_the_bits_of_a_run_alone():
         assert same(state, [field[member] for field in together.state])
 
 
+def test_a_member_is_seen_with_what_comes_in_through_open_sides_as_a_run_is():
+    sides = {"open_sides__sides": ("west", "south"), "open_sides__m2_amplitude": 0.5, "run__executor": "native"}
+    config = configuration(run__dtype="float64", ensemble__members=2, **NUMBERS, **sides)
+    members, simulation = Members(config), swmodel.Simulation(settings.whole(config))
+    members.take_steps(3)
+    simulation.advance(3)
+    fields, numbers = members.evaluate(0, ["u", "speed"])
+    assert numbers == simulation.diagnostics()
+    assert numbers["inflow_west"] != 0 != fields["u"][3, 0]
+    for name, values in simulation.fields(["u", "speed"]).items():
+        np.testing.assert_array_equal(fields[name], values)
+
+
 def test_a_member_is_the_run_with_its_viscosity_and_wind():
     config = configuration(run__dtype="float64", ensemble__members=3, **NUMBERS)
     members = Members(config)

@@ -9,7 +9,10 @@ import time
 from pathlib import Path
 
 import pytest
+from support import steps_compiled
 from support.faults import small_disk
+from support.random_case import TIDE, configuration
+from support.stepping import step_by_step
 
 from swmodel.cli.ranks import one_executor
 from swmodel.config import load
@@ -18,6 +21,7 @@ from swmodel.executors.native import compile as steps
 from swmodel.executors.native import request_of, unable
 from swmodel.model import resolve as resolving
 from swmodel.parallel import environment
+from swmodel.parallel.transport.programs import jitted
 
 SMALL = {"grid.nx": 8, "grid.ny": 6, "run.steps": 1, "time.dt": 1.0}
 
@@ -86,6 +90,23 @@ def test_the_weights_of_a_stepper_are_no_part_of_what_is_compiled():
     one, other = (request_of(load("jet", SMALL | {"time.ab2_epsilon": e}, environ={})) for e in (0.1, 0.2))
     assert one != other
     assert one.name("") == other.name("")
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_how_much_the_compiler_optimises_changes_no_bit(cache, monkeypatch, dtype):
+    """So tests may compile steps quickly."""
+    weights = {"scheme__vorticity_flux": "arakawa_lamb", "time__stepper": "ab3", "physics__slip": "no"}
+    config = configuration(9, 21, sphere=True, in_time=True, run__dtype=dtype, **weights, **TIDE)
+    states = []
+    for level in ("-O1", "-O3"):
+        monkeypatch.setenv("SWMODEL_CXXFLAGS", level)
+        monkeypatch.setenv("CXX", steps_compiled.real())
+        forget()
+        jitted.cache_clear()
+        states.append(step_by_step("native", config, 4))
+    assert len(list(cache.glob("*.so"))) == 2
+    for quick, optimised in zip(*states, strict=True):
+        assert quick.tobytes() == optimised.tobytes()
 
 
 def without_compiler(monkeypatch, tmp_path):

@@ -44,6 +44,10 @@ OPEN = {
         **OPTIONS["tracer, sponge"],
     },
     "south, east; fields": {"open_sides__transport_y": 3.0},
+    "west, north; weather, sponge": {
+        **{"in_time": True, "open_sides__pressure": 50.0, "open_sides__current_x": 0.1},
+        **{"sponge__rate": 1e-4, "sponge__width": 2e4},
+    },
 }
 
 
@@ -73,9 +77,9 @@ def test_every_term_and_boundary_agrees(executor, option, periodic):
 def test_every_open_side_agrees(executor, option, sphere):
     fields = random_fields(7, 11)
     if "fields" in option:
-        fields |= dict(
-            zip(("outside_level", "outside_m2_sine"), np.random.default_rng(2).random((2, 7, 11)), strict=True)
-        )
+        names = ("level", "m2_sine", "m2_transport_x_cosine", "k1_transport_y_sine")
+        values = np.random.default_rng(2).random((4, 7, 11)) * np.reshape([1, 1, 9, 9], (4, 1, 1))
+        fields |= {f"outside_{name}": field for name, field in zip(names, values, strict=True)}
     sides = tuple(option.split("; ")[0].split(", "))
     config = configuration(
         7, 11, fields, sphere=sphere, grid__periodic_x=False, open_sides__sides=sides, **OPEN[option]

@@ -6,7 +6,7 @@ import pytest
 from swmodel.executors.native.derive import footprint, tangent, transpose
 from swmodel.executors.native.evaluate import evaluate
 from swmodel.executors.native.graph import topological
-from swmodel.executors.native.trace import Tracing, count_of
+from swmodel.executors.native.trace import Tracing
 from swmodel.gradients.native_steps import reach_back
 from swmodel.ocean import terms
 from swmodel.ocean.scheme import Scheme
@@ -38,7 +38,7 @@ class Step:
         }
         numbers = [name for name, kind in kinds.items() if kind == "number"]
         numbers = {name: np.ones((1, 1), np.uint32 if "turns" in name else float) for name in numbers}
-        numbers |= {f"weight{k}": np.full((1, 1), 0.01 * (k + 1)) for k in range(count_of(method))}
+        numbers |= {f"weight{k}": np.full((1, 1), 0.01 * (k + 1)) for k in range(method.counts[0])}
         numbers |= {"dx": np.full((1, 1), 1.3), "dy": np.full((1, 1), 0.8)}
         self.tracing = Tracing(scheme, tuple(sorted(kinds.items())), numbers, np.dtype(float), self.steady)
         self.graph = self.tracing.graph

@@ -205,14 +205,15 @@ def with_continents(stepper):
 
 @pytest.mark.parametrize(("stepper", "many"), [("ab2", 1), ("ab3", 3), ("rk3", 1), ("leapfrog", 3)])
 def test_what_is_far_from_water_or_from_land_has_the_bits_as_if_it_were_computed_near_both(stepper, many, monkeypatch):
-    """A third is left out here, and keeps what it holds; without flags all is computed as beside land."""
+    """A third or more is left out here, and keeps what it holds; without flags all is computed as beside land."""
     config, real = with_continents(stepper), calls.Calls.flags
     options = {"steps_per_sweep": many} if many > 1 else {}
     model, carry = build(config, **options)
     here, dtype = block(0, (1, 1), config.grid.ny, config.grid.nx), carry.state.h.dtype
     static = (made(config, here, dtype, model.kernel.margin) for made in (build_grid, build_params))
-    call = calls.Calls(model.kernel, model.static_of(*static), *here.shape, dtype, None)
-    assert 0.2 < (np.asarray(call.flags(leave_out=True)) == 2).mean() < 0.35
+    call = calls.Calls(model.kernel, model.static_of(*static), model.dt, here.shape, model.transport.shift)
+    least = 0.2 if stepper == "rk3" else 0.4  # the stages keep anything on land, and see it from further away
+    assert least < (np.asarray(call.flags(leave_out=True)) == 2).mean() < least + 0.15
     assert (np.asarray(call.flags()) < 2).all()
     fewer = after(config, 4, 3, **options)
     monkeypatch.setattr(calls.Calls, "flags", lambda self, leave_out=False: real(self))

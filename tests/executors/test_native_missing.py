@@ -84,7 +84,7 @@ def test_the_doctor_shows_a_step_built_for_another_jax(monkeypatch):
 
     assert findings.native_step().advice == ""
     assert findings.numbers(_step.jaxlib)
-    other = types.SimpleNamespace(instructions="AVX2", compiler="13", jaxlib="0.1.2", convention=kernels.CONVENTION)
+    other = types.SimpleNamespace(compiler="13", jaxlib="0.1.2", convention=kernels.CONVENTION)
     monkeypatch.setattr(kernels, "_step", other)
     finding = findings.native_step()
     assert "built for jaxlib 0.1.2" in finding.found

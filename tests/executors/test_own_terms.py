@@ -82,6 +82,22 @@ def test_conditions_of_fields_are_those_of_each_cell():
     assert np.abs(without.state.u - models[0].state.u).max() > 1e-4 * np.abs(without.state.u).max()
 
 
+def test_a_term_that_is_written_anew_under_its_name_is_the_new_one():
+    """As in a cell of a notebook that is executed again: the same name, file and line, in one process."""
+    answers = []
+    for drag in (1e-4, 3e-4, 1e-4):
+        text = f"def slow(state, grid, t): return {{'u': -{drag} * state.u, 'v': -{drag} * state.v}}"
+        exec(compile(text, "<cell>", "exec"), found := {})
+        ours = simulation("native", terms=[found["slow"]], physics__linear_drag=0.0)
+        theirs = simulation("reference", physics__linear_drag=drag)
+        for model in (ours, theirs):
+            model.advance(5)
+        assert_same(ours, theirs, 1e-12)
+        answers.append(np.array(ours.state.u))
+    assert np.array_equal(answers[0], answers[2])
+    assert np.abs(answers[1] - answers[0]).max() > 1e-6 * np.abs(answers[0]).max()
+
+
 def test_derivatives_go_through_it():
     """The gradient by the adjoint of the native step, beside that of the model's own drag by JAX."""
     found = []
@@ -133,7 +149,7 @@ def double(state, grid, t):
 )
 def test_what_cannot_be_traced_is_said_with_its_line_before_the_first_step(monkeypatch, term, message):
     for first in ("identity", "check_cells"):  # which would say so
-        monkeypatch.setattr(f"swmodel.config.hand_over.{first}", lambda term, scheme, parameters: "0" * 64)
+        monkeypatch.setattr(f"swmodel.config.loading.hand_over.{first}", lambda term, scheme, parameters: "0" * 64)
     with pytest.raises(UsageError, match=message):
         simulation("xla", terms=[term])
 

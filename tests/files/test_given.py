@@ -1,5 +1,7 @@
 """A run of fields that were handed over goes on from its restart files, with what they were given by gone."""
 
+from functools import partial
+
 import h5py
 import numpy as np
 import pytest
@@ -132,3 +134,26 @@ def test_a_run_with_a_term_goes_on_where_the_same_is_handed_over_again(tmp_path)
     model = swmodel.Simulation.resume(folder, {"run.steps": 9}, terms=[drag])
     model.run(folder)
     assert model.step == 9
+
+
+def test_fields_that_vary_in_time_are_given_again(tmp_path):
+    """They lie in no file; others are not taken for them."""
+
+    def gusts(at, t, size=0.1):
+        return size * np.sin(at.y / 3e4 + t / 50) + 0.0 * at.x
+
+    def simulation_of(**options):
+        fields = FIELDS | {"wind_x": gusts}
+        return simulation(fields, **{"forcing__every": 50.0} | options)
+
+    simulation_of().run(tmp_path / "run")
+    refused = resume(tmp_path / "run", "--steps", 9)
+    assert refused.exit_code == 5
+    assert "wind_x varies in time and was handed over in Python: only there the run can go on, as " in refused.stderr
+    assert 'swmodel.Simulation.resume(DIR, fields={"wind_x": ...}).run(DIR)' in refused.stderr
+    other = partial(gusts, size=0.2)
+    with pytest.raises(ConfigError, match=r"own.wind_x: SHA-256 \w+\.\.\. before, SHA-256 \w+\.\.\. now"):
+        swmodel.Simulation.resume(tmp_path / "run", {"run.steps": 9}, fields={"wind_x": other}).run(tmp_path / "run")
+    swmodel.Simulation.resume(tmp_path / "run", {"run.steps": 9}, fields={"wind_x": gusts}).run(tmp_path / "run")
+    simulation_of(run__steps=9).run(tmp_path / "whole")
+    assert_same_run(tmp_path / "run", tmp_path / "whole", 9)

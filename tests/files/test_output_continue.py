@@ -10,7 +10,7 @@ from support.random_case import configuration, random_fields
 from support.ranks import run_ranks
 
 from swmodel.config import config_hash, to_toml
-from swmodel.config.netcdf_input import read_field
+from swmodel.config.fields.netcdf_input import read_field
 from swmodel.errors import FilesError
 from swmodel.files.output import Diagnostics, Output
 from swmodel.files.verify import verdicts
@@ -233,7 +233,7 @@ def test_units_with_a_broken_power_which_udunits_lacks_stand_behind_the_long_nam
 def test_a_file_of_a_version_that_did_not_write_a_variable_is_continued_without_it(tmp_path, monkeypatch, kind, name):
     path, config = tmp_path / "file.nc", config_of(tracer__transport="upwind")
     with monkeypatch.context() as before:
-        before.setattr("swmodel.files.output.series.quantities", lambda scheme: QUANTITIES)
+        before.setattr("swmodel.files.output.series.quantities", lambda *_: QUANTITIES)
         before.setattr("swmodel.files.output.static.COEFFICIENTS", {})
         write(path, kind, config, (0, 7))
     write(path, kind, config, (14,), keep=lambda step: True)

@@ -10,7 +10,8 @@ from support.made_cases import case_of
 from xgcm import Grid
 
 from swmodel import Simulation, load
-from swmodel.config.places import section, station
+from swmodel.config.positions.crossings import straight
+from swmodel.config.positions.gauges import station
 from swmodel.gradients.quantities import parse
 from swmodel.ocean.coordinates import metrics
 from swmodel.plotting.dataset import open_data
@@ -90,8 +91,8 @@ def test_pictures_are_in_degrees_with_coasts_and_the_current_in_its_direction(fo
     with open_data(folder / "output.nc") as data, mpl.rc_context(style.RC):
         figure = picture(data, ["eta", "speed"], over=Over(arrows=True))
     axes = [each for each in figure.axes if each.images]
-    assert axes[-1].get_xlabel() == "longitude (degrees)"
-    assert axes[0].get_ylabel() == "latitude (degrees)"
+    assert axes[-1].get_xlabel() == "longitude"
+    assert axes[0].get_ylabel() == "latitude"
     assert axes[0].get_xlim() == (20.0, 380.0)
     (coast,) = (each for each in axes[0].collections if isinstance(each, mpl.collections.LineCollection))
     ends = np.concatenate(coast.get_segments())
@@ -126,12 +127,12 @@ def test_vorticity_computed_from_the_file_is_that_of_the_model(folder):
 
 def test_stations_and_sections_are_given_in_degrees_and_measured_in_metres():
     config = load(type(case_of(fields())), BAND | RUN, environ={})
-    west = station(config, -10.0, 40.0)
+    west = station(config, (-10.0, 40.0))
     assert (west.x, west.rows.tolist()) == (350.0, [5, 5, 6, 6])
     assert west.columns.tolist() == [21, 22, 21, 22]
-    parallel, meridian = section(config, "y", 30.0, 20.0, 65.0), section(config, "x", 200.0)
-    assert parallel.lengths.sum() == pytest.approx(6371e3 * np.cos(np.radians(30)) * np.radians(45))
-    assert meridian.lengths.sum() == pytest.approx(6371e3 * np.radians(50))
+    parallel, meridian = straight(config, "y", 30.0, 20.0, 65.0), straight(config, "x", 200.0)
+    assert parallel.faces.lengths.sum() == pytest.approx(6371e3 * np.cos(np.radians(30)) * np.radians(45))
+    assert meridian.faces.lengths.sum() == pytest.approx(6371e3 * np.radians(50))
     found = parse("transport:lat=30,from=20,to=65", config)
     assert found.long_name == "volume transport through lat = 30 degrees, lon from 20 degrees to 65 degrees"
     assert parse("eta:-10,40", config).line == ((350.0, 40.0),)

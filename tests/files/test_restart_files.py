@@ -14,7 +14,8 @@ from conftest import ROOT
 from support.ranks import run_ranks
 from support.restarts import assert_same_data, config, data, flip, resumed, simulation
 
-from swmodel.config import ConfigError, decisive, from_toml, load, to_toml
+from swmodel.config import ConfigError, from_toml, load, to_toml
+from swmodel.config.loading import decisive
 from swmodel.errors import FilesError
 from swmodel.files import block_file
 from swmodel.files.integrity import guard

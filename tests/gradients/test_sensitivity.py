@@ -10,7 +10,9 @@ import numpy as np
 import pytest
 from support.random_case import configuration, random_fields
 
-from swmodel.config.model import Physics
+from swmodel.config import load
+from swmodel.config.options.model import Physics
+from swmodel.config.positions.crossings import crossings, section
 from swmodel.errors import NumericalError
 from swmodel.executors.reference import Reference
 from swmodel.files.status import read_status
@@ -225,6 +227,26 @@ def test_part_of_a_face_counts_as_a_part(basin):
     config = basin(run__steps=0)
     parts = [value(config, f"transport:y=1e4,from={a},to={b}") for a, b in ((0, 9e3), (9e3, 36e3))]
     assert sum(parts) == pytest.approx(value(config, "transport:y=1e4"), rel=1e-12)
+
+
+def test_the_transport_of_a_section_is_that_of_its_series(basin, tmp_path):
+    """Of a slanting one, and its derivative by the velocity of a face is what it counts for."""
+    lines = [{"name": "slant", "start": [4e3, 5e3], "end": [28e3, 30e3]}]
+    lines += [{"name": "x", "start": [16e3, 0.0], "end": [16e3, 35e3]}]
+    config = load(basin(run__steps=0), {"output.sections": lines})
+    found, (state, *_) = crossings(config), states(config)
+    raw = np.asarray(state)[found.points.fields, found.points.rows, found.points.columns]
+    slant, x = found.values(raw[None])["transport"][0]
+    assert value(config, "transport:slant") == pytest.approx(slant, rel=1e-12)
+    assert value(config, "transport:x") == pytest.approx(x, rel=1e-12)
+    assert value(config, "transport:x=16e3") == pytest.approx(x, rel=1e-12)
+    by_v = compute(tmp_path, config, "transport:slant", ["v"])[0]["d_transport_d_v"]
+    faces = section(config, config.output.sections[0]).faces
+    north = faces.axis == 0
+    j, i = faces.rows[north], faces.columns[north]
+    assert len(j) > 2
+    np.testing.assert_allclose(by_v[j, i], faces.lengths[north] * (state.h[j, i] + state.h[j + 1, i]) / 2, rtol=1e-12)
+    assert (np.ma.filled(by_v, 0) != 0).sum() == len(j)
 
 
 def test_linear_gravity_waves_are_reciprocal(tmp_path):

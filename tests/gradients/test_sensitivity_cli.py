@@ -76,7 +76,7 @@ def test_a_station_on_land_is_refused():
     mask = np.ones((7, 9))
     mask[2:4, 3] = 0.0
     config = configuration(7, 9, {"mask": mask})
-    with pytest.raises(UsageError, match="the station 14000,12500 is on land"):
+    with pytest.raises(UsageError, match="the station at x = 14000 m, y = 12500 m is on land; the nearest water is"):
         parse("sea_level:14e3,12.5e3", config)
     with pytest.raises(UsageError, match="all of it is land or wall"):
         parse("transport:x=12e3,from=1e4,to=2e4", config)

@@ -1,5 +1,8 @@
 """Weather that varies: cuts into calls, restarts, members and pure steps have the bits of one undisturbed run."""
 
+import signal
+import threading
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -8,6 +11,7 @@ from support.made_cases import case_of
 from support.random_case import configuration, random_fields, weather
 
 import swmodel
+from swmodel.config.fields.netcdf_input import InputError
 from swmodel.ensemble.members import Members
 from swmodel.ensemble.settings import check_ensemble, wind_factors
 from swmodel.errors import FilesError
@@ -100,3 +104,102 @@ def test_coefficients_are_exchanged_where_a_step_reaches_the_next_record():
     model = swmodel.Simulation(configure(run__executor="reference"))
     forcing = Forcing(model.config, model.scheme, model.transport)
     assert forcing.cuts(STEPS) == [0, 2, 4, 5, 7, 9]  # records at 1.65, 3.3, 4.95, 6.6, 8.25 steps
+
+
+@pytest.fixture
+def read(monkeypatch):
+    """The (name, number) of each record that is read from here on, with the name of the thread that reads it."""
+    from swmodel.config.fields import varying
+
+    found, record = [], varying.record
+
+    def noted(config, name, number, *window):
+        found.append((name, number, threading.current_thread().name))
+        return record(config, name, number, *window)
+
+    monkeypatch.setattr(varying, "record", noted)
+    return found
+
+
+def forcing_of(**options):
+    model = swmodel.Simulation(configure(run__executor="reference", **options))
+    return model.block, Forcing(model.config, model.scheme, model.transport)
+
+
+def test_each_record_is_read_once(read):
+    """And once more where more cells around a block are asked for than before; those of the past go."""
+    block, forcing = forcing_of()
+    read.clear()
+    for step in (0, 2, 4):
+        forcing.take(step)
+        forcing.of(block, margin=9)
+    winds = [number for name, number, _ in read if name == "wind_x"]
+    assert winds == [0, 1, 0, 1, 2, 3]
+    forcing.take(2)
+    assert [number for name, number, _ in read if name == "wind_x"][len(winds) :] == [1]
+
+
+def test_what_comes_next_is_read_by_a_thread_while_steps_are_computed(read):
+    _, forcing = forcing_of()
+    forcing.take(0)
+    read.clear()
+    for _ in range(2):
+        with forcing.ahead():
+            pass
+    assert {(number, thread) for _, number, thread in read} == {(2, "records")}
+    before = len(read)
+    taken = forcing.take(2)
+    assert len(read) == before
+    _, other = forcing_of()
+    for name, values in other.take(2).items():
+        np.testing.assert_array_equal(taken[name], values)
+
+
+def test_what_cannot_be_read_ahead_is_said_when_its_step_is_there(monkeypatch):
+    from swmodel.config.fields import varying
+
+    _, forcing = forcing_of()
+    taken, last = forcing.take(0), forcing.last
+
+    def fails(*_):
+        raise InputError("the disk has gone")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(varying, "record", fails)
+        with forcing.ahead():
+            pass
+        for _ in range(2):
+            with pytest.raises(InputError, match="the disk has gone"):
+                forcing.take(last)
+            assert forcing.holds(last - 1)
+            assert not forcing.holds(last)
+    np.testing.assert_array_equal(forcing.take(last)["wind_x_before"], taken["wind_x_after"])
+
+
+def test_an_interrupt_does_not_wait_for_a_thread_that_hangs(monkeypatch):
+    from swmodel.config.fields import varying
+
+    _, forcing = forcing_of()
+    forcing.take(0)
+    began, go_on = threading.Event(), threading.Event()
+
+    def hangs(config, name, number, rows, columns, of):
+        began.set()
+        assert go_on.wait(60)
+        return np.zeros((len(rows), len(columns)))
+
+    def interrupt():
+        began.wait(60)
+        signal.pthread_kill(threading.main_thread().ident, signal.SIGINT)
+
+    monkeypatch.setattr(varying, "record", hangs)
+    other = threading.Thread(target=interrupt)
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)  # ignored in the background of a shell
+    other.start()
+    try:
+        with pytest.raises(KeyboardInterrupt), forcing.ahead():
+            pass
+    finally:
+        signal.signal(signal.SIGINT, before)
+        go_on.set()
+        other.join()

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 import swmodel
-from swmodel.config.extremes import survey
-from swmodel.config.stability import largest_dt
+from swmodel.config.checks.extremes import survey
+from swmodel.config.checks.stability import largest_dt
 from swmodel.errors import NumericalError, exit_code
 from swmodel.files.restart.folder import candidates
 from swmodel.files.status import read_status

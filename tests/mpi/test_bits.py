@@ -33,7 +33,7 @@ def assert_one_answer(layouts):
     assert len(layouts["1x1"]) == 1
 
 
-def test_the_native_step_has_the_same_bits_in_every_layout_without_being_asked(mpiexec, monkeypatch):
+def test_the_native_step_has_the_same_bits_in_every_layout_without_being_asked(mpiexec, steps_of_users, monkeypatch):
     """What XLA makes of the program around it has no part in them."""
     for name, value in QUICK.items():
         monkeypatch.setenv(name, value)

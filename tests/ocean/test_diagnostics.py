@@ -171,8 +171,8 @@ def test_no_land_value_counts():
 def test_the_table_of_quantities_is_what_is_computed():
     assert list(numbers(config_of(True, True), (1, 1))) == list(QUANTITIES)
     config = config_of(True, True, tracer__transport="upwind")
-    assert list(numbers(config, (1, 1))) == list(quantities(scheme_of(config))) == [*QUANTITIES, "tracer"]
-    assert quantities(scheme_of(config))["tracer"].units == "m3"
+    assert list(numbers(config, (1, 1))) == list(quantities(scheme_of(config), ())) == [*QUANTITIES, "tracer"]
+    assert quantities(scheme_of(config), ())["tracer"].units == "m3"
 
 
 @pytest.mark.parametrize("layout", [(1, 1), (3, 2)])

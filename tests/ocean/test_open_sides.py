@@ -7,14 +7,23 @@ import pytest
 import xarray
 from support.known_answers import order
 from support.random_case import configuration, random_fields
+from support.ranks import run_ranks
 from support.stepping import after
 
 import swmodel
 from swmodel.cases.gulf_tide import PERIOD
 from swmodel.config import ConfigError
+from swmodel.config.build import build_grid, build_params, build_state, scheme_of
+from swmodel.config.checks.outside import power
+from swmodel.errors import NumericalError
 from swmodel.executors.reference import Reference
+from swmodel.model.health.verdict import Health
 from swmodel.model.validate import check_config
 from swmodel.ocean.coordinates import metrics
+from swmodel.ocean.grid import as_patches
+from swmodel.ocean.inflow import flow_through, inflow
+from swmodel.ocean.patch import Patch
+from swmodel.parallel.decomposition import block as block_of
 
 G, H = 9.81, 100.0
 C = np.sqrt(G * H)
@@ -129,6 +138,75 @@ def test_at_rest_nothing_happens():
     assert max(np.abs(u).max(), np.abs(v).max()) < 1e-13
 
 
+def test_under_air_that_differs_from_place_to_place_nothing_happens_either():
+    """Over rough ground, with islands: sea level is as by a barometer on both sides, with a sponge and without."""
+    pressure = 101325.0 + 800 * np.random.default_rng(3).standard_normal((9, 11))
+    eta = 0.3 - (pressure - 101325.0) / (1025.0 * G)
+    fields = {name: values for name, values in random_fields(9, 11).items() if name in ("depth", "mask")}
+    fields |= {"air_pressure": pressure, "eta": eta}
+    sides = {"open_sides__sides": ("west", "east", "south", "north"), "open_sides__level": 0.3}
+    for sponge in ({}, {"sponge__rate": 1e-3, "sponge__width": 1e4}):
+        config = configuration(9, 11, fields, grid__periodic_x=False, **sides, **sponge)
+        h, u, v = after("reference", config, 200)[:3]
+        assert max(np.abs(u).max(), np.abs(v).max()) < 1e-13
+
+
+def after_a_storm(speed, pressure):
+    """Sea level over that of a barometer with a moving storm, where a low has come in through a side by a half.
+
+    Largest difference over the height of the storm's sea level; it is 1/(1 - speed²/gH) of a barometer's inside.
+    """
+    nx, dx, width, low, deep = 40, 15e3, 80e3, -3000.0, 1000.0
+
+    class Storm(swmodel.Case):
+        def air_pressure(self, config, at, t):
+            away = (at.x + 3.5 * width - speed * t) / width
+            return 101325.0 + low * np.exp(-0.5 * away**2)
+
+    options = {
+        **{"grid.nx": nx, "grid.ny": 3, "grid.dx": dx, "grid.dy": dx, "grid.periodic_x": False},
+        **{"grid.periodic_y": True, "physics.depth": deep, "time.stepper": "rk4", "time.dt": 100.0},
+        **{"open_sides.sides": ["west", "east"], "open_sides.pressure": pressure, "forcing.every": 600.0},
+        **{"run.steps": round(4 * width / speed / 100.0), "run.executor": "reference", "run.dtype": "float64"},
+    }
+    simulation = swmodel.Simulation(swmodel.load(Storm, options, environ={}))
+    simulation.advance(simulation.config.run.steps)
+    x = (np.arange(nx) + 0.5) * dx
+    away = (x + 3.5 * width - speed * simulation.time) / width
+    height = -low / (1025.0 * G)
+    expected = height * np.exp(-0.5 * away**2) / (1 - speed**2 / (G * deep))
+    return np.abs(simulation.field("eta")[1] - expected)[1:-1].max() / height
+
+
+def test_a_storm_that_crosses_a_side_pumps_no_water():
+    """But for F/(1 - F)/2 of its height, F = speed/sqrt(gH), as the current under it is not given outside."""
+    for speed in (10.0, 20.0):
+        froude = speed / np.sqrt(G * 1000.0)
+        assert after_a_storm(speed, 101325.0) == pytest.approx(froude / (1 - froude) / 2, rel=0.05)
+    assert after_a_storm(20.0, "none") > 0.4
+
+
+def test_health_takes_the_larger_of_the_records_that_levels_outside_lie_between():
+    """They rise from zero, and are highest between two looks: no alarm; what comes in is bounded by the highest."""
+    levels = np.zeros((6, 4, 20)) + np.array([0.0, 1.5, 0.2, -3.0, 0.1, 0.0])[:, None, None]
+    options = {"grid__periodic_x": False, "open_sides__sides": ("west",), "run__steps": 60, "forcing__every": 200.0}
+    fields = {"depth": np.full((4, 20), 20.0), "outside_level": levels}
+    rising = configuration(4, 20, fields, run__executor="reference", **options)
+    for step, highest in ((0, 1.5), (10, 1.5), (20, 3.0)):
+        steady = configuration(4, 20, {"depth": fields["depth"]}, open_sides__level=highest, **options)
+        assert power(rising, step, step) == power(steady, 0, 0) > 0
+    assert power(rising, 0, 50) == power(rising, 25, 25) == power(steady, 0, 0)
+    simulation = swmodel.Simulation(rising)
+    health = Health(simulation)
+    for steps in (8, 22, 15):
+        simulation.advance(steps)
+        health.check()
+    assert np.abs(simulation.field("eta")).max() > 0.2
+    simulation.set(u=30.0)
+    with pytest.raises(NumericalError, match="times what the run can have"):
+        health.check()
+
+
 @pytest.mark.parametrize(
     ("options", "problem"),
     [
@@ -172,6 +250,16 @@ def test_a_side_on_land_and_a_field_that_does_not_cover_the_side_are_refused():
     assert "outside_level: has no value at row 3 of the east side" in str(raised.value)
 
 
+def test_air_pressure_that_is_counted_from_elsewhere_is_refused():
+    """As a departure from the mean, or in hPa; it is not where that is said."""
+    fields = {"air_pressure": np.full((5, 6), 300.0)}
+    options = {"grid__periodic_x": False, "open_sides__sides": ("west",)}
+    with pytest.raises(ConfigError, match=r"air_pressure is 300 Pa at row 0 of the west side, 10 m of water off"):
+        check_config(configuration(5, 6, fields, **options))
+    for pressure in (0.0, None):
+        check_config(configuration(5, 6, fields, open_sides__pressure=pressure, **options))
+
+
 def test_health_knows_what_comes_in(tmp_path):
     """A tide of two metres fills a basin at rest without an alarm; an instability is still noticed."""
     options = {
@@ -208,3 +296,97 @@ def test_a_run_lies_within_another_one(tmp_path):
         there = data["eta"][17].values[:, 30:70]
     assert np.abs(there).max() > 2e-4
     assert np.abs(part.field("eta") - there)[:, 1:-1].max() < 0.03 * np.abs(there).max()
+
+
+#: Water comes in through all sides, between islands, in steps of Adams and Bashforth.
+BASIN = {
+    **{"grid__periodic_x": False, "grid__periodic_y": False, "time__stepper": "ab2", "physics__f0": 1e-4},
+    **{"open_sides__sides": ("west", "east", "south", "north"), "open_sides__m2_amplitude": 0.4},
+    **{"open_sides__transport_x": 3.0, "open_sides__current_y": 0.05, "run__executor": "reference"},
+}
+
+
+def test_the_volume_changes_by_what_the_series_say_came_in():
+    """Times the weights of the time stepper; and by that each face has the current that the fields say."""
+    fields = random_fields(9, 11, amplitude=0.1)
+    model = swmodel.Simulation(configuration(9, 11, fields, **BASIN))
+    density, epsilon, before = model.config.physics.density, model.config.time.ab2_epsilon, 0.0
+    for step in range(4):
+        numbers = model.diagnostics()
+        inflow = sum(numbers[f"inflow_{side}"] for side in BASIN["open_sides__sides"])
+        weights = (1.5 + epsilon, -0.5 - epsilon) if step else (1.0, 0.0)
+        model.advance(1)
+        gained = (model.diagnostics()["mass"] - numbers["mass"]) / density
+        expected = model.dt * (weights[0] * inflow + weights[1] * before)
+        assert abs(expected) > 1e5
+        assert gained == pytest.approx(expected, abs=1e-14 * numbers["mass"] / density)
+        before = inflow
+    eta, u, wet = model.field("eta"), model.field("u"), fields["mask"] > 0
+    depth = 0.5 * (fields["depth"][:, 0] + fields["depth"][:, 1])
+    inner = (np.arange(9) > 0) & (np.arange(9) < 8)
+    level = eta[:, 1] + 0.5 * wet[:, 2] * (eta[:, 1] - eta[:, 2])
+    through = model.config.grid.dy * (u[:, 0] * (depth + level))[inner & wet[:, 0] & wet[:, 1]]
+    assert model.diagnostics()["inflow_west"] == pytest.approx(through.sum(), rel=1e-12)
+
+
+@pytest.mark.parametrize("executor", ["reference", "native"])
+def test_where_water_comes_in_it_is_as_fast_as_inside(executor):
+    """A uniform transport: speed and its mean are the same in all cells inside, and it comes in and leaves."""
+    options = {"open_sides__transport_x": 3.0, "grid__periodic_y": True, "run__executor": executor}
+    fields = {"depth": np.full((4, 12), H), "u": np.full((4, 12), 3.0 / H) * ~np.isin(np.arange(12), (0, 10, 11))}
+    config = configuration(4, 12, fields, open_sides__sides=("west", "east"), **LINEAR | options)
+    model = swmodel.Simulation(config)
+    means = model.means(["speed", "u"])
+    for _ in range(3):
+        model.advance(1)
+        means.add(model.carry.state)
+    numbers, inflow = model.diagnostics(), 3.0 * 4 * config.grid.dy
+    assert numbers["inflow_west"] == pytest.approx(inflow, rel=1e-12)
+    assert numbers["inflow_east"] == pytest.approx(-inflow, rel=1e-12)
+    assert numbers["max_speed"] == pytest.approx(3.0 / H, rel=1e-12)
+    for fields in (model.fields(["speed", "u"]), means.values()):
+        np.testing.assert_allclose(fields["speed"][:, 1:-1], 3.0 / H, rtol=1e-12)
+        np.testing.assert_allclose(fields["u"][:, :-1], 3.0 / H, rtol=1e-12)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_what_comes_in_has_the_same_bits_on_any_layout(dtype):
+    config = configuration(9, 11, random_fields(9, 11), run__dtype=dtype, **BASIN)
+    width = scheme_of(config).width
+    state = build_state(config, block_of(0, (1, 1), 9, 11), np.dtype(dtype))
+
+    def inflows(transport):
+        block = transport.block
+        rows, columns = (np.arange(span.start - width, span.stop + width) % span.size for span in (block.y, block.x))
+        padded = state._make(Patch(field[np.ix_(rows, columns)], (-width, -width)) for field in state)
+        grid, params = (as_patches(make(config, block, np.dtype(dtype)), width) for make in (build_grid, build_params))
+        flow = flow_through(padded, grid, params, scheme_of(config), np.full((1, 1), 1000, np.int32))
+        return inflow([flow], config.open_sides.sides, transport)
+
+    (alone,) = run_ranks(inflows, (1, 1), 9, 11)
+    assert all(alone.values())
+    assert run_ranks(inflows, (2, 3), 9, 11) == [alone] * 6
+
+
+def test_a_tide_given_with_its_transport_comes_in_as_it_is():
+    """A progressive wave, whose level and transport U = c eta an atlas has, and not the wave that comes in alone."""
+    ny, nx, spacing = 3, 30, 20e3
+    w, amplitude = 2 * np.pi / PERIOD, 1e-5
+    x = (np.arange(nx) - 0.5)[None, :] * spacing + np.zeros((ny, 1))  # of centres, from the open face
+
+    def parts(size, place):
+        lag = w * place / C
+        return size * np.cos(lag), size * np.sin(lag)
+
+    names = [f"outside_m2_{what}{part}" for what in ("", "transport_x_") for part in ("cosine", "sine")]
+    given = dict(zip(names, (*parts(amplitude, x), *parts(amplitude * C, x + spacing / 2)), strict=True))
+    start = {"eta": given["outside_m2_cosine"], "u": given["outside_m2_transport_x_cosine"] / H}
+    size = {"grid__dx": spacing, "grid__dy": spacing, "time__dt": 0.5 * spacing / C, "grid__periodic_y": True}
+    steps = round(1.6 * PERIOD / size["time__dt"])
+    sides = {"open_sides__sides": ("west", "east")}
+    eta = amplitude * np.cos(w * (x / C - steps * size["time__dt"]))
+    h, *_ = stepped(ny, nx, given | start, steps, **sides, **size)
+    assert np.abs((h - H - eta)[:, 1:-1]).max() < 0.002 * amplitude
+    level_alone = {name: values for name, values in given.items() if "transport" not in name}
+    h, *_ = stepped(ny, nx, level_alone | start, steps, **sides, **size)
+    assert np.abs((h - H - eta)[:, 1:-1]).max() > 0.1 * amplitude

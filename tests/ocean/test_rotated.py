@@ -10,9 +10,9 @@ import swmodel
 from swmodel import Case, load
 from swmodel.config import fields
 from swmodel.config.build import coriolis
-from swmodel.config.netcdf_input import InputError
-from swmodel.config.places import station
-from swmodel.config.varying import record
+from swmodel.config.fields.netcdf_input import InputError
+from swmodel.config.fields.varying import record
+from swmodel.config.positions.gauges import station
 from swmodel.ocean.coordinates import along_axes, axes, points
 from swmodel.ocean.rotated import from_earth, to_earth, turn
 
@@ -176,7 +176,7 @@ def test_files_on_true_degrees_are_taken_to_the_places_of_the_cells(tmp_path):
 def test_stations_are_given_by_their_true_places():
     config = config_of()
     lon, lat = (each[7, 5] for each in points(config.grid, "centre", *ALL).degrees)
-    found = station(config, lon, lat)
+    found = station(config, (lon, lat))
     assert dict(zip(zip(found.rows, found.columns, strict=True), found.weights, strict=True))[7, 5] == pytest.approx(1)
     assert along_axes(config.grid, lon, lat) == pytest.approx((-180 + 5.5 * 15, -80 + 75))
 

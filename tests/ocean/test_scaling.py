@@ -19,8 +19,8 @@ from support.stepping import EVERY_SCHEME, same_bits, step_by_step
 import swmodel
 from swmodel.config import Config
 from swmodel.config.build import scheme_of
-from swmodel.config.extremes import survey
-from swmodel.config.stability import dt_from_cfl, largest_dt
+from swmodel.config.checks.extremes import survey
+from swmodel.config.checks.stability import dt_from_cfl, largest_dt
 from swmodel.ocean.diagnostics import QUANTITIES
 from swmodel.ocean.table import COEFFICIENTS, POTENTIALS, VARIABLES, WRITABLE
 from swmodel.ocean.terms import TERMS as TERMS_OF_THE_MODEL
@@ -49,6 +49,7 @@ PARAMETERS = {
     **{row.key: row.dimension for row in COEFFICIENTS.values() if row.key and not row.key.endswith(("cosine", "sine"))},
     **{f"open_sides.{name.lower()}_amplitude": (0, 1, 0, 0) for name in NAMES},
     **{f"open_sides.{name.lower()}_phase": (0, 0, 0, 0) for name in NAMES},
+    "open_sides.pressure": (2, 0, -2, 1),
     "body_force.x": (1, 0, -2, 0),
     "body_force.x_amplitude": (1, 0, -2, 0),
     "body_force.x_phase": (0, 0, 0, 0),

@@ -10,10 +10,11 @@ from support.random_case import COEFFICIENTS, TIDE, configuration, random_fields
 from support.stepping import after, same_bits
 
 import swmodel
-from swmodel.config import Config, ConfigError, decisive
+from swmodel.config import Config, ConfigError
 from swmodel.config.build import build_grid, build_params, build_state, scheme_of
-from swmodel.config.extremes import survey
-from swmodel.config.stability import largest_dt
+from swmodel.config.checks.extremes import survey
+from swmodel.config.checks.stability import largest_dt
+from swmodel.config.loading import decisive
 from swmodel.errors import UsageError
 from swmodel.files.restart.folder import path_of
 from swmodel.gradients import Problem

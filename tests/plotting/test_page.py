@@ -1,7 +1,6 @@
 """The page of a run: what a browser shows is what the files hold, and it needs nothing else."""
 
 import base64
-import json
 import re
 import shutil
 import subprocess
@@ -10,6 +9,7 @@ import zlib
 import netCDF4
 import numpy as np
 import pytest
+from support.pages import content_of
 from support.small_run import make_run
 
 from swmodel.errors import FilesError
@@ -20,11 +20,6 @@ from swmodel.plotting.shown import read
 
 BROWSER = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 QUIETLY = ["--headless", "--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking"]
-
-
-def content_of(page):
-    (text,) = re.findall(r'<script type="text/plain" id="content">(.*?)</script>', page.read_text("utf-8"))
-    return json.loads(zlib.decompress(base64.b64decode(text)))
 
 
 def levels(field):

@@ -4,9 +4,10 @@ import matplotlib.figure
 import numpy as np
 import pytest
 import xarray
+from support.pages import content_of
 from support.small_run import make_run
 
-from swmodel.plotting import PlotError, maxima, plot_maxima, plot_sections, plot_stations, series
+from swmodel.plotting import PlotError, maxima, plot_maxima, plot_sections, plot_stations, series, view
 from swmodel.plotting.dataset import open_data
 
 STATIONS = ({"name": "Côte", "x": 2e4, "y": 2e4}, {"name": "b", "x": 4e4, "y": 3e4})
@@ -52,6 +53,20 @@ def test_transports_are_shown_in_sverdrup(folder, tmp_path):
     assert title == "cut: x = 32.5 km, y = -2.5 km to x = 32.5 km, y = 37.5 km"
     assert figure.get_supylabel() == "Volume transport (Sv)"
     assert plot_sections(folder, tmp_path / "b.png").exists()
+
+
+def test_the_page_of_a_run_has_its_gauges_its_sections_and_its_highest_water(folder, tmp_path):
+    content = content_of(view(folder, output=tmp_path / "page.html"))
+    found = {series["label"]: series for series in content["series"]}
+    with xarray.open_dataset(folder / "stations.nc", decode_times=False) as data:
+        shown = found["b: x = 40 km, y = 30 km, 100 m deep: Sea level (m)"]
+        np.testing.assert_allclose(shown["values"], data.eta[:, 1])
+        np.testing.assert_array_equal(shown["times"], data.time)
+    with xarray.open_dataset(folder / "sections.nc", decode_times=False) as data:
+        (shown,) = [series for label, series in found.items() if label.startswith("cut: x = 32.5 km, y = -2.5 km to")]
+        np.testing.assert_allclose(shown["values"], data.transport[:, 0] * 1e-6)
+    assert [field["name"] for field in content["fields"]][-1] == "eta_max"
+    assert any(label.startswith("Largest speed") for label in found)
 
 
 def test_highest_water_has_marks_of_the_gauges_and_lines_of_the_arrival(folder, tmp_path, monkeypatch):

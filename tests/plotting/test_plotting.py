@@ -172,6 +172,22 @@ def test_axes_have_units_and_panels_say_above_them_what_their_colours_are(run):
     assert beside == {"x (km)", "y (km)"}
 
 
+@pytest.mark.parametrize(
+    ("west", "step", "marks"), [(234.0, 0.1, "125° W"), (170.0, 1.0, "171° W"), (0.0, 9.0, "60° E")]
+)
+def test_longitudes_are_east_or_west_of_greenwich(west, step, marks):
+    panel = field(waves(20, 40))
+    panel = replace(panel, x=west + panel.x / 5e3 * step, y=40 + panel.y / 5e3 * step / 10, degrees=True)
+    figure, _ = panels.draw([panel], [style.look([panel])])
+    FigureCanvasAgg(figure).draw()
+    axes = figure.axes[0]
+    across = [label.get_text() for label in axes.get_xticklabels()]
+    assert marks in across
+    assert all(text.endswith(("E", "W")) for text in across)
+    assert all(text.endswith("N") for text in (label.get_text() for label in axes.get_yticklabels()))
+    assert axes.get_xlabel() == "longitude"
+
+
 @pytest.mark.parametrize("shape", [(40, 20), (20, 20), (10, 20)])
 @pytest.mark.parametrize("count", [1, 2, 3, 4])
 def test_nothing_of_a_panel_reaches_into_another(shape, count):

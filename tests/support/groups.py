@@ -1,6 +1,9 @@
 """Several layouts in one start of mpiexec: the ranks fall into groups, and each group is the world of its layout."""
 
+import sys
 import time
+import traceback
+from contextlib import contextmanager
 
 from mpi4py import MPI
 
@@ -13,7 +16,8 @@ from swmodel.parallel.transport import messages, mpi
 def of_layouts(phases, compute) -> dict:
     """{layout: what compute(layout) gives on the first rank of its group}, on rank 0 of the world; {} elsewhere.
 
-    Meanwhile `connect` gives each rank its place in its group. No layout may come twice: programs are kept by it.
+    Meanwhile `connect` gives each rank its place in its group. No layout may come twice: programs are kept by it. A
+    rank that fails ends all of them.
 
     Args:
         phases: one after the other; each is layouts, (rows, columns) of blocks, computed at the same time, side by side
@@ -33,7 +37,8 @@ def of_layouts(phases, compute) -> dict:
             transport.TRANSPORTS["mpi"] = lambda layout, ny, nx, devices, place=place: mpi.Mpi(
                 block(place["rank"], layout, ny, nx), **place
             )
-            answer = compute(phase[mine])
+            with one_for_all(world, phase[mine]):
+                answer = compute(phase[mine])
             if place["rank"] == 0:
                 found[phase[mine]] = answer
         together = world.Ibarrier()
@@ -41,3 +46,14 @@ def of_layouts(phases, compute) -> dict:
             time.sleep(0.02)
     everyone = world.gather(found) or []
     return {layout: answer for each in everyone for layout, answer in each.items()}
+
+
+@contextmanager
+def one_for_all(world, layout):
+    """End all ranks at once where this one fails, as others may wait for it, with its traceback and its layout."""
+    try:
+        yield
+    except BaseException:
+        traceback.print_exc()
+        print(f"rank {world.Get_rank()} of the world, layout {layout}", file=sys.stderr, flush=True)
+        world.Abort(1)

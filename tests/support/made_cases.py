@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from swmodel.config.model import Case
+from swmodel.config.options.model import Case
 
 
 def case_of(fields, name="Made"):

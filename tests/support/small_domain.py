@@ -5,7 +5,7 @@ from itertools import product
 import numpy as np
 
 from support.made_cases import case_of
-from swmodel.config.model import Config
+from swmodel.config.options.model import Config
 from swmodel.executors.reference import Reference
 from swmodel.ocean.state import State
 

@@ -57,7 +57,7 @@ def exchange(model, forcing, step):
     """Have an executor go on with the coefficients that hold at a step."""
     if not forcing.holds(step):
         taken = forcing.take(step)
-        model.exchange(model.static[1] | taken if model.name == "xla" else taken, step)
+        model.exchange(model.static[1] | taken if model.name == "xla" else taken, forcing.of)
 
 
 def step_by_step(name, config, steps):

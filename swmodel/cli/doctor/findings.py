@@ -116,13 +116,13 @@ def one_process() -> Iterator[Finding]:
 
 
 def native_step() -> Finding:
-    """Whether the native step was built, and for what."""
+    """Whether the native step was built, and for which JAX."""
     missing = native_missing()
     if missing:
         return Finding("native step", f"not used: {missing}", REMEDY)
     from ...executors.native import _step
 
-    found = f"float32 and float64, {_step.instructions}, by compiler {_step.compiler}"
+    found = f"float32 and float64, by compiler {_step.compiler}"
     if numbers(_step.jaxlib)[:2] != numbers(version_of("jaxlib") or "")[:2]:
         return Finding("native step", f"{found}, built for jaxlib {_step.jaxlib}", f"build it anew: {REMEDY}")
     return Finding("native step", found)

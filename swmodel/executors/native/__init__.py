@@ -1,6 +1,7 @@
 """Steps written for one kind of hardware: `native`, C++ for processors, made from the dynamics.
 
     symbol, graph     arrays without values, and the graph of what is done to them
+    operations        what a graph is made of: how each is computed, written in C++, and differentiated
     trace             the dynamics and the time steppers run on those
     fuse, schedule    fused multiply-adds, static parts, water and land; what is computed when
     emit, generate    the C++ of a step
@@ -34,7 +35,7 @@ from .trace import kinds_of
 REMEDY = "tools/build-native, or pip install . with a C++ compiler"
 
 #: Number of the calling convention that calls.py and job.h share; both change with the arrays of the call.
-CONVENTION = 8
+CONVENTION = 10
 
 
 def request_of(config, scheme=None) -> Request:
@@ -58,16 +59,17 @@ def unable(config) -> str:
     return obstacle(request_of(config))
 
 
-def native_missing() -> str:
-    """What keeps the native step from being used here at all; empty where nothing does."""
+def not_built() -> str:
+    """Why there are no foreign calls that can be used; empty where there are."""
     if find_spec(f"{__name__}._step") is None:
         return "it was not compiled when swmodel was installed"
     try:
         from . import _step
-    except ImportError as error:  # built for another processor or Python
+    except ImportError as error:  # built for another Python
         return str(error)
-    if getattr(_step, "convention", 1) != CONVENTION:
-        return "it was compiled from another version of swmodel"
-    if environment.has_gpu():
-        return "JAX computes on a GPU here"
-    return ""
+    return "" if getattr(_step, "convention", 1) == CONVENTION else "it was compiled from another version of swmodel"
+
+
+def native_missing() -> str:
+    """What keeps the native step from being used here at all; empty where nothing does."""
+    return not_built() or ("JAX computes on a GPU here" if environment.has_gpu() else "")

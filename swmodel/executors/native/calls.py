@@ -27,12 +27,15 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from ...parallel.transport.halo import between, last
+from ...parallel.transport.halo import between, last, within
 from .compile import function
-from .generate import generated
+from .fuse import FARTHEST
+from .trace import carried
 
 #: Columns of one flag, as in job.h, and most numbers of a vector; rows begin with a multiple of it before the block.
 LANES = 16
+#: Bytes of the longest vectors.
+LARGEST = 64
 #: Bytes by which fields are staggered: rows of equal arrays would share the sets of the first-level cache.
 STAGGER = 320
 LINE = 64
@@ -63,17 +66,6 @@ class Edges(NamedTuple):
     north: Any
 
 
-def edges_of(fields, halo: int, extent=None) -> Edges:
-    """The outermost `halo` columns and rows of the fields [ny, nx], of which `extent` belongs to the block."""
-    rows, columns = extent or (None, None)
-    return Edges(
-        west=jnp.stack([f[:, :halo] for f in fields]),
-        east=jnp.stack([last(f, halo, -1, columns) for f in fields]),
-        south=jnp.stack([f[:halo] for f in fields]),
-        north=jnp.stack([last(f, halo, -2, rows) for f in fields]),
-    )
-
-
 def exchange(edges: Edges, halo: int, shift, extent=None) -> Edges:
     """The halos that belong to the edges of all blocks: four messages, as in `transport.halo.pad`."""
     west, east = shift(edges.east, 1, +1), shift(edges.west, 1, -1)
@@ -85,7 +77,12 @@ def exchange(edges: Edges, halo: int, shift, extent=None) -> Edges:
 
 
 class Calls:
-    """The foreign calls for one kernel on blocks [rows, columns], of which `extent` is used; None: all.
+    """The foreign calls for one kernel.
+
+    Args:
+        dt: time step, s.
+        shape: rows and columns of a block.
+        shift, extent: of a transport: how halos travel, and what of a block is used; None: all.
 
     Attributes:
         made: the Generated step.
@@ -93,18 +90,21 @@ class Calls:
         plane: numbers of the memory that a field takes.
     """
 
-    def __init__(self, kernel, static: Static, rows: int, columns: int, dtype, extent):
-        self.kernel, self.static, self.dtype = kernel, static, dtype
-        self.request = kernel.request(static.kinds, dtype)
-        self.made = generated(*self.request)
+    def __init__(self, kernel, static: Static, dt, shape, shift, extent=None):
+        self.kernel, self.static, self.dt, self.dtype = kernel, static, dt, dt.dtype
+        self.request = kernel.request(static.kinds, self.dtype)
+        self.made = self.request.made
         self.width = self.made.width
-        self.rows, self.columns = rows, columns
-        self.extent = jnp.asarray((rows, columns) if extent is None else extent, jnp.int32)
-        self.lead = kernel.lead(self.made)
-        line = LINE // dtype.itemsize
-        stride = -(-(columns + 2 * self.lead) // line) * line
-        self.plane = rows * stride + STAGGER // dtype.itemsize
-        self.place = _int32(lead=self.lead, stride=stride) | {"plane": np.int64(self.plane)}
+        self.shape, self.shift, self.extent = shape, shift, extent
+        rows, columns = shape
+        self.lead, line = kernel.lead(self.made), LINE // self.dtype.itemsize
+        self.stride = -(-(columns + 2 * self.lead) // line) * line
+        self.plane = rows * self.stride + STAGGER // self.dtype.itemsize
+        self.place = _numbers(lead=self.lead, stride=self.stride, plane=self.plane)
+
+    def numbers_of(self, names) -> list[int]:
+        """Where fields are among those of the step."""
+        return [self.made.fields.index(name) for name in names]
 
     def put(self, planes, fields, memory=None, most=None):
         """The memory with the fields [ny, nx] in its `planes`; where none is given one of `most` planes, not filled."""
@@ -119,19 +119,30 @@ class Calls:
         return call(_planes(planes), *fields, *([] if memory is None else [memory]), **self.place)
 
     def get(self, memory, planes) -> list:
-        """The fields [ny, nx] in `planes` of the memory."""
-        results = [jax.ShapeDtypeStruct((self.rows, self.columns), self.dtype)] * len(planes)
-        return jax.ffi.ffi_call("swmodel_get", results, vmap_method="sequential")(memory, _planes(planes), **self.place)
+        """The fields [ny, nx] in `planes` of the memory, with zeros beyond the block."""
+        results = [jax.ShapeDtypeStruct(self.shape, self.dtype)] * len(planes)
+        call = jax.ffi.ffi_call("swmodel_get", results, vmap_method="sequential")
+        return [within(field, self.extent) for field in call(memory, _planes(planes), **self.place)]
 
     def views(self, memory, planes) -> list:
         """The same as `get`, for whoever reads a few points of them, or all once: slices of the memory."""
-        lead, stride = (int(self.place[name]) for name in ("lead", "stride"))
+        rows, columns = self.shape
 
-        def view(plane):
-            rows = memory[plane * self.plane : plane * self.plane + self.rows * stride].reshape(self.rows, stride)
-            return rows[:, lead : lead + self.columns]
+        def view(first):
+            lines = memory[first : first + rows * self.stride].reshape(rows, self.stride)
+            return within(lines[:, self.lead : self.lead + columns], self.extent)
 
-        return [view(plane) for plane in planes]
+        return [view(plane * self.plane) for plane in planes]
+
+    def edges(self, fields, many: int = 1) -> Edges:
+        """The outermost columns and rows of the fields [ny, nx], as passes of so many steps take them."""
+        halo, (rows, columns) = many * self.width, self.extent or (None, None)
+        return Edges(
+            west=jnp.stack([f[:, :halo] for f in fields]),
+            east=jnp.stack([last(f, halo, -1, columns) for f in fields]),
+            south=jnp.stack([f[:halo] for f in fields]),
+            north=jnp.stack([last(f, halo, -2, rows) for f in fields]),
+        )
 
     def flags(self, leave_out: bool = False):
         """Where land is in reach of what is computed.
@@ -142,27 +153,45 @@ class Calls:
         """
         rows, columns = self.static.cells.shape
         result = jax.ShapeDtypeStruct((rows, -(-columns // LANES)), np.uint8)
-        rows_away = max(self.made.width, self.made.margin) + 1  # of one step, however many a sweep takes
-        # A turn of the loop computes at most `east` vectors ahead, from values that are less than a vector away.
-        ahead = max(s.east for s in self.made.schedules) + 1
-        dry = {"dry_rows": 0, "dry_groups": 0}
-        if leave_out:
-            warm = max(s.warm + s.ahead for s in self.made.schedules)
-            dry = {"dry_rows": rows_away + warm, "dry_groups": -(-rows_away // LANES)}
+        made, lanes = self.made, LARGEST // self.dtype.itemsize
+        seen = [(row, vector * lanes + column) for row, vector, column in made.masks] or [(0, 0)]
+        rows_seen, columns_seen = (np.array(each) for each in zip(*seen, strict=True))
+        land = [max(0, int(far.max())) for far in (-rows_seen, rows_seen, -columns_seen, columns_seen)]
+        # What a row takes from rows kept was computed by turns to the south, in the columns that fields are read from.
+        far, warm = max(made.width, made.margin) + FARTHEST, max(s.warm for s in made.schedules)
+        alone = set(made.fields) <= set(carried(self.kernel.scheme, self.kernel.method))
+        water = [0, warm, far, far] if alone else [far, far + warm, far, far]
         call = jax.ffi.ffi_call("swmodel_flag", result, vmap_method="sequential")
-        return call(self.static.cells, **_int32(far_rows=rows_away, west_groups=1, east_groups=ahead, **dry))
+        windows = {
+            f"{name}_{side}": reach
+            for name, window in (("land", land), ("water", water))
+            for side, reach in zip(("south", "north", "west", "east"), window, strict=True)
+        }
+        return call(self.static.cells, **_numbers(leave_out=leave_out, **windows))
 
-    def step(self, number: int, memory, halos: Edges, values, flags, planes=None):
+    def step(self, memory, edges: Edges, n, flags, many: int = 1, planes=lambda number: None):
+        """All passes of `many` steps from number n on: the memory, and the edges of the fields that the next one reads.
+
+        Args:
+            planes: function of the number of a pass that gives its `planes`, see `run`.
+        """
+        values = self.kernel.values(self.static, n, self.dt, many)
+        for number in range(len(self.made.programs)):
+            halos = exchange(edges, many * self.width, self.shift, self.extent)
+            memory, edges = self.run(number, memory, halos, values, flags, planes(number))
+        return memory, edges
+
+    def run(self, number: int, memory, halos: Edges, values, flags, planes=None):
         """One pass: the memory, and the edges of the fields that the next one reads.
 
         Args:
             planes: [3, fields], from which planes each field is read, where it is written, and from which it is given
                 to the neighbours; None: a field has the plane of its number.
         """
-        levels, static, made = values.shape[0], self.static, self.made
-        halo, given = halos.west.shape[-1], len(made.programs[number].gives) if levels == 1 else len(made.fields)
-        array = partial(jax.ShapeDtypeStruct, dtype=self.dtype)
-        column, row = array((given, self.rows, halo)), array((given, halo, self.columns))
+        static, made, (rows, columns) = self.static, self.made, self.shape
+        given = len(made.fields if values.shape[0] > 1 else made.programs[number].gives)
+        array, halo = partial(jax.ShapeDtypeStruct, dtype=self.dtype), halos.west.shape[-1]
+        column, row = array((given, rows, halo)), array((given, halo, columns))
         call = jax.ffi.ffi_call(
             "swmodel_step",
             [array(memory.shape), column, column, row, row],
@@ -171,25 +200,11 @@ class Calls:
         )
         if planes is None:
             planes = np.tile(np.arange(len(made.fields), dtype=np.int32), (3, 1))
-        arrays = self.extent, values, static.slip, static.lines, static.fields, static.cells, flags
-        memory, *edges = call(
-            memory,
-            planes,
-            *halos,
-            *arrays,
-            function=np.int64(function(self.request)),
-            **self.place,
-            **_int32(
-                levels=levels,
-                margin=self.kernel.margin,
-                rows=self.rows,
-                columns=self.columns,
-                threads=self.kernel.threads,
-                large=len(made.fields) * self.plane * self.dtype.itemsize > BEYOND_CACHE,
-                width=self.width,
-                **{"pass": number},
-            ),
-        )
+        extent = jnp.asarray(self.shape if self.extent is None else self.extent, jnp.int32)
+        arrays = extent, values, static.slip, static.lines, static.fields, static.cells, flags
+        large = len(made.fields) * self.plane * self.dtype.itemsize > BEYOND_CACHE
+        options = _numbers(function=function(self.request), threads=self.kernel.threads, large=large)
+        memory, *edges = call(memory, planes, *halos, *arrays, **self.place, **options, **_numbers(**{"pass": number}))
         return memory, Edges(*edges)
 
 
@@ -203,5 +218,5 @@ def _planes(numbers):
     return jnp.asarray(numbers, jnp.int32).reshape(-1)
 
 
-def _int32(**options: int) -> dict:
-    return {name: np.int32(value) for name, value in options.items()}
+def _numbers(**options: int) -> dict:
+    return {name: np.int64(value) for name, value in options.items()}

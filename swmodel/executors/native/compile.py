@@ -26,6 +26,7 @@ from typing import NamedTuple
 
 from ...errors import SetupError, UsageError
 from ...ocean.timestep import Leapfrog, Multistep, RungeKutta
+from .generate import Generated, generate
 
 HERE = Path(__file__).parent
 #: Libraries that came with the package.
@@ -65,11 +66,14 @@ class Request(NamedTuple):
     controls: tuple[str, ...] = ()
 
     @property
+    def made(self) -> Generated:
+        """The step."""
+        return generate(*self)
+
+    @property
     def source(self) -> str:
         """The C++ of the step."""
-        from .generate import generated
-
-        return generated(*self).source
+        return self.made.source
 
     def name(self, instructions: str) -> str:
         """Of its library, for processors with these instructions: by all that the machine code follows from."""

@@ -15,7 +15,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 from .graph import CONDITIONS, Coefficient, Graph, Node, Program, Ref, topological
-from .symbol import Functions, Symbol, apply, whole
+from .operations import OPERATIONS
+from .symbol import Functions, Symbol, whole
 from .trace import Tracing
 
 
@@ -125,47 +126,8 @@ def moves(programs: list[Program], steady) -> set[Node]:
 
 def partials(graph: Graph, node: Node) -> Iterator[tuple[Ref, Callable[[Symbol], Symbol]]]:
     """The operands of a node, each with the function that multiplies a Symbol by the derivative by this operand."""
-    operands = [symbol(graph, ref) for ref in node.args]
-    yield from zip(node.args, RULES[node.op](symbol(graph, Ref(node)), node.value, *operands), strict=True)
-
-
-where = Functions.where
-
-
-def times(k: Coefficient, b: Symbol) -> Symbol:
-    """k b."""
-    return replace(b, coefficient=k * b.coefficient)
-
-
-def chosen(x: Symbol, y: Symbol) -> Callable[[Symbol], Symbol]:
-    """All where x > y, and half of it where they are equal, as in JAX."""
-    return lambda b: where(x > y, b, where(x == y, 0.5 * b, 0.0))
-
-
-#: For each operation the derivatives by its operands, from its value y, its Coefficient k and its operands.
-RULES = {
-    "add": lambda y, k, a, c: [lambda b: b, lambda b: b],
-    "sub": lambda y, k, a, c: [lambda b: b, lambda b: -b],
-    "mul": lambda y, k, a, c: [lambda b: b * c, lambda b: b * a],
-    "div": lambda y, k, a, c: [lambda b: b / c, lambda b: -(b / c * y)],
-    "scale": lambda y, k, a: [lambda b: times(k, b)],
-    "axpy": lambda y, k, a, c: [lambda b: b, lambda b: times(k, b)],
-    "power": lambda y, k, a: [lambda b: times(k, b * apply("power", a, k=Coefficient(k.number - 1)))],
-    "abs": lambda y, k, a: [lambda b: where(a < 0, -b, b)],
-    "sqrt": lambda y, k, a: [lambda b: 0.5 * (b / y)],
-    "cbrt": lambda y, k, a: [lambda b: (1 / 3) * (b / (y * y))],
-    "exp": lambda y, k, a: [lambda b: b * y],
-    "log": lambda y, k, a: [lambda b: b / a],
-    "sin": lambda y, k, a: [lambda b: b * apply("cos", a)],
-    "cos": lambda y, k, a: [lambda b: -(b * apply("sin", a))],
-    "maximum": lambda y, k, a, c: [chosen(a, c), chosen(c, a)],
-    "minimum": lambda y, k, a, c: [chosen(c, a), chosen(a, c)],
-    "select": lambda y, k, condition, a, c: [
-        lambda b: b,
-        lambda b: where(condition, b, 0.0),
-        lambda b: where(condition, 0.0, b),
-    ],
-}
+    value, *operands = (symbol(graph, ref) for ref in (Ref(node), *node.args))
+    yield from zip(node.args, OPERATIONS[node.op].derivatives(Functions, node.value, value, *operands), strict=True)
 
 
 def symbol(graph: Graph, ref: Ref) -> Symbol:

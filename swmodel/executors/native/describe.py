@@ -7,13 +7,10 @@ from collections import Counter
 import numpy as np
 
 from . import request_of
-from .generate import Generated, generate
+from .generate import Generated
 from .graph import topological
+from .operations import FUNCTIONS, OPERATIONS
 from .schedule import LEAVES
-from .symbol import FUNCTIONS
-
-#: Operations that are two on numbers.
-TWO = ("axpy", "fma", "fms", "fnma")
 
 
 def describe(config) -> str:
@@ -23,7 +20,7 @@ def describe(config) -> str:
     the cache: each field that is read or written moves once in and, where it is written, once out.
     """
     request = request_of(config)
-    made, item = generate(*request), np.dtype(request.dtype).itemsize
+    made, item = request.made, np.dtype(request.dtype).itemsize
     terms = ", ".join(term.name for term in request.scheme.acting)
     lines = [
         f"scheme       {request.scheme.vorticity_flux}, {terms or 'no terms'}; {config.time.stepper}, {request.dtype}",
@@ -45,7 +42,7 @@ def describe(config) -> str:
             f"  writes     {', '.join(program.outputs)}",
             f"  rows kept  {sum(depth for _, depth in plan.rings.values())}; {plan.ahead} ahead, "
             f"{plan.east} vectors ahead, {plan.lead} to begin with",
-            f"  operations {sum(n * (1 + (op in TWO)) for op, n in counted.items())} a cell"
+            f"  operations {sum(n * OPERATIONS[op].weight for op, n in counted.items())} a cell"
             + (f" ({divisions})" if divisions else ""),
             f"  bytes      {moved} a cell",
         ]
@@ -55,8 +52,8 @@ def describe(config) -> str:
 def bytes_per_cell(config) -> int:
     """Bytes that a step must move for each cell."""
     request = request_of(config)
-    made = generate(*request)
-    return np.dtype(request.dtype).itemsize * sum(values_moved(made, number) for number in range(len(made.programs)))
+    numbers = sum(values_moved(request.made, number) for number in range(len(request.made.programs)))
+    return np.dtype(request.dtype).itemsize * numbers
 
 
 def fields_read(made: Generated, number: int) -> list[str]:

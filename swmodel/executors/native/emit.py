@@ -3,23 +3,14 @@
 from __future__ import annotations
 
 from .graph import Coefficient, Node, Program, Ref
+from .operations import OPERATIONS
 from .schedule import LEAVES, Schedule
 
-#: Operations with a Coefficient k, and those without, as vector.h has them.
-WITH_K = {"scale": "{k} * {0}", "axpy": "mad({k}, {1}, {0})", "power": "power({0}, {k})"}
-PLAIN = {
-    "add": "{0} + {1}",
-    "sub": "{0} - {1}",
-    "mul": "{0} * {1}",
-    "div": "{0} / {1}",
-    "fma": "mad({0}, {1}, {2})",
-    "fms": "mad({0}, {1}, -{2})",
-    "fnma": "mad(-{0}, {1}, {2})",
-    "equal": "{0} == {1}",
-    "less": "{0} < {1}",
-    "select": "({0} != 0) ? {1} : {2}",
-    "same": "{0}",
-}
+#: Bits of a cell, see vector.h, of masks that are 0 or 1; tables of those that follow from wet cells around a corner.
+BITS = {"wet": 1, "open_u": 2, "open_v": 4, "side_u": 64, "side_v": 128}
+CORNERS = {"slip": "slip", "share": "SHARE<T>", "dry": "DRY_CORNER<T>"}
+#: What is left of a sum with a product whose first factor is 1.
+SUMS = {"fma": "{0} + {1}", "fms": "{0} - {1}", "fnma": "{1} - {0}"}
 
 
 class Names:
@@ -72,21 +63,33 @@ class Body:
     def read(self, ref: Ref, row: int, vector: int) -> str:
         """The values of a ref that is read at (row, vector)."""
         if self.water is not None:
-            folded = self.water.get(ref.node, Ref(ref.node))
+            asked, folded = ref.node, self.water.get(ref.node, Ref(ref.node))
             ref = folded.moved(ref.row, ref.column)
             if held := self.emitter.carried.get(ref.node):
                 held = held.moved(ref.row, ref.column)
                 if self.emitter.has(held, row, vector):
+                    if held.node is not asked:
+                        self.emitter.notice(held, row, vector)
                     ref = held
         node, at = ref.node, row + ref.row
         if node.op == "number":
             return f"all<V>(T({node.value!r}))"
+        if node.op == "mask":
+            return self.local(self.mask(node, at, vector, ref.column))
         if node.op in LEAVES and node.op != "field":
             return self.local(self.emitter.leaf(node, at, vector, ref.column))
         if node.op == "field" or self.emitter.has(ref, row, vector) and node not in self.emitter.schedule.thin:
             self.compute(node, at)
             return self.shifted(node, at, vector, ref.column)
         return self.local(self.expression(node, at, vector, ref.column))
+
+    def mask(self, node, row, vector, column, x="all<V>(T(1))") -> str:
+        """A mask of zeros and ones times x, where it is one, or a number of each corner."""
+        self.emitter.masks.add((row, vector, column))
+        cell = self.local(f"cells<V>({self.emitter.cells(row)} + i + {vector} * N + {column})")
+        if node.value in CORNERS:
+            return f"by_corner<V>({CORNERS[node.value]}, {cell})"
+        return f"only<{BITS[node.value]}>({x}, {cell})"
 
     def shifted(self, node, row, vector, column) -> str:
         """A value that has a place, `column` columns to the east."""
@@ -99,13 +102,21 @@ class Body:
 
     def expression(self, node, row, vector, column=0) -> str:
         """The operation of a node."""
+        factors = node.args[:2] if node.op in ("mul", *SUMS) else ()
+        for ref, other in zip(factors, factors[::-1], strict=True):
+            if ref.node.op == "mask" and ref.node.value in BITS:  # nothing of land passes, were it infinite
+                x = self.read(other.moved(0, column), row, vector)
+                product = self.mask(ref.node, row + ref.row, vector, column + ref.column, x)
+                if node.op == "mul":
+                    return product
+                rest = self.read(node.args[2].moved(0, column), row, vector)
+                return SUMS[node.op].format(self.local(product), rest)
         operands = [self.read(ref.moved(0, column), row, vector) for ref in node.args]
-        if node.op in WITH_K:
-            return WITH_K[node.op].format(*operands, k=self.emitter.constant(node.value))
         if node.op in ("add", "mul"):
             operands.sort()
-        call = f"{node.op}({', '.join(operands)})"
-        return PLAIN[node.op].format(*operands) if node.op in PLAIN else call
+        k = node.value and self.emitter.constant(node.value)
+        text = OPERATIONS[node.op].text
+        return text.format(*operands, k=k) if text else f"{node.op}({', '.join(operands)})"
 
 
 def static_row(number: int, row: int) -> str:
@@ -129,6 +140,8 @@ class Emitter:
         self.statics: dict[int, set[int]] = {}  # rows in which static fields are read
         self.fetched: dict[int, set[int]] = {}  # those that are read on water
         self.constants: list[Coefficient] = []
+        self.mask_rows: dict[str, str] = {}
+        self.masks: set[tuple[int, int, int]] = set()  # (row, vector, column) of those that a turn hangs on
 
     def has(self, ref: Ref, row: int, vector: int) -> bool:
         """Whether a ref that is read at (row, vector) is at hand."""
@@ -168,12 +181,24 @@ class Emitter:
             name = f"l{Names.number(self.names.lines, node.value)}_{row}".replace("-", "s")
             self.used[name] = f"all<V>(at.line({Names.number(self.names.lines, node.value)}, {row}))"
             return name
-        if node.op == "mask":
-            more = ", at.slip" if node.value == "slip" else ""
-            return f"{node.value}<V>(at.cells({row}) + {place}{more})"
         number = Names.number(self.names.static, node.value)
         self.statics.setdefault(number, set()).add(row)
         return f"load<V>({static_row(number, row)} + {place})"
+
+    def notice(self, ref: Ref, row: int, vector: int):
+        """Remember the masks that a carried value hangs on: only without land is it also that of another node."""
+        for arg in ref.node.args:
+            read = arg.moved(ref.row, ref.column)
+            if arg.node.op == "mask":
+                self.masks.add((row + read.row, vector, read.column))
+            elif arg.node in self.schedule.thin:
+                self.notice(read, row, vector)
+
+    def cells(self, row: int) -> str:
+        """The pointer to the masks of a row."""
+        name = f"cells_{row}".replace("-", "s")
+        self.mask_rows[name] = f"at.cells({row})"
+        return name
 
     def text(self) -> str:
         """The struct."""
@@ -198,6 +223,9 @@ class Emitter:
         s = self.schedule
         constants = [f"k[{n}] = {self.product(k)};" for n, k in enumerate(self.constants)]
 
+        around = fetch, [*first, *outputs], stores, last
+        near, away = (self.turn(body, *around) for body in bodies)
+
         def indented(lines, by):
             return "\n".join(" " * by + line for line in lines)
 
@@ -214,33 +242,48 @@ struct {self.title} {{
 {indented(constants, 4)}
   }}
   template <class V, bool LAND>
-  static void row(const At<T, {self.title}>& at, const T* k, Index first, Index last, Index from, bool fetches) {{
+  static void row(const At<T, {self.title}>& at, const T* k, Index first, Index last, Index from, bool fetches,
+                  Index jump) {{
     constexpr Index N = sizeof(V) / sizeof(T);
 {indented([f"T* const {name} = {source};" for name, source in pointers.items()], 4)}
 {indented([f"const T* const {name} = {source};" for name, source in steady], 4)}
+{indented([f"const std::uint8_t* const {name} = {source};" for name, source in self.mask_rows.items()], 4)}
+    const T* const slip = at.slip;
 {indented([f"const V {name} = {source};" for name, source in self.used.items()], 4)}
 {indented(passing, 4)}
 {indented(variables, 4)}
-    for (Index i = first - LEAD * N; i < last; i += N) {{
-      if (fetches) {{
-{indented(fetch, 8)}
-      }}
-{indented(first, 6)}
-{indented(outputs, 6)}
+    for (Index i = first - LEAD * N; i < last;) {{
+      const Index end = LAND ? at.alike(i, last) : last;
       if (LAND && __builtin_expect(at.near_land(i), 0)) {{
-{indented(bodies[0], 8)}
+        for (; i < end; i += N) {{
+{indented(near, 10)}
+        }}
       }} else {{
-{indented(bodies[1], 8)}
+        for (; i < end; i += N) {{
+{indented(away, 10)}
+        }}
       }}
-      if (i >= from) {{
-        const bool inner = at.inner(i, i + N);
-{indented(stores, 8)}
-      }}
-{indented(last, 6)}
     }}
   }}
 }};
 """
+
+    @staticmethod
+    def turn(body, fetch, first, stores, last) -> list[str]:
+        """The statements of a turn of the loop around those of a body."""
+        return [
+            "if (fetches) {",
+            "  const Index far = i + FAR < last ? i + FAR : i + FAR + jump;",
+            *("  " + line for line in fetch),
+            "}",
+            *first,
+            *body,
+            "if (i >= from) {",
+            "  const bool inner = at.inner(i, i + N);",
+            *("  " + line for line in stores),
+            "}",
+            *last,
+        ]
 
     def kept_rows(self, pointers: dict) -> tuple[list[str], list[str]]:
         """Loads of fields and rings at the beginning of a turn, stores into rings at its end; adds their pointers."""
@@ -287,9 +330,9 @@ struct {self.title} {{
             pointers[f"f{fields.index(name)}_{row}"] = f"at.field({fields.index(name)}, {row})"
         beside = {name: n for n, name in enumerate(program.outputs) if name not in read}
         fetch = [(f"if (!beside{beside[name]}) " if name in beside else "")
-                 + f"fetch<{int(name in program.outputs)}>(f{fields.index(name)}_{row} + i + FAR);"
+                 + f"fetch<{int(name in program.outputs)}>(f{fields.index(name)}_{row} + far);"
                  for name, row in fetched.items()]  # fmt: skip
-        fetch += [f"fetch<0>({static_row(number, max(rows))} + i + FAR);" for number, rows in self.fetched.items()]
+        fetch += [f"fetch<0>({static_row(number, max(rows))} + far);" for number, rows in self.fetched.items()]
         return fetch
 
     def fields_read(self) -> set[str]:

@@ -5,32 +5,7 @@ from __future__ import annotations
 from collections import Counter
 
 from .graph import Ref, topological
-
-OPERATIONS = {
-    "add": lambda xp, k, a, b: a + b,
-    "sub": lambda xp, k, a, b: a - b,
-    "mul": lambda xp, k, a, b: a * b,
-    "div": lambda xp, k, a, b: a / b,
-    "scale": lambda xp, k, a: k * a,
-    "axpy": lambda xp, k, a, b: a + k * b,
-    "fma": lambda xp, k, a, b, c: a * b + c,
-    "fms": lambda xp, k, a, b, c: a * b - c,
-    "fnma": lambda xp, k, a, b, c: c - a * b,
-    "same": lambda xp, k, a: a,
-    "abs": lambda xp, k, a: xp.abs(a),
-    "sqrt": lambda xp, k, a: xp.sqrt(a),
-    "cbrt": lambda xp, k, a: xp.cbrt(a),
-    "exp": lambda xp, k, a: xp.exp(a),
-    "log": lambda xp, k, a: xp.log(a),
-    "sin": lambda xp, k, a: xp.sin(a),
-    "cos": lambda xp, k, a: xp.cos(a),
-    "power": lambda xp, k, a: a**k,
-    "maximum": lambda xp, k, a, b: xp.maximum(a, b),
-    "minimum": lambda xp, k, a, b: xp.minimum(a, b),
-    "equal": lambda xp, k, a, b: a == b,
-    "less": lambda xp, k, a, b: a < b,
-    "select": lambda xp, k, a, b, c: xp.where(a, b, c),
-}
+from .operations import OPERATIONS
 
 
 def evaluate(outputs: dict[str, Ref], fields: dict, values: dict, xp) -> dict:
@@ -61,5 +36,5 @@ def evaluate(outputs: dict[str, Ref], fields: dict, values: dict, xp) -> dict:
             found[node] = fields[node.value]
         else:
             k = node.value and node.value.evaluate(values)
-            found[node] = OPERATIONS[node.op](xp, k, *(read(ref) for ref in node.args))
+            found[node] = OPERATIONS[node.op].value(xp, k, *(read(ref) for ref in node.args))
     return {name: read(ref) for name, ref in outputs.items()}

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from ...config.build import build_grid, build_params, build_varying, scheme_of
+from ...config.build import build_grid, build_params, scheme_of
 from ...ocean.grid import Grid
 from ...ocean.records import params_of
 from ...ocean.state import Carry
@@ -15,15 +15,13 @@ from ...parallel.transport.programs import jitted
 from ..watch import Watch
 from ..xla import Compiled
 from . import kernel, request_of
-from .generate import generated
 
 
 def make_loop(kernel, transport):
     """The function loop(carry, static, dt, n) -> carry n steps later, of one block; see `xla.make_loop`."""
 
     def loop(carry: Carry, static, dt, n, watch: Watch | None = None):
-        given = carry, static, dt, transport.shift, n, transport.extent()
-        return kernel.advance(*given) if watch is None else kernel.watched(*given, watch)
+        return kernel.advance(carry, static, dt, transport.shift, n, transport.extent(), watch)
 
     return loop
 
@@ -43,7 +41,7 @@ class Native(Compiled):
         threads: see `kernel.Kernel`.
 
     Raises:
-        ImportError: the foreign calls were not compiled, or for another processor.
+        ImportError: see `kernel.register`.
         UsageError: a term of the configuration cannot be traced.
         SetupError: there is no compiled step, and none can be made; when the first steps are taken.
         ValueError: `steps_per_sweep` is less than 1, or so many steps reach beyond the neighbouring block.
@@ -68,9 +66,9 @@ class Native(Compiled):
         margin = reach + 1
         self.kernel = kernel.Kernel(scheme, self.method, margin, steps_per_sweep, threads)
 
-        self._margins = margin, self.kernel.lead(generated(*request_of(config)))
+        self._margins = margin, self.kernel.lead(request_of(config).made)
         self._config, self.transport = config, transport
-        super().__init__(config, transport, self.static_at(params, 0), (make_loop, self.kernel))
+        super().__init__(config, transport, self._static(), (make_loop, self.kernel))
 
     @property
     def watched(self) -> tuple:
@@ -81,17 +79,18 @@ class Native(Compiled):
         """What of the Grid and the Params of a block the loop takes, NumPy arrays with the margin of a sweep."""
         return self.kernel.static_of(grid, params, self.transport.shape)
 
-    def exchange(self, params: dict, step: int) -> None:
+    def exchange(self, params: dict, of) -> None:
         """See `registry.Executor`; only the static fields that change are made anew, where that can be done."""
-        config, kernel, kinds = self._config, self.kernel, self.static.kinds
-        dtype, scheme = np.dtype(config.run.dtype), kernel.scheme
-        named = params_of(scheme.varying)
+        kernel, kinds = self.kernel, self.static.kinds
+        named = params_of(kernel.scheme.varying)
+        dtype = np.dtype(self._config.run.dtype)
         places = kernel.places_of(kinds, dtype, [name for name, field in named.items() if field])
         if places is None:
-            return super().exchange(params, step)
+            self.static = self._static(of)
+            return
 
         def changed(block):
-            given = build_varying(config, block, dtype, kernel.margin, scheme, step)
+            given = of(block, kernel.margin)
             numbers = {name: given[name] for name, field in named.items() if not field}
             return numbers, kernel.fields_at(places, kinds, given, block.shape)
 
@@ -99,15 +98,13 @@ class Native(Compiled):
         fields = jitted(make_put, places, self.transport, donate_argnums=0)(self.static.fields, fields)
         self.static = replace(self.static, numbers=self.static.numbers | numbers, fields=fields)
 
-    def static_at(self, params: dict, step: int):
-        """The same of this process's blocks, with the coefficients that hold from a step on."""
+    def _static(self, of=None):
+        """The same of this process's blocks; `of` is that of `exchange`, None: coefficients are those of the start."""
         config, margin, dtype = self._config, self.kernel.margin, np.dtype(self._config.run.dtype)
 
         def static(block):
-            grid, params = (
-                build_grid(config, block, dtype, margin),
-                build_params(config, block, dtype, margin, step=step),
-            )
+            grid = build_grid(config, block, dtype, margin)
+            params = build_params(config, block, dtype, margin, of=of)
             return self.kernel.static_of(grid, params, block.shape)
 
         return self.transport.make(static, self._margins)

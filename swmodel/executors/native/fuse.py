@@ -6,8 +6,9 @@ from collections import Counter
 
 import numpy as np
 
-from .evaluate import OPERATIONS
 from .graph import CONDITIONS, Graph, Node, Program, Ref, topological
+from .operations import OPERATIONS
+from .trace import MASKS
 
 
 def hoisted(graph: Graph, programs: list[Program]) -> tuple[list[Program], dict[str, Ref]]:
@@ -108,10 +109,6 @@ def placed(graph: Graph, programs: list[Program]) -> list[Program]:
     return [p._replace(outputs={name: moved(ref) for name, ref in p.outputs.items()}) for p in programs]
 
 
-#: What masks and their like are where everything is water.
-WATER = {"wet": 1.0, "open_u": 1.0, "open_v": 1.0, "side_u": 0.0, "side_v": 0.0, "slip": 1.0, "share": 1.0, "dry": 0.0}
-
-
 def on_water(graph: Graph, programs: list[Program]) -> dict[Node, Ref]:
     """For every node what it is where everything is water: the same bits, as only exact operations are left out."""
     found: dict[Node, Ref] = {}
@@ -127,11 +124,11 @@ def on_water(graph: Graph, programs: list[Program]) -> dict[Node, Ref]:
 
 def _folded(graph, node, args):
     if node.op == "mask":
-        return Ref(graph.leaf("number", WATER[node.value]))
+        return Ref(graph.leaf("number", MASKS[node.value]))
     one, zero = ([r.node.op == "number" and r.node.value == value for r in args] for value in (1.0, 0.0))
     op = node.op
     if op in CONDITIONS and all(r.node.op == "number" for r in args):
-        return Ref(graph.leaf("number", float(OPERATIONS[op](np, None, *(r.node.value for r in args)))))
+        return Ref(graph.leaf("number", float(OPERATIONS[op].value(np, None, *(r.node.value for r in args)))))
     if op == "select" and args[0].node.op == "number":
         return args[1 if args[0].node.value else 2]
     if op == "mul" and any(one):

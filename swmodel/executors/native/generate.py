@@ -12,7 +12,7 @@ from .emit import Emitter, Names
 from .fuse import fused, hoisted, on_water, placed, thin_nodes
 from .graph import Node, Program, Ref, topological
 from .schedule import Schedule, schedule
-from .trace import Tracing, count_of, numbers_of
+from .trace import Tracing, numbers_of
 
 FILE = """#include "sweep.h"
 
@@ -43,6 +43,7 @@ class Generated(NamedTuple):
         programs, schedules: of each pass.
         water: what the nodes are where everything is water.
         width, margin: how far away fields, and static fields and masks, are read.
+        masks: (row, vector, column) of those that a turn of the loop hangs on.
     """
 
     source: str
@@ -56,16 +57,12 @@ class Generated(NamedTuple):
     water: dict[Node, Ref]
     width: int
     margin: int
+    masks: frozenset[tuple[int, int, int]]
 
 
 @cache
-def generated(*request) -> Generated:
-    """What `generate` gives, made once."""
-    return generate(*request)
-
-
 def generate(scheme, method, kinds, dtype, derivative=(), controls=()) -> Generated:
-    """The step of a scheme.
+    """The step of a scheme, made once.
 
     Args:
         scheme, method: terms of the tendency, time stepper.
@@ -75,7 +72,7 @@ def generate(scheme, method, kinds, dtype, derivative=(), controls=()) -> Genera
         controls: names of the fields of the Grid and of the Params that derivatives are taken by.
     """
     names = [name for name, kind in kinds if kind == "number"]
-    names += [*numbers_of(kinds), *(f"weight{number}" for number in range(count_of(method)))]
+    names += [*numbers_of(kinds), *(f"weight{number}" for number in range(method.counts[0]))]
     numbers = {name: np.ones((1, 1), np.uint32 if "turns" in name else dtype) for name in names}
     tracing = Tracing(scheme, kinds, numbers, np.dtype(dtype), controls)
     graph = tracing.graph
@@ -85,13 +82,13 @@ def generate(scheme, method, kinds, dtype, derivative=(), controls=()) -> Genera
     programs = placed(graph, fused(graph, programs))
     names = Names(fields_of(programs))
     water = on_water(graph, programs)
-    texts, schedules = [], []
+    emitters, schedules = [], []
     for number, program in enumerate(programs):
         thin, carried = thin_nodes([program], water)
         schedules.append(schedule(program, thin))
-        texts.append(Emitter(f"Pass{number}", program, schedules[-1], names, water, carried).text())
+        emitters.append(Emitter(f"Pass{number}", program, schedules[-1], names, water, carried))
     source = FILE.format(
-        passes="".join(texts),
+        passes="".join(emitter.text() for emitter in emitters),
         calls="\n".join(CALL.format(number=n, type=TYPES[str(np.dtype(dtype))]) for n in range(len(programs))),
     )
     return Generated(
@@ -106,6 +103,7 @@ def generate(scheme, method, kinds, dtype, derivative=(), controls=()) -> Genera
         water,
         width,
         margin,
+        frozenset().union(*(emitter.masks for emitter in emitters)),
     )
 
 

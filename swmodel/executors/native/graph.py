@@ -10,6 +10,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+from .operations import OPERATIONS
+
 
 class Ref(NamedTuple):
     """The value of a node, `row` rows to the north and `column` columns to the east of the cell."""
@@ -47,10 +49,8 @@ class Node:
         return f"{self.op}:{self.number}"
 
 
-#: Operations that give a condition, which only `select` reads.
-CONDITIONS = ("equal", "less")
-#: Operations in which the order of the first two operands does not matter.
-COMMUTATIVE = ("add", "mul", "maximum", "minimum", "equal")
+#: Operations that give a condition.
+CONDITIONS = [name for name, operation in OPERATIONS.items() if operation.condition]
 
 
 class Graph:
@@ -95,7 +95,7 @@ class Graph:
 
         Its place is that of the first operand, so that the same operation elsewhere is the same node.
         """
-        if op in COMMUTATIVE and _order(refs[1]) < _order(refs[0]):
+        if OPERATIONS[op].commutes and _order(refs[1]) < _order(refs[0]):
             refs = (refs[1], refs[0], *refs[2:])
         row = next((r.row for r in refs if r.node.op != "number"), 0)
         column = next((r.column for r in refs if not r.node.line), 0)

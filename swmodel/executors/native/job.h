@@ -8,7 +8,7 @@ namespace swmodel {
 
 using Index = std::ptrdiff_t;
 
-constexpr long CONVENTION = 8;  // of Job and of the foreign call; as in __init__.py
+constexpr long CONVENTION = 10;  // of Job and of the foreign call; as in __init__.py
 constexpr Index GROUP = 16;     // columns of one flag
 constexpr std::uint8_t ALL_WATER = 1 + 2 + 4 + 8 * 4;  // a cell without land around, see vector.h
 enum Flag : std::uint8_t { WATER, COAST, DRY };         // of a group: no land in reach; some; nothing but land far around

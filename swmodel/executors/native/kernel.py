@@ -11,30 +11,26 @@ import numpy as np
 from ...ocean.scheme import Scheme
 from ...ocean.state import Carry
 from ...ocean.timestep import Leapfrog, Multistep, RungeKutta
-from ...parallel.transport.halo import within
 from ..watch import NOBODY, Watch
-from . import CONVENTION, REMEDY
-from .calls import BEYOND_CACHE, LANES, Calls, Static, edges_of, exchange, narrowed
+from . import REMEDY, not_built
+from .calls import BEYOND_CACHE, LANES, Calls, Static, narrowed
 from .compile import Request
 from .derive import derived
 from .evaluate import evaluate
-from .generate import generated
 from .graph import topological
-from .trace import MASKS, Tracing, carried, groups_of, kinds_of, lengths_of, numbers_of, weights_of
+from .trace import MASKS, Tracing, carried, kinds_of, lengths_of, numbers_of, weights_of
 
 
 def register() -> None:
     """Make the foreign calls known to JAX.
 
     Raises:
-        ImportError: they were not compiled, or for another processor.
+        ImportError: they were not compiled, or for another Python or version of swmodel.
     """
-    try:
-        from . import _step
-    except ImportError as error:
-        raise ImportError(f"the native step cannot be used ({error}); {REMEDY}, or choose the executor xla") from error
-    if getattr(_step, "convention", 1) != CONVENTION:
-        raise ImportError(f"the native step was compiled from another version of swmodel; {REMEDY}")
+    if missing := not_built():
+        raise ImportError(f"the native step cannot be used: {missing}; {REMEDY}, or choose the executor xla")
+    from . import _step
+
     for name in ("step", "put", "get", "flag"):
         jax.ffi.register_ffi_target(f"swmodel_{name}", getattr(_step, name), platform="cpu")
 
@@ -56,10 +52,8 @@ def choose_steps_per_sweep(smallest, width: int, method, itemsize: int) -> int:
         method: the time stepper; the stages of a Runge-Kutta method are calls of their own.
         itemsize: bytes of a number.
     """
-    if isinstance(method, RungeKutta):
-        return 1
     ny, nx = smallest
-    if 3 * (1 + groups_of(method)) * ny * nx * itemsize <= BEYOND_CACHE:
+    if isinstance(method, RungeKutta) or 3 * (1 + method.counts[1]) * ny * nx * itemsize <= BEYOND_CACHE:
         return 1
     return max(1, min(MANY_STEPS, min(ny, nx) // width))
 
@@ -142,7 +136,7 @@ class Kernel(NamedTuple):
 
     def made(self, kinds, dtype):
         """The Generated step."""
-        return generated(*self.request(kinds, dtype))
+        return self.request(kinds, dtype).made
 
     def lead(self, made) -> int:
         """Columns on either side of each row, for halos and for vectors that begin or end beyond the block.
@@ -153,46 +147,33 @@ class Kernel(NamedTuple):
         vectors = max(max(s.west, s.east) for s in made.schedules) + 2
         return max(self.least, -(-(self.margin + vectors * LANES) // LANES) * LANES)
 
-    def advance(self, carry: Carry, static: Static, dt, shift, n, extent=None) -> Carry:
-        """The carry n steps later."""
-        return self.watched(carry, static, dt, shift, n, extent, NOBODY)[0]
-
-    def watched(self, carry: Carry, static: Static, dt, shift, n, extent, watch: Watch) -> tuple[Carry, Any]:
-        """The carry n steps later, and what the Watch has seen by then; of passes of several steps it sees the last."""
+    def advance(self, carry: Carry, static: Static, dt, shift, n, extent=None, watch: Watch | None = None):
+        """The carry n steps later; with a Watch also what it has seen by then: the last of the steps of each pass."""
         fields, tree = jax.tree.flatten((carry.state, carry.memory))
+        look, seen = watch or NOBODY
 
-        def look(seen, fields, step):
-            state = carry.state._make(within(field, extent) for field in fields[: len(carry.state)])
-            return watch.look(seen, state, step)
+        def look_at(seen, fields, step):
+            return look(seen, carry.state._make(fields[: len(carry.state)]), step)
 
-        fields, seen = self.passes(fields, static, dt, shift, carry.step, n, extent, Watch(look, watch.seen))
-        return Carry(*tree.unflatten(fields), carry.step + n), seen
+        fields, seen = self.run(fields, static, dt, shift, carry.step, n, extent, Watch(look_at, seen))
+        later = Carry(*tree.unflatten(fields), carry.step + n)
+        return later if watch is None else (later, seen)
 
-    def run(self, fields, static: Static, dt, shift, step, n, extent=None) -> list:
-        """The fields of the carry [ny, nx], in the order of `trace.carried`, n steps after `step`."""
-        return self.passes(fields, static, dt, shift, step, n, extent, NOBODY)[0]
-
-    def passes(self, fields, static: Static, dt, shift, step, n, extent, watch: Watch) -> tuple[list, Any]:
-        """See `run`; the Watch looks at these fields."""
-        call = Calls(self, static, *fields[0].shape, fields[0].dtype, extent)
+    def run(self, fields, static: Static, dt, shift, step, n, extent=None, watch: Watch = NOBODY) -> tuple[list, Any]:
+        """The fields of the carry [ny, nx], in the order of `trace.carried`, n steps after `step`; see `advance`."""
+        call = Calls(self, static, dt, fields[0].shape, shift, extent)
         names, made = carried(self.scheme, self.method, self.derivative), call.made
-        planes, given = [made.fields.index(name) for name in names], dict(zip(names, fields, strict=True))
+        planes, given = call.numbers_of(names), dict(zip(names, fields, strict=True))
         spare = [plane for plane in range(len(made.fields)) if plane not in planes]
         memory = call.put([*planes, *spare], [*fields, *[fields[0]] * len(spare)])
-        flags = call.flags(leave_out=not self.derivative)
-        seen, edges = (
-            watch.seen,
-            edges_of([given[n] for n in made.fields if n in given], call.width * self.steps_per_sweep, extent),
-        )
+        flags, seen = call.flags(leave_out=not self.derivative), watch.seen
+        edges = call.edges([given[name] for name in made.fields if name in given], self.steps_per_sweep)
         for many in sorted({self.steps_per_sweep, 1}, reverse=True):
-            halo = call.width * many
-            edges = narrowed(edges, len(fields) if many > 1 else len(made.programs[0].reads), halo)
+            edges = narrowed(edges, len(fields) if many > 1 else len(made.programs[0].reads), many * call.width)
 
-            def body(_, now, many=many, halo=halo):
+            def body(_, now, many=many):
                 memory, edges, step, seen = now
-                values = self.values(static, step, dt, many)
-                for number in range(len(made.programs)):
-                    memory, edges = call.step(number, memory, exchange(edges, halo, shift, extent), values, flags)
+                memory, edges = call.step(memory, edges, step, flags, many)
                 if jax.tree.leaves(seen):
                     # The barrier keeps the next pass, which writes into the memory, behind the look at it.
                     seen = watch.look(seen, call.views(memory, planes), step + many)
@@ -201,7 +182,7 @@ class Kernel(NamedTuple):
 
             memory, edges, step, seen = jax.lax.fori_loop(0, n // many, body, (memory, edges, step, seen))
             n = n % many
-        return [within(field, extent) for field in call.get(memory, planes)], seen
+        return call.get(memory, planes), seen
 
     def values(self, static: Static, step, dt, many: int = 1):
         """What is the same for all cells in the next steps [many, n].

@@ -43,31 +43,40 @@ void in_parallel(ffi::ThreadPool& pool, Index n, const Task& task) {
   while (progress->done.load(std::memory_order_acquire) < n) std::this_thread::yield();
 }
 
-// The arguments in their order, each with its dimensions.
-class Arguments {
+// What a foreign function is given: arrays in their order, results, and numbers by name.
+class Given {
  public:
-  explicit Arguments(ffi::RemainingArgs arrays) : arrays_(arrays) {}
-  const void* next() {
+  Given(ffi::ThreadPool pool, ffi::RemainingArgs arrays, ffi::RemainingRets results, ffi::Dictionary numbers)
+      : pool(pool), arrays_(arrays), results_(results), numbers_(numbers) {}
+
+  ffi::ThreadPool pool;
+
+  // The next array; `dimension` is of that.
+  template <class T = void>
+  const T* next() {
     const ffi::AnyBuffer array = *arrays_.get<ffi::AnyBuffer>(number_++);
     dimensions_ = array.dimensions().begin();
-    return array.untyped_data();
+    return static_cast<const T*>(array.untyped_data());
   }
   Index dimension(std::size_t axis) const { return dimensions_[axis]; }
+  bool more() const { return number_ < arrays_.size(); }
+  ffi::AnyBuffer result(std::size_t number) const { return **results_.get<ffi::AnyBuffer>(number); }
+  template <class T = void>
+  T* out(std::size_t number) const {
+    return static_cast<T*>(result(number).untyped_data());
+  }
+  // Bytes of a number of the results.
+  Index item() const { return result(0).element_type() == ffi::F32 ? 4 : 8; }
+  std::size_t results() const { return results_.size(); }
+  Index operator[](const char* name) const { return *numbers_.get<std::int64_t>(name); }
 
  private:
   ffi::RemainingArgs arrays_;
+  ffi::RemainingRets results_;
+  ffi::Dictionary numbers_;
   const std::int64_t* dimensions_ = nullptr;
   std::size_t number_ = 0;
 };
-
-void* result(ffi::RemainingRets results, std::size_t number) {
-  return (*results.get<ffi::AnyBuffer>(number))->untyped_data();
-}
-
-// Of one number of a result.
-Index bytes_of(ffi::RemainingRets results, std::size_t number) {
-  return (*results.get<ffi::AnyBuffer>(number))->element_type() == ffi::F32 ? 4 : 8;
-}
 
 using Call = std::size_t (*)(const Job*, int, int, Index, Index, void*);
 
@@ -80,43 +89,43 @@ void* workspace(std::size_t bytes) {
 
 // One pass of a step. Arrays: memory; planes [3, fields]; west, east, south, north; extent; values [levels, n]; slip;
 // lines; statics; cells; flags. Results: memory, where it is; edges west, east, south, north.
-ffi::Error step(ffi::ThreadPool pool, ffi::RemainingArgs arrays, ffi::RemainingRets results, std::int64_t function,
-                std::int32_t pass, std::int32_t width, std::int32_t levels, std::int32_t margin, std::int32_t lead,
-                std::int32_t stride, std::int64_t plane, std::int32_t rows, std::int32_t columns,
-                std::int32_t threads, std::int32_t large) {
+ffi::Error step(Given given) {
   Job job{};
-  Arguments in(arrays);
-  job.fields = const_cast<void*>(in.next());
-  if (result(results, 0) != job.fields) return ffi::Error::Internal("the fields of the native step were copied");
-  job.planes = static_cast<const std::int32_t*>(in.next());
-  job.rows = rows;
-  job.columns = columns;
-  job.width = width;
-  job.levels = levels;
-  job.halo = Index(width) * levels;
-  job.margin = margin;
-  job.large = large;
-  job.lead = lead;
-  job.stride = stride;
-  job.plane = plane;
-  job.static_stride = columns + 2 * lead;
-  for (auto* strip : {&job.west, &job.east, &job.south, &job.north}) *strip = in.next();
-  const auto* extent = static_cast<const std::int32_t*>(in.next());
+  job.fields = const_cast<void*>(given.next());
+  if (given.out(0) != job.fields) return ffi::Error::Internal("the fields of the native step were copied");
+  job.planes = given.next<std::int32_t>();
+  job.west = given.next();
+  job.rows = given.dimension(1);
+  job.halo = given.dimension(2);
+  job.east = given.next();
+  job.south = given.next();
+  job.columns = given.dimension(2) - 2 * job.halo;
+  job.north = given.next();
+  const auto* extent = given.next<std::int32_t>();
   job.ny = extent[0];
   job.nx = extent[1];
-  job.values = in.next();
-  job.values_per_level = in.dimension(1);
-  const void* slip = in.next();
-  job.slip = bytes_of(results, 0) == 4 ? *static_cast<const float*>(slip) : *static_cast<const double*>(slip);
-  job.lines = in.next();
-  job.statics = in.next();
-  job.cells = static_cast<const std::uint8_t*>(in.next());
-  job.flags = static_cast<const std::uint8_t*>(in.next());
+  job.values = given.next();
+  job.levels = given.dimension(0);
+  job.values_per_level = given.dimension(1);
+  job.width = job.halo / job.levels;
+  const void* slip = given.next();
+  job.slip = given.item() == 4 ? *static_cast<const float*>(slip) : *static_cast<const double*>(slip);
+  job.lines = given.next();
+  job.statics = given.next();
+  job.cells = given.next<std::uint8_t>();
+  job.margin = (given.dimension(0) - job.rows) / 2;
+  job.static_stride = given.dimension(1);
+  job.flags = given.next<std::uint8_t>();
+  job.large = given["large"];
+  job.lead = given["lead"];
+  job.stride = given["stride"];
+  job.plane = given["plane"];
   std::size_t number = 1;
-  for (auto* edge : {&job.edge_west, &job.edge_east, &job.edge_south, &job.edge_north}) *edge = result(results, number++);
+  for (auto* edge : {&job.edge_west, &job.edge_east, &job.edge_south, &job.edge_north}) *edge = given.out(number++);
 
-  const auto call = reinterpret_cast<Call>(function);
-  const Index most = threads ? threads : std::max<Index>(1, pool.num_threads());
+  const auto call = reinterpret_cast<Call>(given["function"]);
+  const int pass = given["pass"];
+  const Index threads = given["threads"], most = threads ? threads : std::max<Index>(1, given.pool.num_threads());
   const Index blocks = std::clamp<Index>(job.ny / std::max<Index>(8 * job.halo, 8), 1, most);
   const std::size_t bytes = (call(&job, pass, 0, 0, 0, nullptr) + 63) / 64 * 64;
   auto* const space = static_cast<std::byte*>(workspace(blocks * bytes));
@@ -124,7 +133,7 @@ ffi::Error step(ffi::ThreadPool pool, ffi::RemainingArgs arrays, ffi::RemainingR
     return [&, phase](Index b) { call(&job, pass, phase, b * job.ny / blocks, (b + 1) * job.ny / blocks, space + b * bytes); };
   };
   for (Index b = 0; b < blocks; ++b) each(1)(b);
-  in_parallel(pool, blocks, each(2));
+  in_parallel(given.pool, blocks, each(2));
   return ffi::Error::Success();
 }
 
@@ -150,21 +159,20 @@ void ask_for_large_pages(void* memory, std::size_t bytes) {
 }
 
 // Arrays: the plane of each field, the fields, and the memory if there is one. Result: the memory with them.
-ffi::Error put(ffi::ThreadPool pool, ffi::RemainingArgs arrays, ffi::RemainingRets results, std::int32_t lead,
-               std::int32_t stride, std::int64_t plane) {
-  Arguments in(arrays);
-  const auto* planes = static_cast<const std::int32_t*>(in.next());
-  const Index count = in.dimension(0), item = bytes_of(results, 0);
+ffi::Error put(Given given) {
+  const auto* planes = given.next<std::int32_t>();
+  const Index count = given.dimension(0), item = given.item();
   std::vector<const std::byte*> fields;
-  for (Index f = 0; f < count; ++f) fields.push_back(static_cast<const std::byte*>(in.next()));
-  const Index rows = count ? in.dimension(0) : 0, columns = count ? in.dimension(1) : 0;
-  auto* const memory = static_cast<std::byte*>(result(results, 0));
-  if (arrays.size() == std::size_t(count) + 1) {
-    ask_for_large_pages(memory, (*results.get<ffi::AnyBuffer>(0))->size_bytes());
-  } else if (in.next() != memory) {
+  for (Index f = 0; f < count; ++f) fields.push_back(given.next<std::byte>());
+  const Index rows = count ? given.dimension(0) : 0, columns = count ? given.dimension(1) : 0;
+  auto* const memory = given.out<std::byte>(0);
+  if (!given.more()) {
+    ask_for_large_pages(memory, given.result(0).size_bytes());
+  } else if (given.next() != memory) {
     return ffi::Error::Internal("the memory of the native step was copied");
   }
-  for_rows(pool, count, rows, [&](Index f, Index r) {
+  const Index lead = given["lead"], stride = given["stride"], plane = given["plane"];
+  for_rows(given.pool, count, rows, [&](Index f, Index r) {
     std::memcpy(memory + (planes[f] * plane + r * stride + lead) * item, fields[f] + r * columns * item, columns * item);
   });
   return ffi::Error::Success();
@@ -177,105 +185,79 @@ void copy_row(const void* from, Index n, void* to) {
 }
 
 // Arrays: the memory; the plane of each field. Results: the fields.
-ffi::Error get(ffi::ThreadPool pool, ffi::RemainingArgs arrays, ffi::RemainingRets results, std::int32_t lead,
-               std::int32_t stride, std::int64_t plane) {
-  Arguments in(arrays);
-  const auto* memory = static_cast<const std::byte*>(in.next());
-  const auto* planes = static_cast<const std::int32_t*>(in.next());
-  auto first = *results.get<ffi::AnyBuffer>(0);
-  const Index item = bytes_of(results, 0), rows = first->dimensions()[0], columns = first->dimensions()[1];
-  for_rows(pool, results.size(), rows, [&](Index f, Index r) {
+ffi::Error get(Given given) {
+  const auto* memory = given.next<std::byte>();
+  const auto* planes = given.next<std::int32_t>();
+  const auto shape = given.result(0).dimensions();
+  const Index item = given.item(), rows = shape[0], columns = shape[1];
+  const Index lead = given["lead"], stride = given["stride"], plane = given["plane"];
+  for_rows(given.pool, given.results(), rows, [&](Index f, Index r) {
     const auto copy = item == 4 ? copy_row<float> : copy_row<double>;
-    copy(memory + (planes[f] * plane + r * stride + lead) * item, columns,
-         static_cast<std::byte*>(result(results, f)) + r * columns * item);
+    copy(memory + (planes[f] * plane + r * stride + lead) * item, columns, given.out<std::byte>(f) + r * columns * item);
   });
   return ffi::Error::Success();
 }
 
-// Groups that have nothing but land in so many rows and groups around them become DRY.
-void dry(const std::uint8_t* cells, Index rows, Index columns, Index far_rows, Index far_groups, std::uint8_t* flags) {
+using Marks = std::vector<std::uint8_t>;
+
+// Rows and columns to the sides of a group.
+struct Window {
+  Index south, north, west, east;
+};
+
+// Of every group whether a cell in the window around it is marked.
+template <class Marked>
+Marks near(const std::uint8_t* cells, Index rows, Index columns, const Window& window, const Marked& marked) {
   const Index groups = (columns + GROUP - 1) / GROUP;
-  std::vector<std::uint8_t> wet(rows * groups, 0);  // in this row
+  Marks in_row(rows * groups), found(rows * groups, 0);
+  std::vector<Index> before(columns + 1, 0);  // marked cells to the west
   for (Index r = 0; r < rows; ++r) {
+    for (Index i = 0; i < columns; ++i) before[i + 1] = before[i] + marked(cells[r * columns + i]);
     for (Index g = 0; g < groups; ++g) {
-      std::uint8_t any = 0;
-      for (Index i = g * GROUP; i < std::min((g + 1) * GROUP, columns); ++i) any |= cells[r * columns + i] & 1;
-      if (!any) continue;
-      const Index first = std::max<Index>(g - far_groups, 0), last = std::min(g + far_groups, groups - 1);
-      std::memset(wet.data() + r * groups + first, 1, last - first + 1);
+      const Index first = std::max<Index>(g * GROUP - window.west, 0);
+      const Index last = std::min((g + 1) * GROUP + window.east, columns);
+      in_row[r * groups + g] = before[last] > before[first];
     }
   }
-  std::vector<Index> near(groups, 0);  // rows with water, of those around
-  for (Index r = -far_rows; r < rows; ++r) {
-    for (Index g = 0; g < groups; ++g) {
-      if (r + far_rows < rows) near[g] += wet[(r + far_rows) * groups + g];
-      if (r - far_rows > 0) near[g] -= wet[(r - far_rows - 1) * groups + g];
-      if (r >= 0 && near[g] == 0) flags[r * groups + g] = DRY;
+  for (Index r = 0; r < rows; ++r) {
+    for (Index s = std::max<Index>(r - window.south, 0); s <= std::min(r + window.north, rows - 1); ++s) {
+      for (Index g = 0; g < groups; ++g) found[r * groups + g] |= in_row[s * groups + g];
     }
   }
+  return found;
 }
 
-// Cells to flags: of every group of columns, whether there is land in reach; with `dry_rows`, those that are DRY.
-ffi::Error flag(ffi::RemainingArgs arrays, ffi::RemainingRets results, std::int32_t far_rows, std::int32_t west_groups,
-                std::int32_t east_groups, std::int32_t dry_rows, std::int32_t dry_groups) {
-  Arguments in(arrays);
-  const auto* cells = static_cast<const std::uint8_t*>(in.next());
-  const Index rows = in.dimension(0), columns = in.dimension(1), groups = (columns + GROUP - 1) / GROUP;
-  auto* const flags = static_cast<std::uint8_t*>(result(results, 0));
-  std::memset(flags, WATER, rows * groups);
-  bool land = false;
-  const std::vector<std::uint8_t> water(GROUP, ALL_WATER);
-  for (Index r = 0; r < rows; ++r) {
-    for (Index g = 0; g < groups; ++g) {
-      const Index width = std::min(GROUP, columns - g * GROUP);
-      if (!std::memcmp(cells + r * columns + g * GROUP, water.data(), width)) continue;
-      land = true;
-      const Index first = std::max<Index>(g - east_groups, 0), last = std::min(g + west_groups, groups - 1);
-      for (Index s = std::max<Index>(r - far_rows, 0); s <= std::min(r + far_rows, rows - 1); ++s) {
-        std::memset(flags + s * groups + first, COAST, last - first + 1);
-      }
-    }
-  }
-  if (land && dry_rows) dry(cells, rows, columns, dry_rows, dry_groups, flags);
+// Cells to the Flag of every group of columns: by where land is in its window; with `leave_out`, where no water is.
+ffi::Error flag(Given given) {
+  const auto* cells = given.next<std::uint8_t>();
+  const Index rows = given.dimension(0), columns = given.dimension(1);
+  const auto window = [&](const std::string& name) {
+    const auto reach = [&](const char* side) { return given[(name + side).c_str()]; };
+    return Window{reach("_south"), reach("_north"), reach("_west"), reach("_east")};
+  };
+  const Marks land = near(cells, rows, columns, window("land"), [](std::uint8_t cell) { return cell != ALL_WATER; });
+  auto* const flags = given.out<std::uint8_t>(0);
+  for (std::size_t n = 0; n < land.size(); ++n) flags[n] = land[n] ? COAST : WATER;
+  if (!given["leave_out"] || std::memchr(land.data(), 1, land.size()) == nullptr) return ffi::Error::Success();
+  const Marks water = near(cells, rows, columns, window("water"), [](std::uint8_t cell) { return cell & 1; });
+  for (std::size_t n = 0; n < land.size(); ++n) flags[n] = water[n] ? flags[n] : DRY;
   return ffi::Error::Success();
 }
 
-#define ATTRIBUTE(NAME) .Attr<std::int32_t>(NAME)
-XLA_FFI_DEFINE_HANDLER_SYMBOL(Step, step,
-                              ffi::Ffi::Bind().Ctx<ffi::ThreadPool>().RemainingArgs().RemainingRets()
-                                  .Attr<std::int64_t>("function") ATTRIBUTE("pass") ATTRIBUTE("width")
-                                  ATTRIBUTE("levels") ATTRIBUTE("margin") ATTRIBUTE("lead") ATTRIBUTE("stride")
-                                  .Attr<std::int64_t>("plane") ATTRIBUTE("rows") ATTRIBUTE("columns")
-                                  ATTRIBUTE("threads") ATTRIBUTE("large"));
-XLA_FFI_DEFINE_HANDLER_SYMBOL(Put, put,
-                              ffi::Ffi::Bind().Ctx<ffi::ThreadPool>().RemainingArgs().RemainingRets()
-                                  ATTRIBUTE("lead") ATTRIBUTE("stride") .Attr<std::int64_t>("plane"));
-XLA_FFI_DEFINE_HANDLER_SYMBOL(Get, get,
-                              ffi::Ffi::Bind().Ctx<ffi::ThreadPool>().RemainingArgs().RemainingRets()
-                                  ATTRIBUTE("lead") ATTRIBUTE("stride") .Attr<std::int64_t>("plane"));
-XLA_FFI_DEFINE_HANDLER_SYMBOL(Flag, flag,
-                              ffi::Ffi::Bind().RemainingArgs().RemainingRets()
-                                  ATTRIBUTE("far_rows") ATTRIBUTE("west_groups") ATTRIBUTE("east_groups")
-                                  ATTRIBUTE("dry_rows") ATTRIBUTE("dry_groups"));
-#undef ATTRIBUTE
+template <ffi::Error (*FUNCTION)(Given)>
+ffi::Error called(ffi::ThreadPool pool, ffi::RemainingArgs arrays, ffi::RemainingRets results, ffi::Dictionary numbers) {
+  return FUNCTION(Given(pool, arrays, results, numbers));
+}
+
+auto arguments() { return ffi::Ffi::Bind().Ctx<ffi::ThreadPool>().RemainingArgs().RemainingRets().Attrs(); }
+XLA_FFI_DEFINE_HANDLER_SYMBOL(Step, called<step>, arguments());
+XLA_FFI_DEFINE_HANDLER_SYMBOL(Put, called<put>, arguments());
+XLA_FFI_DEFINE_HANDLER_SYMBOL(Get, called<get>, arguments());
+XLA_FFI_DEFINE_HANDLER_SYMBOL(Flag, called<flag>, arguments());
 
 }  // namespace swmodel
 
 namespace {
-
-#if defined(__AVX512F__) && defined(__AVX512VL__)
-constexpr const char* INSTRUCTIONS = "AVX-512";
-bool runs_here() { return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl"); }
-#elif defined(__AVX2__)
-constexpr const char* INSTRUCTIONS = "AVX2";
-bool runs_here() { return __builtin_cpu_supports("avx2"); }
-#elif defined(__aarch64__)
-constexpr const char* INSTRUCTIONS = "NEON";
-bool runs_here() { return true; }
-#else
-constexpr const char* INSTRUCTIONS = "baseline";
-bool runs_here() { return true; }
-#endif
 
 PyModuleDef module = {PyModuleDef_HEAD_INIT, "_step", "The native step, for XLA's foreign function interface.",
                       -1, nullptr, nullptr, nullptr, nullptr, nullptr};
@@ -283,10 +265,6 @@ PyModuleDef module = {PyModuleDef_HEAD_INIT, "_step", "The native step, for XLA'
 }  // namespace
 
 PyMODINIT_FUNC PyInit__step() {
-  if (!runs_here()) {
-    PyErr_Format(PyExc_ImportError, "the native step was built for %s, which this processor lacks", INSTRUCTIONS);
-    return nullptr;
-  }
   PyObject* made = PyModule_Create(&module);
   if (made == nullptr) return nullptr;
   const std::pair<const char*, void*> handlers[] = {{"step", reinterpret_cast<void*>(swmodel::Step)},
@@ -298,7 +276,6 @@ PyMODINIT_FUNC PyInit__step() {
     if (capsule == nullptr || PyModule_AddObject(made, name, capsule) < 0) return nullptr;
   }
   if (PyModule_AddIntConstant(made, "convention", swmodel::CONVENTION) < 0) return nullptr;
-  if (PyModule_AddStringConstant(made, "instructions", INSTRUCTIONS) < 0) return nullptr;
   if (PyModule_AddStringConstant(made, "compiler", __VERSION__) < 0) return nullptr;
   if (PyModule_AddStringConstant(made, "jaxlib", SWMODEL_JAXLIB) < 0) return nullptr;
   return made;

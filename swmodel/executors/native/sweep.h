@@ -30,7 +30,7 @@ struct At<T, Program<T>> {
   const Sweep<T, Program>& sweep;
   T* rings;
   Index j;
-  T slip;
+  const T* slip;  // at corners, by the wet cells around
   const std::uint8_t* flags;
 
   T* field(int f, int a) const { return sweep.row(READ_FROM, f, j + a); }
@@ -60,6 +60,14 @@ struct At<T, Program<T>> {
     return first >= sweep.job.halo && last <= sweep.job.nx - sweep.job.halo;
   }
   bool near_land(Index i) const { return flags[(i + sweep.job.lead) / GROUP] != WATER; }
+  // The first column from i on where near_land is otherwise; `last` if there is none before.
+  Index alike(Index i, Index last) const {
+    const Index groups = (last + sweep.job.lead + GROUP - 1) / GROUP;
+    Index g = (i + sweep.job.lead) / GROUP;
+    const bool near = flags[g] != WATER;
+    while (++g < groups && (flags[g] != WATER) == near) {}
+    return std::min(g * GROUP - sweep.job.lead, last);
+  }
 };
 
 // The rows [j0, j1) of a block.
@@ -82,6 +90,7 @@ class Sweep {
         rings_(north_ + job.halo * travelling(job) * job.stride) {
     std::fill_n(travels_, P::FIELDS, -1);
     for (int t = 0; t < travelling(job); ++t) travels_[P::USED[t]] = t;
+    for (int n = 0; n < 16; ++n) slip_[n] = n % 8 == 4 ? T(1) : n % 8 > 4 ? T(0) : T(job.slip);
   }
 
   // Copy the rows around, before any thread begins.
@@ -176,13 +185,13 @@ class Sweep {
   }
 
   void pass(Index level, Index j, bool writes, Index first, Index last, const T* constants) const {
-    At<T, P> at{*this, rings_ + level * P::RING_ROWS * job.stride, j, T(job.slip), nullptr};
+    At<T, P> at{*this, rings_ + level * P::RING_ROWS * job.stride, j, slip_, nullptr};
     at.flags = job.flags + at.inside(0) * groups();
     const bool land = std::memchr(at.flags, COAST, groups()) != nullptr;
     const auto row = land ? P::template row<V, true> : P::template row<V, false>;
     const T* const k = constants + level * P::CONSTANTS;
     if (std::memchr(at.flags, DRY, groups()) == nullptr) {
-      row(at, k, first, last, writes ? first : last, level == 0);
+      row(at, k, first, last, writes ? first : last, level == 0, 0);
       return;
     }
     for (Index g = 0; (g = next(at.flags, g, false)) < groups();) {
@@ -191,21 +200,12 @@ class Sweep {
         end = next(at.flags, more, true);
       }
       const Index from = g * GROUP - job.lead, to = std::min(last, end * GROUP - job.lead);
-      if (first < to) part(at, row, k, first, from - EARLY < first ? first : from, to, writes, level == 0);
+      const Index begin = from - EARLY < first ? first : from;
+      const Index following = next(at.flags, end, false);
+      const Index jump = following < groups() ? (following - end) * GROUP : 0;
+      if (first < to) row(at, k, begin, to, writes ? begin : to, level == 0, jump);
       g = end;
     }
-  }
-
-  // Columns [from, to) of a row, which begins at `first`. The loop begins some vectors early, with values that nobody has
-  // computed: where there are columns, the rings keep what they have there.
-  template <class Row>
-  void part(const At<T, P>& at, Row row, const T* k, Index first, Index from, Index to, bool writes, bool fetches) const {
-    if (from == first) return row(at, k, from, to, writes ? from : to, fetches);
-    T kept[P::RING_ROWS + 1][EARLY + 1];
-    T* const rings = at.rings + job.lead + from - EARLY;
-    for (Index r = 0; r < P::RING_ROWS; ++r) std::copy_n(rings + r * job.stride, EARLY, kept[r]);
-    row(at, k, from, to, writes ? from : to, fetches);
-    for (Index r = 0; r < P::RING_ROWS; ++r) std::copy_n(kept[r], EARLY, rings + r * job.stride);
   }
 
   // The first group from g on that is dry, or is not; `groups()` without any.
@@ -231,6 +231,7 @@ class Sweep {
 
   Index j0_, j1_;
   T *south_, *north_, *rings_;
+  T slip_[16];
   Index travels_[P::FIELDS];  // where among the fields that travel a field is, or -1
 };
 

@@ -8,18 +8,16 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import Any
+from functools import partial
 
 import numpy as np
 
 from ...errors import UsageError
-from .evaluate import OPERATIONS
 from .graph import LENGTHS, ONE, Coefficient, Graph, Ref, divides
+from .operations import FUNCTIONS, OPERATIONS
 
 #: What may be done with a field; everything may be done with what is the same for all cells.
-POSSIBLE = "+ - * /, abs, whole powers, comparisons and where, sqrt, cbrt, exp, log, sin, cos, maximum, minimum"
-#: Functions of one argument.
-FUNCTIONS = ("sqrt", "cbrt", "exp", "log", "sin", "cos")
+POSSIBLE = f"+ - * /, abs, whole powers, comparisons and where, {', '.join(FUNCTIONS)}, maximum, minimum"
 
 
 class NotTraceable(UsageError):
@@ -140,7 +138,7 @@ class Symbol:
 
     def _where(self, op, x, y) -> Symbol:
         """1 where a condition holds, else 0."""
-        return Functions.where(apply(op, self._as_symbol(x), self._as_symbol(y)), 1.0, self._as_symbol(0.0))
+        return Functions.where(called(op, x, y), 1.0, 0.0)
 
     __hash__ = None
 
@@ -165,11 +163,13 @@ class Symbol:
         return self._of_value("__and__", other) if self.ref is None else self * other
 
     def __or__(self, other):
-        return apply("maximum", self, self._as_symbol(other))
+        return called("maximum", self, other)
 
     def _as_symbol(self, other) -> Symbol:
         if isinstance(other, Symbol):
             return other
+        if isinstance(other, Coefficient):
+            return Symbol(self.graph, (1, 1), other)
         if isinstance(other, int | float | np.floating):
             return Symbol(self.graph, (1, 1), Coefficient(float(other)))
         if isinstance(other, np.ndarray) and other.ndim == 2 and (other == 1).all():
@@ -298,7 +298,7 @@ def apply(op: str, *symbols: Symbol, k=None) -> Symbol:
     graph = symbols[0].graph
     if all(s.ref is None for s in symbols):
         values = [s.value() for s in symbols]
-        value = OPERATIONS[op](values[0].__array_namespace__(), k and k.number, *values)
+        value = OPERATIONS[op].value(values[0].__array_namespace__(), k and k.number, *values)
         return uniform(graph, value, (op, k, *(s.coefficient for s in symbols)))
     return Symbol(graph, _shape(*symbols), ref=graph.operation(op, *(whole(s) for s in symbols), k=k))
 
@@ -315,23 +315,14 @@ class Functions:
         if node and node.op == "select" and [r.node.value for r in node.args[1:]] == [1.0, 0.0]:
             ref = node.args[0].moved(condition.ref.row, condition.ref.column)
             condition = Symbol(condition.graph, condition.shape, ref=ref)
-        return apply("select", condition, *(condition._as_symbol(s) for s in (x, y)))
-
-    @staticmethod
-    def maximum(x: Any, y: Any) -> Symbol:
-        """The larger one."""
-        return _pair("maximum", x, y)
-
-    @staticmethod
-    def minimum(x: Any, y: Any) -> Symbol:
-        """The smaller one."""
-        return _pair("minimum", x, y)
+        return called("select", condition, x, y)
 
 
-def _pair(op, x, y):
-    some = x if isinstance(x, Symbol) else y
-    return apply(op, *(some._as_symbol(s) for s in (x, y)))
+def called(op: str, *values) -> Symbol:
+    """A function of values of which one is a Symbol."""
+    some = next(value for value in values if isinstance(value, Symbol))
+    return apply(op, *(some._as_symbol(value) for value in values))
 
 
-for _name in FUNCTIONS:
-    setattr(Functions, _name, staticmethod(lambda x, name=_name: apply(name, x)))
+for _name in (*FUNCTIONS, "maximum", "minimum"):
+    setattr(Functions, _name, staticmethod(partial(called, _name)))

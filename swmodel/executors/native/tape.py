@@ -15,39 +15,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from ...parallel.transport.halo import within
-from .calls import Calls, Static, edges_of, exchange
+from .calls import Calls, Static
 from .kernel import Kernel
 from .trace import carried
-
-
-@partial(jax.tree_util.register_dataclass, meta_fields=("length",), data_fields=("memory",))
-@dataclass
-class Tape:
-    """The memory for `length` steps."""
-
-    length: int
-    memory: Any
-
-
-class Way(NamedTuple):
-    """Steps in one direction on a block.
-
-    Attributes:
-        kernel: one step in a sweep.
-        static: its static fields.
-        dt: time step, s.
-        transport: for halos.
-    """
-
-    kernel: Kernel
-    static: Static
-    dt: Any
-    transport: Any
-
-    def calls(self) -> Calls:
-        """Its foreign calls."""
-        return Calls(self.kernel, self.static, *self.transport.shape, self.dt.dtype, self.transport.extent())
 
 
 class Places(NamedTuple):
@@ -75,62 +45,86 @@ class Places(NamedTuple):
         return self.slots * len(self.recorded) + behind
 
 
-def places_of(forward, length: int) -> Places:
-    """Where the fields are for `length` steps; `forward` is the Generated step."""
-    return Places(forward.programs[0].reads, length + 1)
+@partial(jax.tree_util.register_dataclass, meta_fields=("places",), data_fields=("memory",))
+@dataclass
+class Tape:
+    """The memory of a trajectory."""
+
+    places: Places
+    memory: Any
+
+
+class Way(NamedTuple):
+    """Steps in one direction on a block.
+
+    Attributes:
+        kernel: one step in a sweep.
+        static: its static fields.
+        dt: time step, s.
+        transport: for halos.
+    """
+
+    kernel: Kernel
+    static: Static
+    dt: Any
+    transport: Any
+
+    def calls(self) -> Calls:
+        """Its foreign calls."""
+        to = self.transport
+        return Calls(self.kernel, self.static, self.dt, to.shape, to.shift, to.extent())
+
+    def names(self) -> tuple[str, ...]:
+        """Those of the fields of a carry."""
+        return carried(self.kernel.scheme, self.kernel.method, self.kernel.derivative)
+
+    def run(self, carry, first, last):
+        """The carry at step `last` from that at step `first`."""
+        fields, tree = jax.tree.flatten(carry)
+        shift, extent = self.transport.shift, self.transport.extent()
+        return tree.unflatten(self.kernel.run(fields, self.static, self.dt, shift, first, last - first, extent)[0])
+
+    def record(self, stack: Tape, carry, first, last, origin):
+        """The tape with the steps from `first` to `last`, and the carry after them; slot 0 is that of step `origin`."""
+        call = self.calls()
+        made, places = call.made, stack.places
+        fields, tree = jax.tree.flatten(carry)
+        given, at = dict(zip(self.names(), fields, strict=True)), jnp.array(call.numbers_of(self.names()))
+
+        def planes_at(n):
+            slot = n - origin
+            return places.of(made.fields, slot, slot + 1, slot + 1)
+
+        memory, flags = call.put(planes_at(first)[0][at], fields, stack.memory), call.flags()
+        edges = call.edges([given[name] for name in made.programs[0].reads])
+
+        def step(n, now):
+            return call.step(*now, n, flags, planes=lambda number: planes_at(n))
+
+        memory, _ = jax.lax.fori_loop(first, last, step, (memory, edges))
+        return Tape(places, memory), tree.unflatten(call.get(memory, planes_at(last)[0][at]))
 
 
 def blank(forward: Way, back: Way, length: int) -> Tape:
     """A tape for `length` steps, not filled."""
     call, behind = forward.calls(), back.calls().made
-    places = places_of(call.made, length)
+    places = Places(call.made.programs[0].reads, length + 1)
     made = {*places.recorded, *(name for program in behind.programs for name in program.outputs)}
     assert all(name in made or name.startswith(("bar.", "grad.")) for name in behind.fields), "what is not recorded"
-    return Tape(length, call.put((), (), most=places.planes(call.made.fields, behind.fields)))
-
-
-def record(tape: Tape, way: Way, carry, first, last, origin):
-    """The tape with the steps from `first` to `last`, and the carry after them; slot 0 is that of step `origin`."""
-    call, shift, extent = way.calls(), way.transport.shift, way.transport.extent()
-    made, places = call.made, places_of(call.made, tape.length)
-    fields, tree = jax.tree.flatten(carry)
-    names = carried(way.kernel.scheme, way.kernel.method, way.kernel.derivative)
-    given = dict(zip(names, fields, strict=True))
-
-    def planes_at(n):
-        slot = n - origin
-        return places.of(made.fields, slot, slot + 1, slot + 1)
-
-    at = [made.fields.index(name) for name in names]
-    memory, flags = call.put(planes_at(first)[0][jnp.array(at)], fields, tape.memory), call.flags()
-    edges = edges_of([given[name] for name in made.programs[0].reads], call.width, extent)
-
-    def step(n, now):
-        memory, edges = now
-        values, planes = way.kernel.values(way.static, n, way.dt), planes_at(n)
-        for number in range(len(made.programs)):
-            halos = exchange(edges, call.width, shift, extent)
-            memory, edges = call.step(number, memory, halos, values, flags, planes)
-        return memory, edges
-
-    memory, _ = jax.lax.fori_loop(first, last, step, (memory, edges))
-    found = call.get(memory, planes_at(last)[0][jnp.array(at)])
-    return Tape(tape.length, memory), tree.unflatten([within(field, extent) for field in found])
+    return Tape(places, call.put((), (), most=places.planes(call.made.fields, behind.fields)))
 
 
 def state(tape: Tape, way: Way, slot) -> dict:
     """The fields in a slot, by name; `way` is that forward."""
-    call = way.calls()
-    names = call.made.programs[0].reads
-    planes = places_of(call.made, tape.length).of(names, slot)[0]
-    return dict(zip(names, (within(f, way.transport.extent()) for f in call.get(tape.memory, planes)), strict=True))
+    names = tape.places.recorded
+    return dict(zip(names, way.calls().get(tape.memory, tape.places.of(names, slot)[0]), strict=True))
 
 
-def pull(tape: Tape, ahead: Way, way: Way, bars, sums: dict, span):
+def pull(tape: Tape, way: Way, bars, sums: dict, span):
     """The adjoints before a step from those after a later one, of the trajectory on the tape.
 
     Args:
-        ahead, way: the steps recorded, and those back.
+        way: that back.
         bars: adjoint of the carry, a pytree like it.
         sums: by name, what is accumulated for each control, [ny, nx].
         span: the first step, the one after the last, and that of slot 0.
@@ -139,34 +133,25 @@ def pull(tape: Tape, ahead: Way, way: Way, bars, sums: dict, span):
         The tape, bars, sums.
     """
     first, last, origin = span
-    call, shift, extent = way.calls(), way.transport.shift, way.transport.extent()
-    made, places = call.made, places_of(ahead.calls().made, tape.length)
+    call = way.calls()
+    made, places, names = call.made, tape.places, way.names()
     fields, tree = jax.tree.flatten(bars)
-    names = carried(way.kernel.scheme, way.kernel.method, way.kernel.derivative)
     every = {f"bar.{name}": field for name, field in zip(names, fields, strict=True)}
     every |= {f"grad.{name}": field for name, field in sums.items()}
     given = {name: field for name, field in every.items() if name in made.fields}  # the others stay as they are
-    at = jnp.array([made.fields.index(name) for name in given])
+    at, reads = (jnp.array(call.numbers_of(some)) for some in (given, made.programs[0].reads))
 
     def planes_at(n, handed):
         return places.of(made.fields, n - origin, n - origin, jnp.maximum(handed - origin, 0))
 
     memory, flags = call.put(planes_at(last, last)[0][at], list(given.values()), tape.memory), call.flags()
-    reads = jnp.array([made.fields.index(name) for name in made.programs[0].reads])
-    edges = edges_of(call.get(memory, planes_at(last - 1, last)[0][reads]), call.width, extent)
+    edges = call.edges(call.get(memory, planes_at(last - 1, last)[0][reads]))
 
     def step(i, now):
-        memory, edges = now
         n = last - 1 - i
-        values = way.kernel.values(way.static, n, way.dt)
-        for number in range(len(made.programs)):
-            planes = planes_at(n, n - int(number == len(made.programs) - 1))
-            halos = exchange(edges, call.width, shift, extent)
-            memory, edges = call.step(number, memory, halos, values, flags, planes)
-        return memory, edges
+        return call.step(*now, n, flags, planes=lambda number: planes_at(n, n - int(number == len(made.programs) - 1)))
 
     memory, _ = jax.lax.fori_loop(0, last - first, step, (memory, edges))
-    found = [within(field, extent) for field in call.get(memory, planes_at(last, last)[0][at])]
-    every |= dict(zip(given, found, strict=True))
+    every |= dict(zip(given, call.get(memory, planes_at(last, last)[0][at]), strict=True))
     bars = tree.unflatten([every[f"bar.{name}"] for name in names])
-    return Tape(tape.length, memory), bars, {name: every[f"grad.{name}"] for name in sums}
+    return Tape(places, memory), bars, {name: every[f"grad.{name}"] for name in sums}

@@ -13,11 +13,12 @@ from ...ocean.grid import Grid, as_patches, metrics
 from ...ocean.instant import Instant
 from ...ocean.patch import Patch
 from ...ocean.state import Carry
-from ...ocean.timestep import Leapfrog, RungeKutta, weigh
+from ...ocean.timestep import RungeKutta, weigh
 from .graph import Graph, Program, Ref
 from .symbol import POSSIBLE, NotTraceable, Symbol, uniform, whole
 
-MASKS = ("wet", "open_u", "open_v", "side_u", "side_v", "slip", "share", "dry")
+#: What masks and their like are where everything is water.
+MASKS = {"wet": 1.0, "open_u": 1.0, "open_v": 1.0, "side_u": 0.0, "side_v": 0.0, "slip": 1.0, "share": 1.0, "dry": 0.0}
 #: Cells of the block that the dynamics are run on: more than a field loses by being differentiated.
 CELLS = 8
 #: Files that are not where a term does something.
@@ -108,16 +109,9 @@ class Tracing:
             raise UsageError(f"{place_of(error)}: {error}; a term may use {POSSIBLE}") from error
         return state._make(field.on((CELLS, CELLS)) for field in found)
 
-    def weights(self, method) -> list:
-        """The weights of a time stepper as Symbols: the numbers called weight0 and so on, but those that are 0."""
-        found = []
-        for number in range(count_of(method)):
-            name = f"weight{number}"
-            found.append(uniform(self.graph, self.numbers[name], ("weight", number)))
-        if not isinstance(method, RungeKutta):
-            return found
-        given = iter(found)
-        return [[next(given) if weight else 0.0 for weight in row] for row in method.table]
+    def weights(self, method) -> list[Symbol]:
+        """The weights of a time stepper: the numbers called weight0 and so on."""
+        return [uniform(self.graph, self.numbers[f"weight{n}"], ("weight", n)) for n in range(method.counts[0])]
 
     def programs(self, method, step, apart=False) -> list[Program]:
         """The passes of a step of a time stepper: one, or one for each stage of a Runge-Kutta method.
@@ -129,7 +123,7 @@ class Tracing:
         names = self.scheme.state._fields
         if isinstance(method, RungeKutta):
             return self.stages(method, step, apart)
-        memory = tuple(self.state(f"memory{number}.") for number in range(groups_of(method)))
+        memory = tuple(self.state(f"memory{number}.") for number in range(method.counts[1]))
         carry = method.combine(self.tendency, Carry(self.state(), memory, step), self.weights(method))
         outputs = prefixed("", carry.state)
         for number, group in enumerate(carry.memory):
@@ -141,7 +135,7 @@ class Tracing:
         start, programs = self.state(), []
         table = method.table
         used = [any(row[k] for row in table[k + 1 :]) for k in range(len(table))]
-        for number, row in enumerate(self.weights(method)):
+        for number, row in enumerate(method.rows(self.weights(method))):
             prefix, to = (f"stage{n if apart else ''}." if 0 < n < len(table) else "" for n in (number, number + 1))
             F = self.tendency(self.state(prefix), method.now(step, number))
             past = [self.state(f"tendency{k}.") for k in range(number)]
@@ -165,33 +159,16 @@ def numbers_of(kinds) -> tuple[str, ...]:
     return tuple(name for name in ("dx", "dy") if name not in dict(kinds))
 
 
-def groups_of(method) -> int:
-    """States that a time stepper remembers."""
-    if isinstance(method, RungeKutta):
-        return 0
-    return 1 if isinstance(method, Leapfrog) else len(method.table) - 1
-
-
 def carried(scheme, method, derivative=()) -> tuple[str, ...]:
     """The names of the fields of a carry: of the state, of what the stepper remembers, and of their tangents."""
-    prefixes = "", *(f"memory{number}." for number in range(groups_of(method)))
+    prefixes = "", *(f"memory{number}." for number in range(method.counts[1]))
     names = [prefix + name for prefix in prefixes for name in scheme.state._fields]
     return (*names, *(f"d.{name}" for name in names if "tangent" in derivative))
 
 
-def count_of(method) -> int:
-    """Of the weights of a time stepper that are not 0 by the table."""
-    if isinstance(method, RungeKutta):
-        return sum(bool(weight) for row in method.table for weight in row)
-    return 2 if isinstance(method, Leapfrog) else len(method.table[0])
-
-
 def weights_of(method, step, dt) -> dict:
     """The numbers that `Tracing.weights` stands for, by name."""
-    weights = method.weights(step, dt)
-    if isinstance(method, RungeKutta):
-        weights = [weight for row in weights for weight in row if not isinstance(weight, float)]
-    return {f"weight{number}": weight.reshape(1, 1) for number, weight in enumerate(weights)}
+    return {f"weight{number}": weight.reshape(1, 1) for number, weight in enumerate(method.weights(step, dt))}
 
 
 def prefixed(prefix: str, state) -> dict[str, Ref]:

@@ -189,44 +189,25 @@ SWMODEL_INLINE auto cells(const std::uint8_t* p) {
   return cell;
 #endif
 }
-template <class V>
-SWMODEL_INLINE V wet(const std::uint8_t* p) {
-  return (cells<V>(p) & 1) != 0 ? all<V>(1) : V{};
+// x where cells have a bit, and 0 elsewhere.
+template <int BIT, class V, class I>
+SWMODEL_INLINE V only(V x, I cell) {
+  return (cell & BIT) != 0 ? x : V{};
 }
-template <class V>
-SWMODEL_INLINE V open_u(const std::uint8_t* p) {
-  return (cells<V>(p) & 2) != 0 ? all<V>(1) : V{};
+// Of a table by the wet cells around the corner, twice eight numbers.
+template <class V, class I>
+SWMODEL_INLINE V by_corner(const Number<V>* table, I cell) {
+  const I around = cell >> 3;
+#if !defined(__clang__)
+  if constexpr (LANES<V> >= 8) return __builtin_shuffle(load<V>(table), around);
+#endif
+  V r;
+  for (int i = 0; i < LANES<V>; ++i) r[i] = table[around[i] & 7];
+  return r;
 }
-template <class V>
-SWMODEL_INLINE V open_v(const std::uint8_t* p) {
-  return (cells<V>(p) & 4) != 0 ? all<V>(1) : V{};
-}
-template <class V>
-SWMODEL_INLINE V side_u(const std::uint8_t* p) {
-  return (cells<V>(p) & 64) != 0 ? all<V>(1) : V{};
-}
-template <class V>
-SWMODEL_INLINE V side_v(const std::uint8_t* p) {
-  return (cells<V>(p) & 128) != 0 ? all<V>(1) : V{};
-}
-template <class V>
-SWMODEL_INLINE auto around(const std::uint8_t* p) {
-  return cells<V>(p) >> 3 & 7;
-}
-template <class V>
-SWMODEL_INLINE V slip(const std::uint8_t* p, Number<V> boundary) {
-  const auto n = around<V>(p);
-  return n == 4 ? all<V>(1) : n > 4 ? V{} : all<V>(boundary);
-}
-template <class V>
-SWMODEL_INLINE V share(const std::uint8_t* p) {
-  const auto n = around<V>(p), wet = n & 3;
-  const V some = wet == 3 ? all<V>(Number<V>(4.0 / 3)) : wet == 2 ? all<V>(2) : all<V>(4);
-  return n == 4 ? all<V>(1) : n == 0 ? V{} : some;
-}
-template <class V>
-SWMODEL_INLINE V dry(const std::uint8_t* p) {
-  return around<V>(p) == 0 ? all<V>(1) : V{};
-}
+template <class T>
+constexpr T SHARE[] = {0, 4, 2, T(4.0 / 3), 1, 4, 2, T(4.0 / 3), 0, 4, 2, T(4.0 / 3), 1, 4, 2, T(4.0 / 3)};
+template <class T>
+constexpr T DRY_CORNER[] = {1, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0};
 
 }  // namespace swmodel

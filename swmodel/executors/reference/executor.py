@@ -26,7 +26,7 @@ class NumpyReference:
         """The carry of a restart file."""
         return jax.tree.map(np.asarray, carry)._replace(step=int(carry.step))
 
-    def exchange(self, params: dict, step: int) -> None:
+    def exchange(self, params: dict, of) -> None:
         """Go on with the coefficients that hold from a step on: it reads them by itself."""
 
     def advance(self, carry: Carry, n: int) -> Carry:

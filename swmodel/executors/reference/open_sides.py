@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from ...config.build import scheme_of
 from ...ocean.constituents import constituents
 
 #: Of the tides outside.
@@ -27,13 +28,16 @@ class OpenSides:
         self.gravity, self.depth = self.config.physics.gravity, self.padded(ring.field("depth"))
         mean = ("level", "transport_x", "transport_y", "current_x", "current_y")
         self.given = {name: ring.in_time(f"outside_{name}", self.padded) for name in mean}
+        pressed = self.config.open_sides.pressure is not None and "air_pressure" in scheme_of(self.config).terms
+        self.air = ring.in_time("air_pressure", self._head_of_air) if pressed else lambda begin, time: 0.0
         start, nodal = self.config.time.start, self.config.open_sides.nodal
         self.tides = []
         for each in constituents(NAMES, start or "2000-01-01", nodal):
-            parts = [ring.field(f"outside_{each.name.lower()}_{part}") for part in ("cosine", "sine")]
-            if any(part.any() for part in parts):
-                each = each if start else each._replace(phase=0.0, factor=1.0)
-                self.tides.append((each, *(self.padded(part) for part in parts)))
+            for of in ("", "transport_x_", "transport_y_"):
+                parts = [ring.field(f"outside_{each.name.lower()}_{of}{part}") for part in ("cosine", "sine")]
+                if any(part.any() for part in parts):
+                    each = each if start else each._replace(phase=0.0, factor=1.0)
+                    self.tides.append((of, each, *(self.padded(part) for part in parts)))
         self._find_faces(wet, water)
 
     def _find_faces(self, wet, water):
@@ -62,28 +66,43 @@ class OpenSides:
         whole = np.broadcast_to(values, tuple(n - 2 for n in self.ring.shape)).astype(np.float64)
         return np.pad(whole, 1, mode="wrap").reshape(-1)
 
+    def _head_of_air(self, values):
+        """(p - p_0) / (rho g), m, padded and flat."""
+        config = self.config
+        return self.padded((values - config.open_sides.pressure) / config.physics.density / self.gravity)
+
     def level(self, begin, time):
         """Outside sea level at a time, s, of a step that began then, padded and flat."""
-        found = self.given["level"](begin, time)
-        for each, cosine, sine in self.tides:
-            phase = 2 * np.pi * each.frequency * time + each.phase
-            found = found + each.factor * (cosine * np.cos(phase) + sine * np.sin(phase))
+        return self.without_air(begin, time) - self.air(begin, time)
+
+    def without_air(self, begin, time):
+        """The same where the air weighs as much as it does where the level is as given."""
+        return self.given["level"](begin, time) + self.tide("", time)
+
+    def tide(self, wanted, time):
+        """The tide of sea level, or of what "transport_x_" or "transport_y_" stands for, padded and flat."""
+        found = 0.0
+        for of, each, cosine, sine in self.tides:
+            if of == wanted:
+                phase = 2 * np.pi * each.frequency * time + each.phase
+                found = found + each.factor * (cosine * np.cos(phase) + sine * np.sin(phase))
         return found
 
     def transport(self, axis, level, begin, time):
         """Outside transport along an axis, m2 s-1, padded and flat; the last row or column has any."""
         h = self.depth + level
         h = 0.5 * (h + np.roll(h, -1 if axis == "x" else -self.ring.shape[1]))
-        return self.given[f"transport_{axis}"](begin, time) + self.given[f"current_{axis}"](begin, time) * h
+        given = self.given[f"transport_{axis}"](begin, time) + self.tide(f"transport_{axis}_", time)
+        return given + self.given[f"current_{axis}"](begin, time) * h
 
     def flows(self, x, begin, time):
         """For x and y the open faces, the transports over their lengths, m2 s-1, and thicknesses there, m."""
-        level = self.level(begin, time)
-        eta = x[0].reshape(-1) - self.depth
+        level, air = self.without_air(begin, time), np.zeros(self.depth.shape) + self.air(begin, time)
+        eta = x[0].reshape(-1) - self.depth + air
         for axis, found in self.faces.items():
             face, outside, inside, beyond = found[:4].astype(int)
             inward, weight = found[4:]
             eta_b = eta[inside] + weight * (eta[inside] - eta[beyond])
-            H, eta_ext = ((field[inside] + field[outside]) / 2 for field in (self.depth, level))
-            given = self.transport(axis, level, begin, time)[face]
-            yield axis, face, given + inward * np.sqrt(self.gravity * H) * (eta_ext - eta_b), H + eta_b
+            H, eta_ext, p = ((field[inside] + field[outside]) / 2 for field in (self.depth, level, air))
+            given = self.transport(axis, level - air, begin, time)[face]
+            yield axis, face, given + inward * np.sqrt(self.gravity * H) * (eta_ext - eta_b), H + eta_b - p

@@ -11,8 +11,8 @@ import numpy as np
 
 from ...config.build import scheme_of
 from ...config.fields import evaluate
-from ...config.series import series_of, varies
-from ...config.varying import record
+from ...config.fields.series import series_of, varies
+from ...config.fields.varying import record
 from ...ocean.coordinates import points
 from .open_sides import OpenSides
 

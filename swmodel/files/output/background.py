@@ -9,16 +9,14 @@ from __future__ import annotations
 
 import os
 import shutil
-import threading
 import time
 import traceback
 from collections import deque
-from concurrent.futures import Future
 from functools import partial
 from pathlib import Path
-from queue import SimpleQueue
 
 from ...errors import FilesError
+from ...parallel.worker import Worker
 from ..journal import JournaledFile, remove
 from .records import RECORD_METADATA_BYTES, Records
 
@@ -29,32 +27,7 @@ BUDGET = 64 << 20
 COMMIT_SECONDS = 0.2
 
 
-class Writer:
-    """The thread that writes. It is a daemon: should HDF5 hang in it, the program can end nevertheless."""
-
-    def __init__(self):
-        self._calls, self._thread = SimpleQueue(), None
-
-    def submit(self, function, *arguments) -> Future:
-        """Have `function(*arguments)` called after what was submitted before."""
-        if self._thread is None:
-            self._thread = threading.Thread(target=self._work, name="netcdf", daemon=True)
-            self._thread.start()
-        future = Future()
-        self._calls.put((future, function, arguments))
-        return future
-
-    def _work(self) -> None:
-        while True:
-            future, function, arguments = self._calls.get()
-            try:
-                future.set_result(function(*arguments))
-            except BaseException as error:
-                future.set_exception(error)
-            del future, function, arguments  # arrays, and what an error holds
-
-
-_WRITER = Writer()
+_WRITER = Worker("netcdf")
 
 
 class BackgroundFile:

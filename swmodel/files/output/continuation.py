@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import io
 
-from ...config import config_hash, decisive, to_toml
+from ...config import config_hash, to_toml
+from ...config.loading import decisive
 from ...errors import FilesError
 from ...ocean.table import COEFFICIENTS, VARIABLES
 from ..integrity import checksums, guard

@@ -6,8 +6,8 @@ from abc import abstractmethod
 
 import numpy as np
 
-from ...config.crossings import crossings
-from ...config.gauges import gauges
+from ...config.positions.crossings import crossings
+from ...config.positions.gauges import gauges
 from ...ocean.coordinates import on_sphere, positions
 from ...ocean.table import eastward, entry_of
 from .metadata import IN_DEGREES, IN_METRES, define_checksums, define_provenance, define_time, times_of

@@ -32,7 +32,7 @@ class Diagnostics(Series):
         """See `RecordFile.define`."""
         define_provenance(dataset, config, transport, command_line)
         define_time(dataset, times_of(config.time), bounds=False)
-        for name, quantity in quantities(scheme_of(config)).items():
+        for name, quantity in quantities(scheme_of(config), config.open_sides.sides).items():
             variable = dataset.createVariable(name, "f8", ("time",), fill_value=False)
             variable.setncatts({"long_name": quantity.long_name, "units": quantity.units})
         define_checksums(dataset)

@@ -51,12 +51,20 @@ TURNED = {
 
 
 def land(config, rows, columns) -> dict[str, np.ndarray | None]:
-    """Where each location has no water around it, arrays that broadcast to [rows, columns]; None where it has some."""
+    """Where each location has no water of the model around it, arrays that broadcast to [rows, columns]; None: nowhere.
+
+    The outside water of open sides is none of it: at its centres the model has no values.
+    """
     beyond = np.append(rows, rows[-1] + 1), np.append(columns, columns[-1] + 1)
     wet = Patch(fields.wet(config, *beyond), (0, 0))
     shape = len(rows), len(columns)
     found = {location: patch.on(shape) == 0 for location, patch in water_around(wet).items()}
     return {location: dry if dry.any() else None for location, dry in found.items()}
+
+
+def ground(config, rows, columns) -> np.ndarray:
+    """Where the mask has land; broadcasts to [rows, columns]."""
+    return fields.evaluate(config, "mask", rows, columns) == 0
 
 
 def on_water(values: np.ndarray, dry: np.ndarray | None) -> np.ndarray:
@@ -111,7 +119,7 @@ def static_differences(file, config, row_blocks) -> list[str]:
 def static_rows(config, first: int, last: int) -> Iterator[tuple[str, np.ndarray]]:
     """The fields that do not change in rows first to last, as they are in the file."""
     rows, columns = np.arange(first, last), np.arange(config.grid.nx)
-    dry = land(config, rows, columns)["centre"]
+    dry = ground(config, rows, columns)
     for name in static_fields(config):
         values = evaluate(config, name, rows, columns)
         values = on_water(values, dry) if on_water_only(name) else values
@@ -147,5 +155,5 @@ def evaluate(config, name: str, rows, columns) -> np.ndarray:
     if name == "cell_area":
         return metrics(config.grid, rows)["area"].centre
     if name == "mask":
-        return fields.wet(config, rows, columns)
+        return ~ground(config, rows, columns)
     return fields.evaluate(config, name, rows, columns)

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from ...config import ConfigError, to_toml
-from ...config.decisive import decisive, decisive_of_ensemble, differences
+from ...config.loading.decisive import decisive, decisive_of_ensemble, differences
 from ...errors import FilesError
 from ..integrity import guard
 from ..run_folder import CONFIG, RESTARTS, WRITING, holding

@@ -6,11 +6,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ...config.case_check import in_time
 from ...config.fields import VECTORS
-from ...config.given import IN_TIME, OF_CASE_IN_TIME, Table
-from ...config.own import own_terms, rows_asked_for, source_in, with_own
-from ...config.series import varies
+from ...config.fields.given import IN_TIME, OF_CASE_IN_TIME, Table
+from ...config.fields.own import own_terms, rows_asked_for, source_in, with_own
+from ...config.fields.series import varies
+from ...config.options.case_check import in_time
 from ...errors import FilesError, file_errors
 from ...ocean.coordinates import turned
 from ...ocean.table import VARIABLES, entry_of, location_of
@@ -23,7 +23,7 @@ GIVEN, RECORDED = "given_", "recorded_sha256"
 
 @dataclass(frozen=True, eq=False)
 class Stored:
-    """A field that a restart file had, which the run may have removed since; a `config.given.Source`.
+    """A field that a restart file had, which the run may have removed since; a `config.fields.given.Source`.
 
     Attributes:
         tables: of its values by location: of one component of a vector also those where the other is.
@@ -34,6 +34,7 @@ class Stored:
     tables: dict[str, Table]
     recorded: str
     stored: bool
+    in_time: bool = False
 
     def read(self, config, name, rows, columns, location=""):
         return self.tables[location or location_of(name)].read(config, name, rows, columns)
@@ -54,11 +55,11 @@ def with_stored(config, path):
     import h5py
 
     found = {}
-    for name in (words[0] for words in map(str.split, own.fields) if IN_TIME in words):
+    for name in (words[0] for words in map(str.split, own.fields) if IN_TIME in words and words[0] in missing):
         if not in_time(getattr(type(config.case), name, None)):
             raise FilesError(
                 f"{path}: {name} varies in time and was handed over in Python: only there the run can go on, as "
-                "swmodel.Simulation.resume(DIR, case=CLASS).run(DIR)"
+                f'swmodel.Simulation.resume(DIR, fields={{"{name}": ...}}).run(DIR), or with case=CLASS where it has it'
             )
         found[name] = OF_CASE_IN_TIME
     with file_errors(path, "read"), h5py.File(path, "r", locking=False) as file:

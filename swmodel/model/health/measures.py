@@ -10,7 +10,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from ...config.extremes import rates_of
+from ...config.checks.extremes import rates_of
 from ...ocean.grid import Grid
 from ...ocean.patch import Patch
 from ...ocean.state import State
@@ -31,7 +31,7 @@ class Measures(NamedTuple):
     low: float  # -min(h), m; infinity where a field is not finite
     high: float  # max(h), m
     speed: float  # m s-1, largest
-    wave_rate: float  # s-1, largest, as are those that follow: `config.extremes.rates_of`
+    wave_rate: float  # s-1, largest, as are those that follow: `config.checks.extremes.rates_of`
     drag_rate: float
     friction_rate: float
     transport_rate: float

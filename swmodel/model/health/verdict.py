@@ -2,7 +2,8 @@
 
 Energy: let e be the kinetic and available potential energy per area and density (m3 s-2). Wind stress tau does no more
 work than tau |u|, a force per mass F no more than h F |u|, so d sqrt(e)/dt <= w = (max tau / density) / sqrt(2 min h) +
-F sqrt(max h / 2). Waves from outside bring no more than p per area through open sides (`config.outside.power`).
+F sqrt(max h / 2). Waves from outside bring no more than p per area through open sides
+(`config.checks.outside.power`), by all records since the last look.
 Everything else only takes energy away.
 So sqrt(e) never exceeds the r that follows from the least energy since the start by
 r <- min(sqrt(r² + p dt) + w dt, sqrt(e)). More than RUNAWAY times r² comes from an instability, in spin-up from rest as
@@ -20,9 +21,9 @@ from typing import Any, Protocol
 import numpy as np
 
 from ...config import Config
-from ...config.extremes import Extremes, survey
-from ...config.outside import power
-from ...config.stability import largest_dt
+from ...config.checks.extremes import Extremes, survey
+from ...config.checks.outside import power
+from ...config.checks.stability import largest_dt
 from ...errors import FilesError, NumericalError
 from ...files.gather import of_member
 from ...files.output import Output
@@ -102,7 +103,7 @@ class Health:
         self.wind = self.wind_stress()
         self.acceleration = self.push()
         self.area = float(domain.transport.reduce(np.asarray(area), "sum")) or 1.0
-        self.power = power(self.config) / self.area
+        self.power = power(self.config, model.step, model.step) / self.area
         self.rest = math.sqrt(0.5 * self.config.physics.gravity) * REST * float(depth)
         self.static = Static(domain.grid, self.runs.params)
         parts = self.config.physics.gravity, domain.scheme.acting, domain.scheme.width + 1, domain.transport
@@ -126,7 +127,7 @@ class Health:
         thickest = np.where(broken, 0.0, np.maximum(now.high, 0.0))
         bound = np.full_like(self.root, np.inf)
         if self.runs.domain.scheme.varying:
-            self.power = power(self.config, self.model.step) / self.area
+            self.power = power(self.config, self.step, self.model.step) / self.area
             self.wind, self.acceleration = self.wind_stress(), self.push()
         if np.isfinite(self.acceleration):  # else nobody knows what terms of the user's own may add
             push = self.wind / np.sqrt(2 * least) + self.acceleration * np.sqrt(thickest / 2)

@@ -6,8 +6,8 @@ from math import cos, hypot, sin
 
 import numpy as np
 
-from ...options import Duration, Section, option
 from ..instant import Turns, angle, turns_of
+from ..option import Duration, Section, option
 from ..variable import Variable
 from .term import Term
 

@@ -7,23 +7,24 @@ through the face between it and the first cell inside follows from the sea level
 
 with H and what is given in the middle of the two cells, and eta_b extrapolated to the face from the two cells inside
 (from one, where the second is land): what is left of a wave that leaves at right angles is of order dx⁴ of its energy.
-The face needs no memory.
+The face needs no memory. Under air pressure both levels are those at which water would stand under
+`open_sides.pressure`, eta + (p - pressure) / (rho g), so that a storm that crosses a side pumps no water.
 
 Reference: Flather, R. A. (1976), Mém. Soc. R. Sci. Liège, 6e série, 10, 141-164.
 """
 
 from __future__ import annotations
 
-from math import cos, radians, sin
+from math import cos, inf, radians, sin
 from typing import Literal, NamedTuple
 
 import numpy as np
 from pydantic import create_model
 
-from ...options import Section, option
 from ..constituents import Constituent, constituents
 from ..instant import Turns, angle, turns_of
 from ..operators import mx_f, my_f
+from ..option import Section, option
 from ..patch import Patch, east, north, south, west
 from ..variable import Variable
 from .term import Term
@@ -41,22 +42,27 @@ NO_DATE = "2000-01-01"
 
 
 def given(name: str, location: str, units: str, long_name: str, dimension: tuple) -> Variable:
-    """A field of the outside water, or its number in the section."""
-    key = name.replace("outside_", "open_sides.")
+    """A field of the outside water, or its number in the section, which transports of a tide have not."""
+    key = "" if name.endswith(tuple(PARTS)) and "transport" in name else name.replace("outside_", "open_sides.")
     return Variable(
         name, location, units, "", long_name, key, control="field", dimension=dimension, signed=True, small=1e-3
     )
 
 
-def part_of(constituent: str, part: str) -> str:
-    """The name of a part of a constituent."""
-    return f"outside_{constituent.lower()}_{part}"
+def parts_of(constituent: str, of: str = "") -> list[str]:
+    """The names of the PARTS of a constituent, of sea level or of what OSCILLATING names."""
+    return [f"outside_{constituent.lower()}_{of}{part}" for part in PARTS]
 
 
 def numbers_of(constituent: str) -> list[str]:
     """Names among the params of what part of its period a step is, and of f cos(V + u) and f sin(V + u)."""
     words = ("turns_high", "turns_low", "start_cosine", "start_sine")
     return [f"outside_{constituent.lower()}_{word}" for word in words]
+
+
+def flows_of(constituent: str) -> str:
+    """The name among the params of a one that is there where transports have the tide, too."""
+    return f"outside_{constituent.lower()}_flows"
 
 
 METRES, TRANSPORT, SPEED = (0, 1, 0, 0), (1, 1, -1, 0), (1, 0, -1, 0)
@@ -70,13 +76,28 @@ MEAN = tuple(
         given("outside_current_y", "v", "m s-1", "current of the outside water in y, added to its transport", SPEED),
     )
 )
+#: What has tides: location, units, words and dimension, by what stands before the part in its names.
+OSCILLATING = {
+    "": ("centre", "m", "sea level", METRES),
+    "transport_x_": ("u", "m2 s-1", "transport in x", TRANSPORT),
+    "transport_y_": ("v", "m2 s-1", "transport in y", TRANSPORT),
+}
+FLOWS = tuple(of for of in OSCILLATING if of)
 TIDES = tuple(
-    given(part_of(name, part), "centre", "m", f"{part} of the tide {name} of the outside sea level", METRES)
+    given(field, location, units, f"{part} of the tide {name} of the outside {what}", dimension)
+    for of, (location, units, what, dimension) in OSCILLATING.items()
     for name in NAMES
-    for part in PARTS
+    for part, field in zip(PARTS, parts_of(name, of), strict=True)
 )
-NUMBERS = tuple(
-    Variable(word, "", "1", "", f"part of the constituent {name}") for name in NAMES for word in numbers_of(name)
+#: The number of the air pressure under which the sea level outside is as given.
+PRESSURE = "outside_pressure"
+NUMBERS = (
+    *(
+        Variable(word, "", "1", "", f"part of the constituent {name}")
+        for name in NAMES
+        for word in (*numbers_of(name), flows_of(name))
+    ),
+    Variable(PRESSURE, "", "Pa", "", "air pressure under which the level of the outside water is as given"),
 )
 
 
@@ -94,6 +115,12 @@ class Mean(Section):
     current_x: float = option(0.0, "m s-1", "its current in x, which is added to the transport")
     current_y: float = option(0.0, "m s-1", "its current in y, which is added to the transport")
 
+    pressure: float | None = option(
+        101325.0,
+        "Pa",
+        "air pressure under which the level outside is as given; under another one it is lower, as by a barometer; "
+        "none: it is as given under any, as that of another run is",
+    )
     nodal: bool = option(True, "", "as the nodes of the Moon's orbit change its tide, with time.start; false: not")
 
 
@@ -148,7 +175,7 @@ def problems(config):
     keys = [
         f"open_sides.{key}"
         for key in type(options).model_fields
-        if key not in ("sides", "nodal") and getattr(options, key)
+        if key not in ("sides", "nodal", "pressure") and getattr(options, key)
     ]
     keys += [f"input.{row.name}" for row in (*MEAN, *TIDES) if getattr(config.input, row.name)]
     if keys and not options.sides:
@@ -171,31 +198,44 @@ def problems_of_dates(config):
         yield from too_fast("open_sides", given, time.model_copy(update={"start": time.start or NO_DATE}))
 
 
+def are_given(config, name: str, *of: str) -> bool:
+    """Whether parts of a constituent are given by files, by the case or in Python, of any of OSCILLATING."""
+    return any(has_source(config, part) for each in of for part in parts_of(name, each))
+
+
 def names(config) -> list[str]:
     """Constituents of the tide outside: given by numbers, by files, by the case or in Python."""
-    places = config.own.names, config.case, config.input
+    amplitudes = {name: getattr(config.open_sides, f"{name.lower()}_amplitude") for name in NAMES}
+    return [name for name in NAMES if amplitudes[name] or are_given(config, name, *OSCILLATING)]
 
-    def is_given(name):
-        parts = [part_of(name, part) for part in PARTS]
-        own, case, files = places
-        return any(each in own or hasattr(case, each) or getattr(files, each) for each in parts)
 
-    return [name for name in NAMES if getattr(config.open_sides, f"{name.lower()}_amplitude") or is_given(name)]
+def has_source(config, name: str) -> bool:
+    """Whether a field is given by files, by the case or in Python."""
+    return name in config.own.names or hasattr(config.case, name) or bool(getattr(config.input, name))
+
+
+def weighs(config) -> bool:
+    """Whether the air weighs on the water inside and outside."""
+    return config.open_sides.pressure is not None and has_source(config, "air_pressure")
 
 
 def idle(config) -> list[str]:
     """The parts of constituents that are not given."""
-    there = names(config)
-    return [part_of(name, part) for name in NAMES if name not in there for part in PARTS]
+    there = {"": names(config)} | dict.fromkeys(FLOWS, [name for name in NAMES if are_given(config, name, *FLOWS)])
+    return [part for of, given in there.items() for name in NAMES if name not in given for part in parts_of(name, of)]
 
 
 def build(config, rows, columns):
-    """Of each constituent what part of its period a step is, and f cos(V + u) and f sin(V + u) at the start."""
-    built = {}
+    """Of each constituent what part of its period a step is, and f cos(V + u) and f sin(V + u) at the start.
+
+    With them the air pressure under which the level is as given, where there is any.
+    """
+    built = {PRESSURE: np.full((1, 1), config.open_sides.pressure)} if weighs(config) else {}
     for each in tides(names(config), config.time.start, config.open_sides.nodal):
         start = (np.full((1, 1), each.factor * function(each.phase)) for function in PARTS.values())
         values = *turns_of(config.time.dt, each.period), *start
         built |= dict(zip(numbers_of(each.name), values, strict=True))
+        built |= {flows_of(each.name): np.ones((1, 1))} if are_given(config, each.name, *FLOWS) else {}
     return built
 
 
@@ -209,24 +249,53 @@ def tides(names, start: str, nodal: bool = True) -> list[Constituent]:
 def given_outside(flow, params, now) -> Outside:
     """What is given at an Instant: the mean, and f (cosine cos(wt + V + u) + sine sin(wt + V + u)) of each tide.
 
-    Transports are those given and the currents times depth and sea level.
+    The level is that under the air pressure there. Transports are those given and the currents times depth and sea
+    level.
     """
-    level, x, y, u, v = (params[row.name] for row in MEAN)
+    *means, u, v = (params[row.name] for row in MEAN)
+    found = dict(zip(OSCILLATING, means, strict=True))
     for name in (name for name in NAMES if numbers_of(name)[0] in params):
         high, low, cosine, sine = (params[word] for word in numbers_of(name))
         passed = angle(Turns(high.values, low.values), now, flow.h.values.dtype)
         xp = passed.__array_namespace__()
         c, s = xp.cos(passed), xp.sin(passed)
-        level = level + params[part_of(name, "cosine")] * (cosine * c - sine * s)
-        level = level + params[part_of(name, "sine")] * (cosine * s + sine * c)
+        for of in OSCILLATING if flows_of(name) in params else ("",):
+            cosines, sines = (params[part] for part in parts_of(name, of))
+            found[of] = found[of] + cosines * (cosine * c - sine * s)
+            found[of] = found[of] + sines * (cosine * s + sine * c)
+    level, x, y = found.values()
+    level = level - lowered(params) if pressed(params) else level
     h = flow.grid.depth + level
     return Outside(level, x + u * mx_f(h), y + v * my_f(h))
 
 
+def pressed(params) -> bool:
+    """Whether the air weighs on the water outside."""
+    return PRESSURE in params and "air_pressure" in params
+
+
+def lowered(params):
+    """How much lower than under `open_sides.pressure` water stands under the pressure of the air, m."""
+    return (params["air_pressure"] - params[PRESSURE]) / (params["density"] * params["gravity"])
+
+
 def through(flow, params, now):
     """Transport over length, and thickness, at the open faces in x, and at those in y."""
-    grid, g, given = flow.grid, params["gravity"], given_outside(flow, params, now)
-    eta, wet = flow.eta, grid.wet
+    if not pressed(params):
+        return flows(flow, params, flow.eta, given_outside(flow, params, now))
+    lower, given = lowered(params), given_outside(flow, params, now)
+    (x, h_x), (y, h_y) = flows(flow, params, flow.eta + lower, given._replace(level=given.level + lower))
+    return (x, h_x - mx_f(lower)), (y, h_y - my_f(lower))
+
+
+def acceleration(config) -> float:
+    """None, as health counts what waves bring in; any, where a sponge relaxes to what is given outside."""
+    return inf if config.sponge.rate else 0.0
+
+
+def flows(flow, params, eta, given: Outside):
+    """As `through`, by the sea level inside and by what is given outside."""
+    grid, g, wet = flow.grid, params["gravity"], flow.grid.wet
     from_west = wet * (eta + 0.5 * (west(grid.open_u) * (eta - west(eta))))
     from_east = wet * (eta + 0.5 * (grid.open_u * (eta - east(eta))))
     from_south = wet * (eta + 0.5 * (south(grid.open_v) * (eta - south(eta))))
@@ -251,6 +320,7 @@ OPEN_SIDES = Term(
     problems=problems,
     fields=NUMBERS,
     build=build,
+    acceleration=acceleration,
     energy=1,
     through=through,
     idle=idle,

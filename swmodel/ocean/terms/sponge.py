@@ -9,8 +9,8 @@ from typing import Literal
 
 import numpy as np
 
-from ...options import Section, option
 from ..coordinates import from_sides, points
+from ..option import Section, option
 from ..variable import Variable
 from .open_sides import given_outside
 from .term import Term

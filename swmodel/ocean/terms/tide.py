@@ -19,10 +19,10 @@ from typing import Annotated, Literal, NamedTuple
 import numpy as np
 from pydantic import BeforeValidator
 
-from ...options import Section, option
 from ..constituents import constituents, date_of
 from ..coordinates import on_sphere, points
 from ..instant import Turns, angle, turns_of
+from ..option import Section, option
 from ..patch import Patch
 from ..variable import Variable
 from .term import Term

@@ -13,8 +13,8 @@ from typing import Literal
 
 import numpy as np
 
-from ...options import Section, option
 from ..operators import divergence
+from ..option import Section, option
 from ..patch import Patch, east, north
 from ..variable import Variable
 from .term import Term

@@ -16,8 +16,8 @@ from typing import Literal
 
 import numpy as np
 
-from ...options import Section, option
 from ..operators import mx_f, my_f, root
+from ..option import Section, option
 from ..variable import Variable
 from .term import Term
 

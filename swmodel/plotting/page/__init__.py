@@ -8,6 +8,8 @@ from __future__ import annotations
 import base64
 import json
 import zlib
+from collections.abc import Callable, Iterator
+from functools import partial
 from html import escape
 from importlib.resources import files
 from pathlib import Path
@@ -15,20 +17,20 @@ from pathlib import Path
 import netCDF4
 import numpy as np
 
-from ...files.run_folder import CONFIG, DIAGNOSTICS
-from .. import style
-from ..dataset import EXTREMES, PlotError, field_names, find_record, integrals, open_data, seconds
+from ...files.run_folder import CONFIG, DIAGNOSTICS, SECTIONS, STATIONS
+from .. import series, style
+from ..dataset import PlotError, field_names, find_record, integrals, numbers, open_data, seconds
 from ..derived import derivable
 from ..diagnostics import series_of
 from ..files import written
 from ..info import examine, facts, records_of
 from ..shown import changes, chosen
 from ..titles import case_of, titles
-from .fields import Limits, packed
+from .fields import Limits, packed, plain
 from .spectra import spectra
 
 #: Fields that the page has without being asked, as many of these as there are.
-PREFERRED = ("zeta", "eta", "speed")
+PREFERRED = ("zeta", "eta", "speed", "eta_max")
 #: Bytes of all maps before they are compressed, and cells of one along its longer side.
 MOST_BYTES, MOST_CELLS = 40 * 10**6, 640
 #: Files that the page is put together from.
@@ -45,7 +47,7 @@ def view(path, fields=None, output=None) -> Path:
 
     Args:
         path: run folder or NetCDF file.
-        fields: names of fields; without them relative vorticity, sea level and speed, as far as there are such.
+        fields: names of fields; without them vorticity, sea level, speed and highest water, as far as there are such.
         output: file to write; otherwise view.html in the run folder, or NAME.html beside NAME.nc.
 
     Returns:
@@ -63,7 +65,7 @@ def view(path, fields=None, output=None) -> Path:
     with open_data(file) as data:
         find_record(data, 0)
         names = moving(data, fields)
-        content = maps(data, names) | {"series": [*time_series(path, data)], "spectra": spectra(path)}
+        content = maps(data, names) | {"series": [*time_series(path)], "spectra": spectra(path)}
         words = {
             "title": case_of(data) or file.stem,
             "facts": table([("file", file.name), *facts(path, file, restarts)]),
@@ -112,21 +114,37 @@ def maps(data: netCDF4.Dataset, names: list[str]) -> dict:
     }
 
 
-def time_series(path: Path, records: netCDF4.Dataset):
-    """Mass, energy, ...: each with a label, times and values, of all records or evenly fewer."""
-    file = path / DIAGNOSTICS if path.is_dir() else None
-    if file is None or not file.exists():
-        return
-    with open_data(file) as data:
-        times = seconds(data)
-        chosen_ones = np.unique(np.linspace(0, times.size - 1, MOST_POINTS).round().astype(int)) if times.size else []
-        for name in [*integrals(data), *(name for name in EXTREMES if name in data.variables)]:
-            values, label = series_of(data[name])
-            yield {
-                "label": label,
-                "times": times[chosen_ones].tolist(),
-                "values": [float(v) if np.isfinite(v) else None for v in values[chosen_ones]],
-            }
+def time_series(path: Path) -> Iterator[dict]:
+    """Mass, energy, ..., sea level at gauges, transports: each with a label, times and values, evenly fewer of many."""
+    for name, of_file in SERIES.items():
+        if not (path.is_dir() and (path / name).exists()):
+            continue
+        with open_data(path / name) as data:
+            times = seconds(data)
+            some = np.unique(np.linspace(0, times.size - 1, MOST_POINTS).round().astype(int)) if times.size else []
+            for values, label in of_file(data):
+                shown = [float(value) if np.isfinite(value) else None for value in values[some]]
+                yield {"label": plain(label), "times": times[some].tolist(), "values": shown}
+
+
+def of_domain(data: netCDF4.Dataset) -> Iterator[tuple[np.ndarray, str]]:
+    """Values and label of each series of the whole domain."""
+    return (series_of(data[name]) for name in [*integrals(data), *numbers(data)])
+
+
+def of_places(dimension: str, field: str, data: netCDF4.Dataset) -> Iterator[tuple[np.ndarray, str]]:
+    """Values and label of the series of a quantity at each place."""
+    for number, title in enumerate(series.titles(data, dimension)):
+        values, label = series.scaled(data[field], number)
+        yield values, f"{title}: {label}"
+
+
+#: Files with series, and the function of each, open, to the values and labels that are shown.
+SERIES: dict[str, Callable] = {
+    DIAGNOSTICS: of_domain,
+    STATIONS: partial(of_places, "station", "eta"),
+    SECTIONS: partial(of_places, "section", "transport"),
+}
 
 
 def configuration_text(path: Path, data: netCDF4.Dataset) -> str:

@@ -1,0 +1,27 @@
+"""A sea at rest, to put your own wind, tide, weather or open sides on: with the depth and the coast of `grid.file`.
+
+Physics: the sea level is zero everywhere and nothing drives the water. Depth and coast are those of the grid's file, or
+of `input.depth` and `input.mask`; without either it is a basin 60 degrees wide with a flat floor. On a sphere the
+Coriolis parameter is that of the latitude. Quadratic bottom drag is that of a sandy floor.
+
+Cost: 1770 steps of ab3 on 7200 cells for a day: seconds.
+
+Command: swmodel run sea -s grid.file=NAME.nc, after swmodel grid NAME.nc --region W,E,S,N --resolution DEGREES
+
+Known answer: u = v = 0 and eta = 0 for ever, to the last bit, over any relief and around any coast.
+"""
+
+from ..config.options.model import Case
+
+
+class Sea(Case):
+    defaults = {
+        "grid": {
+            **{"kind": "latlon", "periodic_x": False, "nx": 120, "ny": 60},
+            **{"west": -60.0, "east": 0.0, "south": 15.0, "north": 45.0},
+        },
+        "physics": {"depth": 4000.0, "quadratic_drag": 3e-3},
+        "time": {"stepper": "ab3", "cfl": 0.3},
+        "run": {"days": 1.0, "dtype": "float64"},
+        "output": {"every": 3600.0, "fields": ("h", "u", "v", "eta", "speed")},
+    }

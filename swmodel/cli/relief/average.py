@@ -1,0 +1,171 @@
+"""Depth and share of sea of the cells of a grid: means over their area of a relief.
+
+On longitudes and latitudes each value of the relief stands for the cell half way to its neighbours, and counts by the
+area on the sphere in which that cell and one of the grid overlap: exactly. Cells that are turned against the relief, or
+smaller than its steps, have the mean of places spread over them, between which the relief is interpolated bilinearly.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+
+import numpy as np
+
+from ...ocean.coordinates import CIRCLE, axes, turned
+from ...ocean.rotated import to_earth
+from .source import Line, Relief, ReliefError
+
+#: Values of the relief, or places in cells of the grid, that are held at a time.
+MOST = 2**24
+
+#: Places along a side of a cell: at least, and for each step of the relief in it.
+FEWEST, EACH = 3, 2
+
+#: Relative difference of what is the same but for rounding.
+SAME = 1e-6
+
+
+def averages(relief: Relief, grid) -> tuple[np.ndarray, np.ndarray]:
+    """Mean depth of the part that is sea, m, zero where none is, and share of sea, of all cells [ny, nx], float64.
+
+    Raises:
+        ReliefError: the relief does not cover the grid.
+    """
+    parts = sampled if turned(grid) or is_coarse(relief, grid) else overlapping
+    volume, sea, whole = (np.concatenate(each) for each in zip(*parts(relief, grid), strict=True))
+    return np.divide(volume, sea, out=np.zeros_like(sea), where=sea > 0), sea / whole
+
+
+def is_coarse(relief: Relief, grid) -> bool:
+    """Whether the steps of the relief are longer than the cells of the grid."""
+    return any(axis.spacing < (1 - SAME) * line.step for axis, line in zip(axes(grid), relief[-2:], strict=True))
+
+
+def overlapping(relief: Relief, grid) -> Iterator[tuple[np.ndarray, ...]]:
+    """For bands of rows volume and area of the sea, and the area of all, of each cell, by areas that overlap."""
+    along_x, along_y = axes(grid)
+    of_x, columns = overlaps(relief, "lon", cell_edges(along_x))
+    of_y, rows = overlaps(relief, "lat", cell_edges(along_y))
+    each = max(1, int(MOST / len(columns) / (along_y.spacing / relief.y.step + 2)))
+    for first in range(0, grid.ny, each):
+        weights = of_y[first : first + each]
+        used = np.unique(weights.indices)
+        depth, sea = relief.window(rows[used], columns)
+        yield tuple(weights[:, used] @ values @ of_x.T for values in (depth * sea, sea, np.ones_like(sea)))
+
+
+def cell_edges(axis) -> np.ndarray:
+    """Of the cells along an axis of the grid."""
+    low, high = axis.edges
+    return np.linspace(low, high, axis.cells + 1)
+
+
+def overlaps(relief: Relief, name: str, wanted: np.ndarray):
+    """Which part of each cell of the grid overlaps with each of the relief, along one axis.
+
+    Along latitudes by the difference of their sines, to which areas on a sphere are proportional.
+
+    Args:
+        name: lon or lat.
+        wanted: edges of the grid's cells, degrees, rising.
+
+    Returns:
+        (sparse matrix [cells, points], numbers of the points): those that any of the cells overlaps with.
+
+    Raises:
+        ReliefError: cells lie beyond the relief.
+    """
+    from scipy.sparse import coo_array
+
+    line = relief.x if name == "lon" else relief.y
+    edges, numbers = line.edges, np.arange(len(line.points))
+    if name == "lat":
+        edges = np.clip(edges, -90.0, 90.0)
+    else:
+        edges = edges + wanted[0] - (wanted[0] - edges[0]) % CIRCLE - edges[0]  # the first one before the grid
+        if line.closed:
+            edges, numbers = (
+                np.concatenate([edges[:-1], edges[:-1] + CIRCLE, edges[:1] + 2 * CIRCLE]),
+                np.tile(numbers, 2),
+            )
+    slack = SAME * line.step
+    outside = wanted[(wanted < edges[0] - slack) | (wanted > edges[-1] + slack)]
+    if outside.size:
+        refuse(relief, name, outside[0])
+    measure = (lambda at: np.sin(np.radians(at))) if name == "lat" else np.asarray
+    cuts = np.unique(np.concatenate([wanted, edges[(edges > wanted[0]) & (edges < wanted[-1])]]))
+    middles = 0.5 * (cuts[1:] + cuts[:-1])
+    cell = np.searchsorted(wanted, middles, side="right") - 1
+    point = numbers[np.clip(np.searchsorted(edges, middles, side="right") - 1, 0, len(numbers) - 1)]
+    used, place = np.unique(point, return_inverse=True)
+    shape = len(wanted) - 1, len(used)
+    return coo_array((np.diff(measure(cuts)), (cell, place)), shape=shape).tocsr(), used
+
+
+def refuse(relief: Relief, name: str, position: float):
+    """Raise ReliefError for a position beyond the relief."""
+    line = relief.x if name == "lon" else relief.y
+    low, high = line.edges[0], line.edges[-1]
+    raise ReliefError(
+        f"{relief.path} does not cover the region: it has nothing at {name} = {position:.10g} degrees; its {name} runs "
+        f"from {low:.10g} to {high:.10g} degrees"
+    )
+
+
+def sampled(relief: Relief, grid) -> Iterator[tuple[np.ndarray, ...]]:
+    """For bands of rows volume and area of the sea, and the area of all, of each cell, by places spread over it."""
+    along = axes(grid)
+    count = [
+        max(FEWEST, math.ceil(EACH * axis.spacing / np.diff(line.points).min()))
+        for axis, line in zip(along, relief[-2:], strict=True)
+    ]
+    x = along.x.edges[0] + (np.arange(grid.nx * count[0]) + 0.5) * along.x.spacing / count[0]
+    each = max(1, MOST // (len(x) * count[1]))
+    for first in range(0, grid.ny, each):
+        rows = min(each, grid.ny - first)
+        y = along.y.edges[0] + (first * count[1] + np.arange(rows * count[1]) + 0.5) * along.y.spacing / count[1]
+        lon, lat = to_earth(grid.pole, x, y[:, None]) if turned(grid) else np.broadcast_arrays(x, y[:, None])
+        depth, sea = at_places(relief, lon, lat)
+        area = np.broadcast_to(np.cos(np.radians(y))[:, None], sea.shape)
+        cells = rows, count[1], grid.nx, count[0]
+        yield tuple(each.reshape(cells).sum(axis=(1, 3)) for each in (area * depth * sea, area * sea, area))
+
+
+def at_places(relief: Relief, lon: np.ndarray, lat: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Depth and share of sea at true longitudes and latitudes [y, x], interpolated bilinearly."""
+    i0, i1, part_x = between(relief, "lon", lon)
+    j0, j1, part_y = between(relief, "lat", lat)
+    rows, columns = np.arange(j0.min(), j1.max() + 1), np.unique([i0, i1])
+    i0, i1 = np.searchsorted(columns, i0), np.searchsorted(columns, i1)
+    corners = relief.window(rows, columns)
+    return tuple(
+        (1 - part_y) * ((1 - part_x) * values[j0 - rows[0], i0] + part_x * values[j0 - rows[0], i1])
+        + part_y * ((1 - part_x) * values[j1 - rows[0], i0] + part_x * values[j1 - rows[0], i1])
+        for values in corners
+    )
+
+
+def between(relief: Relief, name: str, wanted: np.ndarray) -> tuple[np.ndarray, ...]:
+    """The numbers of the points of the relief on both sides of positions, and the part of the step after the first.
+
+    Raises:
+        ReliefError: positions lie beyond the relief.
+    """
+    line: Line = relief.x if name == "lon" else relief.y
+    points, edges, count = line.points, line.edges, len(line.points)
+    low, high = edges[0], edges[-1]
+    if name == "lon":
+        wanted = low + (wanted - low) % CIRCLE
+        if line.closed:
+            points = np.concatenate([points[-1:] - CIRCLE, points, points[:1] + CIRCLE])
+            high = low + CIRCLE
+    beyond = wanted > high + SAME * line.step if name == "lon" else (wanted < low) | (wanted > high)
+    if name == "lat":
+        beyond &= np.abs(wanted) < 90.0 - line.step
+    if beyond.any():
+        refuse(relief, name, wanted[beyond][0])
+    first = np.clip(np.searchsorted(points, wanted, side="right") - 1, 0, len(points) - 2)
+    part = np.clip((wanted - points[first]) / (points[first + 1] - points[first]), 0.0, 1.0)
+    shift = 1 if len(points) > count else 0
+    return (first - shift) % count, (first + 1 - shift) % count, part

@@ -1,0 +1,174 @@
+"""The file of a grid: depth and mask with coordinates, and the keys of [grid]."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from ...config.fields.netcdf_input.grid_file import ATTRIBUTE
+from ...config.loading.toml import value
+from ...config.options.grid import Grid
+from ...errors import FilesError, UsageError
+from ...files.output.metadata import DIMENSIONS, attributes, define_grid, history_line
+from ...files.output.static import TURNED, place
+from ...ocean.coordinates import axes, metrics, points, turned
+from ...ocean.table import VARIABLES
+from ...ocean.variable import Variable
+from .coast import Closed
+
+#: Keys of [grid] that a file gives.
+KEYS = ("kind", "nx", "ny", "west", "south", "dlon", "dlat", "pole", "periodic_x", "periodic_y")
+
+#: What a file has beside depth and mask.
+SHARE = Variable("sea_area_fraction", "centre", "1", "sea_area_fraction", "share of the cell that is sea")
+CLOSED = Variable("closed", "centre", "1", "", "water of the relief that became land")
+
+#: How many lakes, or bays, are named on the terminal.
+NAMED = 8
+
+
+@dataclass(frozen=True)
+class Made:
+    """A grid with its depth and coast.
+
+    Attributes:
+        grid: section of the configuration.
+        depth: m [ny, nx].
+        wet: whether cells are water, [ny, nx].
+        share: of sea by the relief, [ny, nx].
+        lost: water by the relief that became land, [ny, nx].
+        closed: the parts of it.
+    """
+
+    grid: Grid
+    depth: np.ndarray
+    wet: np.ndarray
+    share: np.ndarray
+    lost: np.ndarray
+    closed: list[Closed]
+
+    def words(self) -> Iterable[str]:
+        """What was made and what was closed, for the terminal."""
+        x, y = axes(self.grid)
+        area = np.broadcast_to(metrics(self.grid, range(y.cells))["area"].centre, self.wet.shape)
+        depth, sea = self.depth[self.wet], area[self.wet]
+        yield (
+            f"{x.cells} x {y.cells} cells of {x.spacing:.6g} by {y.spacing:.6g} degrees, {x.span(6)}, {y.span(6)}; "
+            f"{100 * sea.sum() / area.sum():.0f} % is sea, {depth.min():.4g} to {depth.max():.4g} m deep, "
+            f"{(depth * sea).sum() / sea.sum():.4g} m on average"
+        )
+        for what in dict.fromkeys(one.what for one in self.closed):
+            some = [one for one in self.closed if one.what == what]
+            more = f" and {len(some) - NAMED} more" if len(some) > NAMED else ""
+            named = ", ".join(map(self.place, some[:NAMED]))
+            yield f"closed {len(some)} {what}{'s' * (len(some) > 1)}, at longitude and latitude {named}{more}"
+
+    def place(self, one: Closed) -> str:
+        """Where a lake or bay was, and how large."""
+        at = points(self.grid, "centre", [one.row], [one.column])
+        return f"{at.lon.item():.5g} {at.lat.item():.5g} ({one.cells} cell{'s' * (one.cells > 1)})"
+
+
+class Field(NamedTuple):
+    """A field of the file: its entry, its type, its values, and attributes of its own."""
+
+    row: Variable
+    kind: str
+    values: np.ndarray
+    flags: str = ""
+
+
+def fields_of(made: Made) -> Iterator[Field]:
+    """The fields of the file."""
+    yield Field(VARIABLES["depth"], "f8", np.ma.masked_array(made.depth, ~made.wet))
+    yield Field(VARIABLES["mask"], "i1", made.wet, "land sea")
+    yield Field(SHARE, "f4", made.share)
+    yield Field(CLOSED, "i1", made.lost, "as_in_the_relief closed")
+    if turned(made.grid):
+        rows, columns = np.arange(made.grid.ny), np.arange(made.grid.nx)
+        for name in ("lon", "lat"):
+            yield Field(TURNED[name], "f8", place(made.grid, name, rows, columns))
+
+
+def check_vacant(target, force: bool) -> None:
+    """Whether the file of a grid may be written under this name.
+
+    Args:
+        force: whether one that is there may be replaced.
+
+    Raises:
+        UsageError: there is one, and `force` is not given.
+        FilesError: there is another file of that name, or it cannot be read.
+    """
+    import netCDF4
+
+    if not Path(target).exists():
+        return
+    try:
+        with netCDF4.Dataset(target) as data:
+            foreign = not hasattr(data, ATTRIBUTE)
+    except OSError as error:
+        raise FilesError(f"{target} cannot be read: {error.strerror or error}") from None
+    if foreign:
+        raise FilesError(f"{target} is no file of `swmodel grid`, and is not replaced")
+    if not force:
+        raise UsageError(f"{target} is there already; give --force to replace it, or another name")
+
+
+def write(target, made: Made, source: str, command_line: str) -> None:
+    """Write the file of a grid.
+
+    Args:
+        source: of the relief.
+
+    Raises:
+        FilesError: it cannot be.
+    """
+    import netCDF4
+
+    grid = made.grid
+    keys = {key: getattr(grid, key) for key in KEYS if getattr(grid, key) is not None}
+    with replaced(Path(target)) as path, netCDF4.Dataset(path, "w") as data:
+        data.setncatts(
+            {
+                "Conventions": "CF-1.12 SGRID-0.3",
+                "title": "Depth and mask of a grid of swmodel",
+                "source": source,
+                "history": history_line(command_line),
+                ATTRIBUTE: "".join(f"{key} = {value(each)}\n" for key, each in keys.items()),
+            }
+        )
+        define_grid(data, grid)
+        for row, kind, values, flags in fields_of(made):
+            filled = None if np.ma.isMaskedArray(values) else False
+            variable = data.createVariable(
+                row.name, kind, DIMENSIONS["centre"], fill_value=filled, zlib=True, complevel=1
+            )
+            bare = dict.fromkeys(("coordinates", "grid_mapping"), "") if row.name in TURNED else {}
+            variable.setncatts(attributes(row, grid, row.name, cell_measures="", **bare))
+            if flags:
+                variable.setncatts({"flag_values": np.array([0, 1], "i1"), "flag_meanings": flags})
+            variable[:] = values
+
+
+@contextmanager
+def replaced(target: Path) -> Iterator[Path]:
+    """A context with the name under which to write a file, which is then put into its place.
+
+    Raises:
+        FilesError: it cannot be written.
+    """
+    temporary = target.with_name(target.name + ".writing")
+    try:
+        yield temporary
+        temporary.replace(target)
+    except (OSError, RuntimeError) as error:
+        raise FilesError(f"{target} cannot be written: {getattr(error, 'strerror', None) or error}") from None
+    finally:
+        with suppress(OSError):
+            temporary.unlink(missing_ok=True)

@@ -1,0 +1,161 @@
+"""A grid as it is wished for, its depth and coast from a relief."""
+
+from __future__ import annotations
+
+import math
+import os
+from contextlib import ExitStack
+from dataclasses import dataclass
+
+import numpy as np
+
+from ...config.options.grid import CIRCLE, MOST_CELLS, NEAREST, POLE, ROUND_OFF, Grid
+from ...errors import UsageError
+from ...ocean.coordinates import along_axes, axes
+from .average import averages
+from .coast import close, smooth
+from .grid_file import Made, check_vacant, write
+from .source import ReliefError, open_relief
+
+#: Share of sea from which on a cell is water.
+WATER = 0.5
+
+
+@dataclass(frozen=True)
+class Wish:
+    """What a grid is to be.
+
+    Attributes:
+        region: west, east, south and north edge, degrees; about the pole of the grid if it has one of its own.
+        resolution: size of the cells, degrees; changed a little where the region is no whole number of cells.
+        pole: longitude and latitude of the grid's own north pole, degrees.
+        min_depth: m, of water; shallower is made as deep.
+        smooth: how often depths are smoothed (`coast.smooth`).
+        keep: (longitude, latitude) of places whose seas stay although they are cut off from the largest.
+    """
+
+    region: tuple[float, float, float, float]
+    resolution: float
+    pole: tuple[float, float] | None = None
+    min_depth: float = 10.0
+    smooth: int = 0
+    keep: tuple[tuple[float, float], ...] = ()
+
+
+def make_grid(target, wish: Wish, relief=None, command_line: str = "", force: bool = False) -> Made:
+    """Make the file of a grid from a relief.
+
+    Args:
+        target: NetCDF file to write.
+        relief: "FILE" or "FILE:NAME"; without it, that of the package.
+        command_line: recorded.
+        force: replace the file of a grid that is there.
+
+    Raises:
+        ReliefError: the relief is none, or does not cover the region; or there is no water.
+        UsageError: the region cannot be a grid, or there is one in the file.
+        FilesError: the file cannot be written.
+    """
+    check_vacant(target, force)
+    grid = grid_of(wish)
+    with ExitStack() as stack:
+        opened = open_relief(relief, stack)
+        depth, share = averages(opened, grid)
+        taken = opened.taken_for()
+        about = str(getattr(opened.height.group(), "source", getattr(opened.height, "source", "")))
+    source = ", ".join(filter(None, [os.path.basename(opened.path), about]))
+    grid, rows = without_poles(grid, share >= WATER)
+    depth, share = depth[rows], share[rows]
+    sea = share >= WATER
+    wet, closed = close(sea, grid.periodic_x, [cell_of(grid, place, sea) for place in wish.keep])
+    if not wet.any():
+        raise ReliefError(f"--region: there is no water in it by {opened.path}{taken}")
+    depth = smooth(np.maximum(depth, wish.min_depth), wet, grid.periodic_x, wish.smooth)
+    made = Made(grid, depth, wet, share, sea & ~wet, closed)
+    write(target, made, source, command_line)
+    return made
+
+
+def grid_of(wish: Wish) -> Grid:
+    """The section of a configuration.
+
+    Raises:
+        UsageError: it cannot be, but for an edge that lies on a pole (`without_poles`).
+    """
+    west, east, south, north = wish.region
+    check_region(*wish.region, wish.resolution)
+    nx, ny = (max(1, round((high - low) / wish.resolution)) for low, high in ((west, east), (south, north)))
+    grid = Grid(
+        kind="latlon",
+        nx=nx,
+        ny=ny,
+        west=west,
+        south=south,
+        dlon=(east - west) / nx,
+        dlat=(north - south) / ny,
+        pole=wish.pole,
+        periodic_x=abs(east - west - CIRCLE) < CIRCLE * ROUND_OFF,
+    )
+    for key, words in grid.contradictions().items():
+        if key not in ("south", "north", "dlat"):
+            raise UsageError(f"--{'pole' if key == 'pole' else 'region'}: {words}")
+    return grid.sized()
+
+
+def check_region(west: float, east: float, south: float, north: float, resolution: float) -> None:
+    """Whether there is a region, degrees, that cells of this size fit into.
+
+    Raises:
+        UsageError: there is not.
+    """
+    if not 0 < resolution < math.inf:
+        raise UsageError(f"--resolution: cells of {resolution:g} degrees: it must be above 0")
+    wide, high = east - west, north - south
+    if not (0 < wide < math.inf and 0 < high < math.inf):
+        raise UsageError(
+            "--region: write it as W,E,S,N with W below E, where longitudes go on beyond 180, and S below N; "
+            f"it is {west:g},{east:g},{south:g},{north:g}"
+        )
+    if max(-south, north) > POLE:
+        raise UsageError(f"--region: latitudes are -90 to 90, not {south:g} to {north:g}")
+    if resolution > min(wide, high) * (1 + ROUND_OFF):
+        raise UsageError(
+            f"--resolution: cells of {resolution:g} degrees are larger than the region, {wide:g} by {high:g} degrees"
+        )
+    if max(wide, high) / resolution > MOST_CELLS:
+        raise UsageError(f"--resolution: cells of {resolution:g} degrees: at most {MOST_CELLS} fit along an axis")
+
+
+def without_poles(grid: Grid, wet: np.ndarray) -> tuple[Grid, slice]:
+    """The grid without the rows of land at a pole that it reaches to, but one beside the water, and the rows that stay.
+
+    Raises:
+        UsageError: the pole lies in water.
+    """
+    rows, first, last = np.flatnonzero(wet.any(axis=1)), 0, grid.ny
+    for name, latitude in (("south", grid.south), ("north", grid.south + grid.ny * grid.dlat)):
+        if abs(latitude) <= POLE - NEAREST:
+            continue
+        if wet[0 if name == "south" else -1].any():
+            raise UsageError(
+                f"--region: the {name} pole of the grid lies in water; end the region before it, or give the grid a "
+                "pole on land whose antipode is on land, too, such as --pole -42,76"
+            )
+        if rows.size:
+            least, most = max(rows[0] - 1, 1), min(rows[-1] + 2, grid.ny - 1)
+            first, last = (least, last) if name == "south" else (first, most)
+    cut = {"south": grid.south + int(first) * grid.dlat, "ny": int(last - first)}
+    return grid.model_copy(update=cut), slice(int(first), int(last))
+
+
+def cell_of(grid: Grid, place: tuple[float, float], wet: np.ndarray) -> tuple[int, int]:
+    """Row and column of the cell of water around a longitude and latitude.
+
+    Raises:
+        UsageError: there is none.
+    """
+    along, (x, y) = axes(grid), along_axes(grid, *place)
+    row, column = (int(np.rint(axis.index(axis.within(at)))) for axis, at in ((along.y, y), (along.x, x)))
+    if not (0 <= row < grid.ny and 0 <= column < grid.nx and wet[row, column]):
+        raise UsageError(f"--keep: there is no water at {place[0]:g},{place[1]:g} in the region")
+    return row, column

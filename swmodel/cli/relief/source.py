@@ -1,0 +1,250 @@
+"""Relief in a CF file: which variable is height or depth, which the share of sea, and windows of both."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ...config.fields.netcdf_input import LENGTHS, InputError
+from ...config.fields.netcdf_input.attributes import attribute, numeric
+from ...config.fields.netcdf_input.coordinates import along, in_degrees, kind
+from ...config.fields.netcdf_input.source import parse
+from ...ocean.coordinates import CIRCLE
+
+#: The relief that is used where none is named (tools/relief.py).
+SHIPPED = Path(__file__).with_name("relief.nc")
+
+#: Standard names of heights, positive upward, and of depths, positive downward.
+HEIGHTS = {
+    "surface_altitude", "bedrock_altitude", "altitude", "ground_level_altitude", "height_above_mean_sea_level",
+    "height_above_geopotential_datum", "height",
+}  # fmt: skip
+DEPTHS = {
+    "sea_floor_depth_below_geoid", "sea_floor_depth_below_mean_sea_level", "sea_floor_depth_below_sea_surface",
+    "sea_floor_depth_below_geopotential_datum", "sea_floor_depth", "model_sea_floor_depth_below_geoid", "depth",
+}  # fmt: skip
+
+#: Names by which either is known without a standard name, in small letters.
+NAMES = dict.fromkeys(("z", "elevation", "height", "topo", "altitude", "relief", "bedrock", "band1"), 1.0)
+NAMES |= dict.fromkeys(("depth", "bathymetry", "bathy", "deptho", "topobathy"), -1.0)
+
+#: Standard names and names of the share of a cell that is sea, and of the share that is land.
+SEA = {"sea_area_fraction", "sea_binary_mask", "sea"}
+LAND = {"land_area_fraction", "land_binary_mask", "land"}
+
+#: What a share is divided by, by its units.
+SHARES = {"1": 1.0, "": 1.0, "percent": 100.0, "%": 100.0}
+
+
+class ReliefError(InputError):
+    """A relief does not hold what a grid needs."""
+
+
+class Line(NamedTuple):
+    """Positions along one axis of a relief, rising, degrees.
+
+    Attributes:
+        points: of the values; longitudes that go round the sphere have each place once.
+        order: the numbers of the points in the file.
+        closed: whether they go round the sphere.
+    """
+
+    points: np.ndarray
+    order: np.ndarray
+    closed: bool = False
+
+    @property
+    def step(self) -> float:
+        """The largest distance of two neighbours, degrees."""
+        return float(np.diff(self.points).max())
+
+    @property
+    def edges(self) -> np.ndarray:
+        """Of the cells around the points: half way between them, and half a step beyond the outer ones."""
+        middles = 0.5 * (self.points[1:] + self.points[:-1])
+        ends = 1.5 * self.points[:1] - 0.5 * self.points[1:2], 1.5 * self.points[-1:] - 0.5 * self.points[-2:-1]
+        return np.concatenate([ends[0], middles, ends[1]])
+
+
+class Relief(NamedTuple):
+    """An open relief.
+
+    Attributes:
+        path: of its file.
+        height: the NetCDF variable.
+        share: that of the share of sea or land; None where it has none: sea is then what lies below zero.
+        factor: metres upward in a unit of the height.
+        parts: what the share is multiplied by, and what is added, to be the share of sea.
+        x, y: where they are.
+    """
+
+    path: str
+    height: Any
+    share: Any
+    factor: float
+    parts: tuple[float, float]
+    x: Line
+    y: Line
+
+    def window(self, rows: np.ndarray, columns: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Depth below sea level, m, zero where there is none, and share of sea, of points [rows, columns].
+
+        A depth that is missing is land.
+
+        Raises:
+            ReliefError: a height is missing, or a share is not between none and all.
+        """
+        z = self.factor * self.read(self.height, rows, columns)
+        missing = ~np.isfinite(z)
+        if missing.any() and self.share is None and not self.downward:
+            self.refuse(f"{self.height.name} has no height", missing, rows, columns)
+        if self.share is None:
+            sea = np.where(missing, 0.0, z < 0)
+        else:
+            sea = self.parts[1] + self.parts[0] * self.read(self.share, rows, columns)
+            if (wrong := ~((sea >= 0) & (sea <= 1))).any():
+                self.refuse(f"{self.share.name} is no share of sea or land", wrong, rows, columns)
+            if (wrong := missing & (sea > 0)).any() and not self.downward:
+                self.refuse(f"{self.height.name} has no height", wrong, rows, columns)
+            sea = np.where(missing, 0.0, sea)
+        return np.where(missing, 0.0, np.maximum(-z, 0.0)), sea
+
+    @property
+    def downward(self) -> bool:
+        """Whether the file holds depths."""
+        return self.factor < 0
+
+    def taken_for(self) -> str:
+        """What its values are taken for, in words that follow others; nothing where a share says where the sea is."""
+        if self.share is not None:
+            return ""
+        taken, else_ = ("depths", "up") if self.downward else ("heights", "down")
+        return (
+            f', whose {self.height.name} is taken for {taken}; if wrongly, give it the attribute positive = "{else_}"'
+        )
+
+    def read(self, variable, rows, columns) -> np.ndarray:
+        """Values of a variable, float64, NaN where missing."""
+        y, x = self.y.order[rows], self.x.order[columns]
+        window = tuple(slice(int(numbers.min()), int(numbers.max()) + 1) for numbers in (y, x))
+        across = kind_of_axis(variable.group(), variable.dimensions[-1]) == "y"
+        values = variable[(0,) * (variable.ndim - 2) + (window[::-1] if across else window)]
+        values = np.ma.filled(np.ma.asarray(values, dtype=np.float64), np.nan)
+        return (values.T if across else values)[np.ix_(y - window[0].start, x - window[1].start)]
+
+    def refuse(self, what: str, where: np.ndarray, rows, columns):
+        """Raise ReliefError at the first place of a mask [rows, columns]."""
+        j, i = np.argwhere(where)[0]
+        lon, lat = self.x.points[columns[i]], self.y.points[rows[j]]
+        raise ReliefError(f"{self.path}: {what} at lon = {lon:.10g}, lat = {lat:.10g} degrees")
+
+
+def open_relief(text: str | os.PathLike | None, stack) -> Relief:
+    """The Relief of "FILE" or "FILE:NAME", without one that of the package; `stack` closes it.
+
+    Raises:
+        ReliefError: there is no such file, or no relief in it.
+    """
+    import netCDF4
+
+    wanted = parse(str(text or SHIPPED))
+    if not os.path.isfile(wanted.path):
+        raise ReliefError(f"--relief: there is no file {wanted.path}")
+    try:
+        data = stack.enter_context(netCDF4.Dataset(wanted.path))
+        return relief_in(data, wanted)
+    except (OSError, RuntimeError) as error:
+        why = getattr(error, "strerror", None) or error
+        raise ReliefError(f"--relief: {wanted.path} cannot be read as NetCDF ({why})") from None
+
+
+def relief_in(data, wanted) -> Relief:
+    """The Relief of an open file; `wanted` is the Source that names it."""
+    found = find(data, wanted)
+    place = f"{wanted.path}: {found.name}"
+    sign = sign_of(found)
+    if sign is None:
+        raise ReliefError(
+            f'{place} does not say whether it is height or depth; give it the attribute positive, "up" or "down"'
+        )
+    units = attribute(found, "units")
+    if units not in LENGTHS:
+        raise ReliefError(f'{place} is in "{units}"; a relief is in m or km' if units else f"{place} has no units")
+    lines = {axis: line_of(data, found, axis, place) for axis in "xy"}
+    share, parts = share_in(data, found)
+    return Relief(wanted.path, found, share, sign * LENGTHS[units], parts, lines["x"], lines["y"])
+
+
+def find(data, wanted):
+    """The variable with the relief.
+
+    Raises:
+        ReliefError: there is none, or there are several.
+    """
+    fields = {name: v for name, v in data.variables.items() if v.ndim >= 2 and numeric(v)}
+    if wanted.name:
+        if wanted.name not in fields:
+            raise ReliefError(f'{wanted.path} has no field "{wanted.name}"; it has {", ".join(fields) or "none"}')
+        return fields[wanted.name]
+    named = [v for v in fields.values() if attribute(v, "standard_name") in HEIGHTS | DEPTHS]
+    known = named or [v for name, v in fields.items() if name.lower() in NAMES]
+    if len(known) == 1:
+        return known[0]
+    names = ", ".join(v.name for v in known or fields.values()) or "no field"
+    what = "several fields that may be the relief" if known else "no field that is known as height or depth"
+    raise ReliefError(f"{wanted.path} has {what} ({names}); name it as {wanted.path}:NAME")
+
+
+def sign_of(found) -> float | None:
+    """1 for heights, -1 for depths, by the attribute positive, the standard name or the name; None: not known."""
+    positive, standard = attribute(found, "positive").lower(), attribute(found, "standard_name")
+    said = {"up": 1.0, "down": -1.0}.get(positive)
+    by_standard = 1.0 if standard in HEIGHTS else -1.0 if standard in DEPTHS else None
+    return said or by_standard or NAMES.get(found.name.lower())
+
+
+def kind_of_axis(data, dimension: str) -> str:
+    """What runs along a dimension: x, y or something else."""
+    return next(map(kind, along(data, dimension)), "")
+
+
+def line_of(data, found, axis: str, place: str) -> Line:
+    """Where the points of a field lie along an axis.
+
+    Raises:
+        ReliefError: that is not said in degrees along one of the last two axes, or they do not run in one direction.
+    """
+    word = {"x": "longitudes", "y": "latitudes"}[axis]
+    lines = [(one, name) for name in found.dimensions[-2:] for one in along(data, name) if kind(one) == axis]
+    degrees = [pair for pair in lines if in_degrees(pair[0])]
+    if not degrees:
+        units = f'; {lines[0][0].name} is in "{attribute(lines[0][0], "units")}"' if lines else ""
+        raise ReliefError(f"{place} has no {word} in degrees along one of its last two axes{units}")
+    values = np.ma.filled(np.ma.asarray(degrees[0][0][:], dtype=np.float64), np.nan)
+    values = np.unwrap(values, period=CIRCLE) if axis == "x" else values
+    steps = np.diff(values)
+    if len(values) < 2 or not ((steps > 0).all() or (steps < 0).all()):
+        raise ReliefError(f"{place}: {degrees[0][0].name} has missing values, or does not run in one direction")
+    order = np.argsort(values)
+    values = values[order]
+    if axis == "y":
+        return Line(values, order)
+    once = values < values[0] + CIRCLE - 0.5 * steps.__abs__().min()
+    values, order = values[once], order[once]
+    return Line(values, order, bool(values[0] + CIRCLE - values[-1] <= 1.5 * np.abs(steps).max()))
+
+
+def share_in(data, found) -> tuple[Any, tuple[float, float]]:
+    """The variable with the share of sea or land on the points of a relief, and how it becomes that of sea."""
+    for v in data.variables.values():
+        if v.dimensions[-2:] != found.dimensions[-2:] or not numeric(v) or attribute(v, "units") not in SHARES:
+            continue
+        names, size = {attribute(v, "standard_name"), v.name.lower()}, SHARES[attribute(v, "units")]
+        if names & SEA:
+            return v, (1 / size, 0.0)
+        if names & LAND:
+            return v, (-1 / size, 1.0)
+    return None, (1.0, 0.0)

@@ -1,0 +1,182 @@
+"""The extremes of a run's fields and what is wrong with them, found in one sweep over bands of rows.
+
+No band holds many more than CELLS cells, so that memory stays bounded however large the grid is.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ...ocean.coordinates import metrics
+from ...ocean.table import entry_of
+from ...ocean.terms import PROCESSES
+from ...ocean.variable import Variable
+from .. import fields
+from ..build import scheme_of
+
+CELLS = 2**17
+
+
+class Cell(NamedTuple):
+    """A cell of the grid: where it is, its thickness and its lengths, m."""
+
+    row: int
+    column: int
+    h: float
+    dx: float
+    dy: float
+
+    def __str__(self) -> str:
+        place = f"row {self.row}, column {self.column}"
+        return f"{place}, {self.h:.4g} m of water in a cell of {self.dx:.4g} by {self.dy:.4g} m"
+
+
+@dataclass
+class Extremes:
+    """Least and largest values on water and open faces, and what is wrong.
+
+    Attributes:
+        physics: `config.physics` of the run.
+        ranges: {field, rate of `rates_of`, dx or dy of cells: (least, largest)}, SI units; of the mask where there is
+            land, too.
+        problems: {field: line that says where it cannot be used}.
+        fastest: the cell with the largest `wave_rate`; None without water.
+    """
+
+    physics: Any
+    ranges: dict[str, tuple[float, float]] = field(default_factory=dict)
+    problems: dict[str, str] = field(default_factory=dict)
+    fastest: Cell | None = None
+
+    @property
+    def uneven(self) -> bool:
+        """Whether cells differ by more than a tenth, in thickness or length."""
+        return any(largest > 1.1 * least for least, largest in (self.ranges[name] for name in ("h", "dx", "dy")))
+
+    def largest(self, name: str) -> float:
+        """Largest modulus of a field, 0 where no point has it."""
+        return max(abs(value) for value in self.ranges.get(name, (0.0,)))
+
+    def include(self, name: str, values: np.ndarray, water: np.ndarray, first_row: int, entry=None) -> None:
+        """Take account of a band's values where `water` is not zero; both broadcast to the band.
+
+        Args:
+            entry: the Variable, of which it is checked that it can be used; None for a rate.
+        """
+        shape = np.broadcast_shapes(values.shape, water.shape)
+        selected = values if water.all() else np.broadcast_to(values, shape)[np.broadcast_to(water > 0, shape)]
+        if not selected.size:
+            return
+        least, largest = float(selected.min()), float(selected.max())
+        before = self.ranges.get(name, (least, largest))
+        self.ranges[name] = (min(least, before[0]), max(largest, before[1]))
+        if entry and name not in self.problems and unfit(entry, np.array([least, largest])).any():
+            self.problems[name] = complaint(entry, values, np.broadcast_to(water, shape), first_row)
+
+
+def unfit(entry: Variable, values: np.ndarray) -> np.ndarray:
+    """Where values are not finite, below what the entry allows, or above it."""
+    bad = ~np.isfinite(values)
+    if entry.least is not None:
+        bad |= values <= entry.least if entry.above else values < entry.least
+    return bad if entry.most is None else bad | (values > entry.most)
+
+
+def complaint(entry: Variable, values: np.ndarray, water: np.ndarray, first_row: int) -> str:
+    """What is wrong with a field, and in which cell first."""
+    name, side = entry.name, "above" if entry.above else "at least"
+    bound = "finite" if entry.least is None else f"{side} {entry.least:g} {entry.units}"
+    bound += "" if entry.most is None else f" and at most {entry.most:g}"
+    row, column = np.argwhere(unfit(entry, values) & (water > 0))[0]
+    value = np.broadcast_to(values, water.shape)[row, column]
+    what = "initial thickness h = depth + eta" if name == "h" else f"{entry.long_name} ({name})"
+    found = "is missing" if np.isnan(value) else f"is {value:.6g} {entry.units}"
+    return f"{what}: must be {bound} on water, but {found} at row {first_row + row}, column {column}"
+
+
+def survey(config) -> Extremes:
+    """The extremes of depth, initial state, coefficients and rates over the whole grid.
+
+    Raises:
+        InputError: an input file cannot be used.
+    """
+    found = Extremes(config.physics)
+    step = max(1, CELLS // config.grid.nx)
+    for first in range(0, config.grid.ny, step):
+        survey_band(config, found, np.arange(first, min(first + step, config.grid.ny)))
+    if "depth" not in found.ranges:
+        found.problems["mask"] = "the domain has no water: the mask is 0 everywhere"
+    elif "depth" in found.problems and config.input.depth:
+        found.problems["depth"] += "; " + (
+            'are they heights? then the variable needs the attribute positive = "up"'
+            if found.ranges["depth"][1] < 0
+            else "land is where the file has no value, or input.mask is 0"
+        )
+    return found
+
+
+def survey_band(config, found: Extremes, rows: np.ndarray) -> None:
+    """Include one band of rows."""
+    columns = np.arange(config.grid.nx)
+    # One row and column more, for the faces on the north and east sides.
+    wet = fields.wet(config, [*rows, rows[-1] + 1], [*columns, len(columns)])
+    here_y, here_x = (slice(0, -1) if length > 1 else slice(None) for length in wet.shape)
+    across_y, across_x = (slice(1, None) if length > 1 else slice(None) for length in wet.shape)
+    centre = wet[here_y, here_x]
+    found.include("mask", centre, np.ones((1, 1)), rows[0])
+    water = {"centre": centre, "u": centre * wet[here_y, across_x], "v": centre * wet[across_y, here_x]}
+    terms = scheme_of(config).acting
+    entries = {name: entry_of(name, config.physics) for name in ("depth", "eta", "u", "v", "h")}
+    entries |= {row.name: row for term in terms for row in (*term.coefficients, *term.initial)}
+    values = {name: fields.evaluate(config, name, rows, columns) for name in entries if name != "h"}
+    for name, value in values.items():
+        found.include(name, value, water.get(name, centre), rows[0], entries[name])
+    if not {"depth", "eta"} & found.problems.keys():
+        values["h"] = values["depth"] + values["eta"]
+        found.include("h", values["h"], centre, rows[0], entries["h"])
+    if not found.problems:
+        for term in terms:
+            if term.build and term.rate:
+                values |= term.build(config, rows, columns)
+        values |= {name: np.where(water[name] > 0, np.abs(values[name]), 0.0) for name in ("u", "v")}
+        values["gravity"] = config.physics.gravity
+        sizes = {name: places.centre for name, places in metrics(config.grid, rows).items() if name in ("dx", "dy")}
+        rates = rates_of(terms, values, **sizes)
+        before = found.largest("wave_rate")
+        for name, rate in (sizes | rates).items():
+            found.include(name, np.atleast_2d(rate), centre, rows[0])
+        if found.fastest is None or found.largest("wave_rate") > before:
+            found.fastest = fastest_cell(rates["wave_rate"], centre, values["h"], sizes, rows[0])
+
+
+def fastest_cell(rate: np.ndarray, water: np.ndarray, h: np.ndarray, sizes: dict, first_row: int) -> Cell | None:
+    """The cell of a band in which a rate is largest; None without water."""
+    rate, water, h, dx, dy = np.broadcast_arrays(rate, water, h, sizes["dx"], sizes["dy"])
+    if not water.any():
+        return None
+    row, column = np.unravel_index(np.argmax(np.where(water > 0, rate, -1.0)), rate.shape)
+    return Cell(int(first_row + row), int(column), *(float(x[row, column]) for x in (h, dx, dy)))
+
+
+def rates_of(terms, values: dict, dx, dy) -> dict:
+    """Rates of gravity waves with advection, and of the PROCESSES of terms, in each cell, s-1: {`wave_rate`: ...}.
+
+    Cell by cell, since the current may be fast where the layer is thin: in the jet at its published size the largest
+    speed and the largest thickness together would forbid the published time step.
+
+    Args:
+        values: h, the sizes of u and v, gravity, coefficients and built fields; NumPy or JAX.
+        dx, dy: lengths of the cells, m, that broadcast to the values.
+    """
+    h = values["h"]
+    xp = h.__array_namespace__()
+    waves = xp.sqrt(xp.maximum(h, 0) * (4 * values["gravity"] * (1 / dx**2 + 1 / dy**2)))
+    values = values | {"h": xp.where(h > 0, h, xp.inf)}
+    found = {"wave_rate": waves + values["u"] / dx + values["v"] / dy}
+    for process in PROCESSES:
+        acting = (term for term in terms if term.rate and term.process == process)
+        found[f"{process}_rate"] = sum(term.rate(values, dx, dy) for term in acting)
+    return found

@@ -1,0 +1,159 @@
+"""The outside water of open sides: where it is, whether all of it is given, what energy it can bring."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import numpy as np
+
+from ...ocean.coordinates import metrics
+from ...ocean.table import location_of
+from ...ocean.terms import TERMS
+from ...ocean.terms.open_sides import NAMES, parts_of, weighs
+from .. import fields
+from ..fields.series import series_of, varies
+from ..fields.varying import Records, record
+
+ROWS = ("south", "north")
+
+#: What air pressure on the Earth may differ from the standard one, Pa; records of other units or from another zero do.
+MOST_OFF = 2e4
+
+
+class Side(NamedTuple):
+    """The cells along an open side, [cells]: the outermost ones and those inside.
+
+    Attributes:
+        rows, columns: of both, [2] and [cells] or the other way round.
+        open: whether there is water in both.
+        flows: names of the transport and the current through it.
+        low: which of both has the number of their face, that in the west or the south.
+        in_rows: whether both are rows.
+    """
+
+    rows: np.ndarray
+    columns: np.ndarray
+    open: np.ndarray
+    flows: tuple[str, str]
+    low: int
+    in_rows: bool
+
+    def both(self, config, name: str, step: int = 0, after: int = 0) -> np.ndarray:
+        """Values of a field in the outermost cells and those inside, [2, cells].
+
+        Args:
+            step, after: of records the one before a step, or the one after it, 0 or 1.
+        """
+        if varies(config, name):
+            number = series_of(config, name).at(step)[0] + after
+            return self.as_rows(record(config, name, number, self.rows, self.columns))
+        return self.as_rows(fields.evaluate(config, name, self.rows, self.columns))
+
+    def as_rows(self, values) -> np.ndarray:
+        """Values in the rows and columns as [2, cells]."""
+        values = np.broadcast_to(values, (self.rows.size, self.columns.size))
+        return values if self.in_rows else values.T
+
+    def on_faces(self, config, name: str, step: int = 0, after: int = 0) -> np.ndarray:
+        """Values of a field on the faces between them, [cells]: of what lies at centres the mean; see `both`."""
+        both = self.both(config, name, step, after)
+        return both.mean(axis=0) if location_of(name) == "centre" else both[self.low]
+
+    def tide(self, config, of: str) -> np.ndarray:
+        """The largest that all tides together are of sea level, or what `open_sides.OSCILLATING` names, [cells]."""
+        return sum(np.hypot(*(self.on_faces(config, part) for part in parts_of(name, of))) for name in NAMES)
+
+    def sizes(self, config, name: str, step: int, least: float = 0.0) -> np.ndarray:
+        """The largest distances of a field from `least` on the faces while a step's two records hold, [cells]."""
+        ends = (0, 1) if varies(config, name) else (0,)
+        return np.max([np.abs(self.on_faces(config, name, step, after) - least) for after in ends], axis=0)
+
+
+def side_of(config, side: str) -> Side:
+    """The cells along a side."""
+    grid = config.grid
+    along = np.arange(grid.nx if side in ROWS else grid.ny)
+    last = (grid.ny if side in ROWS else grid.nx) - 1
+    across = np.array([0, 1] if side in ("west", "south") else [last, last - 1])
+    rows, columns = (across, along) if side in ROWS else (along, across)
+    flows = tuple(f"outside_{what}_{'y' if side in ROWS else 'x'}" for what in ("transport", "current"))
+    found = Side(rows, columns, along, flows, int(across[0] > 0), side in ROWS)
+    inside = fields.within(config, rows, columns, 1)
+    inside = np.broadcast_to(inside, (rows.size, columns.size))
+    inside = (inside if side in ROWS else inside.T)[1] > 0
+    return found._replace(open=(found.both(config, "mask") > 0).all(axis=0) & inside)
+
+
+def problems(config) -> Iterator[str]:
+    """Sides that are land, and what is not given where water comes in."""
+    names = [row.name for row in TERMS["open_sides"].coefficients if fields.given(config, row.name)]
+    for side in config.open_sides.sides:
+        found = side_of(config, side)
+        if not found.open.any():
+            yield f"open_sides.sides: there is no water along the {side} side; leave it out, or open another"
+        yield from problems_of_pressure(config, side, found)
+        for name in (name for name in names if location_of(name) in ("centre", location_of(found.flows[0]))):
+            missing = np.flatnonzero(found.open & ~np.isfinite(found.on_faces(config, name)))
+            if missing.size:
+                line = "column" if side in ROWS else "row"
+                yield (
+                    f"input.{name}: has no value at {line} {missing[0]} of the {side} side; it must cover both rows of "
+                    "cells at the side, the outermost and the next"
+                )
+
+
+def problems_of_pressure(config, side: str, found: Side) -> Iterator[str]:
+    """Air pressure over a side that is counted from elsewhere than that under which the level outside is as given."""
+    if not weighs(config):
+        return
+    standard, pressure = config.open_sides.pressure, found.on_faces(config, "air_pressure")
+    off = np.where(found.open, np.abs(pressure - standard), 0.0)
+    if off.max() > MOST_OFF:
+        worst = int(off.argmax())
+        height, line = (
+            off[worst] / (config.physics.density * config.physics.gravity),
+            "column" if found.in_rows else "row",
+        )
+        yield (
+            f"open_sides.pressure: the level outside is that under {standard:g} Pa, and air_pressure is "
+            f"{pressure[worst]:g} Pa at {line} {worst} of the {side} side, {height:.3g} m of water off; give the "
+            'pressure that it is counted from, or "none"'
+        )
+
+
+def power(config, first: int, last: int) -> float:
+    """The most energy that waves from outside bring in during the steps from `first` to `last`, over density, m5 s-3.
+
+    A wave that comes in with what is given, Q = U_ext + sqrt(g H) eta_ext, brings g Q² / (4 sqrt(g H)) over each metre.
+    Between two records it is bounded by the larger one, in size, of both.
+    """
+    if not config.open_sides.sides:
+        return 0.0
+    rows = (*TERMS["open_sides"].coefficients, *TERMS["air_pressure"].coefficients)
+    records = Records(config, [row.name for row in rows if varies(config, row.name)])
+    found, step = 0.0, first
+    while step is not None and (step < last or step == first):
+        found, step = max(found, power_at(config, step)), records.until(step)
+    return found
+
+
+def power_at(config, step: int) -> float:
+    """That during a step."""
+    g, total = config.physics.gravity, 0.0
+    lengths = metrics(config.grid, np.arange(config.grid.ny))
+    for side in config.open_sides.sides:
+        found = side_of(config, side)
+        speed = np.sqrt(g * np.where(found.open, found.on_faces(config, "depth"), 0.0))
+        level = found.sizes(config, "outside_level", step) + found.tide(config, "")
+        if weighs(config):
+            lowered = found.sizes(config, "air_pressure", step, config.open_sides.pressure)
+            level = level + lowered / (config.physics.density * g)
+        transport, current = (found.sizes(config, name, step) for name in found.flows)
+        transport = transport + found.tide(config, "transport_y_" if side in ROWS else "transport_x_")
+        brought = transport + current * (found.on_faces(config, "depth") + level) + speed * level
+        length = lengths["dx"].v if side in ROWS else lengths["dy"].u
+        length = np.broadcast_to(length, (config.grid.ny, 1))[:, 0]
+        length = length[found.rows.min()] if side in ROWS else length
+        total += float((length * g * brought**2 / (4 * np.where(found.open, speed, 1.0)) * found.open).sum())
+    return total

@@ -1,0 +1,137 @@
+"""Which time steps are stable: limits of the steppers on the test equation, and the rates of a configuration.
+
+With dx/dt = lambda x and z = lambda dt each stepper multiplies its solutions by the roots of an amplification
+polynomial; z is stable where no root leaves the unit circle. Waves have lambda on the imaginary axis, damping has it on
+the negative real axis.
+
+Reference: Durran, D. R. (2010), Numerical Methods for Fluid Dynamics, Springer, chapters 2 and 3.
+"""
+
+from __future__ import annotations
+
+import math
+from functools import lru_cache
+from typing import NamedTuple
+
+import numpy as np
+
+from ...ocean.coordinates import turned
+from ...ocean.terms import PROCESSES
+from ..build import coriolis
+
+#: Rates of upwind differences over |u|/dx, of waves of all lengths along one axis: a circle.
+UPWIND = np.exp(1j * np.linspace(0, np.pi, 9)) - 1
+
+#: The process whose rates hang on the depth and the lengths of a cell.
+WAVES = "gravity waves and advection"
+
+#: Growth per step that counts as none: round-off of double roots, and slow growth that no run is long enough to see.
+TOLERANCE = 1e-6
+
+
+def polynomial(z, time) -> list:
+    """Coefficients, from the highest power, of the polynomial whose roots amplify the solutions in one step.
+
+    Args:
+        z: lambda dt, complex array.
+        time: section of the configuration: `stepper`, `ab2_epsilon`, `robert_asselin`.
+    """
+    e, a = time.ab2_epsilon, time.robert_asselin
+    return {
+        "ab2": [1, -1 - (1.5 + e) * z, (0.5 + e) * z],
+        "ab3": [1, -1 - 23 / 12 * z, 16 / 12 * z, -5 / 12 * z],
+        "rk3": [1, -(1 + z + z**2 / 2 + z**3 / 6)],
+        "rk4": [1, -(1 + z + z**2 / 2 + z**3 / 6 + z**4 / 24)],
+        "leapfrog": [1, -2 * (a + z), 2 * a * (1 + z) - 1],
+    }[time.stepper]
+
+
+def amplification(z, time) -> np.ndarray:
+    """Largest modulus of the roots of the amplification polynomial, for an array of z."""
+    z = np.asarray(z, dtype=complex)
+    coefficients = polynomial(z, time)[1:]
+    companion = np.zeros((*z.shape, len(coefficients), len(coefficients)), dtype=complex)
+    for k, coefficient in enumerate(coefficients):
+        companion[..., 0, k] = -coefficient
+    companion[..., range(1, len(coefficients)), range(len(coefficients) - 1)] = 1
+    return np.abs(np.linalg.eigvals(companion)).max(axis=-1)
+
+
+def limit(direction: complex, time) -> float:
+    """Largest r such that z = s direction/|direction| is stable for all 0 < s <= r."""
+    return _limit(complex(direction) / abs(direction), time)
+
+
+@lru_cache
+def _limit(direction: complex, time) -> float:
+    low, high = 0.0, 4.0
+    for _ in range(5):
+        radii = np.linspace(low, high, 201)[1:]
+        unstable = np.flatnonzero(amplification(radii * direction, time) > 1 + TOLERANCE)
+        if not unstable.size:
+            return high
+        step = (high - low) / 200
+        low, high = radii[unstable[0]] - step, radii[unstable[0]]
+    return float(low)
+
+
+class Rates(NamedTuple):
+    """The fastest rates of a run, s-1."""
+
+    waves: float  # gravity waves and advection, 2 c sqrt(1/dx² + 1/dy²) + |u|/dx + |v|/dy
+    inertial: float  # |f|
+    drag: float  # of the terms that damp all motion: bottom drag and sponge
+    friction: float  # of those that damp the shortest waves: 4 nu (1/dx² + 1/dy²) + 16 nu4 (1/dx² + 1/dy²)²
+    transport: float  # of those that carry upwind with the current, |u|/dx + |v|/dy
+
+
+def rates(config, extremes) -> Rates:
+    """The fastest rates of a configuration with the given Extremes of its initial state."""
+    return Rates(
+        waves=extremes.largest("wave_rate"),
+        inertial=fastest_turn(config),
+        **{process: extremes.largest(f"{process}_rate") for process in PROCESSES},
+    )
+
+
+def fastest_turn(config) -> float:
+    """The largest |f|, s-1: at the southern or northern edge; on a grid with a pole of its own that of the sphere."""
+    if turned(config.grid) and not (config.physics.f0 or config.physics.beta):
+        return 2 * config.grid.rotation
+    return float(np.abs(coriolis(config, [-1, config.grid.ny - 1], [0])).max())
+
+
+def largest_dt(config, extremes) -> tuple[float, str]:
+    """The largest stable time step, s, and the process that sets it."""
+    rate, time = rates(config, extremes), config.time
+    damping = rate.friction + rate.drag
+    alone = {
+        WAVES: stable_dt(time, 1j * rate.waves),
+        "friction, drag and sponge": stable_dt(time, -damping),
+        "the Coriolis force": stable_dt(time, 1j * rate.inertial),
+        "the transport of a tracer": stable_dt(time, *(rate.transport * UPWIND)),
+    }
+    together = stable_dt(time, -damping, 1j * rate.inertial, 1j * rate.waves - rate.friction, 1j * rate.waves - damping)
+    return min(together, alone["the transport of a tracer"]), min(alone, key=alone.__getitem__)
+
+
+def dt_from_cfl(config, extremes) -> float:
+    """The time step that the CFL number of the initial state asks for, within half the limits of slower processes, s.
+
+    dt = cfl / ((|u| + sqrt(g h)) sqrt(1/dx² + 1/dy²)), largest |u| and h, dx of the narrowest row with water.
+    """
+    rate, (dx, dy) = rates(config, extremes), (extremes.ranges[name][0] for name in ("dx", "dy"))
+    speed = math.hypot(extremes.largest("u"), extremes.largest("v"))
+    speed += math.sqrt(config.physics.gravity * extremes.largest("h"))
+    dt = config.time.cfl / (speed * math.sqrt(1 / dx**2 + 1 / dy**2))
+    return min(dt, 0.5 * stable_dt(config.time, -rate.friction - rate.drag, 1j * rate.inertial))
+
+
+def stable_dt(time, *eigenvalues: complex) -> float:
+    """The largest time step with which all of these rates, s-1, are stable, s; infinite if all are zero.
+
+    Zero if one is beyond what numbers hold, as of a state that blows up.
+    """
+    if not np.isfinite(eigenvalues).all():
+        return 0.0
+    return min((limit(value, time) / abs(value) for value in eigenvalues if value != 0), default=math.inf)

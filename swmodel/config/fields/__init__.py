@@ -1,0 +1,237 @@
+"""The fields of a run, from the case's formulas or from NetCDF files, for any rows and columns of the grid.
+
+Everything is evaluated where it is asked for, so that a rank builds its own block and nothing larger.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ...ocean.coordinates import points, turned
+from ...ocean.table import VARIABLES, entry_of, location_of
+from ...ocean.terms.open_sides import FLOWS, NAMES, parts_of
+from ..options.case_check import values as values_of_case
+from ..options.model import TOGETHER
+from .netcdf_input import InputError, on_true_degrees, read_field
+from .own import source_in
+from .series import varies
+
+#: Components of vectors: eastward and northward, or along the axes of a grid that is turned against these.
+VECTORS = {
+    name: pair
+    for pair in (
+        *TOGETHER.values(),
+        ("u10", "v10"),
+        ("outside_transport_x", "outside_transport_y"),
+        ("outside_current_x", "outside_current_y"),
+        *(pair for name in NAMES for pair in zip(*(parts_of(name, of) for of in FLOWS), strict=True)),
+    )
+    for name in pair
+}
+
+#: Step (rows, columns) to the cell across the face, of fields on faces.
+ACROSS = {"u": (0, 1), "v": (1, 0)}
+
+
+def given(config, name: str) -> bool:
+    """Whether it was handed over, or a file or the case defines it, so that the field is more than a constant.
+
+    On a grid that is turned both components of a vector are given where one is.
+    """
+    names = VECTORS[name] if name in VECTORS and turned(config.grid) else (name,)
+    return any(has_source(config, each) for each in names)
+
+
+def has_source(config, name: str) -> bool:
+    """Whether a field of this name was handed over, or a file or the case defines it."""
+    return name in config.own.names or bool(getattr(config.input, name, None)) or hasattr(config.case, name)
+
+
+def evaluate(config, name: str, rows, columns) -> np.ndarray:
+    """Values of a field in the given row and column numbers, wrapped round the rings; float64, SI units.
+
+    A value missing from a file on land becomes `physics.depth` for the depth and zero for all others, and so does the
+    height of land in a file of depths; on water both stay, which the check of the configuration reports. Without a
+    mask, cells where the file of depths has no value are land. One that varies in time is zero: what is added to its
+    records (`varying`).
+
+    Args:
+        name: one of `ocean.table.GIVEN`.
+        rows, columns: integer sequences; numbers beyond the grid continue on its other side.
+
+    Returns:
+        Array that broadcasts to [rows, columns].
+
+    Raises:
+        InputError: a file lacks the variable, or has another shape, other coordinates or units; a mask is not 0 or 1.
+    """
+    rows, columns = np.asarray(rows), np.asarray(columns)
+    if varies(config, name):
+        return np.zeros((1, 1))
+    values = from_source(config, name, rows, columns)
+    if name == "mask":
+        check_mask(config, values, rows, columns)
+    return values
+
+
+def from_source(config, name: str, rows, columns) -> np.ndarray:
+    """Values of a field as it was handed over, of its file, the case's formula or a constant; see `evaluate`."""
+    if name in VECTORS and turned(config.grid) and given(config, name):
+        return fill_land(config, name, along_axes(config, name, rows, columns), rows, columns)
+    if name in config.own.names or getattr(config.input, name, None):
+        return fill_land(config, name, as_given(config, name, rows, columns), rows, columns)
+    grid = config.grid
+    if hasattr(config.case, name):
+        at = points(grid, location_of(name), rows % grid.ny, columns % grid.nx)
+        values = values_of_case(config, name, at)
+        return values if name == "mask" else fill_land(config, name, values, rows, columns)
+    if name == "mask" and tabulated(config, "depth"):
+        return np.isfinite(as_given(config, "depth", rows, columns)).astype(np.float64)
+    return np.full((1, 1), constant(config, name))
+
+
+def along_axes(config, name: str, rows, columns) -> np.ndarray:
+    """A component along the axes of a grid that is turned: of the vector whose components are both given.
+
+    Functions and files on true longitudes and latitudes have eastward and northward components; tables, and files on
+    the axes of the grid, those along its axes.
+
+    Raises:
+        InputError: one is eastward or northward, and the other along the axes.
+    """
+    pair, location = VECTORS[name], location_of(name)
+    there = [each for each in pair if has_source(config, each)]
+    true = {on_earth(config, each) for each in there}
+    if true == {False}:
+        return component(config, name, location, rows, columns) if name in there else np.zeros((1, 1))
+    if len(true) > 1:
+        raise InputError(
+            f"{pair[0]} and {pair[1]}: one is given eastward or northward, and the other along the axes of the grid, "
+            "whose pole is not that of the Earth; give both in one way"
+        )
+    at: Any = points(config.grid, location, rows % config.grid.ny, columns % config.grid.nx)
+    cosine, sine = at.turn
+    east, north = (
+        component(config, each, location, rows, columns) if each in there else np.zeros((1, 1)) for each in pair
+    )
+    return cosine * east + sine * north if name == pair[0] else cosine * north - sine * east
+
+
+def on_earth(config, name: str) -> bool:
+    """Whether a component is eastward or northward rather than along the axes of the grid."""
+    if source := source_in(config, name):
+        return not source.stored
+    text = getattr(config.input, name, None)
+    return on_true_degrees(text, entry_of(name, config.physics), config.grid) if text else True
+
+
+def component(config, name: str, location: str, rows, columns) -> np.ndarray:
+    """A component of a vector as it was given, at points of any location; NaN for none."""
+    rows, columns = rows % config.grid.ny, columns % config.grid.nx
+    if source := source_in(config, name):
+        return source.read(config, name, rows, columns, location)
+    if text := getattr(config.input, name, None):
+        entry = entry_of(name, config.physics)._replace(location=location)
+        return read_field(text, entry, config.grid, rows, columns)
+    return values_of_case(config, name, points(config.grid, location, rows, columns))
+
+
+def constant(config, name: str) -> float:
+    """What a field is where neither a file nor the case gives it: the number of its key, water, or zero."""
+    if name == "mask":
+        return 1.0
+    section, _, key = VARIABLES[name].key.partition(".")
+    return getattr(getattr(config, section), key) if key else 0.0
+
+
+def check_mask(config, values: np.ndarray, rows, columns) -> None:
+    """Raise InputError unless each value of the mask is 0 or 1; in a file, missing ones are 0 by now."""
+    wrong = (values != 0) & (values != 1)
+    if not wrong.any():
+        return
+    row, column = np.argwhere(np.broadcast_to(wrong, (len(rows), len(columns))))[0]
+    value = np.broadcast_to(values, (len(rows), len(columns)))[row, column]
+    half = 50 if 1 < np.nanmax(values) <= 100 else 0.5
+    of = f"input.mask: {config.input.mask}" if config.input.mask else f"the mask of the case {config.case.name}"
+    of = "fields: mask" if "mask" in config.own.names else of
+    raise InputError(
+        f"{of}: must be 0 (land) or 1 (water), but is {value:g} at row {rows[row] % config.grid.ny}, "
+        f"column {columns[column] % config.grid.nx}; if it is a share of water, write 1 where it is above {half:g}"
+    )
+
+
+def tabulated(config, name: str) -> bool:
+    """Whether a field is a table of values, so that where it has none is land: of a file, or handed over."""
+    if source := source_in(config, name):
+        return source.stored
+    return bool(getattr(config.input, name))
+
+
+def as_given(config, name: str, rows, columns) -> np.ndarray:
+    """Values of a field that was handed over or lies in a file, which broadcast to [rows, columns]; NaN for none."""
+    grid = config.grid
+    rows, columns = rows % grid.ny, columns % grid.nx
+    if source := source_in(config, name):
+        return source.read(config, name, rows, columns)
+    return read_field(getattr(config.input, name), entry_of(name, config.physics), grid, rows, columns)
+
+
+def fill_land(config, name: str, values: np.ndarray, rows, columns) -> np.ndarray:
+    """The values with NaN on land, or on faces closed by it, replaced, and depths there that are not positive."""
+    missing = ~(values > 0) if name == "depth" else np.isnan(values)
+    if not missing.any():
+        return values
+    if name == "mask":
+        return np.where(missing, 0.0, values)
+    if name.startswith("outside_"):  # of what is not beside an open side nothing need be known
+        beside = within(config, rows, columns, 0) - within(config, rows, columns, 2)
+        water = beside * evaluate(config, "mask", rows, columns)
+    elif name in ACROSS:
+        north, east = ACROSS[name]
+        water = wet(config, rows, columns) * wet(config, rows + north, columns + east)
+    else:
+        water = evaluate(config, "mask", rows, columns)
+    return np.where(missing & (water == 0), config.physics.depth if name == "depth" else 0.0, values)
+
+
+def wet(config, rows, columns) -> np.ndarray:
+    """1 on water, 0 on land, outside water and beyond walls, [rows, columns] or broadcast to it; float64."""
+    rows, columns = np.asarray(rows), np.asarray(columns)
+    return within(config, rows, columns, 1) * (evaluate(config, "mask", rows, columns) != 0)
+
+
+def within(config, rows, columns, margin: int) -> np.ndarray:
+    """1 within the domain, without the `margin` outermost rows or columns along open sides; [rows, columns] or less."""
+    grid, found = config.grid, []
+    for numbers, cells, ring, (low, high) in (
+        (rows, grid.ny, grid.periodic_y, ("south", "north")),
+        (columns, grid.nx, grid.periodic_x, ("west", "east")),
+    ):
+        first, last = (margin * (side in config.open_sides.sides) for side in (low, high))
+        inside = (numbers >= first) & (numbers < cells - last)
+        found.append(np.ones(1) if ring else inside.astype(float))
+    return found[0][:, None] * found[1][None, :]
+
+
+def outside(config, rows, columns) -> tuple[np.ndarray, np.ndarray]:
+    """1 on the outside water of open sides in the west and the east; of those in the south and the north.
+
+    Returns:
+        Two arrays [rows, columns], or [1, 1] where no side of these is open; float64.
+    """
+    grid, sides = config.grid, config.open_sides.sides
+    rows, columns = np.asarray(rows), np.asarray(columns)
+    found = []
+    for numbers, cells, (low, high), across in (
+        (columns, grid.nx, ("west", "east"), np.index_exp[None, :]),
+        (rows, grid.ny, ("south", "north"), np.index_exp[:, None]),
+    ):
+        outermost = (numbers == 0) & (low in sides) | (numbers == cells - 1) & (high in sides)
+        if not {low, high} & set(sides):
+            found.append(np.zeros((1, 1)))
+            continue
+        water = within(config, rows, columns, 0) * (evaluate(config, "mask", rows, columns) != 0)
+        found.append(np.broadcast_to(outermost[across] * water, (rows.size, columns.size)))
+    return tuple(found)

@@ -1,0 +1,169 @@
+"""How the axes of a variable lie on the grid, by its coordinates: which is y, which x, and which runs downward."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from ....ocean.coordinates import OFFSETS, axes, on_sphere
+from . import degrees
+from .coordinates import NAMES, across, along, in_degrees, kind, values_along
+from .errors import InputError, remark
+from .line import Line
+
+#: What is taken for granted without a coordinate.
+FIRST = {"y": "its first row is taken for the southern one", "x": "its first column is taken for the western one"}
+
+
+class Axes(NamedTuple):
+    """How a variable lies on the grid.
+
+    Attributes:
+        numbers: of its axes of y and x.
+        turned: whether each runs from north to south, from east to west.
+        along: on a sphere, where the points of the grid lie among those of the file; None without.
+    """
+
+    numbers: tuple[int, int]
+    turned: tuple[bool, bool] = (False, False)
+    along: degrees.Places | None = None
+
+
+def arrange(dataset, found, variable, grid, place: str) -> Axes:
+    """The Axes of a variable; what is not plain is said in a line, once.
+
+    Args:
+        dataset, found: the file, and the variable in it.
+        variable: the entry of VARIABLES that it is read for.
+        grid: section of the configuration.
+        place: how messages begin.
+
+    Raises:
+        InputError: shape or coordinates are not those of the grid.
+    """
+    if on_sphere(grid) and (coordinates := both(dataset, found)):
+        return between_points(dataset, coordinates, found, variable, grid, place)
+    numbers = choose(dataset, found, grid, place)
+    turned, words, unknown = [], [], {}
+    for axis, along_it in zip("yx", reversed(axes(grid)), strict=True):
+        offset = OFFSETS[variable.location]["yx".index(axis)]
+        wanted, size = along_it.first + (np.arange(along_it.cells) + offset) * along_it.spacing, along_it.spacing
+        dimension, other = (found.dimensions[number] for number in (numbers if axis == "y" else numbers[::-1]))
+        coordinates = coordinates_of(dataset, found, dimension, other, axis, place)
+        if not coordinates:
+            unknown[dimension] = FIRST[axis]
+            turned.append(False)
+            continue
+        if on_sphere(grid):
+            raise InputError(f"{place}: {coordinates[0].name} alone does not say where the field lies on a sphere")
+        line = agreed([Line(one, dimension, axis, wanted, size, place) for one in coordinates], place)
+        line.check(OFFSETS[variable.location]["yx".index(axis)])
+        turned.append(line.turned)
+        words += line.words()
+    if numbers[0] > numbers[1]:
+        words.append(f"its axes ({', '.join(found.dimensions)}) are exchanged")
+    if words:
+        remark(f"{place}: {'; '.join(words)}")
+    if unknown:
+        names, first = ", ".join(unknown), " and ".join(unknown.values())
+        remark(f"{dataset.filepath()} has no coordinates along {names}: {first}")
+    return Axes(numbers, tuple(turned))
+
+
+def both(dataset, found) -> dict:
+    """{"y": (coordinate, its dimension), "x": ...} of a field, in degrees rather than in others; empty without both."""
+    pairs = {}
+    for dimension in found.dimensions:
+        for one in sorted(along(dataset, dimension), key=in_degrees):
+            pairs[kind(one)] = one, dimension
+    for axis in (axis for axis in "yx" if axis not in pairs):
+        for one in across(dataset, found, *found.dimensions[-2:], axis):
+            pairs[axis] = one, found.dimensions[-2:]["yx".index(axis)]
+    return {axis: pairs[axis] for axis in "yx"} if {"y", "x"} <= pairs.keys() else {}
+
+
+def between_points(dataset, coordinates: dict, found, variable, grid, place: str) -> Axes:
+    """The Axes of a variable on a sphere; what is interpolated is said in a line, once.
+
+    Args:
+        coordinates: of `both`.
+
+    Raises:
+        InputError: they do not cover the grid, or are not in degrees.
+    """
+    made = degrees.places(dataset, coordinates, found, grid, variable, place)
+    if words := made.words():
+        remark(f"{place}: {'; '.join(words)}")
+    numbers = tuple(found.dimensions.index(coordinates[axis][1]) for axis in "yx")
+    several = [name for n, name in enumerate(found.dimensions) if n not in numbers and found.shape[n] > 1]
+    if len(several) > 1:
+        raise InputError(several_records(place, several))
+    return Axes(numbers, along=made)
+
+
+def several_records(place: str, several: list[str]) -> str:
+    """What is wrong with a variable that has records along several axes."""
+    return (
+        f"{place} has several records along {' and '.join(several)}, and one is chosen along one axis only; "
+        "cut the file to one record along the others"
+    )
+
+
+def choose(dataset, found, grid, place: str) -> tuple[int, int]:
+    """The numbers of the axes of y and x: those that their coordinates or names say, else the last two."""
+    kinds = [next(map(kind, along(dataset, name)), NAMES.get(name.lower(), "")) for name in found.dimensions]
+    if kinds.count("y") == kinds.count("x") == 1:
+        numbers = kinds.index("y"), kinds.index("x")
+    else:
+        numbers = found.ndim - 2, found.ndim - 1
+        if found.ndim > 1 and any(kinds[n] not in ("", axis) for n, axis in zip(numbers, "yx", strict=True)):
+            raise InputError(
+                f"{place} has the axes ({', '.join(found.dimensions)}), the last two of which are not y and x"
+            )
+    shape, wanted = tuple(found.shape[n] for n in numbers if n >= 0), (grid.ny, grid.nx)
+    if shape != wanted:
+        swapped = "; its axes are swapped" if shape == wanted[::-1] else ""
+        raise InputError(f"{place} has shape {found.shape}, the grid needs {wanted} (ny, nx){swapped}")
+    several = [name for n, name in enumerate(found.dimensions) if n not in numbers and found.shape[n] > 1]
+    if len(several) > 1:
+        raise InputError(several_records(place, several))
+    return numbers
+
+
+def coordinates_of(dataset, found, dimension: str, other: str, axis: str, place: str) -> list:
+    """The coordinates of y or x of a field, best first: those along its dimension, else those that vary along both.
+
+    Raises:
+        InputError: one of two dimensions varies more along the other one.
+    """
+    if coordinates := along(dataset, dimension):
+        return coordinates
+    coordinates = across(dataset, found, dimension, other, axis)
+    for one in coordinates:
+        ways = [np.ptp(finite(values_along(one, name))) for name in (dimension, other)]
+        if ways[0] < ways[1]:
+            raise InputError(
+                f"{place}: {one.name} changes by {ways[0]:g} along {dimension} and by {ways[1]:g} along {other}: these "
+                "are not the axes of y and x"
+            )
+    return coordinates
+
+
+def finite(values: np.ndarray) -> np.ndarray:
+    """Those that are there; zero where none is."""
+    some = values[np.isfinite(values)]
+    return some if some.size else np.zeros(1)
+
+
+def agreed(lines: list[Line], place: str) -> Line:
+    """The first of the coordinates along an axis.
+
+    Raises:
+        InputError: one of them rises where another falls.
+    """
+    rising, falling = ([line for line in lines if line.direction == sign] for sign in (1.0, -1.0))
+    if rising and falling:
+        names = f"{rising[0].coordinate.name} rises and {falling[0].coordinate.name} falls"
+        raise InputError(f"{place}: {names} along {lines[0].dimension}; leave only the right one in the file")
+    return lines[0]

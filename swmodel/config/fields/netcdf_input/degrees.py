@@ -1,0 +1,210 @@
+"""Fields on longitudes and latitudes, taken to the points of a grid on a sphere by bilinear interpolation.
+
+Those about the pole of the grid are compared with its axes, true ones with the points of a grid with a pole of its own.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ....ocean.coordinates import CIRCLE, OFFSETS, Axis, axes, points, turned
+from .attributes import DEGREES, attribute
+from .coordinates import in_degrees, values_along
+from .errors import InputError
+
+#: A point this near to one of the file, in steps of it, is that point.
+SNAP = 1e-6
+
+
+class Between(NamedTuple):
+    """For points of the grid the two positions of the file that each lies between, and how far it is from the first.
+
+    Attributes:
+        first, second: numbers in the file; the same where the point lies on one, or beyond the last by half a step or
+            less.
+        part: of the step between them.
+    """
+
+    first: np.ndarray
+    second: np.ndarray
+    part: np.ndarray
+
+
+class Line(NamedTuple):
+    """Positions of a file along one axis.
+
+    Attributes:
+        values: that rise, degrees.
+        order: their numbers in the file.
+        turns: whether they are longitudes, of which those a full circle apart are the same.
+        place: how messages begin.
+    """
+
+    values: np.ndarray
+    order: np.ndarray
+    turns: bool
+    place: str
+
+    def between(self, wanted: np.ndarray) -> Between:
+        """Where positions lie among those of the file.
+
+        Raises:
+            InputError: they lie beyond it.
+        """
+        found, covered = located(self.values, wanted, self.turns)
+        if not covered.all():
+            away, name = wanted[~covered].flat[0], "lon" if self.turns else "lat"
+            raise InputError(
+                f"{self.place} runs from {self.values.min():.10g} to {self.values.max():.10g} degrees, which does not "
+                f"cover the grid: there is nothing at {name} = {away:.10g} degrees"
+            )
+        return Between(self.order[found.first], self.order[found.second], found.part)
+
+
+class Places(NamedTuple):
+    """Where the points of a field of the grid lie in a file.
+
+    Attributes:
+        y, x: the coordinates of the file.
+        grid: section of the configuration.
+        location: of the field.
+        on_earth: whether the points are compared by true longitudes and latitudes, not by those of the axes.
+        nearest: whether each takes the value of the nearest point of the file.
+    """
+
+    y: Line
+    x: Line
+    grid: Any
+    location: str
+    on_earth: bool
+    nearest: bool
+
+    def at(self, rows: np.ndarray, columns: np.ndarray) -> tuple[Between, Between]:
+        """The Between along y and along x of points in rows and columns, which broadcast to [rows, columns]."""
+        if self.on_earth:
+            x, y = points(self.grid, self.location, rows, columns).degrees
+        else:
+            along, (north, east) = axes(self.grid), OFFSETS[self.location]
+            x, y = position(along.x, columns[None, :], east), position(along.y, rows[:, None], north)
+        made = self.y.between(y), self.x.between(x)
+        return tuple(one._replace(part=np.rint(one.part)) if self.nearest else one for one in made)
+
+    def words(self) -> list[str]:
+        """What a user should know of how they lie."""
+        found = []
+        for line, axis, shift in zip((self.y, self.x), reversed(axes(self.grid)), OFFSETS[self.location], strict=True):
+            step, name = np.diff(line.values).mean(), line.place.rpartition(" ")[2]
+            if not self.on_earth:
+                wanted = position(axis, np.arange(axis.cells), shift)
+                one = located(line.values, wanted, line.turns)[0]
+                nearest = line.values[np.where(one.part > 0.5, one.second, one.first)]
+                if (np.abs((wanted - nearest + CIRCLE / 2) % CIRCLE - CIRCLE / 2) < SNAP * step).all():
+                    continue
+            how = "of which the nearest is taken" if self.nearest else "between which values are interpolated"
+            found.append(f"{name} has steps of {step:.4g} degrees, {how}")
+        return found
+
+
+def position(axis: Axis, numbers: np.ndarray, shift: float) -> np.ndarray:
+    """Those of points `shift` cells from the centres, degrees."""
+    return axis.first + (numbers + shift) * axis.spacing
+
+
+def line_of(coordinate, dimension: str, axis: str, place: str) -> Line:
+    """The Line of a coordinate along x or y.
+
+    Raises:
+        InputError: it is no coordinate in degrees along one dimension.
+    """
+    place = f"{place}: {coordinate.name}"
+    if not in_degrees(coordinate):
+        units = attribute(coordinate, "units") or "no units"
+        raise InputError(f'{place} is in "{units}"; a grid on a sphere needs {min(DEGREES[axis])}')
+    if coordinate.ndim > 1:
+        raise InputError(
+            f"{place} varies along {' and '.join(coordinate.dimensions)}; a grid on a sphere takes fields whose "
+            "longitudes vary along one axis and whose latitudes along the other"
+        )
+    values = values_along(coordinate, dimension)
+    steps = np.diff(values)
+    if not np.isfinite(values).all() or len(values) < 2 or not ((steps > 0).all() or (steps < 0).all()):
+        raise InputError(f"{place} has missing values, or does not run in one direction")
+    order = np.argsort(values)
+    return Line(values[order], order, axis == "x", place)
+
+
+def located(values: np.ndarray, wanted: np.ndarray, turns: bool) -> tuple[Between, np.ndarray]:
+    """The Between of positions among values that rise, and whether these cover each: to half a step beyond both ends.
+
+    Where positions turn round a circle the last value is a neighbour of the first if they are no more than a step and
+    a half apart.
+    """
+    count, step = len(values), np.diff(values).max()
+    if turns:
+        wanted = values[0] + (wanted - values[0] + SNAP * step) % CIRCLE - SNAP * step
+        closed = values[0] + CIRCLE - values[-1] <= 1.5 * step
+        wanted = wanted if closed else np.where(wanted > values[-1] + 0.5 * step, wanted - CIRCLE, wanted)
+        if closed:
+            values = np.append(values, values[0] + CIRCLE)
+    covered = (wanted >= values[0] - (0.5 + SNAP) * step) & (wanted <= values[-1] + (0.5 + SNAP) * step)
+    first = np.clip(np.searchsorted(values, wanted, side="right") - 1, 0, len(values) - 2)
+    part = np.clip((wanted - values[first]) / (values[first + 1] - values[first]), 0.0, 1.0)
+    nearest = np.rint(part)
+    part = np.where(np.abs(part - nearest) < SNAP, nearest, part)
+    return Between(first % count, (first + 1) % count, part), covered
+
+
+def places(dataset, found: dict, field, grid, variable, place: str) -> Places:
+    """The Places of a variable of a file.
+
+    Args:
+        found: {"y": (coordinate, its dimension), "x": ...} of the file.
+        field: the variable of the file.
+        variable: the entry of VARIABLES that it is for. A mask is that of the nearest point.
+
+    Raises:
+        InputError: they do not cover the grid, are not in degrees, or are about another pole than that of the grid.
+    """
+    lines = [line_of(*found[axis], axis, place) for axis in "yx"]
+    about = pole_of(dataset, found["x"][0], field)
+    if about is not None and about != grid.pole:
+        own = f"{grid.pole[0]:g},{grid.pole[1]:g}" if grid.pole else "that of the Earth"
+        raise InputError(f"{place} lies about the pole {about[0]:g},{about[1]:g}, and the pole of the grid is {own}")
+    made = Places(*lines, grid, variable.location, turned(grid) and about is None, variable.name == "mask")
+    if not made.on_earth:
+        made.at(np.arange(grid.ny), np.arange(grid.nx))
+    return made
+
+
+def pole_of(dataset, coordinate, field) -> tuple[float, float] | None:
+    """The pole, longitude and latitude, about which a field lies; None for that of the Earth."""
+    if attribute(coordinate, "standard_name") != "grid_longitude":
+        return None
+    mapping = dataset.variables.get(attribute(field, "grid_mapping").split(":")[0])
+    names = ("grid_north_pole_longitude", "grid_north_pole_latitude")
+    return tuple(float(getattr(mapping, name, np.nan)) for name in names)
+
+
+def interpolated(read, places: Places, rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
+    """Values in rows and columns of the grid.
+
+    A value that is missing has no weight; where those that are have less than half of it, the result is missing too.
+
+    Args:
+        read: function of row and column numbers of the file to their values [rows, columns], NaN where missing.
+    """
+    y, x = places.at(rows, columns)
+    needed = [np.unique(np.concatenate([one.first, one.second], axis=None)) for one in (y, x)]
+    window = read(*needed)
+    total = weight = np.zeros((len(rows), len(columns)))
+    for row, of_row in ((y.first, 1 - y.part), (y.second, y.part)):
+        for column, of_column in ((x.first, 1 - x.part), (x.second, x.part)):
+            values = window[np.searchsorted(needed[0], row), np.searchsorted(needed[1], column)]
+            weights = of_row * of_column
+            there = np.isfinite(values) & (weights > 0)
+            total = total + np.where(there, weights * values, 0.0)
+            weight = weight + np.where(there, weights, 0.0)
+    enough = weight >= 0.5
+    return np.where(enough, total / np.where(enough, weight, 1.0), np.nan)

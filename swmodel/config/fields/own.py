@@ -1,0 +1,91 @@
+"""Fields and terms that were handed over in Python, and terms of the case, as they travel with a configuration."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from functools import partial
+from typing import Any
+
+from ...ocean.own_term import term_of_case
+from ...ocean.table import GIVEN, VARIABLES
+from ...ocean.terms import Term
+from ...ocean.variable import Variable
+from ..errors import ConfigError
+from ..options.case_check import in_time, terms_in
+from .given import Formula, FormulaInTime, OfCase, Source
+
+
+def with_own(config, fields, terms, sources: Mapping[str, Source], objects, parameters: Mapping | None = None):
+    """The configuration with what was handed over: texts that are recorded, and what they stand for.
+
+    Args:
+        parameters: vectors by the names of terms; None: those that the configuration has.
+    """
+    own = type(config.own)(fields=tuple(fields), terms=tuple(terms))
+    own._sources, own._terms = dict(sources), tuple(objects)
+    own._parameters = dict(config.own._parameters if parameters is None else parameters)
+    return config.model_copy(update={"own": own})
+
+
+def rows_asked_for(terms: Iterable[Term]) -> dict[str, Variable]:
+    """The coefficients of the user's own that terms ask for, by name."""
+    return {row.name: row for term in terms for row in term.coefficients if row.name not in VARIABLES}
+
+
+def case_terms(config) -> list[Term]:
+    """The terms that the case has as functions."""
+    case: Any = config.case  # hashable, as it is frozen
+    cls: Any = type(case)
+    return [term_of_case(case, name) for name in terms_in(cls)]
+
+
+def own_terms(config) -> tuple[Term, ...]:
+    """The terms of the user's own: of the case, and those that were handed over.
+
+    Raises:
+        ConfigError: one that is recorded is not there.
+    """
+    found = (*case_terms(config), *config.own._terms)
+    there = {term.name for term in found}
+    if missing := [text.split()[0] for text in config.own.terms if text.split()[0] not in there]:
+        raise ConfigError(
+            [
+                f"own.terms: {', '.join(missing)} was handed over in Python and lies in no file: only there the run "
+                "can go on, as swmodel.Simulation.resume(DIR, terms=[...]).run(DIR), or with case=CLASS where it has it"
+            ]
+        )
+    return found
+
+
+def source_in(config, name: str) -> Source | None:
+    """The field of a name that was handed over; None if none was.
+
+    Raises:
+        ConfigError: one is recorded, and is not there.
+    """
+    if name not in config.own.names:
+        return None
+    if name not in config.own._sources:
+        raise ConfigError(
+            [
+                f"own.fields: {name} was handed over in Python, and no file but the restart files of the run has it: "
+                'go on with that run, or give the field anew, as swmodel.Simulation(..., fields={"' + name + '": ...})'
+            ]
+        )
+    return config.own._sources[name]
+
+
+def formulas(config) -> dict[str, tuple[Callable, str]]:
+    """The functions of the points that give fields, of the case or handed over, and what they are, by name."""
+    names = (*GIVEN, *rows_asked_for(case_terms(config)))
+    given = [name for name in names if hasattr(config.case, name) and not getattr(config.input, name, "")]
+    what = f"of the case {config.case.name}"
+    found = {name: (partial(getattr(config.case, name), config), f"{name} {what}") for name in given}
+    timed = [name for name in given if in_time(getattr(type(config.case), name))]
+    found |= {name: (partial(found[name][0], t=0.0), found[name][1]) for name in timed}
+    of_values = {name for name, source in config.own._sources.items() if not isinstance(source, OfCase)}
+    handed = {name: source for name, source in config.own._sources.items() if isinstance(source, Formula)}
+    found = {name: pair for name, pair in found.items() if name not in of_values}
+    begin = {name: source for name, source in config.own._sources.items() if isinstance(source, FormulaInTime)}
+    found |= {name: (partial(source.function, t=0.0), source.what) for name, source in begin.items()}
+    return found | {name: (source.function, source.what) for name, source in handed.items()}

@@ -1,0 +1,150 @@
+"""Coefficients that vary in time: where their records come from."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+
+from ...ocean.records import Span
+from ...ocean.table import VARIABLES, entry_of
+from ..options.case_check import in_time as timed
+from .given import OF_CASE_IN_TIME, TableInTime
+from .netcdf_input import InputError, series
+
+#: By how much of a time step a record may lie beside a step that it is for: rounding in its units, or in products.
+LATE = 1e-6
+
+
+class Series(Protocol):
+    """The records of a coefficient.
+
+    Attributes:
+        what: it is, for messages.
+    """
+
+    what: str
+
+    def at(self, step: int) -> tuple[int, Span]:
+        """The record that a step begins at or behind, and its Span to the next one.
+
+        Raises:
+            InputError: there is none, or none after it.
+        """
+
+    def read(self, number: int, rows, columns) -> np.ndarray:
+        """Values of a record in rows and columns within the grid, float64 that broadcast to them; NaN where missing."""
+
+    def on_earth(self, number: int) -> bool:
+        """Whether a record lies on true longitudes and latitudes, so that vectors are eastward and northward."""
+
+    def told(self, number: int) -> str:
+        """When a record is, in words."""
+
+
+def varies(config, name: str) -> bool:
+    """Whether a coefficient is given by records in time."""
+    if name not in VARIABLES or not VARIABLES[name].varies:
+        return False
+    if name in config.own.names:
+        return getattr(config.own._sources.get(name), "in_time", False)
+    if text := getattr(config.input, name):
+        return series.in_time(text, entry_of(name, config.physics))
+    return timed(getattr(type(config.case), name, None))
+
+
+def series_of(config, name: str) -> Series:
+    """The Series of a coefficient that varies.
+
+    Raises:
+        InputError: a file of it cannot be used.
+    """
+    entry, source = entry_of(name, config.physics), config.own._sources.get(name, OF_CASE_IN_TIME)
+    if text := getattr(config.input, name):
+        return Dated(config, entry, series.records_of(text, entry, config.grid, config.time))
+    if isinstance(source, TableInTime):
+        return Dated(config, entry, source.records(config))
+    return Formula(config, name, source)
+
+
+def step_of(config) -> float:
+    """The time step, s; a second where it is not known yet, and only kinds of fields are asked for."""
+    return config.time.dt or 1.0
+
+
+def whole(places: np.ndarray) -> np.ndarray:
+    """Places of records, in steps; those that are whole but for rounding are."""
+    near = np.rint(places)
+    return np.where(np.abs(places - near) < LATE, near, places)
+
+
+@dataclass(frozen=True, eq=False)
+class Dated:
+    """The Series of a variable with dates, in files or in a DataArray."""
+
+    config: Any
+    entry: Any
+    records: series.Records
+
+    @property
+    def what(self) -> str:
+        return self.records.what
+
+    def at(self, step):
+        places = whole(self.records.seconds / step_of(self.config))
+        number = int(np.searchsorted(places, step, side="right")) - 1
+        if number < 0:
+            first = f"{self.records.dates[0]}, and the run at {self.date(step)}"
+            raise InputError(f"{self.what}: its records begin at {first}; give earlier ones, or a later time.start")
+        if number == len(places) - 1 and step - places[-1] < 1 and number:
+            number -= 1
+        if number == len(places) - 1:
+            raise InputError(
+                f"{self.what}: its records end at {self.records.dates[-1]}, and the run needs them up to "
+                f"{self.date(step)}; give later ones, or a shorter run"
+            )
+        return number, Span(*places[number : number + 2])
+
+    def date(self, step: int) -> str:
+        """That of a step, in words."""
+        return series.date_after(self.config.time, step * step_of(self.config))
+
+    def read(self, number, rows, columns):
+        return self.records.read(number, self.entry, self.config.grid, rows, columns)
+
+    def on_earth(self, number):
+        return self.records.on_earth(number, self.entry, self.config.grid)
+
+    def told(self, number):
+        return self.records.dates[number]
+
+
+@dataclass(frozen=True, eq=False)
+class Formula:
+    """The Series of a function of the points and of time, of the case or handed over: values each `forcing.every`."""
+
+    config: Any
+    name: str
+    source: Any
+
+    @property
+    def what(self) -> str:
+        return getattr(self.source, "what", f"{self.name} of the case {self.config.case.name}")
+
+    def at(self, step):
+        apart = self.config.forcing.every / step_of(self.config)
+        near = math.floor(step / apart) + np.arange(-1, 3)  # a quotient may be rounded to the next number
+        places = whole(near * apart)
+        at = int(np.searchsorted(places, step, side="right")) - 1
+        return int(near[at]), Span(*places[at : at + 2])
+
+    def read(self, number, rows, columns):
+        return self.source.read(self.config, self.name, rows, columns, t=number * self.config.forcing.every)
+
+    def on_earth(self, number):
+        return True
+
+    def told(self, number):
+        return f"t = {number * self.config.forcing.every:g} s"

@@ -1,0 +1,152 @@
+"""What coefficients that vary in time are in a block between two of their records."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from typing import NamedTuple
+
+import numpy as np
+
+from ...ocean.coordinates import points, turned
+from ...ocean.records import names_of, numbers_of
+from ...ocean.table import location_of
+from . import VECTORS, fill_land
+from .netcdf_input import InputError
+from .series import Series, series_of, varies
+
+
+def record(config, name: str, number: int, rows, columns, of: Series | None = None) -> np.ndarray:
+    """Values of a record of a coefficient in rows and columns, wrapped round the rings, [rows, columns] float64.
+
+    Those that are missing on land are zero.
+
+    Raises:
+        InputError: one is missing on water, or the record cannot be read.
+    """
+    of, grid = of or series_of(config, name), config.grid
+    rows, columns = np.asarray(rows), np.asarray(columns)
+    read = along_axes if name in VECTORS and turned(grid) else as_given
+    values = read(config, name, of, number, rows % grid.ny, columns % grid.nx)
+    values = np.broadcast_to(values, (len(rows), len(columns)))
+    values = fill_land(config, name, values, rows, columns)
+    if not np.isfinite(values).all():
+        row, column = np.argwhere(~np.isfinite(values))[0]
+        place = f"row {rows[row] % grid.ny}, column {columns[column] % grid.nx}"
+        raise InputError(f"{of.what}: must be finite on water, but is missing at {of.told(number)}, {place}")
+    return values
+
+
+def as_given(config, name: str, of: Series, number: int, rows, columns) -> np.ndarray:
+    """Values of a record in rows and columns within the grid."""
+    return of.read(number, rows, columns)
+
+
+def along_axes(config, name: str, of: Series, number: int, rows, columns) -> np.ndarray:
+    """The same along the axes of a grid that is turned, of a component that is eastward or northward.
+
+    Raises:
+        InputError: the other component has no record of the same time, or lies elsewhere.
+    """
+    if not of.on_earth(number):
+        return of.read(number, rows, columns)
+    first, second = VECTORS[name]
+    if location_of(first) != location_of(second):
+        raise InputError(
+            f"{of.what}: is eastward or northward, on faces of a grid whose pole is not that of the Earth; records in "
+            "time have to lie along its axes there"
+        )
+    other = second if name == first else first
+    others = series_of(config, other) if varies(config, other) else None
+    if others is None or not others.on_earth(number) or others.told(number) != of.told(number):
+        raise InputError(
+            f"{of.what}: is eastward or northward, and turned to the axes of the grid, whose pole is not that of the "
+            f"Earth: {other} needs a record at {of.told(number)}, too"
+        )
+    cosine, sine = points(config.grid, location_of(name), rows, columns).turn
+    mine, theirs = of.read(number, rows, columns), others.read(number, rows, columns)
+    return cosine * mine + sine * theirs if name == first else cosine * mine - sine * theirs
+
+
+class Window(NamedTuple):
+    """Numbers of neighbouring rows and columns, which go on round the rings."""
+
+    rows: range
+    columns: range
+
+    def holds(self, other: Window) -> bool:
+        """Whether all rows and columns of another one are among its own."""
+        return all(mine.start <= its.start and its.stop <= mine.stop for mine, its in zip(self, other, strict=True))
+
+    def part(self, values: np.ndarray, other: Window) -> np.ndarray:
+        """Of values in it those in another one, which it holds."""
+        y, x = (its.start - mine.start for mine, its in zip(self, other, strict=True))
+        return values[y : y + len(other.rows), x : x + len(other.columns)]
+
+
+class Records:
+    """The records of the coefficients that vary, as a run goes through them: each is read once.
+
+    Those that a step lies between are kept, in all Windows that have been asked for, and those that are read ahead.
+    What another Window holds is taken from it, and read with it.
+
+    Args:
+        names: of the coefficients.
+        dtype: of the fields that are given.
+
+    Raises:
+        InputError: a file cannot be used.
+    """
+
+    def __init__(self, config, names: Iterable[str], dtype=np.float64):
+        self.config, self.dtype = config, np.dtype(dtype)
+        self.series = {name: series_of(config, name) for name in names}
+        self._kept: dict[tuple[str, int], dict[Window, np.ndarray]] = {}
+
+    def until(self, step: int) -> int | None:
+        """The step until which `params` at a step hold; None: for ever."""
+        ends = [of.at(step)[1].after for of in self.series.values()]
+        return min((max(math.ceil(end), step + 1) for end in ends), default=None)
+
+    def params(self, step: int, rows, columns) -> dict[str, np.ndarray]:
+        """What there is among the params of these coefficients from a step on, by name.
+
+        Args:
+            rows, columns: numbers of neighbours, which go on round the rings.
+
+        Raises:
+            InputError: a record cannot be read, or there is none.
+        """
+        found, window = {}, Window(*(range(numbers[0], numbers[-1] + 1) for numbers in (rows, columns)))
+        for name, of in self.series.items():
+            number, span = of.at(step)
+            for key in [key for key in self._kept if key[0] == name and key[1] - number not in (0, 1)]:
+                del self._kept[key]
+            before, after = (self._values(name, number + more, window) for more in (0, 1))
+            found |= {names_of(name).before: before, names_of(name).after: after} | numbers_of(name, span)
+        return found
+
+    def read_ahead(self, step: int) -> None:
+        """Read what `params` at a step need and is not there, in the Windows that have been asked for.
+
+        Raises:
+            InputError: as `params` will.
+        """
+        for name, of in self.series.items():
+            number, _ = of.at(step)
+            for window in self._windows(name):
+                for more in (0, 1):
+                    self._values(name, number + more, window)
+
+    def _windows(self, name: str) -> list[Window]:
+        """Those in which a coefficient is kept."""
+        return [window for key, kept in self._kept.items() if key[0] == name for window in kept]
+
+    def _values(self, name: str, number: int, window: Window) -> np.ndarray:
+        kept = self._kept.get((name, number), {})
+        wide = next((wider for wider in [*kept, *self._windows(name)] if wider.holds(window)), window)
+        if wide not in kept:
+            values = record(self.config, name, number, *wide, self.series[name]).astype(self.dtype)
+            kept = {each: there for each, there in kept.items() if not wide.holds(each)} | {wide: values}
+            self._kept[name, number] = kept
+        return wide.part(kept[wide], window)

@@ -1,0 +1,73 @@
+"""What of a configuration determines the answer and what is in the files: a run may not go on with another."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Callable
+from pathlib import Path
+
+from ...ocean.terms import TERMS
+from ..options.model import section_class
+
+OF_TERMS = tuple(term.name for term in TERMS.values() if term.options)
+SECTIONS = ("case", "grid", "physics", *OF_TERMS, "scheme", "time", "input", "forcing")
+#: The section of what was handed over in Python.
+OWN = "own"
+OPTIONS = (
+    "run.dtype",
+    *(f"output.{key}" for key in ("fields", "means", "maxima", "arrival", "stations", "stations_every_steps")),
+    *(f"output.{key}" for key in ("sections", "sections_every_steps")),
+    *(f"output.harmonics{key}" for key in ("", "_fields", "_from", "_every_steps")),
+)
+
+#: Keys of [ensemble] that have no part in the answer but for rounding.
+FREE_OF_ENSEMBLE = ("advance",)
+
+
+def decisive(text: str) -> dict:
+    """{section.key: value} of a resolved configuration in TOML; of an input file its name, wherever it lies.
+
+    The file of a user's own case has its checksum as value, and so has what was handed over in Python.
+    """
+    found: dict = {}
+    for section, options in tomllib.loads(text).items():
+        for key, value in options.items():
+            name = f"{section}.{key}"
+            if section == OWN:
+                found |= {f"{OWN}.{text.split()[0]}": shown(text) for text in value}
+            if section in SECTIONS or name in OPTIONS:
+                found[name] = Path(value).name if section == "input" and value else value
+    if checksum := found.pop("case.sha256", None):
+        found["case.file"] = shown(checksum)
+    return found
+
+
+def shown(text: str) -> str:
+    """What is told of the checksum behind a name."""
+    return f"SHA-256 {text.split()[-1][:12]}..."
+
+
+def decisive_of_ensemble(text: str) -> dict:
+    """The same for an ensemble: its members, and which of them are in its file, count, too."""
+    own = tomllib.loads(text)["ensemble"].items()
+    return decisive(text) | {f"ensemble.{key}": value for key, value in own if key not in FREE_OF_ENSEMBLE}
+
+
+def differences(before: str, now: str, essence: Callable[[str], dict] = decisive) -> list[str]:
+    """In what two resolved configurations (TOML) differ, one line for each key, in words.
+
+    Args:
+        essence: function of a configuration that gives what counts, {section.key: value}.
+    """
+    old, new = essence(before), essence(now)
+    pairs = {name: (old.get(name, default(name)), new.get(name, default(name))) for name in [*new, *old]}
+    return [f"{name}: {before} before, {after} now" for name, (before, after) in pairs.items() if before != after]
+
+
+def default(name: str):
+    """The value of section.key in a configuration without it, such as one of a version that did not know it yet."""
+    section, _, key = name.partition(".")
+    field = section_class(section).model_fields.get(key)
+    if field is None or field.get_default() in (None, ""):
+        return "not set"
+    return list(field.get_default()) if isinstance(field.get_default(), tuple) else field.get_default()

@@ -1,0 +1,222 @@
+"""Fields and terms are handed over in Python: checked, and recorded by what they are.
+
+A case that was handed over, as a class or an object that lies in no file, hands over its functions.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+
+import numpy as np
+
+from ... import cases
+from ...errors import UsageError
+from ...ocean.flow import Flow
+from ...ocean.own_term import NUMBERS, own_term, place_of
+from ...ocean.parametric import Parametric
+from ...ocean.patch import BeyondHalo
+from ...ocean.reach import CELLS, WIDEST, small_block
+from ...ocean.table import COEFFICIENTS, GIVEN, entry_of
+from ...ocean.terms import TERMS, Term
+from ...ocean.variable import Variable
+from ..build import scheme_of
+from ..errors import ConfigError, suggest
+from ..fields.given import IN_TIME, OF_CASE, OF_CASE_IN_TIME, source_of
+from ..fields.own import case_terms, rows_asked_for, source_in, with_own
+from ..messages import failure
+from ..options.case_check import in_time
+
+#: What tells a term from another: its tendencies at each so many-th cell of random fields, to so many digits.
+SEED, EACH, DIGITS = 11, 8, "%.5e"
+#: Difference of a tendency, relative to its largest value, that is rounding.
+ROUND_OFF = 1e-6
+
+
+def hand_over(config, fields: Mapping | None = None, terms: Iterable = ()):
+    """The configuration with fields and terms from Python, on top of those that it has.
+
+    Args:
+        fields: {name: function of the points, number, array or DataArray}; see `given.source_of`.
+        terms: functions of (state, grid, t, *coefficients), Terms, or Parametric; see `ocean.own_term`.
+
+    Raises:
+        ConfigError: with everything that is wrong.
+    """
+    fields = {} if fields is None else fields
+    if not isinstance(fields, Mapping):
+        raise ConfigError([f'fields: {fields!r:.60} is no dict, as {{"eta": function}}'])
+    if callable(terms) or not isinstance(terms, Iterable):
+        raise ConfigError([f"terms: {terms!r:.60} is no list, as [function]"])
+    own, problems, made, parameters = config.own, [], [], dict(config.own._parameters)
+    for each in terms:
+        try:
+            made.append(own_term(each))
+        except UsageError as error:
+            problems.append(str(error))
+        else:
+            if isinstance(each, Parametric):
+                parameters[made[-1].name] = made[-1].parameters.vector(each.parameters, np, np.float64)
+    added = {}
+    known = {**{name: entry_of(name, config.physics) for name in GIVEN}, **rows_asked_for([*case_terms(config), *made])}
+    for name, value in fields.items():
+        if name not in known:
+            problems.append(f"fields: no field {name}; {suggest(str(name), known)}")
+            continue
+        if getattr(config.input, name, ""):
+            problems.append(f"fields: {name}: input.{name} names a file of it, too; give one of them")
+        try:
+            added[name] = source_of(value, known[name], config.grid)
+        except ConfigError as error:
+            problems += error.problems
+    if problems:
+        raise ConfigError(problems)
+    replaced = {text.split()[0]: text for text in own.fields} | {name: name for name in added}
+    terms = {text.split()[0]: text for text in own.terms} | {term.name: term.name for term in made}
+    objects = (*own._terms, *made)
+    return with_own(config, replaced.values(), terms.values(), own._sources | added, objects, parameters)
+
+
+def check_terms(config) -> None:
+    """See that the terms of the user's own can be computed.
+
+    Raises:
+        ConfigError: one asks for a coefficient that there is not, or fails; with everything that is wrong.
+    """
+    problems, names, scheme = [], set(), scheme_of(config)
+    for term in scheme.own:
+        if term.name in names:
+            problems.append(f"terms: there are two called {term.name}; give one another name")
+        names.add(term.name)
+        absent = [row.name for row in term.coefficients if row.name not in COEFFICIENTS and not provided(config, row)]
+        problems += [
+            f'terms: {term.name} asks for {name}; give it, as fields={{"{name}": function}}, or one of '
+            f"{', '.join((*COEFFICIENTS, *NUMBERS))}"
+            for name in absent
+        ]
+        if absent:
+            continue
+        try:
+            check_cells(term, scheme, config.own._parameters)
+        except UsageError as error:
+            problems.append(f"terms: {error}")
+    if problems:
+        raise ConfigError(problems)
+
+
+def provided(config, row: Variable) -> bool:
+    """Whether a coefficient of the user's own is handed over or a function of the case."""
+    return row.name in config.own.names or callable(getattr(config.case, row.name, None))
+
+
+def identity(term: Term, scheme, parameters: Mapping) -> str:
+    """SHA-256 of what a term computes: of its tendencies at some cells of random fields, to a few digits.
+
+    Args:
+        scheme: of the run, which says what fields there are.
+        parameters: by the names of terms.
+
+    Raises:
+        UsageError: it fails; with the line.
+    """
+    rates = rates_of(term, alone(term, scheme), parameters, WIDEST)
+    some = {name: values[::EACH, ::EACH] + 0.0 for name, values in rates.items()}
+    words = [f"{name} {' '.join(DIGITS % rate for rate in values.flat)}" for name, values in some.items()]
+    return hashlib.sha256("\n".join(words).encode()).hexdigest()
+
+
+def check_cells(term: Term, scheme, parameters: Mapping) -> None:
+    """See that a term can be computed, and gives a cell the same whatever block it lies in.
+
+    Raises:
+        UsageError: it cannot, or does not; with the line.
+    """
+    small = alone(term, scheme)
+    rates = rates_of(term, small, parameters, WIDEST)
+    where = f"{place_of(term.tendency)}: {term.name}"
+    finite = {name: np.isfinite(values) for name, values in rates.items()}
+    if bad := [name for name, of in finite.items() if not (of.all() if term.parameters else of.any())]:
+        raise UsageError(f"{where} returns what is not finite for {', '.join(bad)}, of fields from 1 to 2")
+    near = rates_of(term, small, parameters, small.width)
+    for name, values in rates.items():
+        largest = np.abs(values[finite[name]]).max(initial=0.0)
+        if not np.allclose(near[name], values, rtol=0.0, atol=ROUND_OFF * largest, equal_nan=True):
+            raise UsageError(
+                f"{where} returns for {name} what depends on the block in which a cell lies, so on the number of "
+                "processes: `map` is for functions of each cell alone; means, differences and operators.cell_by_cell "
+                "have its neighbours"
+            )
+
+
+def alone(term: Term, scheme):
+    """The scheme with this term and those that add fields to the state."""
+    return replace(scheme, terms=tuple(name for name in scheme.terms if TERMS[name].prognostic), own=(term,))
+
+
+def rates_of(term: Term, scheme, parameters: Mapping, width: int) -> dict[str, np.ndarray]:
+    """Tendencies [CELLS, CELLS] by a term alone of random fields, which around these cells are the same for any width.
+
+    Args:
+        scheme: see `alone`.
+        parameters: by the names of terms.
+        width: of the halo.
+
+    Raises:
+        UsageError: it fails; with the line.
+    """
+    drawn, cut = np.random.default_rng(SEED), WIDEST - width
+
+    def values(shape):
+        if shape[1:] in ((), (1,)):
+            return drawn.uniform(1.0, 2.0, shape)
+        return drawn.uniform(1.0, 2.0, [n + 2 * cut for n in shape])[cut : shape[0] + cut, cut : shape[1] + cut]
+
+    state, now, grid, params = small_block(scheme, width, values)
+    try:
+        with np.errstate(all="ignore"):
+            given = {name: parameters[name] for name in params if name in parameters}
+            rates = term.tendency(Flow(state, grid), params | given, now._replace(stage=0.5))
+        found = {name: np.asarray(rates[name].on((CELLS, CELLS)), np.float64) for name in sorted(rates)}
+        return {name: np.broadcast_to(one, (CELLS, CELLS)) for name, one in found.items()}
+    except BeyondHalo as error:
+        raise UsageError(f"{term.name} reads cells further than {WIDEST} rows or columns away") from error
+    except UsageError:
+        raise
+    except Exception as error:
+        raise UsageError(told(error, term)) from error
+
+
+def told(error: Exception, term: Term) -> str:
+    """Where and why a term failed, in words."""
+    return failure(error, place_of(term.tendency).rpartition(":")[0], term.name)
+
+
+def recorded(config):
+    """The configuration with all that was handed over, each with its SHA-256, as a run records it.
+
+    Raises:
+        ConfigError: a field cannot be evaluated.
+    """
+    own, case = config.own, config.case
+    sources, terms, scheme = dict(own._sources), {term.name: term for term in own._terms}, scheme_of(config)
+    if not cases.shipped(case) and not case.file_text:
+        given = [name for name in (*GIVEN, *rows_asked_for(case_terms(config))) if hasattr(case, name)]
+        given = [name for name in given if name not in own.names and not getattr(config.input, name, "")]
+        sources |= {name: OF_CASE_IN_TIME if in_time(getattr(type(case), name)) else OF_CASE for name in given}
+        terms |= {term.name: term for term in case_terms(config)}
+    old = {text.split()[0]: text for text in (*own.fields, *own.terms) if " " in text}
+    anew = {name for name, source in sources.items() if source.in_time}  # no file has what these were
+    kinds = {name: f"{name} {IN_TIME}" if name in anew else name for name in sources}
+    fields = {
+        name: (name not in anew and old.get(name)) or f"{kinds[name]} {source.digest(config, name)}"
+        for name, source in sources.items()
+    }
+    for name in (name for name in own.names if name not in fields):
+        fields[name] = old.get(name) or source_in(config, name)  # which says that nothing was handed over
+    names = [text.split()[0] for text in own.terms]
+    texts = [
+        old.get(name) or f"{name} {identity(terms[name], scheme, own._parameters)}"
+        for name in dict.fromkeys((*names, *terms))
+    ]
+    return with_own(config, fields.values(), texts, sources, own._terms)

@@ -1,0 +1,75 @@
+"""A configuration as TOML text: the commented template of `swmodel init` and the config.toml of a run folder."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator
+from typing import Any
+
+from ... import cases
+from ...ocean.option import unit_of
+from ..messages import choices
+from ..options.grid import KEYS_OF, Grid
+from ..options.model import ALTERNATIVES, Case, Config, Section
+
+
+def to_toml(config: Config, comments: bool = False) -> str:
+    """The whole configuration; `load` of the text gives it back.
+
+    Args:
+        comments: a line of help above each key, with units and choices; keys not in use appear as comments.
+    """
+    return "\n".join(line for name in Config.model_fields for line in table(name, getattr(config, name), comments))
+
+
+def table(name: str, section: Section, comments: bool) -> Iterator[str]:
+    """The lines of one section."""
+    if comments:
+        about = cases.about(section) if isinstance(section, Case) else type(section).__doc__ or ""
+        yield f"# {about.strip().splitlines()[0]}"
+    yield f"[{name}]"
+    unused = left_out(name, section)
+    for key, field in type(section).model_fields.items():
+        if comments:
+            unit, words = unit_of(field), choices(field.annotation)
+            yield f"# {field.description}" + (f" [{unit}]" if unit else "") + (f"; {', '.join(words)}" if words else "")
+        if key not in unused:
+            yield f"{key} = {value(getattr(section, key))}"
+        elif comments:
+            yield f"# {key} ="
+    yield ""
+
+
+def left_out(name: str, section: Section) -> list[str]:
+    """The alternatives that do not apply, since the other one is given; what is of a file where the case has none."""
+    if isinstance(section, Case):
+        return [key for key in ("file", "sha256") if not getattr(section, key)]
+    pairs = [(first, second) for at, first, second in ALTERNATIVES if at == name]
+    unused = []
+    if isinstance(section, Grid):
+        pairs += [(extent.size, extent.end) for extent in section.extents]
+        unused = [key for key in ("file", "pole") if not getattr(section, key)]
+        unused += [key for kind, keys in KEYS_OF.items() if kind != section.kind for key in keys]
+    return unused + [b if getattr(section, a) is not None or getattr(section, b) is None else a for a, b in pairs]
+
+
+def value(item: Any) -> str:
+    """A value in TOML; None, which TOML lacks, is the text "none"."""
+    if item is None:
+        return '"none"'
+    if isinstance(item, bool):
+        return "true" if item else "false"
+    if isinstance(item, str):
+        return json.dumps(item, ensure_ascii=False).replace("\x7f", "\\u007f")
+    if isinstance(item, tuple):
+        return f"[{', '.join(value(part) for part in item)}]"
+    if isinstance(item, Section):
+        given = ((key, getattr(item, key)) for key in type(item).model_fields)
+        return f"{{{', '.join(f'{key} = {value(part)}' for key, part in given if part is not None)}}}"
+    return repr(item)
+
+
+def config_hash(config: Config) -> str:
+    """SHA-256 of the configuration's text, as hexadecimal digits: equal for equal (resolved) configurations only."""
+    return hashlib.sha256(to_toml(config).encode()).hexdigest()

@@ -1,0 +1,199 @@
+"""The section [grid]: rows and columns of cells on a plane or a sphere, and the ways in which their size is given."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from typing import Literal, NamedTuple, cast
+
+from ...ocean.option import LEAST, Section, option
+
+#: Along one axis; the numbers of cells and their products stay exact in 64 bits.
+MOST_CELLS = 10**9
+
+#: Of the domain along one axis, m: its cells are not smaller than LEAST.
+LEAST_LENGTH = LEAST * MOST_CELLS
+
+#: Relative difference of what is the same but for rounding, such as a length and cells times their size.
+ROUND_OFF = 1e-12
+
+#: Keys of [physics] with the Coriolis parameter of a plane, which a sphere has from its rotation.
+CORIOLIS = "f0", "beta"
+
+#: Radius of the Earth, m, and its rotation rate, s-1.
+RADIUS, ROTATION = 6371e3, 7.292115e-5
+
+#: Degrees of a full circle, and of latitude from the equator to a pole.
+CIRCLE, POLE = 360.0, 90.0
+
+#: How far from a pole the nearest edge of a row of cells is at the least, degrees.
+NEAREST = 0.01
+
+
+class Extent(NamedTuple):
+    """Keys that give the extent of the domain along an axis: number of cells, their size, or where the domain ends.
+
+    On a plane it begins at zero, and the end is its length.
+    """
+
+    cells: str
+    size: str
+    end: str
+    start: str = ""
+
+
+#: Those of each kind of grid. A later source that gives size or end replaces both. No more than the size is kept.
+EXTENTS = {
+    "plane": (Extent("nx", "dx", "lx"), Extent("ny", "dy", "ly")),
+    "latlon": (Extent("nx", "dlon", "east", "west"), Extent("ny", "dlat", "north", "south")),
+}
+
+#: Keys that one kind of grid has, and no other.
+KEYS_OF = {
+    "plane": ("dx", "dy", "lx", "ly"),
+    "latlon": ("west", "south", "dlon", "dlat", "east", "north", "pole", "radius", "rotation"),
+}
+
+
+class Grid(Section):
+    """C-grid of ny rows by nx columns: cells of one size on a plane, or in degrees on a sphere."""
+
+    kind: Literal["plane", "latlon"] = option(
+        "plane", "", "plane: cells of one size in m; latlon: cells of one size in degrees, on a sphere"
+    )
+    file: str = option("", "", "of `swmodel grid`, NetCDF: gives this section, and [input] depth and mask")
+    nx: int = option(360, "cells", "cells in x (west to east)", ge=1, le=MOST_CELLS)
+    ny: int = option(180, "cells", "cells in y (south to north)", ge=1, le=MOST_CELLS)
+    dx: float | None = option(5e3, "m", "cell size in x (or give lx)", gt=0)
+    dy: float | None = option(5e3, "m", "cell size in y (or give ly)", gt=0)
+    lx: float | None = option(None, "m", "size of the domain in x; dx is lx / nx (or give dx)", ge=LEAST_LENGTH)
+    ly: float | None = option(None, "m", "size of the domain in y; dy is ly / ny (or give dy)", ge=LEAST_LENGTH)
+    west: float | None = option(None, "degrees", "of latlon: longitude of the western edge; 0 without it, on a ring")
+    south: float | None = option(None, "degrees", "of latlon: latitude of the southern edge")
+    dlon: float | None = option(
+        None, "degrees", "of latlon: cell size in longitude (or give east); 360 / nx without either, on a ring", gt=0
+    )
+    dlat: float | None = option(None, "degrees", "of latlon: cell size in latitude (or give north)", gt=0)
+    east: float | None = option(None, "degrees", "longitude of the eastern edge; dlon is (east - west) / nx")
+    north: float | None = option(None, "degrees", "latitude of the northern edge; dlat is (north - south) / ny")
+    pole: tuple[float, float] | None = option(
+        None,
+        "degrees",
+        "of latlon: longitude and latitude of the grid's own north pole; limits and steps are then about that pole",
+    )
+    radius: float | None = option(None, "m", f"of latlon: radius of the sphere; {RADIUS:g} without it", gt=0)
+    rotation: float | None = option(
+        None,
+        "s-1",
+        "of latlon: rotation rate of the planet, f = 2 rotation sin(latitude) where physics.f0 and physics.beta are 0; "
+        f"{ROTATION:g} without it",
+    )
+    periodic_x: bool = option(True, "", "x is a ring; false puts walls at the west and the east")
+    periodic_y: bool = option(False, "", "y is a ring; false puts walls at the south and the north")
+    origin: Literal["edge", "centre", "middle"] = option(
+        "edge", "", "where x = y = 0: south-west edge, centre of the first cell, or middle of the domain"
+    )
+
+    @property
+    def extents(self) -> tuple[Extent, Extent]:
+        """The keys of this kind."""
+        return EXTENTS[self.kind]
+
+    def given(self, key: str) -> bool:
+        """Whether a key was given a value, rather than left as it is."""
+        return key in self.model_fields_set and getattr(self, key) is not None
+
+    def contradictions(self) -> dict[str, str]:
+        """{key: what is wrong} of keys that do not go together."""
+        other = "latlon" if self.kind == "plane" else "plane"
+        found = {
+            key: f'is of grid.kind = "{other}"; this grid is "{self.kind}", which has {", ".join(KEYS_OF[self.kind])}'
+            for key in KEYS_OF[other]
+            if self.given(key)
+        }
+        if self.kind == "latlon":
+            found |= dict(self.misplaced())
+        return found or dict(self.unequal())
+
+    def unequal(self) -> Iterator[tuple[str, str]]:
+        """Ends of the domain that differ by more than round-off from cells times their size, where that is given."""
+        for cells, size, end, start in self.extents:
+            if getattr(self, end) is None or not self.given(size):
+                continue
+            number, each, begin = getattr(self, cells), getattr(self, size), getattr(self, start) if start else 0.0
+            if begin is None or math.isclose(begin + number * each, getattr(self, end), rel_tol=ROUND_OFF):
+                continue
+            unit, whole = ("degrees", f"{begin:.12g} + ") if start else ("m", "")
+            are = (
+                f"{getattr(self, end):.12g} {unit} are not {whole}{cells} {size} = {whole}{number} x {each:.12g} {unit}"
+            )
+            yield end, f"{are}; leave out {end} or {size}"
+
+    def misplaced(self) -> Iterator[tuple[str, str]]:
+        """What is missing on a sphere, or lies where it cannot."""
+        if self.pole is not None and abs(self.pole[1]) > POLE:
+            yield "pole", f"its latitude, {self.pole[1]:.10g}, is beyond 90 degrees: give longitude, latitude"
+        if self.periodic_y:
+            yield "periodic_y", "must be false on a sphere: latitudes are no ring"
+        for key in ("south",) if self.periodic_x else ("west", "south"):
+            if getattr(self, key) is None:
+                yield key, f"must be given, in degrees, where grid.kind is latlon: the {key}ern edge of the domain"
+        for end, size in (("north", "dlat"), ("east", "dlon")):
+            if getattr(self, end) is None and getattr(self, size) is None and not (end == "east" and self.periodic_x):
+                yield end, f"must be given, in degrees (or {size}), where grid.kind is latlon"
+        for end, start in (("north", "south"), ("east", "west")):
+            low, high = getattr(self, start), getattr(self, end)
+            if None not in (low, high) and not low < high:
+                more = ": longitudes go on beyond 360" if end == "east" else ""
+                yield end, f"{high:.12g} degrees are not beyond {start} = {low:.12g} degrees{more}"
+                return
+        if self.south is not None and (self.north, self.dlat) != (None, None):
+            yield from self.near_poles()
+        yield from self.overlapping()
+
+    def near_poles(self) -> Iterator[tuple[str, str]]:
+        """A pole in the domain, or so near to it that cells have no width there."""
+        grid = self.sized()
+        south = cast(float, grid.south)
+        ends = {"south": south, "north": south + grid.ny * cast(float, grid.dlat)}
+        for key, latitude in ends.items():
+            shown = key if self.given(key) or key == "south" else "dlat"
+            if abs(latitude) > POLE * (1 + ROUND_OFF):
+                yield shown, f"the {key}ern edge lies at latitude {latitude:.10g}, beyond the pole; latitudes end at 90"
+            elif abs(latitude) > POLE - NEAREST:
+                yield (
+                    shown,
+                    f"the {key}ern edge lies at latitude {latitude:.10g}, where cells have no width: the pole cannot "
+                    f"lie in the domain or on its edge; latitudes up to {POLE - NEAREST:g} can",
+                )
+
+    def overlapping(self) -> Iterator[tuple[str, str]]:
+        """Longitudes that are there twice, or a ring that they do not close."""
+        if self.east is None and self.dlon is None:
+            return
+        grid = self.sized()
+        around, key = grid.nx * cast(float, grid.dlon), "east" if self.east is not None else "dlon"
+        closed = math.isclose(around, CIRCLE, rel_tol=ROUND_OFF)
+        if around > CIRCLE and not closed:
+            yield key, f"the domain is {around:.10g} degrees wide: longitudes overlap beyond 360"
+        elif self.periodic_x and not closed:
+            yield (
+                key,
+                f"the domain is {around:.10g} degrees wide, which closes no ring of 360; periodic_x=false puts walls "
+                "at the west and the east",
+            )
+
+    def sized(self) -> Grid:
+        """The grid with the sizes of its cells in place of its ends, and without what its kind has not."""
+        sizes = dict.fromkeys(key for kind, keys in KEYS_OF.items() if kind != self.kind for key in keys)
+        if self.kind == "latlon":
+            sizes["west"] = 0.0 if self.west is None else self.west
+            sizes |= {"radius": self.radius or RADIUS}
+            sizes["rotation"] = ROTATION if self.rotation is None else self.rotation
+            sizes["dlon"] = CIRCLE / self.nx if self.dlon is None else self.dlon
+        for cells, size, end, start in self.extents:
+            if (whole := getattr(self, end)) is not None:
+                begin = sizes.get(start, getattr(self, start)) if start else 0.0
+                sizes[end] = None
+                sizes |= {} if self.given(size) else {size: (whole - begin) / getattr(self, cells)}
+        return self.model_copy(update=sizes)

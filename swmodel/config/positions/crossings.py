@@ -1,0 +1,206 @@
+"""Sections: faces of the C-grid along a line, whose transport is written or asked for. NumPy only."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from ...errors import UsageError
+from ...ocean.coordinates import along_axes, axes, metrics, places, turned
+from .. import fields
+from ..build import scheme_of
+from .gauges import Points
+from .places import inside
+
+
+class Faces(NamedTuple):
+    """Faces between two wet cells along a line, [n] each.
+
+    Attributes:
+        axis: 0 where water flows in y through a face (of v), 1 in x (of u).
+        rows, columns: of the cell to the south or the west, which the face belongs to.
+        lengths: of the faces, m; negative where the flow to the north or the east is to the left of the line's way.
+    """
+
+    axis: np.ndarray
+    rows: np.ndarray
+    columns: np.ndarray
+    lengths: np.ndarray
+
+
+class Section(NamedTuple):
+    """The Faces of a line, and both its ends: x and y in m, or longitude and latitude, [2, 2]."""
+
+    faces: Faces
+    ends: np.ndarray
+
+
+class Crossings(NamedTuple):
+    """The sections of a run, `output.sections`, and what is read of the state for them.
+
+    Attributes:
+        names: [n].
+        ends: both ends of each, at corners of cells, [n, 4].
+        lengths: of each of the faces, of all sections, m.
+        cuts: where those of the next section begin, [n - 1].
+        points: velocity at each face, then thickness on its near and on its far side.
+    """
+
+    names: list[str]
+    ends: np.ndarray
+    lengths: np.ndarray
+    cuts: np.ndarray
+    points: Points
+
+    def values(self, raw: np.ndarray) -> dict[str, np.ndarray]:
+        """{"transport": sum over faces of length times velocity times the mean thickness of both sides, m3 s-1}.
+
+        Args:
+            raw: what the points had at k times, [k, 3 faces]; the transports are [k, n], float64.
+        """
+        velocity, near, far = np.split(raw.astype(np.float64), 3, axis=1)
+        through = self.lengths * velocity * (0.5 * (near + far))
+        return {"transport": np.stack([part.sum(axis=1) for part in np.split(through, self.cuts, axis=1)], axis=1)}
+
+
+def crossings(config) -> Crossings | None:
+    """Those of a configuration that was checked; None where it has none.
+
+    Raises:
+        InputError: the file of the mask cannot be read.
+    """
+    if not config.output.sections:
+        return None
+    sections = [section(config, line) for line in config.output.sections]
+    axis, rows, columns, lengths = (np.concatenate(parts) for parts in zip(*(s.faces for s in sections), strict=True))
+    state, grid = scheme_of(config).state._fields, config.grid
+    of_velocity = np.where(axis == 1, state.index("u"), state.index("v"))
+    thickness = np.full(len(axis), state.index("h"))
+    beyond = (rows + (axis == 0)) % grid.ny, (columns + (axis == 1)) % grid.nx
+    points = Points(
+        np.concatenate([of_velocity, thickness, thickness]),
+        np.concatenate([rows, rows, beyond[0]]),
+        np.concatenate([columns, columns, beyond[1]]),
+    )
+    names, ends = [line.name for line in config.output.sections], np.array([each.ends.ravel() for each in sections])
+    return Crossings(names, ends, lengths, np.cumsum([len(each.faces.axis) for each in sections])[:-1], points)
+
+
+def section(config, line) -> Section:
+    """The Section of a table [[section]]: a stair from the corner of cells nearest to its start to that at its end.
+
+    Raises:
+        UsageError: an end is outside the domain, there is nothing between them, or no water flows through it.
+        InputError: the file of the mask cannot be read.
+    """
+    rows, columns = path_of(config, line)
+    what = f'the section "{line.name}"'
+    if len(rows) < 2:
+        raise UsageError(f"{what} begins and ends at the same corner of the grid; make it longer")
+    of_x, of_y = axes(config.grid)
+    ends = [
+        places(config.grid, of_x.first + (i + 0.5) * of_x.spacing, of_y.first + (j + 0.5) * of_y.spacing)
+        for j, i in ((rows[0], columns[0]), (rows[-1], columns[-1]))
+    ]
+    faces = open_faces(config, rows, columns)
+    require_water(faces, what)
+    return Section(faces, np.array(ends, dtype=np.float64))
+
+
+def straight(config, axis: str, at: float, start: float | None = None, end: float | None = None) -> Section:
+    """The Section along the faces nearest to `at` on an axis, from `start` to `end` on the other one.
+
+    Of the faces at both ends a part counts. Flow along the axis is positive.
+
+    Args:
+        at, start, end: along the axes of the grid, m or degrees; None: the edge of the domain.
+
+    Raises:
+        UsageError: it is outside the domain, has no length, or no water flows through it.
+        InputError: the file of the mask cannot be read.
+    """
+    across, along_it = (getattr(axes(config.grid), name) for name in (axis, "y" if axis == "x" else "x"))
+    what, coasts = f"the section {across.told(at, 6)}", along_it.edges
+    start, end = (
+        coast if given is None else inside(along_it, what, given)
+        for given, coast in zip((start, end), coasts, strict=True)
+    )
+    if not start < end:
+        raise UsageError(f"{what}: from={start:g} is not below to={end:g}")
+    face = round((inside(across, what, at) - across.edges[0]) / across.spacing) - 1
+    corners = np.arange(-1, along_it.cells)
+    faces = open_faces(config, *((corners, 0 * corners + face) if axis == "x" else (0 * corners + face, corners[::-1])))
+    numbers = faces.rows if axis == "x" else faces.columns
+    edges = coasts[0] + along_it.spacing * np.array([numbers, numbers + 1])
+    part = np.clip(np.minimum(edges[1], end) - np.maximum(edges[0], start), 0, None) / along_it.spacing
+    faces = Faces(*(each[part > 0] for each in faces._replace(lengths=faces.lengths * part)))
+    require_water(faces, f"{what} from {start:g} to {end:g} {along_it.unit}")
+    at = across.edges[0] + (face + 1) * across.spacing
+    return Section(faces, np.array([(at, way) if axis == "x" else (way, at) for way in (start, end)]))
+
+
+def require_water(faces: Faces, what: str) -> None:
+    """Raise UsageError where there are no Faces."""
+    if not len(faces.axis):
+        raise UsageError(f"{what}: no water flows through it, all of it is land or wall")
+
+
+def path_of(config, line) -> tuple[np.ndarray, np.ndarray]:
+    """Rows and columns of the corners of a stair along a line: those nearest to its ends, and to it in between.
+
+    Corner (j, i) is at the north and east of cell (j, i). Each stair goes one way in x and one in y. Across the end of
+    a ring it has numbers beyond the grid.
+
+    Raises:
+        UsageError: an end is outside the domain.
+    """
+    what = f'the section "{line.name}"'
+    ends = zip(axes(config.grid), *(along_axes(config.grid, *place) for place in (line.start, line.end)), strict=True)
+    (i, i1), (j, j1) = (
+        [round(float(axis.index(at)) - 0.5) for at in way(config.grid, axis, what, float(start), float(end))]
+        for axis, start, end in ends
+    )
+    across, up = abs(i1 - i), abs(j1 - j)
+    step_x, step_y = int(np.sign(i1 - i)), int(np.sign(j1 - j))
+    rows, columns, x, y = [j], [i], 0, 0
+    while x < across or y < up:
+        # The next corner is the one whose middle is nearer to the line.
+        in_x = y == up or (x < across and (2 * x + 1) * up < (2 * y + 1) * across)
+        x, y = x + in_x, y + (not in_x)
+        rows.append(j + step_y * y)
+        columns.append(i + step_x * x)
+    return np.array(rows), np.array(columns)
+
+
+def way(grid, axis, what: str, start: float, end: float) -> tuple[float, float]:
+    """Both ends of a line along an Axis. Within the domain it does not cross the end of a ring.
+
+    Where an end is beyond that of a ring, or the pole of the grid is not that of the Earth, it goes the shorter way
+    round, and its end may be beyond.
+
+    Raises:
+        UsageError: an end is outside the domain.
+    """
+    low, high = axis.edges
+    if not axis.ring or (low <= start <= high and low <= end <= high and not turned(grid)):
+        return inside(axis, what, start), inside(axis, what, end)
+    length = high - low
+    start = low + (start - low) % length
+    return start, start + (end - start + length / 2) % length - length / 2
+
+
+def open_faces(config, rows: np.ndarray, columns: np.ndarray) -> Faces:
+    """Those of the Faces between the corners of a path that lie between two wet cells."""
+    grid, up, across = config.grid, np.diff(rows), np.diff(columns)
+    in_x = up != 0
+    row, column = np.maximum(rows[1:], rows[:-1]), np.maximum(columns[1:], columns[:-1])
+    band, window = (np.arange(each.min(), each.max() + 2) for each in (row, column))
+    wet = np.broadcast_to(fields.wet(config, band, window) != 0, (len(band), len(window)))
+    j, i = row - band[0], column - window[0]
+    is_open = wet[j, i] & wet[j + ~in_x, i + in_x]
+    lengths = metrics(grid, row)
+    size = np.where(in_x, *(np.broadcast_to(at[:, 0], row.shape) for at in (lengths["dy"].u, lengths["dx"].v)))
+    # On the way north the flow to the east goes to the right; on the way east that to the north goes to the left.
+    faces = in_x.astype(int), row % grid.ny, column % grid.nx, np.where(in_x, up, -across) * size
+    return Faces(*(each[is_open] for each in faces))

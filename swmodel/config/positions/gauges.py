@@ -1,0 +1,165 @@
+"""Stations: the points of the C-grid that values at positions are made of; the gauges of a run. NumPy only."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from ...errors import UsageError
+from ...ocean.coordinates import distances, points, positions, turned
+from ...ocean.rotated import turn
+from ...ocean.table import VARIABLES
+from .. import fields
+from ..build import scheme_of
+from .places import on_water
+from .stencils import QUANTITIES, cells_around, stencils
+
+
+class Station(NamedTuple):
+    """A position along the axes, the four cells around it, [4] each, and their bilinear weights, zero on land."""
+
+    x: float
+    y: float
+    rows: np.ndarray
+    columns: np.ndarray
+    weights: np.ndarray
+
+
+def station(config, place: tuple[float, float], what: str = "the station") -> Station:
+    """The Station, for sea level, at a place in m, or at a longitude and latitude.
+
+    Raises:
+        UsageError: it is outside the domain, or in a cell of land.
+        InputError: the file of the mask cannot be read.
+    """
+    x, y = on_water(config, place, what)
+    return Station(x, y, *(part[0] for part in stencils(config, [QUANTITIES.index("eta")], [x], [y])))
+
+
+class Points(NamedTuple):
+    """Points of the C-grid, [m] each: a prognostic field by its place in the state, row and column in the grid."""
+
+    fields: np.ndarray
+    rows: np.ndarray
+    columns: np.ndarray
+
+
+class Gauges(NamedTuple):
+    """Positions with the points around them.
+
+    Attributes:
+        names: [n].
+        places: x and y in m, or longitude and latitude, [2, n].
+        depth: resting depth there, m, interpolated as eta is, [n].
+        distance: of the nearest centre of a wet cell, m, [n].
+        points: what is read of the state: for each of the `of` four for each gauge.
+        of: {name of a series: its prognostic fields}, of a concentration content and thickness.
+        weights: {name of a series: bilinear weights [n, 4]}.
+        resting: depths at the four centres around, in the precision of the run, [n, 4].
+        turn: cosine and sine of the angle from eastward to the first axis of the grid, [n]; None where that is zero.
+    """
+
+    names: list[str]
+    places: np.ndarray
+    depth: np.ndarray
+    distance: np.ndarray
+    points: Points
+    of: dict[str, tuple[str, ...]]
+    weights: dict[str, np.ndarray]
+    resting: np.ndarray
+    turn: tuple[np.ndarray, np.ndarray] | None
+
+    def values(self, raw: np.ndarray) -> dict[str, np.ndarray]:
+        """The series [k, n], float64, of the values [k, m] that the points had at k times.
+
+        All sums are over the four points, in their order, so that bits depend on no layout.
+        """
+        parts = iter(np.split(raw.astype(np.float64), sum(map(len, self.of.values())), axis=1))
+        found = {}
+        for name, prognostic in self.of.items():
+            at = [next(parts).reshape(len(raw), len(self.names), 4) for _ in prognostic]
+            each = at[0] - self.resting if name == "eta" else at[0] / at[1] if len(at) > 1 else at[0]
+            weighted = np.where(self.weights[name] != 0, each, 0.0) * self.weights[name]
+            found[name] = (weighted[..., 0] + weighted[..., 1]) + (weighted[..., 2] + weighted[..., 3])
+        if self.turn is not None:
+            (cosine, sine), u, v = self.turn, found["u"], found["v"]
+            found |= {"u": cosine * u - sine * v, "v": sine * u + cosine * v}
+        return found
+
+
+def gauges(config) -> Gauges | None:
+    """Those of a configuration that was checked; None where it has none.
+
+    eta, u and v are interpolated bilinearly between the points around that have a value, as `stencils` says; a
+    concentration as eta is. On a sphere u and v are eastward and northward, whatever the axes of the grid are.
+
+    Raises:
+        InputError: a file cannot be read.
+    """
+    if not config.output.stations:
+        return None
+    grid, stations = config.grid, config.output.stations
+    x, y = np.array([position(config, at) for at in stations]).T
+    given = np.array([place_of(config, at) for at in stations]).T
+    state = scheme_of(config).state._fields
+    of = {"eta": ("h",), "u": ("u",), "v": ("v",)}
+    of |= {VARIABLES[name].content: (name, "h") for name in state if VARIABLES[name].content}
+    found = {}
+    for name in of:
+        number = QUANTITIES.index(name if name in QUANTITIES else "eta")
+        found[name] = stencils(config, np.full(x.shape, number), x, y)
+    numbers = [(name, state.index(each)) for name in of for each in of[name]]
+    stacked = Points(
+        np.concatenate([np.full(4 * x.size, number) for _, number in numbers]),
+        *(np.concatenate([getattr(found[name], part).ravel() for name, _ in numbers]) for part in ("rows", "columns")),
+    )
+    at = found["eta"]
+    depth = np.array([depths(config, *pair) for pair in zip(at.rows, at.columns, strict=True)])
+    return Gauges(
+        [station.name for station in stations],
+        given,
+        (at.weights * depth).sum(axis=1),
+        np.array([away(config, station) for station in stations]),
+        stacked,
+        of,
+        {name: found[name].weights for name in of},
+        depth.astype(config.run.dtype).astype(np.float64),
+        turn(grid.pole, x, y) if turned(grid) else None,
+    )
+
+
+def depths(config, rows, columns) -> np.ndarray:
+    """Resting depths at the four points of a stencil, [4]."""
+    values = fields.evaluate(config, "depth", rows[[0, 2]], columns[[0, 1]])
+    return np.broadcast_to(values, (2, 2)).ravel()
+
+
+def away(config, station) -> float:
+    """Distance of the nearest centre of a wet cell from a station on water, m."""
+    (row,), (column,) = cells_around(config, *([at] for at in position(config, station)))
+    rows, columns = np.arange(row - 1, row + 2), np.arange(column - 1, column + 2)
+    apart = distances(config.grid, place_of(config, station), points(config.grid, "centre", rows, columns))
+    return float(np.where(fields.wet(config, rows, columns) != 0, apart, np.inf).min())
+
+
+def place_of(config, station) -> tuple[float, float]:
+    """x and y of a table [[station]] in m, or its longitude and latitude.
+
+    Raises:
+        UsageError: they are not given.
+    """
+    keys, unit = positions(config.grid)
+    if {key for key in ("lon", "lat", "x", "y") if getattr(station, key) is not None} != set(keys):
+        raise UsageError(f'"{station.name}" needs {keys[0]} and {keys[1]}, in {unit}, and no other position')
+    return tuple(getattr(station, key) for key in keys)
+
+
+def position(config, station) -> list[float]:
+    """The same along the axes of the grid, on water.
+
+    Raises:
+        UsageError: it is not given, outside, or on land.
+        InputError: the file of the mask cannot be read.
+    """
+    return on_water(config, place_of(config, station), f'the station "{station.name}"')

@@ -1,0 +1,115 @@
+"""The four points of the C-grid around a position and their bilinear weights, with coasts and walls. NumPy only."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from ...ocean.coordinates import OFFSETS, axes
+from ...ocean.table import VARIABLES
+from .. import fields
+
+#: The quantities that can be observed; an observation holds the number of its own in this list.
+QUANTITIES = ("eta", "u", "v")
+
+#: Step (rows, columns) from the cell of a face to the cell across it; sea level is at no face.
+ACROSS = {"eta": (0, 0), "u": (0, 1), "v": (1, 0)}
+
+#: A position this near to a point, in cells, is that point: it has nothing to do with the cell beyond.
+SNAP = 1e-9
+
+#: Most cells whose mask is looked at together.
+CELLS = 2**20
+
+
+class Stencils(NamedTuple):
+    """Points and weights of n positions, [n, 4]: south-west, south-east, north-west and north-east of each.
+
+    A weight is zero where there is no water, and all four are where the model has no value to compare with.
+    """
+
+    rows: np.ndarray
+    columns: np.ndarray
+    weights: np.ndarray
+
+    @property
+    def reached(self) -> np.ndarray:
+        """Whether each position has a point of the model around it, [n]."""
+        return self.weights.any(axis=1)
+
+
+def stencils(config, quantity, x, y) -> Stencils:
+    """Bilinear interpolation from the points of each quantity to the positions (x, y) within the domain, m or degrees.
+
+    With a, b the distances from the south-west point in cells, the weights (1-a)(1-b), a (1-b), (1-a) b, a b of the
+    points that have a value are divided by their sum:
+
+        sea level   has a value in wet cells. Within half a cell of a wall or coast it is that of the nearest cells.
+        velocity    has a value on faces next to a wet cell. On a closed face, at a wall or coast, that is zero: it
+                    counts in the sum, and nothing is added for it. Faces between dry cells have none: the velocity
+                    along a wall or straight coast is, within half a cell of it, that of the nearest faces.
+
+    Away from land, the weights add up to one and are exact for linear fields. Rings are closed across their ends.
+
+    Args:
+        quantity: numbers in QUANTITIES, [n].
+        x, y: positions, [n], m, or on a sphere longitudes and latitudes.
+
+    Raises:
+        InputError: the file of the mask cannot be read.
+    """
+    quantity, x, y = np.asarray(quantity), np.asarray(x, dtype=np.float64), np.asarray(y, dtype=np.float64)
+    grid, along = config.grid, axes(config.grid)
+    offsets = np.array([OFFSETS[VARIABLES[name].location] for name in QUANTITIES])[quantity]
+    rows, b = between(along.y.index(y) - offsets[:, 0])
+    columns, a = between(along.x.index(along.x.within(x)) - offsets[:, 1])
+    weights = np.stack([(1 - b) * (1 - a), (1 - b) * a, b * (1 - a), b * a], axis=1)
+    wet = neighbourhoods(config, rows, columns)
+    is_open, has_value = np.empty_like(weights), np.empty_like(weights)
+    for number, name in enumerate(QUANTITIES):
+        (north, east), chosen = ACROSS[name], quantity == number
+        here = wet[chosen, :2, :2].reshape(-1, 4)
+        beyond = wet[chosen, north : north + 2, east : east + 2].reshape(-1, 4)
+        is_open[chosen], has_value[chosen] = here * beyond, np.maximum(here, beyond)
+    total = (weights * has_value).sum(axis=1, keepdims=True)
+    return Stencils(
+        (rows[:, None] + [0, 0, 1, 1]) % grid.ny,
+        (columns[:, None] + [0, 1, 0, 1]) % grid.nx,
+        np.divide(weights * is_open, total, out=np.zeros_like(weights), where=total > 0),
+    )
+
+
+def cells_around(config, x, y) -> tuple[np.ndarray, np.ndarray]:
+    """Rows and columns of the cells that hold positions within the domain, [n]; on its far edge, the ones within."""
+    grid, along = config.grid, axes(config.grid)
+    rows, columns = along.y.index(np.asarray(y)), along.x.index(along.x.within(np.asarray(x)))
+    found = (np.floor(place + 0.5).astype(np.int64) for place in (rows, columns))
+    return tuple(np.clip(place, 0, most - 1) for place, most in zip(found, (grid.ny, grid.nx), strict=True))
+
+
+def between(place: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Whole numbers at or below the places, and the distances from them, which are exactly zero within SNAP of one."""
+    nearest = np.rint(place)
+    place = np.where(np.abs(place - nearest) < SNAP, nearest, place)
+    lower = np.floor(place)
+    return lower.astype(np.int64), place - lower
+
+
+def neighbourhoods(config, rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
+    """Wetness (1 or 0) of the 3 x 3 cells north-east of and with each given one, [n, 3, 3], in bands of rows."""
+    found = np.empty((len(rows), 3, 3))
+    order = np.argsort(rows, kind="stable")
+    first_column, last_column = (columns.min(), columns.max() + 2) if len(columns) else (0, 0)
+    width, begin = int(last_column - first_column) + 1, 0
+    height = max(1, CELLS // width)
+    while begin < len(order):
+        first = rows[order[begin]]
+        end = np.searchsorted(rows[order], first + height)
+        chosen, band = order[begin:end], np.arange(first, rows[order[end - 1]] + 3)
+        wet = fields.wet(config, band, np.arange(first_column, last_column + 1))
+        j = rows[chosen, None, None] - first + np.arange(3)[:, None]
+        i = columns[chosen, None, None] - first_column + np.arange(3)
+        found[chosen] = np.broadcast_to(wet, (len(band), width))[j, i]
+        begin = end
+    return found

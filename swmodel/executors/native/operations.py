@@ -1,0 +1,102 @@
+"""The operations that a graph is made of: how each is computed, what its C++ is, and its derivatives.
+
+Whoever computes with them hands over the functions: numpy or jax.numpy for arrays, `symbol.Functions` for Symbols.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+
+class Operation(NamedTuple):
+    """All that is known of an operation.
+
+    Attributes:
+        value: function (xp, k, *operands) -> value; k is the Coefficient of operations that have one, else None.
+        text: C++, with the operands as {0} and so on and k as {k}, in the words of vector.h; "": a call by its name.
+        derivatives: function (xp, k, value, *operands) -> for each operand the function that multiplies an adjoint or
+            a tangent b by the derivative by this operand; None: it is made after derivatives are taken.
+        commutes: whether the order of the first two operands does not matter.
+        condition: whether it is one, which only `select` reads.
+        weight: operations on numbers.
+    """
+
+    value: Callable
+    text: str = ""
+    derivatives: Callable | None = None
+    commutes: bool = False
+    condition: bool = False
+    weight: int = 1
+
+
+def larger(xp, x, y):
+    """The derivative of the larger one of x and y by x: all where x > y, and half where they are equal, as in JAX."""
+    return lambda b: xp.where(x > y, b, xp.where(x == y, 0.5 * b, 0.0))
+
+
+def function(name: str, derivative: Callable) -> Operation:
+    """A function of xp; derivative(xp, b, value, operand) is b times its own."""
+    return Operation(
+        lambda xp, k, a: getattr(xp, name)(a), derivatives=lambda xp, k, y, a: [lambda b: derivative(xp, b, y, a)]
+    )
+
+
+#: Functions that a field takes.
+FUNCTIONS = {
+    "sqrt": function("sqrt", lambda xp, b, y, a: 0.5 * (b / y)),
+    "cbrt": function("cbrt", lambda xp, b, y, a: (1 / 3) * (b / (y * y))),
+    "exp": function("exp", lambda xp, b, y, a: b * y),
+    "log": function("log", lambda xp, b, y, a: b / a),
+    "sin": function("sin", lambda xp, b, y, a: b * xp.cos(a)),
+    "cos": function("cos", lambda xp, b, y, a: -(b * xp.sin(a))),
+}
+
+OPERATIONS = FUNCTIONS | {
+    "add": Operation(
+        lambda xp, k, a, c: a + c, "{0} + {1}", lambda xp, k, y, a, c: [lambda b: b, lambda b: b], commutes=True
+    ),
+    "sub": Operation(lambda xp, k, a, c: a - c, "{0} - {1}", lambda xp, k, y, a, c: [lambda b: b, lambda b: -b]),
+    "mul": Operation(
+        lambda xp, k, a, c: a * c, "{0} * {1}", lambda xp, k, y, a, c: [lambda b: b * c, lambda b: b * a], commutes=True
+    ),
+    "div": Operation(
+        lambda xp, k, a, c: a / c, "{0} / {1}", lambda xp, k, y, a, c: [lambda b: b / c, lambda b: -(b / c * y)]
+    ),
+    "scale": Operation(lambda xp, k, a: k * a, "{k} * {0}", lambda xp, k, y, a: [lambda b: b * k]),
+    "axpy": Operation(
+        lambda xp, k, a, c: a + k * c,
+        "mad({k}, {1}, {0})",
+        lambda xp, k, y, a, c: [lambda b: b, lambda b: b * k],
+        weight=2,
+    ),
+    "fma": Operation(lambda xp, k, a, b, c: a * b + c, "mad({0}, {1}, {2})", weight=2),
+    "fms": Operation(lambda xp, k, a, b, c: a * b - c, "mad({0}, {1}, -{2})", weight=2),
+    "fnma": Operation(lambda xp, k, a, b, c: c - a * b, "mad(-{0}, {1}, {2})", weight=2),
+    "same": Operation(lambda xp, k, a: a, "{0}"),
+    "abs": function("abs", lambda xp, b, y, a: xp.where(a < 0, -b, b)),
+    "power": Operation(
+        lambda xp, k, a: a**k, "power({0}, {k})", lambda xp, k, y, a: [lambda b: b * a ** (k.number - 1) * k]
+    ),
+    "maximum": Operation(
+        lambda xp, k, a, c: xp.maximum(a, c),
+        derivatives=lambda xp, k, y, a, c: [larger(xp, a, c), larger(xp, c, a)],
+        commutes=True,
+    ),
+    "minimum": Operation(
+        lambda xp, k, a, c: xp.minimum(a, c),
+        derivatives=lambda xp, k, y, a, c: [larger(xp, c, a), larger(xp, a, c)],
+        commutes=True,
+    ),
+    "equal": Operation(lambda xp, k, a, c: a == c, "{0} == {1}", commutes=True, condition=True),
+    "less": Operation(lambda xp, k, a, c: a < c, "{0} < {1}", condition=True),
+    "select": Operation(
+        lambda xp, k, condition, a, c: xp.where(condition, a, c),
+        "({0} != 0) ? {1} : {2}",
+        lambda xp, k, y, condition, a, c: [
+            lambda b: b,
+            lambda b: xp.where(condition, b, 0.0),
+            lambda b: xp.where(condition, 0.0, b),
+        ],
+    ),
+}

@@ -1,0 +1,33 @@
+"""A thread that works beside the time loop, one call after the other."""
+
+from __future__ import annotations
+
+import threading
+from concurrent.futures import Future
+from queue import SimpleQueue
+
+
+class Worker:
+    """A thread, begun by the first call. It is a daemon: should a call hang in it, the program can end nevertheless."""
+
+    def __init__(self, name: str):
+        self.name = name
+        self._calls, self._thread = SimpleQueue(), None
+
+    def submit(self, function, *arguments) -> Future:
+        """Have `function(*arguments)` called after what was submitted before."""
+        if self._thread is None:
+            self._thread = threading.Thread(target=self._work, name=self.name, daemon=True)
+            self._thread.start()
+        future = Future()
+        self._calls.put((future, function, arguments))
+        return future
+
+    def _work(self) -> None:
+        while True:
+            future, function, arguments = self._calls.get()
+            try:
+                future.set_result(function(*arguments))
+            except BaseException as error:
+                future.set_exception(error)
+            del future, function, arguments  # arrays, and what an error holds

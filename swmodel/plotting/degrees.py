@@ -1,0 +1,23 @@
+"""Longitudes and latitudes in words, and as ticks of a map."""
+
+from __future__ import annotations
+
+from matplotlib.ticker import FuncFormatter, MaxNLocator
+
+#: First digits of the distance between ticks: where a map spans many degrees, and where it spans a few.
+MANY, FEW = [1, 1.5, 3, 5, 6, 9, 10], [1, 2, 2.5, 5, 10]
+#: Degrees from which on they are many.
+WIDE = 10.0
+
+
+def degrees(angle: float, letters: str) -> str:
+    """A longitude or latitude in words; `letters` are those of positive and of negative ones."""
+    angle = (angle + 180) % 360 - 180 if letters == "EW" else angle
+    return f"{abs(angle):.6g}° {letters[int(angle < 0)]}"
+
+
+def mark_degrees(axis, span: float, most: int, letters: str | None) -> None:
+    """Few ticks along an axis of so many degrees, in words where there are `letters`."""
+    axis.set_major_locator(MaxNLocator(most, steps=MANY if span >= WIDE else FEW))
+    if letters:
+        axis.set_major_formatter(FuncFormatter(lambda angle, _: degrees(round(angle, 9), letters)))

@@ -1,0 +1,189 @@
+"""`swmodel grid` and `[grid] file`: from a region to a run in one line, whatever is wrong in one line, too."""
+
+import netCDF4
+import numpy as np
+import pytest
+from click.testing import CliRunner
+from support.cf_checker import checked
+
+import swmodel
+from swmodel import ConfigError, load
+from swmodel.cli import main
+from swmodel.cli.relief import Wish, make_grid
+from swmodel.config import fields, from_toml, to_toml
+
+MEDITERRANEAN = (-6.0, 37.0, 30.0, 46.0)
+POLE = (-42.0, 76.0)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    return tmp_path_factory.mktemp("grids")
+
+
+@pytest.fixture(scope="module")
+def sea(folder):
+    """The Mediterranean at one degree, made on the command line; with what was said."""
+    path = folder / "sea.nc"
+    words = ["grid", str(path), "--region", "-6,37,30,46", "--resolution", "1", "--min-depth", "200", "--smooth", "1"]
+    done = CliRunner().invoke(main, words)
+    assert done.exit_code == 0, done.output
+    return path, done.output
+
+
+@pytest.fixture(scope="module")
+def earth(folder):
+    """All of the Earth about a pole in Greenland, cells of four degrees."""
+    path = folder / "earth.nc"
+    return path, make_grid(path, Wish((-180, 180, -90, 90), 4.0, POLE))
+
+
+def refused(*words):
+    done = CliRunner().invoke(main, ["grid", *map(str, words)])
+    assert len(done.output.strip().splitlines()) == 1
+    return done.exit_code, done.output
+
+
+def test_what_was_made_and_closed_is_said_and_drawn(sea):
+    path, said = sea
+    assert "43 x 16 cells of 1 by 1 degrees, lon -6 to 37 degrees, lat 30 to 46 degrees; " in said
+    assert "% is sea, 200 to " in said
+    assert "closed 2 lakes, at longitude and latitude " in said
+    assert f"Wrote {path.with_suffix('.png')}" in said
+    assert path.with_suffix(".png").stat().st_size > 10_000
+
+
+def test_the_black_sea_is_closed_and_the_deep_basins_are_deep(sea):
+    with netCDF4.Dataset(sea[0]) as data:
+        lon, lat, mask = data["x_c"][:], data["y_c"][:], data["mask"][:]
+        assert mask[np.argmin(abs(lat - 43.5)), np.argmin(abs(lon - 34.5))] == 0
+        assert data["closed"][:].sum() > 30
+        assert data["depth"][np.argmin(abs(lat - 36.5)), np.argmin(abs(lon - 18.5))] > 2500
+        assert np.ma.getmaskarray(data["depth"][:]).sum() == (mask == 0).sum()
+
+
+def test_the_file_satisfies_the_cf_checker(sea, earth):
+    for path in (sea[0], earth[0]):
+        errors, _ = checked(path)
+        unknown = "grid_topology is not a valid cf_role", "requires exactly one variable with standard_name"
+        assert [error for error in errors if not any(words in error for words in unknown)] == []
+
+
+@pytest.mark.parametrize("which", ["sea", "earth"])
+def test_the_file_gives_grid_depth_and_mask_in_one_line(which, request):
+    path = request.getfixturevalue(which)[0]
+    config = load("rest", {"grid.file": str(path)}, environ={})
+    rows, columns = np.arange(config.grid.ny), np.arange(config.grid.nx)
+    with netCDF4.Dataset(path) as data:
+        wet = data["mask"][:] == 1
+        assert (config.grid.ny, config.grid.nx) == wet.shape
+        np.testing.assert_array_equal(fields.wet(config, rows, columns) > 0, wet)
+        depth = fields.evaluate(config, "depth", rows, columns)
+        np.testing.assert_array_equal(depth[wet], data["depth"][:].compressed())
+    assert (config.grid.pole, config.grid.periodic_x) == ((POLE, True) if which == "earth" else (None, False))
+    again = from_toml(to_toml(config), type(config.case))
+    assert again == config
+    assert load(config, environ={}) == config
+
+
+def test_water_at_rest_over_the_real_relief_on_a_grid_about_another_pole_stays_so(earth):
+    """Beside gravity waves of 250 m/s, over all the Earth with its coasts."""
+    options = {"grid.file": str(earth[0]), "physics.f0": 0.0, "run.executor": "reference", "run.dtype": "float64"}
+    simulation = swmodel.Simulation("rest", options)
+    simulation.advance(40)
+    assert max(np.abs(simulation.field(name)).max() for name in "uv") < 1e-13 * 250
+    eta = simulation.field("eta")
+    np.testing.assert_allclose(eta[earth[1].wet], 0.37, rtol=0, atol=1e-15 * 7000)
+
+
+def test_rows_of_land_at_the_poles_are_left_out(earth):
+    grid, wet = earth[1].grid, earth[1].wet
+    assert grid.south > -90
+    assert grid.south + grid.ny * grid.dlat < 90
+    assert wet[:2].any()
+    assert wet[-2:].any()
+
+
+def test_the_sea_that_is_to_be_kept_is_named_by_a_place_in_it(folder):
+    made = make_grid(folder / "kept.nc", Wish(MEDITERRANEAN, 1.0, keep=((34.5, 43.5),)))
+    assert made.wet[13, 40]
+    without = make_grid(folder / "kept.nc", Wish(MEDITERRANEAN, 1.0), force=True)
+    assert not without.wet[13, 40]
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "message"),
+    [
+        (
+            ("--region", "-180,180,-90,90"),
+            2,
+            "--region: the north pole of the grid lies in water; end the region before",
+        ),
+        (("--region", "10,5,0,20"), 2, "beyond 180, and S below N; it is 10,5,0,20"),
+        (("--region", "0,inf,0,20"), 2, "--region: write it as W,E,S,N with W below E"),
+        (("--region", "0,5,0,5", "--resolution", "0"), 2, "--resolution: cells of 0 degrees: it must be above 0"),
+        (
+            ("--region", "0,5,0,5", "--resolution", "1e-9"),
+            2,
+            "--resolution: cells of 1e-09 degrees: at most 1000000000",
+        ),
+        (
+            ("--region", "0,5,0,0.5"),
+            2,
+            "--resolution: cells of 1 degrees are larger than the region, 5 by 0.5 degrees",
+        ),
+        (("--region", "0,10,80,95"), 2, "--region: latitudes are -90 to 90, not 80 to 95"),
+        (("--region", "0,400,0,20"), 2, "--region: the domain is 400 degrees wide: longitudes overlap"),
+        (("--region", "20,25,-2,2"), 2, "--region: there is no water in it by"),
+        (("--region", "0,5,0,5", "--pole", "10,91"), 2, "--pole: its latitude, 91, is beyond 90 degrees"),
+        (("--region", "-6,37,30,46", "--keep", "10,35"), 2, "--keep: there is no water at 10,35 in the region"),
+        (("--region", "0,5,0,5", "--relief", "none.nc"), 2, "--relief: there is no file none.nc"),
+    ],
+)
+def test_what_cannot_be_a_grid_is_refused_in_one_line(folder, words, code, message):
+    assert refused(folder / "bad.nc", "--resolution", 1, *words)[0] == code
+    assert message in refused(folder / "bad.nc", "--resolution", 1, *words)[1]
+    assert not (folder / "bad.nc").exists()
+
+
+def test_a_grid_is_replaced_where_that_is_wanted(folder):
+    path, words = folder / "again.nc", ("--region", "-6,37,30,46", "--resolution", 2)
+    CliRunner().invoke(main, ["grid", str(path), *map(str, words)])
+    before = path.read_bytes()
+    code, told = refused(path, *words)
+    assert (code, f"{path} is there already; give --force to replace it, or another name" in told) == (2, True)
+    assert path.read_bytes() == before
+    done = CliRunner().invoke(main, ["grid", str(path), *map(str, words), "--min-depth", "300", "--force"])
+    assert done.exit_code == 0, done.output
+    with netCDF4.Dataset(path) as data:
+        assert data["depth"][:].min() == 300
+
+
+def test_no_other_file_is_replaced(folder):
+    path = folder / "other.nc"
+    with netCDF4.Dataset(path, "w") as data:
+        data.title = "mine"
+    code, words = refused(path, "--region", "-6,37,30,46", "--resolution", 1)
+    assert (code, "is no file of `swmodel grid`, and is not replaced" in words) == (5, True)
+    with netCDF4.Dataset(path) as data:
+        assert data.title == "mine"
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"grid.nx": 7}, "grid.nx: grid.file gives 43; leave out one of both"),
+        ({"grid.kind": "plane"}, 'grid.kind: grid.file gives "latlon"; leave out one of both'),
+        ({"grid.pole": (0.0, 50.0)}, "grid.pole: grid.file gives the cells; leave out one of both"),
+        ({"grid.file": "none.nc"}, "none.nc; `swmodel grid none.nc` makes one"),
+    ],
+)
+def test_what_contradicts_the_file_of_a_grid_is_refused(sea, changes, message):
+    with pytest.raises(ConfigError) as error:
+        load("rest", {"grid.file": str(sea[0])} | changes, environ={})
+    assert message in str(error.value)
+
+
+def test_fields_may_come_from_elsewhere_than_the_file_of_the_grid(sea):
+    config = load("rest", {"grid.file": str(sea[0]), "input.mask": ""}, environ={})
+    assert (config.input.mask, config.input.depth) == ("", f"{sea[0]}:depth")

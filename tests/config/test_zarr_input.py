@@ -1,0 +1,142 @@
+"""Stores of Zarr as input: what a NetCDF file of the same content gives, to the last bit, and every fault in a line."""
+
+import shutil
+import sys
+
+import netCDF4
+import numpy as np
+import pytest
+import xarray as xr
+
+import swmodel
+from swmodel import load
+from swmodel.config.fields import evaluate
+from swmodel.config.fields.series import series_of
+from swmodel.config.fields.varying import Records
+from swmodel.model.validate import check_config
+
+NY, NX = 4, 5
+ROWS, COLUMNS = np.arange(-1, NY + 1), np.arange(-1, NX)
+VALUES = 0.01 * np.random.default_rng(3).random((3, NY, NX))
+SMALL = {
+    "grid.nx": NX, "grid.ny": NY, "grid.dx": 1e5, "grid.dy": 1e5, "run.executor": "reference", "run.dtype": "float64",
+    "time.dt": 60.0, "run.days": 0.5, "time.start": "2020-02-29", "time.calendar": "360_day",
+}  # fmt: skip
+
+
+def content(path, values=VALUES, first=0):
+    """A NetCDF file of packed records of the wind stress, whose rows run southward, with land in a corner."""
+    with netCDF4.Dataset(path, "w") as dataset:
+        for dimension, size in (("time", None), ("y", NY), ("x", NX)):
+            dataset.createDimension(dimension, size)
+        dataset.createVariable("time", "i4", ("time",))[:] = 6 * np.arange(first, first + len(values))
+        dataset["time"].setncatts({"units": "hours since 2020-02-29", "calendar": "360_day"})
+        for axis, count in (("y", NY), ("x", NX)):
+            dataset.createVariable(axis, "f4", (axis,))[:] = (np.arange(count) + 0.5) * 100
+            dataset[axis].units = "km"
+        dataset["y"][:] = dataset["y"][::-1]
+        stress = dataset.createVariable("ustress", "i2", ("time", "y", "x"), fill_value=-32767)
+        stress.setncatts({"standard_name": "surface_downward_x_stress", "units": "N m-2"})
+        stress.setncatts({"scale_factor": 1.7e-6, "add_offset": 0.02})
+        stress[:] = np.ma.masked_array(values, np.isnan(values))
+        depth = dataset.createVariable("bottom", "f4", ("y", "x"), fill_value=1e20)
+        depth.setncatts({"units": "m", "positive": "up"})
+        depth[:] = -4000.0 - 1e5 * values[0]
+        depth[0, 0] = np.ma.masked
+    return path
+
+
+@pytest.fixture(params=[2, 3], ids=["format 2", "format 3"])
+def stored(request, tmp_path):
+    """stored(name, ...): a NetCDF file, and the store of the same content, arrays as they are packed."""
+
+    def write(name="winds", store=None, **given):
+        file = content(tmp_path / f"{name}.nc", **given)
+        store = tmp_path / (store or f"{name}.zarr")
+        with xr.open_dataset(file, decode_times=False) as dataset:
+            dataset.to_zarr(store, zarr_format=request.param, consolidated=False)
+        return str(file), str(store)
+
+    return write
+
+
+def configuration(**inputs):
+    return load(swmodel.Case, SMALL | {f"input.{name}": text for name, text in inputs.items()}, {})
+
+
+def refused(**inputs) -> str:
+    with pytest.raises(swmodel.ConfigError) as caught:
+        check_config(configuration(**inputs))
+    (line,) = caught.value.problems
+    return line
+
+
+def test_records_in_time_and_fields_have_the_bits_of_a_netcdf_file(stored):
+    file, store = stored()
+    ours, theirs = (configuration(wind_x=f"{path}:ustress", depth=f"{path}:bottom") for path in (store, file))
+    check_config(ours)
+    for step in (0, 500):
+        found, expected = (Records(each, ["wind_x"]).params(step, ROWS, COLUMNS) for each in (ours, theirs))
+        assert found.keys() == expected.keys()
+        assert all(np.array_equal(found[name], expected[name]) for name in expected)
+    assert np.ptp(found["wind_x_before"]) > 0.005
+    for name in ("depth", "mask"):
+        np.testing.assert_array_equal(*(evaluate(each, name, ROWS, COLUMNS) for each in (ours, theirs)))
+    assert evaluate(ours, "mask", [NY - 1], [0]) == 0
+
+
+def test_a_variable_is_found_by_its_standard_name_and_a_record_is_chosen_by_its_time(stored):
+    file, store = stored()
+    ours, theirs = (configuration(wind_x=f"{path}@2020-02-29T06:00") for path in (store, file))
+    np.testing.assert_array_equal(*(evaluate(each, "wind_x", ROWS, COLUMNS) for each in (ours, theirs)))
+
+
+def test_several_stores_and_files_are_one_series(stored, tmp_path):
+    stored("a", values=VALUES[:1])
+    stored("b", store="b.nc.store", values=VALUES[1:], first=1)
+    (tmp_path / "b.nc").rename(tmp_path / "kept")
+    whole, _ = stored("c")
+    (tmp_path / "c.zarr").rename(tmp_path / "other")
+    (tmp_path / "a.nc").rename(tmp_path / "kept2")
+    ours, theirs = configuration(wind_x=f"{tmp_path}/[ab].*:ustress"), configuration(wind_x=f"{whole}:ustress")
+    assert series_of(ours, "wind_x").records.seconds.tolist() == [0.0, 21600.0, 43200.0]
+    found, expected = (Records(each, ["wind_x"]).params(400, ROWS, COLUMNS) for each in (ours, theirs))
+    assert all(np.array_equal(found[name], expected[name]) for name in expected)
+
+
+def test_a_store_that_is_written_anew_is_read_anew(stored, tmp_path):
+    _, store = stored()
+    assert evaluate(configuration(depth=f"{store}:bottom"), "depth", [0], [0]) > 4000
+    file, _ = stored("other", values=VALUES + 0.01)
+    with xr.open_dataset(file, decode_times=False) as dataset:
+        dataset.to_zarr(store, mode="w", consolidated=False)
+    ours, theirs = (configuration(depth=f"{path}:bottom") for path in (store, file))
+    np.testing.assert_array_equal(*(evaluate(each, "depth", ROWS, COLUMNS) for each in (ours, theirs)))
+
+
+def test_what_cannot_be_used_is_said_in_a_line(stored, tmp_path, monkeypatch):
+    _, store = stored()
+    words, _, names = refused(wind_x=f"{store}:vstress").partition("; it has ")
+    assert words == f'input.wind_x: {store} has no variable "vstress"'
+    assert sorted(names.split(", ")) == ["bottom", "time", "ustress", "x", "y"]
+    assert refused(wind_x=f"{store}x:ustress") == f"input.wind_x: there is no file {store}x"
+    (tmp_path / "empty").mkdir()
+    line = f"input.wind_x: {tmp_path}/empty is a folder, and no store of Zarr: it has neither zarr.json nor .zgroup"
+    assert refused(wind_x=f"{tmp_path}/empty:ustress") == line
+    with monkeypatch.context() as patched:
+        patched.setitem(sys.modules, "zarr", None)
+        other = shutil.copytree(store, tmp_path / "other.zarr")  # which nothing has opened yet
+        line = refused(wind_x=f"{other}:ustress")
+    assert line.startswith(f"input.wind_x: {other} is a store of Zarr (")
+    assert line.endswith('): pip install "swmodel[zarr]"')
+
+
+def test_a_damaged_store_is_said_in_a_line(stored, tmp_path):
+    _, store = stored()
+    chunks = [path for path in (tmp_path / "winds.zarr" / "ustress").rglob("*") if path.is_file()]
+    for path in chunks:
+        if path.name not in ("zarr.json", ".zarray", ".zattrs"):
+            path.write_bytes(bytes(len(path.read_bytes())))
+    line = refused(wind_x=f"{store}:ustress")
+    assert line.startswith(f"input.wind_x: {store} cannot be read as Zarr (")
+    assert "\n" not in line
