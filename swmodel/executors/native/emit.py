@@ -242,8 +242,7 @@ struct {self.title} {{
 {indented(constants, 4)}
   }}
   template <class V, bool LAND>
-  static void row(const At<T, {self.title}>& at, const T* k, Index first, Index last, Index from, bool fetches,
-                  Index jump) {{
+  static void row(const At<T, {self.title}>& at, const T* k, const Run* run, const Run* end, bool fetches) {{
     constexpr Index N = sizeof(V) / sizeof(T);
 {indented([f"T* const {name} = {source};" for name, source in pointers.items()], 4)}
 {indented([f"const T* const {name} = {source};" for name, source in steady], 4)}
@@ -252,14 +251,15 @@ struct {self.title} {{
 {indented([f"const V {name} = {source};" for name, source in self.used.items()], 4)}
 {indented(passing, 4)}
 {indented(variables, 4)}
-    for (Index i = first - LEAD * N; i < last;) {{
-      const Index end = LAND ? at.alike(i, last) : last;
-      if (LAND && __builtin_expect(at.near_land(i), 0)) {{
-        for (; i < end; i += N) {{
+    for (; run < end; ++run) {{
+      const Index last = run->last, from = run->from;
+      Index i = run->first;
+      if (LAND && run->near_land) {{
+        for (; i < last; i += N) {{
 {indented(near, 10)}
         }}
       }} else {{
-        for (; i < end; i += N) {{
+        for (; i < last; i += N) {{
 {indented(away, 10)}
         }}
       }}
@@ -273,7 +273,7 @@ struct {self.title} {{
         """The statements of a turn of the loop around those of a body."""
         return [
             "if (fetches) {",
-            "  const Index far = i + FAR < last ? i + FAR : i + FAR + jump;",
+            "  const Index far = i + FAR < run->end ? i + FAR : i + FAR + run->jump;",
             *("  " + line for line in fetch),
             "}",
             *first,

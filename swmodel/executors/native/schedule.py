@@ -45,6 +45,7 @@ class Schedule:
         warm: rows to the south that the rings are filled from before the first row is written.
         lead: vectors that the loop begins early.
         west, east: vectors that are read beyond the first and the last.
+        late: columns that hang on others to the west, where the loop begins but `east` vectors early.
     """
 
     places: dict[tuple[Node, int], Place] = field(default_factory=dict)
@@ -55,6 +56,7 @@ class Schedule:
     lead: int = 0
     west: int = 0
     east: int = 0
+    late: int = 0
 
 
 def schedule(program: Program, thin: set[Node]) -> Schedule:
@@ -168,7 +170,15 @@ def _finish(made, program):
         below = (warm(r.node, row + r.row) for ref in node.args for r in reads(ref, made.thin))
         return max(below, default=0)
 
+    @cache
+    def late(node, row):
+        if made.places[node, row].source == "ring":
+            return late(node, made.rings[node][0])
+        below = (late(r.node, row + r.row) - r.column for ref in node.args for r in reads(ref, made.thin))
+        return max(0, *below, 0)
+
     made.warm = max(warm(*at) for at in ordered)
+    made.late = max(late(*at) for at in ordered)
     made.east = max(place.newest for place in ordered.values())
     made.ahead = max((row for (node, row) in ordered if node.op == "field"), default=0)
     first = _first_vectors(made, program)
