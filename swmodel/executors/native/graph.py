@@ -138,6 +138,22 @@ def topological(refs) -> list[Node]:
     return list(found)
 
 
+def cells_read(refs) -> dict[Node, set[tuple[int, int]]]:
+    """The rows and columns away at which every node below is read."""
+    found: dict[Node, set[tuple[int, int]]] = {}
+
+    def visit(ref):
+        cells = found.setdefault(ref.node, set())
+        if (ref.row, ref.column) not in cells:
+            cells.add((ref.row, ref.column))
+            for arg in ref.node.args:
+                visit(arg.moved(ref.row, 0 if arg.node.line else ref.column))
+
+    for ref in refs:
+        visit(ref)
+    return found
+
+
 @dataclass(frozen=True)
 class Coefficient:
     """number times the product of named values to whole powers, the same for all cells.

@@ -191,7 +191,7 @@ class Sweep {
   // early: what its first columns read further west is land (`Schedule.late`). So few dry groups are computed.
   const Run* find_runs(const std::uint8_t* flags, bool writes, Index first, Index last) {
     Run* run = runs_.data();
-    const Index early = first - P::LEAD * N, lead = job.lead;
+    const Index early = first - (P::EAST + (P::LATE + N - 1) / N) * N, lead = job.lead;
     for (Index i = early, g = (i + lead) / GROUP; i < last;) {
       const Index begin = g * GROUP - lead;
       const std::uint8_t flag = flags[g];
