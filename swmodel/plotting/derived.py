@@ -11,7 +11,7 @@ import numpy as np
 
 from ..config.build import in_precision
 from ..config.options.grid import Grid as GridOptions
-from ..config.options.model import Physics
+from ..config.options.physics import Physics
 from ..ocean.state import State
 from ..ocean.table import POTENTIALS, VARIABLES, entry_of
 from .dataset import (

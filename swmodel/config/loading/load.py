@@ -15,9 +15,12 @@ from ... import cases
 from ...ocean.own_term import OwnTerm
 from ..errors import ConfigError, suggest, unknown
 from ..messages import describe_mistake, elements, kind
+from ..options.case import Case, name_of
 from ..options.case_check import terms_in
 from ..options.grid import CORIOLIS, EXTENTS, KEYS_OF, Grid
-from ..options.model import ALTERNATIVES, Case, Config, Own, Run, Section, name_of, outdated, section_class
+from ..options.input import Own
+from ..options.model import ALTERNATIVES, Config, Section, section_class
+from ..options.run import Run, outdated
 from .find_case import IDENTITY, case_of, find_case, is_case, take_identity
 from .grid_from_file import expanded
 from .sources import Given, Layer, from_environment, from_mapping, from_overrides, read_file, read_text

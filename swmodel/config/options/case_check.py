@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import inspect
 import types
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from functools import lru_cache, partial
+from typing import Any
 
 import numpy as np
+from pydantic.fields import FieldInfo
 
-from ...ocean.coordinates import points
+from ...ocean.coordinates import Points, points
 from ...ocean.own_term import FIXED, place_of
 from ...ocean.table import GIVEN, VARIABLES, location_of
 from ...ocean.terms import TERMS
 from ..errors import ConfigError, suggest
 from ..messages import failure, kind
-from .model import Case
+from .case import Case
 
 #: Types of options, as TOML has them.
 TYPES = (bool, int, float, str, tuple)
@@ -43,7 +45,7 @@ def declaration_problems(case: type[Case]) -> Iterator[str]:
         yield f"{case.__name__}.defaults: must be a dict of dicts, " + '{"grid": {"nx": 60}}'
 
 
-def option_problem(name: str, field) -> str:
+def option_problem(name: str, field: FieldInfo) -> str:
     """What is wrong with an option of a case; "" for nothing."""
     if name == "defaults":
         return "leave out the annotation: defaults = {...}"
@@ -58,7 +60,7 @@ def option_problem(name: str, field) -> str:
     return ""
 
 
-def function_problem(name: str, value, known) -> str:
+def function_problem(name: str, value: Any, known: Collection[str]) -> str:
     """What is wrong with what stands under a name in the class of a case; "" for nothing.
 
     A function of the SIGNATURE must be that of a field, unless its name begins with an underscore: so no field is left
@@ -79,12 +81,12 @@ def function_problem(name: str, value, known) -> str:
     return ""
 
 
-def parameters(value) -> list[str]:
+def parameters(value: Any) -> list[str]:
     """Names of the parameters of a function; none of anything else."""
     return list(inspect.signature(value).parameters) if isinstance(value, types.FunctionType) else []
 
 
-def in_time(value) -> bool:
+def in_time(value: Any) -> bool:
     """Whether what stands in the class of a case is the function of a field that varies in time."""
     return parameters(value) == IN_TIME
 
@@ -94,7 +96,7 @@ def may_vary(name: str) -> bool:
     return name in VARIABLES and VARIABLES[name].varies
 
 
-def is_term(value) -> bool:
+def is_term(value: Any) -> bool:
     """Whether what stands in the class of a case is the function of a term, by its parameters."""
     return parameters(value)[: len(OF_TERM)] == OF_TERM
 
@@ -107,18 +109,18 @@ def terms_in(case: type[Case]) -> tuple[str, ...]:
     return tuple(name for name in names if is_term(getattr(case, name, None)))
 
 
-def values(config, name: str, at) -> np.ndarray:
+def values(config: Any, name: str, at: Points) -> np.ndarray:
     """Values of a field from the function of the case; see `evaluated`."""
     return evaluated(partial(getattr(config.case, name), config), at, f"{name} of the case {config.case.name}")
 
 
-def values_in_time(config, name: str, at, t: float) -> np.ndarray:
+def values_in_time(config: Any, name: str, at: Points, t: float) -> np.ndarray:
     """The same of a field that varies, at a time t, s since the start of the run."""
     function = partial(getattr(config.case, name), config, t=t)
     return evaluated(function, at, f"{name} of the case {config.case.name} at t = {t:g} s")
 
 
-def evaluated(function, at, what: str) -> np.ndarray:
+def evaluated(function: Callable, at: Points, what: str) -> np.ndarray:
     """Values of function(at), float64, that broadcast to the points `at`.
 
     Args:
@@ -149,7 +151,7 @@ def evaluated(function, at, what: str) -> np.ndarray:
     return np.atleast_2d(found.astype(np.float64, copy=False))
 
 
-def position_problems(config, functions: Mapping) -> Iterator[str]:
+def position_problems(config: Any, functions: Mapping) -> Iterator[str]:
     """Functions whose values at a point depend on the other points that are asked for with it, one line each.
 
     So would random numbers without an order of their own, or a mean over the points: each block would have another
