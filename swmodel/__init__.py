@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:  # the same names, for type checkers and editors
     from .config import Config as Config
     from .config import ConfigError as ConfigError
-    from .config.fields.given import local as local
+    from .config.fields.field import local as local
     from .config.loading.load import load as load
     from .config.options.case import Case as Case
     from .model.pure import functional as functional
@@ -26,7 +26,7 @@ EXPORTS = {
     "resolve": ".model.resolve",
     "Config": ".config",
     "ConfigError": ".config",
-    "local": ".config.fields.given",
+    "local": ".config.fields.field",
     "Term": ".ocean.terms",
     "Parametric": ".ocean.parametric",
     "operators": ".ocean.operators",

@@ -12,7 +12,7 @@ import numpy as np
 
 from ..config import Case
 from ..config.build import build_state
-from ..config.fields.given import Field
+from ..config.fields.field import Field
 from ..config.loading.load import Source
 from ..errors import Stopped, UsageError
 from ..executors.registry import EXECUTORS, Executor

@@ -13,7 +13,7 @@ from ...ocean.coordinates import points, turned
 from ...ocean.table import VARIABLES, entry_of, location_of
 from ...ocean.terms.open_sides import FLOWS, NAMES, parts_of
 from ..options.assimilation import TOGETHER
-from ..options.case_check import values as values_of_case
+from .formula import values_of_case
 from .netcdf_input import InputError, on_true_degrees, read_field
 from .own import source_in
 from .series import varies

@@ -4,19 +4,17 @@ from __future__ import annotations
 
 import inspect
 import types
-from collections.abc import Callable, Collection, Iterator, Mapping
-from functools import lru_cache, partial
+from collections.abc import Collection, Iterator
+from functools import lru_cache
 from typing import Any
 
-import numpy as np
 from pydantic.fields import FieldInfo
 
-from ...ocean.coordinates import Points, points
-from ...ocean.own_term import FIXED, place_of
-from ...ocean.table import GIVEN, VARIABLES, location_of
+from ...ocean.own_term import FIXED
+from ...ocean.table import GIVEN, VARIABLES
 from ...ocean.terms import TERMS
-from ..errors import ConfigError, suggest
-from ..messages import failure, kind
+from ..errors import suggest
+from ..messages import kind
 from .case import Case
 
 #: Types of options, as TOML has them.
@@ -107,76 +105,3 @@ def terms_in(case: type[Case]) -> tuple[str, ...]:
     classes = reversed(case.__mro__[: case.__mro__.index(Case)])
     names = dict.fromkeys(name for cls in classes for name in vars(cls) if not name.startswith("_"))
     return tuple(name for name in names if is_term(getattr(case, name, None)))
-
-
-def values(config: Any, name: str, at: Points) -> np.ndarray:
-    """Values of a field from the function of the case; see `evaluated`."""
-    return evaluated(partial(getattr(config.case, name), config), at, f"{name} of the case {config.case.name}")
-
-
-def values_in_time(config: Any, name: str, at: Points, t: float) -> np.ndarray:
-    """The same of a field that varies, at a time t, s since the start of the run."""
-    function = partial(getattr(config.case, name), config, t=t)
-    return evaluated(function, at, f"{name} of the case {config.case.name} at t = {t:g} s")
-
-
-def evaluated(function: Callable, at: Points, what: str) -> np.ndarray:
-    """Values of function(at), float64, that broadcast to the points `at`.
-
-    Args:
-        what: it is, for messages.
-
-    Raises:
-        ConfigError: it raises, or returns something else; with the line.
-    """
-    start = place_of(function)
-    try:
-        found = np.asarray(function(at))
-    except (ConfigError, MemoryError):
-        raise
-    except Exception as error:
-        raise ConfigError([failure(error, start.rpartition(":")[0], what)]) from error
-    place = f"{start}: {what}"
-    if found.dtype.kind not in "biuf":
-        returned = "nothing" if found.dtype == object and found.item() is None else f"values of type {found.dtype}"
-        raise ConfigError([f"{place}: returns {returned}; must be numbers, at the points of at.x and at.y"])
-    shape = at.j.size, at.i.size
-    try:
-        fits = np.broadcast_shapes(found.shape, shape) == shape
-    except ValueError:
-        fits = False
-    if not fits:
-        wanted = f"{shape[0]} rows and {shape[1]} columns of points"
-        raise ConfigError([f"{place}: returns an array of shape {found.shape} for {wanted}"])
-    return np.atleast_2d(found.astype(np.float64, copy=False))
-
-
-def position_problems(config: Any, functions: Mapping) -> Iterator[str]:
-    """Functions whose values at a point depend on the other points that are asked for with it, one line each.
-
-    So would random numbers without an order of their own, or a mean over the points: each block would have another
-    field.
-
-    Args:
-        functions: {name of a field: (function of the points, what it is)}.
-
-    Raises:
-        ConfigError: see `evaluated`.
-    """
-    grid = config.grid
-    rows, columns = (sorted({0, size // 2}) for size in (grid.ny, grid.nx))
-    for name, (function, what) in functions.items():
-        where = location_of(name)
-        together = evaluated(function, points(grid, where, rows, columns), what)
-        together = np.broadcast_to(together, (len(rows), len(columns)))
-        tolerance = ROUND_OFF * np.abs(np.nan_to_num(together)).max()
-        for at in (0, -1):
-            row, column, one = rows[at], columns[at], together[at, at]
-            alone = evaluated(function, points(grid, where, [row], [column]), what)[0, 0]
-            if not np.isclose(alone, one, rtol=0, atol=tolerance, equal_nan=True):
-                yield (
-                    f"{what}: is {alone:.6g} at row {row}, column {column} alone, and "
-                    f"{one:.6g} together with others; must depend on the position of a point only, so that each "
-                    "process finds the same"
-                )
-                break

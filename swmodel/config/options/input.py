@@ -45,7 +45,7 @@ class Own(Section):
     fields: tuple[str, ...] = option((), "", "names of the fields, as a run records them with their SHA-256")
     terms: tuple[str, ...] = option((), "", "names of the terms, as a run records them with their SHA-256")
 
-    _sources: dict[str, Any] = PrivateAttr(default_factory=dict)  # {name: `given.Source`}
+    _sources: dict[str, Any] = PrivateAttr(default_factory=dict)  # {name: `fields.source.Source`}
     _terms: tuple[Any, ...] = PrivateAttr(default=())  # Terms
     _parameters: dict[str, Any] = PrivateAttr(default_factory=dict)  # {name of a term: vector, float64}
 
