@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 import jax
 import jax.numpy as jnp
@@ -19,11 +19,11 @@ from ..parallel.transport.halo import make_pad
 from ..parallel.transport.programs import jitted
 
 
-def running_means(simulation, names: Iterable[str]) -> Means:
-    """The Means of a simulation's fields called `names`; see `Simulation.means`."""
+def running_means(simulation, names: Iterable[str], blocks: Callable) -> Means:
+    """The Means of a simulation's fields called `names`, whose state `blocks` gives; see `Simulation.means`."""
     names = known(names, simulation.scheme)
     if set(names) & set(POTENTIALS):
-        require_rectangle("stream function and velocity potential are", simulation.blocks(), simulation.transport)
+        require_rectangle("stream function and velocity potential are", blocks(), simulation.transport)
     return Means(names, simulation)
 
 
