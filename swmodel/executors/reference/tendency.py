@@ -22,8 +22,8 @@ FLUXES = {
     "arakawa_lamb": vorticity_flux.arakawa_lamb,
 }
 
-#: Terms that may be left out: functions of the Tendency that prepare them. They return the function (x, F) that adds the
-#: term to F, those of a head the function of x to the head.
+#: Terms that may be left out: functions of the Tendency that prepare them. They return the function (x, F) that adds
+#: the term to F, those of a head the function of x to the head.
 TERMS = {
     "wind": forces.wind,
     "wind_drag": forces.wind_drag,
