@@ -8,7 +8,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from ..ocean.diagnostics import derive, known
+from ..ocean.derived import derive, known
 from ..ocean.elliptic import Equation, require_rectangle
 from ..ocean.grid import as_patches
 from ..ocean.inflow import flow_through, seen

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 
 from ..ocean.balance import balanced
-from ..ocean.diagnostics import derive, diagnose, known
+from ..ocean.derived import derive, known
+from ..ocean.diagnostics import diagnose
 from ..ocean.elliptic import inverse
 from ..ocean.flow import Flow
 from ..ocean.grid import as_patches

@@ -31,7 +31,7 @@ from .dataset import (
     values_of,
 )
 
-#: What those of `diagnostics.DERIVED` are computed from that a file of a run may lack.
+#: What those of `ocean.derived.DERIVED` are computed from that a file of a run may lack.
 SOURCES = {
     "h": ("h",),
     "u": ("u",),
@@ -73,7 +73,7 @@ def read(data: netCDF4.Dataset, name: str, record: int = -1, member: int | None 
     if name in field_names(data) or name not in derivable(data):
         require(data, name)
         return read_map(data, name, record, member)
-    from ..ocean.diagnostics import derive  # which loads JAX
+    from ..ocean.derived import derive  # which loads JAX
     from ..ocean.elliptic import inverse
     from ..ocean.patch import Patch
     from ..parallel.transport import connect
