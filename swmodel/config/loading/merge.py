@@ -29,7 +29,7 @@ class Sources(NamedTuple):
         case: its class, None where there is none as named.
         classes: {section: its class}.
         problems: what is wrong so far.
-        own: fields and terms that were handed over (`model.Own`).
+        own: fields and terms that were handed over (`options.input.Own`).
     """
 
     layers: list[Layer]
@@ -119,7 +119,7 @@ def forget(merged: dict, section: str, *keys: str):
 
 
 def take_back_layout(merged: dict, accepted: Mapping[tuple[str, str], Given]):
-    """Remove what was chosen for other processes and devices than those that are accepted: `model.outdated`."""
+    """Remove what was chosen for other processes and devices than those that are accepted: `run.outdated`."""
     if ("run", "layout") not in merged:
         return
     defaults = {key: field.default for key, field in Run.model_fields.items()}
