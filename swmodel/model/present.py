@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 import numpy as np
 
@@ -19,9 +19,6 @@ from ..ocean.spectra import Sea, measure
 from ..parallel.transport.halo import make_pad
 from ..parallel.transport.programs import jitted
 
-if TYPE_CHECKING:
-    from .simulation import Simulation
-
 #: State and Grid of a block, NumPy arrays in Patches with a halo, and its shape.
 Block = tuple[Any, Any, tuple[int, int]]
 
@@ -30,10 +27,10 @@ class Present:
     """Made from the state when it is first asked for, and kept until the state changes.
 
     Args:
-        model: the simulation; each method is called by all its processes together.
+        model: the Simulation; each method is called by all its processes together.
     """
 
-    def __init__(self, model: Simulation) -> None:
+    def __init__(self, model: Any) -> None:
         self._model = model
         self._pad = jitted(make_pad, model.scheme.width, cast(Hashable, model.transport))
         self.forget()

@@ -80,7 +80,8 @@ def formulas(config) -> dict[str, tuple[Callable, str]]:
 
     One that varies in time is taken at the start.
     """
-    case, found = config.case, {}
+    case: Any = config.case
+    found: dict[str, tuple[Callable, str]] = {}
     for name in (*GIVEN, *rows_asked_for(case_terms(config))):
         if hasattr(case, name) and not getattr(config.input, name, ""):
             function, timed = partial(getattr(case, name), config), in_time(getattr(type(case), name))

@@ -6,7 +6,7 @@ import inspect
 import types
 from collections.abc import Collection, Iterator
 from functools import lru_cache
-from typing import Any
+from typing import Any, cast
 
 from pydantic.fields import FieldInfo
 
@@ -51,7 +51,7 @@ def option_problem(name: str, field: FieldInfo) -> str:
         return "a case has something of this name already; give the option another"
     if name in GIVEN:
         return "this is a field: define a function of (self, config, at), or give the option another name"
-    if "unit" not in (field.json_schema_extra or {}):
+    if "unit" not in cast(dict, field.json_schema_extra or {}):
         return f'write {name}: float = option(1.0, "m", "what it is"), with its own type and unit'
     if kind(field.annotation)[0] not in TYPES:
         return "an option is a bool, int, float, str or a tuple of these"
