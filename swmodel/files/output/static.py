@@ -50,15 +50,19 @@ TURNED = {
 }
 
 
-def land(config, rows, columns) -> dict[str, np.ndarray | None]:
+def land(config, rows, columns, given: bool = False) -> dict[str, np.ndarray | None]:
     """Where each location has no water of the model around it, arrays that broadcast to [rows, columns]; None: nowhere.
 
     The outside water of open sides is none of it: at its centres the model has no values.
+
+    Args:
+        given: what is given there, as depth is, counts: that water is water.
     """
     beyond = np.append(rows, rows[-1] + 1), np.append(columns, columns[-1] + 1)
-    wet = Patch(fields.wet(config, *beyond), (0, 0))
+    water = fields.water if given else fields.wet
     shape = len(rows), len(columns)
-    found = {location: patch.on(shape) == 0 for location, patch in water_around(wet).items()}
+    around = water_around(Patch(water(config, *beyond), (0, 0)))
+    found = {location: patch.on(shape) == 0 for location, patch in around.items()}
     return {location: dry if dry.any() else None for location, dry in found.items()}
 
 
