@@ -19,7 +19,10 @@ SIDES = [
     *("-s", "grid.periodic_x=false", "-s", "open_sides.sides=west,east", "-s", "open_sides.m2_amplitude=0.3"),
     *("-s", "open_sides.current_x=0.2", "-s", "open_sides.m2_phase=40"),
 ]
-CASE = ["jet", "-s", "grid.nx=24", "-s", "grid.ny=17", "-s", "time.stepper=ab3", "--executor", "native", "--quiet", *SIDES]
+CASE = [
+    *("jet", "-s", "grid.nx=24", "-s", "grid.ny=17", "-s", "time.stepper=ab3", "--executor", "native", "--quiet"),
+    *SIDES,
+]
 RECORDS = ["-s", "output.every_steps=6", "-s", "output.means=eta", "-s", "output.diagnostics_every_steps=5"]
 #: Gauges between blocks, and at a wall and an open side, a line across blocks, largest values.
 PLACES = [

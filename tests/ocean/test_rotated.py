@@ -35,6 +35,11 @@ def eastward_flow(at):
     return 3 * np.cos(lat) + 2 * np.sin(lat) * np.cos(lon), -2 * np.sin(lon) + 0 * lat
 
 
+def growing(number):
+    """The function of a case for a component of that field, which grows from 1 to 2 times its size in 1e4 s."""
+    return lambda self, config, at, t: (1 + t / 1e4) * eastward_flow(at)[number]
+
+
 def test_places_come_back_and_the_pole_is_the_pole():
     back = to_earth(POLE, *from_earth(POLE, *PLACES))
     np.testing.assert_allclose(back, PLACES, atol=1e-9)
@@ -157,8 +162,7 @@ def test_what_flows_outside_open_sides_is_turned_as_what_flows_inside(what):
 
     for axis, number in (("x", 0), ("y", 1)):
         setattr(Flowing, f"outside_{what}_{axis}", getattr(Flowing, "uv"[number]))
-        later = lambda self, config, at, t, number=number: (1 + t / 1e4) * eastward_flow(at)[number]  # noqa: E731
-        setattr(Varying, f"outside_{what}_{axis}", later)
+        setattr(Varying, f"outside_{what}_{axis}", growing(number))
     config, varying = config_of(Flowing), config_of(Varying, **{"forcing.every": 1e4, "time.dt": 100.0})
     for name, axis in (("u", "x"), ("v", "y")):
         outside = fields.evaluate(config, f"outside_{what}_{axis}", *ALL)
@@ -177,7 +181,9 @@ def test_records_of_files_outside_open_sides_are_turned_as_fields_of_files(tmp_p
         for name in names:
             varying[name].attrs = steady[name].attrs
         varying.to_netcdf(tmp_path / "varying.nc")
-    files = {kind: {f"input.{name}": f"{tmp_path / kind}.nc:{name}" for name in names} for kind in ("steady", "varying")}
+    files = {
+        kind: {f"input.{name}": f"{tmp_path / kind}.nc:{name}" for name in names} for kind in ("steady", "varying")
+    }
     config = config_of(**files["steady"])
     later = config_of(**files["varying"], **{"time.start": "2020-03-01", "time.dt": 100.0})
     for name in names:

@@ -104,7 +104,9 @@ def flatten(tables: Mapping, lines: Mapping, path: Path, sections: Collection[st
         place = f"{path}:{line}" if line else f"{path}"
         if isinstance(table, list) and section in LISTS:
             named = [f"{section}, number {number}" for number in range(1, len(table) + 1)]
-            each = tuple(f"{path}:{lines.get((name, None), line)}: [[{section}]]{name[len(section):]}" for name in named)
+            each = tuple(
+                f"{path}:{lines.get((name, None), line)}: [[{section}]]{name[len(section) :]}" for name in named
+            )
             layer.values[LISTS[section]] = Given(table, f"{place}: [[{section}]]", path.parent, tables=each)
             continue
         if not isinstance(table, dict):
