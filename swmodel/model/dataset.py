@@ -26,7 +26,7 @@ def dataset(model, names=None):
     xarray = needed()
     names = list(names or model.config.output.fields) if not isinstance(names, str) else [names]
     config, block, resting = model.config, model.block, static.static_fields(model.config)
-    there = *derived(model.scheme), *resting
+    there = *derived(model.scheme), *model.scheme.forcing, *resting
     if unknown := [str(name) for name in names if name not in there]:
         raise UsageError(f"dataset: no field {', '.join(unknown)}; there are {', '.join(there)}")
     rows, columns = np.arange(block.y.start, block.y.stop), np.arange(block.x.start, block.x.stop)

@@ -24,7 +24,7 @@ from pydantic import (
 )
 
 from ...ocean.option import Duration, Section, option, parse_duration
-from ...ocean.table import COEFFICIENTS, GIVEN, SEEN, VARIABLES, WRITABLE
+from ...ocean.table import COEFFICIENTS, FORCING, GIVEN, SEEN, VARIABLES, WRITABLE
 from ...ocean.terms import TERMS
 from .dates import CALENDARS, known, written
 from .grid import EXTENTS, Grid
@@ -189,6 +189,7 @@ if TYPE_CHECKING:
         def __getattr__(self, name: str) -> str: ...
 
     FieldName: TypeAlias = str
+    DerivedName: TypeAlias = str
     ControlName: TypeAlias = str
 else:
     Input = create_model(
@@ -200,7 +201,8 @@ else:
             for row in (VARIABLES[name] for name in GIVEN)
         },
     )
-    FieldName = Literal[tuple(WRITABLE)]
+    DerivedName = Literal[tuple(WRITABLE)]
+    FieldName = Literal[(*WRITABLE, *FORCING)]
     ControlName = Literal[tuple(SEEN)]
 
 
@@ -223,7 +225,7 @@ class Output(Section):
     )
     every_steps: int | None = option(None, "steps", "steps between snapshots (or give every)", ge=1)
     fields: tuple[FieldName, ...] = option(("h", "u", "v", "eta", "zeta"), "", "fields in each snapshot")
-    means: tuple[FieldName, ...] = option((), "", "fields averaged over the steps between snapshots")
+    means: tuple[DerivedName, ...] = option((), "", "fields averaged over the steps between snapshots")
     diagnostics_every_steps: int | None = option(
         None, "steps", "steps between records of mass, energy, ... ; without it, those of the snapshots", ge=1
     )

@@ -136,8 +136,12 @@ def on_water_only(name: str) -> bool:
 
 
 def static_fields(config) -> dict[str, Variable]:
-    """The fields [y, x] that do not change: with them all that are given of the coefficients of terms."""
-    coefficients = (name for name in COEFFICIENTS if fields.given(config, name))
+    """The fields [y, x] that do not change: with them all that are given of the coefficients of terms.
+
+    Those that each record has are none of them.
+    """
+    moving = (*config.output.fields, *(name for name in COEFFICIENTS if fields.varies(config, name)))
+    coefficients = (name for name in COEFFICIENTS if name not in moving and fields.given(config, name))
     found = {name: entry_of(name, config.physics) for name in ("depth", "mask", "f", *coefficients)}
     return found | {"cell_area": CELL_AREA} | (TURNED if turned(config.grid) else {})
 
