@@ -67,7 +67,7 @@ def stencils(config, quantity, x, y, with_sides: bool = False) -> Stencils:
     rows, b = between(along.y.index(y) - offsets[:, 0])
     columns, a = between(along.x.index(along.x.within(x)) - offsets[:, 1])
     weights = np.stack([(1 - b) * (1 - a), (1 - b) * a, b * (1 - a), b * a], axis=1)
-    wet = neighbourhoods(config, rows, columns, fields.wet)
+    wet = neighbourhoods(config, rows, columns)
     is_open, has_value = np.empty_like(weights), np.empty_like(weights)
     for number, name in enumerate(QUANTITIES):
         (north, east), chosen = ACROSS[name], quantity == number
@@ -112,11 +112,11 @@ def between(place: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return lower.astype(np.int64), place - lower
 
 
-def neighbourhoods(config, rows: np.ndarray, columns: np.ndarray, function: Callable) -> np.ndarray:
-    """Values at the 3 x 3 cells north-east of and with each given one, [n, 3, 3], in bands of rows.
+def neighbourhoods(config, rows: np.ndarray, columns: np.ndarray, function: Callable = fields.wet) -> np.ndarray:
+    """Wetness (1 or 0) of the 3 x 3 cells north-east of and with each given one, [n, 3, 3], in bands of rows.
 
     Args:
-        function: of the configuration, rows and columns, as `fields.wet`.
+        function: of the configuration, rows and columns, to other values than wetness.
     """
     found = np.empty((len(rows), 3, 3))
     order = np.argsort(rows, kind="stable")
