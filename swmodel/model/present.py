@@ -8,7 +8,7 @@ from typing import Any, cast
 import numpy as np
 
 from ..ocean.balance import balanced
-from ..ocean.derived import derive, known
+from ..ocean.derived import derive, forces, known
 from ..ocean.diagnostics import diagnose
 from ..ocean.elliptic import inverse
 from ..ocean.flow import Flow
@@ -16,6 +16,7 @@ from ..ocean.grid import as_patches
 from ..ocean.inflow import flow_through, inflow, seen
 from ..ocean.patch import Patch
 from ..ocean.spectra import Sea, measure
+from ..ocean.table import FORCING
 from ..parallel.transport.halo import make_pad
 from ..parallel.transport.programs import jitted
 
@@ -51,13 +52,14 @@ class Present:
         """The Flow of each block of this process, with what comes in through open sides; NumPy arrays."""
         if self._flows is None:
             scheme, step = self._model.scheme, np.full((1, 1), self._model.step, np.int32)
-            pieces = self._model.transport.pieces(self._model.params, scheme.width + 1)
-            parts = zip(self._closed(), pieces, strict=True)
-            self._flows = [
-                flow_through(state, grid, as_patches(params, scheme.width), scheme, step)
-                for (state, grid, _), params in parts
-            ]
+            parts = zip(self._closed(), self._given(), strict=True)
+            self._flows = [flow_through(state, grid, params, scheme, step) for (state, grid, _), params in parts]
         return self._flows
+
+    def _given(self) -> list[dict]:
+        """The Params of each block of this process, NumPy arrays in Patches."""
+        model, width = self._model, self._model.scheme.width
+        return [as_patches(each, width) for each in model.transport.pieces(model.params, width + 1)]
 
     def _closed(self) -> list[Block]:
         """See `blocks`; open sides are closed."""
@@ -77,9 +79,14 @@ class Present:
 
     def fields(self, names: Iterable[str]) -> dict[str, np.ndarray]:
         """See `Simulation.fields`."""
-        model, names = self._model, known(names, self._model.scheme)
-        invert = inverse(model.config.grid, blocks := self.blocks(), model.transport)
-        return model.transport.join(derive(names, blocks, model.config.physics, invert))
+        model, scheme = self._model, self._model.scheme
+        names, blocks = known(names, scheme, scheme.forcing), self.blocks()
+        driving, moving = ([name for name in names if (name in FORCING) == drives] for drives in (True, False))
+        found = derive(moving, blocks, model.config.physics, inverse(model.config.grid, blocks, model.transport))
+        if driving:
+            for fields, params, (*_, shape) in zip(found, self._given(), blocks, strict=True):
+                fields |= forces(driving, params, scheme, model.step, shape)
+        return model.transport.join(found)
 
     def diagnostics(self) -> dict[str, float]:
         """See `Simulation.diagnostics`."""

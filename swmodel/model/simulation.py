@@ -299,7 +299,7 @@ class Simulation:
                 self.health()  # which says where, and raises
 
     def fields(self, names: Iterable[str]) -> dict[str, np.ndarray]:
-        """The fields called `names`, of `ocean.table.WRITABLE`, NumPy arrays [y, x] of this process.
+        """The fields called `names`, of `ocean.table.WRITABLE` or FORCING, NumPy arrays [y, x] of this process.
 
         Every process must ask for the same ones: vorticity needs the neighbours.
 

@@ -44,6 +44,10 @@ class Case(Section):
             raise ValueError(f'this class is the case "{name_of(cls)}"; swmodel.load finds cases by their names')
         return values | {"name": name_of(cls)}
 
+    def recorded(self) -> Case:
+        """The case as a run records it: with what its options name files of in place of these."""
+        return self
+
 
 def name_of(case: type[Case]) -> str:
     """The name of a case: that of its class, DoubleGyre as double_gyre."""

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
 from pydantic import BeforeValidator
 
 from ...ocean.option import Duration, Section, option
-from ...ocean.table import WRITABLE
+from ...ocean.table import FORCING, WRITABLE
 from .station import Line, Station
 
 #: Fields whose largest values may be asked for.
@@ -15,8 +15,10 @@ MaximumName = Literal["eta", "speed"]
 
 if TYPE_CHECKING:
     FieldName: TypeAlias = str
+    DerivedName: TypeAlias = str
 else:
-    FieldName = Literal[tuple(WRITABLE)]
+    DerivedName = Literal[tuple(WRITABLE)]
+    FieldName = Literal[(*WRITABLE, *FORCING)]
 
 
 def in_capitals(text: Any) -> Any:
@@ -32,7 +34,7 @@ class Output(Section):
     )
     every_steps: int | None = option(None, "steps", "steps between snapshots (or give every)", ge=1)
     fields: tuple[FieldName, ...] = option(("h", "u", "v", "eta", "zeta"), "", "fields in each snapshot")
-    means: tuple[FieldName, ...] = option((), "", "fields averaged over the steps between snapshots")
+    means: tuple[DerivedName, ...] = option((), "", "fields averaged over the steps between snapshots")
     diagnostics_every_steps: int | None = option(
         None, "steps", "steps between records of mass, energy, ... ; without it, those of the snapshots", ge=1
     )
