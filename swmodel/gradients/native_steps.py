@@ -19,14 +19,14 @@ from .steps import Cotangents, InJax
 class Native:
     """The native step, its adjoint, and for pairs its tangent and the adjoint of that.
 
-    XX
-        one of each row, and its adjoint is summed over the steps in each cell.
+    Where one of them cannot be had on some process, all take that in JAX. A control that is a number is to derivatives
+    one of each row, and its adjoint is summed over the steps in each cell.
 
-        Args:
-            slow: the steps InJax.
-            kernel: of the step forward.
-            transport: for messages.
-            pairs: whether carry and active fields are pairs, of the second the tangent.
+    Args:
+        slow: the steps InJax.
+        kernel: of the step forward.
+        transport: for messages.
+        pairs: whether carry and active fields are pairs, of the second the tangent.
     """
 
     def __init__(self, slow: InJax, kernel: Kernel, transport, controls, pairs: bool):
