@@ -11,6 +11,7 @@ from ..executors.native import tape as tapes
 from ..executors.native.compile import obstacle
 from ..executors.native.kernel import Kernel, register
 from ..executors.native.trace import kinds_of
+from ..model.resolve import say_slower
 from ..parallel.transport.halo import surround_far, within
 from .controls import replace
 from .steps import Cotangents, InJax
@@ -51,7 +52,10 @@ class Native:
             jax.eval_shape(self.transport.jit(look), active, fixed)
         for key in self._seen[shapes][: 1 + back]:
             if key not in self._there:
-                self._there[key] = not self.transport.any(self._missing(*key, fixed.dt.dtype))
+                missing = self._missing(*key, fixed.dt.dtype)
+                self._there[key] = not self.transport.any(bool(missing))
+                if not self._there[key]:
+                    say_slower(missing or "another process has none for these derivatives")
 
     def ahead(self, active, fixed, recording=False):
         if not self._has(active, fixed, back=recording):
@@ -115,12 +119,15 @@ class Native:
         both = self._both(active, fixed)
         return max(kernel.lead(kernel.made(kinds, fixed.dt.dtype)) for kernel, kinds in both)
 
-    def _missing(self, kernel, kinds, dtype) -> bool:
-        """Whether a step cannot be had here, or reads further than the neighbouring blocks or static fields go."""
-        if obstacle(kernel.request(kinds, dtype)):
-            return True
-        made = kernel.made(kinds, dtype)
-        return made.width > min(self.transport.smallest) or made.margin > kernel.margin
+    def _missing(self, kernel, kinds, dtype) -> str:
+        """Why a step cannot be had here, or not with blocks so small; empty where it can."""
+        if found := obstacle(kernel.request(kinds, dtype)):
+            return found
+        made, smallest = kernel.made(kinds, dtype), min(self.transport.smallest)
+        if made.width <= smallest and made.margin <= kernel.margin:
+            return ""
+        way = "back " if "adjoint" in kernel.derivative else ""
+        return f"a step {way}reads {made.width} cells away, and a block has {smallest} rows or columns"
 
 
 class WayBack(NamedTuple):

@@ -102,13 +102,16 @@ def strange(flow, params, now):
     edge = (x - 0.9).map(lambda a: xp.maximum(a, xp.minimum(0.5 * a, -0.1)))
     root = y.map(lambda a: xp.cbrt(a - 1) + xp.sqrt(a) + abs(a - 1.1) + a**3 + a**0.4 + xp.cos(a))
     far = flow.u.moved(0, -3) * flow.h.moved(0, 3) / 50
+    squared = x
+    for _ in range(12):  # so that what stands in front is squared, too
+        squared = squared * squared * flow.grid.dx.u / 8e3 + 0.1
     here = flow.grid.depth.map(
         lambda a: xp.where(a > 50, a, 1.0) + xp.where(a <= 50, a, 2.0) + xp.where(a != 3, a, 1.0)
     )
     fixed = params["gravity"] * flow.grid.depth + flow.grid.f
     beyond = flow.h.map(lambda a: xp.where(params["gravity"].values >= 1, 2.0, a))
     return {
-        "u": 1e-4 * (bump * edge * flow.u + 0.1 * far) + 1e-7 * mx_f(here * fixed) * flow.u,
+        "u": 1e-4 * (bump * edge * flow.u + 0.1 * far + squared * flow.u) + 1e-7 * mx_f(here * fixed) * flow.u,
         "v": 1e-4 * (root / (1 + y) * flow.v) * beyond,
     }
 
