@@ -189,6 +189,17 @@ def test_a_term_that_cannot_be_traced_is_told_its_line_and_what_can_be(monkeypat
     assert "\n" not in text
 
 
+def test_a_term_of_a_thousand_operations_one_after_the_other_is_one_line(monkeypatch):
+    def long(flow, params, now):
+        x = flow.u
+        for _ in range(500):
+            x = x * x + flow.u
+        return {"u": x}
+
+    with pytest.raises(UsageError, match="^a term has more operations, one after the other, than the native step"):
+        _ = request_of(*with_term(monkeypatch, long)).made
+
+
 def test_the_table_of_a_step_counts_what_it_moves():
     text = describe(load("jet", {"run.dtype": "float32"}, environ={}))
     assert "step         48 bytes a cell" in text

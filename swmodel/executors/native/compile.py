@@ -69,8 +69,15 @@ class Request(NamedTuple):
 
     @property
     def made(self) -> Generated:
-        """The step."""
-        return generate(*self)
+        """The step.
+
+        Raises:
+            UsageError: a term of the user's own cannot be traced, or is too long.
+        """
+        try:
+            return generate(*self)
+        except RecursionError:
+            raise UsageError("a term has more operations, one after the other, than the native step takes") from None
 
     @property
     def source(self) -> str:
