@@ -19,7 +19,7 @@ from ..executors.registry import EXECUTORS, Executor
 from ..files.restart.read import Loaded, read
 from ..files.restart.restarts import write_restart
 from ..ocean.balance import balanced
-from ..ocean.diagnostics import derive, diagnose, known
+from ..ocean.diagnostics import derive, diagnose, forces, known
 from ..ocean.elliptic import inverse
 from ..ocean.flow import Flow
 from ..ocean.grid import as_patches
@@ -27,6 +27,7 @@ from ..ocean.inflow import flow_through, inflow, seen
 from ..ocean.patch import Patch
 from ..ocean.spectra import Sea, measure
 from ..ocean.state import Carry, State
+from ..ocean.table import FORCING
 from ..parallel.transport.halo import make_pad
 from ..parallel.transport.programs import jitted
 from . import change
@@ -322,7 +323,7 @@ class Simulation:
                 self.health()  # which says where, and raises
 
     def fields(self, names: Iterable[str]) -> dict[str, np.ndarray]:
-        """The fields called `names`, of `ocean.table.WRITABLE`, NumPy arrays [y, x] of this process.
+        """The fields called `names`, of `ocean.table.WRITABLE` or FORCING, NumPy arrays [y, x] of this process.
 
         Every process must ask for the same ones: vorticity needs the neighbours.
 
@@ -330,9 +331,13 @@ class Simulation:
             UsageError: there is no such field, or none in a sea with land.
             NumericalError: the solution has blown up, which was not said yet.
         """
-        names, blocks = known(names, self.scheme), self.blocks()
-        invert = inverse(self.config.grid, blocks, self.transport)
-        return self.transport.join(derive(names, blocks, self.config.physics, invert))
+        names, blocks = known(names, self.scheme, self.scheme.forcing), self.blocks()
+        invert, driving = inverse(self.config.grid, blocks, self.transport), [name for name in names if name in FORCING]
+        found = derive([name for name in names if name not in driving], blocks, self.config.physics, invert)
+        if driving:
+            for fields, params, (_, _, shape) in zip(found, self._given(), blocks, strict=True):
+                fields |= forces(driving, params, self.scheme, self.step, shape)
+        return self.transport.join(found)
 
     def field(self, name: str) -> np.ndarray:
         """The field called `name` on this process's block."""
@@ -396,11 +401,14 @@ class Simulation:
     def flows(self) -> list[Flow]:
         """The Flow of each block of this process, with what comes in through open sides; NumPy arrays."""
         if self._flows is None:
-            width, step = self.scheme.width, np.full((1, 1), self.step, np.int32)
-            given = (as_patches(each, width) for each in self.transport.pieces(self._params, width + 1))
-            parts = zip(self._blocks(), given, strict=True)
+            step, parts = np.full((1, 1), self.step, np.int32), zip(self._blocks(), self._given(), strict=True)
             self._flows = [flow_through(*block[:2], params, self.scheme, step) for block, params in parts]
         return self._flows
+
+    def _given(self) -> list[dict]:
+        """The Params of each block of this process, NumPy arrays in Patches."""
+        width = self.scheme.width
+        return [as_patches(each, width) for each in self.transport.pieces(self._params, width + 1)]
 
     def _blocks(self) -> list[tuple[Any, Any, tuple[int, int]]]:
         """See `blocks`; as the state is."""

@@ -16,8 +16,10 @@ import numpy as np
 from ..errors import UsageError
 from ..parallel.environment import share_of_cores
 from .dynamics import corner_thickness, kinetic_energy, potential_vorticity, relative_vorticity
+from .instant import Instant
 from .operators import curl, divergence
 from .patch import Patch, east, north, south, west
+from .records import present
 from .state import State
 from .table import INFLOW, VARIABLES
 from .terms import TERMS
@@ -106,15 +108,30 @@ def derived(scheme) -> list[str]:
     return [name for name in DERIVED if name not in absent]
 
 
-def known(names, scheme) -> list[str]:
+def forces(names, params, scheme, step: int, shape) -> dict[str, np.ndarray]:
+    """FORCING called `names` after a number of steps, on a block of this shape, as the equations have it then.
+
+    Args:
+        params: coefficients as `tendency` takes them, NumPy arrays.
+    """
+    dtype = params["density"].values.dtype
+    now = present(params, Instant(np.full((1, 1), step, np.int32)), scheme.varying, dtype)
+    return {name: np.broadcast_to(now[name].on(shape), shape) for name in names}
+
+
+def known(names, scheme, more=()) -> list[str]:
     """The names of fields of a run with this Scheme, of which one may be given by itself.
+
+    Args:
+        more: names that are known besides.
 
     Raises:
         UsageError: there are no such fields.
     """
     names = [names] if isinstance(names, str) else [str(name) for name in names]
-    if unknown := [name for name in names if name not in derived(scheme)]:
-        raise UsageError(f"no field {', '.join(unknown)}; there are {', '.join(derived(scheme))}")
+    there = [*derived(scheme), *more]
+    if unknown := [name for name in names if name not in there]:
+        raise UsageError(f"no field {', '.join(unknown)}; there are {', '.join(there)}")
     return names
 
 

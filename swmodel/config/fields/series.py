@@ -34,8 +34,12 @@ class Series(Protocol):
             InputError: there is none, or none after it.
         """
 
-    def read(self, number: int, rows, columns) -> np.ndarray:
-        """Values of a record in rows and columns within the grid, float64 that broadcast to them; NaN where missing."""
+    def read(self, number: int, rows, columns, location: str = "") -> np.ndarray:
+        """Values of a record in rows and columns within the grid, float64 that broadcast to them; NaN where missing.
+
+        Args:
+            location: of the points, where it is not that of the coefficient.
+        """
 
     def on_earth(self, number: int) -> bool:
         """Whether a record lies on true longitudes and latitudes, so that vectors are eastward and northward."""
@@ -111,8 +115,9 @@ class Dated:
         """That of a step, in words."""
         return series.date_after(self.config.time, step * step_of(self.config))
 
-    def read(self, number, rows, columns):
-        return self.records.read(number, self.entry, self.config.grid, rows, columns)
+    def read(self, number, rows, columns, location=""):
+        entry = self.entry._replace(location=location or self.entry.location)
+        return self.records.read(number, entry, self.config.grid, rows, columns)
 
     def on_earth(self, number):
         return self.records.on_earth(number, self.entry, self.config.grid)
@@ -140,8 +145,9 @@ class Formula:
         at = int(np.searchsorted(places, step, side="right")) - 1
         return int(near[at]), Span(*places[at : at + 2])
 
-    def read(self, number, rows, columns):
-        return self.source.read(self.config, self.name, rows, columns, t=number * self.config.forcing.every)
+    def read(self, number, rows, columns, location=""):
+        t = number * self.config.forcing.every
+        return self.source.read(self.config, self.name, rows, columns, location, t=t)
 
     def on_earth(self, number):
         return True

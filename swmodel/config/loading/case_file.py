@@ -85,6 +85,7 @@ def digest(text: str) -> str:
 
 def recorded(case: Case) -> Case:
     """The case as a run records it: with the name that its file has in the run folder, and its checksum."""
+    case = case.recorded()
     if case.file_text:
         return case.model_copy(update={"file": CASE, "sha256": digest(case.file_text)})
     return case if cases.shipped(case) else case.model_copy(update={"file": NO_FILE})

@@ -298,7 +298,8 @@ def complaint(detail: Mapping, cls: type[Section], values: Mapping[str, Given], 
     place, field = values[key].place if key in values else f"{section}.{key}", cls.model_fields[str(key)]
     if len(inner) > 1 and typing.get_origin(field.annotation) is tuple:  # a key of a table in a list of them
         number, name, table = inner[0], str(inner[1]), typing.get_args(field.annotation)[0]
-        place = f"{place}, number {number + 1}, {name}"
+        tables = values[key].tables if key in values else ()
+        place = f"{tables[number] if tables else f'{place}, number {number + 1}'}, {name}"
         if name not in table.model_fields:
             return f"{place}: there is no such key; {suggest(name, table.model_fields)}"
         if detail["type"] == "missing":

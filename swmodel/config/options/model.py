@@ -24,7 +24,7 @@ from pydantic import (
 )
 
 from ...ocean.option import Duration, Section, option, parse_duration
-from ...ocean.table import COEFFICIENTS, GIVEN, SEEN, VARIABLES, WRITABLE
+from ...ocean.table import COEFFICIENTS, FORCING, GIVEN, SEEN, VARIABLES, WRITABLE
 from ...ocean.terms import TERMS
 from .dates import CALENDARS, known, written
 from .grid import EXTENTS, Grid
@@ -69,6 +69,10 @@ class Case(Section):
         if values.get("name", name_of(cls)) != name_of(cls):
             raise ValueError(f'this class is the case "{name_of(cls)}"; swmodel.load finds cases by their names')
         return values | {"name": name_of(cls)}
+
+    def recorded(self) -> Case:
+        """The case as a run records it: with what its options name files of in place of these."""
+        return self
 
 
 def name_of(case: type[Case]) -> str:
@@ -185,6 +189,7 @@ if TYPE_CHECKING:
         def __getattr__(self, name: str) -> str: ...
 
     FieldName: TypeAlias = str
+    DerivedName: TypeAlias = str
     ControlName: TypeAlias = str
 else:
     Input = create_model(
@@ -196,7 +201,8 @@ else:
             for row in (VARIABLES[name] for name in GIVEN)
         },
     )
-    FieldName = Literal[tuple(WRITABLE)]
+    DerivedName = Literal[tuple(WRITABLE)]
+    FieldName = Literal[(*WRITABLE, *FORCING)]
     ControlName = Literal[tuple(SEEN)]
 
 
@@ -219,7 +225,7 @@ class Output(Section):
     )
     every_steps: int | None = option(None, "steps", "steps between snapshots (or give every)", ge=1)
     fields: tuple[FieldName, ...] = option(("h", "u", "v", "eta", "zeta"), "", "fields in each snapshot")
-    means: tuple[FieldName, ...] = option((), "", "fields averaged over the steps between snapshots")
+    means: tuple[DerivedName, ...] = option((), "", "fields averaged over the steps between snapshots")
     diagnostics_every_steps: int | None = option(
         None, "steps", "steps between records of mass, energy, ... ; without it, those of the snapshots", ge=1
     )
