@@ -9,11 +9,13 @@ import time
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 from support import steps_compiled
 from support.faults import small_disk
 from support.random_case import TIDE, configuration
 from support.stepping import step_by_step
 
+from swmodel.cli import main
 from swmodel.cli.ranks import one_executor
 from swmodel.config import load
 from swmodel.errors import SetupError
@@ -71,6 +73,31 @@ def test_a_step_is_compiled_once_and_loaded_after_that(cache, compiler, request_
     assert compiler.calls() == 1
     assert first.stat().st_mode & 0o777 == 0o500
     assert cache.stat().st_mode & 0o777 == 0o700
+
+
+def test_a_run_says_in_a_line_that_a_step_is_compiled(cache, tmp_path):
+    line = "compiling the native step of this configuration: once, a few seconds"
+    words = [
+        "run",
+        "jet",
+        "-s",
+        "grid.nx=8",
+        "-s",
+        "grid.ny=6",
+        "--steps",
+        "1",
+        "--force",
+        "--output",
+        f"{tmp_path}/run",
+    ]
+    said = []
+    for options in ([], [], ["--quiet", "--dtype", "float64"]):  # not compiled yet, there, another one
+        done = CliRunner().invoke(main, [*words, *options])
+        assert done.exit_code == 0, done.output
+        said.append(done.stderr.splitlines().count(line))
+        forget()
+    assert said == [1, 0, 0]
+    assert len(list(cache.glob("*.so"))) == 2
 
 
 def test_another_processor_scheme_precision_or_text_is_another_library(cache, monkeypatch, request_of_jet):
