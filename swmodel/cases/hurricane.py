@@ -27,7 +27,7 @@ import os
 import numpy as np
 
 from ..config.errors import ConfigError
-from ..config.options.model import Case, option
+from ..config.options.case import Case, option
 from ..errors import UsageError
 from ..ocean import best_track, holland
 from ..ocean.constituents import date_of

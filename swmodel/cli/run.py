@@ -204,7 +204,7 @@ def configure(sources, overrides, place=None, check=None, complete=False):
         UsageError: the command line asks for another number of processes than there are.
     """
     from swmodel.config import ConfigError
-    from swmodel.config.loading.load import merge
+    from swmodel.config.loading.merge import merge
     from swmodel.errors import UsageError
     from swmodel.model.resolve import for_processes
     from swmodel.model.validate import check_config

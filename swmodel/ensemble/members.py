@@ -21,7 +21,8 @@ from ..model.domain import domain
 from ..model.forcing import Forcing
 from ..model.health import Health
 from ..model.health.one import largest_stress, steepest
-from ..ocean.diagnostics import derive, diagnose, forces
+from ..ocean.derived import derive, forces
+from ..ocean.diagnostics import diagnose
 from ..ocean.elliptic import inverse
 from ..ocean.grid import as_patches
 from ..ocean.inflow import flow_through, inflow, seen
@@ -184,7 +185,7 @@ class Members:
     def evaluate(self, member: int, names) -> tuple[dict[str, np.ndarray], dict[str, float]]:
         """Of a member of this process, the fields called `names`, [y, x], and its numbers.
 
-        Fields are of `diagnostics.DERIVED` or FORCING, numbers those of `diagnostics.quantities`.
+        Fields are of `derived.DERIVED` or FORCING, numbers those of `diagnostics.quantities`.
         """
         one, width, number = self.domain, self.domain.scheme.width, member - self.here.start
         padded = self._pad(type(self.state)._make(field[number] for field in self.state))

@@ -12,7 +12,7 @@ from ..config.options.dates import alike, start_of
 from ..errors import SetupError, UsageError
 from ..files.output import static
 from ..files.output.metadata import DIMENSIONS, TIME, along_axes, attributes, of_case
-from ..ocean.diagnostics import derived
+from ..ocean.derived import derived
 from ..ocean.table import INITIAL, entry_of
 
 #: Attributes of the coordinate `step`.

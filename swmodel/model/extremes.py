@@ -43,7 +43,7 @@ def elevation(state, grid, width: int, shape):
 
 
 def speed(state, grid) -> Patch:
-    """`diagnostics.speed`; squares times areas are rounded before they are added, as they pass through a maximum."""
+    """`derived.speed`; squares times areas are rounded before they are added, as they pass through a maximum."""
     squares = [
         (area * (is_open * velocity) * (is_open * velocity)).map(lambda product: jnp.maximum(product, 0))
         for area, is_open, velocity in (

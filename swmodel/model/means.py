@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
-from ..ocean.diagnostics import derive, known
+from ..ocean.derived import derive, known
 from ..ocean.elliptic import Equation, require_rectangle
 from ..ocean.state import State
 from ..ocean.table import POTENTIALS
@@ -16,11 +16,11 @@ from ..parallel.transport.programs import jitted
 from .padded import given_to_fields, make_padded
 
 
-def running_means(simulation, names: Iterable[str]) -> Means:
-    """The Means of a simulation's fields called `names`; see `Simulation.means`."""
+def running_means(simulation, names: Iterable[str], blocks: Callable) -> Means:
+    """The Means of a simulation's fields called `names`, whose state `blocks` gives; see `Simulation.means`."""
     names = known(names, simulation.scheme)
     if set(names) & set(POTENTIALS):
-        require_rectangle("stream function and velocity potential are", simulation.blocks(), simulation.transport)
+        require_rectangle("stream function and velocity potential are", blocks(), simulation.transport)
     return Means(names, simulation)
 
 

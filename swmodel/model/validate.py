@@ -15,11 +15,11 @@ from ..config.build import scheme_of
 from ..config.checks import outside
 from ..config.checks.extremes import CELLS, Extremes, survey
 from ..config.checks.stability import WAVES, dt_from_cfl, largest_dt, rates
+from ..config.fields.formula import position_problems
 from ..config.fields.netcdf_input import InputError, opened
 from ..config.fields.own import formulas
 from ..config.fields.series import series_of, varies
 from ..config.fields.varying import record
-from ..config.options.case_check import position_problems
 from ..config.positions import crossings, gauges, places
 from ..errors import UsageError
 from ..executors.native import REMEDY, native_missing, unable

@@ -11,7 +11,7 @@ import pytest
 from support.random_case import configuration, random_fields
 
 from swmodel.config import load
-from swmodel.config.options.model import Physics
+from swmodel.config.options.physics import Physics
 from swmodel.config.positions.crossings import crossings, section
 from swmodel.errors import NumericalError
 from swmodel.executors.reference import Reference

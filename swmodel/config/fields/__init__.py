@@ -12,8 +12,8 @@ import numpy as np
 from ...ocean.coordinates import points, turned
 from ...ocean.table import VARIABLES, entry_of, location_of
 from ...ocean.terms.open_sides import FLOWS, NAMES, parts_of
-from ..options.case_check import values as values_of_case
-from ..options.model import TOGETHER
+from ..options.assimilation import TOGETHER
+from .formula import values_of_case
 from .netcdf_input import InputError, on_true_degrees, read_field
 from .own import source_in
 from .series import varies

@@ -11,8 +11,8 @@ import numpy as np
 from ...ocean.records import Span
 from ...ocean.table import VARIABLES, entry_of
 from ..options.case_check import in_time as timed
-from .given import OF_CASE_IN_TIME, TableInTime
 from .netcdf_input import InputError, series
+from .source import OfCase, TableInTime
 
 #: By how much of a time step a record may lie beside a step that it is for: rounding in its units, or in products.
 LATE = 1e-6
@@ -65,12 +65,12 @@ def series_of(config, name: str) -> Series:
     Raises:
         InputError: a file of it cannot be used.
     """
-    entry, source = entry_of(name, config.physics), config.own._sources.get(name, OF_CASE_IN_TIME)
+    entry, source = entry_of(name, config.physics), config.own._sources.get(name, OfCase(in_time=True))
     if text := getattr(config.input, name):
         return Dated(config, entry, series.records_of(text, entry, config.grid, config.time))
     if isinstance(source, TableInTime):
         return Dated(config, entry, source.records(config))
-    return Formula(config, name, source)
+    return Evaluated(config, name, source)
 
 
 def step_of(config) -> float:
@@ -127,7 +127,7 @@ class Dated:
 
 
 @dataclass(frozen=True, eq=False)
-class Formula:
+class Evaluated:
     """The Series of a function of the points and of time, of the case or handed over: values each `forcing.every`."""
 
     config: Any

@@ -15,8 +15,8 @@ from pathlib import Path
 from ... import cases
 from ..errors import ConfigError
 from ..messages import failure
+from ..options.case import Case
 from ..options.case_check import declaration_problems
-from ..options.model import Case
 from .sources import text_in
 
 #: The copy in a run folder, next to its config.toml.
