@@ -85,7 +85,7 @@ def made(amplitude, lag, place: str, variable) -> Made:
 
 
 def find(dataset, source: Source, variable):
-    """The variable that is named, or the only one with the standard name of the field, or with its name where it has none.
+    """The variable that is named, or the only one with the standard name of the field, or without that with its name.
 
     Raises:
         InputError: there is none, or there are several.
