@@ -17,6 +17,7 @@ from ..config.errors import suggest
 from ..errors import FilesError
 from ..files.integrity import checksums, guard
 from ..files.run_folder import ANALYSIS, ENSEMBLE, OUTPUT, SENSITIVITY
+from ..ocean.rotated import from_earth
 from ..ocean.table import INFLOW
 
 log = logging.getLogger(__name__)
@@ -88,6 +89,13 @@ class Map:
         if self.pole is not None:
             return "longitude about the grid's pole", "latitude about it"
         return ("longitude", "latitude") if self.degrees else ("x", "y")
+
+    def along_axes(self, x: float, y: float) -> tuple[float, float]:
+        """Where a place in m, or at a true longitude and latitude, lies along the axes."""
+        if self.pole is not None:
+            x, y = from_earth(self.pole, x, y)
+        west = self.domain[0]
+        return (west + (x - west) % 360.0 if self.degrees else x), y
 
     @property
     def aspect(self) -> float:

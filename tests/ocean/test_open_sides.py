@@ -242,12 +242,12 @@ def test_what_cannot_be_meant_is_refused(options, problem):
 def test_a_side_on_land_and_a_field_that_does_not_cover_the_side_are_refused():
     fields = {"mask": np.ones((5, 6)), "outside_level": np.zeros((5, 6))}
     fields["mask"][:, 0] = 0
-    fields["outside_level"][3, 5] = np.nan
+    fields["outside_level"][[1, 3, 4], 5] = np.nan
     options = {"grid__periodic_x": False, "open_sides__sides": ("west", "east")}
     with pytest.raises(ConfigError) as raised:
         check_config(configuration(5, 6, fields, **options))
     assert "there is no water along the west side" in str(raised.value)
-    assert "outside_level: has no value at row 3 of the east side" in str(raised.value)
+    assert "outside_level: has no value at rows 1 and 3 to 4 of the east side" in str(raised.value)
 
 
 def test_air_pressure_that_is_counted_from_elsewhere_is_refused():
@@ -269,6 +269,45 @@ def test_health_knows_what_comes_in(tmp_path):
     simulation = swmodel.Simulation(swmodel.load("rest", options, environ={}))
     simulation.run(tmp_path / "tide")
     assert np.abs(simulation.field("eta")).max() > 1.0
+    health = Health(simulation)
+    simulation.set(u=30.0)
+    with pytest.raises(NumericalError, match="times what the run can have"):
+        health.check()
+
+
+def test_health_knows_what_a_sponge_brings_of_the_water_outside():
+    """One that raises all of a basin by two metres gives no more than the bound; without it there would be an alarm."""
+    options = {
+        **{"grid.periodic_x": False, "grid.nx": 60, "grid.ny": 4, "grid.dx": 1e4, "grid.dy": 1e4, "time.dt": 100.0},
+        **{"physics.depth": 20.0, "open_sides.sides": ["west"], "open_sides.level": 2.0, "run.executor": "reference"},
+        **{"sponge.sides": ["west"], "sponge.rate": 2e-3, "sponge.width": 1e8, "run.dtype": "float64"},
+    }
+    simulation = swmodel.Simulation(swmodel.load("rest", options, environ={}))
+    health, unaware = Health(simulation), Health(simulation)
+    unaware.power = power(simulation.config, 0, 0) / unaware.area
+    for _ in range(12):
+        before = health.last.energy
+        simulation.take_steps(2)
+        health.check()
+        assert health.last.energy <= 1.001 * (before + 200.0 * health.power) + health.rest**2
+    assert simulation.field("eta")[:, 1:].min() > 1.5
+    with pytest.raises(NumericalError, match="times what the run can have"):
+        unaware.check()
+    simulation.set(u=30.0)
+    with pytest.raises(NumericalError, match="times what the run can have"):
+        health.check()
+
+
+def test_what_a_sponge_relaxes_to_is_given_in_all_of_it():
+    fields = {"outside_level": np.full((5, 12), np.nan)}
+    fields["outside_level"][:, :2] = 0.1
+    options = {"grid__periodic_x": False, "open_sides__sides": ("west",)}
+    check_config(configuration(5, 12, fields, **options))
+    wide = {"sponge__rate": 1e-4, "sponge__width": 2e4, "sponge__sides": ("west",)}
+    with pytest.raises(ConfigError, match=r"outside_level\): must be finite on water, but is missing at row 0, column 2"):
+        check_config(configuration(5, 12, fields, **options, **wide))
+    fields["outside_level"][:, :5] = 0.1
+    check_config(configuration(5, 12, fields, **options, **wide))
 
 
 FLAT = {"depth": lambda at: 50.0 + 0 * at.lat, "mask": lambda at: 1.0 + 0 * at.lat, "eta": lambda at: 0 * at.lat}

@@ -13,7 +13,7 @@ from ...ocean.terms import TERMS
 from ...ocean.terms.open_sides import NAMES, parts_of, weighs
 from .. import fields
 from ..fields.series import series_of, varies
-from ..fields.varying import Records, record
+from ..fields.varying import Records, record_where_there
 
 ROWS = ("south", "north")
 
@@ -40,14 +40,14 @@ class Side(NamedTuple):
     in_rows: bool
 
     def both(self, config, name: str, step: int = 0, after: int = 0) -> np.ndarray:
-        """Values of a field in the outermost cells and those inside, [2, cells].
+        """Values of a field in the outermost cells and those inside, NaN where they are missing, [2, cells].
 
         Args:
             step, after: of records the one before a step, or the one after it, 0 or 1.
         """
         if varies(config, name):
             number = series_of(config, name).at(step)[0] + after
-            return self.as_rows(record(config, name, number, self.rows, self.columns))
+            return self.as_rows(record_where_there(config, name, number, self.rows, self.columns))
         return self.as_rows(fields.evaluate(config, name, self.rows, self.columns))
 
     def as_rows(self, values) -> np.ndarray:
@@ -96,11 +96,18 @@ def problems(config) -> Iterator[str]:
         for name in (name for name in names if location_of(name) in ("centre", location_of(found.flows[0]))):
             missing = np.flatnonzero(found.open & ~np.isfinite(found.on_faces(config, name)))
             if missing.size:
-                line = "column" if side in ROWS else "row"
                 yield (
-                    f"input.{name}: has no value at {line} {missing[0]} of the {side} side; it must cover both rows of "
-                    "cells at the side, the outermost and the next"
+                    f"input.{name}: has no value at {'column' if side in ROWS else 'row'}{told(missing)} of the {side} "
+                    "side; it must cover both rows of cells at the side, the outermost and the next, but for those that "
+                    "are land in input.mask"
                 )
+
+
+def told(numbers: np.ndarray) -> str:
+    """Rising numbers behind what they are of, in words: " 3", "s 3 to 5 and 9"."""
+    parts = np.split(numbers, np.flatnonzero(np.diff(numbers) > 1) + 1)
+    *most, last = (f"{part[0]}" if part.size == 1 else f"{part[0]} to {part[-1]}" for part in parts)
+    return f"s {', '.join(most)} and {last}" if most else f"{'s' * (numbers.size > 1)} {last}"
 
 
 def problems_of_pressure(config, side: str, found: Side) -> Iterator[str]:

@@ -11,6 +11,7 @@ import numpy as np
 
 from ...ocean.coordinates import points, turned
 from ...ocean.table import VARIABLES, entry_of, location_of
+from ...ocean.terms import sponge
 from ...ocean.terms.open_sides import FLOWS, NAMES, parts_of
 from ..options.case_check import values as values_of_case
 from ..options.model import TOGETHER
@@ -185,15 +186,24 @@ def fill_land(config, name: str, values: np.ndarray, rows, columns) -> np.ndarra
         return values
     if name == "mask":
         return np.where(missing, 0.0, values)
-    if name.startswith("outside_"):  # of what is not beside an open side nothing need be known
-        beside = within(config, rows, columns, 0) - within(config, rows, columns, 2)
-        water = beside * evaluate(config, "mask", rows, columns)
+    if name.startswith("outside_"):
+        water = looked_at(config, name, rows, columns) * evaluate(config, "mask", rows, columns)
     elif name in ACROSS:
         north, east = ACROSS[name]
         water = wet(config, rows, columns) * wet(config, rows + north, columns + east)
     else:
         water = evaluate(config, "mask", rows, columns)
     return np.where(missing & (water == 0), config.physics.depth if name == "depth" else 0.0, values)
+
+
+def looked_at(config, name: str, rows, columns) -> np.ndarray:
+    """1 where a field of the outside water has to be known: beside open sides, and where a sponge relaxes to it."""
+    domain = within(config, rows, columns, 0)
+    beside = domain - within(config, rows, columns, 2)
+    if not sponge.active(config.sponge):
+        return beside
+    at = points(config.grid, location_of(name), rows % config.grid.ny, columns % config.grid.nx)
+    return np.maximum(beside, domain * (sponge.parabolas(config, at) > 0))
 
 
 def wet(config, rows, columns) -> np.ndarray:

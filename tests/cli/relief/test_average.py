@@ -61,7 +61,7 @@ def test_volume_and_area_of_the_sea_are_those_of_the_relief(relief, resolution, 
     assert (area * share * depth).sum() == pytest.approx((parts * sea * -z[inside]).sum(), rel=1e-12)
 
 
-@pytest.mark.parametrize("turned", ["lat", "lon", "axes", "from 0 to 360", "depth", "kilometres"])
+@pytest.mark.parametrize("turned", ["lat", "lon", "axes", "from 0 to 360", "depth", "topobathy", "kilometres"])
 def test_a_relief_may_lie_in_any_way(relief, turned):
     z, region = rough(), (-20, 31, -33, 40)
     truth = average(relief(z), region, 4.3)
@@ -71,6 +71,7 @@ def test_a_relief_may_lie_in_any_way(relief, turned):
         "axes": {"values": z.T, "dimensions": ("lon", "lat")},
         "from 0 to 360": {"values": np.roll(z, 90, axis=1), "lon": np.roll(LON, 90) % 360},
         "depth": {"values": -z, "name": "sea_floor", "standard_name": "sea_floor_depth_below_geoid"},
+        "topobathy": {"values": z, "name": "topobathy"},
         "kilometres": {"values": z / 1000, "units": "km"},
     }
     for ours, expected in zip(average(relief(**ways[turned]), region, 4.3)[:2], truth[:2], strict=True):
@@ -115,7 +116,7 @@ def test_cells_that_are_turned_or_finer_than_the_relief_have_the_relief_of_their
         ({"name": "data"}, r"no field that is known as height or depth \(data\); name it as .*relief.nc:NAME"),
         ({"more": {"elevation": np.zeros((90, 180))}}, r"several fields that may be the relief \(z, elevation\)"),
         ({"units": "feet"}, 'z is in "feet"; a relief is in m or km'),
-        ({"units": ""}, "z has no units"),
+        ({"units": ""}, 'z has no units; give it the attribute units, "m" or "km"'),
         ({"hole": True}, "z has no height at lon = 1, lat = -1 degrees"),
         (
             {"more": {"sea": np.full((90, 180), 3.0)}},
