@@ -15,6 +15,7 @@ from swmodel.cases.gulf_tide import PERIOD
 from swmodel.config import ConfigError
 from swmodel.config.build import build_grid, build_params, build_state, scheme_of
 from swmodel.config.checks.outside import power
+from swmodel.config.checks.remarks import relaxation
 from swmodel.errors import NumericalError
 from swmodel.executors.reference import Reference
 from swmodel.model.health.verdict import Health
@@ -298,16 +299,22 @@ def test_health_knows_what_a_sponge_brings_of_the_water_outside():
         health.check()
 
 
-def test_what_a_sponge_relaxes_to_is_given_in_all_of_it():
-    fields = {"outside_level": np.full((5, 12), np.nan)}
-    fields["outside_level"][:, :2] = 0.1
-    options = {"grid__periodic_x": False, "open_sides__sides": ("west",)}
-    check_config(configuration(5, 12, fields, **options))
+def test_what_a_sponge_relaxes_to_is_given_in_most_of_it():
+    """Of four columns of cells inside; where it is not, it relaxes to zero, which is said."""
+    options = {"grid__periodic_x": False, "open_sides__sides": ("west",), "grid__periodic_y": True}
     wide = {"sponge__rate": 1e-4, "sponge__width": 2e4, "sponge__sides": ("west",)}
-    with pytest.raises(ConfigError, match=r"outside_level\): must be finite on water, but is missing at row 0, column 2"):
-        check_config(configuration(5, 12, fields, **options, **wide))
-    fields["outside_level"][:, :5] = 0.1
-    check_config(configuration(5, 12, fields, **options, **wide))
+    for columns, refused, missing in ((2, True, 15), (4, False, 5), (5, False, 0)):
+        fields = {"outside_level": np.full((5, 12), np.nan)}
+        fields["outside_level"][:, :columns] = 0.1
+        check_config(configuration(5, 12, fields, **options))
+        config = configuration(5, 12, fields, **options, **wide)
+        words = f"outside_level: has no value at {missing} of the 20 cells of the sponge, which relaxes to"
+        if refused:
+            with pytest.raises(ConfigError, match=f"{words} it"):
+                check_config(config)
+        else:
+            check_config(config)
+        assert list(relaxation(config)) == ([f"input.{words} zero there"] if missing else [])
 
 
 FLAT = {"depth": lambda at: 50.0 + 0 * at.lat, "mask": lambda at: 1.0 + 0 * at.lat, "eta": lambda at: 0 * at.lat}

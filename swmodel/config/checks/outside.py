@@ -7,15 +7,19 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ...ocean.coordinates import metrics
+from ...ocean.coordinates import metrics, points
 from ...ocean.table import location_of
-from ...ocean.terms import TERMS
+from ...ocean.terms import TERMS, sponge
 from ...ocean.terms.open_sides import NAMES, parts_of, weighs
 from .. import fields
 from ..fields.series import series_of, varies
+from ..fields import varying
 from ..fields.varying import Records, record_where_there
 
 ROWS = ("south", "north")
+
+#: Most cells that are looked at together.
+CELLS = 2**17
 
 #: What air pressure on the Earth may differ from the standard one, Pa; records of other units or from another zero do.
 MOST_OFF = 2e4
@@ -87,7 +91,13 @@ def side_of(config, side: str) -> Side:
 
 def problems(config) -> Iterator[str]:
     """Sides that are land, and what is not given where water comes in."""
-    names = [row.name for row in TERMS["open_sides"].coefficients if fields.given(config, row.name)]
+    names = given(config)
+    for name, missing, cells in unknown_in_sponge(config):
+        if 2 * missing > cells:
+            yield (
+                f"input.{name}: has no value at {missing} of the {cells} cells of the sponge, which relaxes to it; give "
+                "more of it, or a narrower sponge (sponge.width, sponge.sides)"
+            )
     for side in config.open_sides.sides:
         found = side_of(config, side)
         if not found.open.any():
@@ -101,6 +111,31 @@ def problems(config) -> Iterator[str]:
                     "side; it must cover both rows of cells at the side, the outermost and the next, but for those that "
                     "are land in input.mask"
                 )
+
+
+def unknown_in_sponge(config) -> Iterator[tuple[str, int, int]]:
+    """Fields that do not cover the sponge which relaxes to them: the name, cells without a value, and all of its cells."""
+    if not (config.open_sides.sides and sponge.active(config.sponge)):
+        return
+    grid, columns = config.grid, np.arange(config.grid.nx)
+    for name in given(config):
+        counts = np.zeros(2, np.int64)
+        for first in range(0, grid.ny, max(1, CELLS // grid.nx)):
+            rows = np.arange(first, min(grid.ny, first + max(1, CELLS // grid.nx)))
+            zone = sponge.parabolas(config, points(grid, location_of(name), rows, columns)) > 0
+            zone = np.broadcast_to(zone * fields.wet(config, rows, columns) > 0, (len(rows), len(columns)))
+            if varies(config, name):
+                values = varying.unfilled(config, name, series_of(config, name).at(0)[0], rows, columns)
+            else:
+                values = fields.unfilled(config, name, rows, columns)
+            counts += (zone & ~np.isfinite(values)).sum(), zone.sum()
+        if counts[0]:
+            yield name, *map(int, counts)
+
+
+def given(config) -> list[str]:
+    """The fields of the outside water that there are."""
+    return [row.name for row in TERMS["open_sides"].coefficients if fields.given(config, row.name)]
 
 
 def told(numbers: np.ndarray) -> str:

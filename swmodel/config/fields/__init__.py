@@ -11,7 +11,6 @@ import numpy as np
 
 from ...ocean.coordinates import points, turned
 from ...ocean.table import VARIABLES, entry_of, location_of
-from ...ocean.terms import sponge
 from ...ocean.terms.open_sides import FLOWS, NAMES, parts_of
 from ..options.case_check import values as values_of_case
 from ..options.model import TOGETHER
@@ -47,7 +46,12 @@ def given(config, name: str) -> bool:
 
 def has_source(config, name: str) -> bool:
     """Whether a field of this name was handed over, or a file or the case defines it."""
-    return name in config.own.names or bool(getattr(config.input, name, None)) or hasattr(config.case, name)
+    return is_handed(config, name) or hasattr(config.case, name)
+
+
+def is_handed(config, name: str) -> bool:
+    """Whether a field was handed over, or lies in a file: before one of the case it counts."""
+    return name in config.own.names or bool(getattr(config.input, name, None))
 
 
 def evaluate(config, name: str, rows, columns) -> np.ndarray:
@@ -79,18 +83,25 @@ def evaluate(config, name: str, rows, columns) -> np.ndarray:
 
 def from_source(config, name: str, rows, columns) -> np.ndarray:
     """Values of a field as it was handed over, of its file, the case's formula or a constant; see `evaluate`."""
-    if name in VECTORS and turned(config.grid) and given(config, name):
-        return fill_land(config, name, along_axes(config, name, rows, columns), rows, columns)
-    if name in config.own.names or getattr(config.input, name, None):
-        return fill_land(config, name, as_given(config, name, rows, columns), rows, columns)
-    grid = config.grid
-    if hasattr(config.case, name):
-        at = points(grid, location_of(name), rows % grid.ny, columns % grid.nx)
-        values = values_of_case(config, name, at)
-        return values if name == "mask" else fill_land(config, name, values, rows, columns)
+    values = unfilled(config, name, rows, columns)
+    if values is not None:
+        whole = name == "mask" and not is_handed(config, name)
+        return values if whole else fill_land(config, name, values, rows, columns)
     if name == "mask" and tabulated(config, "depth"):
         return np.isfinite(as_given(config, "depth", rows, columns)).astype(np.float64)
     return np.full((1, 1), constant(config, name))
+
+
+def unfilled(config, name: str, rows, columns) -> np.ndarray | None:
+    """Values of a field as it was handed over, of its file or the case's formula, NaN for none; None: nothing gives it."""
+    if name in VECTORS and turned(config.grid) and given(config, name):
+        return along_axes(config, name, rows, columns)
+    if is_handed(config, name):
+        return as_given(config, name, rows, columns)
+    if not hasattr(config.case, name):
+        return None
+    at = points(config.grid, location_of(name), rows % config.grid.ny, columns % config.grid.nx)
+    return values_of_case(config, name, at)
 
 
 def along_axes(config, name: str, rows, columns) -> np.ndarray:
@@ -186,24 +197,15 @@ def fill_land(config, name: str, values: np.ndarray, rows, columns) -> np.ndarra
         return values
     if name == "mask":
         return np.where(missing, 0.0, values)
-    if name.startswith("outside_"):
-        water = looked_at(config, name, rows, columns) * evaluate(config, "mask", rows, columns)
+    if name.startswith("outside_"):  # of what is not beside an open side nothing need be known
+        beside = within(config, rows, columns, 0) - within(config, rows, columns, 2)
+        water = beside * evaluate(config, "mask", rows, columns)
     elif name in ACROSS:
         north, east = ACROSS[name]
         water = wet(config, rows, columns) * wet(config, rows + north, columns + east)
     else:
         water = evaluate(config, "mask", rows, columns)
     return np.where(missing & (water == 0), config.physics.depth if name == "depth" else 0.0, values)
-
-
-def looked_at(config, name: str, rows, columns) -> np.ndarray:
-    """1 where a field of the outside water has to be known: beside open sides, and where a sponge relaxes to it."""
-    domain = within(config, rows, columns, 0)
-    beside = domain - within(config, rows, columns, 2)
-    if not sponge.active(config.sponge):
-        return beside
-    at = points(config.grid, location_of(name), rows % config.grid.ny, columns % config.grid.nx)
-    return np.maximum(beside, domain * (sponge.parabolas(config, at) > 0))
 
 
 def wet(config, rows, columns) -> np.ndarray:

@@ -35,12 +35,16 @@ def record(config, name: str, number: int, rows, columns, of: Series | None = No
 
 def record_where_there(config, name: str, number: int, rows, columns, of: Series | None = None) -> np.ndarray:
     """The same, and NaN where values are missing on water."""
-    of, grid = of or series_of(config, name), config.grid
     rows, columns = np.asarray(rows), np.asarray(columns)
+    return fill_land(config, name, unfilled(config, name, number, rows, columns, of), rows, columns)
+
+
+def unfilled(config, name: str, number: int, rows, columns, of: Series | None = None) -> np.ndarray:
+    """The same, and NaN where values are missing."""
+    of, grid = of or series_of(config, name), config.grid
     read = along_axes if name in VECTORS and turned(grid) else as_given
     values = read(config, name, of, number, rows % grid.ny, columns % grid.nx)
-    values = np.broadcast_to(values, (len(rows), len(columns)))
-    return fill_land(config, name, values, rows, columns)
+    return np.broadcast_to(values, (len(rows), len(columns)))
 
 
 def as_given(config, name: str, of: Series, number: int, rows, columns) -> np.ndarray:

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from swmodel.cli.relief import ReliefError, Wish
-from swmodel.cli.relief.average import averages
+from swmodel.cli.relief.average import at_places, averages
 from swmodel.cli.relief.make import grid_of, make_grid
 from swmodel.cli.relief.source import open_relief
 from swmodel.ocean.coordinates import metrics, points
@@ -145,6 +145,18 @@ def test_a_relief_all_on_the_wrong_side_of_the_sea_is_asked_for_its_sign(relief,
     path = relief(np.full((len(LAT), len(LON)), 800.0 if name == "elevation" else -800.0), name=name)
     with pytest.raises(ReliefError, match=f'no water in it by .*, whose {name} is taken for .* positive = "{other}"'):
         make_grid(tmp_path / "grid.nc", Wish((0, 20, 0, 20), 5.0), path)
+
+
+def test_a_relief_whose_sea_is_the_land_of_the_earth_is_asked_for_its_sign(relief, tmp_path, caplog):
+    """Heights that are called depth; the same called z are taken without a word."""
+    with ExitStack() as stack:
+        depth, share = at_places(open_relief(None, stack), *np.meshgrid(LON, LAT))
+    z = np.where(share > 0.5, -1.0 - depth, 500.0)
+    for name, said in (("z", []), ("depth", ['depth is taken for depths; if wrongly, give it the attribute positive = "up"'])):
+        make_grid(tmp_path / f"{name}.nc", Wish((-100, 20, -60, 60), 4.0), relief(z, name=name))
+        lines = [record.message for record in caplog.records]
+        assert [line.split(", whose ")[1] for line in lines] == said
+        assert all("% of the region is sea where the relief of the package has land" in line for line in lines)
 
 
 def test_depths_that_are_missing_are_land(relief):
