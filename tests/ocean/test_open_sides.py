@@ -249,6 +249,10 @@ def test_a_side_on_land_and_a_field_that_does_not_cover_the_side_are_refused():
         check_config(configuration(5, 6, fields, **options))
     assert "there is no water along the west side" in str(raised.value)
     assert "outside_level: has no value at rows 1 and 3 to 4 of the east side" in str(raised.value)
+    for column in (4, 5):  # a mask without one of the two cells is the remedy
+        mask = np.ones((5, 6))
+        mask[[1, 3, 4], column] = 0
+        check_config(configuration(5, 6, fields | {"mask": mask}, **options | {"open_sides__sides": ("east",)}))
 
 
 def test_air_pressure_that_is_counted_from_elsewhere_is_refused():

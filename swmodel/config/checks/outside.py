@@ -108,8 +108,8 @@ def problems(config) -> Iterator[str]:
             if missing.size:
                 yield (
                     f"input.{name}: has no value at {'column' if side in ROWS else 'row'}{told(missing)} of the {side} "
-                    "side; it must cover both rows of cells at the side, the outermost and the next, but for those that "
-                    "are land in input.mask"
+                    "side; it must cover both rows of cells at the side, the outermost and the next, but where one of "
+                    "them is land: close such cells in input.mask"
                 )
 
 

@@ -197,15 +197,33 @@ def fill_land(config, name: str, values: np.ndarray, rows, columns) -> np.ndarra
         return values
     if name == "mask":
         return np.where(missing, 0.0, values)
-    if name.startswith("outside_"):  # of what is not beside an open side nothing need be known
-        beside = within(config, rows, columns, 0) - within(config, rows, columns, 2)
-        water = beside * evaluate(config, "mask", rows, columns)
+    if name.startswith("outside_"):
+        water = around_open_faces(config, location_of(name), rows, columns)
     elif name in ACROSS:
         north, east = ACROSS[name]
         water = wet(config, rows, columns) * wet(config, rows + north, columns + east)
     else:
         water = evaluate(config, "mask", rows, columns)
     return np.where(missing & (water == 0), config.physics.depth if name == "depth" else 0.0, values)
+
+
+def around_open_faces(config, location: str, rows, columns) -> np.ndarray:
+    """1 where outside water has to be known: on the faces through which it comes in, or at centres on both sides of them.
+
+    That is where the outermost cell and the next one are water; float64 [rows, columns].
+    """
+    grid, found = config.grid, np.zeros((len(rows), len(columns)))
+    for side in config.open_sides.sides:
+        in_rows = side in ("south", "north")
+        if location not in ("centre", "v" if in_rows else "u"):
+            continue
+        numbers, cells = (rows, grid.ny) if in_rows else (columns, grid.nx)
+        pair = [0, 1] if side in ("west", "south") else [cells - 2, cells - 1]
+        near = np.isin(numbers, pair if location == "centre" else pair[:1])
+        both = evaluate(config, "mask", pair, columns) if in_rows else evaluate(config, "mask", rows, pair)
+        both = both.min(axis=0, keepdims=True) if in_rows else both.min(axis=1, keepdims=True)
+        found = np.maximum(found, both * (near[:, None] if in_rows else near[None, :]))
+    return found * within(config, rows, columns, 0)
 
 
 def wet(config, rows, columns) -> np.ndarray:
