@@ -23,8 +23,8 @@ class Quantity(NamedTuple):
     Attributes:
         name: of it, an identifier.
         units, long_name: of it.
-        line: the positions of its station, or of both ends of its section, along the axes, m or degrees; () for the whole
-            domain.
+        line: the positions along the axes of its station, or of both ends of its section, m or degrees; () for the
+            whole domain.
         arguments: what its function in `observers` is given besides a `trajectory.View`.
     """
 
@@ -105,8 +105,8 @@ def transport(name: str, place: str, config) -> Quantity:
     cut = straight(config, "x" if along_x else "y", given[axis], given.get("from"), given.get("to"))
     (at, _), (start, end) = cut.ends.T if along_x else cut.ends.T[::-1]
     part = f", {names[along_x]} from {shown(start)} to {shown(end)}" if len(given) > 1 else ""
-    told, ends = f"volume transport through {axis} = {shown(at)}{part}", tuple(tuple(map(float, end)) for end in cut.ends)
-    return Quantity(name, "m3 s-1", told, ends, {"faces": cut.faces})
+    told = f"volume transport through {axis} = {shown(at)}{part}"
+    return Quantity(name, "m3 s-1", told, tuple(tuple(map(float, end)) for end in cut.ends), {"faces": cut.faces})
 
 
 def integral(units: str, long_name: str, mass: bool = True) -> Callable:

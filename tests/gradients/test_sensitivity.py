@@ -252,9 +252,9 @@ def test_the_transport_of_a_section_is_that_of_its_series(basin, tmp_path):
 
 def test_places_on_a_grid_with_a_pole_of_its_own_lie_along_its_axes():
     """As the map lies on which they are marked; a section to the nearest corner of cells of five degrees."""
-    band = {"grid.pole": (-42.0, 76.0), "grid.south": -60.0, "grid.north": 60.0, "grid.west": -180.0, "grid.east": 180.0}
+    band = {"grid.pole": (-42.0, 76.0), "grid.south": -60.0, "grid.north": 60.0, "grid.west": -180.0}
     line = {"name": "line", "start": [-50.0, 30.0], "end": [-20.0, 35.0]}
-    size = {"grid.nx": 72, "grid.ny": 24, "grid.periodic_x": True, "output.sections": [line]}
+    size = {"grid.nx": 72, "grid.ny": 24, "grid.east": 180.0, "grid.periodic_x": True, "output.sections": [line]}
     config = load("sea", band | size, environ={})
     (station,) = quantities.parse("eta:-50,30", config).line
     assert station == pytest.approx(along_axes(config.grid, -50.0, 30.0))

@@ -55,7 +55,7 @@ def bits(simulation):
     return hashlib.sha256(b"".join(np.ascontiguousarray(array).tobytes() for array in arrays)).hexdigest()
 
 
-#: Cells, executor, stepper, whether x is a ring, layouts, and options: grids that divide and that do not, rings and walls.
+#: Cells, executor, stepper, whether x is a ring, layouts, options: grids that divide and that do not, rings and walls.
 VARIANTS = (
     (13, 17, "native", "ab2", True, LAYOUTS, TERMS),
     (13, 17, "native", "rk3", False, ("2x2",), TERMS),

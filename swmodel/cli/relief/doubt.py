@@ -29,6 +29,6 @@ def doubts(relief: Relief, grid, sea: np.ndarray) -> Iterator[str]:
     other = np.mean((share >= 0.5) != sea[np.ix_(rows, columns)])
     if other > 0.5:
         yield (
-            f"{100 * other:.0f} % of the region is sea where the relief of the package has land, or land where that has "
-            f"sea, by {relief.path}{relief.taken_for()}"
+            f"{100 * other:.0f} % of the region is sea where the relief of the package has land, or land where that "
+            f"has sea, by {relief.path}{relief.taken_for()}"
         )

@@ -12,8 +12,8 @@ from ...ocean.table import location_of
 from ...ocean.terms import TERMS, sponge
 from ...ocean.terms.open_sides import NAMES, parts_of, weighs
 from .. import fields
-from ..fields.series import series_of, varies
 from ..fields import varying
+from ..fields.series import series_of, varies
 from ..fields.varying import Records, record_where_there
 
 ROWS = ("south", "north")
@@ -95,8 +95,8 @@ def problems(config) -> Iterator[str]:
     for name, missing, cells in unknown_in_sponge(config):
         if 2 * missing > cells:
             yield (
-                f"input.{name}: has no value at {missing} of the {cells} cells of the sponge, which relaxes to it; give "
-                "more of it, or a narrower sponge (sponge.width, sponge.sides)"
+                f"input.{name}: has no value at {missing} of the {cells} cells of the sponge, which relaxes to it; "
+                "give more of it, or a narrower sponge (sponge.width, sponge.sides)"
             )
     for side in config.open_sides.sides:
         found = side_of(config, side)
@@ -114,7 +114,7 @@ def problems(config) -> Iterator[str]:
 
 
 def unknown_in_sponge(config) -> Iterator[tuple[str, int, int]]:
-    """Fields that do not cover the sponge which relaxes to them: the name, cells without a value, and all of its cells."""
+    """Fields that do not cover the sponge which relaxes to them: name, cells without a value, all of its cells."""
     if not (config.open_sides.sides and sponge.active(config.sponge)):
         return
     grid, columns = config.grid, np.arange(config.grid.nx)

@@ -93,7 +93,7 @@ def from_source(config, name: str, rows, columns) -> np.ndarray:
 
 
 def unfilled(config, name: str, rows, columns) -> np.ndarray | None:
-    """Values of a field as it was handed over, of its file or the case's formula, NaN for none; None: nothing gives it."""
+    """Values as they were handed over, of the file or the case's formula, NaN for none; None: nothing gives them."""
     if name in VECTORS and turned(config.grid) and given(config, name):
         return along_axes(config, name, rows, columns)
     if is_handed(config, name):
@@ -208,9 +208,9 @@ def fill_land(config, name: str, values: np.ndarray, rows, columns) -> np.ndarra
 
 
 def around_open_faces(config, location: str, rows, columns) -> np.ndarray:
-    """1 where outside water has to be known: on the faces through which it comes in, or at centres on both sides of them.
+    """1 where outside water has to be known: on the faces through which it comes in, or at centres beside them.
 
-    That is where the outermost cell and the next one are water; float64 [rows, columns].
+    These are between an outermost cell and the next one that are both water; float64 [rows, columns].
     """
     grid, found = config.grid, np.zeros((len(rows), len(columns)))
     for side in config.open_sides.sides:

@@ -62,7 +62,7 @@ def blocks_of(domain):
 
 
 def strongest(domain) -> np.ndarray:
-    """On the blocks of this process the largest stress, Pa, the largest acceleration by potentials, m s-2, and `fed`."""
+    """On the blocks of this process the largest stress, Pa, acceleration by potentials, m s-2, and `fed`."""
     stress = max(largest_stress(domain.scheme, params, shape) for _, params, shape in blocks_of(domain))
     return np.array([stress, steepest(domain), fed(domain)])
 

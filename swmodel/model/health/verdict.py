@@ -139,8 +139,8 @@ class Health:
     def find_forces(self, first: int, last: int) -> None:
         """Find the largest forces so far, and what the water outside brings in the steps from `first` to `last`.
 
-        `wind` is the stress over the density, m2 s-2 [runs], `acceleration` that by other forces, m s-2, and `power` that
-        of the water outside per area, over density, m3 s-3.
+        `wind` is the stress over the density, m2 s-2 [runs], `acceleration` that by other forces, m s-2, and `power`
+        that of the water outside per area, over density, m3 s-3.
         """
         found, among = self.runs.forces(), self.runs.domain.transport
         self.wind = of_all_members(self.transport, found.stress, "max", -np.inf) / self.config.physics.density

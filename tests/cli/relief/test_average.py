@@ -152,7 +152,8 @@ def test_a_relief_whose_sea_is_the_land_of_the_earth_is_asked_for_its_sign(relie
     with ExitStack() as stack:
         depth, share = at_places(open_relief(None, stack), *np.meshgrid(LON, LAT))
     z = np.where(share > 0.5, -1.0 - depth, 500.0)
-    for name, said in (("z", []), ("depth", ['depth is taken for depths; if wrongly, give it the attribute positive = "up"'])):
+    told = ['depth is taken for depths; if wrongly, give it the attribute positive = "up"']
+    for name, said in (("z", []), ("depth", told)):
         make_grid(tmp_path / f"{name}.nc", Wish((-100, 20, -60, 60), 4.0), relief(z, name=name))
         lines = [record.message for record in caplog.records]
         assert [line.split(", whose ")[1] for line in lines] == said
