@@ -22,7 +22,7 @@ PROGRAMS = Path(__file__).parent / "mpi" / "programs"
 if "SWMODEL_TEST_KERNELS" in os.environ:  # a folder with another build of the native step (tools/test-sanitized)
     import swmodel.executors.native
 
-    swmodel.executors.native.__path__.insert(0, os.environ["SWMODEL_TEST_KERNELS"])
+    swmodel.executors.native.LIBRARY = Path(os.environ["SWMODEL_TEST_KERNELS"], "_step.so")
 
 environment.add(environment.OPEN_MPI, os.environ)  # for the mpiexec that tests start themselves
 steps_compiled.compile_quickly()

@@ -25,7 +25,7 @@ from pathlib import Path
 
 import numpy as np
 
-from ..config.options.model import Case, option
+from ..config.options.case import Case, option
 from ..ocean.coordinates import azimuthal
 from ..ocean.depth_table import DepthTable
 from ..ocean.okada import Fault, displacement

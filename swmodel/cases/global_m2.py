@@ -20,7 +20,7 @@ from pathlib import Path
 
 import numpy as np
 
-from ..config.options.model import Case
+from ..config.options.case import Case
 from ..ocean.constituents import constituents
 from ..ocean.depth_table import DepthTable
 from ..ocean.rotated import from_earth

@@ -21,12 +21,14 @@ from ..model.domain import domain
 from ..model.forcing import Forcing
 from ..model.health import Health
 from ..model.health.one import largest_stress, steepest
-from ..ocean.diagnostics import derive, diagnose
+from ..ocean.derived import derive, forces
+from ..ocean.diagnostics import diagnose
 from ..ocean.elliptic import inverse
 from ..ocean.grid import as_patches
 from ..ocean.inflow import flow_through, inflow, seen
 from ..ocean.patch import Patch
 from ..ocean.state import Carry, State
+from ..ocean.table import FORCING
 from ..parallel.environment import share_of_cores
 from ..parallel.transport import connect
 from ..parallel.transport.halo import make_pad
@@ -183,18 +185,20 @@ class Members:
     def evaluate(self, member: int, names) -> tuple[dict[str, np.ndarray], dict[str, float]]:
         """Of a member of this process, the fields called `names`, [y, x], and its numbers.
 
-        Fields are of `diagnostics.DERIVED`, numbers those of `diagnostics.quantities`.
+        Fields are of `derived.DERIVED` or FORCING, numbers those of `diagnostics.quantities`.
         """
         one, width, number = self.domain, self.domain.scheme.width, member - self.here.start
         padded = self._pad(type(self.state)._make(field[number] for field in self.state))
         padded = padded._make(Patch(np.asarray(field), (-width, -width)) for field in padded)
         shape, config, found = one.transport.block.shape, one.config, (padded, self.patches)
-        if sides := config.open_sides.sides:
-            params, step = as_patches(self._drawn.again(member), width), np.full((1, 1), self.step, np.int32)
-            flow = flow_through(*found, params, one.scheme, step)
+        sides, driving = config.open_sides.sides, [name for name in names if name in FORCING]
+        params = as_patches(self._drawn.again(member), width) if sides or driving else {}
+        if sides:
+            flow = flow_through(*found, params, one.scheme, np.full((1, 1), self.step, np.int32))
             found, numbers = seen(flow), inflow([flow], sides, one.transport)
-        blocks = [(*found, shape)]
-        (made,) = derive(names, blocks, config.physics, inverse(config.grid, blocks, one.transport))
+        blocks, moving = [(*found, shape)], [name for name in names if name not in driving]
+        (made,) = derive(moving, blocks, config.physics, inverse(config.grid, blocks, one.transport))
+        made |= forces(driving, params, one.scheme, self.step, shape) if driving else {}
         fields = {name: np.broadcast_to(field, shape) for name, field in made.items()}
         return fields, diagnose(blocks, config, one.transport) | (numbers if sides else {})
 

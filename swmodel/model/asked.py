@@ -18,6 +18,7 @@ from ..ocean.option import parse_duration
 from ..ocean.own_term import OwnTerm
 from ..parallel.environment import world
 from ..parallel.transport.mesh import processes
+from .calls import MOST_STEPS
 from .resolve import for_processes
 
 #: What differs from a configuration, as {"grid.nx": 128}.
@@ -73,11 +74,14 @@ def as_restarted(
 
 
 def steps_for(model: Any, steps: int | None, days: float | None, until: float | str | None) -> int:
-    """The steps from here that `advance` is asked for by a time.
+    """The steps from here that `advance` is asked for, as their number or by a time.
 
     Raises:
-        UsageError: more than one of steps, days and until is given, one is no time, or it has passed.
+        UsageError: more than one of steps, days and until is given, one is no number or no time, or it has passed.
     """
+    most = MOST_STEPS - model.step
+    if days is None and until is None:
+        return whole_number(steps, most)
     if sum(each is not None for each in (steps, days, until)) > 1:
         raise UsageError("advance: give one of steps, days and until")
     given, what = (days, "days") if until is None else (until, "until")
@@ -91,7 +95,7 @@ def steps_for(model: Any, steps: int | None, days: float | None, until: float | 
     found = math.ceil(number - ROUND_OFF) - model.step if what == "until" else round(number)
     if found < 0:
         raise UsageError(f"advance({what}={given!r:.40}): the model is at {model.time:g} s already")
-    return found
+    return whole_number(found, most)
 
 
 def whole_number(steps: Any, most: int) -> int:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
 from ..config.messages import failure
-from ..errors import NumericalError, UsageError
+from ..errors import NumericalError, Stopped, UsageError
 from ..files.schedule import Schedule
 from ..ocean.option import parse_duration
 from ..ocean.own_term import place_of
@@ -60,6 +60,19 @@ class Calls(list):
     def next(self, step: int) -> int:
         """The first step after `step` at which a function is due."""
         return min((call.schedule.next(step) for call in self), default=MOST_STEPS)
+
+    def stops(self, model, last: int) -> Iterator[int]:
+        """The steps that a model has to go to, one after the other, up to `last`; there it calls what is due.
+
+        Raises:
+            Stopped: a function has failed, on all processes.
+        """
+        while self and (step := self.next(model.step)) <= last:
+            yield step
+            if words := self.make(model):
+                where = f"at step {model.step} (day {model.time / 86400:.3f})"
+                raise Stopped(f"stopped by {words} {where}") from self.error
+        yield last
 
     def make(self, model) -> str:
         """Call the functions that are due at the model's present step; by all processes together.

@@ -32,7 +32,7 @@ def state_with(model, given: dict) -> State:
     Thickness follows from sea level, h = depth + eta on water; concentrations stay as they are unless given.
 
     Args:
-        given: {name: function of the points, number, array or DataArray}; see `config.fields.given.source_of`.
+        given: {name: function of the points, number, array or DataArray}; see `config.fields.field.source_of`.
 
     Raises:
         ConfigError: a field cannot be used, on all processes.

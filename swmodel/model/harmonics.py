@@ -11,7 +11,8 @@ from ..errors import UsageError
 from ..ocean.harmonics import basis, constants, normal_matrix
 from ..ocean.table import HARMONIC
 from ..parallel.transport.programs import jitted
-from .means import given_to_fields, make_fields
+from .means import make_fields
+from .padded import given_to_fields
 
 
 def make_start(names, count: int, *parts):

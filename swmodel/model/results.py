@@ -72,7 +72,7 @@ class Results:
         """The places of a file of series, and the Recorder of the values that are read there."""
         config, (places, key) = self.simulation.config, PLACES[name]
         found = places(config)
-        return found, Recorder(found.points, getattr(config.output, key), config.run.dtype, self.simulation.transport)
+        return found, Recorder(found.points, getattr(config.output, key), self.simulation)
 
     def advance(self, steps: int) -> None:
         """Have the simulation take steps, and take note of each: means over them, series at places."""

@@ -12,9 +12,10 @@ from matplotlib.figure import Figure
 
 from ..ocean.table import ARRIVAL, MAXIMUM
 from . import panels, style
-from .dataset import Map, PlotError, configuration, data_file, field_names, find_record, open_data, read_map
+from .dataset import PlotError, configuration, data_file, field_names, find_record, open_data
 from .files import default_output, save
 from .overlays import EDGE
+from .record import Map, read_map
 from .scale import OF_RECORD, Scale, looks
 from .titles import titles
 

@@ -8,9 +8,10 @@ import matplotlib as mpl
 import numpy as np
 
 from . import style
-from .dataset import open_data, read_map
+from .dataset import open_data
 from .files import save
 from .panels import draw, write_caption
+from .record import read_map
 
 #: Colour of the marks on what was closed.
 MARK = "#d7301f"

@@ -11,7 +11,7 @@ import pytest
 from support.random_case import configuration, random_fields
 
 from swmodel.config import load
-from swmodel.config.options.model import Physics
+from swmodel.config.options.physics import Physics
 from swmodel.config.positions.crossings import crossings, section
 from swmodel.errors import NumericalError
 from swmodel.executors.reference import Reference
@@ -155,6 +155,24 @@ def test_a_uniform_change_of_depth_changes_transport_by_the_sum_of_the_map(basin
         basin.values["depth"][...] = kept + sign * 1e-2
         values.append(value(config, SECTION))
     assert found["d_transport_d_depth"].sum() == pytest.approx((values[0] - values[1]) / 2e-2, rel=1e-6)
+
+
+def test_maps_reach_into_the_water_outside_open_sides(basin, tmp_path):
+    """So that their sums are the derivatives by a uniform change of the depth, and of the level outside."""
+    basin.values["mask"][:, :3] = 1.0
+    sides, at = {"open_sides__sides": ("west",)}, "sea_level:6e3,12.5e3"
+    found, _ = compute(tmp_path, basin(**sides), at, ["depth", "outside_level", "eta"])
+    kept, by_depth, by_level = basin.values["depth"].copy(), [], []
+    for sign in (1, -1):
+        by_level.append(value(basin(**sides, open_sides__level=sign * 1e-2), at))
+        basin.values["depth"][...] = kept + sign * 1e-2
+        by_depth.append(value(basin(**sides), at))
+        basin.values["depth"][...] = kept
+    for name, values in (("depth", by_depth), ("outside_level", by_level)):
+        maps = found[f"d_sea_level_d_{name}"]
+        assert abs(maps[2, 0]) > 1e-8
+        assert maps.sum() == pytest.approx((values[0] - values[1]) / 2e-2, rel=1e-6), name
+    assert np.ma.getmaskarray(found["d_sea_level_d_eta"])[:, 0].all()
 
 
 def test_the_fields_and_numbers_are_those_of_the_table():

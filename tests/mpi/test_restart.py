@@ -15,11 +15,19 @@ from swmodel.files.restart import folder
 from swmodel.files.status import read_status
 from swmodel.model.launch import find_mpiexec
 
-CASE = ["jet", "-s", "grid.nx=24", "-s", "grid.ny=17", "-s", "time.stepper=ab3", "--executor", "native", "--quiet"]
+#: A tide and a current that come in from two sides.
+SIDES = [
+    *("-s", "grid.periodic_x=false", "-s", "open_sides.sides=west,east", "-s", "open_sides.m2_amplitude=0.3"),
+    *("-s", "open_sides.current_x=0.2", "-s", "open_sides.m2_phase=40"),
+]
+CASE = [
+    *("jet", "-s", "grid.nx=24", "-s", "grid.ny=17", "-s", "time.stepper=ab3", "--executor", "native", "--quiet"),
+    *SIDES,
+]
 RECORDS = ["-s", "output.every_steps=6", "-s", "output.means=eta", "-s", "output.diagnostics_every_steps=5"]
-#: Gauges between blocks and at a wall, a line across blocks, largest values.
+#: Gauges between blocks, and at a wall and an open side, a line across blocks, largest values.
 PLACES = [
-    *("-s", 'output.stations=[{name="a", x=61e3, y=42e3}, {name="b", x=100e3, y=20e3}, {name="c", x=117e3, y=81e3}]'),
+    *("-s", 'output.stations=[{name="a", x=61e3, y=42e3}, {name="b", x=100e3, y=20e3}, {name="c", x=112e3, y=81e3}]'),
     *("-s", 'output.sections=[{name="across", start=[20e3, 0.0], end=[90e3, 80e3]}]', "-s", "output.arrival=0.3"),
     *("-s", "output.sections_every_steps=3", "-s", "output.maxima=eta,speed"),
 ]

@@ -349,6 +349,27 @@ def test_where_water_comes_in_it_is_as_fast_as_inside(executor):
         np.testing.assert_allclose(fields["u"][:, :-1], 3.0 / H, rtol=1e-12)
 
 
+@pytest.mark.parametrize("executor", ["reference", "native"])
+def test_gauges_and_largest_speeds_know_what_comes_in(tmp_path, executor):
+    """A gauge on a face has its current, one between two faces the mean of both, by where it is."""
+    (dx, dy), steps = (4e3, 5e3), 4
+    places = {"west": (dx, 3.5 * dy), "between": (1.25 * dx, 3.5 * dy), "south": (5.5 * dx, dy)}
+    wanted = {
+        **{"output__stations": tuple({"name": name, "x": x, "y": y} for name, (x, y) in places.items())},
+        **{"output__fields": ("u", "v", "speed"), "output__maxima": ("speed",), "output__every_steps": 1},
+        **{"run__steps": steps, "run__executor": executor},
+    }
+    fields = random_fields(9, 11, land=0.0, amplitude=0.1)
+    swmodel.Simulation(configuration(9, 11, fields, **BASIN | wanted)).run(tmp_path)
+    with xarray.open_dataset(tmp_path / "output.nc") as found, xarray.open_dataset(tmp_path / "stations.nc") as series:
+        u, v, largest = found.u.values, found.v.values, np.fmax.accumulate(found.speed.values)
+        assert np.abs(u[:, 3, 0]).min() > 1e-3 < np.abs(v[:, 0, 5]).min()
+        expected = np.stack([u[:, 3, 0], 0.75 * u[:, 3, 0] + 0.25 * u[:, 3, 1]], axis=1)
+        np.testing.assert_allclose(series.u[:, :2], expected, rtol=1e-12)
+        np.testing.assert_allclose(series.v[:, 2], v[:, 0, 5], rtol=1e-12)
+        np.testing.assert_allclose(found.speed_max, largest, rtol=1e-12)
+
+
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 def test_what_comes_in_has_the_same_bits_on_any_layout(dtype):
     config = configuration(9, 11, random_fields(9, 11), run__dtype=dtype, **BASIN)

@@ -16,7 +16,8 @@ from support.small_run import make_run
 from swmodel import plotting
 from swmodel.errors import FilesError
 from swmodel.plotting import PlotError, animation, diagnostics, maps, panels, style
-from swmodel.plotting.dataset import Map, field_names, find_record, open_data, read_map
+from swmodel.plotting.dataset import field_names, find_record, open_data
+from swmodel.plotting.record import Map, read_map
 
 DAY = 86400.0
 

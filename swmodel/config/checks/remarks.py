@@ -7,7 +7,8 @@ from collections.abc import Iterator
 
 from ...ocean.coordinates import on_sphere
 from ..fields import VECTORS, has_source
-from ..loading.load import Sources, add_layer, load
+from ..loading.load import load
+from ..loading.merge import Sources, add_layer
 from ..messages import metres
 from ..options.grid import CIRCLE, CORIOLIS, EXTENTS, ROUND_OFF, Extent, Grid
 from ..options.model import Config

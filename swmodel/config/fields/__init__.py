@@ -12,8 +12,8 @@ import numpy as np
 from ...ocean.coordinates import points, turned
 from ...ocean.table import VARIABLES, entry_of, location_of
 from ...ocean.terms.open_sides import FLOWS, NAMES, parts_of
-from ..options.case_check import values as values_of_case
-from ..options.model import TOGETHER
+from ..options.assimilation import TOGETHER
+from .formula import values_of_case
 from .netcdf_input import InputError, on_true_degrees, read_field
 from .own import source_in
 from .series import varies
@@ -187,19 +187,24 @@ def fill_land(config, name: str, values: np.ndarray, rows, columns) -> np.ndarra
         return np.where(missing, 0.0, values)
     if name.startswith("outside_"):  # of what is not beside an open side nothing need be known
         beside = within(config, rows, columns, 0) - within(config, rows, columns, 2)
-        water = beside * evaluate(config, "mask", rows, columns)
+        needed = beside * evaluate(config, "mask", rows, columns)
     elif name in ACROSS:
         north, east = ACROSS[name]
-        water = wet(config, rows, columns) * wet(config, rows + north, columns + east)
+        needed = wet(config, rows, columns) * wet(config, rows + north, columns + east)
     else:
-        water = evaluate(config, "mask", rows, columns)
-    return np.where(missing & (water == 0), config.physics.depth if name == "depth" else 0.0, values)
+        needed = evaluate(config, "mask", rows, columns)
+    return np.where(missing & (needed == 0), config.physics.depth if name == "depth" else 0.0, values)
 
 
 def wet(config, rows, columns) -> np.ndarray:
     """1 on water, 0 on land, outside water and beyond walls, [rows, columns] or broadcast to it; float64."""
+    return water(config, rows, columns, 1)
+
+
+def water(config, rows, columns, margin: int = 0) -> np.ndarray:
+    """The same, with outside water, but for `margin` rows of it."""
     rows, columns = np.asarray(rows), np.asarray(columns)
-    return within(config, rows, columns, 1) * (evaluate(config, "mask", rows, columns) != 0)
+    return within(config, rows, columns, margin) * (evaluate(config, "mask", rows, columns) != 0)
 
 
 def within(config, rows, columns, margin: int) -> np.ndarray:
@@ -232,6 +237,5 @@ def outside(config, rows, columns) -> tuple[np.ndarray, np.ndarray]:
         if not {low, high} & set(sides):
             found.append(np.zeros((1, 1)))
             continue
-        water = within(config, rows, columns, 0) * (evaluate(config, "mask", rows, columns) != 0)
-        found.append(np.broadcast_to(outermost[across] * water, (rows.size, columns.size)))
+        found.append(np.broadcast_to(outermost[across] * water(config, rows, columns), (rows.size, columns.size)))
     return tuple(found)

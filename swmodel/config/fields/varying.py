@@ -46,16 +46,11 @@ def along_axes(config, name: str, of: Series, number: int, rows, columns) -> np.
     """The same along the axes of a grid that is turned, of a component that is eastward or northward.
 
     Raises:
-        InputError: the other component has no record of the same time, or lies elsewhere.
+        InputError: the other component has no record of the same time.
     """
     if not of.on_earth(number):
         return of.read(number, rows, columns)
-    first, second = VECTORS[name]
-    if location_of(first) != location_of(second):
-        raise InputError(
-            f"{of.what}: is eastward or northward, on faces of a grid whose pole is not that of the Earth; records in "
-            "time have to lie along its axes there"
-        )
+    (first, second), location = VECTORS[name], location_of(name)
     other = second if name == first else first
     others = series_of(config, other) if varies(config, other) else None
     if others is None or not others.on_earth(number) or others.told(number) != of.told(number):
@@ -63,8 +58,8 @@ def along_axes(config, name: str, of: Series, number: int, rows, columns) -> np.
             f"{of.what}: is eastward or northward, and turned to the axes of the grid, whose pole is not that of the "
             f"Earth: {other} needs a record at {of.told(number)}, too"
         )
-    cosine, sine = points(config.grid, location_of(name), rows, columns).turn
-    mine, theirs = of.read(number, rows, columns), others.read(number, rows, columns)
+    cosine, sine = points(config.grid, location, rows, columns).turn
+    mine, theirs = of.read(number, rows, columns), others.read(number, rows, columns, location)
     return cosine * mine + sine * theirs if name == first else cosine * mine - sine * theirs
 
 

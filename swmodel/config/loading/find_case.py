@@ -12,8 +12,8 @@ from pydantic import create_model
 from ... import cases
 from ..errors import ConfigError, suggest
 from ..messages import show
+from ..options.case import Case, name_of, option
 from ..options.case_check import declaration_problems
-from ..options.model import Case, name_of, option
 from .case_file import NO_FILE, digest, from_text, read
 from .sources import Given, Layer, read_text
 

@@ -23,8 +23,9 @@ from ...ocean.terms import TERMS, Term
 from ...ocean.variable import Variable
 from ..build import scheme_of
 from ..errors import ConfigError, suggest
-from ..fields.given import IN_TIME, OF_CASE, OF_CASE_IN_TIME, source_of
+from ..fields.field import source_of
 from ..fields.own import case_terms, rows_asked_for, source_in, with_own
+from ..fields.source import IN_TIME, OfCase
 from ..messages import failure
 from ..options.case_check import in_time
 
@@ -38,7 +39,7 @@ def hand_over(config, fields: Mapping | None = None, terms: Iterable = ()):
     """The configuration with fields and terms from Python, on top of those that it has.
 
     Args:
-        fields: {name: function of the points, number, array or DataArray}; see `given.source_of`.
+        fields: {name: function of the points, number, array or DataArray}; see `fields.field.source_of`.
         terms: functions of (state, grid, t, *coefficients), Terms, or Parametric; see `ocean.own_term`.
 
     Raises:
@@ -203,7 +204,7 @@ def recorded(config):
     if not cases.shipped(case) and not case.file_text:
         given = [name for name in (*GIVEN, *rows_asked_for(case_terms(config))) if hasattr(case, name)]
         given = [name for name in given if name not in own.names and not getattr(config.input, name, "")]
-        sources |= {name: OF_CASE_IN_TIME if in_time(getattr(type(case), name)) else OF_CASE for name in given}
+        sources |= {name: OfCase(in_time(getattr(type(case), name))) for name in given}
         terms |= {term.name: term for term in case_terms(config)}
     old = {text.split()[0]: text for text in (*own.fields, *own.terms) if " " in text}
     anew = {name for name, source in sources.items() if source.in_time}  # no file has what these were

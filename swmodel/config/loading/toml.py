@@ -10,8 +10,9 @@ from typing import Any
 from ... import cases
 from ...ocean.option import unit_of
 from ..messages import choices
+from ..options.case import Case
 from ..options.grid import KEYS_OF, Grid
-from ..options.model import ALTERNATIVES, Case, Config, Section
+from ..options.model import ALTERNATIVES, Config, Section
 
 
 def to_toml(config: Config, comments: bool = False) -> str:

@@ -12,7 +12,7 @@ from ...ocean.scheme import Scheme
 from ...ocean.state import Carry
 from ...ocean.timestep import Leapfrog, Multistep, RungeKutta
 from ..watch import NOBODY, Watch
-from . import REMEDY, not_built
+from . import REMEDY, built, not_built
 from .calls import BEYOND_CACHE, LANES, Calls, Static, narrowed
 from .compile import Request
 from .derive import derived
@@ -25,14 +25,12 @@ def register() -> None:
     """Make the foreign calls known to JAX.
 
     Raises:
-        ImportError: they were not compiled, or for another Python or version of swmodel.
+        ImportError: they were not compiled, or for another version of swmodel or a newer JAX.
     """
     if missing := not_built():
         raise ImportError(f"the native step cannot be used: {missing}; {REMEDY}, or choose the executor xla")
-    from . import _step
-
-    for name in ("step", "put", "get", "flag"):
-        jax.ffi.register_ffi_target(f"swmodel_{name}", getattr(_step, name), platform="cpu")
+    for name in ("swmodel_step", "swmodel_put", "swmodel_get", "swmodel_flag"):
+        jax.ffi.register_ffi_target(name, jax.ffi.pycapsule(getattr(built().calls, name)), platform="cpu")
 
 
 #: Steps in one sweep where that is faster than one: where the fields do not stay in the cache.

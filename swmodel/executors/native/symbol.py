@@ -91,16 +91,16 @@ class Symbol:
         return add(self, -self._as_symbol(other))
 
     def __mul__(self, other):
-        return multiply(self, self._as_symbol(other))
+        return bounded(multiply(self, self._as_symbol(other)))
 
     def __truediv__(self, other):
-        return divide(self, self._as_symbol(other))
+        return bounded(divide(self, self._as_symbol(other)))
 
     def __rsub__(self, other):
         return add(self._as_symbol(other), -self)
 
     def __rtruediv__(self, other):
-        return divide(self._as_symbol(other), self)
+        return bounded(divide(self._as_symbol(other), self))
 
     __radd__, __rmul__ = __add__, __mul__
 
@@ -206,6 +206,17 @@ def whole(x: Symbol, scaled=True) -> Ref:
     if ref.node.op == "number" and not x.coefficient.powers:
         return Ref(graph.leaf("number", x.coefficient.number))
     return graph.operation("scale", ref, k=x.coefficient)
+
+
+#: Most factors of a coefficient that stays in front, and how large or small its number may be.
+FACTORS, SIZE = 8, 1e12
+
+
+def bounded(x: Symbol) -> Symbol:
+    """x; where products of products have led its coefficient out of the range of numbers, as one value."""
+    number, powers = abs(x.coefficient.number), x.coefficient.powers
+    usual = 1 / SIZE < number < SIZE and sum(abs(power) for _, power in powers) <= FACTORS
+    return x if usual or x.ref is None or not number else Symbol(x.graph, x.shape, ref=whole(x))
 
 
 def _is_number(node, value) -> bool:
