@@ -1,4 +1,4 @@
-"""A grid as it is wished for, its depth and coast from a relief."""
+"""A grid as asked for, with depth and coast from a relief."""
 
 from __future__ import annotations
 
@@ -81,10 +81,10 @@ def make_grid(target, wish: Wish, relief=None, command_line: str = "", force: bo
 
 
 def grid_of(wish: Wish) -> Grid:
-    """The section of a configuration.
+    """The section [grid]; an edge may still lie on a pole (`without_poles`).
 
     Raises:
-        UsageError: it cannot be, but for an edge that lies on a pole (`without_poles`).
+        UsageError: there is no such grid.
     """
     west, east, south, north = wish.region
     check_region(*wish.region, wish.resolution)
@@ -131,7 +131,7 @@ def check_region(west: float, east: float, south: float, north: float, resolutio
 
 
 def without_poles(grid: Grid, wet: np.ndarray) -> tuple[Grid, slice]:
-    """The grid without the rows of land at a pole that it reaches to, but one beside the water, and the rows that stay.
+    """The grid without the rows of land at a pole that it reaches, except one beside the water; and the rows that stay.
 
     Raises:
         UsageError: the pole lies in water.

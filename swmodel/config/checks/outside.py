@@ -21,7 +21,7 @@ ROWS = ("south", "north")
 #: Most cells that are looked at together.
 CELLS = 2**17
 
-#: What air pressure on the Earth may differ from the standard one, Pa; records of other units or from another zero do.
+#: Air pressure on the Earth is no further from the standard one, Pa: what is has other units, or another zero.
 MOST_OFF = 2e4
 
 
@@ -32,7 +32,7 @@ class Side(NamedTuple):
         rows, columns: of both, [2] and [cells] or the other way round.
         open: whether there is water in both.
         flows: names of the transport and the current through it.
-        low: which of both has the number of their face, that in the west or the south.
+        low: which of the two has the number of the face between them: the one in the west or the south.
         in_rows: whether both are rows.
     """
 
@@ -65,7 +65,7 @@ class Side(NamedTuple):
         return both.mean(axis=0) if location_of(name) == "centre" else both[self.low]
 
     def tide(self, config, of: str) -> np.ndarray:
-        """The largest that all tides together are of sea level, or what `open_sides.OSCILLATING` names, [cells]."""
+        """The largest value of all tides together, of sea level or of what `open_sides.OSCILLATING` names, [cells]."""
         return sum(np.hypot(*(self.on_faces(config, part) for part in parts_of(name, of))) for name in NAMES)
 
     def sizes(self, config, name: str, step: int, least: float = 0.0) -> np.ndarray:
@@ -146,7 +146,7 @@ def told(numbers: np.ndarray) -> str:
 
 
 def problems_of_pressure(config, side: str, found: Side) -> Iterator[str]:
-    """Air pressure over a side that is counted from elsewhere than that under which the level outside is as given."""
+    """Air pressure over a side that is not counted from the same zero as `open_sides.pressure`."""
     if not weighs(config):
         return
     standard, pressure = config.open_sides.pressure, found.on_faces(config, "air_pressure")

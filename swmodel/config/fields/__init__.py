@@ -36,9 +36,9 @@ ACROSS = {"u": (0, 1), "v": (1, 0)}
 
 
 def given(config, name: str) -> bool:
-    """Whether it was handed over, or a file or the case defines it, so that the field is more than a constant.
+    """Whether a field is more than a constant: handed over, or defined by a file or by the case.
 
-    On a grid that is turned both components of a vector are given where one is.
+    On a grid that is turned, both components of a vector are given where one is.
     """
     names = VECTORS[name] if name in VECTORS and turned(config.grid) else (name,)
     return any(has_source(config, each) for each in names)
@@ -59,8 +59,8 @@ def evaluate(config, name: str, rows, columns) -> np.ndarray:
 
     A value missing from a file on land becomes `physics.depth` for the depth and zero for all others, and so does the
     height of land in a file of depths; on water both stay, which the check of the configuration reports. Without a
-    mask, cells where the file of depths has no value are land. One that varies in time is zero: what is added to its
-    records (`varying`).
+    mask, cells where the file of depths has no value are land. One that varies in time is zero here, as
+    its values come from records (`varying`).
 
     Args:
         name: one of `ocean.table.GIVEN`.
@@ -105,7 +105,7 @@ def unfilled(config, name: str, rows, columns) -> np.ndarray | None:
 
 
 def along_axes(config, name: str, rows, columns) -> np.ndarray:
-    """A component along the axes of a grid that is turned: of the vector whose components are both given.
+    """A component, along the axes of a turned grid, of a vector whose components are both given.
 
     Functions and files on true longitudes and latitudes have eastward and northward components; tables, and files on
     the axes of the grid, those along its axes.
@@ -175,7 +175,7 @@ def check_mask(config, values: np.ndarray, rows, columns) -> None:
 
 
 def tabulated(config, name: str) -> bool:
-    """Whether a field is a table of values, so that where it has none is land: of a file, or handed over."""
+    """Whether a field is a table of values, from a file or handed over: where it has none is land."""
     if source := source_in(config, name):
         return source.stored
     return bool(getattr(config.input, name))
@@ -191,7 +191,7 @@ def as_given(config, name: str, rows, columns) -> np.ndarray:
 
 
 def fill_land(config, name: str, values: np.ndarray, rows, columns) -> np.ndarray:
-    """The values with NaN on land, or on faces closed by it, replaced, and depths there that are not positive."""
+    """The values with NaN replaced on land and on faces closed by it, and so depths there that are not positive."""
     missing = ~(values > 0) if name == "depth" else np.isnan(values)
     if not missing.any():
         return values
@@ -232,7 +232,7 @@ def wet(config, rows, columns) -> np.ndarray:
 
 
 def water(config, rows, columns, margin: int = 0) -> np.ndarray:
-    """The same, with outside water, but for `margin` rows of it."""
+    """See `wet`: 1 on outside water, too, but for `margin` rows along open sides."""
     rows, columns = np.asarray(rows), np.asarray(columns)
     return within(config, rows, columns, margin) * (evaluate(config, "mask", rows, columns) != 0)
 

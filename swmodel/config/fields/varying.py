@@ -1,4 +1,4 @@
-"""What coefficients that vary in time are in a block between two of their records."""
+"""Coefficients that vary in time, in a block and between two of their records."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ class Window(NamedTuple):
         return all(mine.start <= its.start and its.stop <= mine.stop for mine, its in zip(self, other, strict=True))
 
     def part(self, values: np.ndarray, other: Window) -> np.ndarray:
-        """Of values in it those in another one, which it holds."""
+        """The part of values in this Window that lies in another one, which it holds."""
         y, x = (its.start - mine.start for mine, its in zip(self, other, strict=True))
         return values[y : y + len(other.rows), x : x + len(other.columns)]
 
@@ -93,7 +93,7 @@ class Records:
     """The records of the coefficients that vary, as a run goes through them: each is read once.
 
     Those that a step lies between are kept, in all Windows that have been asked for, and those that are read ahead.
-    What another Window holds is taken from it, and read with it.
+    A Window that lies within another one is taken from that, and read with it.
 
     Args:
         names: of the coefficients.
@@ -114,7 +114,7 @@ class Records:
         return min((max(math.ceil(end), step + 1) for end in ends), default=None)
 
     def params(self, step: int, rows, columns) -> dict[str, np.ndarray]:
-        """What there is among the params of these coefficients from a step on, by name.
+        """The params of these coefficients that hold from a step on, by name.
 
         Args:
             rows, columns: numbers of neighbours, which go on round the rings.
@@ -144,7 +144,7 @@ class Records:
                     self._values(name, number + more, window)
 
     def _windows(self, name: str) -> list[Window]:
-        """Those in which a coefficient is kept."""
+        """The Windows in which a coefficient is kept."""
         return [window for key, kept in self._kept.items() if key[0] == name for window in kept]
 
     def _values(self, name: str, number: int, window: Window) -> np.ndarray:

@@ -21,8 +21,8 @@ class Ref(NamedTuple):
     column: int = 0
 
     def moved(self, row: int, column: int) -> Ref:
-        """As read by something that is itself read so far away."""
-        return Ref(self.node, self.row + row, self.column + column)
+        """As read by something that is itself read so far away; what is the same in a row is read in column 0."""
+        return Ref(self.node, self.row + row, 0 if self.node.line else self.column + column)
 
 
 @dataclass(frozen=True, eq=False)

@@ -100,7 +100,7 @@ class Tracing:
         width = self.scheme.width
 
         def padded(x):
-            return replace(x, shape=tuple(n + 2 * width for n in x.shape), ref=x.ref.moved(-width, -width))
+            return replace(x.moved(-width, -width), shape=tuple(n + 2 * width for n in x.shape))
 
         patches = state._make(Patch(padded(x), (-width, -width)) for x in state)
         try:

@@ -4,10 +4,9 @@ Energy: let e be the kinetic and available potential energy per area and density
 work than tau |u|, a force per mass F no more than h F |u|, so d sqrt(e)/dt <= w = (max tau / density) / sqrt(2 min h) +
 F sqrt(max h / 2). Waves from outside bring no more than p per area through open sides
 (`config.checks.outside.power`), by all records since the last look, and through a sponge that relaxes to what is given
-there (`relaxation`). Everything else only takes energy away.
-So sqrt(e) never exceeds the r that follows from the least energy since the start by
-r <- min(sqrt(r² + p dt) + w dt, sqrt(e)). More than RUNAWAY times r² comes from an instability, in spin-up from rest as
-well.
+there (`relaxation`). Everything else only takes energy away. So sqrt(e) never exceeds r, which is updated at each look:
+r <- min(sqrt(r² + p dt) + w dt, sqrt(e)). An energy of more than RUNAWAY times r² comes from an instability, also in
+spin-up from rest.
 """
 
 from __future__ import annotations
@@ -32,7 +31,7 @@ from .one import Forces, One, blocks_of
 
 log = logging.getLogger(__name__)
 
-#: Growth of energy that is left to discretisation and round-off. An instability is past it within tens of steps.
+#: Growth of energy that discretisation and round-off may cause. An instability is past it within tens of steps.
 RUNAWAY = 10.0
 #: Sea level over depth whose energy counts as none: round-off of a state of rest is far below.
 REST = 1e-4
@@ -184,7 +183,7 @@ class Health:
         """Write blowup.nc of the first bad run and raise NumericalError.
 
         Args:
-            broken, bad: the runs that cannot be used, and those, or whose energy is too large, [runs].
+            broken, bad: the runs that cannot be used, and these with those whose energy is too large, [runs].
             growth: energy over what it can be, [runs].
         """
         run, of = int(np.argmax(bad)), of_which(bad)
