@@ -7,15 +7,19 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ...ocean.coordinates import metrics
+from ...ocean.coordinates import metrics, points
 from ...ocean.table import location_of
-from ...ocean.terms import TERMS
+from ...ocean.terms import TERMS, sponge
 from ...ocean.terms.open_sides import NAMES, parts_of, weighs
 from .. import fields
+from ..fields import varying
 from ..fields.series import series_of, varies
-from ..fields.varying import Records, record
+from ..fields.varying import Records, record_where_there
 
 ROWS = ("south", "north")
+
+#: Most cells that are looked at together.
+CELLS = 2**17
 
 #: Air pressure on the Earth is no further from the standard one, Pa: what is has other units, or another zero.
 MOST_OFF = 2e4
@@ -40,14 +44,14 @@ class Side(NamedTuple):
     in_rows: bool
 
     def both(self, config, name: str, step: int = 0, after: int = 0) -> np.ndarray:
-        """Values of a field in the outermost cells and those inside, [2, cells].
+        """Values of a field in the outermost cells and those inside, NaN where they are missing, [2, cells].
 
         Args:
             step, after: of records the one before a step, or the one after it, 0 or 1.
         """
         if varies(config, name):
             number = series_of(config, name).at(step)[0] + after
-            return self.as_rows(record(config, name, number, self.rows, self.columns))
+            return self.as_rows(record_where_there(config, name, number, self.rows, self.columns))
         return self.as_rows(fields.evaluate(config, name, self.rows, self.columns))
 
     def as_rows(self, values) -> np.ndarray:
@@ -87,7 +91,13 @@ def side_of(config, side: str) -> Side:
 
 def problems(config) -> Iterator[str]:
     """Sides that are land, and what is not given where water comes in."""
-    names = [row.name for row in TERMS["open_sides"].coefficients if fields.given(config, row.name)]
+    names = given(config)
+    for name, missing, cells in unknown_in_sponge(config):
+        if 2 * missing > cells:
+            yield (
+                f"input.{name}: has no value at {missing} of the {cells} cells of the sponge, which relaxes to it; "
+                "give more of it, or a narrower sponge (sponge.width, sponge.sides)"
+            )
     for side in config.open_sides.sides:
         found = side_of(config, side)
         if not found.open.any():
@@ -96,11 +106,43 @@ def problems(config) -> Iterator[str]:
         for name in (name for name in names if location_of(name) in ("centre", location_of(found.flows[0]))):
             missing = np.flatnonzero(found.open & ~np.isfinite(found.on_faces(config, name)))
             if missing.size:
-                line = "column" if side in ROWS else "row"
                 yield (
-                    f"input.{name}: has no value at {line} {missing[0]} of the {side} side; it must cover both rows of "
-                    "cells at the side, the outermost and the next"
+                    f"input.{name}: has no value at {'column' if side in ROWS else 'row'}{told(missing)} of the {side} "
+                    "side; it must cover both rows of cells at the side, the outermost and the next, but where one of "
+                    "them is land: close such cells in input.mask"
                 )
+
+
+def unknown_in_sponge(config) -> Iterator[tuple[str, int, int]]:
+    """Fields that do not cover the sponge which relaxes to them: name, cells without a value, all of its cells."""
+    if not (config.open_sides.sides and sponge.active(config.sponge)):
+        return
+    grid, columns = config.grid, np.arange(config.grid.nx)
+    for name in given(config):
+        counts = np.zeros(2, np.int64)
+        for first in range(0, grid.ny, max(1, CELLS // grid.nx)):
+            rows = np.arange(first, min(grid.ny, first + max(1, CELLS // grid.nx)))
+            zone = sponge.parabolas(config, points(grid, location_of(name), rows, columns)) > 0
+            zone = np.broadcast_to(zone * fields.wet(config, rows, columns) > 0, (len(rows), len(columns)))
+            if varies(config, name):
+                values = varying.unfilled(config, name, series_of(config, name).at(0)[0], rows, columns)
+            else:
+                values = fields.unfilled(config, name, rows, columns)
+            counts += (zone & ~np.isfinite(values)).sum(), zone.sum()
+        if counts[0]:
+            yield name, *map(int, counts)
+
+
+def given(config) -> list[str]:
+    """The fields of the outside water that there are."""
+    return [row.name for row in TERMS["open_sides"].coefficients if fields.given(config, row.name)]
+
+
+def told(numbers: np.ndarray) -> str:
+    """Rising numbers behind what they are of, in words: " 3", "s 3 to 5 and 9"."""
+    parts = np.split(numbers, np.flatnonzero(np.diff(numbers) > 1) + 1)
+    *most, last = (f"{part[0]}" if part.size == 1 else f"{part[0]} to {part[-1]}" for part in parts)
+    return f"s {', '.join(most)} and {last}" if most else f"{'s' * (numbers.size > 1)} {last}"
 
 
 def problems_of_pressure(config, side: str, found: Side) -> Iterator[str]:
