@@ -151,7 +151,7 @@ class Members:
         self._advance(0)
         self.compile_seconds = time.perf_counter() - begin
 
-    def take_steps(self, steps: int) -> None:
+    def take_steps(self, steps: int, watching: None = None) -> None:
         """Compute `steps` time steps of all members, and leave it to the caller to look at their states."""
         begin, last = time.perf_counter(), self.step + steps
         while self.step < last:
