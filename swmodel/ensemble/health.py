@@ -29,7 +29,7 @@ class Many:
             self.params["viscosity"] *= float(viscosity_factors(self.config).max())
 
     def forces(self) -> Forces:
-        """See `health.one.One`; acceleration and relaxation are those of all members."""
+        """See `health.one.One`; acceleration and power are those of all members."""
         members = self.members
         return Forces(members.stress, largest_acceleration(self.domain) + members.steepest, members.fed)
 

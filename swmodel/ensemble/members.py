@@ -107,7 +107,7 @@ class Members:
         domain: Domain of a member; the transport is that of one process.
         stress: largest wind stress of each member of this process so far, Pa.
         steepest: largest acceleration by potentials in all of them so far, m s-2.
-        fed: most power that a sponge brought into each of them so far, over density, m5 s-3.
+        fed: most power of the water outside open sides in each of them so far, over density, m5 s-3.
         patches: Grid of Patches.
         carry: Carry with a leading axis of members.
         step: steps taken; `first_step` of them before this object was made.

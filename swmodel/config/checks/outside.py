@@ -1,4 +1,4 @@
-"""The outside water of open sides: where it is, whether all of it is given, what energy it can bring."""
+"""The outside water of open sides: where it is, and whether all of it is given."""
 
 from __future__ import annotations
 
@@ -7,14 +7,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ...ocean.coordinates import metrics, points
+from ...ocean.coordinates import points
 from ...ocean.table import location_of
 from ...ocean.terms import TERMS, sponge
-from ...ocean.terms.open_sides import NAMES, parts_of, weighs
+from ...ocean.terms.open_sides import weighs
 from .. import fields
 from ..fields import varying
 from ..fields.series import series_of, varies
-from ..fields.varying import Records, record_where_there
 
 ROWS = ("south", "north")
 
@@ -43,15 +42,14 @@ class Side(NamedTuple):
     low: int
     in_rows: bool
 
-    def both(self, config, name: str, step: int = 0, after: int = 0) -> np.ndarray:
+    def both(self, config, name: str) -> np.ndarray:
         """Values of a field in the outermost cells and those inside, NaN where they are missing, [2, cells].
 
-        Args:
-            step, after: of records the one before a step, or the one after it, 0 or 1.
+        Of records in time those of the first one.
         """
         if varies(config, name):
-            number = series_of(config, name).at(step)[0] + after
-            return self.as_rows(record_where_there(config, name, number, self.rows, self.columns))
+            number, _ = series_of(config, name).at(0)
+            return self.as_rows(varying.record_where_there(config, name, number, self.rows, self.columns))
         return self.as_rows(fields.evaluate(config, name, self.rows, self.columns))
 
     def as_rows(self, values) -> np.ndarray:
@@ -59,19 +57,10 @@ class Side(NamedTuple):
         values = np.broadcast_to(values, (self.rows.size, self.columns.size))
         return values if self.in_rows else values.T
 
-    def on_faces(self, config, name: str, step: int = 0, after: int = 0) -> np.ndarray:
+    def on_faces(self, config, name: str) -> np.ndarray:
         """Values of a field on the faces between them, [cells]: of what lies at centres the mean; see `both`."""
-        both = self.both(config, name, step, after)
+        both = self.both(config, name)
         return both.mean(axis=0) if location_of(name) == "centre" else both[self.low]
-
-    def tide(self, config, of: str) -> np.ndarray:
-        """The largest value of all tides together, of sea level or of what `open_sides.OSCILLATING` names, [cells]."""
-        return sum(np.hypot(*(self.on_faces(config, part) for part in parts_of(name, of))) for name in NAMES)
-
-    def sizes(self, config, name: str, step: int, least: float = 0.0) -> np.ndarray:
-        """The largest distances of a field from `least` on the faces while a step's two records hold, [cells]."""
-        ends = (0, 1) if varies(config, name) else (0,)
-        return np.max([np.abs(self.on_faces(config, name, step, after) - least) for after in ends], axis=0)
 
 
 def side_of(config, side: str) -> Side:
@@ -162,40 +151,3 @@ def problems_of_pressure(config, side: str, found: Side) -> Iterator[str]:
             f"{pressure[worst]:g} Pa at {line} {worst} of the {side} side, {height:.3g} m of water off; give the "
             'pressure that it is counted from, or "none"'
         )
-
-
-def power(config, first: int, last: int) -> float:
-    """The most energy that waves from outside bring in during the steps from `first` to `last`, over density, m5 s-3.
-
-    A wave that comes in with what is given, Q = U_ext + sqrt(g H) eta_ext, brings g Q² / (4 sqrt(g H)) over each metre.
-    Between two records it is bounded by the larger one, in size, of both.
-    """
-    if not config.open_sides.sides:
-        return 0.0
-    rows = (*TERMS["open_sides"].coefficients, *TERMS["air_pressure"].coefficients)
-    records = Records(config, [row.name for row in rows if varies(config, row.name)])
-    found, step = 0.0, first
-    while step is not None and (step < last or step == first):
-        found, step = max(found, power_at(config, step)), records.until(step)
-    return found
-
-
-def power_at(config, step: int) -> float:
-    """That during a step."""
-    g, total = config.physics.gravity, 0.0
-    lengths = metrics(config.grid, np.arange(config.grid.ny))
-    for side in config.open_sides.sides:
-        found = side_of(config, side)
-        speed = np.sqrt(g * np.where(found.open, found.on_faces(config, "depth"), 0.0))
-        level = found.sizes(config, "outside_level", step) + found.tide(config, "")
-        if weighs(config):
-            lowered = found.sizes(config, "air_pressure", step, config.open_sides.pressure)
-            level = level + lowered / (config.physics.density * g)
-        transport, current = (found.sizes(config, name, step) for name in found.flows)
-        transport = transport + found.tide(config, "transport_y_" if side in ROWS else "transport_x_")
-        brought = transport + current * (found.on_faces(config, "depth") + level) + speed * level
-        length = lengths["dx"].v if side in ROWS else lengths["dy"].u
-        length = np.broadcast_to(length, (config.grid.ny, 1))[:, 0]
-        length = length[found.rows.min()] if side in ROWS else length
-        total += float((length * g * brought**2 / (4 * np.where(found.open, speed, 1.0)) * found.open).sum())
-    return total

@@ -11,7 +11,7 @@ from ...ocean.grid import as_patches
 from ...ocean.operators import slope_x, slope_y
 from ...ocean.records import names_of
 from ...parallel.transport.programs import jitted
-from .relaxation import relaxation
+from .outside import brought
 
 
 class Forces(NamedTuple):
@@ -20,12 +20,12 @@ class Forces(NamedTuple):
     Attributes:
         stress: of the wind, Pa, [runs].
         acceleration: by all other forces, m s-2.
-        relaxation: power that a sponge brings into a run, over density, m5 s-3.
+        power: of the water outside open sides, that comes into a run, over density, m5 s-3.
     """
 
     stress: np.ndarray
     acceleration: float
-    relaxation: float
+    power: float
 
 
 class One:
@@ -41,8 +41,8 @@ class One:
 
     def forces(self) -> Forces:
         """The largest Forces so far on this process's part of its runs."""
-        stress, steepest, relaxed = self.simulation.strongest()
-        return Forces(np.array([stress]), largest_acceleration(self.domain) + steepest, relaxed)
+        stress, steepest, power = self.simulation.strongest()
+        return Forces(np.array([stress]), largest_acceleration(self.domain) + steepest, power)
 
     def compile(self, make, *parts):
         """The function make(*parts) of State and Static on a block, jitted; to be given to `measure`."""
@@ -68,9 +68,9 @@ def strongest(domain) -> np.ndarray:
 
 
 def fed(domain) -> float:
-    """The most power that a sponge brings in on the blocks of this process, over density, m5 s-3."""
-    blocks = blocks_of(domain) if {"sponge", "open_sides"} <= set(domain.scheme.terms) else ()
-    return sum((relaxation(domain.scheme, *each) for each in blocks), 0.0)
+    """The most power that the water outside open sides brings into the blocks of this process, over density, m5 s-3."""
+    blocks = blocks_of(domain) if "open_sides" in domain.scheme.terms else ()
+    return sum((brought(domain.scheme, *each) for each in blocks), 0.0)
 
 
 def largest_stress(scheme, params, shape: tuple[int, int]) -> float:

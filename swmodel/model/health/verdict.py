@@ -2,11 +2,10 @@
 
 Energy: let e be the kinetic and available potential energy per area and density (m3 s-2). Wind stress tau does no more
 work than tau |u|, a force per mass F no more than h F |u|, so d sqrt(e)/dt <= w = (max tau / density) / sqrt(2 min h) +
-F sqrt(max h / 2). Waves from outside bring no more than p per area through open sides
-(`config.checks.outside.power`), by all records since the last look, and through a sponge that relaxes to what is given
-there (`relaxation`). Everything else only takes energy away. So sqrt(e) never exceeds r, which is updated at each look:
-r <- min(sqrt(r² + p dt) + w dt, sqrt(e)). An energy of more than RUNAWAY times r² comes from an instability, also in
-spin-up from rest.
+F sqrt(max h / 2). Waves from outside bring no more than p per area through open sides, and through a sponge that
+relaxes to what is given there (`outside`), by the largest of all records so far. Everything else only takes energy
+away. So sqrt(e) never exceeds r, which is updated at each look: r <- min(sqrt(r² + p dt) + w dt, sqrt(e)). An energy of
+more than RUNAWAY times r² comes from an instability, also in spin-up from rest.
 """
 
 from __future__ import annotations
@@ -20,7 +19,6 @@ import numpy as np
 
 from ...config import Config
 from ...config.checks.extremes import Extremes, survey
-from ...config.checks.outside import power
 from ...config.checks.stability import largest_dt
 from ...errors import NumericalError
 from ...ocean.diagnostics import per_length
@@ -92,7 +90,7 @@ class Health:
         depth, self.scale = domain.transport.reduce(np.array([depth, scale], np.float64), "max")
         area = sum(np.broadcast_to((grid.area.centre * grid.wet).on(s), s).sum(dtype=np.float64) for grid, s in grids)
         self.area = float(domain.transport.reduce(np.asarray(area), "sum")) or 1.0
-        self.find_forces(model.step, model.step)
+        self.find_forces()
         self.rest = math.sqrt(0.5 * self.config.physics.gravity) * REST * float(depth)
         self.static = Static(domain.grid, self.runs.params)
         parts = self.config.physics.gravity, domain.scheme.acting, domain.scheme.width + 1, domain.transport
@@ -116,7 +114,7 @@ class Health:
         thickest = np.where(broken, 0.0, np.maximum(now.high, 0.0))
         bound = np.full_like(self.root, np.inf)
         if self.runs.domain.scheme.varying:
-            self.find_forces(self.step, self.model.step)
+            self.find_forces()
         if np.isfinite(self.acceleration):  # else nobody knows what terms of the user's own may add
             push = self.wind / np.sqrt(2 * least) + self.acceleration * np.sqrt(thickest / 2)
             passed = self.model.time - self.time
@@ -130,17 +128,17 @@ class Health:
         if not self.warned:
             self.check_time_step()
 
-    def find_forces(self, first: int, last: int) -> None:
-        """Find the largest forces so far, and what the water outside brings in the steps from `first` to `last`.
+    def find_forces(self) -> None:
+        """Find the largest forces so far.
 
         `wind` is the stress over the density, m2 s-2 [runs], `acceleration` that by other forces, m s-2, and `power`
         that of the water outside per area, over density, m3 s-3.
         """
-        found, among = self.runs.forces(), self.runs.domain.transport
+        found = self.runs.forces()
         self.wind = of_all_members(self.transport, found.stress, "max", -np.inf) / self.config.physics.density
         self.acceleration = float(self.transport.reduce(np.asarray(found.acceleration, np.float64), "max"))
-        relaxed = float(among.reduce(np.asarray(found.relaxation, np.float64), "sum"))
-        self.power = (power(self.config, first, last) + relaxed) / self.area
+        power = self.runs.domain.transport.reduce(np.asarray(found.power, np.float64), "sum")
+        self.power = float(power) / self.area
 
     def look(self) -> Measures:
         """The Measures of the whole domain, arrays [runs]; the energy per area."""

@@ -1,10 +1,13 @@
-"""The energy that a sponge brings in, where water relaxes to what is given outside open sides.
+"""The energy that the water outside open sides can bring: by waves that come in, and by a sponge that relaxes to it.
 
-Relaxing at the rate s to a sea level eta brings no more than s g eta² / 4 over each area and density, and to a
-transport U no more than s U² / (4 H), as - x (x - a) is never above a² / 4.
+A wave that comes in with what is given, Q = U_ext + sqrt(g H) eta_ext, brings g Q² / (4 sqrt(g H)) over each metre of
+an open face and density. Relaxing at the rate s to a sea level eta brings no more than s g eta² / 4 over each area, and
+to a transport U no more than s U² / (4 H), as - x (x - a) is never above a² / 4.
 """
 
 from __future__ import annotations
+
+from typing import Any
 
 import numpy as np
 
@@ -14,26 +17,39 @@ from ...ocean.records import names_of
 from ...ocean.terms.open_sides import MEAN, NAMES, OSCILLATING, PRESSURE, Outside, flows_of, numbers_of, parts_of
 
 
-def relaxation(scheme, grid, params, shape: tuple[int, int]) -> float:
-    """The most that there is on a block of this shape, over density, m5 s-3.
+def brought(scheme, grid, params, shape: tuple[int, int]) -> float:
+    """The most power on a block of this shape, over density, m5 s-3.
 
     Args:
-        scheme: the terms that are switched on, a sponge and open sides among them.
+        scheme: the terms that are switched on, open sides among them.
         grid, params: Patches of NumPy arrays.
     """
     level, x, y = largest(scheme, grid, params)
-    parts = (
-        grid.area.centre * grid.wet * params["sponge_c"] * params["gravity"] * level * level,
-        grid.area.u * grid.open_u * params["sponge_u"] * x * x / mx_f(grid.depth),
-        grid.area.v * grid.open_v * params["sponge_v"] * y * y / my_f(grid.depth),
-    )
+    g, depth_x, depth_y = params["gravity"], mx_f(grid.depth), my_f(grid.depth)
+    parts = [
+        grid.side_u * grid.dy.u * waves(x, mx_f(level), depth_x, g),
+        grid.side_v * grid.dx.v * waves(y, my_f(level), depth_y, g),
+    ]
+    if "sponge" in scheme.terms:
+        parts += [
+            grid.wet * grid.area.centre * params["sponge_c"] * g * level * level,
+            grid.open_u * grid.area.u * params["sponge_u"] * x * x / depth_x,
+            grid.open_v * grid.area.v * params["sponge_v"] * y * y / depth_y,
+        ]
     return 0.25 * sum(float(np.broadcast_to(part.on(shape), shape).sum(dtype=np.float64)) for part in parts)
+
+
+def waves(transport: Patch, level: Patch, depth: Patch, g: Patch) -> Patch:
+    """g Q² / sqrt(g H) on faces, m4 s-3."""
+    speed = np.sqrt(g * depth)
+    together = transport + speed * level
+    return g * together * together / speed
 
 
 def largest(scheme, grid, params) -> Outside:
     """The largest sizes of what is given outside: of the tides all together, and of what varies by both records."""
 
-    def size(name: str, least: Patch | float = 0.0) -> Patch:
+    def size(name: str, least: Any = 0.0) -> Patch:
         ends = names_of(name)[:2] if name in scheme.varying else (name,)
         return np.maximum(*[abs(params[end] - least) for end in (ends[0], ends[-1])])
 
