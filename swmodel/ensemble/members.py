@@ -20,7 +20,7 @@ from ..files.restart.read import read
 from ..model.domain import domain
 from ..model.forcing import Forcing
 from ..model.health import Health
-from ..model.health.one import largest_stress, steepest
+from ..model.health.one import fed, largest_stress, steepest
 from ..ocean.derived import derive, forces
 from ..ocean.diagnostics import diagnose
 from ..ocean.elliptic import inverse
@@ -107,6 +107,7 @@ class Members:
         domain: Domain of a member; the transport is that of one process.
         stress: largest wind stress of each member of this process so far, Pa.
         steepest: largest acceleration by potentials in all of them so far, m s-2.
+        fed: most power of the water outside open sides in each of them so far, over density, m5 s-3.
         patches: Grid of Patches.
         carry: Carry with a leading axis of members.
         step: steps taken; `first_step` of them before this object was made.
@@ -134,7 +135,7 @@ class Members:
                 log.warning(line)
         self.step = self.first_step = 0
         self.loop_seconds = 0.0
-        self._drawn, self.steepest = Perturbations(self.domain), steepest(self.domain)
+        self._drawn, self.steepest, self.fed = Perturbations(self.domain), steepest(self.domain), fed(self.domain)
         self._forcing = Forcing(self.domain.config, self.domain.scheme, self.domain.transport)
         self._executor = self._make_executor(run.devices)
         self._pad = jitted(make_pad, self.domain.scheme.width, self.domain.transport)
@@ -150,7 +151,7 @@ class Members:
         self._advance(0)
         self.compile_seconds = time.perf_counter() - begin
 
-    def take_steps(self, steps: int) -> None:
+    def take_steps(self, steps: int, watching: None = None) -> None:
         """Compute `steps` time steps of all members, and leave it to the caller to look at their states."""
         begin, last = time.perf_counter(), self.step + steps
         while self.step < last:
@@ -250,7 +251,7 @@ class Members:
         taken = self._forcing.take(self.step)
         one.params.update(taken)
         drawn.exchange(one.transport.get(taken))
-        self.steepest = max(self.steepest, steepest(one))
+        self.steepest, self.fed = max(self.steepest, steepest(one)), max(self.fed, fed(one))
         arrays = None
         for number, member in enumerate(range(self.here.start, self.here.stop)):
             params = drawn.again(member)
