@@ -90,6 +90,8 @@ def mpiexec():
 
     Returns the completed process; fails the test with the program's output if it does not end with exit code 0.
     """
+    from support.forked_python import forking
+
     from swmodel.model.launch import find_mpiexec
 
     def run(program, n, *arguments, timeout=120):
@@ -101,7 +103,7 @@ def mpiexec():
             "NPROC": "1",
         }
         line = [find_mpiexec(), "-n", str(n), sys.executable, str(PROGRAMS / program), *map(str, arguments)]
-        done = subprocess.run(line, env=environ, capture_output=True, text=True, timeout=timeout + 30)
+        done = subprocess.run(line, env=forking(environ), capture_output=True, text=True, timeout=timeout + 30)
         if done.returncode:
             pytest.fail(f"{' '.join(line)}\nexit code {done.returncode}\n{done.stdout}\n{done.stderr}")
         return done

@@ -1,4 +1,4 @@
-"""What a script asks of a Simulation, checked: what to compute, and how far."""
+"""What a script asks of a Simulation: what to compute, and how far. It is checked here."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ Fields: TypeAlias = Mapping[str, Any] | None
 Terms: TypeAlias = Iterable[OwnTerm]
 #: Where a file or folder lies.
 Place: TypeAlias = str | os.PathLike[str]
-#: Whether, or by which function, is told how a run goes on.
+#: Whether the progress of a run is shown, or the function that is told of it.
 Told: TypeAlias = bool | Callable[[dict[str, Any]], object] | None
 
 #: Part of a step that is rounding.
@@ -37,7 +37,7 @@ ROUND_OFF = 1e-6
 
 
 def configured(config: Any, overrides: Overrides, fields: Fields, terms: Terms, restart: Place | None = None) -> Any:
-    """The configuration of a Simulation; what is none, nor a source of one, is given back.
+    """The configuration of a Simulation; anything that is no configuration, nor a source of one, is returned as it is.
 
     Args:
         restart: file that has the fields which were handed over when it was written.

@@ -1,4 +1,4 @@
-"""The fields of a model as a Dataset of xarray, as a file of output has them: coordinates, units, CF names."""
+"""The fields of a model as a Dataset of xarray, with coordinates, units and CF names as in a file of output."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from ..ocean.table import INITIAL, entry_of
 
 #: Attributes of the coordinate `step`.
 STEP = {"long_name": "number of time steps", "units": "1"}
-#: Model time that nanoseconds, in which xarray counts, can say, s.
+#: Longest model time, s, that xarray can count in nanoseconds.
 LONGEST = 8e9
 
 
@@ -106,6 +106,6 @@ def moment(model) -> dict:
 
 
 def told_of(config) -> dict[str, str]:
-    """Attributes of the whole: what it is of."""
+    """Attributes of the whole Dataset: the case and the configuration."""
     title, references = of_case(config)
     return {"title": title, "references": references, "configuration_sha256": config_hash(config)}

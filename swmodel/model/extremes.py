@@ -13,7 +13,7 @@ from ..parallel.transport.programs import jitted
 from .padded import make_padded, params_of
 from .recorder import MOST_TIMES
 
-#: What the files have as a time is kept as the number of a step; NEVER where there was none.
+#: Times in the files are kept here as numbers of steps; NEVER where there was none.
 STEP, NEVER = "_step", -1
 
 #: The name of the first step.

@@ -1,4 +1,4 @@
-"""Sums over a run from which harmonic constants follow: of fields times the basis functions, every some steps."""
+"""Sums over a run from which harmonic constants follow: of fields times the basis functions, at every so many steps."""
 
 from __future__ import annotations
 

@@ -84,17 +84,17 @@ def source_of(value: Any, row: Variable, grid: Any) -> Source | Local:
 
 
 def of_time(function: Callable) -> bool:
-    """Whether a function needs (at, t): the points, and the time under this name."""
+    """Whether a function needs (at, t): the points, and a parameter called t."""
     try:
         parameters = inspect.signature(function).parameters.values()
-    except (TypeError, ValueError):  # of what is not written in Python
+    except (TypeError, ValueError):  # not written in Python
         return False
     needed = [each.name for each in parameters if each.default is each.empty and each.kind not in VARIADIC]
     return len(needed) == 2 and needed[1] == "t"
 
 
 def numbers(value: Any, place: str, wanted: str) -> np.ndarray:
-    """An array of its own, float64, NaN where one is masked.
+    """A new array, float64, NaN where values are masked.
 
     Raises:
         ConfigError: these are no numbers.
@@ -112,6 +112,6 @@ def numbers(value: Any, place: str, wanted: str) -> np.ndarray:
 
 
 def frozen(values: np.ndarray) -> np.ndarray:
-    """The array, which nobody can write any more."""
+    """The array, now read-only."""
     values.flags.writeable = False
     return values

@@ -60,8 +60,7 @@ def evaluated(function: Callable, at: Points, what: str, t: float | None = None)
 def position_problems(config: Any, functions: Mapping) -> Iterator[str]:
     """Functions whose values at a point depend on the other points that are asked for with it, one line each.
 
-    So would random numbers without an order of their own, or a mean over the points: each block would have another
-    field.
+    Random numbers drawn one after the other, or a mean over the points, do: each block would have another field.
 
     Args:
         functions: {name of a field: (function of the points, what it is)}.

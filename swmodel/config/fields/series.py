@@ -14,7 +14,7 @@ from ..options.case_check import in_time as timed
 from .netcdf_input import InputError, series
 from .source import OfCase, TableInTime
 
-#: By how much of a time step a record may lie beside a step that it is for: rounding in its units, or in products.
+#: How far a record may lie from the step that it is for, in time steps: rounding of its units, or of products.
 LATE = 1e-6
 
 
@@ -28,7 +28,7 @@ class Series(Protocol):
     what: str
 
     def at(self, step: int) -> tuple[int, Span]:
-        """The record that a step begins at or behind, and its Span to the next one.
+        """The last record that is not after the begin of a step, and the Span from it to the next one.
 
         Raises:
             InputError: there is none, or none after it.
@@ -79,7 +79,7 @@ def step_of(config) -> float:
 
 
 def whole(places: np.ndarray) -> np.ndarray:
-    """Places of records, in steps; those that are whole but for rounding are."""
+    """Places of records, in steps; those that are whole numbers but for rounding become whole."""
     near = np.rint(places)
     return np.where(np.abs(places - near) < LATE, near, places)
 

@@ -153,7 +153,7 @@ def digest(read: Callable, config: Any, name: str) -> str:
 
 
 def digest_of_formula(source: Formula | OfCase, config: Any, name: str) -> str:
-    """SHA-256 of the values, of a function of time of those of its first two records."""
+    """SHA-256 of the values; of a function of time, of its first two records."""
     if not source.in_time:
         return digest(source.read, config, name)
     return together(*(digest(partial(source.read, t=t), config, name) for t in (0.0, config.forcing.every)))

@@ -1,4 +1,4 @@
-"""What of a configuration determines the answer and what is in the files: a run may not go on with another."""
+"""The part of a configuration that determines the answer and the files: a run may not go on with another."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def decisive_of_ensemble(text: str) -> dict:
 
 
 def differences(before: str, now: str, essence: Callable[[str], dict] = decisive) -> list[str]:
-    """In what two resolved configurations (TOML) differ, one line for each key, in words.
+    """The differences between two resolved configurations (TOML), one line for each key.
 
     Args:
         essence: function of a configuration that gives what counts, {section.key: value}.

@@ -1,4 +1,4 @@
-"""Fields and terms are handed over in Python: checked, and recorded by what they are.
+"""Fields and terms handed over in Python: they are checked, and recorded by their checksums.
 
 A case that was handed over, as a class or an object that lies in no file, hands over its functions.
 """
@@ -29,7 +29,7 @@ from ..fields.source import IN_TIME, OfCase
 from ..messages import failure
 from ..options.case_check import in_time
 
-#: What tells a term from another: its tendencies at each so many-th cell of random fields, to so many digits.
+#: What tells one term from another: its tendencies of random fields in every EACH-th cell, to so many digits.
 SEED, EACH, DIGITS = 11, 8, "%.5e"
 #: Difference of a tendency, relative to its largest value, that is rounding.
 ROUND_OFF = 1e-6
@@ -128,7 +128,7 @@ def identity(term: Term, scheme, parameters: Mapping) -> str:
 
 
 def check_cells(term: Term, scheme, parameters: Mapping) -> None:
-    """See that a term can be computed, and gives a cell the same whatever block it lies in.
+    """Check that a term can be computed, and gives the same in a cell whatever block the cell lies in.
 
     Raises:
         UsageError: it cannot, or does not; with the line.
@@ -156,7 +156,7 @@ def alone(term: Term, scheme):
 
 
 def rates_of(term: Term, scheme, parameters: Mapping, width: int) -> dict[str, np.ndarray]:
-    """Tendencies [CELLS, CELLS] by a term alone of random fields, which around these cells are the same for any width.
+    """Tendencies [CELLS, CELLS] of random fields by one term; around these cells the fields are the same for any width.
 
     Args:
         scheme: see `alone`.

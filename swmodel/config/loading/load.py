@@ -65,7 +65,7 @@ def load(
 
 
 def is_source(value) -> bool:
-    """Whether `load` makes a configuration of this: of a name, a path, or a case."""
+    """Whether this is a name, a path or a case, of which `load` makes a configuration."""
     return isinstance(value, str | os.PathLike) or is_case(value)
 
 

@@ -1,4 +1,4 @@
-"""What several sources give is put together, a later one over those before, and checked."""
+"""The values of several sources are merged, later ones over earlier ones, and checked."""
 
 from __future__ import annotations
 

@@ -25,7 +25,7 @@ LISTS = {"station": ("output", "stations"), "section": ("output", "sections")}
 
 #: Largest size of a file, bytes; a complete one with all its comments has a tenth.
 LONGEST_FILE = 100_000
-#: Most dots of a line: of file names, numbers and names.
+#: Most dots in a line: those of file names, numbers and keys.
 MOST_DOTS = 100
 
 

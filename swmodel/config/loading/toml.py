@@ -43,7 +43,7 @@ def table(name: str, section: Section, comments: bool) -> Iterator[str]:
 
 
 def left_out(name: str, section: Section) -> list[str]:
-    """The alternatives that do not apply, since the other one is given; what is of a file where the case has none."""
+    """Keys that do not apply: alternatives of which the other is given; those of a file, where the case has none."""
     if isinstance(section, Case):
         return [key for key in ("file", "sha256") if not getattr(section, key)]
     pairs = [(first, second) for at, first, second in ALTERNATIVES if at == name]

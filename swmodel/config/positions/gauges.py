@@ -1,4 +1,4 @@
-"""Stations: the points of the C-grid that values at positions are made of; the gauges of a run. NumPy only."""
+"""Stations: the points of the C-grid from which values at positions are made; the gauges of a run. NumPy only."""
 
 from __future__ import annotations
 

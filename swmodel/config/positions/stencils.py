@@ -56,7 +56,7 @@ def stencils(config, quantity, x, y, with_sides: bool = False) -> Stencils:
     Args:
         quantity: numbers in QUANTITIES, [n].
         x, y: positions, [n], m, or on a sphere longitudes and latitudes.
-        with_sides: the current on faces of open sides is known, which the state has not: they are not closed.
+        with_sides: the current through open sides is known, though not in the state: their faces are not closed.
 
     Raises:
         InputError: the file of the mask cannot be read.

@@ -160,7 +160,6 @@ def cached(target: Path, request: Request) -> Path:
     if not usable(target):
         with one_at_a_time(target.with_suffix(".lock")):
             if not usable(target):
-                log.info("compiling the native step of this configuration: once, a few seconds")
                 compile_into(target, request, instructions().split()[0])
     return checked(target)
 
@@ -259,6 +258,8 @@ def compile_into(target: Path, request: Request, march: str) -> None:
         SetupError: there is no compiler, or it fails.
     """
     program, text = compiler(), request.source
+    what = " of the ".join((*reversed(request.derivative), "native step"))
+    log.info(f"compiling the {what} of this configuration: once, a few seconds")
     with tempfile.TemporaryDirectory(dir=target.parent, prefix=MAKING) as folder:
         source, made = Path(folder, "step.cc"), Path(folder, "step.so")
         source.write_text(text)

@@ -71,12 +71,12 @@ class Symbol:
             raise NotTraceable("a field is asked for single cells")
         spans = [range(length)[k] for length, k in zip(self.shape, key, strict=True)]
         move = [span.start if length > 1 else 0 for span, length in zip(spans, self.shape, strict=True)]
-        return replace(
-            self,
-            shape=tuple(len(span) for span in spans),
-            factor=self.factor and _moved(self.factor, move),
-            ref=self.ref and _moved(self.ref, move),
-        )
+        return replace(self.moved(*move), shape=tuple(len(span) for span in spans))
+
+    def moved(self, row: int, column: int) -> Symbol:
+        """The same values, read `row` rows to the north and `column` columns to the east."""
+        there = [ref and ref.moved(row, column) for ref in (self.factor, self.ref)]
+        return Symbol(self.graph, self.shape, self.coefficient, *there)
 
     def __bool__(self):
         raise NotTraceable("a branch on the value of a field; take where(condition, a, b)")
@@ -182,10 +182,6 @@ class Symbol:
 def uniform(graph: Graph, value, key=None) -> Symbol:
     """What is the same for all cells."""
     return Symbol(graph, (1, 1), graph.name(value, key))
-
-
-def _moved(ref: Ref, move) -> Ref:
-    return ref.moved(move[0], 0 if ref.node.line else move[1])
 
 
 def _shape(*symbols):
