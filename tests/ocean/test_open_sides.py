@@ -254,6 +254,18 @@ def test_a_side_on_land_and_a_field_that_does_not_cover_the_side_are_refused():
         check_config(configuration(5, 6, fields | {"mask": mask}, **options | {"open_sides__sides": ("east",)}))
 
 
+def test_what_is_outside_need_not_be_known_at_a_corner_of_two_open_sides():
+    """Through which nothing comes in; steady and in records in time."""
+    level = np.zeros((2, 5, 6))
+    level[:, [0, 0, -1, -1], [0, -1, 0, -1]] = np.nan
+    options = {"grid__periodic_x": False, "open_sides__sides": ("west", "east", "south", "north")}
+    for given in (level[0], level):
+        model = swmodel.Simulation(configuration(5, 6, {"outside_level": given}, run__executor="reference", **options))
+        model.advance(1)
+        assert np.isfinite(model.field("eta")).all()
+        check_config(model.config)
+
+
 def test_air_pressure_that_is_counted_from_elsewhere_is_refused():
     """As a departure from the mean, or in hPa; it is not where that is said."""
     fields = {"air_pressure": np.full((5, 6), 300.0)}

@@ -210,7 +210,8 @@ def fill_land(config, name: str, values: np.ndarray, rows, columns) -> np.ndarra
 def around_open_faces(config, location: str, rows, columns) -> np.ndarray:
     """1 where outside water has to be known: on the faces through which it comes in, or at centres beside them.
 
-    These are between an outermost cell and the next one that are both water; float64 [rows, columns].
+    These are between an outermost cell and the next one that are both water, but for corners of two open sides; float64
+    [rows, columns].
     """
     grid, found = config.grid, np.zeros((len(rows), len(columns)))
     for side in config.open_sides.sides:
@@ -220,8 +221,10 @@ def around_open_faces(config, location: str, rows, columns) -> np.ndarray:
         numbers, cells = (rows, grid.ny) if in_rows else (columns, grid.nx)
         pair = [0, 1] if side in ("west", "south") else [cells - 2, cells - 1]
         near = np.isin(numbers, pair if location == "centre" else pair[:1])
+        inner = np.array(pair[1:] if side in ("west", "south") else pair[:1])
         both = evaluate(config, "mask", pair, columns) if in_rows else evaluate(config, "mask", rows, pair)
-        both = both.min(axis=0, keepdims=True) if in_rows else both.min(axis=1, keepdims=True)
+        both = both.min(axis=0 if in_rows else 1, keepdims=True)
+        both = both * (within(config, inner, columns, 1) if in_rows else within(config, rows, inner, 1))
         found = np.maximum(found, both * (near[:, None] if in_rows else near[None, :]))
     return found * within(config, rows, columns, 0)
 
