@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:  # the same names, for type checkers and editors
     from .config import Config as Config
     from .config import ConfigError as ConfigError
-    from .config.fields.given import local as local
+    from .config.fields.field import local as local
     from .config.loading.load import load as load
-    from .config.options.model import Case as Case
+    from .config.options.case import Case as Case
     from .model.pure import functional as functional
     from .model.resolve import resolve as resolve
     from .model.simulation import Simulation as Simulation
@@ -20,13 +20,13 @@ if TYPE_CHECKING:  # the same names, for type checkers and editors
 #: Public names and the modules that define them, imported when first used: `import swmodel` imports neither JAX nor
 #: MPI, and the environment of a rank is set before either is.
 EXPORTS = {
-    "Case": ".config.options.model",
+    "Case": ".config.options.case",
     "option": ".ocean.option",
     "load": ".config",
     "resolve": ".model.resolve",
     "Config": ".config",
     "ConfigError": ".config",
-    "local": ".config.fields.given",
+    "local": ".config.fields.field",
     "Term": ".ocean.terms",
     "Parametric": ".ocean.parametric",
     "operators": ".ocean.operators",

@@ -5,7 +5,7 @@
 A function of the points takes `Points`; what `fields` takes is a `Field`, what `terms` takes an `OwnTerm`.
 """
 
-from .config.fields.given import Field
+from .config.fields.field import Field
 from .config.loading.load import Source
 from .ocean.coordinates import Points
 from .ocean.flow import Flow

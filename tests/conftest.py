@@ -22,7 +22,7 @@ PROGRAMS = Path(__file__).parent / "mpi" / "programs"
 if "SWMODEL_TEST_KERNELS" in os.environ:  # a folder with another build of the native step (tools/test-sanitized)
     import swmodel.executors.native
 
-    swmodel.executors.native.__path__.insert(0, os.environ["SWMODEL_TEST_KERNELS"])
+    swmodel.executors.native.LIBRARY = Path(os.environ["SWMODEL_TEST_KERNELS"], "_step.so")
 
 environment.add(environment.OPEN_MPI, os.environ)  # for the mpiexec that tests start themselves
 steps_compiled.compile_quickly()
@@ -90,6 +90,8 @@ def mpiexec():
 
     Returns the completed process; fails the test with the program's output if it does not end with exit code 0.
     """
+    from support.forked_python import forking
+
     from swmodel.model.launch import find_mpiexec
 
     def run(program, n, *arguments, timeout=120):
@@ -101,7 +103,7 @@ def mpiexec():
             "NPROC": "1",
         }
         line = [find_mpiexec(), "-n", str(n), sys.executable, str(PROGRAMS / program), *map(str, arguments)]
-        done = subprocess.run(line, env=environ, capture_output=True, text=True, timeout=timeout + 30)
+        done = subprocess.run(line, env=forking(environ), capture_output=True, text=True, timeout=timeout + 30)
         if done.returncode:
             pytest.fail(f"{' '.join(line)}\nexit code {done.returncode}\n{done.stdout}\n{done.stderr}")
         return done

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import graphlib
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -136,3 +137,14 @@ def test_the_launcher_loads_neither_jax_nor_mpi_nor_netcdf():
     )
     done = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=True)
     assert done.stdout.split() == []
+
+
+def test_what_the_page_on_the_architecture_names_is_there():
+    """Each `room/file.py`, or `file.py:name` with this name in it."""
+    files = [path for folder in ("swmodel", "tests") for path in (ROOT / folder).rglob("*") if path.is_file()]
+    page = (ROOT / "docs" / "architecture.md").read_text()
+    named = re.findall(r"`([\w/]+\.(?:py|h))(?::(\w+))?`", page)
+    assert len(named) > 60
+    for path, name in named:
+        found = [file for file in files if f"/{file.relative_to(ROOT)}".endswith(f"/{path}")]
+        assert any(re.search(rf"\b{name}\b", file.read_text()) for file in found), f"{path}:{name}"

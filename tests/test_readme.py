@@ -1,5 +1,6 @@
 """Every command and every program of the README works; the runs are made short."""
 
+import json
 import re
 import shlex
 import subprocess
@@ -9,15 +10,16 @@ import pytest
 from click.testing import CliRunner
 from conftest import ROOT
 
-from swmodel.gradients.check import failures
+from swmodel.gradients.check import KEYS, failures
 
 pytestmark = pytest.mark.compiled
 
 README = (ROOT / "README.md").read_text()
 SMALL = ["-s", "grid.nx=24", "-s", "grid.ny=16"]
 #: The station of the sensitivity lies in a domain of its own size.
-SHORT = {"run": SMALL, "check-gradient": SMALL, "sensitivity": [*SMALL, "-s", "grid.dx=5e4", "-s", "grid.dy=1e5"]}
+SHORT = {"run": SMALL, "sensitivity": [*SMALL, "-s", "grid.dx=5e4", "-s", "grid.dy=1e5"]}
 SHORT["ensemble"] = SMALL
+SHORT["check-gradient"] = [*SMALL, "--json", "check.json"]
 
 
 def blocks(language):
@@ -55,6 +57,10 @@ def test_commands_in_the_order_of_the_readme(tmp_path, monkeypatch):
         assert result.exit_code == 0, (command, result.output)
         if target:
             (tmp_path / target).write_text(result.output)
+    found = json.loads((tmp_path / "check.json").read_text())
+    assert set(found) == set(KEYS)
+    assert (found["nproc"], len(found["gradient_sha256"])) == (1, 64)
+    assert failures(found | {"dtype": "float64"}) == []
     namespace = {}
     for program in blocks("python"):
         exec(program, namespace)

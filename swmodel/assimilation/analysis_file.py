@@ -8,7 +8,7 @@ from ..config.positions.stencils import QUANTITIES
 from ..files.output.maps import Number, put_numbers, write_maps
 from ..files.output.metadata import times_of
 from ..ocean.coordinates import axes
-from ..ocean.table import CONTROLS, entry_of
+from ..ocean.table import CONTROLS, INITIAL, entry_of
 from ..ocean.variable import Variable
 
 #: Units of the errors over time.
@@ -30,8 +30,8 @@ def write_analysis(path, experiment, analysis: dict, departures: dict, results: 
     """
     problem, observations = experiment.problem, experiment.observations
     config = problem.config
-    everything = [(variable_of(name, of, config.physics), values) for name, of, values in fields(experiment, analysis)]
-
+    named = [(name, variable_of(name, of, config.physics), each) for name, of, each in fields(experiment, analysis)]
+    everything = [(entry, values) for _, entry, values in named]
     numbers = [
         Number(entry.name, float(value), {"long_name": entry.long_name, "units": entry.units})
         for entry, value in everything
@@ -46,7 +46,8 @@ def write_analysis(path, experiment, analysis: dict, departures: dict, results: 
         put_numbers(dataset, numbers)
 
     maps = [(entry, values) for entry, values in everything if entry.location]
-    write_maps(path, config, problem.transport, maps, define, command_line)
+    given = [entry.name for name, entry, _ in named if name not in INITIAL]
+    write_maps(path, config, problem.transport, maps, define, command_line, given)
 
 
 def fields(experiment, analysis: dict):

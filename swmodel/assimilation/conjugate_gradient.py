@@ -43,9 +43,7 @@ class Solution(NamedTuple):
     outcome: str  # converged, iterations (the most allowed) or indefinite (the Hessian, or not a number)
 
 
-def conjugate_gradients(
-    hessian, gradient, dot, *, tolerance: float, iterations: int, report=lambda iteration, residual: None
-) -> Solution:
+def conjugate_gradients(hessian, gradient, dot, *, tolerance: float, iterations: int) -> Solution:
     """The step that solves hessian(step) = -gradient.
 
     Args:
@@ -54,7 +52,6 @@ def conjugate_gradients(
         dot: inner product of pytrees, the same number on all processes.
         tolerance: stop at this norm of the residual over that of the gradient.
         iterations: the most calls of `hessian`.
-        report: called with the number and the relative residual after each.
 
     Returns:
         Solution; the step of fewer iterations is a direction of descent too.
@@ -79,7 +76,6 @@ def conjugate_gradients(
         before, square = square, dot(residual, residual)
         direction = add(residual, square / before, direction)
         done += 1
-        report(done, math.sqrt(square / first))
     else:
         outcome = "converged" if square <= tolerance**2 * first else outcome
     return Solution(step, done, math.sqrt(square / first) if first else 0.0, decrease, outcome)

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from ..config import ConfigError
 from ..config.checks.extremes import survey
-from ..config.options.model import sigma_key
+from ..config.options.assimilation import sigma_key
 from ..errors import UsageError
 from ..model.validate import lines_of, repeated, require_derivatives
 from ..ocean.coordinates import on_sphere

@@ -91,14 +91,13 @@ def band_variance(config, location: str, block, coefficients: np.ndarray) -> np.
     return variance
 
 
-def variances(config, transport, masks: dict, all_series: dict, samples: int, seed: int = 0) -> dict:
+def variances(config, transport, masks: dict, all_series: dict, samples: int) -> dict:
     """diag(F²) of fields on this process's block; called by all processes together.
 
     Args:
         masks: (location, length) -> Patch of NumPy arrays, 1 where the field lives.
         all_series: (location, length) -> coefficients of F.
         samples: number of fields of white noise, where there is land.
-        seed: of that noise.
 
     Returns:
         (location, length) -> array [ny, nx], float64; positive, and of no meaning where the mask is 0.
@@ -120,7 +119,7 @@ def variances(config, transport, masks: dict, all_series: dict, samples: int, se
 
     total = jnp.zeros((2 * len(keys), *block.shape), dtype)
     for sample in range(samples):
-        noise = [white_noise(seed, f"normalisation {key[0]}", sample, block) for key in keys]
+        noise = [white_noise(0, f"normalisation {key[0]}", sample, block) for key in keys]
         total = add(total, jnp.asarray(np.stack(noise), dtype), coefficients, links)
     with_land, without = np.split(np.asarray(total, dtype=np.float64), 2)
     return {key: exact[key] * with_land[n] / without[n] for n, key in enumerate(keys)}

@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass, replace
 
 from ..config import load
 from ..config.errors import suggest
-from ..config.options.model import Run
+from ..config.options.run import Run
 from ..errors import UsageError
 from ..model.progress import workers
 from ..model.resolve import resolve

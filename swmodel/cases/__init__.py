@@ -23,7 +23,7 @@ import inspect
 import pkgutil
 import sys
 
-from ..config.options.model import Case
+from ..config.options.case import Case
 
 
 def names() -> list[str]:

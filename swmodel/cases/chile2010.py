@@ -25,7 +25,7 @@ from pathlib import Path
 
 import numpy as np
 
-from ..config.options.model import Case, option
+from ..config.options.case import Case, option
 from ..ocean.coordinates import azimuthal
 from ..ocean.depth_table import DepthTable
 from ..ocean.okada import Fault, displacement
@@ -112,13 +112,3 @@ def position(at):
 def recorded() -> tuple[np.ndarray, np.ndarray]:
     """Time since the earthquake, s, and sea level without the tide, m, at the buoy DART 32412."""
     return tuple(np.loadtxt(RECORD).T)
-
-
-def crest(time, level, first: float = 2.5 * 3600, last: float = 4.0 * 3600) -> dict[str, float]:
-    """Of the first wave in a series: time and height of its crest, and when it rose to half of that, s and m."""
-    found = (time >= first) & (time <= last)
-    time, level = np.asarray(time)[found], np.asarray(level)[found]
-    top = int(np.argmax(level))
-    before = np.flatnonzero(level[:top] < level[top] / 2)[-1]
-    half = np.interp(level[top] / 2, level[before : before + 2], time[before : before + 2])
-    return {"time": float(time[top]), "height": float(level[top]), "half": float(half)}

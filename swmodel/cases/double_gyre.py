@@ -24,7 +24,7 @@ import math
 
 import numpy as np
 
-from ..config.options.model import Case, option
+from ..config.options.case import Case, option
 
 
 class DoubleGyre(Case):

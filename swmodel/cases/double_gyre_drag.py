@@ -18,7 +18,7 @@ at most a third of that. Where there is no current it cannot be found.
 
 import numpy as np
 
-from ..config.options.model import option
+from ..config.options.case import option
 from .double_gyre_twin import DoubleGyreTwin
 
 

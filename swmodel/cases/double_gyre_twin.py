@@ -17,7 +17,7 @@ Known answer: the truth. Interface and currents are off by at most a quarter of 
 start of the window to a month after its end, and farther than two cells from any observation, too.
 """
 
-from ..config.options.model import option
+from ..config.options.case import option
 from .double_gyre import DoubleGyre
 
 

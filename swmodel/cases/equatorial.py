@@ -23,7 +23,7 @@ import numpy as np
 from numpy.polynomial.hermite import hermval
 
 from ..config.errors import ConfigError
-from ..config.options.model import Case, option
+from ..config.options.case import Case, option
 
 ROUND = 100 * 40e3 / 2.0  # time that the Kelvin wave takes round the default channel, s
 

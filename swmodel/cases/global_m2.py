@@ -20,7 +20,7 @@ from pathlib import Path
 
 import numpy as np
 
-from ..config.options.model import Case
+from ..config.options.case import Case
 from ..ocean.constituents import constituents
 from ..ocean.depth_table import DepthTable
 from ..ocean.rotated import from_earth
@@ -32,9 +32,6 @@ POLE = (-42.0, 76.0)
 #: Depths in m, 0 on land, at one degree about that pole from 179.5 W 85.5 S on, made by tools/global_m2.py.
 RELIEF = Path(__file__).with_name("global_m2.npz")
 WEST, SOUTH = -179.5, -85.5
-
-#: Water deeper than this, m, is the deep ocean, between latitudes so far from the equator as satellites look.
-DEEP, SEEN = 1000.0, 66.0
 
 
 class GlobalM2(Case):
@@ -72,16 +69,6 @@ def position(at):
     """Where Points lie in the file, in rows and columns."""
     lon, lat = from_earth(POLE, at.lon, at.lat)
     return lat - SOUTH, (lon - WEST) % 360
-
-
-def root_mean_square(amplitude, area, chosen):
-    """Of a tide over time and over the area of the chosen cells, in the units of the amplitude."""
-    return float(np.sqrt((area * amplitude**2)[chosen].sum() / 2 / area[chosen].sum()))
-
-
-def in_the_deep(depth, lat):
-    """Whether cells are those that tides in the deep ocean are compared in."""
-    return (depth > DEEP) & (np.abs(lat) < SEEN)
 
 
 def power(config, amplitude, phase, lon, lat):

@@ -16,7 +16,7 @@ order in the spacing: 0.1 % of the amplitude with the default cells.
 
 import numpy as np
 
-from ..config.options.model import Case, option
+from ..config.options.case import Case, option
 from ..ocean.terms.open_sides import tides
 
 #: Of M2, s.

@@ -22,11 +22,12 @@ from deep water (`set_up`), where the storm comes slowly and the Earth does not 
 
 import functools
 import math
+import os
 
 import numpy as np
 
 from ..config.errors import ConfigError
-from ..config.options.model import Case, option
+from ..config.options.case import Case, option
 from ..errors import UsageError
 from ..ocean import best_track, holland
 from ..ocean.constituents import date_of
@@ -40,6 +41,7 @@ class Hurricane(Case):
     """A hurricane over a shelf: the surge that its wind and its low pressure drive against a coast."""
 
     track: str = option("", "file", "file with its track; empty: it goes northward, by the options that follow")
+    storm: tuple[str, ...] = option((), "", "lines of a table with its track, which a run records in place of the file")
     wind: float = option(45.0, "m s-1", "largest wind, over a minute at 10 m", gt=0)
     deficit: float = option(6000.0, "Pa", "pressure around it less that in its centre", gt=0)
     radius: float = option(40e3, "m", "radius of the largest wind", gt=0)
@@ -58,6 +60,10 @@ class Hurricane(Case):
         "run": {"days": 1.5},
         "output": {"every": "3 h", "fields": ("h", "u", "v", "eta", "speed")},
     }  # fmt: skip
+
+    def recorded(self):
+        """With the track itself in place of its file: a run goes on without it, and with no other."""
+        return self.model_copy(update={"track": "", "storm": best_track.table(track_of(self))}) if self.track else self
 
     def depth(self, config, at):
         """From the coast to EDGE of the deep water along the shelf, and down to that over half as wide a slope."""
@@ -87,8 +93,8 @@ class Hurricane(Case):
 
     def _storm(self, config, t: float) -> holland.Storm:
         """The storm at a time, s since the start of the run."""
-        if self.track:
-            return storm_of(self.track, config, t)
+        if self.track or self.storm:
+            return storm_of(self, config, t)
         if on_sphere(config.grid):
             raise ConfigError(["case.track: on a sphere the case hurricane needs a file with a track"])
         north = points(config.grid, "centre", [config.grid.ny - 1], [0])
@@ -118,26 +124,32 @@ def coriolis(config, at):
     return config.physics.f0 + config.physics.beta * at.y
 
 
-def storm_of(path: str, config, t: float) -> holland.Storm:
-    """The storm of a file at a time, s since `time.start`, or since its first time."""
-    track = track_in(path)
+def storm_of(case: Hurricane, config, t: float) -> holland.Storm:
+    """The storm of a track at a time, s since `time.start`, or since the first time of the track."""
+    track = track_of(case)
     if not on_sphere(config.grid):
         raise ConfigError(["case.track: a track is in degrees; it needs a grid on a sphere, grid.kind=latlon"])
     start = date_of(config.time.start) if config.time.start else track.dates[0]
     if start >= track.dates[-1]:
+        name = case.track or "the track"
         raise ConfigError(
-            [f"case.track: {path} ends at {track.dates[-1]:%Y-%m-%dT%H:%M}, and the run starts at {config.time.start}"]
+            [f"case.track: {name} ends at {track.dates[-1]:%Y-%m-%dT%H:%M}, and the run starts at {config.time.start}"]
         )
     metres = config.grid.radius * DEGREE
     narrow = math.cos(math.radians(float(np.mean(track.values[:, 1]))))
     return best_track.storm_at(track.seconds(start), track.values, t, (metres * narrow, metres))
 
 
+def track_of(case: Hurricane) -> best_track.Track:
+    """The track in the file of a case, or the one that it has recorded."""
+    return read_track(case.track, case.storm, os.path.getmtime(case.track) if os.path.exists(case.track) else 0.0)
+
+
 @functools.lru_cache(maxsize=4)
-def track_in(path: str) -> best_track.Track:
-    """The track in a file."""
+def read_track(path: str, lines: tuple[str, ...], changed: float) -> best_track.Track:
+    """The track in a file that was last changed at a time, or without one in lines."""
     try:
-        return best_track.read(path)
+        return best_track.read(path) if path else best_track.parsed(lines, "case.storm")
     except UsageError as error:
         raise ConfigError([f"case.track: {error}"]) from None
 

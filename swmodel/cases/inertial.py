@@ -19,7 +19,7 @@ import math
 
 import numpy as np
 
-from ..config.options.model import Case, option
+from ..config.options.case import Case, option
 
 PERIOD = 2 * math.pi / 1e-4  # inertial period of the default f0, s
 

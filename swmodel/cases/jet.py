@@ -21,7 +21,7 @@ import math
 import numpy as np
 
 from ..config.errors import ConfigError
-from ..config.options.model import Case, option
+from ..config.options.case import Case, option
 from ..ocean.coordinates import points
 
 

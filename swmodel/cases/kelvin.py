@@ -20,7 +20,7 @@ import math
 
 import numpy as np
 
-from ..config.options.model import Case, option
+from ..config.options.case import Case, option
 
 ROUND = 96 * 20e3 / math.sqrt(9.81 * 100.0)  # time that the wave takes round the default channel, s
 

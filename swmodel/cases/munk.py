@@ -21,7 +21,7 @@ import math
 
 import numpy as np
 
-from ..config.options.model import Case, option
+from ..config.options.case import Case, option
 
 
 class Munk(Case):

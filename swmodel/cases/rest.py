@@ -15,7 +15,7 @@ Known answer: u = v = 0 and eta = level for ever, to round-off: 1e-13 relative i
 
 import numpy as np
 
-from ..config.options.model import Case, option
+from ..config.options.case import Case, option
 
 
 class Rest(Case):

@@ -22,7 +22,7 @@ from pathlib import Path
 import numpy as np
 
 from ..config.errors import ConfigError
-from ..config.options.model import Case, option
+from ..config.options.case import Case, option
 
 #: Columns of the relief at whose southern edge there is the ocean; beyond them Puget Sound.
 OCEAN = 60

@@ -11,7 +11,7 @@ Command: swmodel run sea -s grid.file=NAME.nc, after swmodel grid NAME.nc --regi
 Known answer: u = v = 0 and eta = 0 for ever, to the last bit, over any relief and around any coast.
 """
 
-from ..config.options.model import Case
+from ..config.options.case import Case
 
 
 class Sea(Case):

@@ -18,7 +18,7 @@ that zeta = `squeezed_vorticity` = -f (depth - h)/depth there; the cyclone downs
 
 import numpy as np
 
-from ..config.options.model import Case, option
+from ..config.options.case import Case, option
 
 
 class Seamount(Case):

@@ -18,7 +18,7 @@ import math
 
 import numpy as np
 
-from ..config.options.model import Case, option
+from ..config.options.case import Case, option
 
 PERIOD = 2 * 200 * 500.0 / math.sqrt(9.81 * 50.0)  # of the default basin, s
 

@@ -19,7 +19,7 @@ import math
 
 import numpy as np
 
-from ..config.options.model import Case, option
+from ..config.options.case import Case, option
 from .equatorial import radius, speed
 
 #: Of the default basin: sqrt(g depth), m/s, its radius, m, and the unit of time, s.

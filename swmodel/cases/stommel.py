@@ -20,7 +20,7 @@ import math
 
 import numpy as np
 
-from ..config.options.model import Case, option
+from ..config.options.case import Case, option
 
 
 class Stommel(Case):

@@ -22,7 +22,7 @@ from typing import Literal
 
 import numpy as np
 
-from ..config.options.model import Case, option
+from ..config.options.case import Case, option
 from ..ocean.random_flow import RandomFlow, Spectrum, kept
 
 

@@ -16,7 +16,7 @@ Known answer: v²/r + f v = g dh/dr for the azimuthal velocity v of `azimuthal_v
 
 import numpy as np
 
-from ..config.options.model import Case, option
+from ..config.options.case import Case, option
 
 
 class Vortex(Case):

@@ -26,7 +26,8 @@ def init(case, settings):
     """
     from swmodel.config import to_toml
     from swmodel.config.checks.remarks import domain
-    from swmodel.config.loading.load import gather, merge
+    from swmodel.config.loading.load import gather
+    from swmodel.config.loading.merge import merge
 
     sources = gather(case, settings)
     text = to_toml(merge(sources), comments=True)

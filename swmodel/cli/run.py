@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import logging
 import re
 import shlex
 import sys
@@ -162,11 +163,25 @@ def start(request, configuration, quiet):
 
         click.get_current_context().exit(run_as_rank(place, request, configuration, quiet, typed()))
     xla_flags.check_flags()
-    job = request()
+    with contextlib.nullcontext() if quiet else compilers_told():
+        job = request()
     code = run_here(job, quiet) if job.config.run.nproc == 1 else run_on_many(job, quiet)
     if not quiet and code == 0:
         click.echo(job.work().summary(job.directory))
     click.get_current_context().exit(code)
+
+
+@contextlib.contextmanager
+def compilers_told():
+    """A context in which it is said on stderr when a native step is compiled, as that takes seconds."""
+    log, handler = logging.getLogger("swmodel.executors.native"), logging.StreamHandler()
+    log.setLevel(logging.INFO)
+    log.addHandler(handler)
+    try:
+        yield
+    finally:
+        log.removeHandler(handler)
+        log.setLevel(logging.NOTSET)
 
 
 def overrides_of(settings, options) -> list[str]:
@@ -189,7 +204,7 @@ def configure(sources, overrides, place=None, check=None, complete=False):
         UsageError: the command line asks for another number of processes than there are.
     """
     from swmodel.config import ConfigError
-    from swmodel.config.loading.load import merge
+    from swmodel.config.loading.merge import merge
     from swmodel.errors import UsageError
     from swmodel.model.resolve import for_processes
     from swmodel.model.validate import check_config

@@ -10,7 +10,8 @@
 from .errors import ConfigError
 from .loading.load import from_toml, load
 from .loading.toml import config_hash, to_toml
-from .options.model import Case, Config
+from .options.case import Case
+from .options.model import Config
 
 __all__ = [
     "Case",

@@ -28,7 +28,7 @@ def scheme_of(config) -> Scheme:
 
 
 def is_active(config, term) -> bool:
-    """Whether a term is switched on: by its own section, or as one of its coefficients is a field or not zero."""
+    """Whether a term is switched on: by its own section, or by a coefficient that is a field or not zero."""
     if term.active:
         return term.active(getattr(config, term.name))
     return any(fields.given(config, row.name) or fields.constant(config, row.name) for row in term.coefficients)
@@ -58,8 +58,8 @@ def build_grid(config, block, dtype, margin: int | None = None) -> Grid:
 def coriolis(config, rows, columns) -> np.ndarray:
     """The Coriolis parameter at the corners in the given rows and columns, s-1, float64.
 
-    f0 + beta y; on a sphere where both are zero 2 Omega sin(latitude). [rows, 1], or [rows, columns] where the latitude
-    varies along rows.
+    f0 + beta y; on a sphere, where both are zero, 2 Omega sin(latitude). [rows, 1], or [rows, columns] where the
+    latitude varies along rows.
     """
     columns = columns if turned(config.grid) else [0]
     physics, corner = config.physics, points(config.grid, "corner", rows, columns)
@@ -69,7 +69,7 @@ def coriolis(config, rows, columns) -> np.ndarray:
 
 
 def in_precision(fields, dtype):
-    """A tree of arrays with those of real numbers in `dtype`."""
+    """A tree of arrays, the real ones converted to `dtype`."""
     if isinstance(fields, dict):
         return {name: in_precision(field, dtype) for name, field in fields.items()}
     if isinstance(fields, tuple):
@@ -85,8 +85,8 @@ def trim(values, rows, columns):
 def build_params(config, block, dtype, margin=None, scheme: Scheme | None = None, of=None) -> dict:
     """The coefficients of `block` by name, with `margin` (width + 1) cells around it, as NumPy arrays of `dtype`.
 
-    Numbers are [1, 1], and parameters of a term a vector by its name; what belongs to terms that the scheme (that of
-    the configuration) has not is left out. Those that vary are there as `ocean.records` says.
+    Numbers are [1, 1]; the parameters of a term are a vector under its name. Terms that the scheme does not have are
+    left out. Coefficients that vary are stored as `ocean.records` says.
 
     Args:
         of: function (block, margin) of those that vary; None: they are those of the start.

@@ -68,13 +68,13 @@ def kind(annotation: Any) -> tuple[type, bool]:
 
 
 def elements(annotation: Any) -> tuple[type, ...]:
-    """Of which types the elements of a tuple are; none for others."""
+    """The types of the elements of a tuple; none for anything else."""
     origin, arguments = typing.get_origin(annotation), typing.get_args(annotation)
     return arguments if origin is tuple else tuple(each for one in arguments for each in elements(one))
 
 
 def choices(annotation: Any) -> tuple[str, ...]:
-    """The texts that a key accepts, the elements' for a list; none where any will do."""
+    """The texts that a key accepts, or the elements of its list; none where any text will do."""
     if typing.get_origin(annotation) is Literal:
         return typing.get_args(annotation)
     return tuple(word for argument in typing.get_args(annotation) for word in choices(argument))

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from ..config import ConfigError, from_toml, load
 from ..config.loading.case_file import CASE
-from ..config.options.model import Case
+from ..config.options.case import Case
 from ..errors import FilesError, UsageError, file_errors
 from .integrity import guard
 from .restart.folder import LEFT_OVER, candidates, job

@@ -11,6 +11,7 @@ from ..executors.native import tape as tapes
 from ..executors.native.compile import obstacle
 from ..executors.native.kernel import Kernel, register
 from ..executors.native.trace import kinds_of
+from ..model.resolve import say_slower
 from ..parallel.transport.halo import surround_far, within
 from .controls import replace
 from .steps import Cotangents, InJax
@@ -19,14 +20,14 @@ from .steps import Cotangents, InJax
 class Native:
     """The native step, its adjoint, and for pairs its tangent and the adjoint of that.
 
-    XX
-        one of each row, and its adjoint is summed over the steps in each cell.
+    Where one of them cannot be had on some process, all take that in JAX. A control that is a number is to derivatives
+    one of each row, and its adjoint is summed over the steps in each cell.
 
-        Args:
-            slow: the steps InJax.
-            kernel: of the step forward.
-            transport: for messages.
-            pairs: whether carry and active fields are pairs, of the second the tangent.
+    Args:
+        slow: the steps InJax.
+        kernel: of the step forward.
+        transport: for messages.
+        pairs: whether carry and active fields are pairs, of the second the tangent.
     """
 
     def __init__(self, slow: InJax, kernel: Kernel, transport, controls, pairs: bool):
@@ -51,7 +52,10 @@ class Native:
             jax.eval_shape(self.transport.jit(look), active, fixed)
         for key in self._seen[shapes][: 1 + back]:
             if key not in self._there:
-                self._there[key] = not self.transport.any(self._missing(*key, fixed.dt.dtype))
+                missing = self._missing(*key, fixed.dt.dtype)
+                self._there[key] = not self.transport.any(bool(missing))
+                if not self._there[key]:
+                    say_slower(missing or "another process has none for these derivatives")
 
     def ahead(self, active, fixed, recording=False):
         if not self._has(active, fixed, back=recording):
@@ -115,12 +119,15 @@ class Native:
         both = self._both(active, fixed)
         return max(kernel.lead(kernel.made(kinds, fixed.dt.dtype)) for kernel, kinds in both)
 
-    def _missing(self, kernel, kinds, dtype) -> bool:
-        """Whether a step cannot be had here, or reads further than the neighbouring blocks or static fields go."""
-        if obstacle(kernel.request(kinds, dtype)):
-            return True
-        made = kernel.made(kinds, dtype)
-        return made.width > min(self.transport.smallest) or made.margin > kernel.margin
+    def _missing(self, kernel, kinds, dtype) -> str:
+        """Why a step cannot be had here, or not with blocks so small; empty where it can."""
+        if found := obstacle(kernel.request(kinds, dtype)):
+            return found
+        made, smallest = kernel.made(kinds, dtype), min(self.transport.smallest)
+        if made.width <= smallest and made.margin <= kernel.margin:
+            return ""
+        way = "back " if "adjoint" in kernel.derivative else ""
+        return f"a step {way}reads {made.width} cells away, and a block has {smallest} rows or columns"
 
 
 class WayBack(NamedTuple):

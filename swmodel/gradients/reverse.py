@@ -9,7 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 from checkpoint_schedules import Copy, Forward, Move, Reverse
 
-from ..ocean.diagnostics import FixedPoint
+from ..parallel.fixed_point import FixedPoint
 from .plan import Plan
 from .sweeps import Sweeps
 

@@ -27,11 +27,12 @@ def write(path, config, transport, quantity: Quantity, value: float, gradient: d
     when = f"mean over the states after steps 1 to {config.run.steps}" if options["mean"] else "at the end of the run"
     about = {"long_name": f"{quantity.long_name}, {when}", "definition": options["of"]}
     numbers = [Number(quantity.name, value, about | {"units": quantity.units})]
-    maps = []
+    maps, given = [], []
     for name, derivative in gradient.items():
         entry = derivative_of(quantity, name, config.physics)
         if name in FIELDS:
             maps.append((entry, transport.get(derivative)))
+            given += [] if name in INITIAL else [entry.name]
         else:
             numbers.append(Number(entry.name, float(derivative), {"long_name": entry.long_name, "units": entry.units}))
     about = {
@@ -48,7 +49,7 @@ def write(path, config, transport, quantity: Quantity, value: float, gradient: d
         dataset.setncatts(about)
         put_numbers(dataset, numbers)
 
-    return write_maps(path, config, transport, maps, define, command_line)
+    return write_maps(path, config, transport, maps, define, command_line, given)
 
 
 def derivative_of(quantity: Quantity, name: str, physics) -> Variable:

@@ -1,4 +1,4 @@
-"""What a script asks of a Simulation, checked: what to compute, and how far."""
+"""What a script asks of a Simulation: what to compute, and how far. It is checked here."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ from ..ocean.option import parse_duration
 from ..ocean.own_term import OwnTerm
 from ..parallel.environment import world
 from ..parallel.transport.mesh import processes
+from .calls import MOST_STEPS
 from .resolve import for_processes
 
 #: What differs from a configuration, as {"grid.nx": 128}.
@@ -28,7 +29,7 @@ Fields: TypeAlias = Mapping[str, Any] | None
 Terms: TypeAlias = Iterable[OwnTerm]
 #: Where a file or folder lies.
 Place: TypeAlias = str | os.PathLike[str]
-#: Whether, or by which function, is told how a run goes on.
+#: Whether the progress of a run is shown, or the function that is told of it.
 Told: TypeAlias = bool | Callable[[dict[str, Any]], object] | None
 
 #: Part of a step that is rounding.
@@ -36,7 +37,7 @@ ROUND_OFF = 1e-6
 
 
 def configured(config: Any, overrides: Overrides, fields: Fields, terms: Terms, restart: Place | None = None) -> Any:
-    """The configuration of a Simulation; what is none, nor a source of one, is given back.
+    """The configuration of a Simulation; anything that is no configuration, nor a source of one, is returned as it is.
 
     Args:
         restart: file that has the fields which were handed over when it was written.
@@ -73,11 +74,14 @@ def as_restarted(
 
 
 def steps_for(model: Any, steps: int | None, days: float | None, until: float | str | None) -> int:
-    """The steps from here that `advance` is asked for by a time.
+    """The steps from here that `advance` is asked for, as their number or by a time.
 
     Raises:
-        UsageError: more than one of steps, days and until is given, one is no time, or it has passed.
+        UsageError: more than one of steps, days and until is given, one is no number or no time, or it has passed.
     """
+    most = MOST_STEPS - model.step
+    if days is None and until is None:
+        return whole_number(steps, most)
     if sum(each is not None for each in (steps, days, until)) > 1:
         raise UsageError("advance: give one of steps, days and until")
     given, what = (days, "days") if until is None else (until, "until")
@@ -91,7 +95,7 @@ def steps_for(model: Any, steps: int | None, days: float | None, until: float | 
     found = math.ceil(number - ROUND_OFF) - model.step if what == "until" else round(number)
     if found < 0:
         raise UsageError(f"advance({what}={given!r:.40}): the model is at {model.time:g} s already")
-    return found
+    return whole_number(found, most)
 
 
 def whole_number(steps: Any, most: int) -> int:

@@ -1,15 +1,15 @@
-"""Functions of the user's own that are called while a model runs, each after intervals of model time."""
+"""The user's own functions that are called while a model runs, each at intervals of model time."""
 
 from __future__ import annotations
 
 import math
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
 from ..config.messages import failure
-from ..errors import NumericalError, UsageError
+from ..errors import NumericalError, Stopped, UsageError
 from ..files.schedule import Schedule
 from ..ocean.option import parse_duration
 from ..ocean.own_term import place_of
@@ -18,7 +18,7 @@ from ..ocean.own_term import place_of
 STEPS = ("steps", "step")
 #: The most steps that a carry, whose step is an int32, can count.
 MOST_STEPS = 2**31 - 1
-#: Files that are not where a function of the user's own fails.
+#: A function of the user's own does not fail in files here.
 PACKAGE = str(Path(__file__).parents[1])
 
 
@@ -38,7 +38,7 @@ class Calls(list):
     """The Calls of a model, in the order in which they were asked for.
 
     Attributes:
-        error: with which one has failed on this process.
+        error: that a function has raised on this process.
     """
 
     error: Exception | None = None
@@ -61,11 +61,24 @@ class Calls(list):
         """The first step after `step` at which a function is due."""
         return min((call.schedule.next(step) for call in self), default=MOST_STEPS)
 
+    def stops(self, model, last: int) -> Iterator[int]:
+        """The steps to which a model has to go, one after the other, up to `last`; at each, what is due is called.
+
+        Raises:
+            Stopped: a function has failed, on all processes.
+        """
+        while self and (step := self.next(model.step)) <= last:
+            yield step
+            if words := self.make(model):
+                where = f"at step {model.step} (day {model.time / 86400:.3f})"
+                raise Stopped(f"stopped by {words} {where}") from self.error
+        yield last
+
     def make(self, model) -> str:
         """Call the functions that are due at the model's present step; by all processes together.
 
         Returns:
-            Why one has failed, with its line: the first, and on all processes the same; "" if none has. Those behind
+            Why the first one that failed did so, with its line, the same on all processes; "" if none has. Those after
             it are not called.
         """
         self.error = None

@@ -1,4 +1,4 @@
-"""The state of a model is set: to fields as they are given to begin with, or to arrays."""
+"""Setting the state of a model: to fields as they may be given for the start, or to arrays."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def state_with(model, given: dict) -> State:
     Thickness follows from sea level, h = depth + eta on water; concentrations stay as they are unless given.
 
     Args:
-        given: {name: function of the points, number, array or DataArray}; see `config.fields.given.source_of`.
+        given: {name: function of the points, number, array or DataArray}; see `config.fields.field.source_of`.
 
     Raises:
         ConfigError: a field cannot be used, on all processes.
@@ -124,8 +124,8 @@ def as_state(model, state) -> State:
 def carry_with(model, executor, state: State) -> Carry:
     """The carry of the model with another state.
 
-    What the stepper remembers stays, but at the start, where it begins anew. The leapfrog's is a state, which changes
-    by as much as the other one.
+    What the stepper remembers stays, except at the start, where it begins anew. The leapfrog remembers a state, which
+    changes by as much as the present one.
     """
     if model.step == 0:
         return executor.start(state)
@@ -137,7 +137,7 @@ def carry_with(model, executor, state: State) -> Carry:
 
 
 def require_alike(carry, present: Carry) -> None:
-    """See that a carry can take the place of the present one.
+    """Check that a carry can take the place of the present one.
 
     Raises:
         UsageError: it is none, or its fields have other shapes or another precision.

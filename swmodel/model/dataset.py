@@ -1,4 +1,4 @@
-"""The fields of a model as a Dataset of xarray, as a file of output has them: coordinates, units, CF names."""
+"""The fields of a model as a Dataset of xarray, with coordinates, units and CF names as in a file of output."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from ..config.options.dates import alike, start_of
 from ..errors import SetupError, UsageError
 from ..files.output import static
 from ..files.output.metadata import DIMENSIONS, TIME, along_axes, attributes, of_case
-from ..ocean.diagnostics import derived
-from ..ocean.table import entry_of
+from ..ocean.derived import derived
+from ..ocean.table import INITIAL, entry_of
 
 #: Attributes of the coordinate `step`.
 STEP = {"long_name": "number of time steps", "units": "1"}
-#: Model time that nanoseconds, in which xarray counts, can say, s.
+#: Longest model time, s, that xarray can count in nanoseconds.
 LONGEST = 8e9
 
 
@@ -26,7 +26,7 @@ def dataset(model, names=None):
     xarray = needed()
     names = list(names or model.config.output.fields) if not isinstance(names, str) else [names]
     config, block, resting = model.config, model.block, static.static_fields(model.config)
-    there = *derived(model.scheme), *resting
+    there = *derived(model.scheme), *model.scheme.forcing, *resting
     if unknown := [str(name) for name in names if name not in there]:
         raise UsageError(f"dataset: no field {', '.join(unknown)}; there are {', '.join(there)}")
     rows, columns = np.arange(block.y.start, block.y.stop), np.arange(block.x.start, block.x.stop)
@@ -45,15 +45,18 @@ def dataset(model, names=None):
 
 
 def dataset_of(config, block, fields: dict):
-    """The Dataset of controls on a process's part, by name: fields [y, x], NaN on land, and numbers."""
+    """The Dataset of controls on a process's part, by name: fields [y, x], NaN on land, and numbers.
+
+    Those that are given have values on the outside water of open sides, too.
+    """
     xarray = needed()
     rows, columns = np.arange(block.y.start, block.y.stop), np.arange(block.x.start, block.x.stop)
-    dry = static.land(config, rows, columns)
+    dry = {given: static.land(config, rows, columns, given=given) for given in (False, True)}
     variables: dict[str, tuple] = {}
     for name, values in fields.items():
         row = entry_of(name, config.physics)
         if np.ndim(values):
-            on_land = dry[row.location]
+            on_land = dry[name not in INITIAL][row.location]
             values = values if on_land is None else np.where(on_land, np.nan, values)
             variables[name] = (DIMENSIONS[row.location], values, plain(row, config.grid, name))
         else:
@@ -103,6 +106,6 @@ def moment(model) -> dict:
 
 
 def told_of(config) -> dict[str, str]:
-    """Attributes of the whole: what it is of."""
+    """Attributes of the whole Dataset: the case and the configuration."""
     title, references = of_case(config)
     return {"title": title, "references": references, "configuration_sha256": config_hash(config)}

@@ -80,10 +80,10 @@ def loaded(config, place) -> Config:
 
 
 def checked(config) -> Config:
-    """The configuration resolved, once the fields that were handed over and the places are found to be of use.
+    """The configuration resolved; the fields that were handed over, the places and the records are checked.
 
     Raises:
-        ConfigError: they are not; with everything that is wrong.
+        ConfigError: they cannot be used; with everything that is wrong.
     """
     resolved = resolve(config)
     problems = list(check_values(resolved)) if resolved.own._sources else []

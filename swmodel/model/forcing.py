@@ -12,7 +12,7 @@ from ..config.build import build_varying
 from ..config.fields.varying import Records
 from ..parallel.worker import Worker
 
-#: A signal that comes just before the thread is waited for is heeded after so many seconds.
+#: Seconds after which a signal is heeded that comes while the thread is waited for.
 HEED = 0.5
 
 _READER = Worker("records")
@@ -26,7 +26,7 @@ class Forcing:
         scheme, transport: of the model.
 
     Attributes:
-        first, last: the steps from which and until which those hold that were taken last.
+        first, last: the steps from and until which those taken last hold.
     """
 
     def __init__(self, config, scheme, transport):
@@ -43,7 +43,7 @@ class Forcing:
         return min(step, self.last) if self.scheme.varying else step
 
     def cuts(self, steps: int) -> list[int]:
-        """The steps at which they are exchanged in a run of so many, with its first and its last one."""
+        """The steps at which they are exchanged in a run of so many steps, with its first and its last one."""
         found = [0]
         while found[-1] < steps:
             found.append(min(steps, self._records.until(found[-1])))

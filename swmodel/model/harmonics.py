@@ -1,4 +1,4 @@
-"""Sums over a run from which harmonic constants follow: of fields times the basis functions, every some steps."""
+"""Sums over a run from which harmonic constants follow: of fields times the basis functions, at every so many steps."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ from ..errors import UsageError
 from ..ocean.harmonics import basis, constants, normal_matrix
 from ..ocean.table import HARMONIC
 from ..parallel.transport.programs import jitted
-from .means import given_to_fields, make_fields
+from .means import make_fields
+from .padded import given_to_fields
 
 
 def make_start(names, count: int, *parts):

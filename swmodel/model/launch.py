@@ -66,7 +66,7 @@ def find_mpiexec() -> str:
 
 #: Memory that a process holds for itself before it has cells, bytes; 105 MB were measured, with JAX and MPI.
 PROCESS_BYTES = 100e6
-#: Variables that say that processes may come to lie on other machines, too: those of batch systems, and lists of hosts.
+#: Variables by which processes may run on other machines, too: those of batch systems, and lists of hosts.
 MACHINES = (
     "SLURM_JOB_ID",
     "PBS_NODEFILE",
@@ -78,7 +78,7 @@ MACHINES = (
 
 
 def require_room(nproc: int) -> None:
-    """See that there is memory for the processes where all of them are going to be on this machine.
+    """Check that there is memory for the processes where all of them will run on this machine.
 
     Raises:
         UsageError: there is not.

@@ -2,28 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
-from ..ocean.diagnostics import derive, known
+from ..ocean.derived import derive, known
 from ..ocean.elliptic import Equation, require_rectangle
-from ..ocean.grid import as_patches
-from ..ocean.inflow import flow_through, seen
-from ..ocean.patch import Patch
 from ..ocean.state import State
 from ..ocean.table import POTENTIALS
-from ..parallel.transport.halo import make_pad
 from ..parallel.transport.programs import jitted
+from .padded import given_to_fields, make_padded
 
 
-def running_means(simulation, names: Iterable[str]) -> Means:
-    """The Means of a simulation's fields called `names`; see `Simulation.means`."""
+def running_means(simulation, names: Iterable[str], blocks: Callable) -> Means:
+    """The Means of a simulation's fields called `names`, whose state `blocks` gives; see `Simulation.means`."""
     names = known(names, simulation.scheme)
     if set(names) & set(POTENTIALS):
-        require_rectangle("stream function and velocity potential are", simulation.blocks(), simulation.transport)
+        require_rectangle("stream function and velocity potential are", blocks(), simulation.transport)
     return Means(names, simulation)
 
 
@@ -32,38 +29,35 @@ def make_fields(names, physics, sea, scheme, transport):
 
     Args:
         physics, sea: sections [physics] and [grid] of the configuration, which the fields depend on.
-        scheme: of the run; Params are looked at where water comes in through open sides.
+        scheme: of the run.
     """
-    width = scheme.width
-    with_halo, shape = make_pad(width, transport), transport.shape
+    padded, shape = make_padded(scheme, transport), transport.shape
 
     def invert(location: str, sources: list) -> list:
         return [Equation(location, sea).solved(source, transport) for source in sources]
 
     def fields(state: State, grid, params, step) -> dict:
-        found = type(state)._make(Patch(field, (-width, -width)) for field in with_halo(state)), as_patches(grid, width)
-        if scheme.with_sides:
-            found = seen(flow_through(*found, as_patches(params, width), scheme, step))
-        return derive(names, [(*found, shape)], physics, invert)[0]
+        return derive(names, [(*padded(state, grid, params, step), shape)], physics, invert)[0]
 
     return fields
 
 
-def given_to_fields(run, state: State) -> tuple:
-    """What the function of `make_fields` takes of a simulation, for its present state."""
-    return state, run.grid, run.params if run.scheme.with_sides else {}, jnp.asarray(run.step, jnp.int32)
-
-
 def make_update(*parts):
-    """The function (means, count, *given) -> means with one more state, the one of that number, taken into them.
+    """The function (means, weight, *given) -> means with one more state, of that weight, taken into them.
+
+    They are to be the same on any layout. So nothing is divided, as compilers may multiply by the reciprocal, and
+    products are rounded before they are added, as they pass through a maximum.
 
     Args:
         parts: of `make_fields`, whose function is given the State and what else it takes.
     """
     fields = make_fields(*parts)
 
-    def update(means, count, *given):
-        return jax.tree.map(lambda mean, x: mean + (x - mean) / count.astype(x.dtype), means, fields(*given))
+    def update(means, weight, *given):
+        def taken(mean, x):
+            return mean + jnp.maximum((x - mean) * weight.astype(x.dtype), jnp.finfo(x.dtype).min)
+
+        return jax.tree.map(taken, means, fields(*given))
 
     return update
 
@@ -98,7 +92,7 @@ class Means:
         if self.fields is None:
             self.fields = self._zero(*given)
         self._count += 1
-        self.fields = self._update(self.fields, jnp.asarray(self._count), *given)
+        self.fields = self._update(self.fields, jnp.asarray(1 / self._count), *given)
 
     @property
     def count(self) -> int:

@@ -7,19 +7,27 @@ import jax.numpy as jnp
 import numpy as np
 
 from ..parallel.transport.programs import jitted
+from .padded import make_padded
 
 #: Bytes of the values that are kept, and the most times; fewer would have the host ask more often.
 KEPT_BYTES, MOST_TIMES = 4 << 20, 4096
 
 
-def make_look(every: int, transport):
+def make_look(every: int, scheme, transport):
     """The function look(kept, given, state, step) -> kept of one block: the values after `step` in their place.
 
     kept [times points] has a row for each time. That of a step is (step / every, rounded up) - given["first"], so that
     the last value to be written there is that after a multiple of `every`.
+
+    Args:
+        scheme: of the run, where some of the points are faces of open sides; None: none is.
     """
+    padded, shape = scheme and make_padded(scheme, transport), transport.shape
 
     def look(kept, given, state, step):
+        if padded:
+            patches, _ = padded(state, given["grid"], given["params"], step)
+            state = [patch.on(shape) for patch in patches]
         fields = jnp.stack(state)  # never written out: XLA reads points only
         values = fields[given["field"], given["row"], given["column"]]
         values = jnp.where(given["ours"], values, 0)
@@ -30,36 +38,37 @@ def make_look(every: int, transport):
 
 
 class Recorder:
-    """The values of a block's state at points, after each `every` steps; see `watching.Watching`.
+    """The values of a simulation's state at points, after each `every` steps; see `watching.Watching`.
 
     Args:
         points: `config.positions.gauges.Points`, the same on all processes.
         every: steps.
-        dtype: of the run.
-        transport: of the run.
 
     Attributes:
         seen: the values kept, on the devices.
     """
 
-    def __init__(self, points, every: int, dtype, transport):
-        self.every, self._transport, self._count = every, transport, len(points.fields)
-        self.look = make_look, every
-        self.times = max(1, min(MOST_TIMES, KEPT_BYTES // (self._count * np.dtype(dtype).itemsize)))
-        self.seen = transport.make(lambda block: np.zeros(self.times * self._count, dtype))
-        self._places = transport.make(lambda block: places(points, block))
+    def __init__(self, points, every: int, simulation):
+        self.every, self._transport, self._count = every, simulation.transport, len(points.fields)
+        self._simulation, self._at_sides = simulation, points.at_sides
+        self.look = make_look, every, simulation.scheme if points.at_sides else None
+        dtype = np.dtype(simulation.config.run.dtype)
+        self.times = max(1, min(MOST_TIMES, KEPT_BYTES // (self._count * dtype.itemsize)))
+        self.seen = self._transport.make(lambda block: np.zeros(self.times * self._count, dtype))
+        self._places = self._transport.make(lambda block: places(points, block))
 
     def given(self, step: int) -> dict:
         """What `look` is given for the steps after `step`."""
-        return self._places | {"first": jnp.asarray(step // self.every, jnp.int32)}
+        return self._given(step // self.every)
+
+    def _given(self, first: int) -> dict:
+        simulation, found = self._simulation, self._places | {"first": jnp.asarray(first, jnp.int32)}
+        return found | ({"grid": simulation.grid, "params": simulation.params} if self._at_sides else {})
 
     def present(self, carry) -> np.ndarray:
         """The values [1, points] of all blocks now."""
-        look = jitted(make_look, self.every, self._transport, donate_argnums=0)
-        step = int(carry.step)
-        self.seen = look(
-            self.seen, self._places | {"first": jnp.asarray(-(-step // self.every) - 1)}, carry.state, carry.step
-        )
+        look = jitted(*self.look, self._transport, donate_argnums=0)
+        self.seen = look(self.seen, self._given(-(-int(carry.step) // self.every) - 1), carry.state, carry.step)
         return self._rows(1)
 
     def most(self, step: int) -> int:

@@ -10,7 +10,10 @@ from ..config.build import scheme_of
 from ..config.errors import ConfigError
 from ..config.loading.case_file import recorded
 from ..config.loading.hand_over import recorded as recorded_own
-from ..config.options.model import Config, Output, Time, outdated
+from ..config.options.discretisation import Time
+from ..config.options.model import Config
+from ..config.options.output import Output
+from ..config.options.run import outdated
 from ..executors.native import REMEDY, native_missing, unable
 from ..parallel import environment
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Hashable, Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
@@ -12,26 +12,16 @@ import numpy as np
 
 from ..config import Case
 from ..config.build import build_state
-from ..config.fields.given import Field
+from ..config.fields.field import Field
 from ..config.loading.load import Source
-from ..errors import Stopped, UsageError
+from ..errors import UsageError
 from ..executors.registry import EXECUTORS, Executor
 from ..files.restart.read import Loaded, read
 from ..files.restart.restarts import write_restart
-from ..ocean.balance import balanced
-from ..ocean.diagnostics import derive, diagnose, known
-from ..ocean.elliptic import inverse
-from ..ocean.flow import Flow
-from ..ocean.grid import as_patches
-from ..ocean.inflow import flow_through, inflow, seen
-from ..ocean.patch import Patch
-from ..ocean.spectra import Sea, measure
 from ..ocean.state import Carry, State
-from ..parallel.transport.halo import make_pad
-from ..parallel.transport.programs import jitted
 from . import change
-from .asked import Fields, Overrides, Place, Terms, Told, as_restarted, configured, steps_for, whole_number
-from .calls import MOST_STEPS, Calls
+from .asked import Fields, Overrides, Place, Terms, Told, as_restarted, configured, steps_for
+from .calls import Calls
 from .dataset import dataset
 from .domain import domain
 from .forcing import Forcing
@@ -39,6 +29,7 @@ from .health import Health, unusable
 from .health.one import strongest
 from .means import Means, running_means
 from .occupy import take_and_run
+from .present import Present
 from .progress import reporter
 from .results import Opened, opened
 from .watching import Watching
@@ -87,8 +78,6 @@ class Simulation:
 
     _complete = False
     _carry: Carry
-    _padded: list | None
-    _flows: list[Flow] | None
 
     def __init__(
         self,
@@ -103,10 +92,10 @@ class Simulation:
         parts = domain(lambda: configured(config, overrides, fields, terms, restart))
         self.config, self.scheme, self.transport, self.grid, self._params = parts
         made, dtype = parts.config, np.dtype(parts.config.run.dtype)
-        self._forcing, self._strongest = Forcing(made, self.scheme, self.transport), np.zeros(2)
+        self._forcing, self._strongest = Forcing(made, self.scheme, self.transport), np.zeros(3)
         self.block = self.transport.block
         self.dt: float = cast(float, made.time.dt)  # resolved
-        self._loop_seconds, self._unseen, self._calls = 0.0, 0, Calls()
+        self._loop_seconds, self._unseen, self._calls, self._present = 0.0, 0, Calls(), Present(self)
         self._executor: Executor = EXECUTORS[made.run.executor](made, *parts[2:], **options)
         self.restart: Loaded | None = None
         if restart is None:
@@ -117,7 +106,6 @@ class Simulation:
             self.restart = found._replace(carry=None)  # the first step uses it up
         self.first_step = self.step
         self._exchange()
-        self._pad = jitted(make_pad, self.scheme.width, cast(Hashable, self.transport))
         begin = time.perf_counter()
         self._carry = self._executor.advance(self._carry, 0)
         self.compile_seconds = time.perf_counter() - begin
@@ -203,7 +191,7 @@ class Simulation:
         if self._complete:
             change.require_alike(carry, self._carry)
         self._carry, self._step = carry, int(carry.step)
-        self._padded = self._flows = None
+        self._present.forget()
 
     @property
     def state(self) -> State:
@@ -252,7 +240,7 @@ class Simulation:
                 self._carry = watching.advance(*given) if watching else self._executor.advance(self._carry, some)
             self._step += some
         self._loop_seconds += time.perf_counter() - begin
-        self._padded = self._flows = None
+        self._present.forget()
 
     def _exchange(self) -> None:
         """Have the coefficients that hold at the present step."""
@@ -262,7 +250,7 @@ class Simulation:
             self._executor.exchange(self._params, self._forcing.of)
 
     def strongest(self) -> np.ndarray:
-        """The largest wind stress, Pa, and acceleration by potentials, m s-2, on this process's part so far."""
+        """`health.one.strongest` on this process's part, the largest so far."""
         return np.maximum(self._strongest, strongest(self))
 
     def every(self, interval: float | str, function: Callable[[Simulation], object]) -> None:
@@ -296,23 +284,12 @@ class Simulation:
             NumericalError: the solution blew up; said once, so that the state can be examined then.
             Stopped: a function that was to be called has failed; the model can go on.
         """
-        if days is not None or until is not None:
-            steps = steps_for(self, steps, days, until)
-        steps = whole_number(steps, MOST_STEPS - self._step)
-        last = self._step + steps
-        while self._calls and self._calls.next(self._step) <= last:
-            self._steps(self._calls.next(self._step) - self._step)
-            if words := self._calls.make(self):
-                where = f"at step {self.step} (day {self.time / 86400:.3f})"
-                raise Stopped(f"stopped by {words} {where}") from self._calls.error
-        self._steps(last - self._step)
-
-    def _steps(self, steps: int) -> None:
-        """Compute steps, and look at the state; see `advance`."""
-        self.take_steps(steps)
-        self._unseen += steps
-        if steps > 1 or self._unseen >= LOOK_EVERY or self.transport.size > 1:
-            self._look()
+        for stop in self._calls.stops(self, self._step + steps_for(self, steps, days, until)):
+            some = stop - self._step
+            self.take_steps(some)
+            self._unseen += some
+            if some > 1 or self._unseen >= LOOK_EVERY or self.transport.size > 1:
+                self._look()
 
     def _look(self) -> None:
         """Raise NumericalError if the steps since the last look have made the state unusable; by all together."""
@@ -322,7 +299,7 @@ class Simulation:
                 self.health()  # which says where, and raises
 
     def fields(self, names: Iterable[str]) -> dict[str, np.ndarray]:
-        """The fields called `names`, of `ocean.table.WRITABLE`, NumPy arrays [y, x] of this process.
+        """The fields called `names`, of `ocean.table.WRITABLE` or FORCING, NumPy arrays [y, x] of this process.
 
         Every process must ask for the same ones: vorticity needs the neighbours.
 
@@ -330,9 +307,7 @@ class Simulation:
             UsageError: there is no such field, or none in a sea with land.
             NumericalError: the solution has blown up, which was not said yet.
         """
-        names, blocks = known(names, self.scheme), self.blocks()
-        invert = inverse(self.config.grid, blocks, self.transport)
-        return self.transport.join(derive(names, blocks, self.config.physics, invert))
+        return self._present.fields(names)
 
     def field(self, name: str) -> np.ndarray:
         """The field called `name` on this process's block."""
@@ -360,8 +335,7 @@ class Simulation:
         Raises:
             NumericalError: the solution has blown up, which was not said yet.
         """
-        found, sides = diagnose(self.blocks(), self.config, self.transport), self.config.open_sides.sides
-        return found | (inflow(self.flows(), sides, self.transport) if sides else {})
+        return self._present.diagnostics()
 
     def balanced(self) -> dict[str, np.ndarray]:
         """eta, u and v of this process that potential vorticity alone determines: see `ocean.balance`; float64.
@@ -372,7 +346,7 @@ class Simulation:
             UsageError: there is land, beta, no rotation or an uneven depth, or there are more blocks than lines.
             NumericalError: the solution has blown up, which was not said yet.
         """
-        return self.transport.join(balanced(self.blocks(), self.config, self.transport))
+        return self._present.balanced()
 
     def spectra(self) -> dict[str, np.ndarray]:
         """The spectra of the whole domain, which has no land: see `ocean.spectra.measure`.
@@ -381,37 +355,7 @@ class Simulation:
             UsageError: there is land, or there are more blocks than lines.
             NumericalError: the solution has blown up, which was not said yet.
         """
-        return measure(self.blocks(), self.config.physics.gravity, Sea(self.config.grid, self.transport))
-
-    def blocks(self) -> list[tuple[Any, Any, tuple[int, int]]]:
-        """State with its halo and Grid, NumPy arrays in Patches, and the shape of each block of this process.
-
-        At the faces of open sides the state has the current that there is, and they are open.
-        """
-        found = self._blocks()
-        if not self.scheme.with_sides:
-            return found
-        return [(*seen(flow), shape) for flow, (_, _, shape) in zip(self.flows(), found, strict=True)]
-
-    def flows(self) -> list[Flow]:
-        """The Flow of each block of this process, with what comes in through open sides; NumPy arrays."""
-        if self._flows is None:
-            width, step = self.scheme.width, np.full((1, 1), self.step, np.int32)
-            given = (as_patches(each, width) for each in self.transport.pieces(self._params, width + 1))
-            parts = zip(self._blocks(), given, strict=True)
-            self._flows = [flow_through(*block[:2], params, self.scheme, step) for block, params in parts]
-        return self._flows
-
-    def _blocks(self) -> list[tuple[Any, Any, tuple[int, int]]]:
-        """See `blocks`; as the state is."""
-        self._look()
-        if self._padded is None:
-            self._padded = self.transport.pieces(self._pad(self.carry.state), self.scheme.width)
-        width, grids = self.scheme.width, self.transport.pieces(self.grid, self.scheme.width + 1)
-        return [
-            (state._make(Patch(field, (-width, -width)) for field in state), as_patches(grid, width), block.shape)
-            for state, grid, block in zip(self._padded, grids, self.transport.blocks, strict=True)
-        ]
+        return self._present.spectra()
 
     def means(self, names: Iterable[str]) -> Means:
         """Running means of the fields called `names`.
@@ -419,7 +363,7 @@ class Simulation:
         Raises:
             UsageError: there is no such field, or none in a sea with land.
         """
-        return running_means(self, names)
+        return running_means(self, names, self._present.blocks)
 
     def health(self, directory: Path | None = None) -> Health:
         """The Health of this run, for the time loop; `directory` is where a blow-up leaves its state."""

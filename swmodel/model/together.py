@@ -11,8 +11,9 @@ import jax
 import numpy as np
 
 from ..config import ConfigError, to_toml
-from ..config.fields.given import Local, Table
+from ..config.fields.field import Local
 from ..config.fields.own import with_own
+from ..config.fields.source import Table
 from ..config.loading.decisive import OWN, decisive
 from ..errors import SetupError, UsageError
 from ..parallel.environment import RANK, World

@@ -15,16 +15,16 @@ from ..config.build import scheme_of
 from ..config.checks import outside
 from ..config.checks.extremes import CELLS, Extremes, survey
 from ..config.checks.stability import WAVES, dt_from_cfl, largest_dt, rates
+from ..config.fields.formula import position_problems
 from ..config.fields.netcdf_input import InputError, opened
 from ..config.fields.own import formulas
 from ..config.fields.series import series_of, varies
 from ..config.fields.varying import record
-from ..config.options.case_check import position_problems
 from ..config.positions import crossings, gauges, places
 from ..errors import UsageError
 from ..executors.native import REMEDY, native_missing, unable
 from ..ocean.coordinates import metrics, on_sphere
-from ..ocean.table import POTENTIALS, entry_of
+from ..ocean.table import FORCING, POTENTIALS, entry_of
 from ..ocean.terms import TERMS
 from ..parallel.environment import total_memory
 from .resolve import layout_of, resolve
@@ -146,6 +146,9 @@ def check_output(config: Config) -> Iterator[str]:
     for key in ("fields", "means", "maxima"):
         for name in sorted(absent.keys() & getattr(config.output, key)):
             yield f"output.{key}: there is no {name} in this run; the section [{absent[name]}] switches it on"
+        for name in sorted({*FORCING} - {*scheme.forcing}) if key == "fields" else ():
+            if name in config.output.fields:
+                yield f"output.fields: there is no {name} in this run: neither the case nor [input] gives any"
         for name, count in repeated(getattr(config.output, key)):
             yield f'output.{key}: "{name}" is listed {count} times'
 
@@ -223,7 +226,8 @@ def values_of(config: Config) -> tuple[Extremes | None, list[str]]:
         found = survey(config)
     except InputError as error:
         return None, [str(error)]
-    return found, list(found.problems.values()) or list(outside.problems(config))
+    of_water = [line for name, line in found.problems.items() if not name.startswith("outside_")]
+    return found, of_water or list(outside.problems(config)) or list(found.problems.values())
 
 
 def check_transforms(config: Config, extremes: Extremes) -> Iterator[str]:

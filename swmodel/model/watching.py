@@ -1,4 +1,4 @@
-"""What is taken note of after every step of a run: values at points, running maxima."""
+"""What is recorded after every step of a run: values at points, running maxima."""
 
 from __future__ import annotations
 

@@ -7,7 +7,8 @@ flow, dynamics     what the terms share; the tendencies
 terms/             wind, drags, friction, body force, sponge, tracer: one file each
 scheme, reach      which terms there are, and how far they read
 instant, timestep  the time of a stage; Adams-Bashforth and Runge-Kutta steppers, leapfrog
-diagnostics        derived fields, and sums over the domain
+derived            derived fields
+diagnostics        numbers of the whole domain: mass, energy, ...
 squares, spectra   what spectra are of; the spectra with their budgets, over the rings of wavenumbers and bins
 elliptic, balance  Poisson's and Helmholtz's equation without land; the part of a flow that is in balance
 random_flow        random flows of a given spectrum

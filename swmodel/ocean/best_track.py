@@ -36,6 +36,10 @@ COLUMNS = {
 }
 
 
+#: A run records all of them in its configuration, for which files have 64 KiB.
+MOST_TIMES = 400
+
+
 class Track(NamedTuple):
     """A storm at some times.
 
@@ -57,12 +61,23 @@ def read(path) -> Track:
     """The track in a file.
 
     Raises:
-        UsageError: it cannot be read, is none of these, or its times do not rise; with the line.
+        UsageError: it cannot be read, or see `parsed`.
     """
     try:
-        lines = Path(path).read_text().splitlines()
+        return parsed(Path(path).read_text().splitlines(), path)
     except (OSError, UnicodeDecodeError) as error:
         raise UsageError(f"{path}: cannot be read: {getattr(error, 'strerror', None) or 'it is no text'}") from None
+
+
+def parsed(lines, path) -> Track:
+    """The track in the lines of a file.
+
+    Args:
+        path: that messages name.
+
+    Raises:
+        UsageError: they are none of these, their times do not rise, or there are not 2 to MOST_TIMES; with the line.
+    """
     read_line = reader_of(lines[0]) if lines else None
     if read_line is None:
         raise UsageError(
@@ -82,9 +97,19 @@ def read(path) -> Track:
             raise UsageError(f"{path}:{number}: cannot be read as the others: {error}") from None
     if len(found) < 2:
         raise UsageError(f"{path}: a track has two times or more, and this one has {len(found)}")
+    if len(found) > MOST_TIMES:
+        raise UsageError(f"{path}: a track has {MOST_TIMES} times at most, and this one has {len(found)}")
     values = np.array([complete(values) for values in found.values()])
     values[:, 0] = np.unwrap(values[:, 0], period=360.0)  # from 179 E to 179 W by two degrees
     return Track(tuple(found), values)
+
+
+def table(track: Track) -> tuple[str, ...]:
+    """The lines of a table with all that a track has."""
+    order = [0, 1, 2, 3, 5, 4]  # radius before outer pressure
+    rows = track.values[:, order] / list(COLUMNS.values())[1:]
+    dated = zip(track.dates, rows.tolist(), strict=True)
+    return ",".join(COLUMNS), *(",".join([date.isoformat(), *map(repr, row)]) for date, row in dated)
 
 
 def reader_of(line: str):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from .diagnostics import FixedPoint
+from ..parallel.fixed_point import FixedPoint
 
 #: Numbers that are added in float64: few enough for their high pieces to be added without rounding (FixedPoint).
 TOGETHER = 1 << 19

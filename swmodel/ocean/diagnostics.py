@@ -1,121 +1,23 @@
-"""What is computed from the state: derived fields, and numbers for the whole domain.
+"""Numbers for the whole domain: mass, energy, potential enstrophy, extremes.
 
-The numbers of a state have the same bits on any layout: each cell's contribution is computed in float64, and the sum
-over cells and processes is one of integers, which has no order (`FixedPoint`).
+They have the same bits on any layout: each cell's contribution is computed in float64, and the sum over cells and
+processes is one of integers, which has no order (`FixedPoint`).
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import NamedTuple
 
 import numpy as np
 
-from ..errors import UsageError
 from ..parallel.environment import share_of_cores
-from .dynamics import corner_thickness, kinetic_energy, potential_vorticity, relative_vorticity
-from .operators import curl, divergence
+from ..parallel.fixed_point import FixedPoint
+from .dynamics import corner_thickness, kinetic_energy, relative_vorticity
 from .patch import Patch, east, north, south, west
 from .state import State
 from .table import INFLOW, VARIABLES
-from .terms import TERMS
-
-
-def elevation(state: State, grid, physics) -> Patch:
-    """eta = h - H at centres, m: sea level, or where gravity is reduced the displacement of the interface."""
-    return state.h - grid.depth
-
-
-def sea_level(state: State, grid, physics) -> Patch:
-    """eta; where gravity is reduced, eta g'/g: the deep layer rests where sea level balances the interface. m."""
-    eta = elevation(state, grid, physics)
-    return (physics.gravity / physics.full_gravity) * eta if physics.reduced_gravity else eta
-
-
-def vorticity(state: State, grid, physics) -> Patch:
-    """zeta = s (d_x v - d_y u) at corners, s-1."""
-    return relative_vorticity(grid.open_u * state.u, grid.open_v * state.v, grid)
-
-
-def potential_vorticity_of_layer(state: State, grid, physics) -> Patch:
-    """q = (f + zeta) / h_q at corners, m-1 s-1."""
-    return potential_vorticity(state.h, grid.open_u * state.u, grid.open_v * state.v, grid)
-
-
-def speed(state: State, grid, physics) -> Patch:
-    """sqrt((u²)^x + (v²)^y) at centres, m s-1."""
-    return (2.0 * kinetic_energy(grid.open_u * state.u, grid.open_v * state.v, grid)).map(lambda square: square**0.5)
-
-
-def rotation(state: State, grid, physics) -> Patch:
-    """d_x v - d_y u at corners, s-1, whatever the condition on walls."""
-    return curl(grid.open_u * state.u, grid.open_v * state.v, grid)
-
-
-def outflow(state: State, grid, physics) -> Patch:
-    """d_x u + d_y v at centres, s-1."""
-    return divergence(grid.dy.u * (grid.open_u * state.u), grid.dx.v * (grid.open_v * state.v), grid)
-
-
-class Inverse(NamedTuple):
-    """A field whose Laplacian is the source, in seas without land: it follows from the source in all of the sea."""
-
-    source: Callable
-    location: str
-
-
-#: Functions of a padded State of Patches, a Grid of Patches, NumPy or JAX, and `config.physics` to each field's Patch;
-#: or the Inverse of one. `derive` evaluates them.
-DERIVED = {
-    "h": lambda state, grid, physics: state.h,
-    "u": lambda state, grid, physics: state.u,
-    "v": lambda state, grid, physics: state.v,
-    "eta": elevation,
-    "sea_level": sea_level,
-    "zeta": vorticity,
-    "q": potential_vorticity_of_layer,
-    "speed": speed,
-    "streamfunction": Inverse(rotation, "corner"),
-    "velocity_potential": Inverse(outflow, "centre"),
-} | {name: function for term in TERMS.values() for name, function in term.derived.items()}
-
-
-def derive(names, blocks, physics, invert) -> list[dict]:
-    """The fields of DERIVED called `names` on each block, arrays of its shape.
-
-    Args:
-        blocks: (State of Patches that cover the block and a halo, Grid of Patches, shape) of each, NumPy or JAX.
-        invert: function of a location and the sources on each block to the fields of which they are the Laplacian.
-    """
-    found = [{} for _ in blocks]
-    for name in names:
-        made = DERIVED[name]
-        inverse = isinstance(made, Inverse)
-        source = made.source if inverse else made
-        values = [source(state, grid, physics).on(shape) for state, grid, shape in blocks]
-        for fields, field in zip(found, invert(made.location, values) if inverse else values, strict=True):
-            fields[name] = field
-    return found
-
-
-def derived(scheme) -> list[str]:
-    """The names of the fields of a run with this Scheme."""
-    absent = {name for term in TERMS.values() if term not in scheme.acting for name in term.derived}
-    return [name for name in DERIVED if name not in absent]
-
-
-def known(names, scheme) -> list[str]:
-    """The names of fields of a run with this Scheme, of which one may be given by itself.
-
-    Raises:
-        UsageError: there are no such fields.
-    """
-    names = [names] if isinstance(names, str) else [str(name) for name in names]
-    if unknown := [name for name in names if name not in derived(scheme)]:
-        raise UsageError(f"no field {', '.join(unknown)}; there are {', '.join(derived(scheme))}")
-    return names
 
 
 class Quantity(NamedTuple):
@@ -306,45 +208,3 @@ def contributions(state: State, grid, g) -> dict[str, Patch]:
         "potential_enstrophy": (0.125 * grid.wet) * density,
         **{row.content: water * getattr(state, row.name) for row in rows_of_contents(state._fields)},
     }
-
-
-class FixedPoint:
-    """Sums that do not depend on order: numbers become integers in units of 2^-66 of a power of two above `bound`.
-
-    Each number is split into two pieces of BITS bits, rounded the same way wherever it stands; the pieces are added
-    without rounding. Exact for numbers larger than 2^-12 of the bound; of a smaller one at most 2^-65 of the bound is
-    lost, or 2^-1027 with a bound below 2^-962. A sum too large for a float is infinite.
-
-    Args:
-        bound: no number is larger in size, but for rounding; the same on all processes.
-    """
-
-    BITS = 33
-    LEAST_EXPONENT = -960  # of the power of two; with less, scaling would overflow
-
-    def __init__(self, bound: float):
-        self.valid = math.isfinite(bound)
-        self.exponent = max(math.frexp(bound)[1] + 1, self.LEAST_EXPONENT) if self.valid and bound else 0
-
-    def pieces(self, numbers: np.ndarray) -> tuple[int, int]:
-        """The sums of the numbers' high and low pieces, which may be added to those of others.
-
-        At most 2^19 numbers, so that each sum is exact in float64; 2^29 in all, for int64.
-        """
-        if not self.valid:
-            return 0, 0
-        scaled = numbers * 2.0 ** (self.BITS - self.exponent)
-        high = np.rint(scaled)
-        low = np.rint((scaled - high) * 2.0**self.BITS)
-        return int(high.sum()), int(low.sum())
-
-    def value(self, pieces) -> float:
-        """The sum whose pieces, over all processes, are given; rounded once."""
-        if not self.valid:
-            return math.nan
-        high, low = map(int, pieces)
-        total = float((high << self.BITS) + low)
-        try:
-            return math.ldexp(total, self.exponent - 2 * self.BITS)
-        except OverflowError:
-            return math.copysign(math.inf, total)

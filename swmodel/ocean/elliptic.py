@@ -83,7 +83,7 @@ def solve(equation: Equation, y: list[np.ndarray], transport) -> list[np.ndarray
 
 
 def inverse(grid, blocks, transport):
-    """The function `invert` of `diagnostics.derive` on NumPy arrays.
+    """The function `invert` of `derived.derive` on NumPy arrays.
 
     Raises:
         UsageError: when it is called: there is land, or there are more blocks than lines.

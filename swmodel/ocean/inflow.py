@@ -9,7 +9,7 @@ import math
 
 import numpy as np
 
-from .diagnostics import FixedPoint
+from ..parallel.fixed_point import FixedPoint
 from .flow import Flow, flow_at
 from .grid import Grid
 from .instant import Instant

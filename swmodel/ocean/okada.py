@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 #: mu / (lambda + mu) of a Poisson solid, lambda = mu.
-POISSON_SOLID = 0.5
+MEDIUM = 0.5
 
 #: Cosine of a dip below which a fault is vertical.
 VERTICAL = 1e-6
@@ -36,23 +36,19 @@ class Fault(NamedTuple):
     opening: float = 0.0
 
 
-def displacement(fault: Fault, x, y, medium: float = POISSON_SOLID) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Displacement of the surface at (x, y), m: along x, along y and upwards, arrays of the shape of x and y.
-
-    Args:
-        medium: mu / (lambda + mu).
-    """
+def displacement(fault: Fault, x, y) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Displacement of the surface at (x, y), m: along x, along y and upwards, arrays of the shape of x and y."""
     x, y = np.broadcast_arrays(np.asarray(x, np.float64), np.asarray(y, np.float64))
     sine, cosine = np.sin(fault.dip), np.cos(fault.dip)
     p, q = y * cosine + fault.depth * sine, y * sine - fault.depth * cosine
     corners = ((x, p, 1), (x, p - fault.width, -1), (x - fault.length, p, -1), (x - fault.length, p - fault.width, 1))
     found = np.zeros((3, *x.shape))
     for xi, eta, sign in corners:
-        found += sign * at_corner(fault, xi, eta, q, medium)
+        found += sign * at_corner(fault, xi, eta, q)
     return tuple(found / (2 * np.pi))
 
 
-def at_corner(fault: Fault, xi, eta, q, medium: float) -> np.ndarray:
+def at_corner(fault: Fault, xi, eta, q) -> np.ndarray:
     """The indefinite integrals of the three components at a corner, times 2 pi, [3, ...]."""
     sine, cosine = np.sin(fault.dip), np.cos(fault.dip)
     R = np.sqrt(xi**2 + eta**2 + q**2)
@@ -60,7 +56,7 @@ def at_corner(fault: Fault, xi, eta, q, medium: float) -> np.ndarray:
     # On the lines where R + eta or R + xi vanish, so do the terms that it divides.
     per_eta, per_xi = reciprocal(R + eta, R), reciprocal(R + xi, R)
     angle = np.arctan2(xi * eta * np.sign(q), np.abs(q) * R) * (q != 0)
-    I1, I2, I3, I4, I5 = integrals(fault, xi, eta, q, medium)
+    I1, I2, I3, I4, I5 = integrals(fault, xi, eta, q)
     strike_slip = (
         xi * q / R * per_eta + angle + I1 * sine,
         y * q / R * per_eta + q * cosine * per_eta + I2 * sine,
@@ -84,7 +80,7 @@ def at_corner(fault: Fault, xi, eta, q, medium: float) -> np.ndarray:
     )
 
 
-def integrals(fault: Fault, xi, eta, q, medium: float) -> tuple:
+def integrals(fault: Fault, xi, eta, q) -> tuple:
     """I1 to I5 of equations 28 and 29."""
     sine, cosine = np.sin(fault.dip), np.cos(fault.dip)
     R, X = np.sqrt(xi**2 + eta**2 + q**2), np.sqrt(xi**2 + q**2)
@@ -92,17 +88,17 @@ def integrals(fault: Fault, xi, eta, q, medium: float) -> tuple:
     near = R + eta <= 1e-12 * R
     log = np.where(near, -np.log(np.where(near, R - eta, 1.0)), np.log(np.where(near, 1.0, R + eta)))
     if abs(cosine) < VERTICAL:
-        I4, I5 = -medium * q / (R + d), -medium * xi * sine / (R + d)
-        I1 = -medium / 2 * xi * q / (R + d) ** 2
-        I3 = medium / 2 * (eta / (R + d) + y * q / (R + d) ** 2 - log)
+        I4, I5 = -MEDIUM * q / (R + d), -MEDIUM * xi * sine / (R + d)
+        I1 = -MEDIUM / 2 * xi * q / (R + d) ** 2
+        I3 = MEDIUM / 2 * (eta / (R + d) + y * q / (R + d) ** 2 - log)
     else:
         tangent = sine / cosine
-        I4 = medium / cosine * (np.log(R + d) - sine * log)
+        I4 = MEDIUM / cosine * (np.log(R + d) - sine * log)
         over, under = eta * (X + q * cosine) + X * (R + X) * sine, xi * (R + X) * cosine
-        I5 = np.where(xi == 0, 0.0, medium * 2 / cosine * np.arctan(over / np.where(xi == 0, 1.0, under)))
-        I1 = -medium / cosine * xi / (R + d) - tangent * I5
-        I3 = medium * (y / (cosine * (R + d)) - log) + tangent * I4
-    return I1, -medium * log - I3, I3, I4, I5
+        I5 = np.where(xi == 0, 0.0, MEDIUM * 2 / cosine * np.arctan(over / np.where(xi == 0, 1.0, under)))
+        I1 = -MEDIUM / cosine * xi / (R + d) - tangent * I5
+        I3 = MEDIUM * (y / (cosine * (R + d)) - log) + tangent * I4
+    return I1, -MEDIUM * log - I3, I3, I4, I5
 
 
 def reciprocal(number, size):

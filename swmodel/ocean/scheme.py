@@ -7,6 +7,7 @@ from functools import cached_property
 
 from .reach import reach
 from .state import State, state_type
+from .table import FORCING
 from .terms import TERMS, Term
 
 
@@ -40,6 +41,11 @@ class Scheme:
     def with_sides(self) -> tuple[Term, ...]:
         """Those of them that let water in through open sides."""
         return tuple(term for term in self.acting if term.through)
+
+    @property
+    def forcing(self) -> tuple[str, ...]:
+        """The names of what drives the sea from above."""
+        return tuple(row.name for term in self.acting for row in term.coefficients if row.name in FORCING)
 
     def with_terms(self, names) -> Scheme:
         """The scheme with these terms switched on too."""

@@ -93,6 +93,9 @@ WRITABLE = (
     *(name for term in TERMS.values() for name in term.derived),
 )
 
+#: What drives the sea from above and may vary in time: coefficients that a run may write as they are at each record.
+FORCING = tuple(name for name, row in COEFFICIENTS.items() if row.varies and not name.startswith("outside_"))
+
 #: Behind the name of a field: its largest value over a run, and the time of that; and the first time of a sea level.
 MAXIMUM, TIME_OF_MAXIMUM, ARRIVAL = "_max", "_max_time", "_arrival"
 

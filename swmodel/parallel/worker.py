@@ -8,14 +8,14 @@ from queue import SimpleQueue
 
 
 class Worker:
-    """A thread, begun by the first call. It is a daemon: should a call hang in it, the program can end nevertheless."""
+    """A thread, started by the first call. It is a daemon, so that the program can end even while a call hangs."""
 
     def __init__(self, name: str):
         self.name = name
         self._calls, self._thread = SimpleQueue(), None
 
     def submit(self, function, *arguments) -> Future:
-        """Have `function(*arguments)` called after what was submitted before."""
+        """Have `function(*arguments)` called, after what was submitted before."""
         if self._thread is None:
             self._thread = threading.Thread(target=self._work, name=self.name, daemon=True)
             self._thread.start()

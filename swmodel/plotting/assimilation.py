@@ -10,7 +10,7 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from . import style
-from .dataset import Map, read_map
+from .record import Map, read_map
 from .titles import case_of
 
 PICTURE = "assimilation.png"

@@ -11,13 +11,13 @@ WIDE = 10.0
 
 
 def degrees(angle: float, letters: str) -> str:
-    """A longitude or latitude in words; `letters` are those of positive and of negative ones."""
+    """A longitude or latitude in words; `letters` stand for positive and negative ones."""
     angle = (angle + 180) % 360 - 180 if letters == "EW" else angle
-    return f"{abs(angle):.6g}° {letters[int(angle < 0)]}"
+    return f"{abs(angle):.6g}° {letters[int(angle < 0)]}" if angle else "0°"
 
 
 def mark_degrees(axis, span: float, most: int, letters: str | None) -> None:
-    """Few ticks along an axis of so many degrees, in words where there are `letters`."""
+    """A few ticks along an axis of so many degrees, in words where there are `letters`."""
     axis.set_major_locator(MaxNLocator(most, steps=MANY if span >= WIDE else FEW))
     if letters:
         axis.set_major_formatter(FuncFormatter(lambda angle, _: degrees(round(angle, 9), letters)))

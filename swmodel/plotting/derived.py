@@ -11,27 +11,13 @@ import numpy as np
 
 from ..config.build import in_precision
 from ..config.options.grid import Grid as GridOptions
-from ..config.options.model import Physics
+from ..config.options.physics import Physics
 from ..ocean.state import State
 from ..ocean.table import POTENTIALS, VARIABLES, entry_of
-from .dataset import (
-    STAGGER,
-    Map,
-    PlotError,
-    configuration,
-    field_names,
-    find_field,
-    in_degrees,
-    inside,
-    number_of,
-    open_sides,
-    pole_in,
-    read_map,
-    stored,
-    values_of,
-)
+from .dataset import PlotError, configuration, field_names, find_field, number_of, stored, values_of
+from .record import STAGGER, Map, in_degrees, inside, open_sides, pole_in, read_map
 
-#: What those of `diagnostics.DERIVED` are computed from that a file of a run may lack.
+#: What those of `ocean.derived.DERIVED` are computed from that a file of a run may lack.
 SOURCES = {
     "h": ("h",),
     "u": ("u",),
@@ -65,7 +51,7 @@ def derivable(data: netCDF4.Dataset) -> list[str]:
 
 
 def read(data: netCDF4.Dataset, name: str, record: int = -1, member: int | None = None) -> Map:
-    """One record of a field, computed where the file does not hold it; see `dataset.read_map`.
+    """One record of a field, computed where the file does not hold it; see `record.read_map`.
 
     Raises:
         PlotError: there is no such field or member, nor what it is computed from.
@@ -73,7 +59,7 @@ def read(data: netCDF4.Dataset, name: str, record: int = -1, member: int | None 
     if name in field_names(data) or name not in derivable(data):
         require(data, name)
         return read_map(data, name, record, member)
-    from ..ocean.diagnostics import derive  # which loads JAX
+    from ..ocean.derived import derive  # which loads JAX
     from ..ocean.elliptic import inverse
     from ..ocean.patch import Patch
     from ..parallel.transport import connect

@@ -6,9 +6,10 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from . import style
-from .dataset import PlotError, field_names, find_record, read_map, seconds
+from .dataset import PlotError, field_names, find_record, seconds
 from .overlays import NOTHING, Over
 from .panels import LINE, draw_image, name_axes, name_panel, wrapped
+from .record import read_map
 from .scale import OF_RECORD, Scale, looks
 from .titles import case_of, titles
 

@@ -23,8 +23,9 @@ from ..files.status import read_status
 from ..model.progress import workers
 from ..model.resolve import DECIDED
 from ..ocean.coordinates import axes, on_sphere
-from .dataset import data_file, field_names, integrals, length_unit, long_name_and_units, look, opened, seconds, warn_of
+from .dataset import data_file, field_names, integrals, long_name_and_units, look, opened, seconds, warn_of
 from .derived import grid_of
+from .record import length_unit
 from .style import clock
 
 #: Longer lines are wrapped.

@@ -12,8 +12,9 @@ from matplotlib.patheffects import withStroke
 from matplotlib.ticker import MaxNLocator
 
 from . import panels, style
-from .dataset import Map, PlotError
+from .dataset import PlotError
 from .derived import current
+from .record import Map
 from .shown import read, read_all
 
 #: Arrows along the longer side of a map, and the length of that of a strong current, in distances between arrows.

@@ -16,8 +16,8 @@ from matplotlib.ticker import MaxNLocator
 
 from ..ocean.rotated import from_earth
 from . import style
-from .dataset import STAGGER, Map, length_unit
 from .degrees import mark_degrees
+from .record import STAGGER, Map, length_unit
 
 #: Grids with fewer rows or columns than this, or longer than wide by more, are drawn as a line along their length.
 FEWEST_ROWS, LONGEST = 5, 20

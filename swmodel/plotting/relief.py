@@ -8,15 +8,16 @@ import matplotlib as mpl
 import numpy as np
 
 from . import style
-from .dataset import open_data, read_map
+from .dataset import open_data
 from .files import save
 from .panels import draw, write_caption
+from .record import read_map
 
 #: Colour of the marks on what was closed.
 MARK = "#d7301f"
 
 
-def plot_grid(file, output=None) -> Path:
+def plot_grid(file) -> Path:
     """Draw the depth of a grid into a picture beside its file, with a mark on each cell that was closed.
 
     Raises:
@@ -33,4 +34,4 @@ def plot_grid(file, output=None) -> Path:
             axes.scatter(closed.x[columns], closed.y[rows], s=5, marker="s", color=MARK, linewidths=0)
         marks = f"; {rows.size} cells of lakes and bays that were closed in red" if rows.size else ""
         write_caption(figure, f"{file.name}{marks}")
-        return save(figure, output or file.with_suffix(".png"))
+        return save(figure, file.with_suffix(".png"))

@@ -9,7 +9,8 @@ from dataclasses import dataclass
 import netCDF4
 
 from . import style
-from .dataset import Map, PlotError, seconds
+from .dataset import PlotError, seconds
+from .record import Map
 from .shown import changes, members_of, read_all
 
 #: From which values the ends are taken, in the words of the user:

@@ -11,9 +11,10 @@ from matplotlib.figure import Figure
 from matplotlib.patheffects import withStroke
 
 from . import style
-from .dataset import Map, PlotError, read_map
+from .dataset import PlotError
 from .overlays import NOTHING, Over
 from .panels import LETTERS, draw, frame_for, write_caption
+from .record import Map, read_map
 from .scale import OF_RECORD, Scale, looks
 from .titles import case_of
 

@@ -10,7 +10,8 @@ import netCDF4
 import numpy as np
 
 from . import derived
-from .dataset import Map, PlotError, field_names, read_map, seconds
+from .dataset import PlotError, field_names, seconds
+from .record import Map, read_map
 
 #: Fields of the default picture: the first two of these that there are and that are not zero everywhere.
 PREFERRED = ("zeta", "eta", "speed", "u", "v", "q", "h")

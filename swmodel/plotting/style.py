@@ -10,7 +10,8 @@ import cmocean
 import numpy as np
 
 from ..ocean.table import VARIABLES
-from .dataset import Map, PlotError
+from .dataset import PlotError
+from .record import Map
 
 #: Colour maps (Thyng et al. 2016) of fields that have another than most of their kind, and those of the kinds: signed
 #: fields have limits symmetric about zero, those that cannot be negative start from zero.

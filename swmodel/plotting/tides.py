@@ -8,8 +8,9 @@ from matplotlib.figure import Figure
 from matplotlib.patheffects import withStroke
 
 from . import style
-from .dataset import Map, PlotError, read_map
+from .dataset import PlotError
 from .panels import draw, write_caption
+from .record import Map, read_map
 from .scale import OF_RECORD, Scale, looks
 from .titles import case_of
 

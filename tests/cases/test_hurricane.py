@@ -9,6 +9,9 @@ from support.known_answers import simulate
 import swmodel
 from swmodel import ConfigError, load
 from swmodel.cases import hurricane
+from swmodel.config import to_toml
+from swmodel.config.loading.decisive import differences
+from swmodel.model.validate import check_config
 from swmodel.ocean import best_track, holland
 from swmodel.ocean.coordinates import points
 
@@ -128,12 +131,17 @@ def test_a_track_goes_on_across_the_180th_meridian(tmp_path):
     assert (storm.x, storm.u) == pytest.approx((180.0, 2e5 / 21600))
 
 
+def basin(path, days=0.25):
+    """Options of a basin in degrees under the storm of a file."""
+    sphere = {"grid.kind": "latlon", "grid.west": -93.0, "grid.east": -87.0, "grid.south": 18.0, "grid.north": 24.0}
+    sphere |= {"grid.nx": 24, "grid.ny": 24, "physics.f0": 0.0, "case.track": str(path), "run.executor": "reference"}
+    return sphere | {"case.coast": 50.0, "run.days": days}
+
+
 def test_a_track_crosses_a_basin_in_degrees(tmp_path):
     path = tmp_path / "track.csv"
     path.write_text(TABLE)
-    sphere = {"grid.kind": "latlon", "grid.west": -93.0, "grid.east": -87.0, "grid.south": 18.0, "grid.north": 24.0}
-    sphere |= {"grid.nx": 24, "grid.ny": 24, "physics.f0": 0.0, "case.track": str(path), "run.executor": "reference"}
-    model = swmodel.Simulation("hurricane", sphere | {"case.coast": 50.0, "run.days": 0.25})
+    model = swmodel.Simulation("hurricane", basin(path))
     at = points(model.config.grid, "centre", range(24), range(24))
     for t, lon, lat in ((0.0, -90.0, 20.0), (21600.0, -90.5, 21.2)):
         pressure = model.config.case.air_pressure(model.config, at, t)
@@ -142,3 +150,40 @@ def test_a_track_crosses_a_basin_in_degrees(tmp_path):
         assert abs(at.lat[row, 0] - lat) <= 0.13
     model.advance(until="6 h")
     assert 0.3 < model.field("eta").max() < 3.0
+
+
+def test_a_run_has_its_track_with_it_and_goes_on_with_no_other(tmp_path):
+    """Whatever became of the file; the same track, from wherever, is no other."""
+    path, moved = tmp_path / "track", tmp_path / "moved"
+    path.write_text(HURDAT)
+    swmodel.Simulation("hurricane", basin(path, 0.1)).run(tmp_path / "whole")
+    swmodel.Simulation("hurricane", basin(path, 0.05)).run(tmp_path / "run")
+    path.rename(moved)
+    days = {"run.days": 0.1}
+    path.write_text(HURDAT.replace("21.2N", "21.3N"))
+    with pytest.raises(ConfigError, match=r"case\.storm: SHA-256 \w{12}\.\.\. before, SHA-256 \w{12}\.\.\. now"):
+        swmodel.Simulation.resume(tmp_path / "run", days | {"case.track": str(path)}).run(tmp_path / "run")
+    path.unlink()
+    swmodel.Simulation.resume(tmp_path / "run", days | {"case.track": str(moved)}).run(tmp_path / "run")
+    one, other = (swmodel.Simulation.resume(tmp_path / name) for name in ("run", "whole"))
+    np.testing.assert_array_equal(one.field("eta"), other.field("eta"))
+    assert one.config == other.config
+    moved.unlink()
+    track = best_track.parsed(one.config.case.storm, "")
+    assert track.dates == best_track.parsed(HURDAT.splitlines(), "").dates
+
+
+def test_a_track_is_the_same_as_a_table(tmp_path):
+    track = best_track.parsed(HURDAT.splitlines(), "")
+    again = best_track.parsed(best_track.table(track), "")
+    assert again.dates == track.dates
+    np.testing.assert_allclose(again.values, track.values, rtol=1e-15)
+    assert best_track.table(again) == best_track.table(track)
+
+
+def test_a_run_of_a_version_that_recorded_the_name_of_a_track_alone_goes_on(tmp_path):
+    path = tmp_path / "track"
+    path.write_text(HURDAT)
+    before = to_toml(load("hurricane", basin(path) | {"time.dt": 10.0}, {}))
+    without = "".join(line for line in before.splitlines(True) if not line.startswith("storm ="))
+    assert differences(without, to_toml(check_config(load("hurricane", basin(path) | {"time.dt": 10.0}, {})))) == []

@@ -115,7 +115,7 @@ def test_only_what_can_go_on_is_told_how(swmodel, tmp_path, kept, holds, goes_on
     (tmp_path / "out/status.json").write_text(json.dumps({"state": "stopped"}))
     what = f"Error: out holds {holds}; give --force to replace it or another folder with --output"
     for command in ("run jet", "sensitivity jet --of mass --to eta", "check-gradient jet"):
-        result = swmodel(f"{command} --output out")
+        result = swmodel(f"{command} --quiet --output out")
         assert result.exit_code == 2
         assert result.stderr == f"{', '.join(filter(None, [what, goes_on]))}\n"
 

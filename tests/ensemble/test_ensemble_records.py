@@ -20,8 +20,9 @@ from swmodel.files.output.static import land
 from swmodel.ocean.table import REDUCED, VARIABLES
 from swmodel.plotting import Over, Scale, derived, maps, plot, style
 from swmodel.plotting import ensemble as pictures
-from swmodel.plotting.dataset import PlotError, open_data, read_map
+from swmodel.plotting.dataset import PlotError, open_data
 from swmodel.plotting.info import describe_results
+from swmodel.plotting.record import read_map
 
 FIELDS = ("eta", "u", "v", "zeta", "q", "speed")
 STILL = {f"ensemble__{key}": 0.0 for key in ("wind", "wind_length", "viscosity")}

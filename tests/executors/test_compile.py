@@ -2,6 +2,7 @@
 
 import contextlib
 import os
+import platform
 import signal
 import subprocess
 import sys
@@ -9,11 +10,13 @@ import time
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 from support import steps_compiled
 from support.faults import small_disk
 from support.random_case import TIDE, configuration
 from support.stepping import step_by_step
 
+from swmodel.cli import main
 from swmodel.cli.ranks import one_executor
 from swmodel.config import load
 from swmodel.errors import SetupError
@@ -73,6 +76,31 @@ def test_a_step_is_compiled_once_and_loaded_after_that(cache, compiler, request_
     assert cache.stat().st_mode & 0o777 == 0o700
 
 
+def test_a_run_says_in_a_line_that_a_step_is_compiled(cache, tmp_path):
+    line = "compiling the native step of this configuration: once, a few seconds"
+    words = [
+        "run",
+        "jet",
+        "-s",
+        "grid.nx=8",
+        "-s",
+        "grid.ny=6",
+        "--steps",
+        "1",
+        "--force",
+        "--output",
+        f"{tmp_path}/run",
+    ]
+    said = []
+    for options in ([], [], ["--quiet", "--dtype", "float64"]):  # not compiled yet, there, another one
+        done = CliRunner().invoke(main, [*words, *options])
+        assert done.exit_code == 0, done.output
+        said.append(done.stderr.splitlines().count(line))
+        forget()
+    assert said == [1, 0, 0]
+    assert len(list(cache.glob("*.so"))) == 2
+
+
 def test_another_processor_scheme_precision_or_text_is_another_library(cache, monkeypatch, request_of_jet):
     others = [request_of(load("jet", SMALL | {key: value}, environ={})) for key, value in
               (("run.dtype", "float64"), ("time.stepper", "rk3"), ("scheme.vorticity_flux", "enstrophy"),
@@ -81,9 +109,25 @@ def test_another_processor_scheme_precision_or_text_is_another_library(cache, mo
     names.add(request_of_jet.name("x86-64-v3"))
     monkeypatch.setenv("SWMODEL_CXXFLAGS", "-g")
     names.add(request_of_jet.name(steps.instructions()))
+    monkeypatch.setenv("CXX", "another-compiler -O0")
+    names.add(request_of_jet.name(steps.instructions()))
     monkeypatch.setattr(steps, "HERE", cache)
     names.add(request_of_jet.name(steps.instructions()))
-    assert len(names) == 8
+    assert len(names) == 9
+
+
+def test_another_compiler_takes_what_was_compiled_before(cache, compiler, request_of_jet):
+    """Rounding is written out, so that the bits are those of any compiler."""
+    made = steps.library_of(request_of_jet)
+    compiler("exit 1")
+    assert steps.library_of(request_of_jet) == made
+    assert compiler.calls() == 0
+
+
+def test_instructions_that_the_processor_does_not_have_are_one_line(cache, monkeypatch, request_of_jet):
+    monkeypatch.setenv("SWMODEL_INSTRUCTIONS", "x86-64-v3")
+    monkeypatch.setitem(steps.NEEDS, "x86-64-v3", ("no-such-instruction",))
+    assert "does not have all instructions of x86-64-v3" in steps.obstacle(request_of_jet)
 
 
 def test_the_weights_of_a_stepper_are_no_part_of_what_is_compiled():
@@ -93,20 +137,22 @@ def test_the_weights_of_a_stepper_are_no_part_of_what_is_compiled():
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
-def test_how_much_the_compiler_optimises_changes_no_bit(cache, monkeypatch, dtype):
+def test_how_much_the_compiler_optimises_and_the_width_of_vectors_change_no_bit(cache, monkeypatch, dtype):
     """So tests may compile steps quickly."""
     weights = {"scheme__vorticity_flux": "arakawa_lamb", "time__stepper": "ab3", "physics__slip": "no"}
     config = configuration(9, 21, sphere=True, in_time=True, run__dtype=dtype, **weights, **TIDE)
-    states = []
-    for level in ("-O1", "-O3"):
+    states, builds = [], [("-O1", "native"), ("-O3", "native")]
+    builds += [("-O1", "x86-64-v3")] if platform.machine() == "x86_64" and steps.runs("x86-64-v3") else []
+    for level, march in builds:
         monkeypatch.setenv("SWMODEL_CXXFLAGS", level)
+        monkeypatch.setenv("SWMODEL_INSTRUCTIONS", march)
         monkeypatch.setenv("CXX", steps_compiled.real())
         forget()
         jitted.cache_clear()
         states.append(step_by_step("native", config, 4))
-    assert len(list(cache.glob("*.so"))) == 2
-    for quick, optimised in zip(*states, strict=True):
-        assert quick.tobytes() == optimised.tobytes()
+    assert len(list(cache.glob("*.so"))) == len(builds)
+    for state in states[1:]:
+        assert [field.tobytes() for field in state] == [field.tobytes() for field in states[0]]
 
 
 def without_compiler(monkeypatch, tmp_path):
@@ -119,9 +165,11 @@ def test_without_a_compiler_there_is_one_line_and_xla(cache, monkeypatch, tmp_pa
     monkeypatch.setattr(environment, "has_gpu", lambda: False)
     resolving.say_slower.cache_clear()
     config = load("jet", SMALL, environ={})
+    caplog.set_level("INFO", "swmodel")
     assert unable(config) == "there is no C++ compiler to make its step with"
     assert resolving.fastest_executor(config) == "xla"
-    assert "there is no C++ compiler to make its step with" in caplog.text
+    (line,) = [record.getMessage() for record in caplog.records]
+    assert "there is no C++ compiler to make its step with" in line
     resolving.say_slower.cache_clear()
 
 
@@ -180,6 +228,24 @@ def test_a_cache_of_somebody_else_is_not_used(cache, request_of_jet):
         steps.library_of(request_of_jet)
 
 
+def test_a_link_to_the_cache_cannot_be_turned_elsewhere_afterwards(cache, monkeypatch, tmp_path):
+    """Whoever owns the link, what is used is the folder that was looked at."""
+    (tmp_path / "link").symlink_to(cache)
+    monkeypatch.setenv("SWMODEL_CACHE", str(tmp_path / "link"))
+    assert steps.cache_folder() == cache
+
+
+def test_a_cache_is_made_for_its_user_alone(cache, monkeypatch):
+    """Where files are for the group by default, as on many clusters, too."""
+    monkeypatch.setenv("SWMODEL_CACHE", str(cache / "in" / "folders"))
+    before = os.umask(0o002)
+    try:
+        folder = steps.cache_folder()
+    finally:
+        os.umask(before)
+    assert {place.stat().st_mode & 0o777 for place in (folder, folder.parent, cache)} == {0o700}
+
+
 @pytest.mark.parametrize("place", ["a/file", "/proc/no/folder"])
 def test_a_cache_that_cannot_be_is_one_line(cache, monkeypatch, tmp_path, request_of_jet, place):
     (tmp_path / "a").write_text("")
@@ -202,23 +268,35 @@ def test_a_full_disk_is_one_line(cache, monkeypatch, tmp_path, request_of_jet):
 
 
 PROGRAM = """
-from swmodel.cli.ranks import one_executor
+import os
+from pathlib import Path
 from swmodel.config import load
 from swmodel.executors.native import compile as steps, request_of
-from pathlib import Path
 steps.BUILT = Path("none")
-print(steps.library_of(request_of(load("jet", {}, environ={}))))
+request = request_of(load("jet", {}, environ={}))
 """
+ALONE = PROGRAM + "print(steps.library_of(request))"
+CROWD = (
+    PROGRAM
+    + """
+for _ in range(64):
+    if not os.fork():
+        os.write(1, f"{steps.library_of(request)} {steps.function(request) > 0}\\n".encode())
+        os._exit(0)
+assert not any(os.wait()[1] for _ in range(64))
+"""
+)
 
 
-def start():
-    return subprocess.Popen([sys.executable, "-c", PROGRAM], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+def start(program=ALONE):
+    return subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
 
 def test_many_processes_compile_a_step_once(cache, compiler):
     compiler()
-    answers = {process.communicate(timeout=120) for process in [start() for _ in range(6)]}
-    assert len(answers) == 1
+    out, errors = start(CROWD).communicate(timeout=120)
+    (library,) = cache.glob("*.so")
+    assert out.splitlines() == 64 * [f"{library} True"], errors
     assert compiler.calls() == 1
 
 
@@ -240,15 +318,18 @@ def test_who_waits_for_a_process_that_is_killed_compiles_itself(cache, compiler,
     assert compiler.calls() == 2
 
 
-def test_a_cache_keeps_what_was_made_last(tmp_path, monkeypatch):
+def test_a_cache_keeps_what_was_made_last_and_nothing_of_killed_processes(tmp_path, monkeypatch):
     monkeypatch.setattr(steps, "MOST", 3)
     (tmp_path / "libother.so").write_text("")
     names = [f"{number:024x}.so" for number in range(5)]
     for number, name in enumerate(names):
         (tmp_path / name).write_text("")
         os.utime(tmp_path / name, (number, number))
+    for age, name in ((0, "begun"), (86400, "left")):  # the one by a process that goes on, the other by one killed
+        (tmp_path / f"{steps.MAKING}{name}").mkdir()
+        os.utime(tmp_path / f"{steps.MAKING}{name}", 2 * (time.time() - age,))
     steps.forget(tmp_path)
-    assert sorted(path.name for path in tmp_path.iterdir()) == [*names[2:], "libother.so"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == [f"{steps.MAKING}begun", *names[2:], "libother.so"]
 
 
 def test_a_library_that_cannot_be_loaded_is_made_anew(cache, request_of_jet):

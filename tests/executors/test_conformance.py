@@ -7,6 +7,7 @@ from support.stepping import STEPPERS, step_by_step
 
 from swmodel.executors.reference import Reference
 from swmodel.executors.registry import EXECUTORS
+from swmodel.ocean import table
 
 EVERY_EXECUTOR = pytest.mark.parametrize("executor", EXECUTORS)
 
@@ -19,7 +20,7 @@ OPTIONS = {
     "biharmonic, no slip": {"physics__biharmonic_viscosity": 1e8, "physics__slip": "no"},
     "beta plane": {"physics__beta": 2e-11},
     "sponge": {"sponge__rate": 1e-4, "sponge__width": 2e4},
-    "gravity 1, f 0": {"physics__gravity": 1.0, "physics__f0": 0.0},
+    "gravity 1, f 0, linear drag": {"physics__gravity": 1.0, "physics__f0": 0.0, "physics__linear_drag": 1e-5},
     "manning": {"physics__manning": 0.03},
     "self-attraction": {"physics__self_attraction": 0.1},
     "body force": {"body_force__x": 1e-5, "body_force__y_amplitude": 1e-4, "body_force__y_phase": 0.4},
@@ -68,6 +69,14 @@ def test_every_term_and_boundary_agrees(executor, option, periodic):
     fields = random_fields(7, 11, coefficients=COEFFICIENTS if option == "fields" else ())
     config = configuration(7, 11, fields, grid__periodic_x=periodic[0], grid__periodic_y=periodic[1], **OPTIONS[option])
     assert largest_difference(config, executor) < 1e-12
+
+
+def test_every_coefficient_of_the_sea_is_tried_as_a_number_and_as_a_field():
+    """But for gravity, which is a number; those of the wind, the air and the outside are fields below."""
+    keys = [row.key for row in table.COEFFICIENTS.values() if row.key.startswith("physics.")]
+    numbers = {key.replace("__", ".") for options in OPTIONS.values() for key in options}
+    assert set(keys) <= numbers | {"physics.viscosity", "physics.quadratic_drag"}
+    assert {key.removeprefix("physics.") for key in keys} <= random_fields(1, 1, coefficients=COEFFICIENTS).keys()
 
 
 @pytest.mark.parametrize(

@@ -102,13 +102,16 @@ def strange(flow, params, now):
     edge = (x - 0.9).map(lambda a: xp.maximum(a, xp.minimum(0.5 * a, -0.1)))
     root = y.map(lambda a: xp.cbrt(a - 1) + xp.sqrt(a) + abs(a - 1.1) + a**3 + a**0.4 + xp.cos(a))
     far = flow.u.moved(0, -3) * flow.h.moved(0, 3) / 50
+    squared = x
+    for _ in range(12):  # so that what stands in front is squared, too
+        squared = squared * squared * flow.grid.dx.u / 8e3 + 0.1
     here = flow.grid.depth.map(
         lambda a: xp.where(a > 50, a, 1.0) + xp.where(a <= 50, a, 2.0) + xp.where(a != 3, a, 1.0)
     )
     fixed = params["gravity"] * flow.grid.depth + flow.grid.f
     beyond = flow.h.map(lambda a: xp.where(params["gravity"].values >= 1, 2.0, a))
     return {
-        "u": 1e-4 * (bump * edge * flow.u + 0.1 * far) + 1e-7 * mx_f(here * fixed) * flow.u,
+        "u": 1e-4 * (bump * edge * flow.u + 0.1 * far + squared * flow.u) + 1e-7 * mx_f(here * fixed) * flow.u,
         "v": 1e-4 * (root / (1 + y) * flow.v) * beyond,
     }
 
@@ -184,6 +187,17 @@ def test_a_term_that_cannot_be_traced_is_told_its_line_and_what_can_be(monkeypat
     assert text.endswith("a term may use + - * /, abs, whole powers, comparisons and where, sqrt, cbrt, exp, log, sin, "
                          "cos, maximum, minimum")  # fmt: skip
     assert "\n" not in text
+
+
+def test_a_term_of_a_thousand_operations_one_after_the_other_is_one_line(monkeypatch):
+    def long(flow, params, now):
+        x = flow.u
+        for _ in range(500):
+            x = x * x + flow.u
+        return {"u": x}
+
+    with pytest.raises(UsageError, match="^a term has more operations, one after the other, than the native step"):
+        _ = request_of(*with_term(monkeypatch, long)).made
 
 
 def test_the_table_of_a_step_counts_what_it_moves():

@@ -1,26 +1,25 @@
 """Without the native step everything runs on JAX, and whoever could build it is told how, once."""
 
-import importlib.util
 import logging
-import subprocess
-import sys
-import types
+from pathlib import Path
 
 import pytest
 
 from swmodel.cli.doctor import findings
 from swmodel.config import Config, ConfigError, load
 from swmodel.executors import native as kernels
+from swmodel.executors.native import kernel as native
 from swmodel.model.resolve import resolve, say_slower
 from swmodel.model.validate import check_config
 from swmodel.parallel import environment
 
+built = pytest.mark.skipif(not kernels.LIBRARY.exists(), reason="the native step was not built")
 SMALL = {"grid": {"nx": 8, "ny": 6}, "run": {"steps": 1}, "time": {"dt": 1.0}}
 
 
 @pytest.fixture
 def not_built(monkeypatch):
-    monkeypatch.setattr(kernels, "find_spec", lambda name: None)
+    monkeypatch.setattr(kernels, "LIBRARY", Path("none"))
     monkeypatch.setattr(environment, "has_gpu", lambda: False)
     say_slower.cache_clear()
     yield
@@ -51,41 +50,42 @@ def test_asking_for_what_is_not_built_names_the_remedy(not_built):
         check_config(load("jet", {"grid.nx": 8, "grid.ny": 6, "run.steps": 1, "run.executor": "native"}, environ={}))
 
 
-def test_an_import_that_fails_names_the_remedy():
-    program = (
-        "import sys; sys.modules['swmodel.executors.native._step'] = None\n"
-        "from swmodel.executors.native import kernel\nkernel.register()"
-    )
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
-    assert done.stderr.strip().splitlines()[-1].startswith("ImportError: the native step cannot be used")
-    assert "tools/build-native" in done.stderr.splitlines()[-1]
+def test_calls_that_cannot_be_loaded_name_the_remedy(monkeypatch, tmp_path):
+    monkeypatch.setattr(kernels, "LIBRARY", tmp_path / "_step.so")
+    kernels.built.cache_clear()
+    kernels.LIBRARY.write_text("for another machine")
+    with pytest.raises(ImportError, match=r"the native step cannot be used: .*_step.so.*; tools/build-native"):
+        native.register()
 
 
-@pytest.mark.skipif(
-    importlib.util.find_spec("swmodel.executors.native._step") is None, reason="the native step was not built"
-)
+@built
 def test_a_step_compiled_from_another_version_is_not_called(monkeypatch):
-    from swmodel.executors.native import _step
-    from swmodel.executors.native import kernel as native
-
     monkeypatch.setattr(environment, "has_gpu", lambda: False)
     assert kernels.native_missing() == ""
-    monkeypatch.setattr(_step, "convention", kernels.CONVENTION - 1)
+    other = kernels.built()._replace(convention=kernels.CONVENTION - 1)
+    monkeypatch.setattr(kernels, "built", lambda: other)
     assert kernels.native_missing() == "it was compiled from another version of swmodel"
     with pytest.raises(ImportError, match="from another version of swmodel; tools/build-native"):
         native.register()
 
 
-@pytest.mark.skipif(
-    importlib.util.find_spec("swmodel.executors.native._step") is None, reason="the native step was not built"
-)
-def test_the_doctor_shows_a_step_built_for_another_jax(monkeypatch):
-    from swmodel.executors.native import _step
-
+@built
+def test_a_step_built_for_another_jax_is_shown_and_for_a_newer_one_not_called(monkeypatch, caplog):
+    """As JAX takes foreign calls that were built for an older one, but not for a newer one."""
+    monkeypatch.setattr(environment, "has_gpu", lambda: False)
+    real = kernels.built()
     assert findings.native_step().advice == ""
-    assert findings.numbers(_step.jaxlib)
-    other = types.SimpleNamespace(compiler="13", jaxlib="0.1.2", convention=kernels.CONVENTION)
-    monkeypatch.setattr(kernels, "_step", other)
+    assert findings.numbers(real.jaxlib)
+    for module in (kernels, findings):
+        monkeypatch.setattr(module, "built", lambda: real._replace(jaxlib="0.1.2"))
     finding = findings.native_step()
     assert "built for jaxlib 0.1.2" in finding.found
     assert "tools/build-native" in finding.advice
+    monkeypatch.setattr(kernels, "built", lambda: real._replace(jaxlib="99.1.2"))
+    say_slower.cache_clear()
+    with caplog.at_level(logging.INFO, "swmodel"):
+        assert resolve(Config(**SMALL)).run.executor == "xla"
+    (record,) = caplog.records
+    assert "it was compiled for jaxlib 99.1.2, newer than the" in record.getMessage()
+    assert "build it: tools/build-native" in record.getMessage()
+    say_slower.cache_clear()

@@ -19,7 +19,7 @@ from swmodel.ocean.diagnostics import QUANTITIES
 from swmodel.ocean.table import VARIABLES
 from swmodel.parallel.decomposition import block
 from swmodel.parallel.transport.serial import Serial
-from swmodel.plotting.dataset import read_map
+from swmodel.plotting.record import read_map
 
 NY, NX = 11, 13
 UNDISTURBED = (0, 7, 14, 21, 28)

@@ -116,7 +116,7 @@ def test_vorticity_computed_from_the_file_is_that_of_the_model(folder):
         written = data["zeta"][-1]
         config = derived.configuration(data)
         state, grid = derived.padded(data, -1, None)
-        from swmodel.ocean.diagnostics import vorticity
+        from swmodel.ocean.derived import vorticity
 
         computed = vorticity(state, grid, derived.physics_of(data)).on((NY, NX))
     assert config["grid"]["kind"] == "latlon"

@@ -7,6 +7,7 @@ from support.random_case import COEFFICIENTS, configuration, random_fields
 from swmodel.executors.native import calls
 from swmodel.gradients import Problem
 from swmodel.gradients.check import Checks, controls_of
+from swmodel.model import resolve
 from swmodel.parallel.transport import programs
 
 pytestmark = pytest.mark.compiled
@@ -51,3 +52,20 @@ def test_recording_past_the_cache_does_not_change_a_bit(monkeypatch):
         gradients.append(Checks(Problem(config, ("eta", "u", "v"), lambda view, k: view.state)).gradient)
     programs.jitted.cache_clear()
     assert all(np.array_equal(one, gradients[1][name]) and np.any(one) for name, one in gradients[0].items())
+
+
+def test_in_blocks_narrower_than_a_step_back_reads_it_is_that_of_jax_and_a_line_says_so(caplog):
+    """With open sides it reads a cell further back than forward."""
+    resolve.say_slower.cache_clear()
+    found = {}
+    for executor in ("xla", "native"):
+        sides = {"open_sides__sides": ("west",), "grid__periodic_x": False}
+        fields = random_fields(3, NX, amplitude=0.3)
+        config = configuration(3, NX, fields, run__steps=3, run__executor=executor, **sides)
+        found[executor] = Checks(Problem(config, ("eta", "outside_level"), lambda view, k: view.state)).gradient
+    (line,) = [record.getMessage() for record in caplog.records]
+    assert "a step back reads 4 cells away, and a block has 3 rows or columns" in line
+    for name, expected in found["xla"].items():
+        assert np.abs(found["native"][name] - expected).max() <= 1e-12 * np.abs(expected).max(), name
+        assert np.any(expected), name
+    resolve.say_slower.cache_clear()

@@ -11,7 +11,7 @@ import pytest
 from support.random_case import configuration, random_fields
 
 from swmodel.config import load
-from swmodel.config.options.model import Physics
+from swmodel.config.options.physics import Physics
 from swmodel.config.positions.crossings import crossings, section
 from swmodel.errors import NumericalError
 from swmodel.executors.reference import Reference
@@ -21,6 +21,7 @@ from swmodel.gradients.controls import TERM_OF
 from swmodel.gradients.plan import plan
 from swmodel.gradients.trajectory import View
 from swmodel.model.domain import domain
+from swmodel.ocean.coordinates import along_axes
 from swmodel.ocean.diagnostics import diagnose
 from swmodel.ocean.grid import as_patches
 from swmodel.ocean.patch import Patch
@@ -157,6 +158,24 @@ def test_a_uniform_change_of_depth_changes_transport_by_the_sum_of_the_map(basin
     assert found["d_transport_d_depth"].sum() == pytest.approx((values[0] - values[1]) / 2e-2, rel=1e-6)
 
 
+def test_maps_reach_into_the_water_outside_open_sides(basin, tmp_path):
+    """So that their sums are the derivatives by a uniform change of the depth, and of the level outside."""
+    basin.values["mask"][:, :3] = 1.0
+    sides, at = {"open_sides__sides": ("west",)}, "sea_level:6e3,12.5e3"
+    found, _ = compute(tmp_path, basin(**sides), at, ["depth", "outside_level", "eta"])
+    kept, by_depth, by_level = basin.values["depth"].copy(), [], []
+    for sign in (1, -1):
+        by_level.append(value(basin(**sides, open_sides__level=sign * 1e-2), at))
+        basin.values["depth"][...] = kept + sign * 1e-2
+        by_depth.append(value(basin(**sides), at))
+        basin.values["depth"][...] = kept
+    for name, values in (("depth", by_depth), ("outside_level", by_level)):
+        maps = found[f"d_sea_level_d_{name}"]
+        assert abs(maps[2, 0]) > 1e-8
+        assert maps.sum() == pytest.approx((values[0] - values[1]) / 2e-2, rel=1e-6), name
+    assert np.ma.getmaskarray(found["d_sea_level_d_eta"])[:, 0].all()
+
+
 def test_the_fields_and_numbers_are_those_of_the_table():
     assert set(sensitivity_file.FIELDS) | set(sensitivity_file.NUMBERS) == set(SEEN)
     for name, control in SEEN.items():
@@ -247,6 +266,19 @@ def test_the_transport_of_a_section_is_that_of_its_series(basin, tmp_path):
     assert len(j) > 2
     np.testing.assert_allclose(by_v[j, i], faces.lengths[north] * (state.h[j, i] + state.h[j + 1, i]) / 2, rtol=1e-12)
     assert (np.ma.filled(by_v, 0) != 0).sum() == len(j)
+
+
+def test_places_on_a_grid_with_a_pole_of_its_own_lie_along_its_axes():
+    """As the map lies on which they are marked; a section to the nearest corner of cells of five degrees."""
+    band = {"grid.pole": (-42.0, 76.0), "grid.south": -60.0, "grid.north": 60.0, "grid.west": -180.0}
+    line = {"name": "line", "start": [-50.0, 30.0], "end": [-20.0, 35.0]}
+    size = {"grid.nx": 72, "grid.ny": 24, "grid.east": 180.0, "grid.periodic_x": True, "output.sections": [line]}
+    config = load("sea", band | size, environ={})
+    (station,) = quantities.parse("eta:-50,30", config).line
+    np.testing.assert_allclose(station, along_axes(config.grid, -50.0, 30.0))
+    found = quantities.parse("transport:line", config).line
+    expected = [along_axes(config.grid, *line[end]) for end in ("start", "end")]
+    assert np.abs(np.subtract(found, expected)).max() < 2.5 + 1e-9
 
 
 def test_linear_gravity_waves_are_reciprocal(tmp_path):

@@ -7,6 +7,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+import xarray
 from support.made_cases import case_of
 from support.random_case import configuration, random_fields, weather
 
@@ -16,6 +17,7 @@ from swmodel.ensemble.members import Members
 from swmodel.ensemble.settings import check_ensemble, wind_factors
 from swmodel.errors import FilesError
 from swmodel.model.forcing import Forcing
+from swmodel.model.validate import check_config
 
 NY, NX, STEPS = 7, 11, 9
 
@@ -49,6 +51,45 @@ def test_any_cut_into_calls_and_any_restart_have_the_same_bits(tmp_path, undistu
     assert same(again.state, undisturbed)
 
 
+def test_a_record_has_the_weather_of_its_step_and_only_where_it_is_asked_for(tmp_path):
+    """As the step that led there had it at its end; none that varies is there as a field that does not change."""
+    names = "wind_x", "air_pressure", "linear_drag"
+    options = {"output__every_steps": 2, "run__executor": "reference"}
+    for folder, asked in (("with", ("eta", *names[:2])), ("without", ("eta",))):
+        swmodel.Simulation(configure(**options, output__fields=asked)).run(tmp_path / folder)
+    records = weather(NY, NX)
+    with xarray.open_dataset(tmp_path / "with" / "output.nc") as found:
+        wet = found.mask.values > 0
+        for number, step in enumerate(found.step.values):
+            before = int(max(step - 1, 0) * 20.0 / 33.0)
+            part = min(1.0, step * 20.0 / 33.0 - before)
+            for name in names[:2]:
+                first, second = (records[name][(before + more) % 3] for more in (0, 1))
+                expected = np.where(wet, first + part * (second - first), np.nan)
+                np.testing.assert_allclose(found[name][number], expected, rtol=1e-12, atol=1e-12, err_msg=name)
+        assert found.wind_x.attrs["units"] == "Pa"
+        assert found.air_pressure.attrs["standard_name"] == "air_pressure_at_mean_sea_level"
+    with xarray.open_dataset(tmp_path / "without" / "output.nc") as found:
+        assert {*names} & {*found.data_vars} == {"linear_drag"}
+
+
+def test_a_steady_wind_is_the_same_in_each_record(tmp_path):
+    fields = random_fields(NY, NX)
+    config = configuration(NY, NX, fields, run__executor="reference", output__fields=("eta", "wind_x"))
+    swmodel.Simulation(config).run(tmp_path)
+    with xarray.open_dataset(tmp_path / "output.nc") as found:
+        expected = np.where(fields["mask"] > 0, fields["wind_x"], np.nan)
+        np.testing.assert_array_equal(found.wind_x, np.broadcast_to(expected, (2, NY, NX)))
+
+
+def test_weather_that_there_is_none_of_is_refused():
+    config = configuration(NY, NX, {}, run__executor="reference", output__fields=("eta", "u10"))
+    with pytest.raises(
+        swmodel.ConfigError, match=r"^output\.fields: there is no u10 in this run: neither the case nor"
+    ):
+        check_config(config)
+
+
 def test_without_its_class_a_case_in_python_whose_wind_varies_does_not_go_on(tmp_path):
     model = swmodel.Simulation(configure(run__executor="reference"))
     model.write_restart(tmp_path / "restart.nc")
@@ -78,6 +119,8 @@ def test_a_member_is_the_run_with_its_wind_times_a_factor(undisturbed):
     members.take_steps(4)
     members.take_steps(STEPS - 4)
     assert same([field[0] for field in members.state], undisturbed)
+    winds_now = [members.evaluate(member, ["eta", "wind_x"])[0]["wind_x"] for member in (0, 2)]
+    np.testing.assert_allclose(winds_now[1], wind_factors(config)[2] * winds_now[0], rtol=1e-12)
     scaled = records | {name: wind_factors(config)[2] * records[name] for name in winds}
     alone = swmodel.Simulation(plain.model_copy(update={"case": case_of(random_fields(NY, NX) | scaled, "Random")}))
     alone.advance(STEPS)

@@ -67,6 +67,17 @@ def test_a_bug_on_one_rank_is_one_traceback_and_the_last_restart_stays(tmp_path)
     assert all("problem" not in facts(path) for path in candidates(tmp_path / "run"))
 
 
+def test_a_rank_of_a_program_of_several_layouts_that_fails_ends_all_at_once(mpiexec):
+    """By itself with its traceback: not by the time that mpiexec was given, after which it ends with another code."""
+    with pytest.raises(pytest.fail.Exception) as caught:
+        mpiexec("one_layout_fails.py", 3)
+    said = str(caught.value)
+    assert "\nexit code 1\n" in said
+    assert said.count("Traceback") == 1
+    assert "ZeroDivisionError: a bug" in said
+    assert "rank 1 of the world, layout (1, 2)" in said
+
+
 def test_a_run_that_becomes_unstable_warns_and_stops_with_its_last_good_restart(tmp_path):
     storm = ["-s", "case.wind=1000", "-s", "physics.viscosity=0"]
     often = ["-s", "restart.every_steps=5", "-s", "run.check_every_steps=5"]

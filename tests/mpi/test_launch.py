@@ -9,6 +9,7 @@ import time
 from pathlib import Path
 
 import pytest
+from support.forked_python import forking
 
 from swmodel.files.run_folder import CONFIG, DIAGNOSTICS, OUTPUT, RESTARTS, STATUS
 from swmodel.files.status import read_status
@@ -24,7 +25,7 @@ FAULTY = Path(__file__).parent / "programs" / "faulty.py"
 def swmodel(folder, *arguments, before=(), environ=None):
     """Run the program in `folder`, after the words `before`; the completed process."""
     line = [*before, *PROGRAM, *map(str, arguments)]
-    environ = os.environ | {"MPIEXEC_TIMEOUT": "100"} | (environ or {})
+    environ = forking(os.environ | {"MPIEXEC_TIMEOUT": "100"} | (environ or {}))
     return subprocess.run(line, cwd=folder, env=environ, capture_output=True, text=True, timeout=120)
 
 

@@ -9,16 +9,25 @@ import netCDF4
 import numpy as np
 import pytest
 from conftest import ROOT
+from support.forked_python import forking
 
 from swmodel.files.restart import folder
 from swmodel.files.status import read_status
 from swmodel.model.launch import find_mpiexec
 
-CASE = ["jet", "-s", "grid.nx=24", "-s", "grid.ny=17", "-s", "time.stepper=ab3", "--executor", "native", "--quiet"]
-RECORDS = ["-s", "output.every_steps=6", "-s", "output.means=eta", "-s", "output.diagnostics_every_steps=5"]
-#: Gauges between blocks and at a wall, a line across blocks, largest values.
+#: A tide and a current that come in from two sides.
+SIDES = [
+    *("-s", "grid.periodic_x=false", "-s", "open_sides.sides=west,east", "-s", "open_sides.m2_amplitude=0.3"),
+    *("-s", "open_sides.current_x=0.2", "-s", "open_sides.m2_phase=40"),
+]
+CASE = [
+    *("jet", "-s", "grid.nx=24", "-s", "grid.ny=17", "-s", "time.stepper=ab3", "--executor", "native", "--quiet"),
+    *SIDES,
+]
+RECORDS = ["-s", "output.every_steps=6", "-s", "output.means=eta,speed,zeta", "-s", "output.diagnostics_every_steps=5"]
+#: Gauges between blocks, and at a wall and an open side, a line across blocks, largest values.
 PLACES = [
-    *("-s", 'output.stations=[{name="a", x=61e3, y=42e3}, {name="b", x=100e3, y=20e3}, {name="c", x=117e3, y=81e3}]'),
+    *("-s", 'output.stations=[{name="a", x=61e3, y=42e3}, {name="b", x=100e3, y=20e3}, {name="c", x=112e3, y=81e3}]'),
     *("-s", 'output.sections=[{name="across", start=[20e3, 0.0], end=[90e3, 80e3]}]', "-s", "output.arrival=0.3"),
     *("-s", "output.sections_every_steps=3", "-s", "output.maxima=eta,speed"),
 ]
@@ -27,7 +36,7 @@ FILES = ("output.nc", "diagnostics.nc", "stations.nc", "sections.nc", "restart/s
 
 def swmodel(*arguments, under=(), code=0):
     """Run the program; what it wrote on stderr."""
-    environment = os.environ | {"PYTHONPATH": str(ROOT), "MPIEXEC_TIMEOUT": "100"}
+    environment = forking(os.environ | {"PYTHONPATH": str(ROOT), "MPIEXEC_TIMEOUT": "100"})
     line = [*under, sys.executable, "-m", "swmodel", *map(str, arguments)]
     done = subprocess.run(line, env=environment, capture_output=True, text=True, timeout=120)
     assert done.returncode == code, done.stderr

@@ -10,13 +10,15 @@ from support.ranks import run_ranks
 from swmodel.config import fields
 from swmodel.config.build import build_grid, build_state, scheme_of
 from swmodel.model.simulation import Simulation
-from swmodel.ocean.diagnostics import DERIVED, QUANTITIES, FixedPoint, diagnose, quantities
+from swmodel.ocean.derived import DERIVED
+from swmodel.ocean.diagnostics import QUANTITIES, diagnose, quantities
 from swmodel.ocean.grid import as_patches
 from swmodel.ocean.patch import Patch
 from swmodel.ocean.state import State
 from swmodel.ocean.table import POTENTIALS
 from swmodel.ocean.terms import TERMS
 from swmodel.parallel.decomposition import block as block_of
+from swmodel.parallel.fixed_point import FixedPoint
 
 NY, NX = 11, 13
 WALLS = [(True, True), (True, False), (False, True), (False, False)]

@@ -3,6 +3,7 @@
 import netCDF4
 import numpy as np
 import pytest
+import xarray
 from support.cf_checker import checked
 from support.made_cases import case_of
 
@@ -32,6 +33,11 @@ def eastward_flow(at):
     """A smooth vector field of the sphere, that of solid rotation about a slanted axis: eastward and northward, m/s."""
     lon, lat = np.radians(at.lon), np.radians(at.lat)
     return 3 * np.cos(lat) + 2 * np.sin(lat) * np.cos(lon), -2 * np.sin(lon) + 0 * lat
+
+
+def growing(number):
+    """The function of a case for a component of that field, which grows from 1 to 2 times its size in 1e4 s."""
+    return lambda self, config, at, t: (1 + t / 1e4) * eastward_flow(at)[number]
 
 
 def test_places_come_back_and_the_pole_is_the_pole():
@@ -142,6 +148,8 @@ def test_winds_that_vary_are_turned_as_those_that_do_not():
 
 @pytest.mark.parametrize("what", ["current", "transport"])
 def test_what_flows_outside_open_sides_is_turned_as_what_flows_inside(what):
+    """Steady, and in time."""
+
     class Flowing(Case):
         def u(self, config, at):
             return eastward_flow(at)[0]
@@ -152,15 +160,36 @@ def test_what_flows_outside_open_sides_is_turned_as_what_flows_inside(what):
     class Varying(Case):
         pass
 
-    for name, axis in (("u", "x"), ("v", "y")):
-        setattr(Flowing, f"outside_{what}_{axis}", getattr(Flowing, name))
-        setattr(Varying, f"outside_{what}_{axis}", lambda self, config, at, t: 0 * at.lon)
-    config, varying = config_of(Flowing), config_of(Varying, **{"time.dt": 100.0})
+    for axis, number in (("x", 0), ("y", 1)):
+        setattr(Flowing, f"outside_{what}_{axis}", getattr(Flowing, "uv"[number]))
+        setattr(Varying, f"outside_{what}_{axis}", growing(number))
+    config, varying = config_of(Flowing), config_of(Varying, **{"forcing.every": 1e4, "time.dt": 100.0})
     for name, axis in (("u", "x"), ("v", "y")):
         outside = fields.evaluate(config, f"outside_{what}_{axis}", *ALL)
         np.testing.assert_array_equal(outside, fields.evaluate(config, name, *ALL))
-        with pytest.raises(InputError, match="records in time have to lie along its axes"):
-            record(varying, f"outside_{what}_{axis}", 0, *ALL)
+        np.testing.assert_allclose(record(varying, f"outside_{what}_{axis}", 1, *ALL), 2 * outside, rtol=1e-12)
+
+
+def test_records_of_files_outside_open_sides_are_turned_as_fields_of_files(tmp_path):
+    """Eastward and northward on true degrees; the faces of both components lie elsewhere."""
+    names = [f"outside_current_{axis}" for axis in "xy"]
+    functions = {name: lambda at, n=n: eastward_flow(at)[n] + 0 * at.lon for n, name in enumerate(names)}
+    on_degrees(tmp_path / "steady.nc", **functions)
+    with xarray.open_dataset(tmp_path / "steady.nc") as steady:
+        times = xarray.DataArray([0.0, 6.0], dims="time", attrs={"units": "hours since 2020-03-01"})
+        varying = ((1 + times / 6) * steady).assign_coords(time=times)
+        for name in names:
+            varying[name].attrs = steady[name].attrs
+        varying.to_netcdf(tmp_path / "varying.nc")
+    files = {
+        kind: {f"input.{name}": f"{tmp_path / kind}.nc:{name}" for name in names} for kind in ("steady", "varying")
+    }
+    config = config_of(**files["steady"])
+    later = config_of(**files["varying"], **{"time.start": "2020-03-01", "time.dt": 100.0})
+    for name in names:
+        expected = 2 * fields.evaluate(config, name, *ALL)
+        assert np.abs(expected).max() > 1
+        np.testing.assert_allclose(record(later, name, 1, *ALL), expected, rtol=1e-12, atol=1e-12)
 
 
 def test_files_on_true_degrees_are_taken_to_the_places_of_the_cells(tmp_path):

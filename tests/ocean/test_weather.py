@@ -8,7 +8,7 @@ from support.made_cases import changed
 
 import swmodel
 from swmodel.cases import get
-from swmodel.config.options.model import Case
+from swmodel.config.options.case import Case
 
 DENSITY, GRAVITY, DEPTH = 1025.0, 9.81, 20.0
 QUIET = {

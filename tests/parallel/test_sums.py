@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 from support.small_run import SMALL
 
 import swmodel
-from swmodel.ocean.diagnostics import FixedPoint, largest
+from swmodel.ocean.diagnostics import largest
+from swmodel.parallel.fixed_point import FixedPoint
 from swmodel.parallel.transport.serial import Serial
 
 QUICK = settings(max_examples=150, derandomize=True, deadline=None, database=None)

@@ -11,7 +11,7 @@ from support.random_case import configuration, random_fields
 from support.seal import resealed
 
 import swmodel
-from swmodel.ocean.diagnostics import DERIVED
+from swmodel.ocean.derived import DERIVED
 from swmodel.ocean.table import POTENTIALS
 from swmodel.ocean.terms import TERMS
 from swmodel.plotting import Over, PlotError, derived, maps, shown

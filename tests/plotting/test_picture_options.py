@@ -14,7 +14,8 @@ from support.small_run import make_run
 from swmodel import plotting
 from swmodel.cli import main
 from swmodel.plotting import Over, PlotError, Scale, animation, maps, scale, shown, style, titles
-from swmodel.plotting.dataset import Map, open_data
+from swmodel.plotting.dataset import open_data
+from swmodel.plotting.record import Map
 
 
 @pytest.fixture(scope="module")

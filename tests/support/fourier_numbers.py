@@ -7,8 +7,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from swmodel.ocean.diagnostics import FixedPoint
 from swmodel.parallel.decomposition import block
+from swmodel.parallel.fixed_point import FixedPoint
 from swmodel.parallel.fourier import KINDS, Fourier
 from swmodel.parallel.transport.halo import within
 from swmodel.parallel.transport.serial import Serial

@@ -57,3 +57,4 @@ def one_for_all(world, layout):
         traceback.print_exc()
         print(f"rank {world.Get_rank()} of the world, layout {layout}", file=sys.stderr, flush=True)
         world.Abort(1)
+        raise SystemExit(1) from None  # it may return before the end comes

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from swmodel.config.options.model import Case
+from swmodel.config.options.case import Case
 
 
 def case_of(fields, name="Made"):

@@ -47,10 +47,12 @@ def weather(ny, nx, records=3, seed=5):
 def configuration(ny, nx, fields=None, sphere=False, in_time=False, **overrides):
     """A configuration of ny by nx cells with every term switched on; overrides as section__key=value.
 
-    The case has the given fields, arrays [ny, nx] by name, or `random_fields`; `in_time` the weather besides, of which
-    the records lie between steps. On a sphere the cells have about the same size.
+    The case has the given fields, arrays [ny, nx] by name, or `random_fields`, but for those that an override gives as
+    a number; `in_time` the weather besides, of which the records lie between steps. On a sphere the cells have about
+    the same size.
     """
     fields = random_fields(ny, nx) if fields is None else fields
+    fields = {name: values for name, values in fields.items() if f"physics__{name}" not in overrides}
     sections = {
         "case": case_of(fields | (weather(ny, nx) if in_time else {}), "Random"),
         "forcing": {"every": 33.0},

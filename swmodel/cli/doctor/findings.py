@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from ...errors import SetupError
-from ...executors.native import REMEDY, native_missing
+from ...executors.native import REMEDY, built, native_missing
 from ...executors.native.compile import BUILT, cache_folder, compiler
 from ...parallel import environment
 from ...parallel.environment import version_of
@@ -120,11 +120,9 @@ def native_step() -> Finding:
     missing = native_missing()
     if missing:
         return Finding("native step", f"not used: {missing}", REMEDY)
-    from ...executors.native import _step
-
-    found = f"float32 and float64, by compiler {_step.compiler}"
-    if numbers(_step.jaxlib)[:2] != numbers(version_of("jaxlib") or "")[:2]:
-        return Finding("native step", f"{found}, built for jaxlib {_step.jaxlib}", f"build it anew: {REMEDY}")
+    found = f"float32 and float64, by compiler {built().compiler}"
+    if numbers(built().jaxlib)[:2] != numbers(version_of("jaxlib") or "")[:2]:
+        return Finding("native step", f"{found}, built for jaxlib {built().jaxlib}", f"build it anew: {REMEDY}")
     return Finding("native step", found)
 
 

@@ -1,8 +1,9 @@
 """Depth and share of sea of the cells of a grid: means over their area of a relief.
 
-On longitudes and latitudes each value of the relief stands for the cell half way to its neighbours, and counts by the
-area on the sphere in which that cell and one of the grid overlap: exactly. Cells that are turned against the relief, or
-smaller than its steps, have the mean of places spread over them, between which the relief is interpolated bilinearly.
+On longitudes and latitudes each value of the relief stands for the cell that reaches half way to its neighbours. It
+counts by the area on the sphere in which that cell and a cell of the grid overlap, exactly. Cells that are turned
+against the relief, or smaller than its steps, have the mean over places spread in them, to which the relief is
+interpolated bilinearly.
 """
 
 from __future__ import annotations
@@ -43,7 +44,7 @@ def is_coarse(relief: Relief, grid) -> bool:
 
 
 def overlapping(relief: Relief, grid) -> Iterator[tuple[np.ndarray, ...]]:
-    """For bands of rows volume and area of the sea, and the area of all, of each cell, by areas that overlap."""
+    """For each band of rows: volume and area of the sea, and the whole area, of each cell, by areas that overlap."""
     along_x, along_y = axes(grid)
     of_x, columns = overlaps(relief, "lon", cell_edges(along_x))
     of_y, rows = overlaps(relief, "lat", cell_edges(along_y))
@@ -56,7 +57,7 @@ def overlapping(relief: Relief, grid) -> Iterator[tuple[np.ndarray, ...]]:
 
 
 def cell_edges(axis) -> np.ndarray:
-    """Of the cells along an axis of the grid."""
+    """Edges of the cells along an axis of the grid, degrees."""
     low, high = axis.edges
     return np.linspace(low, high, axis.cells + 1)
 
@@ -114,7 +115,7 @@ def refuse(relief: Relief, name: str, position: float):
 
 
 def sampled(relief: Relief, grid) -> Iterator[tuple[np.ndarray, ...]]:
-    """For bands of rows volume and area of the sea, and the area of all, of each cell, by places spread over it."""
+    """For each band of rows: volume and area of the sea, and the whole area, of each cell, by places spread over it."""
     along = axes(grid)
     count = [
         max(FEWEST, math.ceil(EACH * axis.spacing / np.diff(line.points).min()))

@@ -1,4 +1,4 @@
-"""A grid as it is wished for, its depth and coast from a relief."""
+"""A grid as asked for, with depth and coast from a relief."""
 
 from __future__ import annotations
 
@@ -9,11 +9,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ...config.fields.netcdf_input.errors import remark
 from ...config.options.grid import CIRCLE, MOST_CELLS, NEAREST, POLE, ROUND_OFF, Grid
 from ...errors import UsageError
 from ...ocean.coordinates import along_axes, axes
 from .average import averages
 from .coast import close, smooth
+from .doubt import doubts
 from .grid_file import Made, check_vacant, write
 from .source import ReliefError, open_relief
 
@@ -62,6 +64,8 @@ def make_grid(target, wish: Wish, relief=None, command_line: str = "", force: bo
         opened = open_relief(relief, stack)
         depth, share = averages(opened, grid)
         taken = opened.taken_for()
+        for line in doubts(opened, grid, share >= WATER):
+            remark(line)
         about = str(getattr(opened.height.group(), "source", getattr(opened.height, "source", "")))
     source = ", ".join(filter(None, [os.path.basename(opened.path), about]))
     grid, rows = without_poles(grid, share >= WATER)
@@ -77,10 +81,10 @@ def make_grid(target, wish: Wish, relief=None, command_line: str = "", force: bo
 
 
 def grid_of(wish: Wish) -> Grid:
-    """The section of a configuration.
+    """The section [grid]; an edge may still lie on a pole (`without_poles`).
 
     Raises:
-        UsageError: it cannot be, but for an edge that lies on a pole (`without_poles`).
+        UsageError: there is no such grid.
     """
     west, east, south, north = wish.region
     check_region(*wish.region, wish.resolution)
@@ -127,7 +131,7 @@ def check_region(west: float, east: float, south: float, north: float, resolutio
 
 
 def without_poles(grid: Grid, wet: np.ndarray) -> tuple[Grid, slice]:
-    """The grid without the rows of land at a pole that it reaches to, but one beside the water, and the rows that stay.
+    """The grid without the rows of land at a pole that it reaches, except one beside the water; and the rows that stay.
 
     Raises:
         UsageError: the pole lies in water.

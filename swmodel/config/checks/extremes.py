@@ -57,14 +57,14 @@ class Extremes:
         return any(largest > 1.1 * least for least, largest in (self.ranges[name] for name in ("h", "dx", "dy")))
 
     def largest(self, name: str) -> float:
-        """Largest modulus of a field, 0 where no point has it."""
+        """Largest modulus of a field; 0 if no point has a value."""
         return max(abs(value) for value in self.ranges.get(name, (0.0,)))
 
     def include(self, name: str, values: np.ndarray, water: np.ndarray, first_row: int, entry=None) -> None:
         """Take account of a band's values where `water` is not zero; both broadcast to the band.
 
         Args:
-            entry: the Variable, of which it is checked that it can be used; None for a rate.
+            entry: the Variable, whose limits are checked; None for a rate.
         """
         shape = np.broadcast_shapes(values.shape, water.shape)
         selected = values if water.all() else np.broadcast_to(values, shape)[np.broadcast_to(water > 0, shape)]

@@ -1,4 +1,4 @@
-"""What a user may not expect of a configuration that is right: said in a line each before the run starts."""
+"""What a user may not expect of a valid configuration: one line each, before the run starts."""
 
 from __future__ import annotations
 
@@ -7,15 +7,17 @@ from collections.abc import Iterator
 
 from ...ocean.coordinates import on_sphere
 from ..fields import VECTORS, has_source
-from ..loading.load import Sources, add_layer, load
+from ..loading.load import load
+from ..loading.merge import Sources, add_layer
 from ..messages import metres
 from ..options.grid import CIRCLE, CORIOLIS, EXTENTS, ROUND_OFF, Extent, Grid
 from ..options.model import Config
+from .outside import unknown_in_sponge
 
 #: Acceleration, m s-2, below which gravity is most likely a reduced one: that of the Moon is 1.62.
 SMALL_GRAVITY = 1.0
 
-#: A time step with no more letters than this is taken before longer ones, for this part of the steps more.
+#: A time step of no more digits than this is preferred to a longer one, at the cost of this part more steps.
 FEW_DIGITS, MORE_STEPS = 8, 0.05
 
 #: Time steps that are tried, and records whose times are looked at for each.
@@ -28,12 +30,12 @@ def remarks(config: Config, sources: Sources, records: bool = True) -> list[str]
     Args:
         records: whether there will be records after intervals of time.
     """
-    found = [*domain(sources), *gravity(config), *rotation(config), *components(config)]
+    found = [*domain(sources), *gravity(config), *rotation(config), *components(config), *relaxation(config)]
     return [*found, *record_times(config)] if records else found
 
 
 def domain(sources: Sources) -> Iterator[str]:
-    """Where a source gives the number of cells or their size alone, how this changes the domain."""
+    """How the domain changes where a source gives only the number of cells, or only their size."""
     merged, changed, before = {}, {}, {}
     for number, layer in enumerate(sources.layers):
         add_layer(merged, layer, sources.classes, True)
@@ -55,11 +57,17 @@ def domain(sources: Sources) -> Iterator[str]:
 
 
 def components(config: Config) -> Iterator[str]:
-    """Which winds have one component from a file, and no other."""
+    """Winds of which only one component is given, by a file."""
     for pair in (VECTORS["wind_x"], VECTORS["u10"]):
         for name, other in (pair, pair[::-1]):
             if getattr(config.input, name, "") and not has_source(config, other):
                 yield f"input.{name} is given and input.{other} is not: that component is 0 everywhere"
+
+
+def relaxation(config: Config) -> Iterator[str]:
+    """Where a sponge relaxes to zero, as nothing is known of the water outside."""
+    for name, missing, cells in unknown_in_sponge(config):
+        yield f"input.{name}: has no value at {missing} of the {cells} cells of the sponge, which relaxes to zero there"
 
 
 def value(merged: dict, key: str):
@@ -101,7 +109,7 @@ def told(changed: dict) -> str:
 
 
 def gravity(config: Config) -> Iterator[str]:
-    """Where gravity is so small, other than in the case, that it may be a reduced one."""
+    """Where gravity is not that of the case, and so small that it may be a reduced one."""
     physics = config.physics
     if physics.reduced_gravity or physics.gravity >= SMALL_GRAVITY:
         return
@@ -135,7 +143,7 @@ def record_times(config: Config) -> Iterator[str]:
 
 
 def dividing(every: float, dt: float, records: int) -> tuple[float, int]:
-    """A time step, at most dt, of which whole numbers are all multiples of `every`, and its number in one of them.
+    """A time step of at most dt that divides `every`, and how many of them `every` takes.
 
     The longest whose products with whole numbers have no rounding error in `records` records, unless one with few
     digits is little shorter: model time is a product, and readers show its last bit as a nanosecond.

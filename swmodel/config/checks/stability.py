@@ -22,7 +22,7 @@ from ..build import coriolis
 #: Rates of upwind differences over |u|/dx, of waves of all lengths along one axis: a circle.
 UPWIND = np.exp(1j * np.linspace(0, np.pi, 9)) - 1
 
-#: The process whose rates hang on the depth and the lengths of a cell.
+#: The process whose rates depend on the depth and the lengths of a cell.
 WAVES = "gravity waves and advection"
 
 #: Growth per step that counts as none: round-off of double roots, and slow growth that no run is long enough to see.
@@ -130,7 +130,7 @@ def dt_from_cfl(config, extremes) -> float:
 def stable_dt(time, *eigenvalues: complex) -> float:
     """The largest time step with which all of these rates, s-1, are stable, s; infinite if all are zero.
 
-    Zero if one is beyond what numbers hold, as of a state that blows up.
+    Zero if a rate is not finite, as in a state that blows up.
     """
     if not np.isfinite(eigenvalues).all():
         return 0.0

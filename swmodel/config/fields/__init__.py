@@ -12,8 +12,8 @@ import numpy as np
 from ...ocean.coordinates import points, turned
 from ...ocean.table import VARIABLES, entry_of, location_of
 from ...ocean.terms.open_sides import FLOWS, NAMES, parts_of
-from ..options.case_check import values as values_of_case
-from ..options.model import TOGETHER
+from ..options.assimilation import TOGETHER
+from .formula import values_of_case
 from .netcdf_input import InputError, on_true_degrees, read_field
 from .own import source_in
 from .series import varies
@@ -36,9 +36,9 @@ ACROSS = {"u": (0, 1), "v": (1, 0)}
 
 
 def given(config, name: str) -> bool:
-    """Whether it was handed over, or a file or the case defines it, so that the field is more than a constant.
+    """Whether a field is more than a constant: handed over, or defined by a file or by the case.
 
-    On a grid that is turned both components of a vector are given where one is.
+    On a grid that is turned, both components of a vector are given where one is.
     """
     names = VECTORS[name] if name in VECTORS and turned(config.grid) else (name,)
     return any(has_source(config, each) for each in names)
@@ -46,7 +46,12 @@ def given(config, name: str) -> bool:
 
 def has_source(config, name: str) -> bool:
     """Whether a field of this name was handed over, or a file or the case defines it."""
-    return name in config.own.names or bool(getattr(config.input, name, None)) or hasattr(config.case, name)
+    return is_handed(config, name) or hasattr(config.case, name)
+
+
+def is_handed(config, name: str) -> bool:
+    """Whether a field was handed over, or lies in a file: before one of the case it counts."""
+    return name in config.own.names or bool(getattr(config.input, name, None))
 
 
 def evaluate(config, name: str, rows, columns) -> np.ndarray:
@@ -54,8 +59,8 @@ def evaluate(config, name: str, rows, columns) -> np.ndarray:
 
     A value missing from a file on land becomes `physics.depth` for the depth and zero for all others, and so does the
     height of land in a file of depths; on water both stay, which the check of the configuration reports. Without a
-    mask, cells where the file of depths has no value are land. One that varies in time is zero: what is added to its
-    records (`varying`).
+    mask, cells where the file of depths has no value are land. One that varies in time is zero here, as
+    its values come from records (`varying`).
 
     Args:
         name: one of `ocean.table.GIVEN`.
@@ -78,22 +83,29 @@ def evaluate(config, name: str, rows, columns) -> np.ndarray:
 
 def from_source(config, name: str, rows, columns) -> np.ndarray:
     """Values of a field as it was handed over, of its file, the case's formula or a constant; see `evaluate`."""
-    if name in VECTORS and turned(config.grid) and given(config, name):
-        return fill_land(config, name, along_axes(config, name, rows, columns), rows, columns)
-    if name in config.own.names or getattr(config.input, name, None):
-        return fill_land(config, name, as_given(config, name, rows, columns), rows, columns)
-    grid = config.grid
-    if hasattr(config.case, name):
-        at = points(grid, location_of(name), rows % grid.ny, columns % grid.nx)
-        values = values_of_case(config, name, at)
-        return values if name == "mask" else fill_land(config, name, values, rows, columns)
+    values = unfilled(config, name, rows, columns)
+    if values is not None:
+        whole = name == "mask" and not is_handed(config, name)
+        return values if whole else fill_land(config, name, values, rows, columns)
     if name == "mask" and tabulated(config, "depth"):
         return np.isfinite(as_given(config, "depth", rows, columns)).astype(np.float64)
     return np.full((1, 1), constant(config, name))
 
 
+def unfilled(config, name: str, rows, columns) -> np.ndarray | None:
+    """Values as they were handed over, of the file or the case's formula, NaN for none; None: nothing gives them."""
+    if name in VECTORS and turned(config.grid) and given(config, name):
+        return along_axes(config, name, rows, columns)
+    if is_handed(config, name):
+        return as_given(config, name, rows, columns)
+    if not hasattr(config.case, name):
+        return None
+    at = points(config.grid, location_of(name), rows % config.grid.ny, columns % config.grid.nx)
+    return values_of_case(config, name, at)
+
+
 def along_axes(config, name: str, rows, columns) -> np.ndarray:
-    """A component along the axes of a grid that is turned: of the vector whose components are both given.
+    """A component, along the axes of a turned grid, of a vector whose components are both given.
 
     Functions and files on true longitudes and latitudes have eastward and northward components; tables, and files on
     the axes of the grid, those along its axes.
@@ -163,7 +175,7 @@ def check_mask(config, values: np.ndarray, rows, columns) -> None:
 
 
 def tabulated(config, name: str) -> bool:
-    """Whether a field is a table of values, so that where it has none is land: of a file, or handed over."""
+    """Whether a field is a table of values, from a file or handed over: where it has none is land."""
     if source := source_in(config, name):
         return source.stored
     return bool(getattr(config.input, name))
@@ -179,27 +191,53 @@ def as_given(config, name: str, rows, columns) -> np.ndarray:
 
 
 def fill_land(config, name: str, values: np.ndarray, rows, columns) -> np.ndarray:
-    """The values with NaN on land, or on faces closed by it, replaced, and depths there that are not positive."""
+    """The values with NaN replaced on land and on faces closed by it, and so depths there that are not positive."""
     missing = ~(values > 0) if name == "depth" else np.isnan(values)
     if not missing.any():
         return values
     if name == "mask":
         return np.where(missing, 0.0, values)
-    if name.startswith("outside_"):  # of what is not beside an open side nothing need be known
-        beside = within(config, rows, columns, 0) - within(config, rows, columns, 2)
-        water = beside * evaluate(config, "mask", rows, columns)
+    if name.startswith("outside_"):
+        needed = around_open_faces(config, location_of(name), rows, columns)
     elif name in ACROSS:
         north, east = ACROSS[name]
-        water = wet(config, rows, columns) * wet(config, rows + north, columns + east)
+        needed = wet(config, rows, columns) * wet(config, rows + north, columns + east)
     else:
-        water = evaluate(config, "mask", rows, columns)
-    return np.where(missing & (water == 0), config.physics.depth if name == "depth" else 0.0, values)
+        needed = evaluate(config, "mask", rows, columns)
+    return np.where(missing & (needed == 0), config.physics.depth if name == "depth" else 0.0, values)
+
+
+def around_open_faces(config, location: str, rows, columns) -> np.ndarray:
+    """1 where outside water has to be known: on the faces through which it comes in, or at centres beside them.
+
+    These are between an outermost cell and the next one that are both water, but for corners of two open sides; float64
+    [rows, columns].
+    """
+    grid, found = config.grid, np.zeros((len(rows), len(columns)))
+    for side in config.open_sides.sides:
+        in_rows = side in ("south", "north")
+        if location not in ("centre", "v" if in_rows else "u"):
+            continue
+        numbers, cells = (rows, grid.ny) if in_rows else (columns, grid.nx)
+        pair = [0, 1] if side in ("west", "south") else [cells - 2, cells - 1]
+        near = np.isin(numbers, pair if location == "centre" else pair[:1])
+        inner = np.array(pair[1:] if side in ("west", "south") else pair[:1])
+        both = evaluate(config, "mask", pair, columns) if in_rows else evaluate(config, "mask", rows, pair)
+        both = both.min(axis=0 if in_rows else 1, keepdims=True)
+        both = both * (within(config, inner, columns, 1) if in_rows else within(config, rows, inner, 1))
+        found = np.maximum(found, both * (near[:, None] if in_rows else near[None, :]))
+    return found * within(config, rows, columns, 0)
 
 
 def wet(config, rows, columns) -> np.ndarray:
     """1 on water, 0 on land, outside water and beyond walls, [rows, columns] or broadcast to it; float64."""
+    return water(config, rows, columns, 1)
+
+
+def water(config, rows, columns, margin: int = 0) -> np.ndarray:
+    """See `wet`: 1 on outside water, too, but for `margin` rows along open sides."""
     rows, columns = np.asarray(rows), np.asarray(columns)
-    return within(config, rows, columns, 1) * (evaluate(config, "mask", rows, columns) != 0)
+    return within(config, rows, columns, margin) * (evaluate(config, "mask", rows, columns) != 0)
 
 
 def within(config, rows, columns, margin: int) -> np.ndarray:
@@ -232,6 +270,5 @@ def outside(config, rows, columns) -> tuple[np.ndarray, np.ndarray]:
         if not {low, high} & set(sides):
             found.append(np.zeros((1, 1)))
             continue
-        water = within(config, rows, columns, 0) * (evaluate(config, "mask", rows, columns) != 0)
-        found.append(np.broadcast_to(outermost[across] * water, (rows.size, columns.size)))
+        found.append(np.broadcast_to(outermost[across] * water(config, rows, columns), (rows.size, columns.size)))
     return tuple(found)

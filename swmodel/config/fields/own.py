@@ -12,7 +12,7 @@ from ...ocean.terms import Term
 from ...ocean.variable import Variable
 from ..errors import ConfigError
 from ..options.case_check import in_time, terms_in
-from .given import Formula, FormulaInTime, OfCase, Source
+from .source import Formula, OfCase, Source
 
 
 def with_own(config, fields, terms, sources: Mapping[str, Source], objects, parameters: Mapping | None = None):
@@ -76,16 +76,19 @@ def source_in(config, name: str) -> Source | None:
 
 
 def formulas(config) -> dict[str, tuple[Callable, str]]:
-    """The functions of the points that give fields, of the case or handed over, and what they are, by name."""
-    names = (*GIVEN, *rows_asked_for(case_terms(config)))
-    given = [name for name in names if hasattr(config.case, name) and not getattr(config.input, name, "")]
-    what = f"of the case {config.case.name}"
-    found = {name: (partial(getattr(config.case, name), config), f"{name} {what}") for name in given}
-    timed = [name for name in given if in_time(getattr(type(config.case), name))]
-    found |= {name: (partial(found[name][0], t=0.0), found[name][1]) for name in timed}
-    of_values = {name for name, source in config.own._sources.items() if not isinstance(source, OfCase)}
-    handed = {name: source for name, source in config.own._sources.items() if isinstance(source, Formula)}
-    found = {name: pair for name, pair in found.items() if name not in of_values}
-    begin = {name: source for name, source in config.own._sources.items() if isinstance(source, FormulaInTime)}
-    found |= {name: (partial(source.function, t=0.0), source.what) for name, source in begin.items()}
-    return found | {name: (source.function, source.what) for name, source in handed.items()}
+    """The functions of the points that give fields, of the case or handed over, and what they are, by name.
+
+    One that varies in time is taken at the start.
+    """
+    case: Any = config.case
+    found: dict[str, tuple[Callable, str]] = {}
+    for name in (*GIVEN, *rows_asked_for(case_terms(config))):
+        if hasattr(case, name) and not getattr(config.input, name, ""):
+            function, timed = partial(getattr(case, name), config), in_time(getattr(type(case), name))
+            found[name] = partial(function, t=0.0) if timed else function, f"{name} of the case {case.name}"
+    for name, source in config.own._sources.items():
+        if isinstance(source, Formula):
+            found[name] = partial(source.function, t=0.0) if source.in_time else source.function, source.what
+        elif not isinstance(source, OfCase):
+            found.pop(name, None)
+    return found

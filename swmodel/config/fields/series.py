@@ -11,10 +11,10 @@ import numpy as np
 from ...ocean.records import Span
 from ...ocean.table import VARIABLES, entry_of
 from ..options.case_check import in_time as timed
-from .given import OF_CASE_IN_TIME, TableInTime
 from .netcdf_input import InputError, series
+from .source import OfCase, TableInTime
 
-#: By how much of a time step a record may lie beside a step that it is for: rounding in its units, or in products.
+#: How far a record may lie from the step that it is for, in time steps: rounding of its units, or of products.
 LATE = 1e-6
 
 
@@ -28,14 +28,18 @@ class Series(Protocol):
     what: str
 
     def at(self, step: int) -> tuple[int, Span]:
-        """The record that a step begins at or behind, and its Span to the next one.
+        """The last record that is not after the begin of a step, and the Span from it to the next one.
 
         Raises:
             InputError: there is none, or none after it.
         """
 
-    def read(self, number: int, rows, columns) -> np.ndarray:
-        """Values of a record in rows and columns within the grid, float64 that broadcast to them; NaN where missing."""
+    def read(self, number: int, rows, columns, location: str = "") -> np.ndarray:
+        """Values of a record in rows and columns within the grid, float64 that broadcast to them; NaN where missing.
+
+        Args:
+            location: of the points, where it is not that of the coefficient.
+        """
 
     def on_earth(self, number: int) -> bool:
         """Whether a record lies on true longitudes and latitudes, so that vectors are eastward and northward."""
@@ -61,12 +65,12 @@ def series_of(config, name: str) -> Series:
     Raises:
         InputError: a file of it cannot be used.
     """
-    entry, source = entry_of(name, config.physics), config.own._sources.get(name, OF_CASE_IN_TIME)
+    entry, source = entry_of(name, config.physics), config.own._sources.get(name, OfCase(in_time=True))
     if text := getattr(config.input, name):
         return Dated(config, entry, series.records_of(text, entry, config.grid, config.time))
     if isinstance(source, TableInTime):
         return Dated(config, entry, source.records(config))
-    return Formula(config, name, source)
+    return Evaluated(config, name, source)
 
 
 def step_of(config) -> float:
@@ -75,7 +79,7 @@ def step_of(config) -> float:
 
 
 def whole(places: np.ndarray) -> np.ndarray:
-    """Places of records, in steps; those that are whole but for rounding are."""
+    """Places of records, in steps; those that are whole numbers but for rounding become whole."""
     near = np.rint(places)
     return np.where(np.abs(places - near) < LATE, near, places)
 
@@ -111,8 +115,9 @@ class Dated:
         """That of a step, in words."""
         return series.date_after(self.config.time, step * step_of(self.config))
 
-    def read(self, number, rows, columns):
-        return self.records.read(number, self.entry, self.config.grid, rows, columns)
+    def read(self, number, rows, columns, location=""):
+        entry = self.entry._replace(location=location or self.entry.location)
+        return self.records.read(number, entry, self.config.grid, rows, columns)
 
     def on_earth(self, number):
         return self.records.on_earth(number, self.entry, self.config.grid)
@@ -122,7 +127,7 @@ class Dated:
 
 
 @dataclass(frozen=True, eq=False)
-class Formula:
+class Evaluated:
     """The Series of a function of the points and of time, of the case or handed over: values each `forcing.every`."""
 
     config: Any
@@ -140,8 +145,9 @@ class Formula:
         at = int(np.searchsorted(places, step, side="right")) - 1
         return int(near[at]), Span(*places[at : at + 2])
 
-    def read(self, number, rows, columns):
-        return self.source.read(self.config, self.name, rows, columns, t=number * self.config.forcing.every)
+    def read(self, number, rows, columns, location=""):
+        t = number * self.config.forcing.every
+        return self.source.read(self.config, self.name, rows, columns, location, t=t)
 
     def on_earth(self, number):
         return True

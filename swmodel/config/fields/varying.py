@@ -1,4 +1,4 @@
-"""What coefficients that vary in time are in a block between two of their records."""
+"""Coefficients that vary in time, in a block and between two of their records."""
 
 from __future__ import annotations
 
@@ -24,17 +24,27 @@ def record(config, name: str, number: int, rows, columns, of: Series | None = No
     Raises:
         InputError: one is missing on water, or the record cannot be read.
     """
-    of, grid = of or series_of(config, name), config.grid
-    rows, columns = np.asarray(rows), np.asarray(columns)
-    read = along_axes if name in VECTORS and turned(grid) else as_given
-    values = read(config, name, of, number, rows % grid.ny, columns % grid.nx)
-    values = np.broadcast_to(values, (len(rows), len(columns)))
-    values = fill_land(config, name, values, rows, columns)
+    of = of or series_of(config, name)
+    values = record_where_there(config, name, number, rows, columns, of)
     if not np.isfinite(values).all():
-        row, column = np.argwhere(~np.isfinite(values))[0]
+        grid, (row, column) = config.grid, np.argwhere(~np.isfinite(values))[0]
         place = f"row {rows[row] % grid.ny}, column {columns[column] % grid.nx}"
         raise InputError(f"{of.what}: must be finite on water, but is missing at {of.told(number)}, {place}")
     return values
+
+
+def record_where_there(config, name: str, number: int, rows, columns, of: Series | None = None) -> np.ndarray:
+    """The same, and NaN where values are missing on water."""
+    rows, columns = np.asarray(rows), np.asarray(columns)
+    return fill_land(config, name, unfilled(config, name, number, rows, columns, of), rows, columns)
+
+
+def unfilled(config, name: str, number: int, rows, columns, of: Series | None = None) -> np.ndarray:
+    """The same, and NaN where values are missing."""
+    of, grid = of or series_of(config, name), config.grid
+    read = along_axes if name in VECTORS and turned(grid) else as_given
+    values = read(config, name, of, number, rows % grid.ny, columns % grid.nx)
+    return np.broadcast_to(values, (len(rows), len(columns)))
 
 
 def as_given(config, name: str, of: Series, number: int, rows, columns) -> np.ndarray:
@@ -46,16 +56,11 @@ def along_axes(config, name: str, of: Series, number: int, rows, columns) -> np.
     """The same along the axes of a grid that is turned, of a component that is eastward or northward.
 
     Raises:
-        InputError: the other component has no record of the same time, or lies elsewhere.
+        InputError: the other component has no record of the same time.
     """
     if not of.on_earth(number):
         return of.read(number, rows, columns)
-    first, second = VECTORS[name]
-    if location_of(first) != location_of(second):
-        raise InputError(
-            f"{of.what}: is eastward or northward, on faces of a grid whose pole is not that of the Earth; records in "
-            "time have to lie along its axes there"
-        )
+    (first, second), location = VECTORS[name], location_of(name)
     other = second if name == first else first
     others = series_of(config, other) if varies(config, other) else None
     if others is None or not others.on_earth(number) or others.told(number) != of.told(number):
@@ -63,8 +68,8 @@ def along_axes(config, name: str, of: Series, number: int, rows, columns) -> np.
             f"{of.what}: is eastward or northward, and turned to the axes of the grid, whose pole is not that of the "
             f"Earth: {other} needs a record at {of.told(number)}, too"
         )
-    cosine, sine = points(config.grid, location_of(name), rows, columns).turn
-    mine, theirs = of.read(number, rows, columns), others.read(number, rows, columns)
+    cosine, sine = points(config.grid, location, rows, columns).turn
+    mine, theirs = of.read(number, rows, columns), others.read(number, rows, columns, location)
     return cosine * mine + sine * theirs if name == first else cosine * mine - sine * theirs
 
 
@@ -79,7 +84,7 @@ class Window(NamedTuple):
         return all(mine.start <= its.start and its.stop <= mine.stop for mine, its in zip(self, other, strict=True))
 
     def part(self, values: np.ndarray, other: Window) -> np.ndarray:
-        """Of values in it those in another one, which it holds."""
+        """The part of values in this Window that lies in another one, which it holds."""
         y, x = (its.start - mine.start for mine, its in zip(self, other, strict=True))
         return values[y : y + len(other.rows), x : x + len(other.columns)]
 
@@ -88,7 +93,7 @@ class Records:
     """The records of the coefficients that vary, as a run goes through them: each is read once.
 
     Those that a step lies between are kept, in all Windows that have been asked for, and those that are read ahead.
-    What another Window holds is taken from it, and read with it.
+    A Window that lies within another one is taken from that, and read with it.
 
     Args:
         names: of the coefficients.
@@ -109,7 +114,7 @@ class Records:
         return min((max(math.ceil(end), step + 1) for end in ends), default=None)
 
     def params(self, step: int, rows, columns) -> dict[str, np.ndarray]:
-        """What there is among the params of these coefficients from a step on, by name.
+        """The params of these coefficients that hold from a step on, by name.
 
         Args:
             rows, columns: numbers of neighbours, which go on round the rings.
@@ -139,7 +144,7 @@ class Records:
                     self._values(name, number + more, window)
 
     def _windows(self, name: str) -> list[Window]:
-        """Those in which a coefficient is kept."""
+        """The Windows in which a coefficient is kept."""
         return [window for key, kept in self._kept.items() if key[0] == name for window in kept]
 
     def _values(self, name: str, number: int, window: Window) -> np.ndarray:

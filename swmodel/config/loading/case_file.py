@@ -15,8 +15,8 @@ from pathlib import Path
 from ... import cases
 from ..errors import ConfigError
 from ..messages import failure
+from ..options.case import Case
 from ..options.case_check import declaration_problems
-from ..options.model import Case
 from .sources import text_in
 
 #: The copy in a run folder, next to its config.toml.
@@ -85,6 +85,7 @@ def digest(text: str) -> str:
 
 def recorded(case: Case) -> Case:
     """The case as a run records it: with the name that its file has in the run folder, and its checksum."""
+    case = case.recorded()
     if case.file_text:
         return case.model_copy(update={"file": CASE, "sha256": digest(case.file_text)})
     return case if cases.shipped(case) else case.model_copy(update={"file": NO_FILE})

@@ -1,7 +1,8 @@
-"""What of a configuration determines the answer and what is in the files: a run may not go on with another."""
+"""The part of a configuration that determines the answer and the files: a run may not go on with another."""
 
 from __future__ import annotations
 
+import hashlib
 import tomllib
 from collections.abc import Callable
 from pathlib import Path
@@ -20,6 +21,9 @@ OPTIONS = (
     *(f"output.harmonics{key}" for key in ("", "_fields", "_from", "_every_steps")),
 )
 
+#: Where the track of a storm lies, and the track itself.
+TRACK, STORM = "case.track", "case.storm"
+
 #: Keys of [ensemble] that have no part in the answer but for rounding.
 FREE_OF_ENSEMBLE = ("advance",)
 
@@ -27,7 +31,8 @@ FREE_OF_ENSEMBLE = ("advance",)
 def decisive(text: str) -> dict:
     """{section.key: value} of a resolved configuration in TOML; of an input file its name, wherever it lies.
 
-    The file of a user's own case has its checksum as value, and so has what was handed over in Python.
+    The file of a user's own case has its checksum as value, and so have the track of a storm and what was handed over
+    in Python.
     """
     found: dict = {}
     for section, options in tomllib.loads(text).items():
@@ -39,6 +44,8 @@ def decisive(text: str) -> dict:
                 found[name] = Path(value).name if section == "input" and value else value
     if checksum := found.pop("case.sha256", None):
         found["case.file"] = shown(checksum)
+    if lines := found.get(STORM):
+        found[STORM] = shown(hashlib.sha256("\n".join(lines).encode()).hexdigest())
     return found
 
 
@@ -54,12 +61,14 @@ def decisive_of_ensemble(text: str) -> dict:
 
 
 def differences(before: str, now: str, essence: Callable[[str], dict] = decisive) -> list[str]:
-    """In what two resolved configurations (TOML) differ, one line for each key, in words.
+    """The differences between two resolved configurations (TOML), one line for each key.
 
     Args:
         essence: function of a configuration that gives what counts, {section.key: value}.
     """
     old, new = essence(before), essence(now)
+    if old.get(TRACK):  # a version that recorded where the track lies alone
+        old, new = ({key: each[key] for key in each if key not in (TRACK, STORM)} for each in (old, new))
     pairs = {name: (old.get(name, default(name)), new.get(name, default(name))) for name in [*new, *old]}
     return [f"{name}: {before} before, {after} now" for name, (before, after) in pairs.items() if before != after]
 

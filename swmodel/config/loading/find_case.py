@@ -1,4 +1,4 @@
-"""Which case a configuration is of: one of the package by its name, a user's own by its file, or one handed over."""
+"""The case of a configuration: one of the package by its name, a user's own by its file, or one handed over."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from pydantic import create_model
 from ... import cases
 from ..errors import ConfigError, suggest
 from ..messages import show
+from ..options.case import Case, name_of, option
 from ..options.case_check import declaration_problems
-from ..options.model import Case, name_of, option
 from .case_file import NO_FILE, digest, from_text, read
 from .sources import Given, Layer, read_text
 
@@ -22,7 +22,7 @@ IDENTITY = tuple(Case.model_fields)
 
 
 def is_case(value) -> bool:
-    """Whether this is a case, as an object or as a class."""
+    """Whether this is a case: an object or a class."""
     return isinstance(value, Case) or (isinstance(value, type) and issubclass(value, Case))
 
 

@@ -21,9 +21,9 @@ FIELDS = ("depth", "mask")
 
 
 def expanded(layers: Sequence[Layer], convert: Callable) -> tuple[list[Layer], list[str]]:
-    """The layers with what the last `grid.file` gives in its place, and what is wrong with that.
+    """The layers with the keys of the last `grid.file` in its place, and what is wrong with these.
 
-    Fields that the same layer or a later one names in [input] are those; other keys of [grid] are to be as in the file.
+    A field that the same layer or a later one names in [input] comes first; other keys of [grid] must agree.
 
     Args:
         convert: function of (key of [grid], Given) to the value as Python wants it.

@@ -1,4 +1,4 @@
-"""Fields and terms are handed over in Python: checked, and recorded by what they are.
+"""Fields and terms handed over in Python: they are checked, and recorded by their checksums.
 
 A case that was handed over, as a class or an object that lies in no file, hands over its functions.
 """
@@ -23,12 +23,13 @@ from ...ocean.terms import TERMS, Term
 from ...ocean.variable import Variable
 from ..build import scheme_of
 from ..errors import ConfigError, suggest
-from ..fields.given import IN_TIME, OF_CASE, OF_CASE_IN_TIME, source_of
+from ..fields.field import source_of
 from ..fields.own import case_terms, rows_asked_for, source_in, with_own
+from ..fields.source import IN_TIME, OfCase
 from ..messages import failure
 from ..options.case_check import in_time
 
-#: What tells a term from another: its tendencies at each so many-th cell of random fields, to so many digits.
+#: What tells one term from another: its tendencies of random fields in every EACH-th cell, to so many digits.
 SEED, EACH, DIGITS = 11, 8, "%.5e"
 #: Difference of a tendency, relative to its largest value, that is rounding.
 ROUND_OFF = 1e-6
@@ -38,7 +39,7 @@ def hand_over(config, fields: Mapping | None = None, terms: Iterable = ()):
     """The configuration with fields and terms from Python, on top of those that it has.
 
     Args:
-        fields: {name: function of the points, number, array or DataArray}; see `given.source_of`.
+        fields: {name: function of the points, number, array or DataArray}; see `fields.field.source_of`.
         terms: functions of (state, grid, t, *coefficients), Terms, or Parametric; see `ocean.own_term`.
 
     Raises:
@@ -127,7 +128,7 @@ def identity(term: Term, scheme, parameters: Mapping) -> str:
 
 
 def check_cells(term: Term, scheme, parameters: Mapping) -> None:
-    """See that a term can be computed, and gives a cell the same whatever block it lies in.
+    """Check that a term can be computed, and gives the same in a cell whatever block the cell lies in.
 
     Raises:
         UsageError: it cannot, or does not; with the line.
@@ -155,7 +156,7 @@ def alone(term: Term, scheme):
 
 
 def rates_of(term: Term, scheme, parameters: Mapping, width: int) -> dict[str, np.ndarray]:
-    """Tendencies [CELLS, CELLS] by a term alone of random fields, which around these cells are the same for any width.
+    """Tendencies [CELLS, CELLS] of random fields by one term; around these cells the fields are the same for any width.
 
     Args:
         scheme: see `alone`.
@@ -203,7 +204,7 @@ def recorded(config):
     if not cases.shipped(case) and not case.file_text:
         given = [name for name in (*GIVEN, *rows_asked_for(case_terms(config))) if hasattr(case, name)]
         given = [name for name in given if name not in own.names and not getattr(config.input, name, "")]
-        sources |= {name: OF_CASE_IN_TIME if in_time(getattr(type(case), name)) else OF_CASE for name in given}
+        sources |= {name: OfCase(in_time(getattr(type(case), name))) for name in given}
         terms |= {term.name: term for term in case_terms(config)}
     old = {text.split()[0]: text for text in (*own.fields, *own.terms) if " " in text}
     anew = {name for name, source in sources.items() if source.in_time}  # no file has what these were

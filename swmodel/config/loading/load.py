@@ -4,23 +4,22 @@ from __future__ import annotations
 
 import os
 import tomllib
-import typing
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any, NamedTuple, TypeAlias
-
-from pydantic import ValidationError
+from typing import Any, TypeAlias
 
 from ... import cases
 from ...ocean.own_term import OwnTerm
-from ..errors import ConfigError, suggest, unknown
-from ..messages import describe_mistake, elements, kind
+from ..errors import ConfigError, suggest
+from ..options.case import Case, name_of
 from ..options.case_check import terms_in
-from ..options.grid import CORIOLIS, EXTENTS, KEYS_OF, Grid
-from ..options.model import ALTERNATIVES, Case, Config, Own, Run, Section, name_of, outdated, section_class
+from ..options.grid import Grid
+from ..options.input import Own
+from ..options.model import Config, section_class
 from .find_case import IDENTITY, case_of, find_case, is_case, take_identity
 from .grid_from_file import expanded
-from .sources import Given, Layer, from_environment, from_mapping, from_overrides, read_file, read_text
+from .merge import Sources, convert, merge
+from .sources import Given, Layer, from_environment, from_mapping, from_overrides, read_file
 from .toml import to_toml
 
 #: What `load` makes a configuration of.
@@ -30,8 +29,6 @@ Overrides: TypeAlias = Mapping[str, Any] | Iterable[str]
 
 #: Names of the sections, in the order in which they are written.
 SECTIONS = tuple(Config.model_fields)
-
-KIND = "grid", "kind"
 
 
 def load(
@@ -67,67 +64,9 @@ def load(
     return config
 
 
-def merge(sources: Sources, complete: bool = False) -> Config:
-    """The configuration that Sources make together; see `load`.
-
-    Raises:
-        ConfigError: with everything that is wrong at once.
-    """
-    layers, case, classes, problems = sources[:4]
-    layers = layers[1:] if complete and case is not None else layers
-    merged: dict[tuple[str, str], Given] = {}
-    for layer in layers:
-        problems = problems + add_layer(merged, layer, classes, case is not None)
-    sections: dict[str, Any] = {}
-    for section, cls in classes.items():
-        values = {key: given for (at, key), given in merged.items() if at == section}
-        try:
-            sections[section] = cls(**{key: given.value for key, given in values.items()})
-        except ValidationError as error:
-            if section != "case" or case is not None:
-                problems += [complaint(detail, cls, values, section) for detail in error.errors()]
-    if isinstance(grid := sections.get("grid"), Grid):
-        wrong = grid.contradictions()
-        places = {key: given.place for (section, key), given in merged.items() if section == "grid"}
-        problems += [f"{places.get(key, f'grid.{key}')}: {words}" for key, words in wrong.items()]
-    if problems:
-        raise ConfigError(dict.fromkeys(problems))
-    own = sections["own"]
-    own._sources, own._terms, own._parameters = sources.own
-    try:
-        return Config(**sections)
-    except ValidationError as error:  # sections that are right, and do not go together
-        kind_of_grid = sections["grid"].kind
-        known = f"; for {kind_of_grid} there are {', '.join(made_for(kind_of_grid))}: case.name"
-        raise ConfigError([f"{detail['ctx']['error']}{known}" for detail in error.errors()]) from None
-
-
-def made_for(kind: str) -> list[str]:
-    """Names of the cases whose formulas are made for a kind of grid."""
-    return [name for name in cases.names() if kind in cases.get(name).kinds]
-
-
 def is_source(value) -> bool:
-    """Whether `load` makes a configuration of this: of a name, a path, or a case."""
+    """Whether this is a name, a path or a case, of which `load` makes a configuration."""
     return isinstance(value, str | os.PathLike) or is_case(value)
-
-
-class Sources(NamedTuple):
-    """All that a configuration is made from.
-
-    Attributes:
-        layers: what each source gives, the case first; a later one overrides those before.
-        case: its class, None where there is none as named.
-        classes: {section: its class}.
-        problems: what is wrong so far.
-        own: fields and terms that were handed over (`model.Own`).
-    """
-
-    layers: list[Layer]
-    case: type[Case] | None
-    classes: dict[str, type[Section]]
-    problems: list[str]
-    own: tuple[dict, tuple, dict] = ({}, (), {})
 
 
 def gather(source, overrides=(), environ=None) -> Sources:
@@ -212,96 +151,3 @@ def whole(config: Config) -> Layer:
     layer = from_mapping(tables, "the configuration")
     layer.values["case", "file"] = Given(type(config.case), "case", Path())
     return layer
-
-
-def add_layer(merged: dict, layer: Layer, classes: dict[str, type[Section]], case_known: bool) -> list[str]:
-    """Put a layer on top of `merged`, where its alternatives replace those below; what is wrong with its names."""
-    problems: list[str] = []
-    accepted: dict[tuple[str, str], Given] = {}
-    for (section, key), given in layer.values.items():
-        if section not in classes:
-            unknown(problems, given.place, "section", section, classes)
-        elif key not in classes[section].model_fields:
-            if section != "case" or case_known:
-                unknown(problems, given.place, "key", key, classes[section].model_fields)
-        else:
-            accepted[section, key] = given._replace(value=convert(given, section, classes[section].model_fields[key]))
-    for section, first, second in ALTERNATIVES:
-        both = [accepted[section, key] for key in (first, second) if (section, key) in accepted]
-        if len(both) == 2 and None not in (both[0].value, both[1].value):
-            problems.append(f"{both[1].place}: give {first} or {second}, not both")
-        if both:
-            forget(merged, section, first, second)
-    if KIND in accepted:
-        kind_now = accepted[KIND].value
-        forget(merged, "grid", *(key for of, keys in KEYS_OF.items() if of != kind_now for key in keys))
-        before = merged[KIND].value if KIND in merged else Grid.model_fields["kind"].default
-        if (before, kind_now) == ("plane", "latlon"):
-            forget(merged, "physics", *CORIOLIS)
-    for extent in (extent for extents in EXTENTS.values() for extent in extents):
-        both = [accepted[at] for key in (extent.size, extent.end) if (at := ("grid", key)) in accepted]
-        if any(each.value is not None for each in both):
-            forget(merged, "grid", extent.size, extent.end)
-    take_back_layout(merged, accepted)
-    merged.update(accepted)
-    return problems
-
-
-def forget(merged: dict, section: str, *keys: str):
-    """Remove keys of a section that others replace."""
-    for key in keys:
-        merged.pop((section, key), None)
-
-
-def take_back_layout(merged: dict, accepted: Mapping[tuple[str, str], Given]):
-    """Remove what was chosen for other processes and devices than those that are accepted: `model.outdated`."""
-    if ("run", "layout") not in merged:
-        return
-    defaults = {key: field.default for key, field in Run.model_fields.items()}
-    before = defaults | {key: given.value for (section, key), given in merged.items() if section == "run"}
-    after = before | {key: given.value for (section, key), given in accepted.items() if section == "run"}
-    if not all(isinstance(run[key], int) for run in (before, after) for key in ("nproc", "devices")):
-        return
-    for key in outdated(before, after):
-        merged.pop(("run", key), None)
-
-
-def convert(given: Given, section: str, field) -> Any:
-    """The value as Python wants it for the field: texts read, lists made tuples, file names made absolute."""
-    base, optional = kind(field.annotation)
-    value = given.value.tolist() if hasattr(given.value, "tolist") else given.value  # NumPy
-    if optional and value == "none":
-        return None
-    if given.is_text:
-        parsed = read_text(value)
-        if base is tuple:
-            words = parsed if isinstance(parsed, str) else value
-            listed = [word.strip() for word in words.split(",") if word.strip()]
-            if {int, float} & set(elements(field.annotation)):
-                listed = [read_text(word) for word in listed]
-            value = parsed if isinstance(parsed, list) else listed
-        elif base is not str or isinstance(parsed, str):
-            value = parsed
-    if base is tuple and isinstance(value, list):
-        return tuple(value)
-    if base is int and isinstance(value, float) and value.is_integer():
-        return int(value)
-    is_file = section in ("input", "assimilation") or (field.json_schema_extra or {}).get("unit") == "file"
-    if is_file and field.annotation is str and isinstance(value, str) and value:
-        return os.path.abspath(given.folder / value)
-    return value
-
-
-def complaint(detail: Mapping, cls: type[Section], values: Mapping[str, Given], section: str) -> str:
-    """The line about one value that pydantic refuses: where it was given, and what is wrong with it."""
-    key, *inner = detail["loc"]
-    place, field = values[key].place if key in values else f"{section}.{key}", cls.model_fields[str(key)]
-    if len(inner) > 1 and typing.get_origin(field.annotation) is tuple:  # a key of a table in a list of them
-        number, name, table = inner[0], str(inner[1]), typing.get_args(field.annotation)[0]
-        place = f"{place}, number {number + 1}, {name}"
-        if name not in table.model_fields:
-            return f"{place}: there is no such key; {suggest(name, table.model_fields)}"
-        if detail["type"] == "missing":
-            return f"{place}: must be given: {table.model_fields[name].description}"
-        field = table.model_fields[name]
-    return f"{place}: {describe_mistake(detail, field)}"

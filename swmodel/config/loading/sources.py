@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import re
 import tomllib
+from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -24,7 +25,7 @@ LISTS = {"station": ("output", "stations"), "section": ("output", "sections")}
 
 #: Largest size of a file, bytes; a complete one with all its comments has a tenth.
 LONGEST_FILE = 100_000
-#: Most dots of a line: of file names, numbers and names.
+#: Most dots in a line: those of file names, numbers and keys.
 MOST_DOTS = 100
 
 
@@ -35,6 +36,7 @@ class Given(NamedTuple):
     place: str
     folder: Path
     is_text: bool = False  # written on a command line or in a variable: still to be read as TOML or as a bare word
+    tables: tuple[str, ...] = ()  # the places of the tables of a list of them
 
 
 class Layer(NamedTuple):
@@ -101,7 +103,11 @@ def flatten(tables: Mapping, lines: Mapping, path: Path, sections: Collection[st
         line = lines.get((section, None)) or lines.get((None, section))
         place = f"{path}:{line}" if line else f"{path}"
         if isinstance(table, list) and section in LISTS:
-            layer.values[LISTS[section]] = Given(table, f"{place}: [[{section}]]", path.parent)
+            named = [f"{section}, number {number}" for number in range(1, len(table) + 1)]
+            each = tuple(
+                f"{path}:{lines.get((name, None), line)}: [[{section}]]{name[len(section) :]}" for name in named
+            )
+            layer.values[LISTS[section]] = Given(table, f"{place}: [[{section}]]", path.parent, tables=each)
             continue
         if not isinstance(table, dict):
             wrong = "is a section: write its keys below" if section in sections else "stands outside a section such as"
@@ -117,13 +123,18 @@ def flatten(tables: Mapping, lines: Mapping, path: Path, sections: Collection[st
 
 
 def lines_of_keys(text: str) -> dict[tuple[str | None, str | None], int]:
-    """{(section, key): line}, {(section, None): line of its header} and {(None, key): line} outside sections."""
+    """{(section, key): line}, {(section, None): line of its header} and {(None, key): line} outside sections.
+
+    The headers of a list of tables are also there one by one, as those of "station, number 2".
+    """
     found: dict[tuple[str | None, str | None], int] = {}
-    section = None
+    section, headers = None, Counter[str]()
     for number, line in enumerate(text.splitlines(), 1):
         if header := HEADER.match(line):
             section = header[1]
+            headers[section] += 1
             found.setdefault((section, None), number)
+            found[f"{section}, number {headers[section]}", None] = number
         elif key := KEY.match(line):
             name = (section, key[1]) if section or not key[2] else (key[1], key[2])
             found.setdefault(name, number)

@@ -10,8 +10,9 @@ from typing import Any
 from ... import cases
 from ...ocean.option import unit_of
 from ..messages import choices
+from ..options.case import Case
 from ..options.grid import KEYS_OF, Grid
-from ..options.model import ALTERNATIVES, Case, Config, Section
+from ..options.model import ALTERNATIVES, Config, Section
 
 
 def to_toml(config: Config, comments: bool = False) -> str:
@@ -42,7 +43,7 @@ def table(name: str, section: Section, comments: bool) -> Iterator[str]:
 
 
 def left_out(name: str, section: Section) -> list[str]:
-    """The alternatives that do not apply, since the other one is given; what is of a file where the case has none."""
+    """Keys that do not apply: alternatives of which the other is given; those of a file, where the case has none."""
     if isinstance(section, Case):
         return [key for key in ("file", "sha256") if not getattr(section, key)]
     pairs = [(first, second) for at, first, second in ALTERNATIVES if at == name]

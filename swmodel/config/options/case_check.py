@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import inspect
 import types
-from collections.abc import Iterator, Mapping
-from functools import lru_cache, partial
+from collections.abc import Collection, Iterator
+from functools import lru_cache
+from typing import Any, cast
 
-import numpy as np
+from pydantic.fields import FieldInfo
 
-from ...ocean.coordinates import points
-from ...ocean.own_term import FIXED, place_of
-from ...ocean.table import GIVEN, VARIABLES, location_of
+from ...ocean.own_term import FIXED
+from ...ocean.table import GIVEN, VARIABLES
 from ...ocean.terms import TERMS
-from ..errors import ConfigError, suggest
-from ..messages import failure, kind
-from .model import Case
+from ..errors import suggest
+from ..messages import kind
+from .case import Case
 
 #: Types of options, as TOML has them.
 TYPES = (bool, int, float, str, tuple)
@@ -43,7 +43,7 @@ def declaration_problems(case: type[Case]) -> Iterator[str]:
         yield f"{case.__name__}.defaults: must be a dict of dicts, " + '{"grid": {"nx": 60}}'
 
 
-def option_problem(name: str, field) -> str:
+def option_problem(name: str, field: FieldInfo) -> str:
     """What is wrong with an option of a case; "" for nothing."""
     if name == "defaults":
         return "leave out the annotation: defaults = {...}"
@@ -51,14 +51,14 @@ def option_problem(name: str, field) -> str:
         return "a case has something of this name already; give the option another"
     if name in GIVEN:
         return "this is a field: define a function of (self, config, at), or give the option another name"
-    if "unit" not in (field.json_schema_extra or {}):
+    if "unit" not in cast(dict, field.json_schema_extra or {}):
         return f'write {name}: float = option(1.0, "m", "what it is"), with its own type and unit'
     if kind(field.annotation)[0] not in TYPES:
         return "an option is a bool, int, float, str or a tuple of these"
     return ""
 
 
-def function_problem(name: str, value, known) -> str:
+def function_problem(name: str, value: Any, known: Collection[str]) -> str:
     """What is wrong with what stands under a name in the class of a case; "" for nothing.
 
     A function of the SIGNATURE must be that of a field, unless its name begins with an underscore: so no field is left
@@ -79,12 +79,12 @@ def function_problem(name: str, value, known) -> str:
     return ""
 
 
-def parameters(value) -> list[str]:
+def parameters(value: Any) -> list[str]:
     """Names of the parameters of a function; none of anything else."""
     return list(inspect.signature(value).parameters) if isinstance(value, types.FunctionType) else []
 
 
-def in_time(value) -> bool:
+def in_time(value: Any) -> bool:
     """Whether what stands in the class of a case is the function of a field that varies in time."""
     return parameters(value) == IN_TIME
 
@@ -94,7 +94,7 @@ def may_vary(name: str) -> bool:
     return name in VARIABLES and VARIABLES[name].varies
 
 
-def is_term(value) -> bool:
+def is_term(value: Any) -> bool:
     """Whether what stands in the class of a case is the function of a term, by its parameters."""
     return parameters(value)[: len(OF_TERM)] == OF_TERM
 
@@ -105,76 +105,3 @@ def terms_in(case: type[Case]) -> tuple[str, ...]:
     classes = reversed(case.__mro__[: case.__mro__.index(Case)])
     names = dict.fromkeys(name for cls in classes for name in vars(cls) if not name.startswith("_"))
     return tuple(name for name in names if is_term(getattr(case, name, None)))
-
-
-def values(config, name: str, at) -> np.ndarray:
-    """Values of a field from the function of the case; see `evaluated`."""
-    return evaluated(partial(getattr(config.case, name), config), at, f"{name} of the case {config.case.name}")
-
-
-def values_in_time(config, name: str, at, t: float) -> np.ndarray:
-    """The same of a field that varies, at a time t, s since the start of the run."""
-    function = partial(getattr(config.case, name), config, t=t)
-    return evaluated(function, at, f"{name} of the case {config.case.name} at t = {t:g} s")
-
-
-def evaluated(function, at, what: str) -> np.ndarray:
-    """Values of function(at), float64, that broadcast to the points `at`.
-
-    Args:
-        what: it is, for messages.
-
-    Raises:
-        ConfigError: it raises, or returns something else; with the line.
-    """
-    start = place_of(function)
-    try:
-        found = np.asarray(function(at))
-    except (ConfigError, MemoryError):
-        raise
-    except Exception as error:
-        raise ConfigError([failure(error, start.rpartition(":")[0], what)]) from error
-    place = f"{start}: {what}"
-    if found.dtype.kind not in "biuf":
-        returned = "nothing" if found.dtype == object and found.item() is None else f"values of type {found.dtype}"
-        raise ConfigError([f"{place}: returns {returned}; must be numbers, at the points of at.x and at.y"])
-    shape = at.j.size, at.i.size
-    try:
-        fits = np.broadcast_shapes(found.shape, shape) == shape
-    except ValueError:
-        fits = False
-    if not fits:
-        wanted = f"{shape[0]} rows and {shape[1]} columns of points"
-        raise ConfigError([f"{place}: returns an array of shape {found.shape} for {wanted}"])
-    return np.atleast_2d(found.astype(np.float64, copy=False))
-
-
-def position_problems(config, functions: Mapping) -> Iterator[str]:
-    """Functions whose values at a point depend on the other points that are asked for with it, one line each.
-
-    So would random numbers without an order of their own, or a mean over the points: each block would have another
-    field.
-
-    Args:
-        functions: {name of a field: (function of the points, what it is)}.
-
-    Raises:
-        ConfigError: see `evaluated`.
-    """
-    grid = config.grid
-    rows, columns = (sorted({0, size // 2}) for size in (grid.ny, grid.nx))
-    for name, (function, what) in functions.items():
-        where = location_of(name)
-        together = evaluated(function, points(grid, where, rows, columns), what)
-        together = np.broadcast_to(together, (len(rows), len(columns)))
-        tolerance = ROUND_OFF * np.abs(np.nan_to_num(together)).max()
-        for at in (0, -1):
-            row, column, one = rows[at], columns[at], together[at, at]
-            alone = evaluated(function, points(grid, where, [row], [column]), what)[0, 0]
-            if not np.isclose(alone, one, rtol=0, atol=tolerance, equal_nan=True):
-                yield (
-                    f"{what}: is {alone:.6g} at row {row}, column {column} alone, and "
-                    f"{one:.6g} together with others; must depend on the position of a point only, so that each "
-                    "process finds the same"
-                )
-                break

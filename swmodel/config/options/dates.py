@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from typing import Any
 
 #: Where no date is given, times are counted from here.
 UNDATED = "2000-01-01T00:00:00"
@@ -22,7 +23,7 @@ def written(text: str) -> str:
     return f"{match[1]} {match[2] or '00:00'}{match[3] or ':00'}" if match else ""
 
 
-def units_of(time) -> str:
+def units_of(time: Any) -> str:
     """The units of the times of a run, "seconds since 2020-03-01 06:00:00"; `time` is the section."""
     return f"seconds since {written(time.start or UNDATED)}"
 
@@ -38,7 +39,7 @@ def known(text: str, calendar: str) -> bool:
     return True
 
 
-def start_of(time):
+def start_of(time: Any) -> Any:
     """The date of step 0, a `cftime.datetime` in the calendar of the run."""
     import cftime
 

@@ -20,7 +20,7 @@ class Faces(NamedTuple):
     Attributes:
         axis: 0 where water flows in y through a face (of v), 1 in x (of u).
         rows, columns: of the cell to the south or the west, which the face belongs to.
-        lengths: of the faces, m; negative where the flow to the north or the east is to the left of the line's way.
+        lengths: of the faces, m; negative where flow to the north or the east is to the left of the line's direction.
     """
 
     axis: np.ndarray

@@ -1,4 +1,4 @@
-"""Stations: the points of the C-grid that values at positions are made of; the gauges of a run. NumPy only."""
+"""Stations: the points of the C-grid from which values at positions are made; the gauges of a run. NumPy only."""
 
 from __future__ import annotations
 
@@ -38,11 +38,16 @@ def station(config, place: tuple[float, float], what: str = "the station") -> St
 
 
 class Points(NamedTuple):
-    """Points of the C-grid, [m] each: a prognostic field by its place in the state, row and column in the grid."""
+    """Points of the C-grid, [m] each: a prognostic field by its place in the state, row and column in the grid.
+
+    Attributes:
+        at_sides: whether one of them is a face of an open side.
+    """
 
     fields: np.ndarray
     rows: np.ndarray
     columns: np.ndarray
+    at_sides: bool = False
 
 
 class Gauges(NamedTuple):
@@ -92,7 +97,8 @@ def gauges(config) -> Gauges | None:
     """Those of a configuration that was checked; None where it has none.
 
     eta, u and v are interpolated bilinearly between the points around that have a value, as `stencils` says; a
-    concentration as eta is. On a sphere u and v are eastward and northward, whatever the axes of the grid are.
+    concentration as eta is. Faces of open sides have a value, too. On a sphere u and v are eastward and northward,
+    whatever the axes of the grid are.
 
     Raises:
         InputError: a file cannot be read.
@@ -105,14 +111,16 @@ def gauges(config) -> Gauges | None:
     state = scheme_of(config).state._fields
     of = {"eta": ("h",), "u": ("u",), "v": ("v",)}
     of |= {VARIABLES[name].content: (name, "h") for name in state if VARIABLES[name].content}
-    found = {}
+    found, at_sides = {}, False
     for name in of:
-        number = QUANTITIES.index(name if name in QUANTITIES else "eta")
-        found[name] = stencils(config, np.full(x.shape, number), x, y)
+        number = np.full(x.shape, QUANTITIES.index(name if name in QUANTITIES else "eta"))
+        found[name] = stencils(config, number, x, y, with_sides=True)
+        at_sides |= not np.array_equal(found[name].weights, stencils(config, number, x, y).weights)
     numbers = [(name, state.index(each)) for name in of for each in of[name]]
     stacked = Points(
         np.concatenate([np.full(4 * x.size, number) for _, number in numbers]),
         *(np.concatenate([getattr(found[name], part).ravel() for name, _ in numbers]) for part in ("rows", "columns")),
+        at_sides,
     )
     at = found["eta"]
     depth = np.array([depths(config, *pair) for pair in zip(at.rows, at.columns, strict=True)])

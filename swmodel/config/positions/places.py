@@ -16,7 +16,7 @@ CELLS = 2**20
 
 
 def problems(config, key: str, check: Callable) -> Iterator[str]:
-    """What is wrong with the tables of a key of `output`, one line each: a name that is there twice, or else.
+    """What is wrong with the tables of a key of `output`, one line each: a name given twice, or what `check` says.
 
     Args:
         check: function of the configuration and an entry; raises UsageError.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -39,7 +40,7 @@ class Stencils(NamedTuple):
         return self.weights.any(axis=1)
 
 
-def stencils(config, quantity, x, y) -> Stencils:
+def stencils(config, quantity, x, y, with_sides: bool = False) -> Stencils:
     """Bilinear interpolation from the points of each quantity to the positions (x, y) within the domain, m or degrees.
 
     With a, b the distances from the south-west point in cells, the weights (1-a)(1-b), a (1-b), (1-a) b, a b of the
@@ -55,6 +56,7 @@ def stencils(config, quantity, x, y) -> Stencils:
     Args:
         quantity: numbers in QUANTITIES, [n].
         x, y: positions, [n], m, or on a sphere longitudes and latitudes.
+        with_sides: the current through open sides is known, though not in the state: their faces are not closed.
 
     Raises:
         InputError: the file of the mask cannot be read.
@@ -72,12 +74,26 @@ def stencils(config, quantity, x, y) -> Stencils:
         here = wet[chosen, :2, :2].reshape(-1, 4)
         beyond = wet[chosen, north : north + 2, east : east + 2].reshape(-1, 4)
         is_open[chosen], has_value[chosen] = here * beyond, np.maximum(here, beyond)
+        if with_sides and name != "eta" and config.open_sides.sides:
+            is_open[chosen] += of_sides(config, name, rows[chosen], columns[chosen], here, beyond)
     total = (weights * has_value).sum(axis=1, keepdims=True)
     return Stencils(
         (rows[:, None] + [0, 0, 1, 1]) % grid.ny,
         (columns[:, None] + [0, 1, 0, 1]) % grid.nx,
         np.divide(weights * is_open, total, out=np.zeros_like(weights), where=total > 0),
     )
+
+
+def of_sides(config, name: str, rows, columns, here: np.ndarray, beyond: np.ndarray) -> np.ndarray:
+    """1 on the faces of open sides among points of a velocity, [n, 4]; others 0.
+
+    Args:
+        here, beyond: wetness of the cell of each face, and of the one across it.
+    """
+    north, east = ACROSS[name]
+    outside = neighbourhoods(config, rows, columns, lambda *at: fields.outside(*at)[north])
+    near, far = (outside[:, j : j + 2, i : i + 2].reshape(-1, 4) for j, i in ((0, 0), (north, east)))
+    return here * far + near * beyond
 
 
 def cells_around(config, x, y) -> tuple[np.ndarray, np.ndarray]:
@@ -96,8 +112,12 @@ def between(place: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return lower.astype(np.int64), place - lower
 
 
-def neighbourhoods(config, rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
-    """Wetness (1 or 0) of the 3 x 3 cells north-east of and with each given one, [n, 3, 3], in bands of rows."""
+def neighbourhoods(config, rows: np.ndarray, columns: np.ndarray, function: Callable = fields.wet) -> np.ndarray:
+    """Wetness (1 or 0) of the 3 x 3 cells north-east of and with each given one, [n, 3, 3], in bands of rows.
+
+    Args:
+        function: of the configuration, rows and columns, to other values than wetness.
+    """
     found = np.empty((len(rows), 3, 3))
     order = np.argsort(rows, kind="stable")
     first_column, last_column = (columns.min(), columns.max() + 2) if len(columns) else (0, 0)
@@ -107,9 +127,9 @@ def neighbourhoods(config, rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
         first = rows[order[begin]]
         end = np.searchsorted(rows[order], first + height)
         chosen, band = order[begin:end], np.arange(first, rows[order[end - 1]] + 3)
-        wet = fields.wet(config, band, np.arange(first_column, last_column + 1))
+        values = function(config, band, np.arange(first_column, last_column + 1))
         j = rows[chosen, None, None] - first + np.arange(3)[:, None]
         i = columns[chosen, None, None] - first_column + np.arange(3)
-        found[chosen] = np.broadcast_to(wet, (len(band), width))[j, i]
+        found[chosen] = np.broadcast_to(values, (len(band), width))[j, i]
         begin = end
     return found

@@ -19,7 +19,12 @@ What is here can be asked without JAX, but for calls, kernel, tape and executor.
 
 from __future__ import annotations
 
-from importlib.util import find_spec
+import ctypes
+import re
+from functools import cache
+from importlib.metadata import version
+from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 
@@ -31,7 +36,9 @@ from ...parallel.decomposition import block
 from .compile import Request, obstacle
 from .trace import kinds_of
 
-#: What builds the foreign calls.
+#: The foreign calls.
+LIBRARY = Path(__file__).parent / "_step.so"
+#: What builds them.
 REMEDY = "tools/build-native, or pip install . with a C++ compiler"
 
 #: Number of the calling convention that calls.py and job.h share; both change with the arrays of the call.
@@ -59,15 +66,41 @@ def unable(config) -> str:
     return obstacle(request_of(config))
 
 
+class Built(NamedTuple):
+    """The foreign calls (step.cc), and what they were built with."""
+
+    calls: ctypes.CDLL
+    convention: int
+    compiler: str
+    jaxlib: str
+
+
+@cache
+def built() -> Built:
+    """That of this machine.
+
+    Raises:
+        OSError: there are none, or they cannot be loaded.
+    """
+    calls = ctypes.CDLL(str(LIBRARY))
+    words = (ctypes.c_char_p.in_dll(calls, f"swmodel_{name}").value.decode() for name in ("compiler", "jaxlib"))
+    return Built(calls, ctypes.c_long.in_dll(calls, "swmodel_convention").value, *words)
+
+
 def not_built() -> str:
     """Why there are no foreign calls that can be used; empty where there are."""
-    if find_spec(f"{__name__}._step") is None:
+    if not LIBRARY.exists():
         return "it was not compiled when swmodel was installed"
     try:
-        from . import _step
-    except ImportError as error:  # built for another Python
+        found = built()
+    except OSError as error:  # built for another machine
         return str(error)
-    return "" if getattr(_step, "convention", 1) == CONVENTION else "it was compiled from another version of swmodel"
+    if found.convention != CONVENTION:
+        return "it was compiled from another version of swmodel"
+    old, new = ([*map(int, re.findall(r"\d+", text)[:2])] for text in (version("jaxlib"), found.jaxlib))
+    if new > old:  # which takes calls that were built for an older one
+        return f"it was compiled for jaxlib {found.jaxlib}, newer than the {version('jaxlib')} that is installed"
+    return ""
 
 
 def native_missing() -> str:

@@ -14,11 +14,11 @@ import hashlib
 import logging
 import os
 import platform
-import shlex
 import shutil
 import stat
 import subprocess
 import tempfile
+import time
 from contextlib import contextmanager, suppress
 from functools import cache
 from pathlib import Path
@@ -47,6 +47,8 @@ FLAGS = (
 MOST = 500
 #: Seconds after which a compiler is given up.
 LONGEST = 300
+#: How folders begin in which one is made.
+MAKING = ".making-"
 
 log = logging.getLogger(__name__)
 
@@ -67,8 +69,15 @@ class Request(NamedTuple):
 
     @property
     def made(self) -> Generated:
-        """The step."""
-        return generate(*self)
+        """The step.
+
+        Raises:
+            UsageError: a term of the user's own cannot be traced, or is too long.
+        """
+        try:
+            return generate(*self)
+        except RecursionError:
+            raise UsageError("a term has more operations, one after the other, than the native step takes") from None
 
     @property
     def source(self) -> str:
@@ -133,6 +142,8 @@ def library_of(request: Request) -> Path:
         SetupError: it is not there, and cannot be compiled.
     """
     name = request.name(instructions())
+    if not runs(instructions()):
+        raise SetupError(f"this processor does not have all instructions of {instructions()}: SWMODEL_INSTRUCTIONS")
     if (BUILT / name).exists():
         return BUILT / name
     try:
@@ -149,7 +160,6 @@ def cached(target: Path, request: Request) -> Path:
     if not usable(target):
         with one_at_a_time(target.with_suffix(".lock")):
             if not usable(target):
-                log.info("compiling the native step of this configuration: once, a few seconds")
                 compile_into(target, request, instructions().split()[0])
     return checked(target)
 
@@ -189,11 +199,12 @@ def cache_folder() -> Path:
     """
     folder = os.environ.get("SWMODEL_CACHE") or Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache", "swmodel")
     try:
-        folder = Path(folder).expanduser()
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        folder = Path(folder).expanduser().resolve()  # no link on the way can be turned elsewhere after this
+        for place in (*reversed(folder.parents), folder):
+            place.mkdir(mode=0o700, exist_ok=True)
     except (OSError, RuntimeError) as error:
         raise SetupError(f"there is no folder to keep compiled steps in: {error}") from None
-    for place in folder.resolve().parents:
+    for place in folder.parents:
         found = place.stat()
         if found.st_uid not in (os.geteuid(), 0) or (found.st_mode & WRITABLE and not found.st_mode & stat.S_ISVTX):
             raise SetupError(f"{folder} is not used, as other users can write {place}: set SWMODEL_CACHE")
@@ -234,7 +245,7 @@ def compiler() -> list[str]:
     Raises:
         SetupError: there is none.
     """
-    for words in (shlex.split(os.environ.get("CXX", "")), ["c++"], ["g++"], ["clang++"]):
+    for words in (os.environ.get("CXX", "").split(), ["c++"], ["g++"], ["clang++"]):
         if words and (found := shutil.which(words[0])):
             return [found, *words[1:]]
     raise SetupError("there is no C++ compiler to make its step with")
@@ -247,7 +258,9 @@ def compile_into(target: Path, request: Request, march: str) -> None:
         SetupError: there is no compiler, or it fails.
     """
     program, text = compiler(), request.source
-    with tempfile.TemporaryDirectory(dir=target.parent, prefix=".making-") as folder:
+    what = " of the ".join((*reversed(request.derivative), "native step"))
+    log.info(f"compiling the {what} of this configuration: once, a few seconds")
+    with tempfile.TemporaryDirectory(dir=target.parent, prefix=MAKING) as folder:
         source, made = Path(folder, "step.cc"), Path(folder, "step.so")
         source.write_text(text)
         options = [*FLAGS, *([] if march == "default" else [f"-march={march}"]), *extra(), f"-I{HERE}"]
@@ -274,8 +287,11 @@ def compile_into(target: Path, request: Request, march: str) -> None:
 
 
 def forget(folder: Path) -> None:
-    """Remove the libraries that were made first, where there are more than MOST."""
+    """Remove the libraries made first, where there are more than MOST, and what killed processes have left."""
     with suppress(OSError):  # another process removes some
+        for left in folder.glob(f"{MAKING}*"):
+            if time.time() - left.stat().st_mtime > 10 * LONGEST:
+                shutil.rmtree(left)
         libraries = sorted(folder.glob(f"{'[0-9a-f]' * 24}.so"), key=lambda path: path.stat().st_mtime)
         for old in libraries[:-MOST]:
             old.unlink()
@@ -283,5 +299,6 @@ def forget(folder: Path) -> None:
 
 
 def extra() -> list[str]:
-    """Further options of the compiler, for tests with sanitizers."""
-    return os.environ.get("SWMODEL_CXXFLAGS", "").split()
+    """Further options of the compiler: those that CXX has after its name, and those of tests with sanitizers."""
+    named = os.environ.get("CXX", "").split()[1:]
+    return [*(word for word in named if word.startswith("-")), *os.environ.get("SWMODEL_CXXFLAGS", "").split()]

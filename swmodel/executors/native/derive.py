@@ -12,7 +12,6 @@ Reference: Hückelheim, J., and others (2019), Automatic differentiation for adj
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 
 from .graph import CONDITIONS, Coefficient, Graph, Node, Program, Ref, cells_read, topological
 from .operations import OPERATIONS
@@ -57,14 +56,14 @@ def tangent(graph: Graph, programs: list[Program], steady) -> list[Program]:
         elif node in moving:
             for arg, partial in partials(graph, node):
                 if arg.node in moving:
-                    share = partial(moved(dots[arg.node], arg.row, arg.column))
+                    share = partial(dots[arg.node].moved(arg.row, arg.column))
                     dots[node] = dots[node] + share if node in dots else share
 
     def both(program):
         none = symbol(graph, Ref(graph.leaf("number", 0.0)))
         outputs = dict(program.outputs)
         for name, ref in program.outputs.items():
-            outputs[f"d.{name}"] = whole(moved(dots.get(ref.node, none), ref.row, ref.column))
+            outputs[f"d.{name}"] = whole(dots.get(ref.node, none).moved(ref.row, ref.column))
         reads, gives = ((*names, *(f"d.{name}" for name in names)) for names in (program.reads, program.gives))
         return Program(reads, gives, outputs)
 
@@ -99,7 +98,7 @@ def adjoints(graph: Graph, program: Program, live, moving) -> dict[Node, Symbol]
     bars: dict[Node, Symbol] = {}
 
     def give(ref: Ref, share: Symbol):
-        share = moved(share, -ref.row, -ref.column)
+        share = share.moved(-ref.row, -ref.column)
         bars[ref.node] = bars[ref.node] + share if ref.node in bars else share
 
     for name, ref in program.outputs.items():
@@ -140,15 +139,6 @@ def symbol(graph: Graph, ref: Ref) -> Symbol:
 def field(graph: Graph, name: str) -> Symbol:
     """The field called `name`, at the cell."""
     return symbol(graph, Ref(graph.leaf("field", name)))
-
-
-def moved(x: Symbol, row: int, column: int) -> Symbol:
-    """The symbol as it is `row` rows to the north and `column` columns to the east."""
-
-    def there(ref):
-        return ref and ref.moved(row, 0 if ref.node.line else column)
-
-    return replace(x, factor=there(x.factor), ref=there(x.ref))
 
 
 def neighbourly(outputs: dict[str, Ref]) -> tuple[str, ...]:

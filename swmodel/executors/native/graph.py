@@ -21,8 +21,8 @@ class Ref(NamedTuple):
     column: int = 0
 
     def moved(self, row: int, column: int) -> Ref:
-        """As read by something that is itself read so far away."""
-        return Ref(self.node, self.row + row, self.column + column)
+        """As read by something that is itself read so far away; what is the same in a row is read in column 0."""
+        return Ref(self.node, self.row + row, 0 if self.node.line else self.column + column)
 
 
 @dataclass(frozen=True, eq=False)
@@ -147,11 +147,16 @@ def cells_read(refs) -> dict[Node, set[tuple[int, int]]]:
         if (ref.row, ref.column) not in cells:
             cells.add((ref.row, ref.column))
             for arg in ref.node.args:
-                visit(arg.moved(ref.row, 0 if arg.node.line else ref.column))
+                visit(arg.moved(ref.row, ref.column))
 
     for ref in refs:
         visit(ref)
     return found
+
+
+def leaves_of(ref: Ref) -> set[str]:
+    """The names of the fields that a value is computed from."""
+    return {node.value for node in topological([ref]) if not node.args and node.op != "number"}
 
 
 @dataclass(frozen=True)

@@ -12,12 +12,12 @@ from ...ocean.scheme import Scheme
 from ...ocean.state import Carry
 from ...ocean.timestep import Leapfrog, Multistep, RungeKutta
 from ..watch import NOBODY, Watch
-from . import REMEDY, not_built
+from . import REMEDY, built, not_built
 from .calls import BEYOND_CACHE, LANES, Calls, Static, narrowed
 from .compile import Request
 from .derive import derived
 from .evaluate import evaluate
-from .graph import topological
+from .graph import leaves_of
 from .trace import MASKS, Tracing, carried, kinds_of, lengths_of, numbers_of, weights_of
 
 
@@ -25,14 +25,12 @@ def register() -> None:
     """Make the foreign calls known to JAX.
 
     Raises:
-        ImportError: they were not compiled, or for another Python or version of swmodel.
+        ImportError: they were not compiled, or for another version of swmodel or a newer JAX.
     """
     if missing := not_built():
         raise ImportError(f"the native step cannot be used: {missing}; {REMEDY}, or choose the executor xla")
-    from . import _step
-
-    for name in ("step", "put", "get", "flag"):
-        jax.ffi.register_ffi_target(f"swmodel_{name}", getattr(_step, name), platform="cpu")
+    for name in ("swmodel_step", "swmodel_put", "swmodel_get", "swmodel_flag"):
+        jax.ffi.register_ffi_target(name, jax.ffi.pycapsule(getattr(built().calls, name)), platform="cpu")
 
 
 #: Steps in one sweep where that is faster than one: where the fields do not stay in the cache.
@@ -91,8 +89,7 @@ class Kernel(NamedTuple):
         kinds, dtype = kinds_of(grid, params), grid.depth.dtype
         made = self.made(kinds, dtype)
         given = {"f": grid.f, "depth": grid.depth, **lengths_of(grid), **params}
-        numbers = {name: given[name] for name, kind in kinds if kind == "number"}
-        numbers |= {name: given[name] for name in numbers_of(kinds)}
+        numbers = {name: given[name] for name in numbers_of(kinds)}
         values = {name: given[name] for name, kind in kinds if kind != "number"}
         values |= {name: getattr(grid, name) for name in MASKS}
         rows, columns = (length + 2 * self.margin for length in shape)
@@ -213,8 +210,3 @@ def stacked(parts: dict, names, size, beyond, dtype, xp):
     for number, field in enumerate(some):
         whole[number] = field
     return whole
-
-
-def leaves_of(ref) -> set[str]:
-    """The names of the fields that a part is computed from."""
-    return {node.value for node in topological([ref]) if not node.args and node.op != "number"}

@@ -1,6 +1,6 @@
 """The operations that a graph is made of: how each is computed, what its C++ is, and its derivatives.
 
-Whoever computes with them hands over the functions: numpy or jax.numpy for arrays, `symbol.Functions` for Symbols.
+Callers hand over the functions: numpy or jax.numpy for arrays, `symbol.Functions` for Symbols.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ class Operation(NamedTuple):
     Attributes:
         value: function (xp, k, *operands) -> value; k is the Coefficient of operations that have one, else None.
         text: C++, with the operands as {0} and so on and k as {k}, in the words of vector.h; "": a call by its name.
-        derivatives: function (xp, k, value, *operands) -> for each operand the function that multiplies an adjoint or
-            a tangent b by the derivative by this operand; None: it is made after derivatives are taken.
+        derivatives: function (xp, k, value, *operands) -> for each operand, the function that multiplies an adjoint or
+            a tangent b by the derivative with respect to it; None: the operation appears only after differentiation.
         commutes: whether the order of the first two operands does not matter.
         condition: whether it is one, which only `select` reads.
         weight: operations on numbers.
@@ -31,12 +31,12 @@ class Operation(NamedTuple):
 
 
 def larger(xp, x, y):
-    """The derivative of the larger one of x and y by x: all where x > y, and half where they are equal, as in JAX."""
+    """The derivative of max(x, y) with respect to x, times b: 1 where x > y, 1/2 where they are equal, as in JAX."""
     return lambda b: xp.where(x > y, b, xp.where(x == y, 0.5 * b, 0.0))
 
 
 def function(name: str, derivative: Callable) -> Operation:
-    """A function of xp; derivative(xp, b, value, operand) is b times its own."""
+    """A function of xp; derivative(xp, b, value, operand) is b times its derivative."""
     return Operation(
         lambda xp, k, a: getattr(xp, name)(a), derivatives=lambda xp, k, y, a: [lambda b: derivative(xp, b, y, a)]
     )

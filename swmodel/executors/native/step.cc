@@ -1,9 +1,5 @@
 // The door between XLA and compiled steps: foreign functions that take and give the arrays listed in calls.py.
 
-#define PY_SSIZE_T_CLEAN
-#define Py_LIMITED_API 0x030B0000
-#include <Python.h>
-
 #include <algorithm>
 #include <atomic>
 #include <cstring>
@@ -250,33 +246,16 @@ ffi::Error called(ffi::ThreadPool pool, ffi::RemainingArgs arrays, ffi::Remainin
 }
 
 auto arguments() { return ffi::Ffi::Bind().Ctx<ffi::ThreadPool>().RemainingArgs().RemainingRets().Attrs(); }
-XLA_FFI_DEFINE_HANDLER_SYMBOL(Step, called<step>, arguments());
-XLA_FFI_DEFINE_HANDLER_SYMBOL(Put, called<put>, arguments());
-XLA_FFI_DEFINE_HANDLER_SYMBOL(Get, called<get>, arguments());
-XLA_FFI_DEFINE_HANDLER_SYMBOL(Flag, called<flag>, arguments());
+XLA_FFI_DEFINE_HANDLER_SYMBOL(swmodel_step, called<step>, arguments());
+XLA_FFI_DEFINE_HANDLER_SYMBOL(swmodel_put, called<put>, arguments());
+XLA_FFI_DEFINE_HANDLER_SYMBOL(swmodel_get, called<get>, arguments());
+XLA_FFI_DEFINE_HANDLER_SYMBOL(swmodel_flag, called<flag>, arguments());
+
+// See Built in __init__.py.
+extern "C" {
+extern const long swmodel_convention = CONVENTION;
+extern const char* const swmodel_compiler = __VERSION__;
+extern const char* const swmodel_jaxlib = SWMODEL_JAXLIB;
+}
 
 }  // namespace swmodel
-
-namespace {
-
-PyModuleDef module = {PyModuleDef_HEAD_INIT, "_step", "The native step, for XLA's foreign function interface.",
-                      -1, nullptr, nullptr, nullptr, nullptr, nullptr};
-
-}  // namespace
-
-PyMODINIT_FUNC PyInit__step() {
-  PyObject* made = PyModule_Create(&module);
-  if (made == nullptr) return nullptr;
-  const std::pair<const char*, void*> handlers[] = {{"step", reinterpret_cast<void*>(swmodel::Step)},
-                                                    {"put", reinterpret_cast<void*>(swmodel::Put)},
-                                                    {"get", reinterpret_cast<void*>(swmodel::Get)},
-                                                    {"flag", reinterpret_cast<void*>(swmodel::Flag)}};
-  for (const auto& [name, handler] : handlers) {
-    PyObject* capsule = PyCapsule_New(handler, nullptr, nullptr);
-    if (capsule == nullptr || PyModule_AddObject(made, name, capsule) < 0) return nullptr;
-  }
-  if (PyModule_AddIntConstant(made, "convention", swmodel::CONVENTION) < 0) return nullptr;
-  if (PyModule_AddStringConstant(made, "compiler", __VERSION__) < 0) return nullptr;
-  if (PyModule_AddStringConstant(made, "jaxlib", SWMODEL_JAXLIB) < 0) return nullptr;
-  return made;
-}

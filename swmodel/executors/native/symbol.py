@@ -71,12 +71,12 @@ class Symbol:
             raise NotTraceable("a field is asked for single cells")
         spans = [range(length)[k] for length, k in zip(self.shape, key, strict=True)]
         move = [span.start if length > 1 else 0 for span, length in zip(spans, self.shape, strict=True)]
-        return replace(
-            self,
-            shape=tuple(len(span) for span in spans),
-            factor=self.factor and _moved(self.factor, move),
-            ref=self.ref and _moved(self.ref, move),
-        )
+        return replace(self.moved(*move), shape=tuple(len(span) for span in spans))
+
+    def moved(self, row: int, column: int) -> Symbol:
+        """The same values, read `row` rows to the north and `column` columns to the east."""
+        there = [ref and ref.moved(row, column) for ref in (self.factor, self.ref)]
+        return Symbol(self.graph, self.shape, self.coefficient, *there)
 
     def __bool__(self):
         raise NotTraceable("a branch on the value of a field; take where(condition, a, b)")
@@ -91,16 +91,16 @@ class Symbol:
         return add(self, -self._as_symbol(other))
 
     def __mul__(self, other):
-        return multiply(self, self._as_symbol(other))
+        return bounded(multiply(self, self._as_symbol(other)))
 
     def __truediv__(self, other):
-        return divide(self, self._as_symbol(other))
+        return bounded(divide(self, self._as_symbol(other)))
 
     def __rsub__(self, other):
         return add(self._as_symbol(other), -self)
 
     def __rtruediv__(self, other):
-        return divide(self._as_symbol(other), self)
+        return bounded(divide(self._as_symbol(other), self))
 
     __radd__, __rmul__ = __add__, __mul__
 
@@ -184,10 +184,6 @@ def uniform(graph: Graph, value, key=None) -> Symbol:
     return Symbol(graph, (1, 1), graph.name(value, key))
 
 
-def _moved(ref: Ref, move) -> Ref:
-    return ref.moved(move[0], 0 if ref.node.line else move[1])
-
-
 def _shape(*symbols):
     return tuple(max(lengths) for lengths in zip(*(s.shape for s in symbols), strict=True))
 
@@ -206,6 +202,17 @@ def whole(x: Symbol, scaled=True) -> Ref:
     if ref.node.op == "number" and not x.coefficient.powers:
         return Ref(graph.leaf("number", x.coefficient.number))
     return graph.operation("scale", ref, k=x.coefficient)
+
+
+#: Most factors of a coefficient that stays in front, and how large or small its number may be.
+FACTORS, SIZE = 8, 1e12
+
+
+def bounded(x: Symbol) -> Symbol:
+    """x; where products of products have led its coefficient out of the range of numbers, as one value."""
+    number, powers = abs(x.coefficient.number), x.coefficient.powers
+    usual = 1 / SIZE < number < SIZE and sum(abs(power) for _, power in powers) <= FACTORS
+    return x if usual or x.ref is None or not number else Symbol(x.graph, x.shape, ref=whole(x))
 
 
 def _is_number(node, value) -> bool:

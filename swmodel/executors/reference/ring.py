@@ -14,53 +14,8 @@ from ...config.fields import evaluate
 from ...config.fields.series import series_of, varies
 from ...config.fields.varying import record
 from ...ocean.coordinates import points
+from .neighbours import c, e, n, ne, wrap
 from .open_sides import OpenSides
-
-
-# A padded array [..., R+2, C+2] at its own points, or one place to the east, north-west, ... of them: [..., R, C].
-def c(a):
-    return a[..., 1:-1, 1:-1]
-
-
-def e(a):
-    return a[..., 1:-1, 2:]
-
-
-def w(a):
-    return a[..., 1:-1, :-2]
-
-
-def n(a):
-    return a[..., 2:, 1:-1]
-
-
-def s(a):
-    return a[..., :-2, 1:-1]
-
-
-def ne(a):
-    return a[..., 2:, 2:]
-
-
-def nw(a):
-    return a[..., 2:, :-2]
-
-
-def se(a):
-    return a[..., :-2, 2:]
-
-
-def sw(a):
-    return a[..., :-2, :-2]
-
-
-def wrap(*arrays):
-    """Fill the outer rows and columns of padded arrays with what lies there on the ring."""
-    for a in arrays:
-        a[..., 0] = a[..., -2]
-        a[..., -1] = a[..., 1]
-        a[..., 0, :] = a[..., -2, :]
-        a[..., -1, :] = a[..., 1, :]
 
 
 def east(a):
@@ -206,19 +161,6 @@ class Ring:
         c(corners)[...] = 0.25 * (c(padded) + e(padded) + n(padded) + ne(padded))
         corners.reshape(-1)[self.boundary] = (self.corner_weights * padded.reshape(-1)[self.corner_cells]).sum(axis=0)
         return c(corners)
-
-    def sponge(self, location):
-        """Sum over the sides of rate (1 - d/width)² where the distance d from the side is below width, s-1, [R, C]."""
-        sponge, at = self.config.sponge, points(self.config.grid, location, self.rows, self.columns)
-        west, south = at.origin[0] - 0.5 * at.dx, at.origin[1] - 0.5 * at.dy
-        distance = {
-            "west": at.x - west,
-            "east": west + at.length_x - at.x,
-            "south": at.y - south,
-            "north": south + at.length_y - at.y,
-        }
-        rate = sum(sponge.rate * np.maximum(1 - distance[side] / sponge.width, 0) ** 2 for side in sponge.sides)
-        return np.asarray(rate, dtype=self.dtype)
 
     def embed(self, state, at_closed):
         """A padded copy [h, u, v, ...] of a State of [ny, nx] arrays, with the given values on land and closed faces.

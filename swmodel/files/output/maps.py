@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from functools import partial
 from pathlib import Path
 from typing import NamedTuple
@@ -32,7 +32,9 @@ class Largest(NamedTuple):
     column: int
 
 
-def write_maps(path, config, transport, maps, define: Callable, command_line: str = "") -> dict[str, Largest]:
+def write_maps(
+    path, config, transport, maps, define: Callable, command_line: str = "", given: Collection[str] = ()
+) -> dict[str, Largest]:
     """Write a file of maps, in place whole or not at all; called by all processes together.
 
     The data are the same from any number of processes. Maps have no value on land.
@@ -40,6 +42,7 @@ def write_maps(path, config, transport, maps, define: Callable, command_line: st
     Args:
         maps: pairs of a Variable and the array of this process's block [ny, nx].
         define: function of the netCDF4.Dataset that adds what is in the file besides.
+        given: names of maps that have values on the outside water of open sides, too.
 
     Returns:
         {name of a map: its Largest} on rank 0.
@@ -47,7 +50,7 @@ def write_maps(path, config, transport, maps, define: Callable, command_line: st
     Raises:
         FilesError: it could not be written, on all processes.
     """
-    writer = _Writer(config)
+    writer = _Writer(config, given)
     draft = Draft(path, transport, writer.close)
     draft.do(writer.open, draft.temporary, transport, command_line)
     draft.do(define, writer.file)
@@ -70,8 +73,8 @@ def put_numbers(dataset, numbers: Iterable[Number]) -> None:
 class _Writer:
     """The file on rank 0."""
 
-    def __init__(self, config):
-        self.config, self.file, self.largest = config, None, {}
+    def __init__(self, config, given: Collection[str]):
+        self.config, self.given, self.file, self.largest = config, given, None, {}
         self.dtype, shape = np.dtype(config.run.dtype), (config.grid.ny, config.grid.nx)
         chunks = chunk_rows(shape, self.dtype.itemsize), shape[1]
         self.packed = {"compression": "zlib", "complevel": 1, "shuffle": True, "chunksizes": chunks}
@@ -96,7 +99,7 @@ class _Writer:
     def store(self, entry: Variable, first: int, rows: np.ndarray) -> None:
         """Write rows of a map from row `first` on, and keep its Largest."""
         numbers = np.arange(first, first + len(rows)), np.arange(self.config.grid.nx)
-        dry = land(self.config, *numbers)[entry.location]
+        dry = land(self.config, *numbers, given=entry.name in self.given)[entry.location]
         self.file[entry.name][first : first + len(rows)] = on_water(rows, dry)
         size = np.abs(rows) if dry is None else np.where(dry, -1.0, np.abs(rows))
         row, column = np.unravel_index(np.argmax(size), size.shape)

@@ -50,15 +50,19 @@ TURNED = {
 }
 
 
-def land(config, rows, columns) -> dict[str, np.ndarray | None]:
+def land(config, rows, columns, given: bool = False) -> dict[str, np.ndarray | None]:
     """Where each location has no water of the model around it, arrays that broadcast to [rows, columns]; None: nowhere.
 
     The outside water of open sides is none of it: at its centres the model has no values.
+
+    Args:
+        given: what is given there, as depth is, counts: that water is water.
     """
     beyond = np.append(rows, rows[-1] + 1), np.append(columns, columns[-1] + 1)
-    wet = Patch(fields.wet(config, *beyond), (0, 0))
+    water = fields.water if given else fields.wet
     shape = len(rows), len(columns)
-    found = {location: patch.on(shape) == 0 for location, patch in water_around(wet).items()}
+    around = water_around(Patch(water(config, *beyond), (0, 0)))
+    found = {location: patch.on(shape) == 0 for location, patch in around.items()}
     return {location: dry if dry.any() else None for location, dry in found.items()}
 
 
@@ -132,8 +136,12 @@ def on_water_only(name: str) -> bool:
 
 
 def static_fields(config) -> dict[str, Variable]:
-    """The fields [y, x] that do not change: with them all that are given of the coefficients of terms."""
-    coefficients = (name for name in COEFFICIENTS if fields.given(config, name))
+    """The fields [y, x] that do not change: with them all that are given of the coefficients of terms.
+
+    Those that each record has are none of them.
+    """
+    moving = (*config.output.fields, *(name for name in COEFFICIENTS if fields.varies(config, name)))
+    coefficients = (name for name in COEFFICIENTS if name not in moving and fields.given(config, name))
     found = {name: entry_of(name, config.physics) for name in ("depth", "mask", "f", *coefficients)}
     return found | {"cell_area": CELL_AREA} | (TURNED if turned(config.grid) else {})
 

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from ...config.fields import VECTORS
-from ...config.fields.given import IN_TIME, OF_CASE_IN_TIME, Table
 from ...config.fields.own import own_terms, rows_asked_for, source_in, with_own
 from ...config.fields.series import varies
+from ...config.fields.source import IN_TIME, OfCase, Table
 from ...config.options.case_check import in_time
 from ...errors import FilesError, file_errors
 from ...ocean.coordinates import turned
@@ -23,7 +23,7 @@ GIVEN, RECORDED = "given_", "recorded_sha256"
 
 @dataclass(frozen=True, eq=False)
 class Stored:
-    """A field that a restart file had, which the run may have removed since; a `config.fields.given.Source`.
+    """A field that a restart file had, which the run may have removed since; a `config.fields.source.Source`.
 
     Attributes:
         tables: of its values by location: of one component of a vector also those where the other is.
@@ -61,7 +61,7 @@ def with_stored(config, path):
                 f"{path}: {name} varies in time and was handed over in Python: only there the run can go on, as "
                 f'swmodel.Simulation.resume(DIR, fields={{"{name}": ...}}).run(DIR), or with case=CLASS where it has it'
             )
-        found[name] = OF_CASE_IN_TIME
+        found[name] = OfCase(in_time=True)
     with file_errors(path, "read"), h5py.File(path, "r", locking=False) as file:
         for name in (name for name in missing if name not in found):
             if any(key not in file for key in keys_of(config, name)):

@@ -8,7 +8,7 @@ import numpy as np
 
 from ...config import Config, from_toml
 from ...config.build import scheme_of
-from ...config.options.model import Case
+from ...config.options.case import Case
 from ...errors import FilesError
 from ...ocean.state import Carry
 from ...ocean.table import HARMONIC

@@ -45,7 +45,7 @@ RATES = tuple(name for name in Measures._fields if name.endswith("_rate"))
 def make_count(margin: int, transport):
     """The function (State, wet) of a block -> number of cells, of all blocks, that no run can go on from.
 
-    They are those in which a field is not finite, and water without thickness: where `Measures.low` is not negative.
+    Cells in which a field is not finite, and water without thickness: where `Measures.low` is not negative.
 
     Args:
         margin: cells around the block that `wet` has.

@@ -11,7 +11,8 @@ import netCDF4
 import numpy as np
 
 from .. import style
-from ..dataset import Map, field_names, seconds
+from ..dataset import field_names, seconds
+from ..record import Map
 from ..shown import read, read_all
 
 #: Bytes from 0 to LEVELS stand for values between the ends of the colours, MISSING for land.

@@ -63,7 +63,7 @@ def best_first(coordinates: list, dimension: str) -> list:
 
 
 def values_along(coordinate, dimension: str) -> np.ndarray:
-    """Values along a dimension, float64, NaN where missing; of a coordinate with others in the middle of these.
+    """Values along a dimension, float64, NaN where missing; along the middle of any other dimension.
 
     Longitudes go on beyond 360.
     """

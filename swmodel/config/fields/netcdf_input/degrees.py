@@ -14,7 +14,7 @@ from .attributes import DEGREES, attribute
 from .coordinates import in_degrees, values_along
 from .errors import InputError
 
-#: A point this near to one of the file, in steps of it, is that point.
+#: A point nearer than this to one of the file, in its steps, is that point.
 SNAP = 1e-6
 
 

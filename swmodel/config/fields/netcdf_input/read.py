@@ -18,7 +18,7 @@ from .degrees import interpolated
 from .errors import InputError, remark
 from .source import find, parse
 
-#: Rows or columns of a file that are rather read than left out, where a field is interpolated from a finer one.
+#: Gaps of at most so many rows or columns of a file are read rather than skipped, where it is finer than the grid.
 READ_OVER = 64
 
 #: netCDF4 must not be used by two threads at once: records are read ahead, while an executor may read others.

@@ -17,7 +17,7 @@ from .read import field_of, open_file, opened, values_of
 from .records import Times
 from .source import Source, find, parse
 
-#: Of a step between two records over the one that is usual: one longer is said, as a file may be missing.
+#: A step between two records longer than this many usual ones is reported: a file may be missing.
 LONG = 1.5
 
 

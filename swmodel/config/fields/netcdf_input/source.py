@@ -20,7 +20,7 @@ from .errors import InputError
 #: What may follow the name of the file.
 REST = re.compile(r"(?::(?P<name>[^:@]*))?(?:@(?P<record>.*))?")
 
-#: Names that files have for the same where x is east and y is north, beside the standard ones.
+#: Names that files use, besides the standard ones, where x is east and y is north.
 OTHERS = {
     "sea_water_x_velocity": "sea_water_eastward_velocity",
     "sea_water_y_velocity": "sea_water_northward_velocity",
@@ -49,7 +49,7 @@ def parse(text: str) -> Source:
 
 
 class Made:
-    """A variable of a file with other values; all else is as it says.
+    """A variable of a file with other values; all else is that of the file.
 
     Args:
         of: the variable.
@@ -85,7 +85,7 @@ def made(amplitude, lag, place: str, variable) -> Made:
 
 
 def find(dataset, source: Source, variable):
-    """The variable that is named, or the only one with the standard name wanted (ours has none: called like ours).
+    """The variable that is named, or the only one with the standard name of the field, or without that with its name.
 
     Raises:
         InputError: there is none, or there are several.

@@ -197,7 +197,7 @@ def test_winds_are_turned_onto_the_axes_of_a_grid_with_a_pole_of_its_own():
 
 
 def test_the_example_of_the_page_on_input_files_runs(tmp_path, monkeypatch, capsys):
-    page = (Path(__file__).parents[2] / "docs" / "input.md").read_text()
+    page = (Path(__file__).parents[3] / "docs" / "input.md").read_text()
     (example,) = [code for code in re.findall(r"```python\n(.*?)```", page, re.DOTALL) if "to_netcdf" in code]
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("SWMODEL_RUN_EXECUTOR", "reference")

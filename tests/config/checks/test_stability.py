@@ -11,7 +11,7 @@ from swmodel.cases import jet
 from swmodel.config.checks import stability
 from swmodel.config.checks.extremes import survey
 from swmodel.config.checks.stability import amplification, dt_from_cfl, largest_dt, limit, rates
-from swmodel.config.options.model import Time
+from swmodel.config.options.discretisation import Time
 from swmodel.ocean import timestep
 from swmodel.ocean.coordinates import points
 from swmodel.ocean.state import Carry, State

@@ -11,7 +11,8 @@ from swmodel.config import from_toml, to_toml
 from swmodel.config.checks.extremes import survey
 from swmodel.config.checks.remarks import remarks
 from swmodel.config.checks.stability import dt_from_cfl, largest_dt
-from swmodel.config.loading.load import gather, merge
+from swmodel.config.loading.load import gather
+from swmodel.config.loading.merge import merge
 from swmodel.model.validate import check_config
 from swmodel.ocean.coordinates import metrics
 

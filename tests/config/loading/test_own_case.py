@@ -14,7 +14,7 @@ from swmodel.config import fields, from_toml, to_toml
 from swmodel.config.loading.decisive import differences
 from swmodel.model.validate import check_config
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 
 
 class Bump(Case):

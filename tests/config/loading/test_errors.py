@@ -12,7 +12,8 @@ from swmodel.config import Config, ConfigError, errors, to_toml
 from swmodel.config.loading.sources import LONGEST_FILE, MOST_DOTS
 from swmodel.errors import LONGEST_LINE, LONGEST_QUOTE, MOST_LINES, as_line
 
-FIELDS = "h, u, v, eta, sea_level, zeta, q, speed, streamfunction, velocity_potential, tracer"
+MEANS = "h, u, v, eta, sea_level, zeta, q, speed, streamfunction, velocity_potential, tracer"
+FIELDS = MEANS + ", wind_x, wind_y, u10, v10, air_pressure"
 
 
 def problems(source="jet", overrides=(), environ=None):
@@ -87,6 +88,37 @@ def test_everything_that_is_wrong_with_a_file_with_its_lines(tmp_path):
     ]
     found = problems(path)
     assert sorted(found, key=lambda line: int(line.split(":")[1])) == [f"{path}:{line}" for line in expected]
+
+
+STATIONS = """\
+[[station]]
+name = "harbour"
+x = 1e3
+y = 2e3
+
+[[station]]
+name = "buoy"
+x = "far"
+y = 3e3
+
+[[section]]
+name = "strait"
+start = [0, 0]
+end = [1e4, 0]
+
+[[station]]
+depht = 3
+"""
+
+
+def test_what_is_wrong_with_one_of_many_stations_has_the_line_of_that_one(tmp_path):
+    path = tmp_path / "my.toml"
+    path.write_text(STATIONS)
+    assert problems(path) == [
+        f'{path}:6: [[station]], number 2, x: must be a number in m, not "far"',
+        f"{path}:16: [[station]], number 3, name: must be given: of the station",
+        f"{path}:16: [[station]], number 3, depht: there is no such key; known are name, lon, lat, x, y",
+    ]
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,117 @@
+"""What a field may be given as in Python: a function of the points, a number, an array, a DataArray of xarray."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, TypeAlias, Union
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ...ocean.coordinates import Points
+from ...ocean.variable import Variable
+from ..errors import ConfigError
+from .netcdf_input import InputError, read_labelled, times_of
+from .source import Formula, Source, Table, TableInTime
+
+if TYPE_CHECKING:
+    from xarray import DataArray
+
+#: Parameters that a function need not be given.
+VARIADIC = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
+
+
+@dataclass(frozen=True, eq=False)
+class Local:
+    """Values [y, x] of the part of the grid that this process has (`swmodel.local`)."""
+
+    values: Any
+
+
+#: What a field may be given as (docs/python.md).
+Field: TypeAlias = Union[Callable[[Points], ArrayLike], ArrayLike, Local, "DataArray"]
+
+
+def local(values: ArrayLike) -> Local:
+    """An array [y, x] of this process's part of the grid alone, `Simulation.block`, in place of one of the whole grid.
+
+    On one process that is the same.
+    """
+    return Local(values)
+
+
+def source_of(value: Any, row: Variable, grid: Any) -> Source | Local:
+    """The Source of a field that is handed over.
+
+    Args:
+        value: function of the Points, number, array or DataArray; of what varies also a function of (at, t), or a
+            DataArray with several records in time; or an array made `local`.
+        row: of the table.
+        grid: section of the configuration.
+
+    Raises:
+        ConfigError: it is none of these, or does not lie on the grid.
+    """
+    place = f"fields: {row.name}"
+    if isinstance(value, Local):
+        if hasattr(value.values, "dims"):
+            raise ConfigError([f"{place}: local takes an array, its rows from south to north: DataArray.values is one"])
+        return Local(numbers(value.values, place, "local(array)"))
+    if callable(value):
+        if (in_time := of_time(value)) and not row.varies:
+            raise ConfigError([f"{place}: does not vary in time; must be a function of (at)"])
+        return Formula(value, place, in_time)
+    if hasattr(value, "data_vars"):
+        raise ConfigError([f"{place}: a Dataset holds several fields; give one of them, dataset[NAME]"])
+    if hasattr(value, "dims") and hasattr(value, "coords"):
+        try:
+            if not (row.varies and (timed := times_of(value, place))):
+                return Table(frozen(read_labelled(value, row, grid, place)))
+            read_labelled(value.isel({timed[0]: 0}), row, grid, place)  # that it is as wanted
+            return TableInTime(value, place)
+        except InputError as error:
+            raise ConfigError([str(error)]) from None
+    values = numbers(value, place, "function of the points, a number, an array")
+    if values.ndim == 0:
+        return Table(values.reshape(1, 1))
+    whole = grid.ny, grid.nx
+    if values.ndim != 2 or any(length not in (1, wanted) for length, wanted in zip(values.shape, whole, strict=True)):
+        swapped = "; its axes are swapped" if values.shape == whole[::-1] else ""
+        raise ConfigError([f"{place} has shape {values.shape}, the grid needs {whole} (ny, nx){swapped}"])
+    return Table(values)
+
+
+def of_time(function: Callable) -> bool:
+    """Whether a function needs (at, t): the points, and a parameter called t."""
+    try:
+        parameters = inspect.signature(function).parameters.values()
+    except (TypeError, ValueError):  # not written in Python
+        return False
+    needed = [each.name for each in parameters if each.default is each.empty and each.kind not in VARIADIC]
+    return len(needed) == 2 and needed[1] == "t"
+
+
+def numbers(value: Any, place: str, wanted: str) -> np.ndarray:
+    """A new array, float64, NaN where values are masked.
+
+    Raises:
+        ConfigError: these are no numbers.
+    """
+    if isinstance(value, str):
+        raise ConfigError([f'{place}: "{value:.60}" is a text; a file is named by input.{place.split()[-1]}'])
+    try:
+        found = np.ma.asarray(value)
+    except ValueError:  # lists of unequal lengths
+        found = np.ma.asarray(None)
+    if found.dtype.kind not in "biuf":
+        what = f"values of type {found.dtype}" if found.ndim else f"{value!r:.60}"
+        raise ConfigError([f"{place}: {what} cannot be used; needs a {wanted} or a DataArray"])
+    return frozen(np.ma.filled(found.astype(np.float64), np.nan))
+
+
+def frozen(values: np.ndarray) -> np.ndarray:
+    """The array, now read-only."""
+    values.flags.writeable = False
+    return values

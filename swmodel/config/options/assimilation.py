@@ -1,0 +1,69 @@
+"""The table [assimilation]: controls and the errors of the first guess, observations, the minimisation."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Literal, TypeAlias
+
+from pydantic import create_model
+
+from ...ocean.option import Section, option
+from ...ocean.table import SEEN
+
+if TYPE_CHECKING:
+    ControlName: TypeAlias = str
+else:
+    ControlName = Literal[tuple(SEEN)]
+
+#: Controls whose errors have one standard deviation.
+TOGETHER = {"velocity": ("u", "v"), "wind": ("wind_x", "wind_y")}
+
+
+def together(name: str) -> str:
+    """What the control's standard deviation is called after: itself, or what it has it in common with."""
+    return next((key for key, names in TOGETHER.items() if name in names), name)
+
+
+def sigma_key(name: str) -> str:
+    """The key in [assimilation] of the standard deviation of a control's errors."""
+    return f"sigma_{together(name)}"
+
+
+def spread_of(name: str) -> str:
+    """The controls that have this one's standard deviation, in words."""
+    return " and ".join(TOGETHER.get(together(name), (name,)))
+
+
+class Search(Section):
+    """What `swmodel assimilate` finds from observations, the errors of the first guess, the minimisation."""
+
+    observations: str = option("", "", "NetCDF file of observations; a twin experiment without one makes its own")
+    controls: tuple[ControlName, ...] = option(("eta", "u", "v"), "", "what is found: initial fields, coefficients")
+    every_steps: int = option(1, "steps", "steps between the states that observations are compared with", ge=1)
+    length: float = option(0.0, "m", "length of correlation of the first guess's errors, for fields", ge=0)
+    correlation: Literal["diffusion", "spectrum"] = option(
+        "diffusion", "", "how those errors are correlated: by diffusion, around any coast, or by spectrum, without land"
+    )
+    balanced: bool = option(False, "", "errors of eta bring currents in geostrophic balance with them")
+    outer: int = option(10, "iterations", "most outer iterations, each with the run and its derivative anew", ge=1)
+    inner: int = option(50, "iterations", "most iterations of conjugate gradients in each", ge=1)
+    gradient: float = option(1e-3, "1", "norm of the gradient, over that at the start, at which to stop", gt=0, lt=1)
+
+
+if TYPE_CHECKING:
+
+    class Assimilation(Search):
+        def __getattr__(self, name: str) -> float: ...
+
+else:
+    Assimilation = create_model(
+        "Assimilation",
+        __base__=Search,
+        __doc__=Search.__doc__,
+        **{
+            sigma_key(name): (
+                float,
+                option(0.0, row.units, f"standard deviation of the first guess's errors of {spread_of(name)}", ge=0),
+            )
+            for name, row in SEEN.items()
+        },
+    )

@@ -1,0 +1,45 @@
+"""The tables [scheme] and [time]: discretisation in space and in time."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Literal, TypeAlias
+
+from pydantic import ValidationInfo, field_validator
+
+from ...ocean.option import Duration, Section, option
+from .dates import CALENDARS, known, written
+
+if TYPE_CHECKING:
+    CalendarName: TypeAlias = str
+else:
+    CalendarName = Literal[CALENDARS]
+
+
+class Scheme(Section):
+    """Discretisation in space."""
+
+    vorticity_flux: Literal["energy", "enstrophy", "arakawa_lamb"] = option(
+        "energy", "", "flux of potential vorticity, by what it conserves"
+    )
+
+
+class Time(Section):
+    """Discretisation in time."""
+
+    stepper: Literal["ab2", "ab3", "rk3", "rk4", "leapfrog"] = option("ab2", "", "time stepper")
+    dt: Duration | None = option(None, "s", "time step (or give cfl)")
+    cfl: float = option(0.15, "1", "(|u| + sqrt(g h)) dt sqrt(1/dx2 + 1/dy2) of the initial state (or give dt)", gt=0)
+    ab2_epsilon: float = option(0.1, "1", "ab2 weights are 1.5 + epsilon and -(0.5 + epsilon)", ge=0)
+    robert_asselin: float = option(0.05, "1", "coefficient of the leapfrog's Robert-Asselin filter", ge=0, lt=1)
+    calendar: CalendarName = option("proleptic_gregorian", "", "calendar of the run, as CF calls it")
+    start: str = option("", "", 'date of the start, as "2020-03-01T06:00"; without one, times count from 2000-01-01')
+
+    @field_validator("start")
+    @classmethod
+    def dated(cls, text: str, info: ValidationInfo) -> str:
+        """The text, if it is a date, and a day of the calendar."""
+        if text and not written(text):
+            raise ValueError(f'"{text}" is no date; write it as "2020-03-01" or "2020-03-01T06:00"')
+        if text and "calendar" in info.data and not known(text, info.data["calendar"]):
+            raise ValueError(f'the calendar {info.data["calendar"]} has no "{text}"')
+        return text

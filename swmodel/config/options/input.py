@@ -1,0 +1,63 @@
+"""The tables [input], [forcing] and [own]: what gives fields besides the case, and terms."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from pydantic import PrivateAttr, create_model, field_validator
+
+from ...ocean.option import Duration, Section, option
+from ...ocean.table import GIVEN, VARIABLES
+
+#: Where the values of a field lie.
+WHERE = {"centre": "at cell centres", "u": "on east faces", "v": "on north faces"}
+
+if TYPE_CHECKING:
+
+    class Input(Section):
+        def __getattr__(self, name: str) -> str: ...
+
+else:
+    Input = create_model(
+        "Input",
+        __base__=Section,
+        __doc__='NetCDF files for formulas: "FILE.nc" (by standard name), "FILE.nc:variable", "FILE.nc:name@record".',
+        **{
+            row.name: (str, option("", "", f"{row.long_name}, {row.units}, {WHERE[row.location]}"))
+            for row in (VARIABLES[name] for name in GIVEN)
+        },
+    )
+
+
+class Forcing(Section):
+    """How what drives the sea is given where it varies in time by formulas."""
+
+    every: Duration = option(3600.0, "s", "model time between the records that formulas in time are evaluated for")
+
+
+class Own(Section):
+    """What was handed over in Python: a run of it cannot be repeated from its file alone.
+
+    The fields and terms themselves travel with the configuration (`config.own`). A run records each by its name and its
+    SHA-256; its restart files have the fields.
+    """
+
+    fields: tuple[str, ...] = option((), "", "names of the fields, as a run records them with their SHA-256")
+    terms: tuple[str, ...] = option((), "", "names of the terms, as a run records them with their SHA-256")
+
+    _sources: dict[str, Any] = PrivateAttr(default_factory=dict)  # {name: `fields.source.Source`}
+    _terms: tuple[Any, ...] = PrivateAttr(default=())  # Terms
+    _parameters: dict[str, Any] = PrivateAttr(default_factory=dict)  # {name of a term: vector, float64}
+
+    @field_validator("fields", "terms")
+    @classmethod
+    def named(cls, texts: tuple[str, ...]) -> tuple[str, ...]:
+        """The texts, each of which has a name."""
+        if not all(text.split() for text in texts):
+            raise ValueError("must be names")
+        return texts
+
+    @property
+    def names(self) -> list[str]:
+        """Of the fields."""
+        return [text.split()[0] for text in self.fields]

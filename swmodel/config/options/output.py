@@ -1,0 +1,75 @@
+"""The tables [output] and [restart]: what is written, and how often."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
+
+from pydantic import BeforeValidator
+
+from ...ocean.option import Duration, Section, option
+from ...ocean.table import FORCING, WRITABLE
+from .station import Line, Station
+
+#: Fields whose largest values may be asked for.
+MaximumName = Literal["eta", "speed"]
+
+if TYPE_CHECKING:
+    FieldName: TypeAlias = str
+    DerivedName: TypeAlias = str
+else:
+    DerivedName = Literal[tuple(WRITABLE)]
+    FieldName = Literal[(*WRITABLE, *FORCING)]
+
+
+def in_capitals(text: Any) -> Any:
+    """The name of a constituent as the table has it."""
+    return text.upper() if isinstance(text, str) else text
+
+
+class Output(Section):
+    """What is written, and how often. The initial and the final state always are."""
+
+    every: Duration | None = option(
+        None, "s", 'model time between snapshots, as seconds or "6 h" (or give every_steps)'
+    )
+    every_steps: int | None = option(None, "steps", "steps between snapshots (or give every)", ge=1)
+    fields: tuple[FieldName, ...] = option(("h", "u", "v", "eta", "zeta"), "", "fields in each snapshot")
+    means: tuple[DerivedName, ...] = option((), "", "fields averaged over the steps between snapshots")
+    diagnostics_every_steps: int | None = option(
+        None, "steps", "steps between records of mass, energy, ... ; without it, those of the snapshots", ge=1
+    )
+    spectra: Duration | None = option(
+        None, "s", 'model time between spectra (seas without land), as seconds or "6 h" (or give spectra_every_steps)'
+    )
+    spectra_every_steps: int | None = option(None, "steps", "steps between spectra (or give spectra)", ge=1)
+    maxima: tuple[MaximumName, ...] = option(
+        (), "", "fields of which each snapshot has the largest value so far, of all steps, and its time"
+    )
+    arrival: float | None = option(
+        None, "m", "size of eta whose first time at each point each snapshot has; none: no arrival", gt=0
+    )
+    harmonics: tuple[Annotated[str, BeforeValidator(in_capitals)], ...] = option(
+        (), "", 'constituents of tides whose amplitude and phase over the run are fitted, as ["M2", "K1"]'
+    )
+    harmonics_fields: tuple[Literal["eta", "u", "v"], ...] = option(("eta",), "", "fields that they are fitted to")
+    harmonics_from: Duration | None = option(None, "s", 'model time from which on they are fitted, as "5 days"')
+    harmonics_every_steps: int | None = option(
+        None, "steps", "steps between the values that they are fitted to; without it, those of a 40th of a period", ge=1
+    )
+    stations: tuple[Station, ...] = option((), "", "gauges, each a table [[station]]: name, lon and lat (or x and y)")
+    stations_every_steps: int = option(1, "steps", "steps between values of the gauges' series", ge=1)
+    sections: tuple[Line, ...] = option(
+        (), "", "lines whose transport is written, each a table [[section]]: name, start = [x, y], end = [x, y]"
+    )
+    sections_every_steps: int = option(1, "steps", "steps between values of the transports", ge=1)
+    institution: str = option("", "", "who made the run, recorded in its files")
+
+
+class Restart(Section):
+    """When restart files are written, from which `swmodel resume` goes on. The end of a run always leaves one."""
+
+    every: Duration | None = option(None, "s", 'model time between them, as seconds or "1 day" (or give every_steps)')
+    every_steps: int | None = option(None, "steps", "steps between them (or give every)", ge=1)
+    every_wall: Duration | None = option(
+        1200.0, "s", 'wall-clock time between them, besides those of every or every_steps; "none": no more than those'
+    )

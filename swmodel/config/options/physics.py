@@ -1,0 +1,47 @@
+"""The table [physics]: constants, and coefficients."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Literal
+
+from pydantic import create_model
+
+from ...ocean.option import Section, option
+from ...ocean.table import COEFFICIENTS
+
+
+class Fluid(Section):
+    """Constants of the fluid and of the planet, and coefficients, of which [input] may give fields instead."""
+
+    gravity: float = option(9.81, "m s-2", "acceleration of gravity in the equations", gt=0)
+    reduced_gravity: bool = option(
+        False,
+        "",
+        "the layer lies over a deep one at rest: gravity is reduced, eta is the displacement of the interface",
+    )
+    full_gravity: float = option(
+        9.81, "m s-2", "gravity of the planet where it is reduced; sea level is eta gravity / full_gravity", gt=0
+    )
+    depth: float = option(100.0, "m", "resting depth where the case or a file gives none", gt=0)
+    density: float = option(1025.0, "kg m-3", "density, which turns wind stress into acceleration", gt=0)
+    f0: float = option(0.0, "s-1", "Coriolis parameter at y = 0; on a sphere in place of that of its rotation")
+    beta: float = option(0.0, "m-1 s-1", "change of the Coriolis parameter with y")
+    slip: Literal["free", "no"] = option("free", "", "free slip or no slip along walls and coasts")
+
+
+if TYPE_CHECKING:
+
+    class Physics(Fluid):
+        def __getattr__(self, name: str) -> float: ...
+
+else:
+    Physics = create_model(
+        "Physics",
+        __base__=Fluid,
+        __doc__=Fluid.__doc__,
+        **{
+            row.name: (float, option(0.0, row.units, row.long_name, ge=row.least, le=row.most))
+            for row in COEFFICIENTS.values()
+            if row.key == f"physics.{row.name}"
+        },
+    )

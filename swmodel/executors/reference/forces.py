@@ -1,0 +1,93 @@
+"""What drives the sea: stress and forces, which are added to F, and potentials, heads of the Bernoulli function.
+
+Functions of the Tendency T that prepare a term, and return the function of x that computes it.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ...ocean.constituents import constituents
+from ...ocean.coordinates import points
+from ...ocean.terms.tide import EQUILIBRIUM
+from .neighbours import c, difference, e, mean, n
+
+
+def wind(T):
+    """du/dt = wind_x / (rho h^x), dv/dt = wind_y / (rho h^y)."""
+    ring = T.ring
+    stress = ring.in_time("wind_x", ring.to_u), ring.in_time("wind_y", ring.to_v)
+
+    def add(x, F):
+        add_stress(T, x[0], [tau(T.begin, T.time) / T.physics.density for tau in stress], F)
+
+    return add
+
+
+def wind_drag(T):
+    """du/dt = tau_x / (rho h^x), tau = rho_a C |U| U at centres, of the wind U at 10 m."""
+    ring, options = T.ring, T.ring.config.wind_drag
+    wind_at_10_m = ring.in_time("u10"), ring.in_time("v10")
+
+    def add(x, F):
+        u10, v10 = (wind(T.begin, T.time) for wind in wind_at_10_m)
+        speed = np.hypot(u10, v10)
+        if options.law == "garratt":
+            drag = np.minimum(3.5, 0.75 + 0.067 * speed)
+        else:
+            drag = np.maximum(1.15, 0.49 + 0.065 * speed)
+        k = 1e-3 * options.air_density / T.physics.density * drag * speed
+        add_stress(T, x[0], [ring.to_u(k * u10), ring.to_v(k * v10)], F)
+
+    return add
+
+
+def add_stress(T, h, stress, F):
+    """Add to F the acceleration of a layer by a stress over the density, m2 s-2."""
+    for F_k, tau, h_beyond in zip(c(F[1:3]), stress, (e(h), n(h)), strict=True):
+        F_k += np.divide(tau, mean(c(h), h_beyond, out=T.work), out=T.work)
+
+
+def body_force(T):
+    """du/dt = a + b cos(2 pi t / period + phase)."""
+    f = T.ring.config.body_force
+
+    def add(x, F):
+        turns = 2 * np.pi * (T.time / f.period)
+        c(F[1])[...] += f.x + f.x_amplitude * np.cos(turns + f.x_phase)
+        c(F[2])[...] += f.y + f.y_amplitude * np.cos(turns + f.y_phase)
+
+    return add
+
+
+def air_pressure(T):
+    """p / rho."""
+    pressure = T.ring.in_time("air_pressure", lambda values: values / T.physics.density)
+    return lambda x: pressure(T.begin, T.time)
+
+
+def tide(T):
+    """- g factor sum over constituents of H f cos(2 pi t / period + V + u + m lon) G_m(lat)."""
+    ring, options = T.ring, T.ring.config.tide
+    at = points(ring.config.grid, "centre", ring.rows, ring.columns)
+    lon, lat = np.radians(at.lon), np.radians(at.lat)
+    tides = constituents(options.constituents, ring.config.time.start, options.nodal)
+
+    def head(x):
+        level = T.work
+        shapes = 0.5 - 1.5 * np.sin(lat) ** 2, np.sin(2 * lat), np.cos(lat) ** 2
+        level[...] = 0
+        for each in tides:
+            turns = 2 * np.pi * (each.frequency * T.time) + each.phase
+            height = each.factor * EQUILIBRIUM[each.name].height
+            level += height * shapes[each.species] * np.cos(turns + each.species * lon)
+        level *= -T.physics.gravity * options.factor
+        return level
+
+    return head
+
+
+def self_attraction(T):
+    """- g beta (h - H)."""
+    attraction = T.physics.gravity * T.ring.field("self_attraction")
+    return lambda x: difference(T.ring.depth, c(x[0]), attraction, out=T.work)

@@ -1,0 +1,122 @@
+"""Drags and friction: functions of the Tendency T that prepare a term, and return the function that adds it to F."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from .neighbours import c, difference, e, mean, n, nw, s, se, w, wrap
+
+
+def linear_drag(T):
+    """du/dt = - r u."""
+    rates = T.ring.at_faces("linear_drag")
+
+    def add(x, F):
+        for F_k, velocity, r in zip(c(F[1:3]), c(x[1:3]), rates, strict=True):
+            F_k -= np.multiply(velocity, r, out=T.work)
+
+    return add
+
+
+def quadratic_drag(T):
+    """du/dt = - C |u| u / h^x."""
+    coefficients = T.ring.at_faces("quadratic_drag")
+
+    def add(x, F):
+        for F_k, C, (drag, own, h) in zip(c(F[1:3]), coefficients, speeds(T, x), strict=True):
+            drag *= own
+            drag *= C
+            drag /= h
+            F_k -= drag
+
+    return add
+
+
+def manning(T):
+    """du/dt = - g n² |u| u / (h^x)^(4/3)."""
+    roughness = [T.physics.gravity * each**2 for each in T.ring.at_faces("manning")]
+
+    def add(x, F):
+        for F_k, g_n2, (drag, own, h) in zip(c(F[1:3]), roughness, speeds(T, x), strict=True):
+            drag *= own
+            drag *= g_n2
+            drag /= h * np.cbrt(h)
+            F_k -= drag
+
+    return add
+
+
+def speeds(T, x):
+    """|u| on u faces, then on v faces, the other component averaged over the four faces around; with u and h there."""
+    h, u, v = x[:3]
+    for own, others, h_beyond in (
+        (c(u), (c(v), e(v), s(v), se(v)), e(h)),
+        (c(v), (c(u), n(u), w(u), nw(u)), n(h)),
+    ):
+        speed, square = T.work, c(T.padded)
+        np.add(others[0], others[1], out=speed)
+        speed += others[2]
+        speed += others[3]
+        speed *= 0.25
+        speed *= speed
+        speed += np.multiply(own, own, out=square)
+        np.sqrt(speed, out=speed)
+        yield speed, own, mean(c(h), h_beyond, out=square)
+
+
+def viscosity(T):
+    """du/dt = L(u)."""
+    nu = np.broadcast_to(T.ring.field("viscosity"), T.work.shape), T.ring.at_corners("viscosity")
+    L = np.zeros((2, *T.ring.shape), T.ring.dtype)
+
+    def add(x, F):
+        interior = c(F[1:3])
+        interior += c(laplacian(T, x[1:3], nu, out=L))
+
+    return add
+
+
+def biharmonic_viscosity(T):
+    """du/dt = - L(nu4^x L(u)), L with viscosity one."""
+    ring, nu4 = T.ring, T.ring.at_faces("biharmonic_viscosity")
+    L, LL = np.zeros((2, 2, *ring.shape), ring.dtype)
+    closed = ring.closed[ring.closed >= L[0].size] - L[0].size
+    closed = closed[closed < L.size]
+
+    def add(x, F):
+        laplacian(T, x[1:3], (1.0, 1.0), out=L)
+        L.reshape(-1)[closed] = 0
+        for L_k, nu4_k in zip(c(L), nu4, strict=True):
+            L_k *= nu4_k
+        wrap(L)
+        interior = c(F[1:3])
+        interior -= c(laplacian(T, L, (1.0, 1.0), out=LL))
+
+    return add
+
+
+def laplacian(T, velocity, nu, out):
+    """d_x (nu d_x u) + d_y (nu s d_y u) and d_x (nu s d_x v) + d_y (nu d_y v) of a padded [u, v].
+
+    nu is given at centres [R, C] and at corners, [R, C] or a number.
+    """
+    (u, v), strain, (nu_c, nu_q), sizes = velocity, T.padded, nu, T.sizes
+    (u_x, u_y), (v_x, v_y) = sizes.friction_u, sizes.friction_v
+    for a, L, (ahead, behind, along, cos_c), (left, right, across, cos_q) in (
+        (u, c(out[0]), (e, w, u_x, None), (n, s, u_y, sizes.cos_v)),
+        (v, c(out[1]), (n, s, v_y, sizes.cos_c), (e, w, v_x, None)),
+    ):
+        np.subtract(left(a), c(a), out=c(strain))
+        strain.reshape(-1)[T.ring.boundary] *= T.slip
+        np.multiply(c(strain), nu_q, out=c(strain))
+        if cos_q is not None:
+            strain *= cos_q
+        wrap(strain)
+        difference(c(strain), right(strain), across, out=L)
+        np.subtract(c(a), behind(a), out=c(strain))
+        np.multiply(c(strain), nu_c, out=c(strain))
+        if cos_c is not None:
+            strain *= cos_c
+        wrap(strain)
+        L += difference(ahead(strain), c(strain), along, out=T.work)
+    return out

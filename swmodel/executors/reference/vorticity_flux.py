@@ -1,0 +1,70 @@
+"""The fluxes of potential vorticity, QV in du/dt = QV and QU in dv/dt = -QU; docs/numerics.md."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from .neighbours import c, e, mean, n, nw, s, se, sw, w, wrap
+
+
+def turned(T, flux):
+    """A flux of V, in place, as it acts on u: on a sphere over the cosine by which V is weighted."""
+    if T.sizes.turned is not None:
+        flux *= T.sizes.turned
+    return flux
+
+
+def energy(T, F):
+    """QV = (q V^x)^y, QU = (q U^y)^x: conserves energy (Sadourny 1975)."""
+    q, Vq = c(T.q), T.padded
+    np.multiply(mean(c(T.V), e(T.V), out=T.work), q, out=c(Vq))
+    wrap(Vq)
+    Fu, Fv = c(F[1]), c(F[2])
+    Fu += turned(T, mean(c(Vq), s(Vq), out=T.work))
+    Uq = T.padded
+    np.multiply(mean(c(T.U), n(T.U), out=T.work), q, out=c(Uq))
+    wrap(Uq)
+    Fv -= mean(c(Uq), w(Uq), out=T.work)
+
+
+def enstrophy(T, F):
+    """QV = q^y (V^x)^y, QU = q^x (U^y)^x: conserves potential enstrophy (Sadourny 1975)."""
+    q, U, V = T.q, T.U, T.V
+    flux, q_sum = T.work, c(T.padded)
+
+    def product(neighbours, q_back):
+        np.add(neighbours[0], neighbours[1], out=flux)
+        np.add(flux, neighbours[2], out=flux)
+        np.add(flux, neighbours[3], out=flux)
+        np.multiply(flux, np.add(c(q), q_back, out=q_sum), out=flux)
+        return np.multiply(flux, 0.125, out=flux)
+
+    Fu, Fv = c(F[1]), c(F[2])
+    Fu += turned(T, product((c(V), e(V), s(V), se(V)), s(q)))
+    Fv -= product((c(U), n(U), w(U), nw(U)), w(q))
+
+
+def arakawa_lamb(T, F):
+    """Conserves energy and potential enstrophy (Arakawa and Lamb 1981, eqs 3.33 and 3.34)."""
+    U, V, product = T.U, T.V, T.padded
+    Fu, Fv = c(F[1]), c(F[2])
+    T.q /= 24
+    q, q_e, q_w, q_s, q_se, q_sw = (place(T.q) for place in (c, e, w, s, se, sw))
+    for coefficient, of_V, of_U in (
+        (2 * q_e + q + 2 * q_s + q_se, e, w),  # alpha
+        (q + 2 * q_w + q_sw + 2 * q_s, c, c),  # beta
+        (2 * q + q_w + 2 * q_sw + q_s, s, n),  # gamma
+        (q_e + 2 * q + q_s + 2 * q_se, se, nw),  # delta
+    ):
+        np.multiply(coefficient, c(U), out=c(product))
+        wrap(product)
+        Fv -= of_U(product)
+        coefficient *= of_V(V)
+        Fu += turned(T, coefficient)
+    epsilon = phi = T.padded
+    c(epsilon)[...] = (q + q_w - q_sw - q_s) * T.sizes.steep
+    wrap(epsilon)
+    Fu += c(epsilon) * w(U) - e(epsilon) * e(U)
+    c(phi)[...] = (q_w + q_sw - q - q_s) * T.sizes.flat
+    wrap(phi)
+    Fv += c(phi) * s(V) - n(phi) * n(V)

@@ -1,0 +1,129 @@
+"""What a run that blew up leaves: where its state cannot be used, in words, and blowup.nc."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+
+from ...errors import FilesError
+from ...files.gather import of_member
+from ...files.output import Output
+from ...files.restart.folder import candidates
+from ...files.run_folder import BLOWUP
+from ...ocean.state import State
+from ...ocean.table import VARIABLES, WRITABLE
+from .one import blocks_of
+
+
+class Blowup:
+    """The present states of runs, one of which has blown up; each method is called by all processes together.
+
+    Args:
+        model: as the time loop has it (`run.Model`).
+        runs: its `verdict.Runs`.
+        directory: the run folder; None: no file is left.
+    """
+
+    def __init__(self, model, runs, directory):
+        self.model, self.runs, self.directory = model, runs, directory
+        self.transport, self.grid = model.transport, runs.config.grid
+
+    def state(self, run: int) -> State:
+        """The state of a run on this process's block, [y, x]; [0, x] where the process has nothing of it."""
+        state = self.model.state
+        return state._make(of_member(field, self.transport.block, run) for field in state)
+
+    def unusable_value(self, run: int, of: str = "") -> str:
+        """What is not finite, or has no thickness, in the first such cell, and `of` which run, in words."""
+        state = self.state(run)
+        bad = type(state)._make(~np.isfinite(field) for field in state)
+        with np.errstate(invalid="ignore"):
+            bad = bad._replace(h=bad.h | ((state.h <= 0) & (self.wet()[: len(state.h)] > 0)))
+        return self.told(*self.first(state, np.stack(bad)), of)
+
+    def fastest(self, run: int) -> str:
+        """The component of velocity largest in size, in words."""
+        state = self.state(run)
+        nothing = dict.fromkeys(state._fields, np.zeros_like(state.h))
+        sizes = np.stack(list((nothing | {"u": np.abs(state.u), "v": np.abs(state.v)}).values()))
+        largest = self.transport.reduce(np.asarray(sizes.max(initial=0)), "max")
+        return self.told(*self.first(state, sizes == largest))
+
+    def first(self, state: State, marked: np.ndarray) -> tuple[str, float, int]:
+        """Field, value and index of the first cell of the whole domain that is marked anywhere.
+
+        Args:
+            state: of a run.
+            marked: [field, y, x] on this process.
+        """
+        block, nx, fields = self.transport.block, self.grid.nx, len(state)
+        everywhere = fields * nx * self.grid.ny
+        cells = np.argwhere(np.moveaxis(marked, 0, 2))  # row, column, field
+        mine = everywhere
+        if len(cells):
+            row, column, number = map(int, cells[0])
+            mine = ((block.y.start + row) * nx + block.x.start + column) * fields + number
+        found = int(self.transport.reduce(np.asarray(mine, np.int64), "min"))
+        value = 0.0
+        if mine == found < everywhere:
+            value = float(state[number][row, column])
+        value = float(self.transport.reduce(np.asarray(value, np.float64), "sum"))
+        return state._fields[found % fields], value, found // fields
+
+    def wet(self) -> np.ndarray:
+        """1 on water and 0 on land, NumPy array [y, x] of this process's part."""
+        domain = self.runs.domain
+        wet = [np.broadcast_to(grid.wet.on(shape), shape) for grid, _, shape in blocks_of(domain)]
+        return domain.transport.join(wet)
+
+    def own(self) -> str:
+        """The terms that are not of the model, which may have done it, in words."""
+        names = ", ".join(term.name for term in self.runs.domain.scheme.own)
+        return f", or see what {names} gives" if names else ""
+
+    def told(self, name: str, value: float, index: int, of: str = "") -> str:
+        """What a field is in a cell of the whole domain, and `of` which run, in words."""
+        row, column = divmod(index, self.grid.nx)
+        return f"{name}{of} is {value:.6g} {VARIABLES[name].units} at row {row}, column {column}"
+
+    def remains(self, run: int, of: str) -> str:
+        """Write blowup.nc; what the run leaves, in words."""
+        if self.directory is None:
+            return ""
+        path = Path(self.directory) / BLOWUP
+        try:
+            self.save(path, run)
+            words = f"; the state{of} is in {path}"
+        except FilesError as error:
+            words = f"; the state could not be written: {error}"
+        words, restarts = self.transport.broadcast((words, candidates(self.directory)))
+        return words + (f"; last good restart: {restarts[0]}" if restarts else "")
+
+    def save(self, path, run: int) -> None:
+        """Write the state of a run, what can be, as a file of output with one record; called by all processes together.
+
+        Raises:
+            FilesError: it cannot be written.
+        """
+        config = self.runs.domain.config
+        state, terms = self.state(run), self.runs.domain.scheme.acting
+        fields = {name: field for name, field in state._asdict().items() if name in WRITABLE}
+        with np.errstate(all="ignore"):
+            fields |= {name: field(state, None, None) for term in terms for name, field in term.derived.items()}
+        options = config.output.model_copy(update={"fields": tuple(fields), "means": ()})
+        with Output(path, config.model_copy(update={"output": options}), self.transport) as output:
+            output.write(self.model.step, self.model.time, fields, member=run)
+
+
+def in_which(marked) -> str:
+    """In which members of an ensemble, where some are marked, [runs], in words."""
+    found = [str(number) for number in np.flatnonzero(marked)] if len(marked) > 1 else []
+    if not found:
+        return ""
+    return f" in member {found[0]}" if len(found) == 1 else f" in members {', '.join(found[:-1])} and {found[-1]}"
+
+
+def of_which(marked) -> str:
+    """Of which member, the first of several that are marked, in words."""
+    return f" of member {np.argmax(marked)}" if marked.sum() > 1 else ""

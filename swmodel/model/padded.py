@@ -1,0 +1,38 @@
+"""The state of a block with its halo, as fields are computed from it within jitted programs."""
+
+from __future__ import annotations
+
+import jax.numpy as jnp
+
+from ..ocean.grid import Grid, as_patches
+from ..ocean.inflow import flow_through, seen
+from ..ocean.patch import Patch
+from ..ocean.state import State
+from ..parallel.transport.halo import make_pad
+
+
+def make_padded(scheme, transport):
+    """The function (State, Grid, Params, step) -> State with a halo, and Grid, in Patches; of one block.
+
+    At the faces of open sides the state has the current that there is, and they are open.
+
+    Args:
+        scheme: of the run; Params and step are looked at where water comes in through open sides.
+    """
+    width, with_halo = scheme.width, make_pad(scheme.width, transport)
+
+    def padded(state: State, grid: Grid, params, step) -> tuple[State, Grid]:
+        found = type(state)._make(Patch(field, (-width, -width)) for field in with_halo(state)), as_patches(grid, width)
+        return seen(flow_through(*found, as_patches(params, width), scheme, step)) if scheme.with_sides else found
+
+    return padded
+
+
+def given_to_fields(run, state: State) -> tuple:
+    """What that function takes of a simulation, for its present state."""
+    return state, run.grid, params_of(run), jnp.asarray(run.step, jnp.int32)
+
+
+def params_of(run) -> dict:
+    """The Params of a simulation that it looks at."""
+    return run.params if run.scheme.with_sides else {}

@@ -1,0 +1,105 @@
+"""The present state of a model, block by block with the cells around, and what is derived from it."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable
+from typing import Any, cast
+
+import numpy as np
+
+from ..ocean.balance import balanced
+from ..ocean.derived import derive, forces, known
+from ..ocean.diagnostics import diagnose
+from ..ocean.elliptic import inverse
+from ..ocean.flow import Flow
+from ..ocean.grid import as_patches
+from ..ocean.inflow import flow_through, inflow, seen
+from ..ocean.patch import Patch
+from ..ocean.spectra import Sea, measure
+from ..ocean.table import FORCING
+from ..parallel.transport.halo import make_pad
+from ..parallel.transport.programs import jitted
+
+#: State and Grid of a block, NumPy arrays in Patches with a halo, and its shape.
+Block = tuple[Any, Any, tuple[int, int]]
+
+
+class Present:
+    """Made from the state when it is first asked for, and kept until the state changes.
+
+    Args:
+        model: a Simulation, or a member of an ensemble; each method is called by all its processes together.
+    """
+
+    def __init__(self, model: Any) -> None:
+        self._model = model
+        self._pad = jitted(make_pad, model.scheme.width, cast(Hashable, model.transport))
+        self.forget()
+
+    def forget(self) -> None:
+        """The state has changed."""
+        self._blocks: list[Block] | None = None
+        self._flows: list[Flow] | None = None
+
+    def blocks(self) -> list[Block]:
+        """Those of this process; at the faces of open sides with the current that there is."""
+        found = self._closed()
+        if not self._model.scheme.with_sides:
+            return found
+        return [(*seen(flow), shape) for flow, (*_, shape) in zip(self.flows(), found, strict=True)]
+
+    def flows(self) -> list[Flow]:
+        """The Flow of each block of this process, with what comes in through open sides; NumPy arrays."""
+        if self._flows is None:
+            scheme, step = self._model.scheme, np.full((1, 1), self._model.step, np.int32)
+            parts = zip(self._closed(), self._given(), strict=True)
+            self._flows = [flow_through(state, grid, params, scheme, step) for (state, grid, _), params in parts]
+        return self._flows
+
+    def _given(self) -> list[dict]:
+        """The Params of each block of this process, NumPy arrays in Patches."""
+        model, width = self._model, self._model.scheme.width
+        return [as_patches(each, width) for each in model.transport.pieces(model.params, width + 1)]
+
+    def _closed(self) -> list[Block]:
+        """See `blocks`; open sides are closed."""
+        if self._blocks is None:
+            model, width = self._model, self._model.scheme.width
+            states = model.transport.pieces(self._pad(model.carry.state), width)
+            parts = zip(states, model.transport.pieces(model.grid, width + 1), model.transport.blocks, strict=True)
+            self._blocks = [
+                (
+                    state._make(Patch(field, (-width, -width)) for field in state),
+                    as_patches(grid, width),
+                    block.shape,
+                )
+                for state, grid, block in parts
+            ]
+        return self._blocks
+
+    def fields(self, names: Iterable[str]) -> dict[str, np.ndarray]:
+        """See `Simulation.fields`."""
+        model, scheme = self._model, self._model.scheme
+        names, blocks = known(names, scheme, scheme.forcing), self.blocks()
+        driving, moving = ([name for name in names if (name in FORCING) == drives] for drives in (True, False))
+        found = derive(moving, blocks, model.config.physics, inverse(model.config.grid, blocks, model.transport))
+        if driving:
+            for fields, params, (*_, shape) in zip(found, self._given(), blocks, strict=True):
+                fields |= forces(driving, params, scheme, model.step, shape)
+        return model.transport.join(found)
+
+    def diagnostics(self) -> dict[str, float]:
+        """See `Simulation.diagnostics`."""
+        config, transport = self._model.config, self._model.transport
+        found = diagnose(self.blocks(), config, transport)
+        return found | (inflow(self.flows(), config.open_sides.sides, transport) if config.open_sides.sides else {})
+
+    def balanced(self) -> dict[str, np.ndarray]:
+        """See `Simulation.balanced`."""
+        model = self._model
+        return model.transport.join(balanced(self.blocks(), model.config, model.transport))
+
+    def spectra(self) -> dict[str, np.ndarray]:
+        """See `Simulation.spectra`."""
+        config = self._model.config
+        return measure(self.blocks(), config.physics.gravity, Sea(config.grid, self._model.transport))

@@ -1,0 +1,133 @@
+"""Derived fields: what is computed from the state at each point."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+
+from ..errors import UsageError
+from .dynamics import potential_vorticity, relative_vorticity
+from .instant import Instant
+from .operators import curl, divergence, mx_c, my_c
+from .patch import Patch
+from .records import present
+from .state import State
+from .terms import TERMS
+
+
+def elevation(state: State, grid, physics) -> Patch:
+    """eta = h - H at centres, m: sea level, or where gravity is reduced the displacement of the interface."""
+    return state.h - grid.depth
+
+
+def sea_level(state: State, grid, physics) -> Patch:
+    """eta; where gravity is reduced, eta g'/g: the deep layer rests where sea level balances the interface. m."""
+    eta = elevation(state, grid, physics)
+    return (physics.gravity / physics.full_gravity) * eta if physics.reduced_gravity else eta
+
+
+def vorticity(state: State, grid, physics) -> Patch:
+    """zeta = s (d_x v - d_y u) at corners, s-1."""
+    return relative_vorticity(grid.open_u * state.u, grid.open_v * state.v, grid)
+
+
+def potential_vorticity_of_layer(state: State, grid, physics) -> Patch:
+    """q = (f + zeta) / h_q at corners, m-1 s-1."""
+    return potential_vorticity(state.h, grid.open_u * state.u, grid.open_v * state.v, grid)
+
+
+def speed(state: State, grid, physics) -> Patch:
+    """sqrt((u²)^x + (v²)^y) at centres, m s-1.
+
+    Its bits are to be the same on any layout. So squares times areas are rounded before they are added, as they pass
+    through a maximum: compilers contract one of two products with their sum, and not always the same one.
+    """
+    faces = (grid.area.u, grid.open_u * state.u), (grid.area.v, grid.open_v * state.v)
+    through_x, through_y = (np.maximum(area * velocity * velocity, 0.0) for area, velocity in faces)
+    return np.sqrt(grid.rarea.centre * (mx_c(through_x) + my_c(through_y)))
+
+
+def rotation(state: State, grid, physics) -> Patch:
+    """d_x v - d_y u at corners, s-1, whatever the condition on walls."""
+    return curl(grid.open_u * state.u, grid.open_v * state.v, grid)
+
+
+def outflow(state: State, grid, physics) -> Patch:
+    """d_x u + d_y v at centres, s-1."""
+    return divergence(grid.dy.u * (grid.open_u * state.u), grid.dx.v * (grid.open_v * state.v), grid)
+
+
+class Inverse(NamedTuple):
+    """A field whose Laplacian is the source, in seas without land: it follows from the source in all of the sea."""
+
+    source: Callable
+    location: str
+
+
+#: Functions of a padded State of Patches, a Grid of Patches, NumPy or JAX, and `config.physics` to each field's Patch;
+#: or the Inverse of one. `derive` evaluates them.
+DERIVED = {
+    "h": lambda state, grid, physics: state.h,
+    "u": lambda state, grid, physics: state.u,
+    "v": lambda state, grid, physics: state.v,
+    "eta": elevation,
+    "sea_level": sea_level,
+    "zeta": vorticity,
+    "q": potential_vorticity_of_layer,
+    "speed": speed,
+    "streamfunction": Inverse(rotation, "corner"),
+    "velocity_potential": Inverse(outflow, "centre"),
+} | {name: function for term in TERMS.values() for name, function in term.derived.items()}
+
+
+def derive(names, blocks, physics, invert) -> list[dict]:
+    """The fields of DERIVED called `names` on each block, arrays of its shape.
+
+    Args:
+        blocks: (State of Patches that cover the block and a halo, Grid of Patches, shape) of each, NumPy or JAX.
+        invert: function of a location and the sources on each block to the fields of which they are the Laplacian.
+    """
+    found = [{} for _ in blocks]
+    for name in names:
+        made = DERIVED[name]
+        inverse = isinstance(made, Inverse)
+        source = made.source if inverse else made
+        values = [source(state, grid, physics).on(shape) for state, grid, shape in blocks]
+        for fields, field in zip(found, invert(made.location, values) if inverse else values, strict=True):
+            fields[name] = field
+    return found
+
+
+def derived(scheme) -> list[str]:
+    """The names of the fields of a run with this Scheme."""
+    absent = {name for term in TERMS.values() if term not in scheme.acting for name in term.derived}
+    return [name for name in DERIVED if name not in absent]
+
+
+def forces(names, params, scheme, step: int, shape) -> dict[str, np.ndarray]:
+    """FORCING called `names` after a number of steps, on a block of this shape, as the equations have it then.
+
+    Args:
+        params: coefficients as `tendency` takes them, NumPy arrays.
+    """
+    dtype = params["density"].values.dtype
+    now = present(params, Instant(np.full((1, 1), step, np.int32)), scheme.varying, dtype)
+    return {name: np.broadcast_to(now[name].on(shape), shape) for name in names}
+
+
+def known(names, scheme, more=()) -> list[str]:
+    """The names of fields of a run with this Scheme, of which one may be given by itself.
+
+    Args:
+        more: names that are known besides.
+
+    Raises:
+        UsageError: there are no such fields.
+    """
+    names = [names] if isinstance(names, str) else [str(name) for name in names]
+    there = [*derived(scheme), *more]
+    if unknown := [name for name in names if name not in there]:
+        raise UsageError(f"no field {', '.join(unknown)}; there are {', '.join(there)}")
+    return names

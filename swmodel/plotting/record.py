@@ -1,0 +1,143 @@
+"""One record of one field, as it is drawn."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import netCDF4
+import numpy as np
+
+from ..ocean.rotated import from_earth
+from .dataset import configuration, find_field, long_name_and_units, number_of, stored
+
+#: Locations of SGRID: 1 where the points lie half a cell east, north of the centres.
+STAGGER = {"face": (0, 0), "edge1": (1, 0), "edge2": (0, 1), "node": (1, 1)}
+
+
+@dataclass(frozen=True)
+class Map:
+    """One record of one field.
+
+    Attributes:
+        name, units: as in the file.
+        long_name: as in the file; of a mean over time, "mean" and that; of a member of an ensemble, with its number.
+        values: [y, x], masked on land.
+        x, y: positions of the points, m, or longitudes and latitudes.
+        location: where the points lie: face, edge1, edge2 or node (SGRID).
+        degrees: whether positions are longitudes and latitudes.
+        pole: longitude and latitude of the north pole about which they are; None: that of the Earth.
+    """
+
+    name: str
+    long_name: str
+    units: str
+    values: np.ma.MaskedArray
+    x: np.ndarray
+    y: np.ndarray
+    location: str
+    degrees: bool = False
+    pole: tuple[float, float] | None = None
+
+    @property
+    def domain(self) -> tuple[float, float, float, float]:
+        """West, east, south and north edge of the domain. East faces, north faces and corners end on its edge."""
+        (dx, dy), (east, north) = self.spacing, STAGGER[self.location]
+        half_x, half_y = 0.5 * dx, 0.5 * dy
+        return (
+            self.x[0] - half_x - east * half_x,
+            self.x[-1] + half_x - east * half_x,
+            self.y[0] - half_y - north * half_y,
+            self.y[-1] + half_y - north * half_y,
+        )
+
+    @property
+    def spacing(self) -> tuple[float, float]:
+        """Distance of the points in x and in y; of an axis with one point the other's."""
+        steps = [float(c[1] - c[0]) if c.size > 1 else None for c in (self.x, self.y)]
+        return steps[0] or steps[1] or 1.0, steps[1] or steps[0] or 1.0
+
+    @property
+    def unit(self) -> tuple[float, str]:
+        """What positions are divided by on the axes of a picture, and the unit that they are in then."""
+        west, east, south, north = self.domain
+        return (1.0, "degrees") if self.degrees else length_unit(max(east - west, north - south))
+
+    @property
+    def names(self) -> tuple[str, str]:
+        """Of the axes."""
+        if self.pole is not None:
+            return "longitude about the grid's pole", "latitude about it"
+        return ("longitude", "latitude") if self.degrees else ("x", "y")
+
+    def along_axes(self, x: float, y: float) -> tuple[float, float]:
+        """Where a place in m, or at a true longitude and latitude, lies along the axes."""
+        if self.pole is not None:
+            x, y = from_earth(self.pole, x, y)
+        west = self.domain[0]
+        return (west + (x - west) % 360.0 if self.degrees else x), y
+
+    @property
+    def aspect(self) -> float:
+        """Height over width of the domain; in degrees as at its middle latitude."""
+        west, east, south, north = self.domain
+        return (north - south) / ((east - west) * (np.cos(np.radians((south + north) / 2)) if self.degrees else 1.0))
+
+
+def length_unit(span: float) -> tuple[float, str]:
+    """Metres in the unit that suits an axis of this length, and its name."""
+    return (1e3, "km") if span >= 5e3 else (1.0, "m")
+
+
+def read_map(data: netCDF4.Dataset, name: str, record: int = -1, member: int | None = None) -> Map:
+    """One record of a field (of a field without time: the field); of several members, one: without a number, the first.
+
+    Raises:
+        PlotError: there is no such field or member.
+        FilesError: it is damaged.
+    """
+    variable, values = find_field(data, name), stored(data, name, record, member)
+    y, x = (np.ma.filled(data[dimension][:], np.nan).astype(float) for dimension in variable.dimensions[-2:])
+    mean = "mean " if "time: mean" in getattr(variable, "cell_methods", "") else ""
+    of_member = number_of(data, member) if "member" in variable.dimensions else ""
+    long_name, units = long_name_and_units(variable)
+    found = Map(
+        name=name,
+        long_name=mean + long_name + of_member,
+        units=units,
+        values=np.ma.masked_invalid(values),
+        x=x,
+        y=y,
+        location=getattr(variable, "location", "face"),
+        degrees=in_degrees(data, variable.dimensions[-1]),
+        pole=pole_in(data),
+    )
+    return inside(data, found)
+
+
+def inside(data: netCDF4.Dataset, found: Map) -> Map:
+    """The map without the outside water of open sides, where a run has no values."""
+    sides = open_sides(data)
+    rows, columns = (
+        slice(1 if low in sides else 0, -1 if high in sides else None)
+        for low, high in (("south", "north"), ("west", "east"))
+    )
+    return replace(found, values=found.values[rows, columns], x=found.x[columns], y=found.y[rows])
+
+
+def open_sides(data: netCDF4.Dataset) -> Sequence[str]:
+    """Those that are open in the run of a file."""
+    return configuration(data).get("open_sides", {}).get("sides", ())
+
+
+def pole_in(data: netCDF4.Dataset) -> tuple[float, float] | None:
+    """Longitude and latitude of the grid's own north pole; None where it has none."""
+    for variable in data.variables.values():
+        if getattr(variable, "grid_mapping_name", "") == "rotated_latitude_longitude":
+            return float(variable.grid_north_pole_longitude), float(variable.grid_north_pole_latitude)
+    return None
+
+
+def in_degrees(data: netCDF4.Dataset, dimension: str) -> bool:
+    """Whether positions along a dimension are longitudes or latitudes."""
+    return getattr(data[dimension], "units", "").startswith("degree")

@@ -1,0 +1,57 @@
+"""What Python runs first where this folder is on its path: the program runs as a fork (support/forked_python.py).
+
+This process stands for it: it has the place in the environment that mpiexec and tests know, hands on signals, and ends
+as the fork ends. Where it cannot be a fork, it goes on as any Python does.
+"""
+
+import json
+import os
+import signal
+import socket
+import sys
+
+#: In the environment: the socket of what forks.
+SOCKET = "SWMODEL_TEST_FORKS"
+
+
+def open_files():
+    """The numbers of all files that this process was started with."""
+    found = []
+    for number in map(int, os.listdir("/proc/self/fd")):
+        try:
+            os.fstat(number)
+        except OSError:
+            continue  # that of the folder, which is closed again
+        found.append(number)
+    return found
+
+
+def stand_for(pid, line):
+    """Wait for the fork, and end as it does."""
+    for number in (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT, signal.SIGTERM, signal.SIGUSR1, signal.SIGUSR2):
+        signal.signal(number, lambda number, frame: os.kill(pid, number))
+    code = os.waitstatus_to_exitcode(int.from_bytes(line.recv(8), "big"))
+    if code < 0:
+        signal.signal(-code, signal.SIG_DFL) if -code != signal.SIGKILL else None
+        os.kill(os.getpid(), -code)
+    os._exit(code)
+
+
+def run_as_fork():
+    """Hand over the command line, the folder, the environment and all open files."""
+    files = open_files()
+    with socket.socket(socket.AF_UNIX) as line:
+        line.connect(os.environ[SOCKET])
+        handed = {"line": sys.orig_argv, "folder": os.getcwd(), "environ": dict(os.environ), "files": files}
+        text = json.dumps(handed).encode()
+        socket.send_fds(line, [len(text).to_bytes(8, "big")], files)
+        line.sendall(text)
+        pid = int.from_bytes(line.recv(8), "big")
+        if pid:
+            for number in files[3:]:
+                os.close(number)
+            stand_for(pid, line)
+
+
+if SOCKET in os.environ:
+    run_as_fork()
