@@ -165,7 +165,7 @@ def start(request, configuration, quiet):
     xla_flags.check_flags()
     with contextlib.nullcontext() if quiet else compilers_told():
         job = request()
-        code = run_here(job, quiet) if job.config.run.nproc == 1 else run_on_many(job, quiet)
+    code = run_here(job, quiet) if job.config.run.nproc == 1 else run_on_many(job, quiet)
     if not quiet and code == 0:
         click.echo(job.work().summary(job.directory))
     click.get_current_context().exit(code)

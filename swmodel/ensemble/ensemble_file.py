@@ -110,15 +110,18 @@ class EnsembleFile(RecordFile):
 class Results:
     """The records of an ensemble from its present step on; see `run.Results`."""
 
-    means = extremes = harmonics = None
+    means = extremes = harmonics = watching = None
 
     def __init__(self, members, file: EnsembleFile):
         self.members, self.file, self.first = members, file, members.step
         self.schedule, self.numbers = schedules(members.config)[OUTPUT], {}
 
-    def advance(self, steps: int) -> None:
-        """Have the members take steps."""
-        self.members.take_steps(steps)
+    def until(self, last: int) -> int:
+        """The step `last`."""
+        return last
+
+    def note(self, before: int) -> None:
+        """Take note of nothing: records are of single states."""
 
     def write(self) -> None:
         """Write the record that is due at the present step, as it is at the first."""

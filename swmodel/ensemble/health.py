@@ -5,7 +5,7 @@ from __future__ import annotations
 import jax
 import numpy as np
 
-from ..model.health.one import largest_acceleration
+from ..model.health.one import Forces, largest_acceleration
 from ..parallel.transport.programs import jitted
 from .settings import viscosity_factors
 
@@ -28,13 +28,10 @@ class Many:
         if "viscosity" in self.params:
             self.params["viscosity"] *= float(viscosity_factors(self.config).max())
 
-    def stress(self) -> np.ndarray:
-        """The largest wind stress on each member of this process, Pa."""
-        return self.members.stress
-
-    def acceleration(self) -> float:
-        """See `health.one.One`; that of all members."""
-        return largest_acceleration(self.domain) + self.members.steepest
+    def forces(self) -> Forces:
+        """See `health.one.One`; acceleration and power are those of all members."""
+        members = self.members
+        return Forces(members.stress, largest_acceleration(self.domain) + members.steepest, members.fed)
 
     def compile(self, make, *parts):
         """The function make(*parts) of the State of each member and of Static, which they share, jitted."""

@@ -20,18 +20,12 @@ from ..files.restart.read import read
 from ..model.domain import domain
 from ..model.forcing import Forcing
 from ..model.health import Health
-from ..model.health.one import largest_stress, steepest
-from ..ocean.derived import derive, forces
-from ..ocean.diagnostics import diagnose
-from ..ocean.elliptic import inverse
+from ..model.health.one import fed, largest_stress, steepest
+from ..model.present import Present
 from ..ocean.grid import as_patches
-from ..ocean.inflow import flow_through, inflow, seen
-from ..ocean.patch import Patch
 from ..ocean.state import Carry, State
-from ..ocean.table import FORCING
 from ..parallel.environment import share_of_cores
 from ..parallel.transport import connect
-from ..parallel.transport.halo import make_pad
 from ..parallel.transport.mesh import provide
 from ..parallel.transport.programs import jitted
 from .ensemble_file import opened
@@ -107,7 +101,7 @@ class Members:
         domain: Domain of a member; the transport is that of one process.
         stress: largest wind stress of each member of this process so far, Pa.
         steepest: largest acceleration by potentials in all of them so far, m s-2.
-        patches: Grid of Patches.
+        fed: most power of the water outside open sides in each of them so far, over density, m5 s-3.
         carry: Carry with a leading axis of members.
         step: steps taken; `first_step` of them before this object was made.
         dt: time step, s.
@@ -134,11 +128,9 @@ class Members:
                 log.warning(line)
         self.step = self.first_step = 0
         self.loop_seconds = 0.0
-        self._drawn, self.steepest = Perturbations(self.domain), steepest(self.domain)
+        self._drawn, self.steepest, self.fed = Perturbations(self.domain), steepest(self.domain), fed(self.domain)
         self._forcing = Forcing(self.domain.config, self.domain.scheme, self.domain.transport)
         self._executor = self._make_executor(run.devices)
-        self._pad = jitted(make_pad, self.domain.scheme.width, self.domain.transport)
-        self.patches = as_patches(self._drawn.grid, self.domain.scheme.width)
         self._start()
         parts = self._executor.loop, self.domain.transport, self._tree, tuple(self._perturbed), advances_by_vmap(config)
         self._loop = jitted(make_loop, *parts, self.devices, arrays=2, donate_argnums=0)
@@ -150,7 +142,7 @@ class Members:
         self._advance(0)
         self.compile_seconds = time.perf_counter() - begin
 
-    def take_steps(self, steps: int) -> None:
+    def take_steps(self, steps: int, watching: None = None) -> None:
         """Compute `steps` time steps of all members, and leave it to the caller to look at their states."""
         begin, last = time.perf_counter(), self.step + steps
         while self.step < last:
@@ -187,20 +179,8 @@ class Members:
 
         Fields are of `derived.DERIVED` or FORCING, numbers those of `diagnostics.quantities`.
         """
-        one, width, number = self.domain, self.domain.scheme.width, member - self.here.start
-        padded = self._pad(type(self.state)._make(field[number] for field in self.state))
-        padded = padded._make(Patch(np.asarray(field), (-width, -width)) for field in padded)
-        shape, config, found = one.transport.block.shape, one.config, (padded, self.patches)
-        sides, driving = config.open_sides.sides, [name for name in names if name in FORCING]
-        params = as_patches(self._drawn.again(member), width) if sides or driving else {}
-        if sides:
-            flow = flow_through(*found, params, one.scheme, np.full((1, 1), self.step, np.int32))
-            found, numbers = seen(flow), inflow([flow], sides, one.transport)
-        blocks, moving = [(*found, shape)], [name for name in names if name not in driving]
-        (made,) = derive(moving, blocks, config.physics, inverse(config.grid, blocks, one.transport))
-        made |= forces(driving, params, one.scheme, self.step, shape) if driving else {}
-        fields = {name: np.broadcast_to(field, shape) for name, field in made.items()}
-        return fields, diagnose(blocks, config, one.transport) | (numbers if sides else {})
+        present = Present(Member(self, member))
+        return present.fields(names), present.diagnostics()
 
     def health(self, directory=None) -> Health:
         """The Health of all members, for the time loop; `directory` is where a blow-up leaves its state."""
@@ -250,7 +230,7 @@ class Members:
         taken = self._forcing.take(self.step)
         one.params.update(taken)
         drawn.exchange(one.transport.get(taken))
-        self.steepest = max(self.steepest, steepest(one))
+        self.steepest, self.fed = max(self.steepest, steepest(one)), max(self.fed, fed(one))
         arrays = None
         for number, member in enumerate(range(self.here.start, self.here.stop)):
             params = drawn.again(member)
@@ -285,6 +265,22 @@ class Members:
 
     def _forget(self) -> None:
         self.__dict__.pop("state", None)
+
+
+class Member:
+    """A member of this process as `present.Present` looks at it."""
+
+    def __init__(self, members: Members, number: int):
+        one, here = members.domain, number - members.here.start
+        self.config, self.scheme, self.transport = one.config, one.scheme, one.transport
+        self.step, self.grid = members.step, members._drawn.grid
+        self.carry = Carry(members.state._make(field[here] for field in members.state), (), members.step)
+        self._drawn, self._number = members._drawn, number
+
+    @property
+    def params(self) -> dict:
+        """Its coefficients at the present step."""
+        return self._drawn.again(self._number)
 
 
 def advances_by_vmap(config) -> bool:

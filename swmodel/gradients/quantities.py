@@ -13,7 +13,7 @@ from ..config.messages import metres
 from ..config.positions.crossings import section, straight
 from ..config.positions.gauges import place_of, station
 from ..errors import UsageError
-from ..ocean.coordinates import axes, positions
+from ..ocean.coordinates import along_axes, axes, positions
 from ..ocean.table import entry_of
 
 
@@ -23,7 +23,8 @@ class Quantity(NamedTuple):
     Attributes:
         name: of it, an identifier.
         units, long_name: of it.
-        line: the positions of its station, or of both ends of its section, m or degrees; () for the whole domain.
+        line: the positions along the axes of its station, or of both ends of its section, m or degrees; () for the
+            whole domain.
         arguments: what its function in `observers` is given besides a `trajectory.View`.
     """
 
@@ -88,7 +89,8 @@ def transport(name: str, place: str, config) -> Quantity:
     """
     if line := next((each for each in config.output.sections if each.name == place), None):
         found = section(config, line)
-        return Quantity(name, "m3 s-1", f'volume transport through "{place}"', ends_of(found), {"faces": found.faces})
+        ends = tuple(tuple(map(float, along_axes(config.grid, *end))) for end in found.ends)
+        return Quantity(name, "m3 s-1", f'volume transport through "{place}"', ends, {"faces": found.faces})
     names, unit, shown = positions_of(config)
     forms = " or ".join(f"transport:{each}={letter}" for each, letter in zip(names, "XY", strict=True))
     wrong = f'"{place}" is no section; write {forms}, in {unit}, and for a part of it ,from=A,to=B'
@@ -104,12 +106,7 @@ def transport(name: str, place: str, config) -> Quantity:
     (at, _), (start, end) = cut.ends.T if along_x else cut.ends.T[::-1]
     part = f", {names[along_x]} from {shown(start)} to {shown(end)}" if len(given) > 1 else ""
     told = f"volume transport through {axis} = {shown(at)}{part}"
-    return Quantity(name, "m3 s-1", told, ends_of(cut), {"faces": cut.faces})
-
-
-def ends_of(cut) -> tuple[tuple[float, float], ...]:
-    """Both ends of a section."""
-    return tuple(tuple(map(float, end)) for end in cut.ends)
+    return Quantity(name, "m3 s-1", told, tuple(tuple(map(float, end)) for end in cut.ends), {"faces": cut.faces})
 
 
 def integral(units: str, long_name: str, mass: bool = True) -> Callable:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import jax.numpy as jnp
 import numpy as np
 
+from ..ocean.derived import speed
 from ..ocean.grid import as_patches
-from ..ocean.operators import mx_c, my_c
 from ..ocean.patch import Patch
 from ..ocean.table import ARRIVAL, MAXIMUM, maxima_of
 from ..parallel.transport.programs import jitted
@@ -21,17 +21,13 @@ REACHED = f"eta{ARRIVAL}{STEP}"
 
 
 def make_fields(names, scheme, transport):
-    """The function (State, Grid, Params, step) -> dict of the fields called `names`, [y, x] of a block.
-
-    The largest values are to be the same on any layout. So no product is added to another: compilers contract one of
-    them with the sum, and not always the same one.
-    """
+    """The function (State, Grid, Params, step) -> dict of the fields called `names`, [y, x] of a block."""
     padded, shape = make_padded(scheme, transport), transport.shape
 
     def fields(state, grid, params, step):
         found = {"eta": elevation(state, grid, scheme.width, shape)}
         if "speed" in names:
-            found["speed"] = speed(*padded(state, grid, params, step)).on(shape)
+            found["speed"] = speed(*padded(state, grid, params, step), None).on(shape)
         return {name: found[name] for name in names}
 
     return fields
@@ -40,18 +36,6 @@ def make_fields(names, scheme, transport):
 def elevation(state, grid, width: int, shape):
     """eta of a block, m."""
     return (Patch(state.h, (0, 0)) - as_patches(grid.depth, width)).on(shape)
-
-
-def speed(state, grid) -> Patch:
-    """`derived.speed`; squares times areas are rounded before they are added, as they pass through a maximum."""
-    squares = [
-        (area * (is_open * velocity) * (is_open * velocity)).map(lambda product: jnp.maximum(product, 0))
-        for area, is_open, velocity in (
-            (grid.area.u, grid.open_u, state.u),
-            (grid.area.v, grid.open_v, state.v),
-        )
-    ]
-    return (grid.rarea.centre * (mx_c(squares[0]) + my_c(squares[1]))).map(jnp.sqrt)
 
 
 def make_start(names, arrival, scheme, transport):

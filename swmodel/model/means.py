@@ -43,15 +43,21 @@ def make_fields(names, physics, sea, scheme, transport):
 
 
 def make_update(*parts):
-    """The function (means, count, *given) -> means with one more state, the one of that number, taken into them.
+    """The function (means, weight, *given) -> means with one more state, of that weight, taken into them.
+
+    They are to be the same on any layout. So nothing is divided, as compilers may multiply by the reciprocal, and
+    products are rounded before they are added, as they pass through a maximum.
 
     Args:
         parts: of `make_fields`, whose function is given the State and what else it takes.
     """
     fields = make_fields(*parts)
 
-    def update(means, count, *given):
-        return jax.tree.map(lambda mean, x: mean + (x - mean) / count.astype(x.dtype), means, fields(*given))
+    def update(means, weight, *given):
+        def taken(mean, x):
+            return mean + jnp.maximum((x - mean) * weight.astype(x.dtype), jnp.finfo(x.dtype).min)
+
+        return jax.tree.map(taken, means, fields(*given))
 
     return update
 
@@ -86,7 +92,7 @@ class Means:
         if self.fields is None:
             self.fields = self._zero(*given)
         self._count += 1
-        self.fields = self._update(self.fields, jnp.asarray(self._count), *given)
+        self.fields = self._update(self.fields, jnp.asarray(1 / self._count), *given)
 
     @property
     def count(self) -> int:

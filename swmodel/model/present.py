@@ -1,4 +1,4 @@
-"""The present state of a simulation, block by block with the cells around, and what is derived from it."""
+"""The present state of a model, block by block with the cells around, and what is derived from it."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Present:
     """Made from the state when it is first asked for, and kept until the state changes.
 
     Args:
-        model: the Simulation; each method is called by all its processes together.
+        model: a Simulation, or a member of an ensemble; each method is called by all its processes together.
     """
 
     def __init__(self, model: Any) -> None:

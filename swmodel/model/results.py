@@ -74,19 +74,21 @@ class Results:
         found = places(config)
         return found, Recorder(found.points, getattr(config.output, key), self.simulation)
 
-    def advance(self, steps: int) -> None:
-        """Have the simulation take steps, and take note of each: means over them, series at places."""
-        simulation, watching = self.simulation, self.watching
-        last = simulation.step + steps
-        while (step := simulation.step) < last:
-            part = 1 if self.means else min(last - step, watching.most(step) if watching else steps)
-            part = min(part, self.harmonics.next(step) - step) if self.harmonics else part
-            simulation.take_steps(part, watching)
-            if self.harmonics:
-                self.harmonics.add()
-            if self.means:
-                self.means.add(simulation.carry.state)
-            self.write_series(step)
+    def until(self, last: int) -> int:
+        """The step, at most `last`, to which the simulation may go before the next `note`."""
+        step = self.simulation.step
+        if self.means:
+            return step + 1
+        last = min(last, step + self.watching.most(step)) if self.watching else last
+        return min(last, self.harmonics.next(step)) if self.harmonics else last
+
+    def note(self, before: int) -> None:
+        """Take the present state into harmonics and means; write the values at places of the steps after `before`."""
+        if self.harmonics:
+            self.harmonics.add()
+        if self.means:
+            self.means.add(self.simulation.carry.state)
+        self.write_series(before)
 
     def write_series(self, before: int) -> None:
         """Write the values at places of the steps after `before`."""

@@ -28,6 +28,7 @@ from .extremes import Extremes
 from .harmonics import Harmonics
 from .health import Health
 from .means import Means
+from .watching import Watching
 
 #: Wall-clock seconds between two looks at the clock, the state's health and the progress line.
 CHUNK_SECONDS = 0.5
@@ -44,16 +45,21 @@ class Results(Protocol):
         means: means in progress, of the steps since a record; None if there are none.
         extremes: largest values so far; None if there are none.
         harmonics: sums of an analysis of tides so far; None if there is none.
+        watching: looks at every step within the compiled loop; None where nothing does.
         numbers: what the latest record says of the run, for the progress display: `cfl` and `energy`.
     """
 
     means: Means | None
     extremes: Extremes | None
     harmonics: Harmonics | None
+    watching: Watching | None
     numbers: dict[str, float]
 
-    def advance(self, steps: int) -> None:
-        """Have the model take steps, and take note of what is written of each of them.
+    def until(self, last: int) -> int:
+        """The step, at most `last`, to which the model may go before the next `note`."""
+
+    def note(self, before: int) -> None:
+        """Take note of the steps after `before`: means, harmonics, series.
 
         Raises:
             FilesError: something could not be written, on all processes.
@@ -104,6 +110,9 @@ class Model(Protocol):
     begun: float
     compile_seconds: float
     loop_seconds: float
+
+    def take_steps(self, steps: int, watching: Watching | None = None) -> None:
+        """Compute time steps; `watching`, if there is one, looks at each."""
 
     def get(self, tree):
         """Arrays of a carry or of means as NumPy arrays of this process."""
@@ -222,10 +231,17 @@ def _loop(model: Model, directory: Path, progress, options: tuple[str, bool], st
                 return reason
             most = model.config.run.check_every_steps or chunk
             due = min(results.next(step), restarts.next(step), calls.next(step))
-            results.advance(min(due, step + min(chunk, most)) - step)
+            advance(model, results, min(due, step + min(chunk, most)))
             health.check()
             each = model.loop_seconds / (model.step - model.first_step)
             chunk, overdue = transport.broadcast((max(1, int(CHUNK_SECONDS / each)), restarts.overdue()))
+
+
+def advance(model: Model, results: Results, last: int) -> None:
+    """Have the model take steps up to `last`, and the results take note on the way."""
+    while (step := model.step) < last:
+        model.take_steps(results.until(last) - step, results.watching)
+        results.note(step)
 
 
 def speed(model: Model) -> float:

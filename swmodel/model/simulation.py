@@ -92,7 +92,7 @@ class Simulation:
         parts = domain(lambda: configured(config, overrides, fields, terms, restart))
         self.config, self.scheme, self.transport, self.grid, self._params = parts
         made, dtype = parts.config, np.dtype(parts.config.run.dtype)
-        self._forcing, self._strongest = Forcing(made, self.scheme, self.transport), np.zeros(2)
+        self._forcing, self._strongest = Forcing(made, self.scheme, self.transport), np.zeros(3)
         self.block = self.transport.block
         self.dt: float = cast(float, made.time.dt)  # resolved
         self._loop_seconds, self._unseen, self._calls, self._present = 0.0, 0, Calls(), Present(self)
@@ -250,7 +250,7 @@ class Simulation:
             self._executor.exchange(self._params, self._forcing.of)
 
     def strongest(self) -> np.ndarray:
-        """The largest wind stress, Pa, and acceleration by potentials, m s-2, on this process's part so far."""
+        """`health.one.strongest` on this process's part, the largest so far."""
         return np.maximum(self._strongest, strongest(self))
 
     def every(self, interval: float | str, function: Callable[[Simulation], object]) -> None:

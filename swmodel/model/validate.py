@@ -226,7 +226,8 @@ def values_of(config: Config) -> tuple[Extremes | None, list[str]]:
         found = survey(config)
     except InputError as error:
         return None, [str(error)]
-    return found, list(found.problems.values()) or list(outside.problems(config))
+    of_water = [line for name, line in found.problems.items() if not name.startswith("outside_")]
+    return found, of_water or list(outside.problems(config)) or list(found.problems.values())
 
 
 def check_transforms(config: Config, extremes: Extremes) -> Iterator[str]:

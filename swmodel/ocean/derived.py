@@ -8,9 +8,9 @@ from typing import NamedTuple
 import numpy as np
 
 from ..errors import UsageError
-from .dynamics import kinetic_energy, potential_vorticity, relative_vorticity
+from .dynamics import potential_vorticity, relative_vorticity
 from .instant import Instant
-from .operators import curl, divergence
+from .operators import curl, divergence, mx_c, my_c
 from .patch import Patch
 from .records import present
 from .state import State
@@ -39,8 +39,14 @@ def potential_vorticity_of_layer(state: State, grid, physics) -> Patch:
 
 
 def speed(state: State, grid, physics) -> Patch:
-    """sqrt((u²)^x + (v²)^y) at centres, m s-1."""
-    return (2.0 * kinetic_energy(grid.open_u * state.u, grid.open_v * state.v, grid)).map(lambda square: square**0.5)
+    """sqrt((u²)^x + (v²)^y) at centres, m s-1.
+
+    Its bits are to be the same on any layout. So squares times areas are rounded before they are added, as they pass
+    through a maximum: compilers contract one of two products with their sum, and not always the same one.
+    """
+    faces = (grid.area.u, grid.open_u * state.u), (grid.area.v, grid.open_v * state.v)
+    through_x, through_y = (np.maximum(area * velocity * velocity, 0.0) for area, velocity in faces)
+    return np.sqrt(grid.rarea.centre * (mx_c(through_x) + my_c(through_y)))
 
 
 def rotation(state: State, grid, physics) -> Patch:

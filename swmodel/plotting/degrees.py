@@ -13,7 +13,7 @@ WIDE = 10.0
 def degrees(angle: float, letters: str) -> str:
     """A longitude or latitude in words; `letters` stand for positive and negative ones."""
     angle = (angle + 180) % 360 - 180 if letters == "EW" else angle
-    return f"{abs(angle):.6g}° {letters[int(angle < 0)]}"
+    return f"{abs(angle):.6g}° {letters[int(angle < 0)]}" if angle else "0°"
 
 
 def mark_degrees(axis, span: float, most: int, letters: str | None) -> None:

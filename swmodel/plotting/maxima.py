@@ -96,11 +96,9 @@ def isochrones(axes: Sequence, arrival: Map) -> str:
 def mark_stations(axes, data: netCDF4.Dataset, panel: Map) -> None:
     """A mark and the name of each gauge of the run on a map."""
     scale, _ = panel.unit
-    west, east, _, _ = panel.domain
     for station in configuration(data).get("output", {}).get("stations", []):
-        x, y = (station["lon"], station["lat"]) if "lon" in station else (station["x"], station["y"])
-        x = west + (x - west) % 360.0 if panel.degrees else x
-        if x > east:
+        x, y = panel.along_axes(*(station[key] for key in (("lon", "lat") if "lon" in station else ("x", "y"))))
+        if x > panel.domain[1]:
             continue
         axes.plot(x / scale, y / scale, marker="o", ms=3.5, mfc="white", mec=style.INK, mew=0.8)
         look = {"fontsize": 6.5, "path_effects": EDGE}

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 import netCDF4
 import numpy as np
 
+from ..ocean.rotated import from_earth
 from .dataset import configuration, find_field, long_name_and_units, number_of, stored
 
 #: Locations of SGRID: 1 where the points lie half a cell east, north of the centres.
@@ -68,6 +69,13 @@ class Map:
         if self.pole is not None:
             return "longitude about the grid's pole", "latitude about it"
         return ("longitude", "latitude") if self.degrees else ("x", "y")
+
+    def along_axes(self, x: float, y: float) -> tuple[float, float]:
+        """Where a place in m, or at a true longitude and latitude, lies along the axes."""
+        if self.pole is not None:
+            x, y = from_earth(self.pole, x, y)
+        west = self.domain[0]
+        return (west + (x - west) % 360.0 if self.degrees else x), y
 
     @property
     def aspect(self) -> float:

@@ -21,6 +21,7 @@ from swmodel.gradients.controls import TERM_OF
 from swmodel.gradients.plan import plan
 from swmodel.gradients.trajectory import View
 from swmodel.model.domain import domain
+from swmodel.ocean.coordinates import along_axes
 from swmodel.ocean.diagnostics import diagnose
 from swmodel.ocean.grid import as_patches
 from swmodel.ocean.patch import Patch
@@ -265,6 +266,19 @@ def test_the_transport_of_a_section_is_that_of_its_series(basin, tmp_path):
     assert len(j) > 2
     np.testing.assert_allclose(by_v[j, i], faces.lengths[north] * (state.h[j, i] + state.h[j + 1, i]) / 2, rtol=1e-12)
     assert (np.ma.filled(by_v, 0) != 0).sum() == len(j)
+
+
+def test_places_on_a_grid_with_a_pole_of_its_own_lie_along_its_axes():
+    """As the map lies on which they are marked; a section to the nearest corner of cells of five degrees."""
+    band = {"grid.pole": (-42.0, 76.0), "grid.south": -60.0, "grid.north": 60.0, "grid.west": -180.0}
+    line = {"name": "line", "start": [-50.0, 30.0], "end": [-20.0, 35.0]}
+    size = {"grid.nx": 72, "grid.ny": 24, "grid.east": 180.0, "grid.periodic_x": True, "output.sections": [line]}
+    config = load("sea", band | size, environ={})
+    (station,) = quantities.parse("eta:-50,30", config).line
+    np.testing.assert_allclose(station, along_axes(config.grid, -50.0, 30.0))
+    found = quantities.parse("transport:line", config).line
+    expected = [along_axes(config.grid, *line[end]) for end in ("start", "end")]
+    assert np.abs(np.subtract(found, expected)).max() < 2.5 + 1e-9
 
 
 def test_linear_gravity_waves_are_reciprocal(tmp_path):

@@ -26,7 +26,7 @@ CASE = [
     *("jet", "-s", "grid.nx=24", "-s", "grid.ny=17", "-s", "time.stepper=ab3", "--executor", "native", "--quiet"),
     *SIDES,
 ]
-RECORDS = ["-s", "output.every_steps=6", "-s", "output.means=eta", "-s", "output.diagnostics_every_steps=5"]
+RECORDS = ["-s", "output.every_steps=6", "-s", "output.means=eta,speed,zeta", "-s", "output.diagnostics_every_steps=5"]
 #: Gauges between blocks, and at a wall and an open side, a line across blocks, largest values.
 PLACES = [
     *("-s", 'output.stations=[{name="a", x=61e3, y=42e3}, {name="b", x=100e3, y=20e3}, {name="c", x=112e3, y=81e3}]'),

@@ -14,7 +14,7 @@ import swmodel
 from swmodel.cases.gulf_tide import PERIOD
 from swmodel.config import ConfigError
 from swmodel.config.build import build_grid, build_params, build_state, scheme_of
-from swmodel.config.checks.outside import power
+from swmodel.config.checks.remarks import relaxation
 from swmodel.errors import NumericalError
 from swmodel.executors.reference import Reference
 from swmodel.model.health.verdict import Health
@@ -192,15 +192,15 @@ def test_health_takes_the_larger_of_the_records_that_levels_outside_lie_between(
     options = {"grid__periodic_x": False, "open_sides__sides": ("west",), "run__steps": 60, "forcing__every": 200.0}
     fields = {"depth": np.full((4, 20), 20.0), "outside_level": levels}
     rising = configuration(4, 20, fields, run__executor="reference", **options)
-    for step, highest in ((0, 1.5), (10, 1.5), (20, 3.0)):
-        steady = configuration(4, 20, {"depth": fields["depth"]}, open_sides__level=highest, **options)
-        assert power(rising, step, step) == power(steady, 0, 0) > 0
-    assert power(rising, 0, 50) == power(rising, 25, 25) == power(steady, 0, 0)
     simulation = swmodel.Simulation(rising)
     health = Health(simulation)
-    for steps in (8, 22, 15):
-        simulation.advance(steps)
+    for steps, highest in ((0, 1.5), (8, 1.5), (14, 3.0), (15, 3.0), (8, 3.0)):
+        simulation.take_steps(steps)
         health.check()
+        steady = configuration(4, 20, {"depth": fields["depth"]}, open_sides__level=highest, **options)
+        assert health.power == pytest.approx(Health(swmodel.Simulation(steady)).power, rel=1e-12)
+        coming_in = 0.25 * G * np.sqrt(G * 20.0) * highest**2 * 4 * steady.grid.dy
+        assert health.power * health.area == pytest.approx(coming_in, rel=1e-6)
     assert np.abs(simulation.field("eta")).max() > 0.2
     simulation.set(u=30.0)
     with pytest.raises(NumericalError, match="times what the run can have"):
@@ -242,12 +242,28 @@ def test_what_cannot_be_meant_is_refused(options, problem):
 def test_a_side_on_land_and_a_field_that_does_not_cover_the_side_are_refused():
     fields = {"mask": np.ones((5, 6)), "outside_level": np.zeros((5, 6))}
     fields["mask"][:, 0] = 0
-    fields["outside_level"][3, 5] = np.nan
+    fields["outside_level"][[1, 3, 4], 5] = np.nan
     options = {"grid__periodic_x": False, "open_sides__sides": ("west", "east")}
     with pytest.raises(ConfigError) as raised:
         check_config(configuration(5, 6, fields, **options))
     assert "there is no water along the west side" in str(raised.value)
-    assert "outside_level: has no value at row 3 of the east side" in str(raised.value)
+    assert "outside_level: has no value at rows 1 and 3 to 4 of the east side" in str(raised.value)
+    for column in (4, 5):  # a mask without one of the two cells is the remedy
+        mask = np.ones((5, 6))
+        mask[[1, 3, 4], column] = 0
+        check_config(configuration(5, 6, fields | {"mask": mask}, **options | {"open_sides__sides": ("east",)}))
+
+
+def test_what_is_outside_need_not_be_known_at_a_corner_of_two_open_sides():
+    """Through which nothing comes in; steady and in records in time."""
+    level = np.zeros((2, 5, 6))
+    level[:, [0, 0, -1, -1], [0, -1, 0, -1]] = np.nan
+    options = {"grid__periodic_x": False, "open_sides__sides": ("west", "east", "south", "north")}
+    for given in (level[0], level):
+        model = swmodel.Simulation(configuration(5, 6, {"outside_level": given}, run__executor="reference", **options))
+        model.advance(1)
+        assert np.isfinite(model.field("eta")).all()
+        check_config(model.config)
 
 
 def test_air_pressure_that_is_counted_from_elsewhere_is_refused():
@@ -269,6 +285,52 @@ def test_health_knows_what_comes_in(tmp_path):
     simulation = swmodel.Simulation(swmodel.load("rest", options, environ={}))
     simulation.run(tmp_path / "tide")
     assert np.abs(simulation.field("eta")).max() > 1.0
+    health = Health(simulation)
+    simulation.set(u=30.0)
+    with pytest.raises(NumericalError, match="times what the run can have"):
+        health.check()
+
+
+def test_health_knows_what_a_sponge_brings_of_the_water_outside():
+    """One that raises all of a basin by two metres gives no more than the bound; without it there would be an alarm."""
+    options = {
+        **{"grid.periodic_x": False, "grid.nx": 60, "grid.ny": 4, "grid.dx": 1e4, "grid.dy": 1e4, "time.dt": 100.0},
+        **{"physics.depth": 20.0, "open_sides.sides": ["west"], "open_sides.level": 2.0, "run.executor": "reference"},
+        **{"sponge.sides": ["west"], "sponge.rate": 2e-3, "sponge.width": 1e8, "run.dtype": "float64"},
+    }
+    simulation = swmodel.Simulation(swmodel.load("rest", options, environ={}))
+    health, unaware = Health(simulation), Health(simulation)
+    alone = swmodel.load("rest", options | {"sponge.rate": 0.0}, environ={})
+    unaware.power = Health(swmodel.Simulation(alone)).power
+    for _ in range(12):
+        before = health.last.energy
+        simulation.take_steps(2)
+        health.check()
+        assert health.last.energy <= 1.001 * (before + 200.0 * health.power) + health.rest**2
+    assert simulation.field("eta")[:, 1:].min() > 1.5
+    with pytest.raises(NumericalError, match="times what the run can have"):
+        unaware.check()
+    simulation.set(u=30.0)
+    with pytest.raises(NumericalError, match="times what the run can have"):
+        health.check()
+
+
+def test_what_a_sponge_relaxes_to_is_given_in_most_of_it():
+    """Of four columns of cells inside; where it is not, it relaxes to zero, which is said."""
+    options = {"grid__periodic_x": False, "open_sides__sides": ("west",), "grid__periodic_y": True}
+    wide = {"sponge__rate": 1e-4, "sponge__width": 2e4, "sponge__sides": ("west",)}
+    for columns, refused, missing in ((2, True, 15), (4, False, 5), (5, False, 0)):
+        fields = {"outside_level": np.full((5, 12), np.nan)}
+        fields["outside_level"][:, :columns] = 0.1
+        check_config(configuration(5, 12, fields, **options))
+        config = configuration(5, 12, fields, **options, **wide)
+        words = f"outside_level: has no value at {missing} of the 20 cells of the sponge, which relaxes to"
+        if refused:
+            with pytest.raises(ConfigError, match=f"{words} it"):
+                check_config(config)
+        else:
+            check_config(config)
+        assert list(relaxation(config)) == ([f"input.{words} zero there"] if missing else [])
 
 
 FLAT = {"depth": lambda at: 50.0 + 0 * at.lat, "mask": lambda at: 1.0 + 0 * at.lat, "eta": lambda at: 0 * at.lat}

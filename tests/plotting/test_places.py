@@ -7,6 +7,7 @@ import xarray
 from support.pages import content_of
 from support.small_run import make_run
 
+from swmodel.ocean.rotated import directions
 from swmodel.plotting import PlotError, maxima, plot_maxima, plot_sections, plot_stations, series, view
 from swmodel.plotting.dataset import open_data
 
@@ -80,6 +81,20 @@ def test_highest_water_has_marks_of_the_gauges_and_lines_of_the_arrival(folder, 
     assert any("first time that sea level is 6 m above or below its rest" in text.get_text() for text in figure.texts)
     with xarray.open_dataset(folder / "output.nc", decode_times=False) as data:
         np.testing.assert_allclose(axes.images[0].get_array(), data.eta_max[-1], rtol=1e-6)
+
+
+def test_a_gauge_is_marked_at_its_place_on_a_grid_with_a_pole_of_its_own(tmp_path):
+    """Within the cell whose true longitude and latitude it has."""
+    band = {"pole": (-42.0, 76.0), "west": -180.0, "east": 180.0, "south": -60.0, "north": 60.0, "periodic_x": True}
+    options = {f"grid__{key}": value for key, value in band.items()} | {"grid__nx": 36, "grid__ny": 12}
+    options |= {"output__stations": ({"name": "Azores", "lon": -28.0, "lat": 38.0},), "output__maxima": ("eta",)}
+    folder = make_run(tmp_path / "run", "sea", **options, output__fields=("eta",))
+    with open_data(folder / "output.nc") as data:
+        figure = maxima.picture(data, 0)
+        ((x, y),) = (line.get_xydata()[0] for line in figure.axes[0].lines if line.get_marker() == "o")
+        j, i = (int(np.argmin(abs(data[name][:] - at))) for name, at in (("y_c", y), ("x_c", x)))
+        there = directions(data["lon"][j, i], data["lat"][j, i])
+    assert np.degrees(np.arccos(there @ directions(-28.0, 38.0))) < 5 * np.sqrt(2)
 
 
 def test_a_run_without_is_told_how_to_have_them(run):

@@ -1,7 +1,8 @@
 """Depth and coast of a grid on the sphere from a relief of the Earth; the package ships one of half a degree.
 
-`source.py` finds height and coast in a file, `average.py` takes them to the cells, `coast.py` closes lakes and bays,
-`make.py` does all of it, `grid_file.py` writes what `[grid] file` reads.
+`source.py` finds height and coast in a file, `average.py` takes them to the cells, `doubt.py` compares the sign with
+that of the package's relief, `coast.py` closes lakes and bays, `make.py` does all of it, `grid_file.py` writes what
+`[grid] file` reads.
 """
 
 from .make import Wish, make_grid

@@ -9,11 +9,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ...config.fields.netcdf_input.errors import remark
 from ...config.options.grid import CIRCLE, MOST_CELLS, NEAREST, POLE, ROUND_OFF, Grid
 from ...errors import UsageError
 from ...ocean.coordinates import along_axes, axes
 from .average import averages
 from .coast import close, smooth
+from .doubt import doubts
 from .grid_file import Made, check_vacant, write
 from .source import ReliefError, open_relief
 
@@ -62,6 +64,8 @@ def make_grid(target, wish: Wish, relief=None, command_line: str = "", force: bo
         opened = open_relief(relief, stack)
         depth, share = averages(opened, grid)
         taken = opened.taken_for()
+        for line in doubts(opened, grid, share >= WATER):
+            remark(line)
         about = str(getattr(opened.height.group(), "source", getattr(opened.height, "source", "")))
     source = ", ".join(filter(None, [os.path.basename(opened.path), about]))
     grid, rows = without_poles(grid, share >= WATER)

@@ -28,8 +28,8 @@ DEPTHS = {
 }  # fmt: skip
 
 #: Names by which either is known without a standard name, in small letters.
-NAMES = dict.fromkeys(("z", "elevation", "height", "topo", "altitude", "relief", "bedrock", "band1"), 1.0)
-NAMES |= dict.fromkeys(("depth", "bathymetry", "bathy", "deptho", "topobathy"), -1.0)
+NAMES = dict.fromkeys(("z", "elevation", "height", "topo", "altitude", "relief", "bedrock", "band1", "topobathy"), 1.0)
+NAMES |= dict.fromkeys(("depth", "bathymetry", "bathy", "deptho"), -1.0)
 
 #: Standard names and names of the share of a cell that is sea, and of the share that is land.
 SEA = {"sea_area_fraction", "sea_binary_mask", "sea"}
@@ -172,7 +172,8 @@ def relief_in(data, wanted) -> Relief:
         )
     units = attribute(found, "units")
     if units not in LENGTHS:
-        raise ReliefError(f'{place} is in "{units}"; a relief is in m or km' if units else f"{place} has no units")
+        remedy = 'has no units; give it the attribute units, "m" or "km"'
+        raise ReliefError(f'{place} is in "{units}"; a relief is in m or km' if units else f"{place} {remedy}")
     lines = {axis: line_of(data, found, axis, place) for axis in "xy"}
     share, parts = share_in(data, found)
     return Relief(wanted.path, found, share, sign * LENGTHS[units], parts, lines["x"], lines["y"])

@@ -1,4 +1,4 @@
-"""The outside water of open sides: where it is, whether all of it is given, what energy it can bring."""
+"""The outside water of open sides: where it is, and whether all of it is given."""
 
 from __future__ import annotations
 
@@ -7,15 +7,18 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ...ocean.coordinates import metrics
+from ...ocean.coordinates import points
 from ...ocean.table import location_of
-from ...ocean.terms import TERMS
-from ...ocean.terms.open_sides import NAMES, parts_of, weighs
+from ...ocean.terms import TERMS, sponge
+from ...ocean.terms.open_sides import weighs
 from .. import fields
+from ..fields import varying
 from ..fields.series import series_of, varies
-from ..fields.varying import Records, record
 
 ROWS = ("south", "north")
+
+#: Most cells that are looked at together.
+CELLS = 2**17
 
 #: Air pressure on the Earth is no further from the standard one, Pa: what is has other units, or another zero.
 MOST_OFF = 2e4
@@ -39,15 +42,14 @@ class Side(NamedTuple):
     low: int
     in_rows: bool
 
-    def both(self, config, name: str, step: int = 0, after: int = 0) -> np.ndarray:
-        """Values of a field in the outermost cells and those inside, [2, cells].
+    def both(self, config, name: str) -> np.ndarray:
+        """Values of a field in the outermost cells and those inside, NaN where they are missing, [2, cells].
 
-        Args:
-            step, after: of records the one before a step, or the one after it, 0 or 1.
+        Of records in time those of the first one.
         """
         if varies(config, name):
-            number = series_of(config, name).at(step)[0] + after
-            return self.as_rows(record(config, name, number, self.rows, self.columns))
+            number, _ = series_of(config, name).at(0)
+            return self.as_rows(varying.record_where_there(config, name, number, self.rows, self.columns))
         return self.as_rows(fields.evaluate(config, name, self.rows, self.columns))
 
     def as_rows(self, values) -> np.ndarray:
@@ -55,19 +57,10 @@ class Side(NamedTuple):
         values = np.broadcast_to(values, (self.rows.size, self.columns.size))
         return values if self.in_rows else values.T
 
-    def on_faces(self, config, name: str, step: int = 0, after: int = 0) -> np.ndarray:
+    def on_faces(self, config, name: str) -> np.ndarray:
         """Values of a field on the faces between them, [cells]: of what lies at centres the mean; see `both`."""
-        both = self.both(config, name, step, after)
+        both = self.both(config, name)
         return both.mean(axis=0) if location_of(name) == "centre" else both[self.low]
-
-    def tide(self, config, of: str) -> np.ndarray:
-        """The largest value of all tides together, of sea level or of what `open_sides.OSCILLATING` names, [cells]."""
-        return sum(np.hypot(*(self.on_faces(config, part) for part in parts_of(name, of))) for name in NAMES)
-
-    def sizes(self, config, name: str, step: int, least: float = 0.0) -> np.ndarray:
-        """The largest distances of a field from `least` on the faces while a step's two records hold, [cells]."""
-        ends = (0, 1) if varies(config, name) else (0,)
-        return np.max([np.abs(self.on_faces(config, name, step, after) - least) for after in ends], axis=0)
 
 
 def side_of(config, side: str) -> Side:
@@ -87,7 +80,13 @@ def side_of(config, side: str) -> Side:
 
 def problems(config) -> Iterator[str]:
     """Sides that are land, and what is not given where water comes in."""
-    names = [row.name for row in TERMS["open_sides"].coefficients if fields.given(config, row.name)]
+    names = given(config)
+    for name, missing, cells in unknown_in_sponge(config):
+        if 2 * missing > cells:
+            yield (
+                f"input.{name}: has no value at {missing} of the {cells} cells of the sponge, which relaxes to it; "
+                "give more of it, or a narrower sponge (sponge.width, sponge.sides)"
+            )
     for side in config.open_sides.sides:
         found = side_of(config, side)
         if not found.open.any():
@@ -96,11 +95,43 @@ def problems(config) -> Iterator[str]:
         for name in (name for name in names if location_of(name) in ("centre", location_of(found.flows[0]))):
             missing = np.flatnonzero(found.open & ~np.isfinite(found.on_faces(config, name)))
             if missing.size:
-                line = "column" if side in ROWS else "row"
                 yield (
-                    f"input.{name}: has no value at {line} {missing[0]} of the {side} side; it must cover both rows of "
-                    "cells at the side, the outermost and the next"
+                    f"input.{name}: has no value at {'column' if side in ROWS else 'row'}{told(missing)} of the {side} "
+                    "side; it must cover both rows of cells at the side, the outermost and the next, but where one of "
+                    "them is land: close such cells in input.mask"
                 )
+
+
+def unknown_in_sponge(config) -> Iterator[tuple[str, int, int]]:
+    """Fields that do not cover the sponge which relaxes to them: name, cells without a value, all of its cells."""
+    if not (config.open_sides.sides and sponge.active(config.sponge)):
+        return
+    grid, columns = config.grid, np.arange(config.grid.nx)
+    for name in given(config):
+        counts = np.zeros(2, np.int64)
+        for first in range(0, grid.ny, max(1, CELLS // grid.nx)):
+            rows = np.arange(first, min(grid.ny, first + max(1, CELLS // grid.nx)))
+            zone = sponge.parabolas(config, points(grid, location_of(name), rows, columns)) > 0
+            zone = np.broadcast_to(zone * fields.wet(config, rows, columns) > 0, (len(rows), len(columns)))
+            if varies(config, name):
+                values = varying.unfilled(config, name, series_of(config, name).at(0)[0], rows, columns)
+            else:
+                values = fields.unfilled(config, name, rows, columns)
+            counts += (zone & ~np.isfinite(values)).sum(), zone.sum()
+        if counts[0]:
+            yield name, *map(int, counts)
+
+
+def given(config) -> list[str]:
+    """The fields of the outside water that there are."""
+    return [row.name for row in TERMS["open_sides"].coefficients if fields.given(config, row.name)]
+
+
+def told(numbers: np.ndarray) -> str:
+    """Rising numbers behind what they are of, in words: " 3", "s 3 to 5 and 9"."""
+    parts = np.split(numbers, np.flatnonzero(np.diff(numbers) > 1) + 1)
+    *most, last = (f"{part[0]}" if part.size == 1 else f"{part[0]} to {part[-1]}" for part in parts)
+    return f"s {', '.join(most)} and {last}" if most else f"{'s' * (numbers.size > 1)} {last}"
 
 
 def problems_of_pressure(config, side: str, found: Side) -> Iterator[str]:
@@ -120,40 +151,3 @@ def problems_of_pressure(config, side: str, found: Side) -> Iterator[str]:
             f"{pressure[worst]:g} Pa at {line} {worst} of the {side} side, {height:.3g} m of water off; give the "
             'pressure that it is counted from, or "none"'
         )
-
-
-def power(config, first: int, last: int) -> float:
-    """The most energy that waves from outside bring in during the steps from `first` to `last`, over density, m5 s-3.
-
-    A wave that comes in with what is given, Q = U_ext + sqrt(g H) eta_ext, brings g Q² / (4 sqrt(g H)) over each metre.
-    Between two records it is bounded by the larger one, in size, of both.
-    """
-    if not config.open_sides.sides:
-        return 0.0
-    rows = (*TERMS["open_sides"].coefficients, *TERMS["air_pressure"].coefficients)
-    records = Records(config, [row.name for row in rows if varies(config, row.name)])
-    found, step = 0.0, first
-    while step is not None and (step < last or step == first):
-        found, step = max(found, power_at(config, step)), records.until(step)
-    return found
-
-
-def power_at(config, step: int) -> float:
-    """That during a step."""
-    g, total = config.physics.gravity, 0.0
-    lengths = metrics(config.grid, np.arange(config.grid.ny))
-    for side in config.open_sides.sides:
-        found = side_of(config, side)
-        speed = np.sqrt(g * np.where(found.open, found.on_faces(config, "depth"), 0.0))
-        level = found.sizes(config, "outside_level", step) + found.tide(config, "")
-        if weighs(config):
-            lowered = found.sizes(config, "air_pressure", step, config.open_sides.pressure)
-            level = level + lowered / (config.physics.density * g)
-        transport, current = (found.sizes(config, name, step) for name in found.flows)
-        transport = transport + found.tide(config, "transport_y_" if side in ROWS else "transport_x_")
-        brought = transport + current * (found.on_faces(config, "depth") + level) + speed * level
-        length = lengths["dx"].v if side in ROWS else lengths["dy"].u
-        length = np.broadcast_to(length, (config.grid.ny, 1))[:, 0]
-        length = length[found.rows.min()] if side in ROWS else length
-        total += float((length * g * brought**2 / (4 * np.where(found.open, speed, 1.0)) * found.open).sum())
-    return total

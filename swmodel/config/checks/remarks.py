@@ -12,6 +12,7 @@ from ..loading.merge import Sources, add_layer
 from ..messages import metres
 from ..options.grid import CIRCLE, CORIOLIS, EXTENTS, ROUND_OFF, Extent, Grid
 from ..options.model import Config
+from .outside import unknown_in_sponge
 
 #: Acceleration, m s-2, below which gravity is most likely a reduced one: that of the Moon is 1.62.
 SMALL_GRAVITY = 1.0
@@ -29,7 +30,7 @@ def remarks(config: Config, sources: Sources, records: bool = True) -> list[str]
     Args:
         records: whether there will be records after intervals of time.
     """
-    found = [*domain(sources), *gravity(config), *rotation(config), *components(config)]
+    found = [*domain(sources), *gravity(config), *rotation(config), *components(config), *relaxation(config)]
     return [*found, *record_times(config)] if records else found
 
 
@@ -61,6 +62,12 @@ def components(config: Config) -> Iterator[str]:
         for name, other in (pair, pair[::-1]):
             if getattr(config.input, name, "") and not has_source(config, other):
                 yield f"input.{name} is given and input.{other} is not: that component is 0 everywhere"
+
+
+def relaxation(config: Config) -> Iterator[str]:
+    """Where a sponge relaxes to zero, as nothing is known of the water outside."""
+    for name, missing, cells in unknown_in_sponge(config):
+        yield f"input.{name}: has no value at {missing} of the {cells} cells of the sponge, which relaxes to zero there"
 
 
 def value(merged: dict, key: str):

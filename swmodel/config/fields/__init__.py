@@ -46,7 +46,12 @@ def given(config, name: str) -> bool:
 
 def has_source(config, name: str) -> bool:
     """Whether a field of this name was handed over, or a file or the case defines it."""
-    return name in config.own.names or bool(getattr(config.input, name, None)) or hasattr(config.case, name)
+    return is_handed(config, name) or hasattr(config.case, name)
+
+
+def is_handed(config, name: str) -> bool:
+    """Whether a field was handed over, or lies in a file: before one of the case it counts."""
+    return name in config.own.names or bool(getattr(config.input, name, None))
 
 
 def evaluate(config, name: str, rows, columns) -> np.ndarray:
@@ -78,18 +83,25 @@ def evaluate(config, name: str, rows, columns) -> np.ndarray:
 
 def from_source(config, name: str, rows, columns) -> np.ndarray:
     """Values of a field as it was handed over, of its file, the case's formula or a constant; see `evaluate`."""
-    if name in VECTORS and turned(config.grid) and given(config, name):
-        return fill_land(config, name, along_axes(config, name, rows, columns), rows, columns)
-    if name in config.own.names or getattr(config.input, name, None):
-        return fill_land(config, name, as_given(config, name, rows, columns), rows, columns)
-    grid = config.grid
-    if hasattr(config.case, name):
-        at = points(grid, location_of(name), rows % grid.ny, columns % grid.nx)
-        values = values_of_case(config, name, at)
-        return values if name == "mask" else fill_land(config, name, values, rows, columns)
+    values = unfilled(config, name, rows, columns)
+    if values is not None:
+        whole = name == "mask" and not is_handed(config, name)
+        return values if whole else fill_land(config, name, values, rows, columns)
     if name == "mask" and tabulated(config, "depth"):
         return np.isfinite(as_given(config, "depth", rows, columns)).astype(np.float64)
     return np.full((1, 1), constant(config, name))
+
+
+def unfilled(config, name: str, rows, columns) -> np.ndarray | None:
+    """Values as they were handed over, of the file or the case's formula, NaN for none; None: nothing gives them."""
+    if name in VECTORS and turned(config.grid) and given(config, name):
+        return along_axes(config, name, rows, columns)
+    if is_handed(config, name):
+        return as_given(config, name, rows, columns)
+    if not hasattr(config.case, name):
+        return None
+    at = points(config.grid, location_of(name), rows % config.grid.ny, columns % config.grid.nx)
+    return values_of_case(config, name, at)
 
 
 def along_axes(config, name: str, rows, columns) -> np.ndarray:
@@ -185,15 +197,36 @@ def fill_land(config, name: str, values: np.ndarray, rows, columns) -> np.ndarra
         return values
     if name == "mask":
         return np.where(missing, 0.0, values)
-    if name.startswith("outside_"):  # away from open sides nothing need be known
-        beside = within(config, rows, columns, 0) - within(config, rows, columns, 2)
-        needed = beside * evaluate(config, "mask", rows, columns)
+    if name.startswith("outside_"):
+        needed = around_open_faces(config, location_of(name), rows, columns)
     elif name in ACROSS:
         north, east = ACROSS[name]
         needed = wet(config, rows, columns) * wet(config, rows + north, columns + east)
     else:
         needed = evaluate(config, "mask", rows, columns)
     return np.where(missing & (needed == 0), config.physics.depth if name == "depth" else 0.0, values)
+
+
+def around_open_faces(config, location: str, rows, columns) -> np.ndarray:
+    """1 where outside water has to be known: on the faces through which it comes in, or at centres beside them.
+
+    These are between an outermost cell and the next one that are both water, but for corners of two open sides; float64
+    [rows, columns].
+    """
+    grid, found = config.grid, np.zeros((len(rows), len(columns)))
+    for side in config.open_sides.sides:
+        in_rows = side in ("south", "north")
+        if location not in ("centre", "v" if in_rows else "u"):
+            continue
+        numbers, cells = (rows, grid.ny) if in_rows else (columns, grid.nx)
+        pair = [0, 1] if side in ("west", "south") else [cells - 2, cells - 1]
+        near = np.isin(numbers, pair if location == "centre" else pair[:1])
+        inner = np.array(pair[1:] if side in ("west", "south") else pair[:1])
+        both = evaluate(config, "mask", pair, columns) if in_rows else evaluate(config, "mask", rows, pair)
+        both = both.min(axis=0 if in_rows else 1, keepdims=True)
+        both = both * (within(config, inner, columns, 1) if in_rows else within(config, rows, inner, 1))
+        found = np.maximum(found, both * (near[:, None] if in_rows else near[None, :]))
+    return found * within(config, rows, columns, 0)
 
 
 def wet(config, rows, columns) -> np.ndarray:

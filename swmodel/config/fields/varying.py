@@ -24,17 +24,27 @@ def record(config, name: str, number: int, rows, columns, of: Series | None = No
     Raises:
         InputError: one is missing on water, or the record cannot be read.
     """
-    of, grid = of or series_of(config, name), config.grid
-    rows, columns = np.asarray(rows), np.asarray(columns)
-    read = along_axes if name in VECTORS and turned(grid) else as_given
-    values = read(config, name, of, number, rows % grid.ny, columns % grid.nx)
-    values = np.broadcast_to(values, (len(rows), len(columns)))
-    values = fill_land(config, name, values, rows, columns)
+    of = of or series_of(config, name)
+    values = record_where_there(config, name, number, rows, columns, of)
     if not np.isfinite(values).all():
-        row, column = np.argwhere(~np.isfinite(values))[0]
+        grid, (row, column) = config.grid, np.argwhere(~np.isfinite(values))[0]
         place = f"row {rows[row] % grid.ny}, column {columns[column] % grid.nx}"
         raise InputError(f"{of.what}: must be finite on water, but is missing at {of.told(number)}, {place}")
     return values
+
+
+def record_where_there(config, name: str, number: int, rows, columns, of: Series | None = None) -> np.ndarray:
+    """The same, and NaN where values are missing on water."""
+    rows, columns = np.asarray(rows), np.asarray(columns)
+    return fill_land(config, name, unfilled(config, name, number, rows, columns, of), rows, columns)
+
+
+def unfilled(config, name: str, number: int, rows, columns, of: Series | None = None) -> np.ndarray:
+    """The same, and NaN where values are missing."""
+    of, grid = of or series_of(config, name), config.grid
+    read = along_axes if name in VECTORS and turned(grid) else as_given
+    values = read(config, name, of, number, rows % grid.ny, columns % grid.nx)
+    return np.broadcast_to(values, (len(rows), len(columns)))
 
 
 def as_given(config, name: str, of: Series, number: int, rows, columns) -> np.ndarray:

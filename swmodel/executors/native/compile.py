@@ -258,7 +258,8 @@ def compile_into(target: Path, request: Request, march: str) -> None:
         SetupError: there is no compiler, or it fails.
     """
     program, text = compiler(), request.source
-    log.info("compiling the native step of this configuration: once, a few seconds")
+    what = " of the ".join((*reversed(request.derivative), "native step"))
+    log.info(f"compiling the {what} of this configuration: once, a few seconds")
     with tempfile.TemporaryDirectory(dir=target.parent, prefix=MAKING) as folder:
         source, made = Path(folder, "step.cc"), Path(folder, "step.so")
         source.write_text(text)

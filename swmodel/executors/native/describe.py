@@ -8,7 +8,7 @@ import numpy as np
 
 from . import request_of
 from .generate import Generated
-from .graph import topological
+from .graph import leaves_of, topological
 from .operations import FUNCTIONS, OPERATIONS
 from .schedule import LEAVES
 
@@ -70,12 +70,8 @@ def values_moved(made: Generated, number: int) -> int:
 
 def static(made: Generated) -> list[str]:
     """The static fields: names, or what they are made of."""
-
-    def leaves(ref):
-        return sorted({str(node.value) for node in topological([ref]) if node.op in LEAVES and node.op != "number"})
-
-    return [name if name in leaves(made.parts[name]) else f"of {' and '.join(leaves(made.parts[name]))}"
-            for name in made.statics]  # fmt: skip
+    made_of = {name: sorted(leaves_of(made.parts[name])) for name in made.statics}
+    return [name if name in made_of[name] else f"of {' and '.join(made_of[name])}" for name in made.statics]
 
 
 def statics_of(made: Generated, number: int) -> set[str]:

@@ -71,8 +71,7 @@ def generate(scheme, method, kinds, dtype, derivative=(), controls=()) -> Genera
         derivative: what is made of the step, in turn: "tangent", "adjoint"; see `derive.derived`.
         controls: names of the fields of the Grid and of the Params that derivatives are taken by.
     """
-    names = [name for name, kind in kinds if kind == "number"]
-    names += [*numbers_of(kinds), *(f"weight{number}" for number in range(method.counts[0]))]
+    names = [*numbers_of(kinds), *(f"weight{number}" for number in range(method.counts[0]))]
     numbers = {name: np.ones((1, 1), np.uint32 if "turns" in name else dtype) for name in names}
     tracing = Tracing(scheme, kinds, numbers, np.dtype(dtype), controls)
     graph = tracing.graph

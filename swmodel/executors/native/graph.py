@@ -138,6 +138,11 @@ def topological(refs) -> list[Node]:
     return list(found)
 
 
+def leaves_of(ref: Ref) -> set[str]:
+    """The names of the fields that a value is computed from."""
+    return {node.value for node in topological([ref]) if not node.args and node.op != "number"}
+
+
 @dataclass(frozen=True)
 class Coefficient:
     """number times the product of named values to whole powers, the same for all cells.

@@ -17,7 +17,7 @@ from .calls import BEYOND_CACHE, LANES, Calls, Static, narrowed
 from .compile import Request
 from .derive import derived
 from .evaluate import evaluate
-from .graph import topological
+from .graph import leaves_of
 from .trace import MASKS, Tracing, carried, kinds_of, lengths_of, numbers_of, weights_of
 
 
@@ -89,8 +89,7 @@ class Kernel(NamedTuple):
         kinds, dtype = kinds_of(grid, params), grid.depth.dtype
         made = self.made(kinds, dtype)
         given = {"f": grid.f, "depth": grid.depth, **lengths_of(grid), **params}
-        numbers = {name: given[name] for name, kind in kinds if kind == "number"}
-        numbers |= {name: given[name] for name in numbers_of(kinds)}
+        numbers = {name: given[name] for name in numbers_of(kinds)}
         values = {name: given[name] for name, kind in kinds if kind != "number"}
         values |= {name: getattr(grid, name) for name in MASKS}
         rows, columns = (length + 2 * self.margin for length in shape)
@@ -211,8 +210,3 @@ def stacked(parts: dict, names, size, beyond, dtype, xp):
     for number, field in enumerate(some):
         whole[number] = field
     return whole
-
-
-def leaves_of(ref) -> set[str]:
-    """The names of the fields that a part is computed from."""
-    return {node.value for node in topological([ref]) if not node.args and node.op != "number"}

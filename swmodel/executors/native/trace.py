@@ -54,7 +54,7 @@ class Tracing:
     Args:
         scheme: terms of the tendency.
         kinds: `kinds_of` its fields.
-        numbers: {name: array [1, 1]} of those that are numbers, with `numbers_of` the grid and `weights_of` a stepper.
+        numbers: {name: array [1, 1]} of `numbers_of` these, and `weights_of` a stepper.
         dtype: of the fields.
         controls: names of the static fields and lines that derivatives are taken by.
     """
@@ -155,8 +155,9 @@ def place_of(error: Exception) -> str:
 
 
 def numbers_of(kinds) -> tuple[str, ...]:
-    """The names of the lengths of the grid that are numbers."""
-    return tuple(name for name in ("dx", "dy") if name not in dict(kinds))
+    """The names of what is the same for all cells: of fields, and of the lengths of the grid that are none of them."""
+    fields = dict(kinds)
+    return tuple(name for name in ("dx", "dy", *fields) if fields.get(name, "number") == "number")
 
 
 def carried(scheme, method, derivative=()) -> tuple[str, ...]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import NamedTuple
 
 import numpy as np
 
@@ -10,6 +11,21 @@ from ...ocean.grid import as_patches
 from ...ocean.operators import slope_x, slope_y
 from ...ocean.records import names_of
 from ...parallel.transport.programs import jitted
+from .outside import brought
+
+
+class Forces(NamedTuple):
+    """What feeds runs, on a process's part of them.
+
+    Attributes:
+        stress: of the wind, Pa, [runs].
+        acceleration: by all other forces, m s-2.
+        power: of the water outside open sides, that comes into a run, over density, m5 s-3.
+    """
+
+    stress: np.ndarray
+    acceleration: float
+    power: float
 
 
 class One:
@@ -23,13 +39,10 @@ class One:
         self.config, self.transport = simulation.config, simulation.transport
         self.params = simulation.params
 
-    def stress(self) -> np.ndarray:
-        """The largest wind stress on this process's part of its runs, Pa, [runs here]."""
-        return self.simulation.strongest()[:1]
-
-    def acceleration(self) -> float:
-        """The largest acceleration by forces, besides wind stress, on this process's part so far, m s-2."""
-        return largest_acceleration(self.domain) + self.simulation.strongest()[1]
+    def forces(self) -> Forces:
+        """The largest Forces so far on this process's part of its runs."""
+        stress, steepest, power = self.simulation.strongest()
+        return Forces(np.array([stress]), largest_acceleration(self.domain) + steepest, power)
 
     def compile(self, make, *parts):
         """The function make(*parts) of State and Static on a block, jitted; to be given to `measure`."""
@@ -49,9 +62,15 @@ def blocks_of(domain):
 
 
 def strongest(domain) -> np.ndarray:
-    """The largest stress, Pa, on the blocks of this process, and the largest acceleration by potentials, m s-2."""
+    """On the blocks of this process the largest stress, Pa, acceleration by potentials, m s-2, and `fed`."""
     stress = max(largest_stress(domain.scheme, params, shape) for _, params, shape in blocks_of(domain))
-    return np.array([stress, steepest(domain)])
+    return np.array([stress, steepest(domain), fed(domain)])
+
+
+def fed(domain) -> float:
+    """The most power that the water outside open sides brings into the blocks of this process, over density, m5 s-3."""
+    blocks = blocks_of(domain) if "open_sides" in domain.scheme.terms else ()
+    return sum((brought(domain.scheme, *each) for each in blocks), 0.0)
 
 
 def largest_stress(scheme, params, shape: tuple[int, int]) -> float:

@@ -2,10 +2,10 @@
 
 Energy: let e be the kinetic and available potential energy per area and density (m3 s-2). Wind stress tau does no more
 work than tau |u|, a force per mass F no more than h F |u|, so d sqrt(e)/dt <= w = (max tau / density) / sqrt(2 min h) +
-F sqrt(max h / 2). Waves from outside bring no more than p per area through open sides
-(`config.checks.outside.power`), by all records since the last look. Everything else only takes energy away. So sqrt(e)
-never exceeds r, which is updated at each look: r <- min(sqrt(r² + p dt) + w dt, sqrt(e)). An energy of more than
-RUNAWAY times r² comes from an instability, also in spin-up from rest.
+F sqrt(max h / 2). Waves from outside bring no more than p per area through open sides, and through a sponge that
+relaxes to what is given there (`outside`), by the largest of all records so far. Everything else only takes energy
+away. So sqrt(e) never exceeds r, which is updated at each look: r <- min(sqrt(r² + p dt) + w dt, sqrt(e)). An energy of
+more than RUNAWAY times r² comes from an instability, also in spin-up from rest.
 """
 
 from __future__ import annotations
@@ -19,14 +19,13 @@ import numpy as np
 
 from ...config import Config
 from ...config.checks.extremes import Extremes, survey
-from ...config.checks.outside import power
 from ...config.checks.stability import largest_dt
 from ...errors import NumericalError
 from ...ocean.diagnostics import per_length
 from ...parallel.transport import of_all_members
 from .blowup import Blowup, in_which, of_which
 from .measures import RATES, Measures, Static, make_measure
-from .one import One, blocks_of
+from .one import Forces, One, blocks_of
 
 log = logging.getLogger(__name__)
 
@@ -55,11 +54,8 @@ class Runs(Protocol):
     remedy: str
     remedy_at_start: str
 
-    def stress(self) -> np.ndarray:
-        """The largest wind stress so far on this process's part of its runs, Pa, [runs here]."""
-
-    def acceleration(self) -> float:
-        """The largest acceleration by forces, besides wind stress, on this process's part of its runs so far, m s-2."""
+    def forces(self) -> Forces:
+        """The largest Forces so far on this process's part of its runs."""
 
     def compile(self, make: Callable, *parts) -> Callable:
         """The function make(*parts) of State and Static on a block, jitted; to be given to `measure`."""
@@ -93,10 +89,8 @@ class Health:
         scale = max(per_length(grid, shape, grid.wet.on(shape) > 0) for grid, shape in grids)
         depth, self.scale = domain.transport.reduce(np.array([depth, scale], np.float64), "max")
         area = sum(np.broadcast_to((grid.area.centre * grid.wet).on(s), s).sum(dtype=np.float64) for grid, s in grids)
-        self.wind = self.wind_stress()
-        self.acceleration = self.push()
         self.area = float(domain.transport.reduce(np.asarray(area), "sum")) or 1.0
-        self.power = power(self.config, model.step, model.step) / self.area
+        self.find_forces()
         self.rest = math.sqrt(0.5 * self.config.physics.gravity) * REST * float(depth)
         self.static = Static(domain.grid, self.runs.params)
         parts = self.config.physics.gravity, domain.scheme.acting, domain.scheme.width + 1, domain.transport
@@ -120,8 +114,7 @@ class Health:
         thickest = np.where(broken, 0.0, np.maximum(now.high, 0.0))
         bound = np.full_like(self.root, np.inf)
         if self.runs.domain.scheme.varying:
-            self.power = power(self.config, self.step, self.model.step) / self.area
-            self.wind, self.acceleration = self.wind_stress(), self.push()
+            self.find_forces()
         if np.isfinite(self.acceleration):  # else nobody knows what terms of the user's own may add
             push = self.wind / np.sqrt(2 * least) + self.acceleration * np.sqrt(thickest / 2)
             passed = self.model.time - self.time
@@ -135,13 +128,17 @@ class Health:
         if not self.warned:
             self.check_time_step()
 
-    def wind_stress(self) -> np.ndarray:
-        """The largest wind stress so far over the density, m2 s-2, [runs]."""
-        return of_all_members(self.transport, self.runs.stress(), "max", -np.inf) / self.config.physics.density
+    def find_forces(self) -> None:
+        """Find the largest forces so far.
 
-    def push(self) -> float:
-        """The largest acceleration by other forces so far, m s-2."""
-        return float(self.transport.reduce(np.asarray(self.runs.acceleration(), np.float64), "max"))
+        `wind` is the stress over the density, m2 s-2 [runs], `acceleration` that by other forces, m s-2, and `power`
+        that of the water outside per area, over density, m3 s-3.
+        """
+        found = self.runs.forces()
+        self.wind = of_all_members(self.transport, found.stress, "max", -np.inf) / self.config.physics.density
+        self.acceleration = float(self.transport.reduce(np.asarray(found.acceleration, np.float64), "max"))
+        power = self.runs.domain.transport.reduce(np.asarray(found.power, np.float64), "sum")
+        self.power = float(power) / self.area
 
     def look(self) -> Measures:
         """The Measures of the whole domain, arrays [runs]; the energy per area."""

@@ -15,7 +15,7 @@ Reference: Flather, R. A. (1976), Mém. Soc. R. Sci. Liège, 6e série, 10, 141-
 
 from __future__ import annotations
 
-from math import cos, inf, radians, sin
+from math import cos, radians, sin
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -289,8 +289,8 @@ def through(flow, params, now):
 
 
 def acceleration(config) -> float:
-    """None, as health counts what waves bring in; any, where a sponge relaxes to what is given outside."""
-    return inf if config.sponge.rate else 0.0
+    """None: health counts what waves bring in."""
+    return 0.0
 
 
 def flows(flow, params, eta, given: Outside):

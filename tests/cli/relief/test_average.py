@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from swmodel.cli.relief import ReliefError, Wish
-from swmodel.cli.relief.average import averages
+from swmodel.cli.relief.average import at_places, averages
 from swmodel.cli.relief.make import grid_of, make_grid
 from swmodel.cli.relief.source import open_relief
 from swmodel.ocean.coordinates import metrics, points
@@ -61,7 +61,7 @@ def test_volume_and_area_of_the_sea_are_those_of_the_relief(relief, resolution, 
     assert (area * share * depth).sum() == pytest.approx((parts * sea * -z[inside]).sum(), rel=1e-12)
 
 
-@pytest.mark.parametrize("turned", ["lat", "lon", "axes", "from 0 to 360", "depth", "kilometres"])
+@pytest.mark.parametrize("turned", ["lat", "lon", "axes", "from 0 to 360", "depth", "topobathy", "kilometres"])
 def test_a_relief_may_lie_in_any_way(relief, turned):
     z, region = rough(), (-20, 31, -33, 40)
     truth = average(relief(z), region, 4.3)
@@ -71,6 +71,7 @@ def test_a_relief_may_lie_in_any_way(relief, turned):
         "axes": {"values": z.T, "dimensions": ("lon", "lat")},
         "from 0 to 360": {"values": np.roll(z, 90, axis=1), "lon": np.roll(LON, 90) % 360},
         "depth": {"values": -z, "name": "sea_floor", "standard_name": "sea_floor_depth_below_geoid"},
+        "topobathy": {"values": z, "name": "topobathy"},
         "kilometres": {"values": z / 1000, "units": "km"},
     }
     for ours, expected in zip(average(relief(**ways[turned]), region, 4.3)[:2], truth[:2], strict=True):
@@ -115,7 +116,7 @@ def test_cells_that_are_turned_or_finer_than_the_relief_have_the_relief_of_their
         ({"name": "data"}, r"no field that is known as height or depth \(data\); name it as .*relief.nc:NAME"),
         ({"more": {"elevation": np.zeros((90, 180))}}, r"several fields that may be the relief \(z, elevation\)"),
         ({"units": "feet"}, 'z is in "feet"; a relief is in m or km'),
-        ({"units": ""}, "z has no units"),
+        ({"units": ""}, 'z has no units; give it the attribute units, "m" or "km"'),
         ({"hole": True}, "z has no height at lon = 1, lat = -1 degrees"),
         (
             {"more": {"sea": np.full((90, 180), 3.0)}},
@@ -144,6 +145,19 @@ def test_a_relief_all_on_the_wrong_side_of_the_sea_is_asked_for_its_sign(relief,
     path = relief(np.full((len(LAT), len(LON)), 800.0 if name == "elevation" else -800.0), name=name)
     with pytest.raises(ReliefError, match=f'no water in it by .*, whose {name} is taken for .* positive = "{other}"'):
         make_grid(tmp_path / "grid.nc", Wish((0, 20, 0, 20), 5.0), path)
+
+
+def test_a_relief_whose_sea_is_the_land_of_the_earth_is_asked_for_its_sign(relief, tmp_path, caplog):
+    """Heights that are called depth; the same called z are taken without a word."""
+    with ExitStack() as stack:
+        depth, share = at_places(open_relief(None, stack), *np.meshgrid(LON, LAT))
+    z = np.where(share > 0.5, -1.0 - depth, 500.0)
+    told = ['depth is taken for depths; if wrongly, give it the attribute positive = "up"']
+    for name, said in (("z", []), ("depth", told)):
+        make_grid(tmp_path / f"{name}.nc", Wish((-100, 20, -60, 60), 4.0), relief(z, name=name))
+        lines = [record.message for record in caplog.records]
+        assert [line.split(", whose ")[1] for line in lines] == said
+        assert all("% of the region is sea where the relief of the package has land" in line for line in lines)
 
 
 def test_depths_that_are_missing_are_land(relief):

@@ -4,14 +4,18 @@ import json
 
 import numpy as np
 from support.groups import of_layouts
-from support.random_case import configuration, random_fields
+from support.random_case import TIDE, configuration, random_fields
 
 from swmodel.gradients import Problem
 from swmodel.gradients.check import Checks, controls_of, fingerprint
 
 NY, NX = 12, 10
-#: Two sides with a tide outside, which is a control then.
-OPEN = {"open_sides__sides": ("west", "north"), "open_sides__m2_amplitude": 0.3}
+#: A sea on a sphere under weather, with the tide and two sides with one outside, all of which are controls then.
+EARTH = {
+    **{"sphere": True, "in_time": True, "open_sides__sides": ("west", "north"), "open_sides__m2_amplitude": 0.3},
+    **{"open_sides__pressure": 50.0},
+    **TIDE,
+}
 #: Layouts one after the other, two of them beside others, and who computes the numbers of some.
 EXECUTORS = {(1, 1): "xla", (3, 1): "xla", (2, 2): "native"}
 PHASES = (((1, 1), (3, 1)), ((2, 2),), ((1, 2), (2, 1)))
@@ -36,8 +40,8 @@ def configured(layout, **run):
 
 
 def bits(layout, dtype):
-    """Those of the gradient by the native step, also by what is given outside open sides."""
-    config = configured(layout, run__executor="native", run__dtype=dtype, **OPEN)
+    """Those of the gradient by the native step, also by weather, tide and what is given outside open sides."""
+    config = configured(layout, run__executor="native", run__dtype=dtype, **EARTH)
     problem = Problem(config, controls_of(config), lambda view, k: view.state)
     return fingerprint(problem, Checks(problem).gradient)
 
