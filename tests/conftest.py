@@ -30,6 +30,7 @@ steps_compiled.compile_quickly()
 jax.config.update("jax_enable_x64", True)
 jax.config.update("jax_numpy_dtype_promotion", "strict")
 jax.config.update("jax_numpy_rank_promotion", "raise")
+jax.devices()  # this process has the flags for XLA of now, not those that tests set for the processes that they start
 
 
 def of_xla(item):

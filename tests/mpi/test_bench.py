@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import signal
 import subprocess
 import sys
@@ -12,6 +13,7 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
+from support.forked_python import SOCKET, forking
 
 from swmodel.bench import triad
 from swmodel.cli import main
@@ -44,6 +46,8 @@ def bench(tmp_path, monkeypatch):
     """Runs `swmodel bench` in an empty folder."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("NPROC", "1")
+    for name, text in forking(os.environ).items():
+        monkeypatch.setenv(name, text)
     monkeypatch.setattr(triad, "measure_triad", MEASURE_TRIAD)
     on_sigterm = signal.getsignal(signal.SIGTERM)
     yield lambda *words: CliRunner().invoke(main, ["bench", *words])
@@ -51,7 +55,9 @@ def bench(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("name", FIGURES)
-def test_quick_sweeps(bench, tmp_path, name):
+def test_quick_sweeps(bench, tmp_path, name, monkeypatch):
+    if name == "start":
+        monkeypatch.delenv(SOCKET, raising=False)  # programs are started as users do
     executor = ["--executor", "xla"] if name in IN_XLA else []
     done = bench(name, "--quick", "--oversubscribe", *executor)
     assert done.exit_code == 0, done.output

@@ -34,6 +34,8 @@ from swmodel.files.status import read_status
 from swmodel.model.launch import find_mpiexec
 from swmodel.parallel import environment
 
+pytestmark = pytest.mark.usefixtures("quickly_compiled")
+
 PROGRAMS = Path(__file__).parent / "programs"
 
 

@@ -16,6 +16,8 @@ from swmodel.files.status import read_status
 from swmodel.model import launch
 from swmodel.parallel.environment import LAUNCHED
 
+pytestmark = pytest.mark.usefixtures("quickly_compiled")
+
 ROOT = Path(__file__).parents[2]
 PROGRAM = [sys.executable, str(ROOT / "cli.py")]
 SMALL = ["-s", "grid.nx=23", "-s", "grid.ny=11"]

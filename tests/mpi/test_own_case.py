@@ -4,12 +4,15 @@ import os
 import subprocess
 import sys
 
+import pytest
 from conftest import ROOT
 from support.forked_python import forking
 from support.own_case import write_bump
 from support.restarts import assert_same_data
 
 from swmodel.model.launch import find_mpiexec
+
+pytestmark = pytest.mark.usefixtures("quickly_compiled")
 
 SHORT = ["-s", "grid.nx=24", "-s", "grid.ny=17", "--executor", "native", "--quiet", "--steps", "6"]
 

@@ -20,6 +20,8 @@ SIDES = [
     *("-s", "grid.periodic_x=false", "-s", "open_sides.sides=west,east", "-s", "open_sides.m2_amplitude=0.3"),
     *("-s", "open_sides.current_x=0.2", "-s", "open_sides.m2_phase=40"),
 ]
+pytestmark = pytest.mark.usefixtures("quickly_compiled")
+
 CASE = [
     *("jet", "-s", "grid.nx=24", "-s", "grid.ny=17", "-s", "time.stepper=ab3", "--executor", "native", "--quiet"),
     *SIDES,

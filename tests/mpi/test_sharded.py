@@ -12,6 +12,7 @@ from pathlib import Path
 import h5py
 import pytest
 import xarray as xr
+from support.forked_python import forking
 from support.long_run import LongRun, processes_of
 
 from swmodel.files.restart.folder import candidates, step_of
@@ -36,7 +37,11 @@ NATIVE, XLA = ["--executor", "native"], ["--executor", "xla", "--reproducible"]
 
 def swmodel(*arguments):
     done = subprocess.run(
-        [sys.executable, "-m", "swmodel", *map(str, arguments)], capture_output=True, text=True, timeout=200
+        [sys.executable, "-m", "swmodel", *map(str, arguments)],
+        env=forking(os.environ),
+        capture_output=True,
+        text=True,
+        timeout=200,
     )
     assert done.returncode == 0, done.stderr
 
