@@ -107,7 +107,8 @@ def check_options(config: Config) -> Iterator[str]:
 def check_physics(config: Config) -> Iterator[str]:
     """Options that contradict each other."""
     holds, sizes = np.finfo(config.run.dtype), ", ".join(f"grid.{extent.size}" for extent in config.grid.extents)
-    areas = metrics(config.grid, np.arange(config.grid.ny))["area"].centre
+    ends = np.array([0, config.grid.ny - 1])  # on a sphere one of them has the smallest cells
+    areas = metrics(config.grid, ends)["area"].centre
     for area in map(float, sorted({areas.min(), areas.max()})):
         if not float(holds.tiny) <= area <= 1 / float(holds.tiny):
             how = "larger" if area < 1 else "smaller"

@@ -159,8 +159,9 @@ class Calls:
         land = [max(0, int(far.max())) for far in (-rows_seen, rows_seen, -columns_seen, columns_seen)]
         # What a row takes from rows kept was computed by turns to the south, in the columns that fields are read from.
         far, warm = max(made.width, made.margin) + FARTHEST, max(s.warm for s in made.schedules)
+        east = far + max(s.late for s in made.schedules)
         alone = set(made.fields) <= set(carried(self.kernel.scheme, self.kernel.method))
-        water = [0, warm, far, far] if alone else [far, far + warm, far, far]
+        water = [0, warm, far, east] if alone else [far, far + warm, far, east]
         call = jax.ffi.ffi_call("swmodel_flag", result, vmap_method="sequential")
         windows = {
             f"{name}_{side}": reach

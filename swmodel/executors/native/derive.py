@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from .graph import CONDITIONS, Coefficient, Graph, Node, Program, Ref, topological
+from .graph import CONDITIONS, Coefficient, Graph, Node, Program, Ref, cells_read, topological
 from .operations import OPERATIONS
 from .symbol import Functions, Symbol, whole
 from .trace import Tracing
@@ -148,17 +148,4 @@ def neighbourly(outputs: dict[str, Ref]) -> tuple[str, ...]:
 
 def footprint(outputs: dict[str, Ref]) -> dict[tuple[str, str], set[tuple[int, int]]]:
     """{(operation, name) of a leaf: the rows and columns away at which outputs read it}."""
-    found: dict[tuple[str, str], set] = {}
-    seen = set()
-
-    def visit(ref: Ref):
-        if ref not in seen:
-            seen.add(ref)
-            if not ref.node.args:
-                found.setdefault((ref.node.op, ref.node.value), set()).add((ref.row, ref.column))
-            for arg in ref.node.args:
-                visit(arg.moved(ref.row, ref.column))
-
-    for ref in outputs.values():
-        visit(ref)
-    return found
+    return {(node.op, node.value): cells for node, cells in cells_read(outputs.values()).items() if not node.args}

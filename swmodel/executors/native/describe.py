@@ -41,7 +41,7 @@ def describe(config) -> str:
             f"  reads      {', '.join(read)}",
             f"  writes     {', '.join(program.outputs)}",
             f"  rows kept  {sum(depth for _, depth in plan.rings.values())}; {plan.ahead} ahead, "
-            f"{plan.east} vectors ahead, {plan.lead} to begin with",
+            f"{plan.east} vectors ahead",
             f"  operations {sum(n * OPERATIONS[op].weight for op, n in counted.items())} a cell"
             + (f" ({divisions})" if divisions else ""),
             f"  bytes      {moved} a cell",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .graph import Coefficient, Node, Program, Ref
+from .graph import Coefficient, Node, Program, Ref, cells_read
 from .operations import OPERATIONS
 from .schedule import LEAVES, Schedule
 
@@ -128,12 +128,12 @@ class Emitter:
     """Writes one Program as a struct of C++ that Sweep takes.
 
     Args:
-        water, carried: from `fuse`: what a node is on water, and as what that is carried.
+        water, carried, idle: from `fuse`: what a node is on water, as what that is carried, and what is not needed.
     """
 
-    def __init__(self, name: str, program: Program, schedule: Schedule, names: Names, water, carried):
+    def __init__(self, name: str, program: Program, schedule: Schedule, names: Names, water, carried, idle):
         self.title, self.program, self.schedule, self.names = name, program, schedule, names
-        self.water, self.carried = water, carried
+        self.water, self.carried, self.idle = water, carried, idle
         self.numbers = {at: f"x{n}" for n, at in enumerate(schedule.places)}
         self.history = dict.fromkeys(schedule.places, 0)
         self.used: dict[str, str] = {}
@@ -194,6 +194,14 @@ class Emitter:
             elif arg.node in self.schedule.thin:
                 self.notice(read, row, vector)
 
+    def notice_idle(self):
+        """Remember all masks that outputs hang on by which a value counts that is computed near land only."""
+        read = cells_read(self.program.outputs.values())
+        masks = [cell for node, cells in read.items() if node.op == "mask" for cell in cells]
+        for (node, row), place in self.schedule.places.items():
+            if node in self.idle:
+                self.masks |= {(row + y - r, place.newest, x - c) for r, c in read[node] for y, x in masks}
+
     def cells(self, row: int) -> str:
         """The pointer to the masks of a row."""
         name = f"cells_{row}".replace("-", "s")
@@ -203,6 +211,7 @@ class Emitter:
     def text(self) -> str:
         """The struct."""
         bodies = [self.body(None)]
+        self.notice_idle()
         near_land, self.statics = self.statics, {}
         bodies.append(self.body(self.water))
         self.fetched = dict(self.statics)
@@ -210,9 +219,6 @@ class Emitter:
                 for number in (*near_land, *self.statics)}  # fmt: skip
         self.statics = rows
         program, fields, pointers = self.program, self.names.fields, {}
-        first, last = self.kept_rows(pointers)
-        variables, shifts = self.histories()
-        last += shifts
         outputs = [f"V {', '.join(f'out{n}' for n in range(len(program.outputs)))};"]
         passing, stores = self.stores(pointers)
         fetch = self.fetches(pointers)
@@ -223,8 +229,11 @@ class Emitter:
         s = self.schedule
         constants = [f"k[{n}] = {self.product(k)};" for n, k in enumerate(self.constants)]
 
-        around = fetch, [*first, *outputs], stores, last
-        near, away = (self.turn(body, *around) for body in bodies)
+        turns = []
+        for body, idle in zip(bodies, (set(), self.idle), strict=True):
+            first, last = self.kept_rows(pointers, idle)
+            turns.append(self.turn(body, fetch, [*first, *outputs], stores, [*last, *self.shifts(idle)]))
+        near, away = turns
 
         def indented(lines, by):
             return "\n".join(" " * by + line for line in lines)
@@ -233,7 +242,7 @@ class Emitter:
 template <class T>
 struct {self.title} {{
   static constexpr int FIELDS = {len(fields)};
-  static constexpr int AHEAD = {s.ahead}, WARM = {s.warm}, LEAD = {s.lead}, WEST = {s.west}, EAST = {s.east};
+  static constexpr int AHEAD = {s.ahead}, WARM = {s.warm}, EAST = {s.east}, LATE = {s.late};
   static constexpr int RINGS[] = {{{", ".join(map(str, [*depths, 0]))}}}, RING_ROWS = {sum(depths)};
   static constexpr int READS[] = {{{", ".join(map(str, numbers[0]))}}}, GIVES[] = {{{", ".join(map(str, numbers[1]))}}};
   static constexpr int USED[] = {{{", ".join(str(fields.index(name)) for name in self.fields_used())}}};
@@ -242,8 +251,7 @@ struct {self.title} {{
 {indented(constants, 4)}
   }}
   template <class V, bool LAND>
-  static void row(const At<T, {self.title}>& at, const T* k, Index first, Index last, Index from, bool fetches,
-                  Index jump) {{
+  static void row(const At<T, {self.title}>& at, const T* k, const Run* run, const Run* end, bool fetches) {{
     constexpr Index N = sizeof(V) / sizeof(T);
 {indented([f"T* const {name} = {source};" for name, source in pointers.items()], 4)}
 {indented([f"const T* const {name} = {source};" for name, source in steady], 4)}
@@ -251,15 +259,16 @@ struct {self.title} {{
     const T* const slip = at.slip;
 {indented([f"const V {name} = {source};" for name, source in self.used.items()], 4)}
 {indented(passing, 4)}
-{indented(variables, 4)}
-    for (Index i = first - LEAD * N; i < last;) {{
-      const Index end = LAND ? at.alike(i, last) : last;
-      if (LAND && __builtin_expect(at.near_land(i), 0)) {{
-        for (; i < end; i += N) {{
+{indented(self.variables(), 4)}
+    for (; run < end; ++run) {{
+      const Index last = run->last, from = run->from;
+      Index i = run->first;
+      if (LAND && run->near_land) {{
+        for (; i < last; i += N) {{
 {indented(near, 10)}
         }}
       }} else {{
-        for (; i < end; i += N) {{
+        for (; i < last; i += N) {{
 {indented(away, 10)}
         }}
       }}
@@ -273,7 +282,7 @@ struct {self.title} {{
         """The statements of a turn of the loop around those of a body."""
         return [
             "if (fetches) {",
-            "  const Index far = i + FAR < last ? i + FAR : i + FAR + jump;",
+            "  const Index far = i + FAR < run->end ? i + FAR : i + FAR + run->jump;",
             *("  " + line for line in fetch),
             "}",
             *first,
@@ -285,12 +294,16 @@ struct {self.title} {{
             *last,
         ]
 
-    def kept_rows(self, pointers: dict) -> tuple[list[str], list[str]]:
-        """Loads of fields and rings at the beginning of a turn, stores into rings at its end; adds their pointers."""
+    def kept_rows(self, pointers: dict, idle) -> tuple[list[str], list[str]]:
+        """Loads of fields and rings at the beginning of a turn, stores into rings at its end; adds their pointers.
+
+        Args:
+            idle: nodes that the turn does without.
+        """
         rings, fields = {node: n for n, node in enumerate(self.schedule.rings)}, self.names.fields
         first, last = [], []
         for (node, row), place in self.schedule.places.items():
-            if place.source == "compute":
+            if place.source == "compute" or node in idle:
                 continue
             if place.source == "load":
                 pointer, source = f"f{fields.index(node.value)}_{row}", f"at.field({fields.index(node.value)}, {row})"
@@ -299,19 +312,25 @@ struct {self.title} {{
             pointers[pointer] = source
             first.append(f"{self.numbers[node, row]} = load<V>({pointer} + i + {place.newest} * N);")
         for node, (row, _) in self.schedule.rings.items():
+            if node in idle:
+                continue
             pointer, newest = f"r{rings[node]}_{row}".replace("-", "s"), self.schedule.places[node, row].newest
             pointers[pointer] = f"at.ring({rings[node]}, {row})"
             last.append(f"store({pointer} + i + {newest} * N, {self.numbers[node, row]});")
         return first, last
 
-    def histories(self) -> tuple[list[str], list[str]]:
-        """The variables of all places with their earlier values, and how these move on at the end of a turn."""
-        variables, shifts = [], []
-        for at, back in self.history.items():
-            names = [self.numbers[at], *(f"{self.numbers[at]}_{b}" for b in range(1, back + 1))]
-            variables.append(f"V {', '.join(n + '{}' for n in names)};")
-            shifts += [f"{names[b]} = {names[b - 1]};" for b in range(back, 0, -1)]
-        return variables, shifts
+    def variables(self) -> list[str]:
+        """Those of all places with their earlier values."""
+        return [f"V {', '.join(f'{name}{{}}' for name in self.values_of(at))};" for at in self.history]
+
+    def shifts(self, idle) -> list[str]:
+        """How they move on at the end of a turn, but for nodes that it does without."""
+        moving = [self.values_of(at) for at in self.history if at[0] not in idle]
+        return [f"{names[b]} = {names[b - 1]};" for names in moving for b in range(len(names) - 1, 0, -1)]
+
+    def values_of(self, at) -> list[str]:
+        """The variables of a place, the newest first."""
+        return [self.numbers[at] + (f"_{back}" if back else "") for back in range(self.history[at] + 1)]
 
     def stores(self, pointers: dict) -> tuple[list[str], list[str]]:
         """Whether each output is written past the cache, and the stores of all; adds their pointers."""
@@ -346,9 +365,9 @@ struct {self.title} {{
 
     def body(self, water) -> list[str]:
         """What one turn of the loop computes."""
-        body = Body(self, water)
+        body, idle = Body(self, water), self.idle if water else ()
         for (node, row), place in self.schedule.places.items():
-            if place.source == "compute":
+            if place.source == "compute" and node not in idle:
                 body.compute(node, row)
         for number, ref in enumerate(self.program.outputs.values()):
             body.lines.append(f"out{number} = {body.read(ref, 0, 0)};")

@@ -148,13 +148,14 @@ def _folded(graph, node, args):
     return graph.operation(op, *args, k=node.value) if args else Ref(node)
 
 
-def thin_nodes(programs: list[Program], water: dict[Node, Ref]) -> tuple[set[Node], dict[Node, Ref]]:
-    """Nodes that differ from others, or from a field, near land only; and what each value on water is carried as.
+def thin_nodes(programs: list[Program], water: dict[Node, Ref]) -> tuple[set[Node], dict[Node, Ref], set[Node]]:
+    """Nodes that are thin, what each value on water is carried as, and nodes that are idle there.
 
-    What is thin is computed wherever it is read, so that nothing else need be carried where there is land; so are
-    conditions.
+    Thin nodes differ from others, or from a field, near land only. They are computed wherever they are read, so that
+    nothing else need be carried where there is land; so are conditions. Of what is idle no output hears on water.
     """
-    nodes = topological([ref for p in programs for ref in p.outputs.values()])
+    outputs = [ref for p in programs for ref in p.outputs.values()]
+    nodes, heard = topological(outputs), set(topological(water[ref.node] for ref in outputs))
     thin, carried = {node for node in nodes if node.op in CONDITIONS}, {}
     for node in sorted(nodes, key=lambda n: water[n].node is not n):
         folded = water[node]
@@ -166,4 +167,4 @@ def thin_nodes(programs: list[Program], water: dict[Node, Ref]) -> tuple[set[Nod
             thin.add(node)
         else:
             carried[folded.node] = Ref(node, -folded.row, -folded.column)
-    return thin, carried
+    return thin, carried, {node for node in nodes if water[node].node not in heard}

@@ -83,9 +83,9 @@ def generate(scheme, method, kinds, dtype, derivative=(), controls=()) -> Genera
     water = on_water(graph, programs)
     emitters, schedules = [], []
     for number, program in enumerate(programs):
-        thin, carried = thin_nodes([program], water)
+        thin, *on_water_only = thin_nodes([program], water)
         schedules.append(schedule(program, thin))
-        emitters.append(Emitter(f"Pass{number}", program, schedules[-1], names, water, carried))
+        emitters.append(Emitter(f"Pass{number}", program, schedules[-1], names, water, *on_water_only))
     source = FILE.format(
         passes="".join(emitter.text() for emitter in emitters),
         calls="\n".join(CALL.format(number=n, type=TYPES[str(np.dtype(dtype))]) for n in range(len(programs))),

@@ -138,6 +138,22 @@ def topological(refs) -> list[Node]:
     return list(found)
 
 
+def cells_read(refs) -> dict[Node, set[tuple[int, int]]]:
+    """The rows and columns away at which every node below is read."""
+    found: dict[Node, set[tuple[int, int]]] = {}
+
+    def visit(ref):
+        cells = found.setdefault(ref.node, set())
+        if (ref.row, ref.column) not in cells:
+            cells.add((ref.row, ref.column))
+            for arg in ref.node.args:
+                visit(arg.moved(ref.row, ref.column))
+
+    for ref in refs:
+        visit(ref)
+    return found
+
+
 def leaves_of(ref: Ref) -> set[str]:
     """The names of the fields that a value is computed from."""
     return {node.value for node in topological([ref]) if not node.args and node.op != "number"}

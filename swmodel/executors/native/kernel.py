@@ -141,8 +141,8 @@ class Kernel(NamedTuple):
         Args:
             made: the Generated step.
         """
-        vectors = max(max(s.west, s.east) for s in made.schedules) + 2
-        return max(self.least, -(-(self.margin + vectors * LANES) // LANES) * LANES)
+        beyond = max((s.east + 3) * LANES + s.late for s in made.schedules)
+        return max(self.least, -(-(self.margin + beyond) // LANES) * LANES)
 
     def advance(self, carry: Carry, static: Static, dt, shift, n, extent=None, watch: Watch | None = None):
         """The carry n steps later; with a Watch also what it has seen by then: the last of the steps of each pass."""

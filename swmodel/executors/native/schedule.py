@@ -43,8 +43,8 @@ class Schedule:
         thin: nodes that have no place: computed from others wherever they are read.
         ahead: rows to the north that fields are read in.
         warm: rows to the south that the rings are filled from before the first row is written.
-        lead: vectors that the loop begins early.
-        west, east: vectors that are read beyond the first and the last.
+        east: vectors that are read ahead.
+        late: columns to the west that one hangs on: where the loop begins `east` vectors early, so many come out wrong.
     """
 
     places: dict[tuple[Node, int], Place] = field(default_factory=dict)
@@ -52,9 +52,8 @@ class Schedule:
     thin: set[Node] = field(default_factory=set)
     ahead: int = 0
     warm: int = 0
-    lead: int = 0
-    west: int = 0
     east: int = 0
+    late: int = 0
 
 
 def schedule(program: Program, thin: set[Node]) -> Schedule:
@@ -94,7 +93,7 @@ def schedule(program: Program, thin: set[Node]) -> Schedule:
             made.places[node, row] = Place("compute", high, low)
             for ref in node.args:
                 ask_for(ref, row, high)
-    _finish(made, program)
+    _finish(made)
     return made
 
 
@@ -140,7 +139,7 @@ def _keep(made, node, rows, kept: int):
         made.places[node, row] = Place("ring", newest, rows[row][0])
 
 
-def _finish(made, program):
+def _finish(made):
     """The order of the places, and how far rows and vectors are read."""
     ordered: dict[tuple[Node, int], Place] = {}
 
@@ -168,35 +167,14 @@ def _finish(made, program):
         below = (warm(r.node, row + r.row) for ref in node.args for r in reads(ref, made.thin))
         return max(below, default=0)
 
+    @cache
+    def late(node, row):
+        if made.places[node, row].source == "ring":
+            return late(node, made.rings[node][0])
+        below = (late(r.node, row + r.row) - r.column for ref in node.args for r in reads(ref, made.thin))
+        return max(0, *below, 0)
+
     made.warm = max(warm(*at) for at in ordered)
+    made.late = max(late(*at) for at in ordered)
     made.east = max(place.newest for place in ordered.values())
     made.ahead = max((row for (node, row) in ordered if node.op == "field"), default=0)
-    first = _first_vectors(made, program)
-    made.lead = max(place.newest - first[at] for at, place in ordered.items())
-    made.west = max(0, *(made.lead - place.newest for place in ordered.values()))
-
-
-def _first_vectors(made, program) -> dict[tuple[Node, int], int]:
-    """The westernmost vector of each place that the vector 0 of what is written depends on."""
-    first = dict.fromkeys(made.places, made.east)
-
-    def needed(ref, row, vector) -> bool:
-        changed = False
-        for read in reads(ref, made.thin):
-            at, west = (read.node, row + read.row), vector - (read.column < 0)
-            changed |= west < first[at]
-            first[at] = min(first[at], west)
-        return changed
-
-    for ref in program.outputs.values():
-        needed(ref, 0, 0)
-    changed = True
-    while changed:
-        changed = False
-        for (node, row), place in reversed(made.places.items()):
-            operands = node.args if place.source == "compute" else ()
-            for ref in operands:
-                changed |= needed(ref, row, first[node, row])
-            if place.source == "ring":
-                changed |= needed(Ref(node), made.rings[node][0], first[node, row])
-    return first

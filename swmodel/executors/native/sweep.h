@@ -18,6 +18,13 @@ namespace swmodel {
 constexpr Index FAR = 128;  // columns that memory is asked for ahead
 enum Use { READ_FROM, WRITTEN, GIVEN_FROM };
 
+// Columns of a row that are computed alike, one vector after the other: from `first` on, written from `from` on. Memory
+// that is asked for ahead of them goes on `jump` columns behind `end`.
+struct Run {
+  Index first, last, from, end, jump;
+  bool near_land;
+};
+
 template <class T, template <class> class Program>
 class Sweep;
 
@@ -31,7 +38,6 @@ struct At<T, Program<T>> {
   T* rings;
   Index j;
   const T* slip;  // at corners, by the wet cells around
-  const std::uint8_t* flags;
 
   T* field(int f, int a) const { return sweep.row(READ_FROM, f, j + a); }
   T* target(int f) const { return sweep.row(WRITTEN, f, j); }
@@ -59,15 +65,6 @@ struct At<T, Program<T>> {
   bool inner(Index first, Index last) const {
     return first >= sweep.job.halo && last <= sweep.job.nx - sweep.job.halo;
   }
-  bool near_land(Index i) const { return flags[(i + sweep.job.lead) / GROUP] != WATER; }
-  // The first column from i on where near_land is otherwise; `last` if there is none before.
-  Index alike(Index i, Index last) const {
-    const Index groups = (last + sweep.job.lead + GROUP - 1) / GROUP;
-    Index g = (i + sweep.job.lead) / GROUP;
-    const bool near = flags[g] != WATER;
-    while (++g < groups && (flags[g] != WATER) == near) {}
-    return std::min(g * GROUP - sweep.job.lead, last);
-  }
 };
 
 // The rows [j0, j1) of a block.
@@ -87,7 +84,7 @@ class Sweep {
   Sweep(const Job& job, Index j0, Index j1, void* space)
       : job(job), j0_(j0), j1_(j1), south_(static_cast<T*>(space)),
         north_(south_ + job.halo * travelling(job) * job.stride),
-        rings_(north_ + job.halo * travelling(job) * job.stride) {
+        rings_(north_ + job.halo * travelling(job) * job.stride), runs_(groups()) {
     std::fill_n(travels_, P::FIELDS, -1);
     for (int t = 0; t < travelling(job); ++t) travels_[P::USED[t]] = t;
     for (int n = 0; n < 16; ++n) slip_[n] = n % 8 == 4 ? T(1) : n % 8 > 4 ? T(0) : T(job.slip);
@@ -141,9 +138,6 @@ class Sweep {
   }
 
  private:
-  // So few dry groups are computed: leaving them out would cost more, and their rings are written from both sides.
-  static constexpr Index LEAST_GAP = ((P::LEAD + P::WEST + P::EAST) * N + GROUP - 1) / GROUP;
-  static constexpr Index EARLY = (P::LEAD + P::WEST) * N;  // columns that the loop begins early
   static constexpr int READ = std::size(P::READS), USED = std::size(P::USED), GIVEN = std::size(P::GIVES);
 
   // Row r of the block, of a field where it is read, written, or handed to the neighbours from.
@@ -184,34 +178,40 @@ class Sweep {
     }
   }
 
-  void pass(Index level, Index j, bool writes, Index first, Index last, const T* constants) const {
-    At<T, P> at{*this, rings_ + level * P::RING_ROWS * job.stride, j, slip_, nullptr};
-    at.flags = job.flags + at.inside(0) * groups();
-    const bool land = std::memchr(at.flags, COAST, groups()) != nullptr;
+  void pass(Index level, Index j, bool writes, Index first, Index last, const T* constants) {
+    const At<T, P> at{*this, rings_ + level * P::RING_ROWS * job.stride, j, slip_};
+    const std::uint8_t* const flags = job.flags + at.inside(0) * groups();
+    const bool land = std::memchr(flags, COAST, groups()) != nullptr;
     const auto row = land ? P::template row<V, true> : P::template row<V, false>;
-    const T* const k = constants + level * P::CONSTANTS;
-    if (std::memchr(at.flags, DRY, groups()) == nullptr) {
-      row(at, k, first, last, writes ? first : last, level == 0, 0);
-      return;
-    }
-    for (Index g = 0; (g = next(at.flags, g, false)) < groups();) {
-      Index end = next(at.flags, g, true);
-      for (Index more; end < groups() && (more = next(at.flags, end, false)) - end <= LEAST_GAP;) {
-        end = next(at.flags, more, true);
-      }
-      const Index from = g * GROUP - job.lead, to = std::min(last, end * GROUP - job.lead);
-      const Index begin = from - EARLY < first ? first : from;
-      const Index following = next(at.flags, end, false);
-      const Index jump = following < groups() ? (following - end) * GROUP : 0;
-      if (first < to) row(at, k, begin, to, writes ? begin : to, level == 0, jump);
-      g = end;
-    }
+    const Run* const end = find_runs(flags, writes, first, last);
+    if (end > runs_.data()) row(at, constants + level * P::CONSTANTS, runs_.data(), end, level == 0);
   }
 
-  // The first group from g on that is dry, or is not; `groups()` without any.
-  Index next(const std::uint8_t* flags, Index g, bool dry) const {
-    while (g < groups() && (flags[g] == DRY) != dry) ++g;
-    return g;
+  // The runs of a row by the flags of its groups; where they end. One behind groups that are left out begins EAST vectors
+  // early: what its first columns read further west is land (`Schedule.late`). So few dry groups are computed.
+  const Run* find_runs(const std::uint8_t* flags, bool writes, Index first, Index last) {
+    Run* run = runs_.data();
+    const Index early = first - (P::EAST + (P::LATE + N - 1) / N) * N, lead = job.lead;
+    for (Index i = early, g = (i + lead) / GROUP; i < last;) {
+      const Index begin = g * GROUP - lead;
+      const std::uint8_t flag = flags[g];
+      while (++g < groups() && flags[g] == flag) {}
+      const Index end = g < groups() ? std::min(last, g * GROUP - lead) : last;
+      if (flag == DRY && (run == runs_.data() || end == last || end - begin > P::EAST * N)) {
+        i = end < last ? std::max(end - P::EAST * N, early) : last;
+        continue;
+      }
+      run->first = i;
+      run->last = i = end;
+      run->from = writes ? std::max(first, begin) : end;
+      run++->near_land = flag != WATER;
+    }
+    for (Run* r = run; r-- > runs_.data();) {
+      const bool beside = r + 1 < run && r[1].first == r->last;
+      r->end = beside ? r[1].end : r->last;
+      r->jump = beside ? r[1].jump : r + 1 < run ? r[1].first - r->last : 0;
+    }
+    return run;
   }
 
   Index groups() const { return (job.static_stride + GROUP - 1) / GROUP; }
@@ -231,6 +231,7 @@ class Sweep {
 
   Index j0_, j1_;
   T *south_, *north_, *rings_;
+  std::vector<Run> runs_;  // those of the row at hand
   T slip_[16];
   Index travels_[P::FIELDS];  // where among the fields that travel a field is, or -1
 };
