@@ -11,9 +11,9 @@ BIN = $(VENV)/bin
 READY = $(VENV)/.ready-$(MPI)
 # What `make check` runs: files, the model, the reference with its known answers, commands, configuration, layers.
 CHECK = $(addprefix tests/,files model executors/test_reference.py executors/test_reference_answers.py cli config test_layers.py)
-# Open MPI's mpiexec kills ranks a second after it got a signal itself, and wakes frozen ranks to end them.
+# Open MPI's mpiexec kills ranks a second after it got a signal itself or one ended, and wakes frozen ranks to end them.
 OPEN_MPI = bits faults files launch restart slurm stop
-NOT_OPEN_MPI = to_mpiexec_and_all_ranks or a_frozen_rank
+NOT_OPEN_MPI = to_mpiexec_and_all_ranks or a_frozen_rank or that_ended_before_mpi_started
 
 .DEFAULT_GOAL = help
 .PHONY: help run test check docs pictures exactness twins fuzz soak damage slurm openmpi sanitize lint format setup clean distclean
