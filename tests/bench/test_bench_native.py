@@ -115,8 +115,6 @@ def test_with_everything_on_the_published_grid_stays_at_peace(tmp_path):
 
 
 def test_steps_in_a_sweep_are_an_option_of_the_simulation_and_change_no_bit():
-    native = pytest.importorskip("swmodel.executors.native._step", reason="the native step is not compiled")
-    assert native
     config = answers.configuration(Row("model", "native", 1, 48, 24))
     one, four = (swmodel.Simulation(config, steps_per_sweep=steps_per_sweep) for steps_per_sweep in (1, 4))
     for simulation in (one, four):
