@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import hashlib
 import os
 import socket
+import stat
 import sys
+import termios
+import time
 from importlib.util import find_spec
 
 from ..errors import SetupError, exit_code
@@ -15,6 +19,9 @@ from ..model.resolve import for_processes, say_slower, transport_for
 from ..parallel import environment, spawn, xla_flags
 from ..parallel.transport.rendezvous import first_process, mpi_world
 from .tell import words
+
+#: Longest time that what was said last is waited for, until mpiexec has it, s.
+READ = 2.0
 
 PACKAGES = ("swmodel", "jax", "jaxlib", "mpi4jax", "mpi4py", "numpy")
 
@@ -66,8 +73,9 @@ def connect(place, configuration):
 def abort(code: int):
     """End all ranks, as far as what started them can be told to, and this one with `code`."""
     for stream in (sys.stdout, sys.stderr):
-        with contextlib.suppress(OSError):
+        with contextlib.suppress(OSError, ValueError):
             stream.flush()
+            wait_until_read(stream.fileno())
     if environment.RANK in os.environ:
         spawn.fail()
     elif "mpi4py.MPI" in sys.modules:
@@ -75,6 +83,16 @@ def abort(code: int):
     else:
         tell_mpiexec(code)
     os._exit(code)
+
+
+def wait_until_read(file: int):
+    """Wait, at most READ seconds, until a pipe is empty: mpiexec drops what it has not read when it ends the ranks."""
+    end, left = time.monotonic() + READ, bytearray(4)
+    while stat.S_ISFIFO(os.fstat(file).st_mode) and time.monotonic() < end:
+        fcntl.ioctl(file, termios.FIONREAD, left)
+        if not any(left):
+            return
+        time.sleep(0.01)
 
 
 def tell_mpiexec(code: int):

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from mpi4py import MPI
 
 import swmodel.model.domain
+from swmodel.cli.ranks import abort
 from swmodel.parallel import transport
 from swmodel.parallel.decomposition import block
 from swmodel.parallel.transport import messages, mpi
@@ -56,5 +57,4 @@ def one_for_all(world, layout):
     except BaseException:
         traceback.print_exc()
         print(f"rank {world.Get_rank()} of the world, layout {layout}", file=sys.stderr, flush=True)
-        world.Abort(1)
-        raise SystemExit(1) from None  # it may return before the end comes
+        abort(1)
