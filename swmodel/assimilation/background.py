@@ -103,7 +103,7 @@ class Background:
         """F of each field, [fields, ny, nx]."""
         if self.filters:
             return self.filters.smooth(fields, self.transport)
-        return smooth(fields, self.coefficients, self.links, self.transport.shift)
+        return smooth(fields, self.coefficients, self.links, self.transport)
 
     def apply(self, w: dict) -> dict:
         """L w: linear; fields [ny, nx] of this block, numbers (). Zero on land and closed faces."""
@@ -113,7 +113,7 @@ class Background:
             smoothed = self.scale * self._smooth(stacked)
             dx |= dict(zip(self.fields, smoothed, strict=True))
         if self.balance is not None:
-            u, v = geostrophic(dx["eta"], self.balance, self.transport.shift)
+            u, v = geostrophic(dx["eta"], self.balance, self.transport)
             dx |= {"u": dx["u"] + u, "v": dx["v"] + v}
         return {name: dx[name] for name in self.names}
 
@@ -123,9 +123,7 @@ class Background:
         It uses that F is its own transpose: JAX's derivative of `apply` takes 3 times as long.
         """
         if self.balance is not None:
-            transposed = jax.linear_transpose(
-                lambda eta: geostrophic(eta, self.balance, self.transport.shift), x["eta"]
-            )
+            transposed = jax.linear_transpose(lambda eta: geostrophic(eta, self.balance, self.transport), x["eta"])
             x = x | {"eta": x["eta"] + transposed((x["u"], x["v"]))[0]}
         w = {name: sigma * x[name] for name, sigma in self.numbers.items()}
         if self.fields:

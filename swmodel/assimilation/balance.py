@@ -55,7 +55,7 @@ def inverse(f: Patch, largest: float) -> Patch:
     return f.map(function)
 
 
-def geostrophic(eta, balance: Balance, shift):
+def geostrophic(eta, balance: Balance, transport):
     """u = -(g/f) d_y eta on east faces and v = (g/f) d_x eta on north faces, m s-1.
 
     The slope on a face is the one between its two cells. u takes the mean slope on the open ones of the four north
@@ -65,13 +65,13 @@ def geostrophic(eta, balance: Balance, shift):
     Args:
         eta: change of h - H on this block, [ny, nx], m.
         balance: that of the block.
-        shift: a transport's shift.
+        transport: how the block gets its halos.
 
     Returns:
         Arrays [ny, nx].
     """
     shape = eta.shape
-    padded = Patch(surround((eta,), 1, shift)[0], (-1, -1))
+    padded = Patch(surround((eta,), 1, transport)[0], (-1, -1))
     rdx_u, rdy_v = Patch(balance.rdx_u, (-1, -1)), Patch(balance.rdy_v, (-1, -1))
     around_u = 4 * mx_f(my_c(rdy_v * dy_f(padded)))
     around_v = 4 * my_f(mx_c(rdx_u * dx_f(padded)))

@@ -107,14 +107,14 @@ def stack_series(all_series) -> np.ndarray:
     return np.stack([np.pad(c, (0, terms - len(c))) for c in all_series], axis=1)[:, :, None, None]
 
 
-def smooth(fields, coefficients, links: Links, shift):
+def smooth(fields, coefficients, links: Links, transport):
     """F of each field, before normalisation; points where a mask is 0 neither change nor affect others.
 
     Args:
         fields: array [fields, ny, nx] of this block.
         coefficients: array [terms, fields, 1, 1], in the same precision.
         links: those of all fields.
-        shift: a transport's shift.
+        transport: how the block gets its halos.
 
     Returns:
         Array [fields, ny, nx]. The sum is Clenshaw's: b_k = c_k x + 2 S b_{k+1} - b_{k+2}.
@@ -124,7 +124,7 @@ def smooth(fields, coefficients, links: Links, shift):
 
     def twice(b):
         """2 S b with S = 2 A / (4/dx² + 4/dy²) - 1."""
-        padded = Patch(surround((b,), 1, shift)[0], (-1, -1))
+        padded = Patch(surround((b,), 1, transport)[0], (-1, -1))
         divergence = dx_c(link_x * dx_f(padded)) + dy_c(link_y * dy_f(padded))
         return -4 * divergence.on(shape) - 2 * b
 

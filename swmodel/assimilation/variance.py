@@ -115,7 +115,7 @@ def variances(config, transport, masks: dict, all_series: dict, samples: int) ->
 
     @jax.jit
     def add(total, noise, coefficients, links):
-        return total + smooth(jnp.concatenate([noise, noise]), coefficients, links, transport.shift) ** 2
+        return total + smooth(jnp.concatenate([noise, noise]), coefficients, links, transport) ** 2
 
     total = jnp.zeros((2 * len(keys), *block.shape), dtype)
     for sample in range(samples):

@@ -37,8 +37,7 @@ def make_step(scheme: Scheme, method, transport):
     width, shape = scheme.width, transport.shape
 
     def block_tendency(state: State, now: Instant, grid: Grid, params: dict) -> State:
-        extent = transport.extent()
-        padded = pad(state, width, transport.shift, extent)
+        padded, extent = pad(state, width, transport), transport.extent()
         patches = type(state)._make(Patch(field, (-width, -width)) for field in padded)
         try:
             result = tendency(patches, now, as_patches(grid, width), as_patches(params, width), scheme)

@@ -16,7 +16,7 @@ from ..ocean.scheme import Scheme
 from ..ocean.state import State
 from ..ocean.table import CONTROLS, INITIAL
 from ..ocean.terms import TERMS
-from ..parallel.transport.halo import surround_far, within
+from ..parallel.transport.halo import surround_named, within
 
 #: The term of each coefficient.
 TERM_OF = {row.name: term.name for term in TERMS.values() for row in term.coefficients}
@@ -87,13 +87,9 @@ def apply(controls: dict, state: State, grid: Grid, params: dict, scheme: Scheme
         rows, columns = (inner if length > 1 else slice(None) for length in field.shape)
         return jnp.broadcast_to(field[rows, columns], shape)
 
-    active = {}
-    for name in [name for name in controls if name not in INITIAL]:
-        value = controls[name]
-        if value.ndim == 0:
-            active[name] = jnp.reshape(value, (1, 1))
-        else:
-            active[name] = value if value.ndim == 1 else surround_far(value, margin, transport.shift, extent)
+    static = {name: value for name, value in controls.items() if name not in INITIAL}
+    active = {name: jnp.reshape(value, (1, 1)) if value.ndim == 0 else value for name, value in static.items()}
+    active |= surround_named({name: value for name, value in static.items() if value.ndim == 2}, margin, transport)
     h, wet = state.h, block(grid.wet)
     if "eta" in controls or "depth" in controls:
         eta = controls.get("eta", h - block(grid.depth))

@@ -12,7 +12,7 @@ from ..executors.native.compile import obstacle
 from ..executors.native.kernel import Kernel, register
 from ..executors.native.trace import kinds_of
 from ..model.resolve import say_slower
-from ..parallel.transport.halo import surround_far, within
+from ..parallel.transport.halo import surround_named, within
 from .controls import replace
 from .steps import Cotangents, InJax
 
@@ -69,7 +69,7 @@ class Native:
     def back(self, active, fixed):
         if not self._has(active, fixed, back=True):
             return self.slow.back(active, fixed)
-        static = replace(*fixed.wide, {name: self._widened(field) for name, field in self.named(active)})
+        static = replace(*fixed.wide, self._widened(dict(self.named(active))))
         way = self._way(self.behind._replace(least=self._lead(active, fixed)), static, fixed.dt)
         return WayBack(self, self.ahead(active, fixed, recording=True), way)
 
@@ -93,12 +93,12 @@ class Native:
         """A number as a line: one number in each row."""
         return jnp.broadcast_to(field, (self.transport.shape[0] + 2 * margin, 1)) if field.shape == (1, 1) else field
 
-    def _widened(self, field):
-        """An active field with the margin that the way back needs."""
-        if field.shape == (1, 1):
-            return self._lined(field, self.wide)
+    def _widened(self, named) -> dict:
+        """Active fields by name, with the margin that the way back needs."""
         inner = tuple(slice(self.width + 1, self.width + 1 + length) for length in self.transport.shape)
-        return surround_far(field[inner], self.wide, self.transport.shift, self.transport.extent())
+        fields = {name: field[inner] for name, field in named.items() if field.shape != (1, 1)}
+        lined = {name: self._lined(field, self.wide) for name, field in named.items()}
+        return lined | surround_named(fields, self.wide, self.transport)
 
     def _kinds(self, active, fixed, lined: bool):
         """The kinds of static fields; if `lined`, numbers that are controls count as lines."""

@@ -89,9 +89,8 @@ class View(NamedTuple):
 
     def padded(self) -> State:
         """The state with its halo, a State of Patches; sends messages."""
-        start, extent = (-self.width, -self.width), self.transport.extent()
-        padded = pad(self.state, self.width, self.transport.shift, extent)
-        return padded._make(Patch(field, start) for field in padded)
+        padded = pad(self.state, self.width, self.transport)
+        return padded._make(Patch(field, (-self.width, -self.width)) for field in padded)
 
 
 def trajectory_of(domain, method, names, observe) -> Trajectory:

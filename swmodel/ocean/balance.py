@@ -65,7 +65,7 @@ def make_balanced(equation: Equation, layer: Layer, transport):
     sea, shape = equation.grid, transport.shape
 
     def balanced(source):
-        (psi,) = surround((equation.solved(source, transport),), 1, transport.shift, transport.extent())
+        (psi,) = surround((equation.solved(source, transport),), 1, transport)
         psi = Patch(psi, (-1, -1))
         fields = (layer.f / layer.gravity) * mx_c(my_c(psi)), -(1 / sea.dy) * dy_c(psi), (1 / sea.dx) * dx_c(psi)
         return tuple(field.on(shape) for field in fields)

@@ -23,7 +23,7 @@ def case(ny, nx, ring=None, controls=ONE, **options):
 
 def operator(background):
     """F as a function of [fields, ny, nx]."""
-    return lambda x: smooth(x, background.coefficients, background.links, background.transport.shift)
+    return lambda x: smooth(x, background.coefficients, background.links, background.transport)
 
 
 def random(seed, shape):

@@ -191,7 +191,7 @@ def test_integrals_are_those_of_the_diagnostics(basin, of):
     config = basin()
     made = domain(config)
     width, state = made.scheme.width, states(config)[-1]
-    padded = State(*(Patch(np.asarray(f), (-width, -width)) for f in pad(state, width, made.transport.shift)))
+    padded = State(*(Patch(np.asarray(f), (-width, -width)) for f in pad(state, width, made.transport)))
     grid = as_patches(made.transport.get(made.grid), width)
     numbers = diagnose([(padded, grid, made.transport.block.shape)], made.config, made.transport)
     assert value(config, of) == pytest.approx(numbers[of], rel=1e-13)
