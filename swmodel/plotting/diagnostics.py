@@ -46,7 +46,7 @@ def plot_diagnostics(path, output=None) -> Path:
 def series_of(variable) -> tuple[np.ndarray, str]:
     """Values and label of a series, in the power of ten that suits it.
 
-    Sums over the domain are shown as relative changes since the start, unless they start from zero or change a lot.
+    Sums over the domain are shown as relative changes since the start, unless a change is as large as the first value.
     """
     values = np.ma.filled(variable[:].astype(float), np.nan)
     long_name = getattr(variable, "long_name", variable.name.replace("_", " "))
