@@ -11,8 +11,7 @@ import tempfile
 
 #: Steps that are counted: a whole number of exchanges, if an executor takes several steps for each.
 STEPS = 12
-#: A line of the log about a message sent: "r0 | 4fca0000 | MPI_Sendrecv <- 1 (tag 7, 108 items) / -> 1 (tag 7, 108
-#: items)".
+#: A log line of a message sent: "r0 | 4fca0000 | MPI_Sendrecv <- 1 (tag 7, 108 items) / -> 1 (tag 7, 108 items)".
 SENT = re.compile(r"MPI_\w+ [^\n]*?-> \d+ \(tag \d+, (\d+) items\)|MPI_\w+ -> \d+[^\n]*?(\d+) items")
 
 

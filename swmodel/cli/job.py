@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 #:
 #: compute(config, directory, options, report, command_line, watch)
 #:     writes its results into the folder. `report` receives progress events on rank 0; `watch` receives, once, a
-#: function whose value changes as long as there is progress
+#:     function whose value changes as long as there is progress
 #: summary(directory)     the results in words, read from the folder
 TASKS = {
     "run": "swmodel.cli.run",
