@@ -6,6 +6,7 @@ mpiexec or srun set the number of threads; the flags for threads in XLA_FLAGS no
 
 from __future__ import annotations
 
+import functools
 import importlib.metadata
 import importlib.util
 import os
@@ -164,6 +165,7 @@ def srun_started(environ: Mapping[str, str] = os.environ) -> bool:
     return place is not None and place == world({name: environ[name] for name in environ if name.startswith("SLURM_")})
 
 
+@functools.cache
 def version_of(package: str) -> str | None:
     """Version of an installed package; None where there is none."""
     try:

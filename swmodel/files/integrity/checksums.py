@@ -64,8 +64,9 @@ def columns(file) -> list[str]:
 def header(file) -> int:
     """The checksum of what is fixed in a file opened with h5py: names, types, dimensions, and attributes."""
     known = {*columns(file), VARIABLE}
-    known = [name for name in sorted(file) if name in known or ATTRIBUTE in file[name].attrs]
-    lines = [[name, about(file, file[name]), *attributes(file[name].attrs, OF_VARIABLE)] for name in known]
+    variables = [(name, file[name]) for name in sorted(file)]
+    variables = [(name, each) for name, each in variables if name in known or ATTRIBUTE in each.attrs]
+    lines = [[name, about(file, each), *attributes(each.attrs, OF_VARIABLE)] for name, each in variables]
     return crc("\n".join(sum(lines, [*attributes(file.attrs, OF_FILE)])).encode())
 
 
