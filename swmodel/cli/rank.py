@@ -197,8 +197,7 @@ def say_failed(error, rank, directory):
     from .tell import tell
 
     code = exit_code(error)
-    # Rank 0 has most likely met the same error, and ends this rank; or a rank has died, and messages between devices
-    # fail.
+    # Rank 0 has most likely met the same error, and ends this rank; or a rank has died, and messages fail.
     time.sleep((rank > 0) + (type(error).__name__ == "JaxRuntimeError"))
     if rank > 0:
         record(error, directory)

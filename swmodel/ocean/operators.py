@@ -102,10 +102,9 @@ def curl(u: Patch, v: Patch, grid: Grid) -> Patch:
 def folded(factor: Patch, operation: partial[Patch], weight: Patch, a: Patch) -> Patch:
     """factor operation(weight a), with a mean or a difference.
 
-    It takes one multiplication if the weight is the same for the neighbours: a number, or in x a number in each row. On
-        a
-    plane XLA would repeat each multiplication for every neighbour and every fusion that contains the field: 7 % more
-    operations in a step of the jet.
+    It takes one multiplication if the weight is the same for the neighbours: a number, or in x a number in each row.
+    On a plane XLA would repeat each multiplication for every neighbour and every fusion that contains the field: 7 %
+    more operations in a step of the jet.
     """
     rows, columns = weight.values.shape[-2:]
     if columns == 1 and (rows == 1 or operation.keywords["axis"] == 1):
