@@ -1,6 +1,6 @@
-"""Observations, and what the model would have been seen to do: observation files, their operator, synthetic ones.
+"""Variational data assimilation (4D-Var): observations, their operator, errors of the first guess, minimisation.
 
-observations    Observations: read from a file with every check, written to one
-interpolation   Operator: the observed quantities of a model's states, for Problem's `observe`
-synthetic       where an altimeter and moorings look, and what they see of a known state
+observations    Observations, read from a file with every check, and written to one
+interpolation   the observation operator H: observed quantities of the model's states, for Problem's `observe`
+synthetic       where an altimeter and moorings observe, and what they observe of a known state
 """

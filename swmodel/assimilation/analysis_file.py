@@ -1,4 +1,4 @@
-"""analysis.nc: first guess, analysis and increment of the controls, departures of the observations, costs, errors."""
+"""analysis.nc: first guess, analysis and increment of the controls; departures of observations; costs; errors."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def write_analysis(path, experiment, analysis: dict, departures: dict, results: 
 
 
 def fields(experiment, analysis: dict):
-    """(control, of what, values) of everything that is written."""
+    """Triples of each control, the kind of field (first guess, ...) and its values, for all that is written."""
     for name in experiment.background.names:
         base = np.asarray(experiment.base[name])
         yield name, "background", base
@@ -70,7 +70,7 @@ def variable_of(name: str, of: str, physics) -> Variable:
 
 
 def put_observations(dataset, observations, departures: dict, config) -> None:
-    """Where what was observed, and how far first guess and analysis are from it."""
+    """The observations, and how far first guess and analysis are from them."""
     dataset.createDimension("observation", observations.size)
     along = axes(config.grid)
     units = {"units": along.x.unit}

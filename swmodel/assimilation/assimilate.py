@@ -26,7 +26,7 @@ from .gauss_newton import OUTCOMES, Event, Limits, Progress, minimise
 
 NAME, FIGURE = "assimilation.json", "assimilation.png"
 
-#: Cells; shorter lengths of correlation are another one on the grid.
+#: Cells; the grid does not resolve shorter lengths of correlation.
 SHORTEST = 3
 
 log = logging.getLogger(__name__)
@@ -35,11 +35,11 @@ log = logging.getLogger(__name__)
 def compute(config, directory, options, report, command_line, watch):
     """Assimilate observations; see `cli.job.TASKS`.
 
-    Options: `memory`, bytes that a process may hold; `resume`, go on from the iterations in the folder.
+    Options: `memory`, bytes that a process may hold; `resume`, continue from the iterations in the folder.
 
     Raises:
-        NumericalError: the cost could not be decreased at all; the results are written nevertheless.
-        Stopped: a signal or the wall-clock limit; the iterations done are in the folder.
+        NumericalError: the cost could not be decreased at all; the results are still written.
+        Stopped: a signal or the wall-clock limit; the folder has the iterations done.
     """
     directory, begin = Path(directory), time.perf_counter()
     with Stop(config.run.walltime) as stop:
@@ -88,7 +88,7 @@ def compute(config, directory, options, report, command_line, watch):
 
 
 def warn(config, transport) -> None:
-    """Say, once, what is allowed and hardly meant."""
+    """Log, once, what is allowed but hardly intended."""
     length, cell = config.assimilation.length, largest_cell(config.grid)
     if transport.rank == 0 and 0 < length < SHORTEST * cell:
         log.warning(
@@ -98,18 +98,18 @@ def warn(config, transport) -> None:
 
 
 class Guard:
-    """Called between pieces of computation, on all processes together: counts them, and hears requests to stop.
+    """Called between pieces of computation, on all processes together: counts the pieces, and obeys requests to stop.
 
     Attributes:
-        pieces: number of them so far.
-        teller: knows the iterations, once there are some.
+        pieces: number of pieces so far.
+        teller: the Teller of the iterations, once they have begun.
     """
 
     def __init__(self, stop: Stop, directory):
         self.stop, self.directory, self.pieces, self.teller = stop, directory, 0, None
 
     def __call__(self, transport):
-        """Take note of a piece.
+        """Count a piece.
 
         Raises:
             Stopped: the user asks to stop.
@@ -134,18 +134,18 @@ class Teller:
         self.history, self.iteration, self._inner, self._progress = [], 0, 0, None
 
     def hessian(self, w, dw):
-        """The Hessian's product, reported."""
+        """The Hessian's product with dw; reports the inner iteration."""
         image = self.function.hessian(w, dw)
         self._inner += 1
         self._say(f"inner iteration {self._inner}")
         return image
 
     def save(self, progress: Progress):
-        """Called before the event of its iteration, which belongs into the file."""
+        """Keep the Progress for the file, which also holds the event of its iteration: that comes next."""
         self._progress, self.iteration = progress, progress.iteration
 
     def event(self, event: Event):
-        """Take note of an outer iteration, write the file, and report it."""
+        """Record an outer iteration, write the file, and report it."""
         cost, solution = event.cost, event.solution
         row = {"iteration": event.iteration, "cost": cost.total, "background": cost.background}
         row |= {"observations": cost.observations, "misfit": cost.misfit, "gradient_norm": event.gradient_norm}
@@ -168,7 +168,7 @@ class Teller:
 
 
 def finish(experiment, function, result, history, directory, command_line, tick) -> dict:
-    """Write analysis.nc; the numbers for assimilation.json. Called by all processes together."""
+    """Write analysis.nc; returns the numbers for assimilation.json. Called by all processes together."""
     analysis = function.at(result.progress.w)
     observations = experiment.observations
     departures = {
@@ -236,7 +236,7 @@ def twin_summary(found) -> list[str]:
 
 
 def line(words: str, before: float | None, after: float | None, units: str) -> str:
-    """One error with its units, before and after; nothing where there is neither."""
+    """One error with its units, before and after; nothing if there is neither."""
     if not before:
         return ""
     part = f"{after / before:8.2f} of it"

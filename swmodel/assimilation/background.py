@@ -1,12 +1,12 @@
-"""Errors of a first guess: the change of variables x = x_b + L w, with w of independent standard normal numbers.
+"""Errors of a first guess: the change of variables x = x_b + L w, where w are independent standard normal numbers.
 
     eta, u, v            L = [1 0; K 1] diag(sigma) C^(1/2)    K: geostrophic balance, or 0
     depth, wind, drag    L = sigma C^(1/2)
     a number             L = sigma
 
 so that the covariance of the errors is B = L Lᵀ, and <w, w> = (x - x_b)ᵀ B^-1 (x - x_b). C^(1/2) = N F is the
-normalised smoothing of `diffusion.py`, or in seas without land of `spectral.py`. With balance, the sigma of u and v is
-that of the unbalanced currents.
+normalised smoothing of `diffusion.py`, or, in seas without land, of `spectral.py`. With balance, the sigma of u and v
+is that of the unbalanced currents.
 """
 
 from __future__ import annotations
@@ -26,39 +26,39 @@ from .spectral import Filters
 from .spectral import variance as variance_of_spectrum
 from .variance import variances
 
-#: Location of the controls that are fields.
+#: The locations of controls that are fields.
 LOCATIONS = {name: row.control_location for name, row in SEEN.items() if row.control_location}
 
 #: Order p of the correlations: nearly Gaussian.
 ORDER = 10
 
-#: Of the smoothing, in the operator norm.
+#: Error of the smoothing, in the operator norm.
 TOLERANCE = 1e-5
 
-#: Fields of white noise for the normalisation near land.
+#: Number of fields of white noise for the normalisation near land.
 SAMPLES = 256
 
 
 class Background:
     """Errors of a first guess, on this process's block. All processes make it together, and call it together.
 
-    A pytree: given as an argument to a jitted function its arrays are arguments too; used from outside of it they
-    become constants of the program.
+    A pytree: if it is an argument of a jitted function, so are its arrays; otherwise they become constants of the
+    program.
 
     Args:
         config: resolved configuration.
-        transport: how blocks talk.
+        transport: the one between the blocks.
         grid: Grid of NumPy arrays (`config.build.build_grid`) of the block.
         controls: name -> (sigma, length): standard deviation in the unit of the control, a number or an array [ny, nx];
             and length of its correlation (Daley), m, None where the control is a number.
         balanced: whether currents in balance with eta are added to u and v.
-        order, tolerance, samples: see ORDER, TOLERANCE, SAMPLES.
+        order, tolerance, samples: see ORDER, TOLERANCE and SAMPLES.
 
-    How fields are smoothed is `assimilation.correlation` of the configuration.
+    `assimilation.correlation` of the configuration says how fields are smoothed.
 
     Raises:
         ValueError: a field has no length, a number has one, or balance lacks eta, u or v.
-        UsageError: smoothing by transforms, and there is land or more blocks than lines.
+        UsageError: smoothing by transforms with land, or with more blocks than lines.
     """
 
     def __init__(
@@ -118,9 +118,9 @@ class Background:
         return {name: dx[name] for name in self.names}
 
     def transpose(self, x: dict) -> dict:
-        """Lᵀ x, from the derivative of a scalar by x to that by w.
+        """Lᵀ x: it takes the derivative of a scalar with respect to x to the one with respect to w.
 
-        F is its own transpose, which is made use of: the derivative of `apply` by JAX takes 3 times as long.
+        It uses that F is its own transpose: JAX's derivative of `apply` takes 3 times as long.
         """
         if self.balance is not None:
             transposed = jax.linear_transpose(lambda eta: geostrophic(eta, self.balance, self.transport), x["eta"])
@@ -133,18 +133,18 @@ class Background:
         return {name: w[name] for name in self.names}
 
     def noise(self, seed: int, member: int) -> dict:
-        """w of standard normal numbers, the same on any layout."""
+        """A w of standard normal numbers, the same on any layout."""
         fields = {name: white_noise(seed, name, member, self.transport.block) for name in self.fields}
         numbers = {name: white_number(seed, name, member) for name in self.numbers}
         return {name: jnp.asarray((fields | numbers)[name], self.dtype) for name in self.names}
 
     def draw(self, seed: int, member: int) -> dict:
-        """L w for the noise of an ensemble's member: an error of the first guess."""
+        """L w for the noise of an ensemble's member: a random error of the first guess."""
         return _apply(self, self.noise(seed, member))
 
 
 def check_controls(controls, balanced: bool) -> None:
-    """Raise ValueError where the controls contradict themselves."""
+    """Raise ValueError if the controls contradict each other."""
     for name, (_, length) in controls.items():
         if name in LOCATIONS and not (length and length > 0):
             raise ValueError(f"errors of {name}, a field, need a length of correlation in m")

@@ -1,4 +1,4 @@
-"""Geostrophic balance as a linear operator: the currents that belong to a change of eta."""
+"""Geostrophic balance as a linear operator: the currents in balance with a change of eta."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from ..ocean.operators import dx_f, dy_f, mx_c, mx_f, my_c, my_f
 from ..ocean.patch import Patch
 from ..parallel.transport.halo import surround
 
-#: Balance fades where |f| is below this part of its largest value in the domain.
+#: Balance fades where |f| is below this fraction of its largest value in the domain.
 EQUATORIAL = 0.1
 
 
 class Balance(NamedTuple):
-    """K : eta -> (u, v). Lengths with one cell around the block, [ny + 2, nx + 2], the rest on the block [ny, nx]."""
+    """K: eta -> (u, v). Lengths have one cell around the block, [ny + 2, nx + 2]; all else on the block, [ny, nx]."""
 
     rdx_u: Any  # 1/dx on open east faces, else 0, m-1
     rdy_v: Any  # 1/dy on open north faces, else 0, m-1
-    per_slope_u: Any  # u over the sum of the slopes around, m s-1
-    per_slope_v: Any  # v over the sum of the slopes around, m s-1
+    per_slope_u: Any  # u divided by the sum of the slopes around, m s-1
+    per_slope_v: Any  # v divided by the sum of the slopes around, m s-1
 
 
 def build_balance(config, transport, grid) -> Balance:
@@ -58,13 +58,13 @@ def inverse(f: Patch, largest: float) -> Patch:
 def geostrophic(eta, balance: Balance, transport):
     """u = -(g/f) d_y eta on east faces and v = (g/f) d_x eta on north faces, m s-1.
 
-    A slope on a face is that between its two cells; u takes the mean of those on the open north faces among the four
-    around it, v likewise. Zero on closed faces, and where there is no open face around. Second order, first next to a
-    coast.
+    The slope on a face is the one between its two cells. u takes the mean slope on the open ones of the four north
+    faces around it, v likewise. Both are zero on closed faces, and where no face around is open. Second order, first
+    next to a coast.
 
     Args:
-        eta: change of h - H on this block [ny, nx], m.
-        balance: of the block.
+        eta: change of h - H on this block, [ny, nx], m.
+        balance: that of the block.
         transport: how the block gets its halos.
 
     Returns:

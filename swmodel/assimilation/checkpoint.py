@@ -1,4 +1,4 @@
-"""How far a minimisation has come, in a file from which any number of processes can go on."""
+"""The progress of a minimisation, in a file from which any number of processes can continue."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from .gauss_newton import Progress
 
 NAME = "minimisation.h5"
 
-#: Keys of [assimilation] that may change when a minimisation goes on: when it ends, and where the file lies.
+#: Keys of [assimilation] that may change when a minimisation continues: when it ends, and the path of the file.
 FREE = ("outer", "gradient", "observations")
 
 
@@ -26,7 +26,7 @@ def save(directory, progress: Progress, history: list, config, observations, tra
     """Write a Progress and the events so far; called by all processes together.
 
     Raises:
-        FilesError: it cannot be written; the file is as it was.
+        FilesError: it cannot be written; the file is unchanged.
     """
     about = {"iteration": progress.iteration, "first_norm": progress.first_norm, "history": history}
     about |= {"configuration": to_toml(config), "observations": digest(observations)}
@@ -34,10 +34,10 @@ def save(directory, progress: Progress, history: list, config, observations, tra
 
 
 def load(directory, config, observations, transport) -> tuple[Progress, list] | None:
-    """The Progress in the folder and the events up to it; None if no iteration had been done.
+    """The Progress in the folder and the events up to it; None if no iteration was done.
 
     Raises:
-        UsageError: it is that of another configuration or of other observations.
+        UsageError: it belongs to another configuration or to other observations.
         FilesError: it cannot be read.
     """
     path = Path(directory) / NAME
@@ -54,7 +54,7 @@ def load(directory, config, observations, transport) -> tuple[Progress, list] | 
 
 
 def require_none(differences: list[str], path) -> None:
-    """Make sure that a file is of this assimilation.
+    """Make sure that a file belongs to this assimilation.
 
     Raises:
         UsageError: there are differences.
@@ -65,18 +65,18 @@ def require_none(differences: list[str], path) -> None:
 
 
 def essence(text: str) -> dict:
-    """What of a configuration decides about the iterations."""
+    """The part of a configuration that determines the iterations."""
     options = tomllib.loads(text)["assimilation"]
     return essence_of_run(text) | {f"assimilation.{key}": value for key, value in options.items() if key not in FREE}
 
 
 def essence_of_run(text: str) -> dict:
-    """What of a configuration decides about the run in the window."""
+    """The part of a configuration that determines the run in the window."""
     everything = decisive(text) | {"run.steps": tomllib.loads(text)["run"].get("steps")}
     return {key: value for key, value in everything.items() if not key.startswith("output.")}
 
 
 def digest(observations) -> str:
-    """SHA-256 of the numbers, as hexadecimal digits."""
+    """SHA-256 of the observations' numbers, as hexadecimal digits."""
     fields = (np.ascontiguousarray(field) for name, field in observations._asdict().items() if name != "platform")
     return hashlib.sha256(b"".join(field.tobytes() for field in fields)).hexdigest()

@@ -1,4 +1,4 @@
-"""What can be wrong with the numbers of an observation file, counted, with the first that is."""
+"""Checks of the numbers in an observation file: how many are wrong, and the first of them."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from ..config.positions.stencils import QUANTITIES, stencils
 from ..ocean.coordinates import axes
 from ..ocean.table import VARIABLES
 
-#: By how much of a time step times may lie outside the run, so that rounding in their units does not matter.
+#: Fraction of a time step by which times may lie outside the run, as units are rounded.
 TOLERANCE = 1e-3
 
 AROUND = {"eta": "no wet cell", "u": "no open east face", "v": "no open north face"}
 
 
 def faults(columns: dict, used: np.ndarray, config) -> Iterator[str]:
-    """What is wrong with the numbers, one line for each kind of fault. Rows where nothing is observed do not count."""
+    """What is wrong with the numbers, one line for each kind of fault. Rows without observed values do not count."""
     rows = used.any(axis=1)
     values = {name: np.ma.filled(column, np.nan) for name, column in columns.items()}
     if "time" in values:
@@ -31,7 +31,7 @@ def faults(columns: dict, used: np.ndarray, config) -> Iterator[str]:
 
 
 def value_faults(name: str, value: np.ndarray, error: np.ndarray | None, some: np.ndarray) -> Iterator[str]:
-    """Values that are not finite, and errors that are missing or not positive, where there is some value."""
+    """Values that are not finite, and errors that are missing or not positive, where there is a value."""
     units = VARIABLES[name].units
     yield from told(f"{name}: {{}} values are not finite", some & ~np.isfinite(value), some, lambda i: f"{value[i]}")
     if error is not None:
@@ -51,7 +51,7 @@ def time_faults(time: np.ndarray, rows: np.ndarray, config) -> Iterator[str]:
 
 
 def place_faults(x: np.ndarray, y: np.ndarray, used: np.ndarray, config) -> Iterator[str]:
-    """Positions that are missing, outside the domain, or without a point of the model around them."""
+    """Positions that are missing, outside the domain, or without a wet point of the model around them."""
     rows, along = used.any(axis=1), axes(config.grid)
     names = f"{along.x.name}, {along.y.name}"
 
@@ -75,7 +75,7 @@ def place_faults(x: np.ndarray, y: np.ndarray, used: np.ndarray, config) -> Iter
 
 
 def told(what: str, bad: np.ndarray, among: np.ndarray, show=None) -> Iterator[str]:
-    """A line that says how many of how many are bad and which is the first, if any is."""
+    """A line that says how many are bad, of how many, and which is the first; none if none is bad."""
     if bad.any():
         first = int(np.argmax(bad))
         how = f": {show(first)}" if show else ""

@@ -1,8 +1,8 @@
 """Conjugate gradients for unknowns that are distributed over processes, and the inner product of such unknowns.
 
-SciPy's `cg`, `minimize` and `least_squares` take dot products and norms of the arrays that they see, which here are
-those of one block, and have no argument to replace them; JAX's `cg` likewise, and it traces the operator into one loop
-that cannot report. With the sum over processes in the dot product the method is the twenty lines below.
+SciPy's `cg`, `minimize` and `least_squares` take dot products and norms of the arrays that they see: here, those of one
+block. No argument can replace these products. The same holds for JAX's `cg`, which also traces the operator into one
+loop that cannot report. With a dot product that sums over processes, the method is the twenty lines below.
 
 Reference: Hestenes and Stiefel (1952); Nocedal and Wright (2006), Numerical Optimization, algorithm 5.2.
 """
@@ -20,7 +20,7 @@ import numpy as np
 def make_dot(transport) -> Callable[[Any, Any], float]:
     """The inner product of pytrees: fields [ny, nx] are summed over cells and blocks, numbers () count once.
 
-    In float64; the same number on all processes, which call it together.
+    It is computed in float64 and is the same on all processes, which call it together.
     """
 
     def dot(a, b) -> float:
@@ -34,7 +34,7 @@ def make_dot(transport) -> Callable[[Any, Any], float]:
 
 
 class Solution(NamedTuple):
-    """What conjugate gradients have found."""
+    """The result of conjugate gradients."""
 
     step: Any  # pytree
     iterations: int
@@ -50,11 +50,11 @@ def conjugate_gradients(hessian, gradient, dot, *, tolerance: float, iterations:
         hessian: symmetric positive definite linear function of pytrees.
         gradient: pytree of arrays.
         dot: inner product of pytrees, the same number on all processes.
-        tolerance: stop at this norm of the residual over that of the gradient.
-        iterations: the most calls of `hessian`.
+        tolerance: stop at this ratio of the norm of the residual to that of the gradient.
+        iterations: most calls of `hessian`.
 
     Returns:
-        Solution; the step of fewer iterations is a direction of descent too.
+        Solution; after any number of iterations the step is a direction of descent.
     """
     step = jax.tree.map(np.zeros_like, gradient)
     residual = direction = jax.tree.map(lambda g: -g, gradient)

@@ -16,11 +16,11 @@ from .gauss_newton import Cost
 
 
 class CostFunction:
-    """J on all processes of a run, which make it and call its methods together. Numbers are the same on all.
+    """J on all processes of a run, which make it and call its methods together. Numbers are the same on all processes.
 
     Args:
         problem: a Problem whose observer is `operator.observe`.
-        background: Background of the controls that are sought.
+        background: Background of the controls to be estimated.
         base: the first guess, name -> array: all controls of the problem.
         observations: with values and errors, the same on all processes.
         operator: `interpolation.Operator` of this process's block.
@@ -60,7 +60,7 @@ class CostFunction:
         return self._at(self.background, self.base, w)
 
     def observed(self, x: dict) -> np.ndarray:
-        """H M(x): what would have been observed, [n]."""
+        """H M(x): the model's values of the observed quantities, [n]."""
         return np.asarray(self._observed(self.problem.series(x)), np.float64)
 
     def cost_and_gradient(self, w: dict):
@@ -83,5 +83,5 @@ class CostFunction:
 
 
 def add(x: dict, dx: dict) -> dict:
-    """x + dx, by names of dx."""
+    """x + dx, for the names in dx."""
     return x | {name: x[name] + change for name, change in dx.items()}

@@ -1,4 +1,4 @@
-"""Smoothing by implicit diffusion: the square root of a correlation operator, on many processes without dot products.
+"""Smoothing by implicit diffusion: the square root of a correlation operator, without dot products over processes.
 
 With A = -div(m grad), Neumann at coasts and walls (m is 1 between two cells of water, else 0), and order p,
 
@@ -8,21 +8,21 @@ is a correlation operator once N makes its diagonal 1 (`variance.py`). Far from 
 
     c(r) = (r/L)^(p-1) K_{p-1}(r/L) / (2^(p-2) Γ(p-1)),
 
-which comes close to the Gaussian of the same curvature for p = 10. The length l of a correlation is that curvature
-(Daley): l² = -1/c''(0) = (2p - 4) L², in m.
+which for p = 10 is close to the Gaussian of the same curvature. The length l of a correlation follows from the
+curvature (Daley): l² = -1/c''(0) = (2p - 4) L², in m.
 
 F is computed as one Chebyshev series in A, of fixed length: with the spectrum of A in [0, 4/dx² + 4/dy²] (Gershgorin),
 
     F = sum_k c_k T_k(2 A / (4/dx² + 4/dy²) - 1).
 
-This is linear, a polynomial of A and so exactly as self-adjoint as A. Twice the sum of the coefficients left out bounds
-the error in the operator norm, where F itself has norm 1; once, were it not scaled to be exactly 1 for constants: F
-keeps them, and, being self-adjoint, sums over cells too. Each term costs one halo of width 1 and no sum over processes.
-One series for the power p/2 has about a third of the terms that p/2 Chebyshev solves with 1 + L² A in turn need to be
-as exact (p = 10: 33 terms for l = 5 dx, 64 for 10 dx, 127 for 20 dx).
+F is linear, and a polynomial of A, so that it is as self-adjoint as A. The series is scaled so that constants stay as
+they are; as F is self-adjoint, sums over cells stay too. In the operator norm, in which F has norm 1, the error is at
+most twice the sum of the coefficients left out. Each term costs one halo of width 1 and no sum over processes. One
+series for the power p/2 has about a third of the terms of p/2 successive Chebyshev solves with 1 + L² A of the same
+accuracy (p = 10: 33 terms for l = 5 dx, 64 for 10 dx, 127 for 20 dx).
 
-The bounds of the spectrum do not depend on the masks, nor on the length: fields at centres and on faces and of
-different lengths are smoothed together, in one slab.
+The bounds of the spectrum depend neither on masks nor on the length, so fields at centres and on faces, and of
+different lengths, are smoothed together, in one slab.
 
 Reference: Weaver, Tshimanga and Piacentini (2016), Correlation operators based on an implicitly formulated diffusion
 equation solved with the Chebyshev iteration, Q. J. R. Meteorol. Soc. 142, 455-471.
@@ -48,7 +48,7 @@ MASKS = {"centre": "wet", "u": "open_u", "v": "open_v"}
 
 
 class Links(NamedTuple):
-    """What flows between neighbours for a unit difference, over the bound of the spectrum; zero at coasts."""
+    """The flux between neighbours for a unit difference, divided by the bound of the spectrum; zero at coasts."""
 
     x: Any  # between (j, i) and (j, i+1), for i from -1 on: [fields, ny, nx + 1]
     y: Any  # between (j, i) and (j+1, i), for j from -1 on: [fields, ny + 1, nx]
@@ -58,8 +58,8 @@ def links_of(mask: Patch, location: str, config, block, dtype) -> Links:
     """The links of one field [1, y, x] on a block.
 
     Args:
-        mask: Patch of NumPy arrays, 1 where the field lives; covers the block and one cell around it.
-        location: of the field.
+        mask: Patch of NumPy arrays, 1 at the field's wet points; covers the block and one cell around it.
+        location: that of the field.
     """
     ny, nx = block.shape
     lengths = metrics(config.grid, np.arange(block.y.start - 1, block.y.stop + 1))
@@ -75,7 +75,7 @@ def links_of(mask: Patch, location: str, config, block, dtype) -> Links:
 
 
 def bound(config) -> float:
-    """What the spectrum of A does not exceed, the largest 4/dx² + 4/dy², m-2."""
+    """An upper bound of the spectrum of A: the largest 4/dx² + 4/dy², m-2."""
     lengths = metrics(config.grid, np.arange(config.grid.ny))
     return max(float((4 * (x * x + y * y)).max()) for x, y in zip(lengths["rdx"], lengths["rdy"], strict=True))
 
@@ -86,17 +86,17 @@ def series(length: float, config, order: int, tolerance: float) -> np.ndarray:
     Args:
         length: l, m.
         order: p > 2.
-        tolerance: bound on the sum of the coefficients that are left out.
+        tolerance: bound of the sum of the coefficients that are left out.
     """
     steepness = length**2 / (2 * order - 4) * bound(config)
-    # A term is exp(-2 / sqrt(1 + steepness)) times the one before: this many leave nothing out.
+    # A term is exp(-2 / sqrt(1 + steepness)) times the one before: beyond so many, terms are below round-off.
     count = 64 * int(np.ceil(np.sqrt(1 + steepness)))
     angle = np.pi * (np.arange(count) + 0.5) / count
     values = (1 + steepness * (np.cos(angle) + 1) / 2) ** (-order / 2)
     spectrum = np.fft.rfft(np.concatenate([values, values[::-1]]))[:count]
     coefficients = (np.exp(-0.5j * np.pi * np.arange(count) / count) * spectrum).real / count
     coefficients[0] /= 2
-    left_out = np.cumsum(np.abs(coefficients[::-1]))[::-1]  # [k]: from term k on
+    left_out = np.cumsum(np.abs(coefficients[::-1]))[::-1]  # [k]: the sum from term k on
     coefficients = coefficients[: max(2, int(np.sum(left_out > tolerance)))]
     return coefficients / chebval(-1.0, coefficients)
 
@@ -108,12 +108,12 @@ def stack_series(all_series) -> np.ndarray:
 
 
 def smooth(fields, coefficients, links: Links, transport):
-    """F of each field, before normalisation; where a mask is 0 nothing is changed, and nothing comes from there.
+    """F of each field, before normalisation; points where a mask is 0 neither change nor affect others.
 
     Args:
         fields: array [fields, ny, nx] of this block.
-        coefficients: array [terms, fields, 1, 1], of the same precision.
-        links: of all fields.
+        coefficients: array [terms, fields, 1, 1], in the same precision.
+        links: those of all fields.
         transport: how the block gets its halos.
 
     Returns:

@@ -12,13 +12,13 @@ from ..ocean.rotated import directions
 from . import twin
 from .experiment import depth_of, problem_of
 
-#: Places count as unobserved further than so many cells from every observation: comparing the model with one takes the
-#: points around it, within a cell.
+#: Places count as unobserved if they are further than so many cells from every observation: an observation is compared
+#: with the model's points around it, within a cell.
 UNOBSERVED_CELLS = 2.0
 
 
 def distance_to(observations, config, block) -> np.ndarray:
-    """Distance of each cell's centre from the nearest observation, at whatever time, [ny, nx], m."""
+    """Distance of each cell's centre from the nearest observation of the whole window, [ny, nx], m."""
     from scipy.spatial import cKDTree
 
     along, seen = axes(config.grid), (observations.x, observations.y)
@@ -39,10 +39,10 @@ def distance_to(observations, config, block) -> np.ndarray:
 
 
 class Places:
-    """Sets of this process's cells for which errors are told, and means over them; made by all processes together.
+    """Sets of this process's cells for which errors are reported, and means over them; made by all processes together.
 
     Attributes:
-        sets: {"everywhere": mask [ny, nx], "unobserved": mask}: the latter farther than `far` from any observation.
+        sets: {"everywhere": mask [ny, nx], "unobserved": mask}: the latter further than `far` from any observation.
         far: m.
     """
 
@@ -56,7 +56,7 @@ class Places:
         self.counts = {name: int(total(transport, mask.sum())) for name, mask in self.sets.items()}
 
     def rms(self, square) -> dict[str, float]:
-        """Root mean squares over each set, of fields given by their squares [ny, nx]; not a number for an empty one."""
+        """The root mean square over each set of a field, from its squares [ny, nx]; NaN for an empty set."""
         square, sets = np.asarray(square, np.float64), self.sets
         sums = {name: total(self.transport, square[mask].sum()) for name, mask in sets.items()}
         return {name: math.sqrt(sums[name] / n) if n else math.nan for name, n in self.counts.items()}
@@ -68,10 +68,10 @@ def total(transport, value) -> float:
 
 
 def control_errors(experiment, analysis: dict, places: Places) -> dict:
-    """{control: {of: {where: rms}}} at the start of the window, of the `background` and the `analysis`.
+    """{control: {of: {where: rms}}} of the errors of `background` and `analysis` at the start of the window.
 
-    For a coefficient's field there is one more place, `where_wrong`: where the first guess is off by at least half of
-    its largest error. A number has its error under `everywhere`.
+    The field of a coefficient has one more place, `where_wrong`: where the error of the first guess is at least half
+    its largest one. The error of a number is under `everywhere`.
     """
     found = {}
     for name in experiment.background.names:
@@ -94,7 +94,7 @@ def control_errors(experiment, analysis: dict, places: Places) -> dict:
 
 
 def forecast_errors(experiment, analysis: dict, places: Places, tick=lambda transport: None) -> dict:
-    """How the runs from the first guess and from the analysis leave the truth, from the window to the forecast's end.
+    """How the runs from the first guess and from the analysis diverge from the truth, up to the forecast's end.
 
     Args:
         tick: see `experiment.prepare`.

@@ -1,4 +1,4 @@
-"""What an assimilation starts from: first guess, observations, and in a twin experiment the truth."""
+"""What an assimilation starts from: first guess, observations, and, in a twin experiment, the truth."""
 
 from __future__ import annotations
 
@@ -35,12 +35,12 @@ class Experiment(NamedTuple):
     """An assimilation that is ready to begin.
 
     Attributes:
-        problem: the run of one who does not know the truth, as a function of its controls.
+        problem: the run without knowledge of the truth, as a function of its controls.
         base: the first guess, all controls of the problem by name.
-        background: errors of those that are sought.
-        observations, operator: what was seen, and how the model would see it.
-        truth: in a twin experiment the true controls, by name; and
-        true_config: the configuration that they belong to. None otherwise.
+        background: errors of the controls to be estimated.
+        observations, operator: what was observed, and the operator that gives the model's values of it.
+        truth: in a twin experiment the true controls, by name; else None.
+        true_config: in a twin experiment the configuration of the truth; else None.
     """
 
     problem: Problem
@@ -57,7 +57,7 @@ def prepare(
 ) -> Experiment:
     """The experiment of a configuration; called by all processes together.
 
-    In a twin experiment the states at the start of the window are taken from the folder, or made and written to it; so
+    In a twin experiment the states at the start of the window are read from the folder, or made and written to it. So
     are the observations, unless the configuration names a file.
 
     Args:
@@ -66,8 +66,8 @@ def prepare(
             `gradients.pieces`. May raise.
 
     Raises:
-        UsageError: what is in the folder is of another configuration, or the memory is too small.
-        ConfigError: observations that the run cannot be compared with.
+        UsageError: the files in the folder belong to another configuration, or the memory is too small.
+        ConfigError: the run cannot be compared with the observations.
         FilesError: a file in the folder cannot be read or written.
     """
     options, directory, testing = config.assimilation, Path(directory), is_twin(config)
@@ -90,7 +90,7 @@ def prepare(
 
 
 class Look:
-    """An observer whose operator is known later than the block that it is for."""
+    """An observer whose operator is set later: it depends on the block."""
 
     operator: Any = None
 
@@ -99,7 +99,7 @@ class Look:
 
 
 def problem_of(config, names, every: int, tick, memory: int | None = None) -> tuple[Problem, Look]:
-    """A Problem with sweeps in pieces, and its observer, still without operator."""
+    """A Problem with sweeps in pieces, and its observer, still without an operator."""
     look = Look()
     problem = Problem(config, names, look, every, memory)
     problem.in_pieces(length_of(problem.config), lambda *piece: tick(problem.transport))
@@ -107,21 +107,21 @@ def problem_of(config, names, every: int, tick, memory: int | None = None) -> tu
 
 
 def controls_of(state: State, problem: Problem) -> dict:
-    """What an assimilation may begin with of a State of this process's block: eta, and the currents."""
+    """The initial controls in a State of this process's block: eta, u and v."""
     found = {"eta": state.h - depth_of(problem)} | state._asdict()
     return {name: jnp.asarray(found[name]) for name in found if name in SEEN}
 
 
 def depth_of(problem: Problem):
-    """Resting depth of the block as the configuration has it, m, [ny, nx] or broadcast to it."""
+    """The configuration's resting depth of the block, m, [ny, nx] or broadcast to it."""
     return np.asarray(as_patches(problem.domain.grid, problem.domain.scheme.width).depth.on(problem.block.shape))
 
 
 def twin_states(config, problem: Problem, directory: Path, tick) -> twin.Twin:
-    """The states of truth and first guess at the start of the window, from the folder if they are there.
+    """The states of truth and first guess at the start of the window, read from the folder if it has them.
 
     Raises:
-        UsageError: those in the folder are of another configuration.
+        UsageError: those in the folder belong to another configuration.
     """
     path, transport = directory / STATE_FILE, problem.transport
     if transport.broadcast(path.exists()):
@@ -138,13 +138,13 @@ def twin_states(config, problem: Problem, directory: Path, tick) -> twin.Twin:
 
 
 def twin_observations(config, names, truth: dict, seen, directory: Path, command_line: str, tick):
-    """What is seen of the truth, with errors; written to the folder and read from there, so all know the same.
+    """Observations of the truth, with errors; written to the folder and read back, so that all processes have the same.
 
     Args:
-        seen: where and when, Observations without values.
+        seen: Observations without values: where and when.
 
     Raises:
-        UsageError: those in the folder are of another place or time.
+        UsageError: those in the folder have other places or times.
     """
     path = directory / OBSERVATION_FILE
     problem, look = problem_of(config, names, config.assimilation.every_steps, tick)

@@ -4,8 +4,8 @@ Each outer iteration takes the gradient at the nonlinear trajectory of w, solves
 
     (1 + Lᵀ Mᵀ R^-1 M L) dw = -grad J
 
-by conjugate gradients with the tangent M and its adjoint along that trajectory, and goes to w + dw, or half, a quarter,
-... of the way, where J is less than before. What is kept is always the best w there was.
+by conjugate gradients with the tangent M and its adjoint along that trajectory, and takes the first of w + dw, w +
+dw/2, w + dw/4, ... where J is less than before. It always keeps the best w so far.
 
 Reference: Courtier, Thépaut and Hollingsworth (1994), Q. J. R. Meteorol. Soc. 120, 1367-1387 (incremental 4D-Var);
 Gratton, Lawless and Nichols (2007), SIAM J. Optim. 18, 106-132 (it is Gauss-Newton).
@@ -33,37 +33,37 @@ class Cost(NamedTuple):
 
     @property
     def misfit(self) -> float:
-        """Root mean square of the departures over their errors: about 1 where the errors are as assumed."""
+        """Root mean square of departures divided by their errors: about 1 if the errors are as assumed."""
         return math.sqrt(2 * self.observations / self.number) if self.number else math.nan
 
 
 class Limits(NamedTuple):
     """When to stop."""
 
-    gradient: float = 1e-3  # norm of the gradient over that at the start
+    gradient: float = 1e-3  # ratio of the gradient's norm to that at the start
     outer: int = 10  # outer iterations
     inner: int = 50  # iterations of conjugate gradients in each
-    residual: float = 1e-2  # norm of the inner residual over that of the gradient
+    residual: float = 1e-2  # ratio of the inner residual's norm to that of the gradient
     halvings: int = 5  # of a step that does not decrease J
-    precision: float = 1e-6  # of J, relative: what cannot decrease by more is at the minimum
+    precision: float = 1e-6  # of J, relative: at the minimum no step decreases it by more
 
 
 class Progress(NamedTuple):
-    """What a minimisation goes on from: a small pytree, the same arrays that the next outer iteration starts with."""
+    """What a minimisation continues from: a small pytree, exactly what the next outer iteration starts from."""
 
     w: Any  # the best so far, pytree
     iteration: int = 0  # outer iterations done
-    first_norm: float = math.nan  # norm of the gradient at the start; not a number: not known yet
+    first_norm: float = math.nan  # norm of the gradient at the start; NaN: not known yet
 
 
 class Event(NamedTuple):
-    """The state after an outer iteration, and how it came about."""
+    """The result of an outer iteration, and how it was reached."""
 
     iteration: int
     cost: Cost
     gradient_norm: float
     ratio: float  # of the gradient's norm to that at the start
-    part: float  # of the step that was taken: 1, 1/2, ..., 0 where none decreased J; not a number at the start
+    part: float  # fraction of the step taken: 1, 1/2, ..., 0 if none decreased J; NaN at the start
     solution: Solution | None  # of the inner iterations, None at the start
 
 
@@ -90,13 +90,13 @@ def minimise(cost_and_gradient, hessian, dot, start: Progress, limits: Limits, *
     """Minimise J from `start.w` on. All processes call it together and take the same decisions.
 
     Args:
-        cost_and_gradient: w -> (Cost, gradient), the gradient being that of the total cost.
+        cost_and_gradient: w -> (Cost, gradient of the total cost).
         hessian: (w, dw) -> the product of the Gauss-Newton Hessian of the total cost at w with dw.
         dot: inner product over processes (`conjugate_gradient.make_dot`).
-        start: Progress(w), or that of an earlier call, whose next iterations are the same as if it had gone on.
+        start: Progress(w), or the Progress of an earlier call, which continues as if it had not ended.
         limits: when to stop.
         report: called with an Event at the start and after each outer iteration.
-        save: called with the Progress after each outer iteration that has changed w, to go on from later.
+        save: called with the Progress, to continue from, after each outer iteration that has changed w.
 
     Returns:
         Result; its outcome is a key of OUTCOMES.
@@ -135,7 +135,7 @@ def minimise(cost_and_gradient, hessian, dot, start: Progress, limits: Limits, *
 
 
 def ratio(norm: float, progress: Progress) -> float:
-    """The gradient's norm over that at the start."""
+    """The ratio of the gradient's norm to that at the start."""
     return norm / progress.first_norm if progress.first_norm else 0.0
 
 

@@ -1,4 +1,4 @@
-"""The observation operator H: what is observed of the model's states, each process its own share, without messages."""
+"""The observation operator H: the model's values of observed quantities; each process has a share, without messages."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from ..config.positions.stencils import stencils
 class Operator:
     """H for one block: bilinear in space, the nearest sample in time.
 
-    H is a sum over the four points around a position, of which a process knows those in its block. So `observe` gives
-    the four products apart, zero for points of other blocks: a sum over processes adds nothing but zeros to each, and
+    H is a sum over the four points around a position; a process knows those in its block. So `observe` returns the four
+    products separately, zero for points of other blocks. A sum over processes then adds only zeros to each product, and
     the observed values have the same bits on every layout.
 
     Attributes:
-        every: steps between samples; sample k is the state after k every steps.
-        index: [K, M, 4] where the points lie in the block's fields eta, u, v, one after the other.
+        every: steps between samples; sample k is the state after step k * every.
+        index: [K, M, 4] indices of the points in the block's fields eta, u, v, one after the other.
         weight: [K, M, 4], zero for points of other blocks and where a sample has fewer than M data.
-        sample, place: [n] where in K and M the n observations lie.
+        sample, place: [n] indices along K and M of the n observations.
     """
 
     every: int
@@ -46,7 +46,7 @@ class Operator:
         return points * jnp.asarray(self.weight, values.dtype)[k]
 
     def collect(self, series):
-        """The observed quantities in the order of the observations, [n], of shares [K, M, 4] summed over processes."""
+        """The observed quantities [n], in the observations' order, from shares [K, M, 4] summed over processes."""
         parts = series[self.sample, self.place]
         return (parts[:, 0] + parts[:, 1]) + (parts[:, 2] + parts[:, 3])
 
@@ -55,9 +55,9 @@ def operator(observations, config, block, every: int) -> Operator:
     """The observation operator of a block.
 
     Args:
-        observations: Observations, all of the run's, on every process.
+        observations: all Observations of the run, on every process.
         config: resolved configuration; the samples are those of steps 0, every, 2 every, ... up to its last.
-        block: of this process.
+        block: that of this process.
         every: steps between samples. An observation is compared with the sample nearest in time, which is at most half
             of `every` steps away if `every` divides the number of steps.
 
@@ -79,7 +79,7 @@ def operator(observations, config, block, every: int) -> Operator:
 
 
 def places(sample: np.ndarray, samples: int) -> tuple[np.ndarray, int]:
-    """The number of each observation among those of its sample, in order; the most that a sample has, at least 1."""
+    """The index of each observation within its sample; the largest number in a sample, at least 1."""
     counts = np.bincount(sample, minlength=samples)
     order = np.argsort(sample, kind="stable")
     place = np.empty_like(sample)

@@ -1,4 +1,4 @@
-"""The values that observations have in known fields: formulas or the output of a run."""
+"""The values of observed quantities in known fields: formulas, or the output of a run."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from .observations import Observations
 
 
 def by_quantity(observations: Observations, evaluate: Callable) -> np.ndarray:
-    """Values [n] from `evaluate(name, the observations of this quantity)`."""
+    """Values [n] from `evaluate(quantity, the observations of this quantity)`."""
     values = np.empty(observations.size)
     for number, name in enumerate(QUANTITIES):
         chosen = observations.quantity == number
@@ -24,7 +24,7 @@ def by_quantity(observations: Observations, evaluate: Callable) -> np.ndarray:
 
 
 def in_output(observations: Observations, path, config) -> np.ndarray:
-    """Values [n] from the output of a run: bilinear in space, the nearest record in time."""
+    """Values [n] from the output of a run: bilinear in space, nearest record in time."""
     import netCDF4
 
     with file_errors(path, "read"):

@@ -1,4 +1,4 @@
-"""Where and when the truth of a twin experiment is observed, as the options of its case say."""
+"""Where and when the truth of a twin experiment is observed, by the options of its case."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ DAY = 86400.0
 
 
 def is_twin(config) -> bool:
-    """Whether the case says how a truth and a first guess are made."""
+    """Whether the case defines how a truth and a first guess are made."""
     return {"spinup", "lead", "forecast"} <= set(type(config.case).model_fields)
 
 
 def network(config) -> Observations:
     """The altimeter's tracks and the moorings of a twin experiment, still without values.
 
-    Moorings measure both components of the current at every state that observations are compared with.
+    Moorings measure both components of the current at each time at which the model is compared with observations.
 
     Args:
         config: resolved Config of a twin case.

@@ -34,29 +34,29 @@ COORDINATES = {
     "lat": {"standard_name": "latitude", "long_name": "latitude", "units": "degrees_north", "axis": "Y"},
 }
 
-#: What a unit of a position is in that of the grid, by the names that units have in files.
+#: Factors that convert positions to the grid's unit, by the names of units in files.
 FACTORS = {"x": LENGTHS, "y": LENGTHS}
 FACTORS |= {name: dict.fromkeys(DEGREES[axis] | DEGREES[""], 1.0) for name, axis in (("lon", "x"), ("lat", "y"))}
 
 
 class Unfit(ValueError):
-    """A variable that is not as it has to be; the message says what is wrong with it."""
+    """A variable that cannot be used; the message says why."""
 
 
 def position_names(grid) -> dict[str, str]:
-    """What the variables of positions are called in a file, by what they are called here."""
+    """{name of a position here: name of its variable in a file}."""
     return dict(zip("xy", positions(grid)[0], strict=True))
 
 
 def load(path, config) -> tuple[dict[str, np.ma.MaskedArray], np.ndarray | None, list[str]]:
-    """The variables of an observation file in SI units, and what is wrong with its form.
+    """The variables of an observation file in SI units, and the problems with its form.
 
     Args:
-        config: of the run.
+        config: that of the run.
 
     Returns:
-        {name: float64 values [obs], masked where missing} of those of time (s since the start of the run), x, y, eta,
-        eta_error, ... that can be used; the platforms as text [obs], None without; one line for each problem.
+        {name: float64 values [obs], masked where missing} of the usable ones of time (s since the start of the run), x,
+        y, eta, eta_error, ...; the platforms as text [obs], None if not given; one line for each problem.
     """
     import netCDF4
 
@@ -86,7 +86,7 @@ def load(path, config) -> tuple[dict[str, np.ma.MaskedArray], np.ndarray | None,
 
 
 def wanted(dataset) -> list[str]:
-    """The variables that the file has to have."""
+    """The variables that the file must have."""
     return ["time", "x", "y", *(f"{q}{end}" for q in QUANTITIES if q in dataset.variables for end in ("", "_error"))]
 
 
@@ -125,7 +125,7 @@ def read_column(dataset, name: str, names: dict[str, str], config) -> np.ma.Mask
 
 
 def factor(name: str, variable, factors: dict[str, float], units: str) -> float:
-    """What one unit of the variable is in SI units."""
+    """The factor that converts the variable to SI units."""
     given = getattr(variable, "units", None)
     if given is None:
         raise Unfit(f'{name} has no units; it needs "{units}"')
@@ -135,10 +135,10 @@ def factor(name: str, variable, factors: dict[str, float], units: str) -> float:
 
 
 def seconds_since_start(variable, time) -> np.ma.MaskedArray:
-    """The times in s since the start of the run, from any units and date that CF knows in its calendar.
+    """The times in s since the start of the run, from any units and reference date of CF in the run's calendar.
 
     Args:
-        time: section of the configuration.
+        time: section [time] of the configuration.
     """
     import netCDF4
 
@@ -157,7 +157,7 @@ def seconds_since_start(variable, time) -> np.ma.MaskedArray:
 
 
 def read_platform(dataset) -> np.ndarray | None:
-    """What each observation was made by, as text [obs]; None if the file does not say."""
+    """The platform of each observation, as text [obs]; None if the file does not say."""
     import netCDF4
 
     if "platform" not in dataset.variables:
@@ -171,7 +171,7 @@ def read_platform(dataset) -> np.ndarray | None:
 
 
 def save(path, columns: dict[str, np.ndarray], platform: np.ndarray | None, attributes: dict, config) -> None:
-    """Write an observation file, which appears when it is whole; NaN becomes _FillValue.
+    """Write an observation file, which appears whole or not at all; NaN becomes _FillValue.
 
     Raises:
         FilesError: it cannot be written.

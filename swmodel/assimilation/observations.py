@@ -1,4 +1,4 @@
-"""Observations: one entry for each single datum, read from a file with every check before any step."""
+"""Observations: one entry for each single datum, read from a file and checked before the first step."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from .observation_file import load, save
 
 
 class Observations(NamedTuple):
-    """n single data, arrays [n]. Data of the same time, place and platform stand together, in the order eta, u, v."""
+    """n single data, arrays [n]. Data of one time, place and platform are neighbours, in the order eta, u, v."""
 
     quantity: np.ndarray  # number in QUANTITIES, int8
     time: np.ndarray  # s since the start of the run
     x: np.ndarray  # m, or on a sphere longitude
     y: np.ndarray  # m, or latitude
-    value: np.ndarray  # m or m s-1; NaN where nothing has been seen yet
-    error: np.ndarray  # its standard deviation
+    value: np.ndarray  # m or m s-1; NaN: not observed yet
+    error: np.ndarray  # standard deviation of the value's error
     platform: np.ndarray  # text, "" where it is not known
 
     @property
@@ -40,10 +40,10 @@ def read(path, config) -> Observations:
 
     Args:
         path: NetCDF file; docs/assimilation.md describes it.
-        config: resolved configuration of the run that they are to be compared with.
+        config: resolved configuration of the run to compare with them.
 
     Raises:
-        ConfigError: the file is no observation file, or holds what the run cannot be compared with; all at once.
+        ConfigError: the file is no observation file, or the run cannot be compared with it; names all problems.
         InputError: the file of the mask cannot be read.
     """
     columns, platform, problems = load(path, config)
@@ -74,23 +74,23 @@ def observed(columns: dict, name: str) -> np.ndarray:
 
 
 def table(columns: dict, end: str) -> np.ndarray:
-    """The columns of all QUANTITIES with this end to their names, [obs, quantity], NaN where there is nothing."""
+    """The columns of all QUANTITIES whose names end so, [obs, quantity], NaN where there is no value."""
     nothing = np.full(len(columns["time"]), np.nan)
     return np.stack([np.ma.filled(columns.get(name + end, nothing), np.nan) for name in QUANTITIES], axis=1)
 
 
 def write(path, observations: Observations, config, command_line: str = "") -> None:
-    """Write an observation file that `read` gives back in the same order.
+    """Write an observation file that `read` reads in the same order.
 
     Args:
-        path: of the file; it appears when it is whole.
+        path: that of the file, which appears whole or not at all.
         observations: with values and errors.
         config: recorded in the file.
         command_line: recorded in the file's history.
 
     Raises:
         FilesError: it cannot be written.
-        ValueError: nothing has been seen yet: values are not finite.
+        ValueError: values are not finite, as they have not been observed yet.
     """
     if not np.isfinite(observations.value).all():
         raise ValueError("observations without values cannot be written")
@@ -117,7 +117,7 @@ def write(path, observations: Observations, config, command_line: str = "") -> N
 
 
 def rows_of(observations: Observations) -> np.ndarray:
-    """The row of the file that each datum belongs to: neighbours of one time, place and platform share one."""
+    """The row of each datum in the file: neighbours of one time, place and platform share a row."""
     together = np.diff(observations.quantity.astype(np.int64)) > 0
     for field in (observations.time, observations.x, observations.y, observations.platform):
         together &= field[1:] == field[:-1]

@@ -1,4 +1,4 @@
-"""What `[assimilation]` in a configuration asks for, and what can be known to be wrong with it before the start."""
+"""The section [assimilation] of a configuration, and checks of it before the start."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ..ocean.table import SEEN
 from .network import is_twin, network
 from .observations import read
 
-#: Controls that are numbers: their errors have no length.
+#: Controls that are numbers: their errors have no length of correlation.
 NUMBERS = tuple(name for name, row in SEEN.items() if not row.control_location)
 
 
@@ -28,7 +28,7 @@ def errors_of(config) -> dict:
 
 
 def check_assimilation(config) -> None:
-    """Whether an assimilation can start, from the configuration and the observation file.
+    """Make sure that an assimilation can start, from the configuration and the observation file.
 
     Args:
         config: resolved.

@@ -4,12 +4,12 @@ F multiplies a wave of wavenumbers (k, l) by exp(-(k² + l²) L² / 4), so that 
 
     c(r) = exp(-r² / (2 L²)),
 
-images of the point beyond walls included: even about walls along which the field lies, odd about those that it lies on.
-F is linear and, as its waves are orthogonal, its own transpose. What it makes of white noise has the variance
+with images of the point beyond walls: even where the field's points lie beside the wall, odd where they lie on it.
+F is linear and, as its waves are orthogonal, its own transpose. Smoothed white noise has the variance
 
     diag(F²) = sum over k, l of exp(-(k² + l²) L² / 2) (the wave, of norm 1, at the point)²,
 
-a product of a sum along y and one along x: C = N F F N has a diagonal of 1 exactly, at walls too.
+a product of a sum along y and a sum along x. So the diagonal of C = N F F N is exactly 1, even at walls.
 
 Reference: Courtier et al. (1998), The ECMWF implementation of three-dimensional variational assimilation, Q. J. R.
 Meteorol. Soc. 124, 1783-1807.
@@ -30,8 +30,8 @@ class Filters(NamedTuple):
     """F of several fields.
 
     Attributes:
-        fields: (location, L in m) of each.
-        grid: section of the configuration.
+        fields: (location, L in m) of each field.
+        grid: section [grid] of the configuration.
     """
 
     fields: tuple[tuple[str, float], ...]
@@ -60,7 +60,7 @@ def fourier_of(location: str, grid, transport) -> Fourier:
 
 
 def variance(location: str, length: float, grid, transport) -> np.ndarray:
-    """diag(F²) on this process's block, [ny, nx], float64; positive, and of no meaning on walls."""
+    """diag(F²) on this process's block, [ny, nx], float64; positive, but meaningless on walls."""
     kinds, sizes = fourier_of(location, grid, transport), (grid.dy, grid.dx)
     spans = transport.block.y, transport.block.x
     along = [line(kind, *each, length) for kind, *each in zip((kinds.y, kinds.x), sizes, spans, strict=True)]
@@ -68,7 +68,7 @@ def variance(location: str, length: float, grid, transport) -> np.ndarray:
 
 
 def line(kind: str, size: float, span, length: float) -> np.ndarray:
-    """The sum along one axis, at the cells of a span of it; in the same order at every cell."""
+    """The sum along one axis, at the cells of a span; in the same order at every cell."""
     n, cells = span.size, np.arange(span.start, span.stop)
     total = np.zeros(cells.size)
     for m in range(n):

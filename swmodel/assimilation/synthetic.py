@@ -1,4 +1,4 @@
-"""Synthetic observations: where and when an altimeter and moorings look, and what they see of known fields."""
+"""Synthetic observations: where and when an altimeter and moorings observe, and their values in known fields."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from .observations import Observations
 class Altimeter(NamedTuple):
     """A satellite that measures sea level along its ground tracks."""
 
-    repeat: float  # s, after which it is over the same place again
+    repeat: float  # s, after which it flies over the same place again
     separation: float  # m, distance in x of neighbouring parallel tracks
     spacing: float  # m, distance along the track of neighbouring observations
     error: float  # m, standard deviation
@@ -27,13 +27,14 @@ class Altimeter(NamedTuple):
 def tracks(config, altimeter: Altimeter, seed: int = 0) -> Observations:
     """Sea level along the ground tracks of an altimeter, still without values.
 
-    Ascending tracks are lines that lean by the angle to the east of north; descending ones go south and lean as much to
-    the east. On a sphere they are lines of constant course, along the axes of the grid, and their separation is that in
-    the middle of its latitudes. On a ring it is the nearest that divides its length. Within each repeat period all are
-    flown over once, in an order and with shifts in time and place that the seed decides; the same in the next.
+    Ascending tracks are lines that lean to the east of north by the angle; descending tracks go south and lean east by
+    as much. On a sphere they have a constant course with respect to the grid's axes, and the separation holds at its
+    middle latitude. On a ring the separation is the nearest one that divides its length. The altimeter flies over all
+    tracks once in each repeat period; the seed decides their order and shifts in time and place, the same in each
+    period.
 
     Returns:
-        Observations over water within the run, in the order of time; the platforms are "ascending-1", ...
+        Observations over water during the run, ordered in time; the platforms are "ascending-1", ...
     """
     rng, end = np.random.default_rng(seed), config.run.steps * config.time.dt
     lean, (west, east, south, north) = math.radians(altimeter.angle), edges(config.grid)
@@ -81,7 +82,7 @@ def ground_tracks(grid, separation: float, lean: float, shifts) -> list[tuple[st
 
 
 def conformal(grid, y):
-    """Positions along the y axis on a map on which lines of constant course are straight: that of Mercator, degrees."""
+    """Positions along the y axis in a Mercator map, where lines of constant course are straight; degrees."""
     return np.degrees(np.arctanh(np.sin(np.radians(y)))) if on_sphere(grid) else y
 
 
@@ -90,12 +91,12 @@ def moorings(config, nx: int, ny: int, every: float, errors: dict[str, float]) -
 
     Args:
         config: resolved configuration.
-        nx, ny: numbers of moorings in x and y. Those on land, or without an open face around, are left out.
+        nx, ny: numbers of moorings in x and y. Those on land or without an open face around are left out.
         every: time between observations, s; the first is at the start.
-        errors: {quantity: standard deviation of its error, m or m s-1} of those of eta, u and v that are observed.
+        errors: {quantity: standard deviation of its error, m or m s-1} for those of eta, u and v that are observed.
 
     Returns:
-        Observations in the order of time, mooring and quantity; the platforms are "mooring-1", ...
+        Observations ordered by time, mooring and quantity; the platforms are "mooring-1", ...
     """
     west, east, south, north = edges(config.grid)
     y, x = np.meshgrid(
@@ -126,26 +127,25 @@ def over_water(config, x: np.ndarray, y: np.ndarray) -> np.ndarray:
 
 
 def together(*parts: Observations) -> Observations:
-    """Several sets of observations as one, in the order of time."""
+    """Several sets of observations as one, ordered in time."""
     whole = Observations(*(np.concatenate(fields) for fields in zip(*parts, strict=True)))
     return whole.where(np.argsort(whole.time, kind="stable"))
 
 
 def observe_run(observations: Observations, samples, config, seed: int = 0) -> Observations:
-    """The observations with the values that they have in known fields, and noise of the stated errors.
+    """The observations with values from known fields, plus noise of the stated errors.
 
     Every process that has all observations gets the same numbers.
 
     Args:
         observations: with errors; values are replaced.
-        samples: the true values [n], as `Operator.collect` gives them; or a function of (quantity, time in s, x, y in
-            m) for the name of a quantity and arrays; or the path of a run's output.nc, of which the records nearest in
-            time are taken.
+        samples: the true values [n], as from `Operator.collect`; or a function (quantity, time in s, x, y in m) of the
+            name of a quantity and arrays; or the path of a run's output.nc, whose records nearest in time are taken.
         config: resolved configuration of the run.
-        seed: of the noise.
+        seed: seed of the noise.
 
     Raises:
-        UsageError: the output lacks a quantity, or is of another grid or of too short a run.
+        UsageError: the output lacks a quantity, or belongs to another grid or to too short a run.
         FilesError: it cannot be read.
     """
     if callable(samples):

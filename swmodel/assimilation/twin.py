@@ -1,4 +1,4 @@
-"""Twin experiments: a run taken for the truth, and a first guess from another time."""
+"""Twin experiments: a run taken as the truth, and a first guess from another time."""
 
 from __future__ import annotations
 
@@ -23,18 +23,18 @@ class Twin(NamedTuple):
 
 
 def believed(config):
-    """The configuration as one who does not know the truth has it: as the case's `believed` says, or the same."""
+    """The configuration without knowledge of the truth: from the case's `believed`, or the same."""
     return config.case.believed(config) if hasattr(config.case, "believed") else config
 
 
 def spin_up(config, tick: Callable[[], None] = lambda: None) -> Twin:
-    """The truth, `spinup` days after the start of the case, and as first guess its state `lead` days before that.
+    """The truth, `spinup` days after the start of the case; and, as first guess, its state `lead` days earlier.
 
     Called by all processes together; each holds its own block.
 
     Args:
         config: Config of a case with these two options.
-        tick: called on the way, about twice a second. May raise.
+        tick: called about twice a second. May raise.
     """
     simulation = Simulation(config)
     last = round(config.case.spinup * DAY / simulation.dt)
@@ -44,8 +44,8 @@ def spin_up(config, tick: Callable[[], None] = lambda: None) -> Twin:
     def state_at(step: int) -> State:
         while simulation.step < step:
             tick()
-            simulation.take_steps(min(some, step - simulation.step))  # the verdict is the assimilation's
-        return jax.tree.map(np.copy, simulation.state)  # steps to come reuse the memory
+            simulation.take_steps(min(some, step - simulation.step))  # the assimilation judges the states
+        return jax.tree.map(np.copy, simulation.state)  # later steps reuse the memory
 
     guess = state_at(last - lead)
     return Twin(state_at(last), guess)

@@ -1,10 +1,10 @@
-"""The variance of smoothed white noise, by which correlations are normalised.
+"""The variance of smoothed white noise, which normalises correlations.
 
-Without land, in a basin, a channel or on a ring, it is exact: A is the sum of a matrix in x and one in y, whose
-eigenvectors are cosines; on a sphere the matrix in y is another one for each wave in x. With land, the same white noise
-is smoothed with and without the land, and the exact variance without land is multiplied by the ratio of the two mean
-squares. Further from the coast than a few lengths the two are the same, and the variance is exact; at the coast the
-error of the standard deviation is that of the ratio, at most about 1 / sqrt(2 samples) rms: measured 2 %, and 10 % at
+Without land, in a basin, a channel or on a ring, it is exact: A is the sum of a matrix in x and a matrix in y, whose
+eigenvectors are cosines; on a sphere the matrix in y differs for each wave in x. With land, the same white noise is
+smoothed with and without the land, and the exact variance without land is multiplied by the ratio of the two mean
+squares. Further than a few lengths from the coast the two are the same, and the variance is exact. At the coast the
+standard deviation has the error of the ratio, at most about 1 / sqrt(2 samples) rms: 2 % were measured, and 10 % at
 worst, with 256 samples.
 
 Reference: Weaver and Courtier (2001), Q. J. R. Meteorol. Soc. 127, 1815-1846, for normalisation by randomisation.
@@ -22,19 +22,19 @@ from ..ocean.noise import white_noise
 from ..ocean.patch import Patch
 from .diffusion import Links, bound, links_of, smooth, stack_series
 
-#: Rows of the spectrum that are worked on at a time, so that no process holds all of it.
+#: Rows of the spectrum that are computed at a time, so that no process holds all of it.
 STRIP = 64
 
 
 def box_axis(config, location: str, axis: int) -> tuple[int, bool]:
-    """Number of cells along an axis on which a field lives where there is no land, and whether they form a ring."""
+    """Number of a field's points along an axis without land, and whether they form a ring."""
     ring = (config.grid.periodic_y, config.grid.periodic_x)[axis]
     length = (config.grid.ny, config.grid.nx)[axis]
     return length - (location == "vu"[axis] and not ring), ring
 
 
 def box_mask(config, location: str, block, margin: int) -> Patch:
-    """1 where a field lives if there is no land, on a block with `margin` cells around it."""
+    """1 at a field's open points without land, on a block with `margin` cells around it."""
     lines = []
     for axis, span in enumerate((block.y, block.x)):
         count, ring = box_axis(config, location, axis)
@@ -44,7 +44,7 @@ def box_mask(config, location: str, block, margin: int) -> Patch:
 
 
 def modes(count: int, ring: bool, cells) -> tuple[np.ndarray, np.ndarray]:
-    """Eigenvalues [count] of the second difference on a line, and squares [count, cells] of its eigenvectors."""
+    """Eigenvalues [count] of the second difference on a line, and squares of its eigenvectors [count, cells]."""
     number = np.arange(count)
     if ring:
         return 2 - 2 * np.cos(2 * np.pi * number / count), np.full((count, len(cells)), 1 / count)
@@ -54,7 +54,7 @@ def modes(count: int, ring: bool, cells) -> tuple[np.ndarray, np.ndarray]:
 
 
 def box_variance(config, location: str, block, coefficients: np.ndarray) -> np.ndarray:
-    """diag(F²) on a block where there is no land, [ny, nx]; of no meaning on closed faces."""
+    """diag(F²) on a block without land, [ny, nx]; meaningless on closed faces."""
     if on_sphere(config.grid):
         return band_variance(config, location, block, coefficients)
     (values_y, squares_y), (values_x, squares_x) = (
@@ -71,7 +71,7 @@ def box_variance(config, location: str, block, coefficients: np.ndarray) -> np.n
 
 
 def band_variance(config, location: str, block, coefficients: np.ndarray) -> np.ndarray:
-    """diag(F²) on a sphere, where the eigenvectors in y are those of a tridiagonal matrix for each wave along x."""
+    """diag(F²) on a sphere: the eigenvectors in y are those of a tridiagonal matrix for each wave along x."""
     from scipy.linalg import eigh_tridiagonal
 
     (count, _), rows = box_axis(config, location, 0), np.arange(block.y.start, block.y.stop)
@@ -79,7 +79,7 @@ def band_variance(config, location: str, block, coefficients: np.ndarray) -> np.
     rdx = lengths["rdx"].v if location == "v" else lengths["rdx"].u
     weight_x, weight_y = (length[:, 0] ** 2 / bound(config) for length in (rdx, lengths["rdy"].centre))
     values_x, squares_x = modes(*box_axis(config, location, 1), np.arange(block.x.start, block.x.stop))
-    links = np.full(count, 2.0)  # of a row with those beside it
+    links = np.full(count, 2.0)  # links of a row with its neighbours
     links[0] -= 1
     links[-1] -= 1
     variance = np.zeros(block.shape)
@@ -95,12 +95,12 @@ def variances(config, transport, masks: dict, all_series: dict, samples: int) ->
     """diag(F²) of fields on this process's block; called by all processes together.
 
     Args:
-        masks: (location, length) -> Patch of NumPy arrays, 1 where the field lives.
+        masks: (location, length) -> Patch of NumPy arrays, 1 at the field's wet points.
         all_series: (location, length) -> coefficients of F.
-        samples: number of fields of white noise, where there is land.
+        samples: number of fields of white noise, if there is land.
 
     Returns:
-        (location, length) -> array [ny, nx], float64; positive, and of no meaning where the mask is 0.
+        (location, length) -> array [ny, nx], float64; positive, but meaningless where the mask is 0.
     """
     block = transport.block
     exact = {key: np.maximum(box_variance(config, key[0], block, c), 1e-300) for key, c in all_series.items()}

@@ -26,9 +26,10 @@ import sys
 from ..config.options.case import Case
 
 
-def names() -> list[str]:
+@functools.cache
+def names() -> tuple[str, ...]:
     """All cases, in alphabetical order."""
-    return sorted(module.name for module in pkgutil.iter_modules(__path__))
+    return tuple(sorted(module.name for module in pkgutil.iter_modules(__path__)))
 
 
 @functools.cache

@@ -15,7 +15,7 @@ from .xla import Xla
 class Executor(Protocol):
     """What computes a block, made from (config, transport, grid, params).
 
-    Fields are given as `transport.make` gives them, Grid and Params with a margin of width + 1 cells. Further arguments
+    Fields are as `transport.make` makes them, Grid and Params with a margin of width + 1 cells. Further arguments
     are options on which no result depends.
 
     Attributes:
@@ -31,18 +31,18 @@ class Executor(Protocol):
         """The carry of a restart file, as the executor keeps it."""
 
     def exchange(self, params: dict, of: Callable) -> None:
-        """Go on with Params like those that it was made from, the coefficients that hold from a step on.
+        """Go on with other Params, of the same kinds as those that it was made from.
 
         Args:
-            of: function (block, margin) of those of them that vary, NumPy arrays.
+            of: function (block, margin) -> the Params that vary, NumPy arrays.
         """
 
     def advance(self, carry: Carry, n: int) -> Carry:
-        """The carry n steps later, when it is there. The carry given is used up; the first call compiles."""
+        """The carry n steps later; waits until it is computed. Uses up its argument; the first call compiles."""
 
 
 class BlockExecutor(Executor, Protocol):
-    """An Executor that computes a block in a jitted program, which others, as ensembles do, may call in theirs.
+    """An Executor that computes a block in a jitted program. Other programs may call it, as those of ensembles do.
 
     Attributes:
         dt: time step, s, an array in the precision of the run.
@@ -54,19 +54,19 @@ class BlockExecutor(Executor, Protocol):
     loop: tuple
 
     def static_of(self, grid: Grid, params: dict):
-        """What of the Grid and the Params of a block `static` is, a tree of arrays."""
+        """What `static` holds of a block's Grid and Params, a tree of arrays."""
 
     def watch(self, carry: Carry, n: int, look: tuple, seen: Any, given: Any) -> tuple[Carry, Any]:
-        """The carry n steps later, and what was seen of every step on the way; what is given of both is used up.
+        """The carry n steps later, and what was seen of every step on the way; uses up `carry` and `seen`.
 
         Args:
             look: (make, *parts), hashable; make(*parts, transport) is a function (seen, given, State, step) -> seen
                 after this step as well, of one block, to be traced.
-            seen, given: trees of arrays as `transport.make` gives them; the latter stay as they are.
+            seen, given: trees of arrays as `transport.make` makes them; `given` stays as it is.
         """
 
 
-#: What computes a block in a jitted program, by name.
+#: The executors that compute a block in a jitted program, by name.
 COMPILED: dict[str, type[BlockExecutor]] = {executor.name: executor for executor in (Xla, Native)}
 
 EXECUTORS: dict[str, Callable[..., Executor]] = COMPILED | {NumpyReference.name: NumpyReference}

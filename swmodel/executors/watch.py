@@ -1,4 +1,4 @@
-"""What is taken note of after every step, within the compiled loop over steps."""
+"""What is observed after every step, within the compiled loop over steps."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from typing import Any, NamedTuple
 
 
 class Watch(NamedTuple):
-    """A function that looks at the state after each step, and what it has seen so far; both of one block.
+    """A function that looks at the state of a block after each step, and what it has seen so far.
 
     Attributes:
-        look: function (seen, State, step) -> seen after this step too, to be traced. It may ask the transport for
+        look: function (seen, State, step) -> seen after this step, to be traced. It may ask the transport for
             neighbours, and leaves the state as it is.
         seen: a tree of arrays.
     """
@@ -19,17 +19,17 @@ class Watch(NamedTuple):
     seen: Any
 
 
-#: Of a loop that nobody looks at.
+#: The Watch of a loop that nobody looks at.
 NOBODY = Watch(lambda seen, state, step: seen, ())
 
 
 def make_watched(loop: tuple, look: tuple, transport):
-    """The function (carry, seen, given, static, dt, n) -> (carry n steps later, what is seen then), of one block.
+    """The function (carry, seen, given, static, dt, n) -> (carry n steps later, what was seen), of one block.
 
     Args:
         loop: (make, *parts) of an executor: see `executors.registry.BlockExecutor`.
         look: (make, *parts), hashable; make(*parts, transport) is the function look(seen, given, state, step) -> seen,
-            of which `given` are arrays that stay as they are.
+            where `given` are arrays that stay as they are.
     """
     loop, look = (make(*parts, transport) for make, *parts in (loop, look))
 

@@ -31,8 +31,8 @@ def make_step(scheme: Scheme, method, transport):
         method: the time stepper (`timestep.method_of`).
         transport: how the block gets its halos; one exchange for each tendency.
 
-    Grid and Params are arguments rather than constants of the program: compiling stays fast, and derivatives with
-    respect to them are there for the asking.
+    Grid and Params are arguments of the program rather than constants: it compiles fast, and can be differentiated
+    with respect to them.
     """
     width, shape = scheme.width, transport.shape
 
@@ -52,7 +52,7 @@ def make_step(scheme: Scheme, method, transport):
 
 
 def blamed(error: Exception, scheme: Scheme) -> Exception:
-    """An error while a step is traced: one that comes from a term of the user's own as UsageError with its line."""
+    """An error while a step is traced; if a term of the user's own raised it, as a UsageError that names the line."""
     if isinstance(error, UsageError):
         return error
     lines = {frame.filename for frame in traceback.extract_tb(error.__traceback__)}
@@ -66,10 +66,10 @@ def blamed(error: Exception, scheme: Scheme) -> Exception:
 def make_loop(scheme: Scheme, method, transport):
     """The function loop(carry, static, dt, n) -> carry n steps later, of one block; `static` is Grid and Params.
 
-    With a Watch as a fifth argument it gives the carry, and what the Watch has seen by then.
+    With a Watch as a fifth argument it returns the carry, and what the Watch has seen.
 
-    A turn of the loop takes as many steps as the stepper's memory needs to come round to the same buffers, so that
-    XLA need not copy it: for ab2 at 3600 x 1800 45 ms a step instead of 57.
+    A turn of the loop takes as many steps as the stepper's memory needs to return to the same buffers, so that XLA
+    need not copy it: for ab2 at 3600 x 1800 a step takes 45 ms instead of 57.
     """
     step = make_step(scheme, method, transport)
 
@@ -84,7 +84,7 @@ def make_loop(scheme: Scheme, method, transport):
             return carry, seen
 
         now = jax.lax.fori_loop(0, n // period, lambda _, now: turn(period, now), (carry, seen))
-        if period > 1:  # compiling no step twice
+        if period > 1:  # so that no step is compiled twice
             now = jax.lax.fori_loop(0, n % period, lambda _, now: turn(1, now), now)
         return now[0] if watch is None else now
 
@@ -114,7 +114,7 @@ class Compiled:
         return carry
 
     def advance(self, carry: Carry, n: int) -> Carry:
-        """The carry n steps later, when it is there. The carry given is used up."""
+        """The carry n steps later; waits until it is computed. Uses up its argument."""
         return jax.block_until_ready(self._loop(carry, self.static, self.dt, jnp.int32(n)))
 
     def watch(self, carry: Carry, n: int, look: tuple, seen, given) -> tuple:
@@ -139,7 +139,7 @@ class Xla(Compiled):
         super().__init__(config, transport, self.static_of(grid, params), (make_loop, scheme, self.method))
 
     def static_of(self, grid: Grid, params: dict):
-        """What of the Grid and the Params of a block the loop takes."""
+        """What the loop takes of a block's Grid and Params."""
         return grid, params
 
     def exchange(self, params: dict, of) -> None:

@@ -1,6 +1,6 @@
-"""Fields that are distributed over processes, in one HDF5 file that any other number of processes can read.
+"""Fields that are distributed over processes, in one HDF5 file that any number of processes can read.
 
-HDF5 keeps a checksum of every piece of a field and refuses to read one that is not as it was written.
+HDF5 keeps a checksum of every chunk of a field, and refuses to read a chunk that has changed.
 """
 
 from __future__ import annotations
@@ -18,15 +18,15 @@ from .journal import JournaledFile, remove
 
 
 def write_blocks(path, fields: dict, text: str, shape: tuple[int, int], transport) -> None:
-    """Write fields and numbers () with a text beside them; called by all processes together.
+    """Write fields, numbers (arrays of shape ()) and a text; called by all processes together.
 
-    The file is in place whole or not at all; one that was there before stays until then.
+    The new file appears whole or not at all; an earlier one stays until then.
 
     Args:
-        shape: of the whole fields; `transport.block` is the part of them that the process has.
+        shape: that of the whole fields; `transport.block` is the process's part of them.
 
     Raises:
-        FilesError: it could not be written, on all processes; nothing of it is left.
+        FilesError: it could not be written, on all processes; no part of it is left.
     """
     blocks = _Blocks()
     draft = Draft(path, transport, blocks.close)
@@ -44,31 +44,31 @@ def write_blocks(path, fields: dict, text: str, shape: tuple[int, int], transpor
 
 
 class JournaledHDF5:
-    """An HDF5 file that rank 0 writes through a JournaledFile, as HDF5 takes a full disk badly."""
+    """An HDF5 file that rank 0 writes through a JournaledFile, as HDF5 does not survive a full disk."""
 
     def __init__(self):
         self.file = self.journal = None
 
     def open(self, path: Path, image: bytes = b"") -> None:
-        """Make the file, empty or with the contents of an image of it."""
+        """Make the file, empty or from an image of it."""
         remove(path)  # with a journal, which a killed writer may have left
         path.write_bytes(image)
         self.journal = JournaledFile(path)
         self.file = h5py.File(self.journal, "r+" if image else "w")
 
     def store(self, name: str, where, values) -> None:
-        """Write a piece of a data set."""
+        """Write a part of a data set."""
         self.file[name][where] = values
         self.journal.check()
 
     def finish(self) -> None:
-        """Bring the file to the disk."""
+        """Commit the file to the disk."""
         self.file.close()
         self.journal.commit()
         self.close()
 
     def close(self) -> None:
-        """Let go of the file as it is."""
+        """Close the file as it is."""
         if self.file:
             self.file.close()
         if self.journal is not None:

@@ -1,4 +1,4 @@
-"""Files that are in their place whole or not at all."""
+"""Files that appear whole or not at all."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from .run_folder import WRITING
 
 
 class Draft:
-    """A file that rank 0 makes under a temporary name and puts into its place at the end.
+    """A file that rank 0 writes under a temporary name and renames at the end.
 
-    Made and used by all processes together; only rank 0 has a file. After a failure nothing more is done: what is left
-    of the file is removed, one that was there before stays, and `finish` raises the error on all processes.
+    Made and used by all processes together; only rank 0 has a file. After a failure nothing more is written: the
+    unfinished file is removed, an earlier one stays, and `finish` raises the error on all processes.
 
     Args:
-        path: of the file.
-        transport: of the processes.
-        close: lets go of the file as it is.
-        kind: of the file, for messages.
+        path: that of the file.
+        transport: the one between the processes.
+        close: function that closes the file as it is.
+        kind: the kind of file, for messages.
     """
 
     def __init__(self, path, transport, close: Callable, kind: str = ""):
@@ -37,17 +37,17 @@ class Draft:
         try:
             action(*arguments)
         except Exception as error:
-            with contextlib.suppress(OSError, RuntimeError):  # what has been refused once may be refused again
+            with contextlib.suppress(OSError, RuntimeError):  # closing may fail as writing did
                 self.close()
             with contextlib.suppress(OSError):
                 remove(self.temporary)
             self.error = error
-            if isinstance(error, (OSError, RuntimeError)):  # HDF5 raises either where writing fails
+            if isinstance(error, (OSError, RuntimeError)):  # HDF5 raises either if writing fails
                 reason = getattr(error, "strerror", None) or error
                 self.error = FilesError(f"{self.name} cannot be written: {reason}; {self.free()} bytes free")
 
     def fill(self, store: Callable, pieces: Iterable[tuple]) -> None:
-        """Have `store(where, values)` called for pieces of a field as `gather` gives them, to all processes."""
+        """Have `store(where, values)` called for the pieces of a field that `gather` yields, on all processes."""
         for where, values in pieces:
             self.do(store, where, values)
 
@@ -56,7 +56,7 @@ class Draft:
         return free(self.path)
 
     def finish(self) -> None:
-        """Put the file, which is closed, into its place.
+        """Rename the file, once it is closed.
 
         Raises:
             FilesError: it could not be written, on all processes.
@@ -72,5 +72,5 @@ class Draft:
 
 
 def free(path: Path) -> int:
-    """Bytes free on the disk that holds a file, which need not exist, nor its folder."""
+    """Bytes free on the disk of a file; neither the file nor its folder need exist."""
     return shutil.disk_usage(next(folder for folder in path.absolute().parents if folder.is_dir())).free

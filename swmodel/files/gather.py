@@ -7,20 +7,20 @@ from collections.abc import Iterator
 
 import numpy as np
 
-#: Uncompressed size aimed at for a chunk of a field, and for the rows gathered at a time.
+#: Approximate size, uncompressed, of a chunk of a field, and of the rows gathered at a time.
 CHUNK_BYTES = 1 << 20
 GATHER_BYTES = 4 << 20
 
 
 def chunk_rows(shape: tuple[int, int], itemsize: int) -> int:
-    """Rows of a chunk of a field: of equal parts of about CHUNK_BYTES."""
+    """Rows of a chunk of a field: chunks are equal parts of about CHUNK_BYTES."""
     rows, columns = shape
     parts = math.ceil(rows * columns * itemsize / CHUNK_BYTES)
     return math.ceil(rows / min(parts, rows))
 
 
 def row_blocks(shape: tuple[int, int], itemsize: int) -> list[tuple[int, int]]:
-    """First and last row of the blocks of a field that are gathered together: whole chunks, about GATHER_BYTES."""
+    """First and last row of each block of rows that is gathered at once: whole chunks, about GATHER_BYTES."""
     height = max(1, GATHER_BYTES // CHUNK_BYTES) * chunk_rows(shape, itemsize)
     return [(first, min(first + height, shape[0])) for first in range(0, shape[0], height)]
 
@@ -28,11 +28,11 @@ def row_blocks(shape: tuple[int, int], itemsize: int) -> list[tuple[int, int]]:
 def gathered(transport, local: np.ndarray, member: int = 0) -> Iterator[tuple[int, np.ndarray | None]]:
     """The first row of each block of rows of a field, and on rank 0 these rows, in rising order.
 
-    All processes together take all of them.
+    All processes iterate together, to the end.
 
     Args:
-        local: this process's part [y, x]; an empty array where it has nothing of the member.
-        member: of an ensemble, the one that the field is of.
+        local: this process's part [y, x]; an empty array if it has no part of the member.
+        member: the member of an ensemble to which the field belongs.
     """
     shape = transport.block.y.size, transport.block.x.size
     for first, last in row_blocks(shape, local.dtype.itemsize):
@@ -40,13 +40,13 @@ def gathered(transport, local: np.ndarray, member: int = 0) -> Iterator[tuple[in
 
 
 def gathered_members(transport, field: np.ndarray) -> Iterator[tuple[tuple[slice, ...], np.ndarray | None]]:
-    """Where pieces of a field lie in the whole of it, and on rank 0 their values, in rising order.
+    """The place of each piece of a field in the whole, and on rank 0 its values, in rising order.
 
-    All processes together take all of them. Small fields of several members come together: a file takes 500 members of
-    64 x 64 cells ten times faster than one by one.
+    All processes iterate together, to the end. Small fields of several members form one piece: 500 members of 64 x 64
+    cells are then written ten times faster than one by one.
 
     Args:
-        field: what this process has of it, [members, y, x], or of a run [y, x].
+        field: this process's part of it, [members, y, x], or [y, x] of a run.
     """
     if field.ndim == 2:
         for first, rows in gathered(transport, field):
@@ -65,11 +65,11 @@ def gathered_members(transport, field: np.ndarray) -> Iterator[tuple[tuple[slice
 
 
 def of_member(field: np.ndarray, block, member: int) -> np.ndarray:
-    """The part [y, x] of a member, or of the one run, that this process has; an empty array where it has nothing.
+    """This process's part [y, x] of a member, or of a run; an empty array if it has none.
 
     Args:
         field: [members, y, x] of the members that the process has, or [y, x] of a run.
-        block: of the process.
+        block: that of the process.
     """
     if field.ndim == 2:
         return field

@@ -1,15 +1,15 @@
-"""A file between HDF5 and the disk that passes from one state to the next at once, or not at all.
+"""A file between HDF5 and the disk that changes from one state to the next in one step, or not at all.
 
-HDF5 updates its metadata in place: a process killed, or a disk full, halfway through would cost the whole file. Here
-what is written behind the committed end goes to the file at once, since nothing refers to it yet, and what is written
-before it stays in memory, in pages, until `commit`:
+HDF5 updates its metadata in place: if the process is killed or the disk is full halfway through, the whole file is
+lost. Here bytes behind the committed end go to the file at once, since nothing refers to them yet. Bytes before it stay
+in memory, in pages, until `commit`:
 
 1. the file is synced: the new bytes, and the pages of the previous commit, are on the disk;
 2. the pages and the new size are written into a second file, the journal, with a checksum, and synced;
 3. the pages are written into the file.
 
-Whatever happens before 2 is complete leaves the previous state with bytes behind its end, which HDF5 passes over;
-whatever happens after it is repaired from the journal (`recover`). The journal is there while the file is written.
+A failure before 2 is complete leaves the previous state, with bytes behind its end that HDF5 ignores; a later failure
+is repaired from the journal (`recover`). The journal exists while the file is written.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ from pathlib import Path
 
 PAGE = 4096
 
-#: Of a journal: mark, bytes of pages that follow, size of the file, digest of these two and the pages.
+#: The head of a journal: mark, bytes of pages that follow, size of the file, digest of these two and the pages.
 HEADER = struct.Struct("<8sqq32s")
 MARK = b"swmjrnl1"
 
-#: Before each run of pages: its place in the file and its length.
+#: The head of each run of pages: its place in the file and its length.
 RUN = struct.Struct("<qq")
 
 
@@ -42,8 +42,8 @@ def journal_of(path) -> Path:
 class JournaledFile(io.RawIOBase):
     """An existing file as h5py wants it (`h5py.File(JournaledFile(path), "r+")`); an earlier journal is applied first.
 
-    No call by HDF5 fails, because closing it after that would crash: from the first error on everything is kept in
-    memory, and `check` and `commit` raise it.
+    No call by HDF5 fails, because HDF5 would crash on closing the file later: from the first error on everything stays
+    in memory, and `check` and `commit` raise the error.
 
     Raises:
         OSError: it cannot be read or written; BlockingIOError: another process is writing it.
@@ -66,15 +66,15 @@ class JournaledFile(io.RawIOBase):
             undo.pop_all()
 
     def check(self) -> None:
-        """Raise what has gone wrong since the last commit."""
+        """Raise the error since the last commit, if there was one."""
         if self.error is not None:
             raise self.error
 
     def commit(self) -> None:
-        """Make what was written so far the state of the file, which then outlives the process and the power.
+        """Make what was written so far the state of the file, which then survives a kill and a power cut.
 
         Raises:
-            OSError: the previous state remains, or if only 3 failed, this one.
+            OSError: the previous state remains; or the new one, if only 3 failed.
         """
         self.check()
         if not self._pages and self._size == self._committed:
@@ -91,7 +91,7 @@ class JournaledFile(io.RawIOBase):
         self._pages.clear()
 
     def close(self) -> None:
-        """Close the file in the state of the last commit, and remove the journal if that is on the disk."""
+        """Close the file in the state of the last commit, and remove the journal once this state is on the disk."""
         if self.closed:
             return
         super().close()
@@ -145,15 +145,15 @@ class JournaledFile(io.RawIOBase):
         return len(view)
 
     def truncate(self, size: int | None = None) -> int:
-        """Set the size. What was behind it is not defined if the file grows again."""
+        """Set the size. Bytes beyond it are undefined if the file grows again."""
         self._size = self._position if size is None else size
         return self._size
 
     def flush(self) -> None:
-        """Nothing: see `commit`."""
+        """Do nothing: see `commit`."""
 
     def _keep(self, begin: int, view: memoryview) -> None:
-        """Put the bytes into pages, which reach to the committed end of the file, or, after an error, beyond it."""
+        """Put the bytes into pages: up to the committed end of the file, or, after an error, beyond it."""
         end, done = begin + len(view), begin
         while done < end:
             number = done // PAGE
@@ -178,13 +178,13 @@ class JournaledFile(io.RawIOBase):
 
 
 def recover(path) -> bool:
-    """Repair a file whose writer was killed from the journal that it left, and remove that.
+    """Repair a file whose writer was killed from the journal that it left, and remove the journal.
 
-    Nothing is done while a process writes the file, or where there is no permission: the file is then whole, unless its
-    writer ended within the microseconds of step 3 of a commit.
+    Nothing is done while a process writes the file, or without permission: the file is then whole, unless its writer
+    ended within the microseconds of step 3 of a commit.
 
     Returns:
-        Whether there is no journal, or no longer.
+        Whether there is no journal, or no journal any more.
     """
     path = Path(path)
     if not journal_of(path).exists():
@@ -203,13 +203,13 @@ def recover(path) -> bool:
 
 
 def remove(path) -> None:
-    """Remove a file with its journal, which would spoil the next file of that name."""
+    """Remove a file and its journal, which would spoil the next file of that name."""
     journal_of(path).unlink(missing_ok=True)
     Path(path).unlink(missing_ok=True)
 
 
 def open_journal(path: Path, new: bool = False) -> int:
-    """Open the journal beside a file for this process alone, or a new one, even on a file system without locks.
+    """Open the journal of a file, or make a new one, for this process alone, even on a file system without locks.
 
     Raises:
         BlockingIOError: another process has it.
@@ -242,7 +242,7 @@ def write_journal(journal: int, size: int, runs: list[tuple[int, bytes]]) -> Non
 
 
 def apply(journal: int, file: int) -> bool:
-    """Write what a complete journal holds into the file, which harms nothing if done before; whether it is complete."""
+    """Write the pages of a complete journal into the file, even if that was done before; whether it is complete."""
     mark, length, size, expected = HEADER.unpack(read_at(journal, 0, HEADER.size))
     if mark != MARK or not 0 <= length <= os.fstat(journal).st_size or size > os.fstat(file).st_size:
         return False
@@ -263,12 +263,12 @@ def digest(length: int, size: int, pages: bytes) -> bytes:
 
 
 def reserve(file: int, begin: int, end: int) -> None:
-    """Have the disk keep room for these bytes, so that writing them later cannot find it full."""
+    """Reserve disk space for these bytes, so that writing them later cannot fail on a full disk."""
     if end > begin and hasattr(os, "posix_fallocate"):
         try:
             os.posix_fallocate(file, begin, end - begin)
         except OSError as error:
-            if error.errno not in (errno.EOPNOTSUPP, errno.EINVAL, errno.ENOSYS):  # a file system that cannot
+            if error.errno not in (errno.EOPNOTSUPP, errno.EINVAL, errno.ENOSYS):  # the file system cannot reserve
                 raise
 
 
@@ -286,12 +286,12 @@ def write_at(file: int, place: int, data) -> None:
 
 
 def sync(file: int) -> None:
-    """Have what was written on the disk; without the times of a file, which would cost another write."""
+    """Bring what was written to the disk, but not the times of the file, which would cost another write."""
     getattr(os, "fdatasync", os.fsync)(file)
 
 
 def sync_folder(path: Path) -> None:
-    """Make the names in the folder of a file outlive the power."""
+    """Bring the names in the folder of a file to the disk."""
     folder = os.open(path.absolute().parent, os.O_RDONLY)
     try:
         os.fsync(folder)

@@ -1,7 +1,7 @@
 """One run in a folder at a time: a lock on the file run.lock, which the system frees when its holder ends or is killed.
 
-On network file systems the lock holds between machines only where the server supports it (NFS version 4 does, NFS
-mounted with `nolock` or `local_lock` does not); there, two runs on different machines are not kept apart.
+On network file systems the lock holds between machines only if the server supports it: NFS version 4 does, NFS mounted
+with `nolock` or `local_lock` does not. Without support, two runs on different machines are not kept apart.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ NAME = "run.lock"
 def held(directory):
     """Hold the folder, made if need be, for the run of this process; yields the open lock file.
 
-    A process that inherits the file's descriptor holds the folder too. The file is removed in the end.
+    A process that inherits the file's descriptor also holds the folder. The file is removed at the end.
 
     Raises:
         FilesError: another run holds it, or it cannot be written.
@@ -47,11 +47,11 @@ def check_free(directory):
     """Make sure that no run is at work in the folder. Writes nothing.
 
     Raises:
-        FilesError: there is one.
+        FilesError: a run is at work.
     """
     path = Path(directory) / NAME
     with contextlib.suppress(FileNotFoundError, PermissionError), path.open() as file:
-        lock(file, path, fcntl.LOCK_SH)  # of a file open for reading, network file systems give no other
+        lock(file, path, fcntl.LOCK_SH)  # network file systems give no other lock on a file open for reading
 
 
 def take(path: Path):
@@ -66,7 +66,7 @@ def take(path: Path):
 
 
 def lock(file, path: Path, kind: int):
-    """Lock an open file, LOCK_EX or LOCK_SH, at once or not at all; closing it, or the end of the process, frees it."""
+    """Lock an open file, LOCK_EX or LOCK_SH, without waiting; closing it, or the end of the process, frees it."""
     try:
         fcntl.flock(file, kind | fcntl.LOCK_NB)
     except BlockingIOError:
@@ -78,7 +78,7 @@ def lock(file, path: Path, kind: int):
 
 
 def still_there(file, path: Path) -> bool:
-    """Whether the open file is the one that is found under its name."""
+    """Whether the open file is the one that has its name now."""
     with contextlib.suppress(FileNotFoundError):
         return os.path.samestat(os.fstat(file.fileno()), path.stat())
     return False

@@ -1,4 +1,4 @@
-"""The folder of a run: which files it holds, and that no run is overwritten by accident."""
+"""The folder of a run: which files it holds, and protection of runs against being overwritten by accident."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ FILES = (CONFIG, OUTPUT, DIAGNOSTICS, SPECTRA, STATIONS, SECTIONS, HARMONICS, ST
 ENSEMBLE = "ensemble.nc"
 SENSITIVITY = "sensitivity.nc"
 ANALYSIS = "analysis.nc"
-#: Behind the name of a file that is being written, and, should its writer be killed, what may be left of it.
+#: The ending of a file that is being written; the pattern of files that killed writers may have left.
 WRITING = ".writing"
 LEFT_OVER = (WRITING, f"{WRITING}.journal")
-#: What other tasks than a run leave.
+#: The files that tasks other than a run write.
 RESULTS = (
     "check.json",
     SENSITIVITY,
@@ -48,11 +48,11 @@ RESULTS = (
 
 
 class Advice(NamedTuple):
-    """What the user can do about a folder that holds something, in words.
+    """What the user can do if a folder is not empty, in words.
 
     Attributes:
-        replace: how to replace what is there, or to take another folder.
-        resume: how to go on with a run there, given the folder.
+        replace: how to replace its contents, or to take another folder.
+        resume: how to continue the run in it, a format with the folder.
     """
 
     replace: str
@@ -64,7 +64,7 @@ PYTHON = Advice("give force=True to replace it or another folder", 'Simulation.r
 
 
 def check_vacant(directory, force: bool = False, advice: Advice = COMMAND_LINE, held: bool = False):
-    """Whether a run may be written into `directory`, which need not exist. Writes nothing.
+    """Make sure that a run may be written into `directory`, which need not exist. Writes nothing.
 
     Args:
         held: whether this process holds the folder's lock.
@@ -83,7 +83,7 @@ def check_vacant(directory, force: bool = False, advice: Advice = COMMAND_LINE, 
 
 
 def refuse(directory: Path, force: bool, advice: Advice):
-    """See `check_vacant`; also raises OSError where a folder above cannot be looked into."""
+    """See `check_vacant`; also raises OSError if a folder above cannot be read."""
     if directory.is_dir() and any(path.name != lock.NAME for path in directory.iterdir()) and not force:
         state, found = read_status(directory).get("state"), holding(directory, advice)
         what = f"holds {found.kind} ({state})" if state else "exists and is not empty"
@@ -95,7 +95,7 @@ def refuse(directory: Path, force: bool, advice: Advice):
 
 
 class Holding(NamedTuple):
-    """What a folder holds, in words; the task that made it; the command that goes on with it, "" where nothing can."""
+    """What a folder holds, in words; the task that made it; the command that continues it, "" if there is none."""
 
     kind: str
     task: str
@@ -140,7 +140,7 @@ def prepare(directory):
 
 
 def reopen(directory):
-    """Take away how the run in the folder ended, also the state of a blow-up: it goes on.
+    """Remove the record of how the run in the folder ended, and the state of a blow-up: the run continues.
 
     Raises:
         FilesError: the folder cannot be written.
@@ -151,7 +151,7 @@ def reopen(directory):
 
 
 def own_case(directory) -> dict:
-    """The table [case] of config.toml where it names the file of a user's own case, which is not executed; else {}."""
+    """The table [case] of config.toml, if it names the file of a user's own case, which is not executed; else {}."""
     try:
         case = tomllib.loads((Path(directory) / CONFIG).read_text(encoding="utf-8"))["case"]
         return case if case.get("file") else {}
@@ -160,7 +160,7 @@ def own_case(directory) -> dict:
 
 
 def write_config(directory, config):
-    """Write config.toml, and case.py if the case is a user's own: the old ones stay, or the new ones are there whole.
+    """Write config.toml, and case.py if the case is a user's own: either the old files stay, or the new ones are whole.
 
     Args:
         config: resolved configuration.
@@ -168,7 +168,7 @@ def write_config(directory, config):
     Raises:
         FilesError: they cannot be written.
     """
-    from ..config import to_toml  # not at the start of the program, which needs the names in this file
+    from ..config import to_toml  # not at import, as the program needs the names in this file early
     from ..config.loading.case_file import CASE
 
     texts = {CASE: config.case.file_text, CONFIG: to_toml(config)}

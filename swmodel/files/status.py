@@ -1,4 +1,4 @@
-"""The state of a run, status.json in its folder: written whole or not at all."""
+"""The state of a run: status.json in its folder, written whole or not at all."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ NAME = "status.json"
 def write_status(directory, **keys):
     """Write `keys` (JSON values; state, exit_code, steps, ...) as the status of the run in `directory`.
 
-    A reader sees the old file or the new one, never a part: written under another name, synced, renamed.
+    A reader sees the old file or the new one, never a part: it is written under another name, synced and renamed.
     """
     path = Path(directory) / NAME
     temporary = path.with_suffix(f".{os.getpid()}")
@@ -32,7 +32,7 @@ def ended(directory) -> bool:
 
 
 def finish(directory, state: str, code: int, message: str) -> dict:
-    """The status of the run in `directory` at its end: as it is if it says how the run ended, else as given here."""
+    """The final status of the run in `directory`: unchanged if it says how the run ended, else as given here."""
     status = read_status(directory)
     if not ended(directory):
         status |= {"state": state, "exit_code": code, "message": message}
@@ -41,7 +41,7 @@ def finish(directory, state: str, code: int, message: str) -> dict:
 
 
 def read_status(directory) -> dict:
-    """The status of the run in `directory`; empty where there is none.
+    """The status of the run in `directory`; empty if there is none.
 
     Raises:
         FilesError: the file holds something else.
@@ -61,7 +61,7 @@ def read_status(directory) -> dict:
 
 
 def dumps(value) -> str:
-    """The text of JSON values, indented; numbers that are not finite, of which JSON has none, become null."""
+    """The text of JSON values, indented; numbers that are not finite, which JSON lacks, become null."""
     return json.dumps(finite(value), indent=2, allow_nan=False) + "\n"
 
 

@@ -1,4 +1,4 @@
-"""All files of a run read through, and compared with their checksums."""
+"""Reading all files of a run, and comparing them with their checksums."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ READABLE = "can be read; it holds no checksums"
 
 
 def verdicts(path) -> dict[str, str]:
-    """For each file of a run folder, or for the file itself: whether it is intact, or what is wrong with it.
+    """For each file of a run folder, or for a single file: whether it is intact, or what is wrong with it.
 
     Raises:
         UsageError: there is no such file or folder, or no file of a run in it.
@@ -48,10 +48,10 @@ def verdicts(path) -> dict[str, str]:
 
 
 def require_intact(path, found: dict[str, str]) -> None:
-    """Do nothing if there is nothing wrong.
+    """Make sure that no file is damaged.
 
     Raises:
-        FilesError: otherwise, with the names of the files.
+        FilesError: some are; names them.
     """
     bad = [name for name, words in found.items() if words not in (INTACT, READABLE)]
     if bad:
@@ -59,7 +59,7 @@ def require_intact(path, found: dict[str, str]) -> None:
 
 
 def read_config(directory: Path) -> None:
-    """Read the config.toml of a run. A user's own case is not executed, and its options are not looked at.
+    """Read the config.toml of a run. A user's own case is not executed, and its options are not checked.
 
     Raises:
         ConfigError, FilesError, OSError, ValueError: it cannot be read.
@@ -74,7 +74,7 @@ def read_config(directory: Path) -> None:
 
 
 def of_case(directory: Path) -> str:
-    """Whether the file of a user's own case is the one of the run, in words."""
+    """Whether the file of a user's own case is still that of the run, in words."""
     try:
         found = hashlib.sha256((directory / CASE).read_bytes()).hexdigest()
     except OSError as error:
@@ -83,7 +83,7 @@ def of_case(directory: Path) -> str:
 
 
 def of(path: Path) -> guard.Job:
-    """The examination of a file by its kind: restart files are known by their names."""
+    """The examination of a file by its kind; restart files are recognised by their names."""
     if path.parent.name == RESTARTS and LEFT_OVER.fullmatch(path.name):
         return job(path)
     return guard.Job(path, options={"netcdf": path.suffix == ".nc"})

@@ -9,7 +9,7 @@ __all__ = ["Problem"]
 
 
 def _found(name: str) -> Any:
-    """`Problem`, imported when first used: what is asked of a gradient is checked without JAX."""
+    """`Problem`, imported at first use: requests for gradients are checked without JAX."""
     if name == "Problem":
         from .problem import Problem
 

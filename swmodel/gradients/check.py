@@ -1,7 +1,7 @@
 """The task `check-gradient`: are the derivatives of a configuration exact, and what do they cost?
 
 Derivatives of J = sum over cells of (a h² + b u² + c v²) at the end of the run, a, b, c independent random numbers,
-with respect to the initial state and to all else that has an influence, along random directions d, e:
+with respect to the initial state and to everything else that has an influence, along random directions d, e:
 
     taylor_slope         slope of log |J(x + s d) - J(x) - s <J', d>| over log s; 2 for an exact gradient
     dot_product_error    |<M d, y> - <d, Mᵀ y>| / |<M d, y>|, with M the derivative of the last state; round-off
@@ -45,16 +45,16 @@ KEYS = (
     "gradient_sha256",
     "peak_bytes_per_rank",
 )
-#: Largest errors of the first three, by precision.
+#: Largest errors of these three, by precision.
 BOUNDS = {"float64": (0.02, 1e-12, 1e-10), "float32": (0.2, 1e-4, 1e-3)}
 #: Lengths of steps along the direction: 1, 1/4, ...
 STEPS = tuple(0.25**k for k in range(7))
-#: Size of the direction over that of the field; of a field that is zero, over `Variable.small`.
+#: Ratio of the direction's size to that of the field; for a field that is zero, to `Variable.small`.
 RELATIVE = 1e-3
 
 
 def loss_of(transport):
-    """J of the last state, a function of the series and of the weights."""
+    """J of the last state: a function of the series and the weights."""
 
     def loss(series, weights: State):
         return transport.sum(sum(jnp.sum(w * x[-1] ** 2) for w, x in zip(weights, series, strict=True)))
@@ -68,7 +68,7 @@ def compute(config, directory, options, report, command_line, watch):
     Options: `memory`, bytes that a process may hold; `json`, a file for the results called KEYS.
 
     Raises:
-        NumericalError: a derivative is not exact; the results are written nevertheless.
+        NumericalError: a derivative is not exact; the results are still written.
     """
     done = []
     watch(lambda: len(done))
@@ -108,7 +108,7 @@ def compute(config, directory, options, report, command_line, watch):
 
 
 def controls_of(config) -> list[str]:
-    """Everything that the run depends on: fields and numbers without influence are left out."""
+    """The fields and numbers on which the run depends."""
     scheme = scheme_of(config)
     off = [term for term in TERMS.values() if term.name not in scheme.terms]
     used = {row.name for term in scheme.acting for row in term.coefficients}
@@ -121,7 +121,7 @@ def controls_of(config) -> list[str]:
 
 
 def failures(results) -> list[str]:
-    """What is not as it must be, in words."""
+    """The results that are wrong, in words."""
     slope, dot, symmetry = BOUNDS[results["dtype"]]
     checks = {
         f"taylor_slope is {results['taylor_slope']:.3f}, not 2": abs(results["taylor_slope"] - 2) <= slope,
@@ -132,7 +132,7 @@ def failures(results) -> list[str]:
 
 
 class Checks:
-    """The numbers of a Problem whose observer gives the state. Random numbers belong to cells, whatever the layout."""
+    """The checks of a Problem whose observer returns the state. Random numbers are the same on every layout."""
 
     def __init__(self, problem: Problem):
         self.problem, self.x = problem, problem.first_guess()
@@ -154,7 +154,7 @@ class Checks:
         return state(*(self.noise(f"{name} {field}") for field in state._fields))
 
     def direction(self, name) -> dict:
-        """A random direction in the space of the controls, of small fields of their own size each."""
+        """A random direction in the space of the controls: small compared with each control."""
 
         def one(control, value):
             count = self.problem.config.grid.nx * self.problem.config.grid.ny if value.ndim else 1
@@ -165,7 +165,7 @@ class Checks:
         return {control: one(control, value) for control, value in self.x.items()}
 
     def taylor_slope(self) -> float:
-        """The slope of the Taylor remainder between the two shortest steps at which it is far above round-off."""
+        """The slope of the Taylor remainder between the two shortest steps at which it is well above round-off."""
         remainders = []
         for s in STEPS:
             moved = jax.tree.map(lambda x, d, s=s: x + jnp.asarray(s, x.dtype) * d, self.x, self.d)
@@ -174,11 +174,11 @@ class Checks:
         usable = max(2, len([*itertools.takewhile(lambda remainder: remainder > floor, remainders)]))
         before, last = remainders[usable - 2 : usable]
         if not before or not last:
-            return math.inf  # the function is no more than quadratic, or the steps are too short
+            return math.inf  # the function is at most quadratic, or the steps are too short
         return math.log(before / last) / math.log(STEPS[usable - 2] / STEPS[usable - 1])
 
     def dot_product_error(self) -> float:
-        """The relative difference of <M d, y> and <d, Mᵀ y>, for random y at the last state."""
+        """The relative difference of <M d, y> and <d, Mᵀ y>, for a random y at the last state."""
         y = self.random_state("y")
         series, tangent = self.problem.tangent(self.x, self.d)
         series_bar = series._make(jnp.zeros_like(s).at[-1].set(w) for s, w in zip(series, y, strict=True))
@@ -193,10 +193,10 @@ class Checks:
         return abs(forth - back) / abs(forth)
 
     def times(self) -> dict:
-        """Time of value and gradient over that of runs forward; medians of three in turns.
+        """The time of value and gradient, divided by that of a run forward; medians of three, measured in turns.
 
-        adjoint_over_forward: of the run by the executor xla; gradient_over_run: of that by the executor of the
-        configuration, one step in a pass.
+        The run is by the executor xla for adjoint_over_forward; for gradient_over_run by the executor of the
+        configuration, with one step in a pass.
         """
         problem = self.problem
         run = problem.config.run.model_copy(update={"executor": "xla"})
@@ -225,7 +225,7 @@ def fingerprint(problem: Problem, gradient: dict) -> str:
 
 
 def seconds(function) -> float:
-    """Wall-clock time of a call and of what it starts."""
+    """Wall-clock time of a call and of the computation that it starts, s."""
     begin = time.perf_counter()
     jax.block_until_ready(function())
     return time.perf_counter() - begin

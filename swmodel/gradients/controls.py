@@ -1,4 +1,4 @@
-"""What derivatives are taken with respect to: the initial state, fields of the ocean and its forcing, coefficients."""
+"""The controls of derivatives: the initial state, fields of the ocean and its forcing, coefficients."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ TERM_OF = {row.name: term.name for term in TERMS.values() for row in term.coeffi
 
 
 def scheme_for(names) -> Callable[[Any], Scheme]:
-    """The scheme of a configuration with every term that the controls act through, zero as it may be."""
+    """The scheme of a configuration with every term through which the controls act, even if it is zero."""
     through = [term for term in TERMS.values() if {row.name for row in term.coefficients} & set(names)]
     acting = [term.name for term in through if not term.active]
 
@@ -41,7 +41,7 @@ def scheme_for(names) -> Callable[[Any], Scheme]:
 
 
 def first_guess(config, names, block) -> dict:
-    """The controls as the configuration has them, by name: a field [ny, nx] of the block, a number, or a vector."""
+    """The controls' values in the configuration, by name: a field [ny, nx] of the block, a number, or a vector."""
     dtype = np.dtype(config.run.dtype)
     rows, columns = np.arange(block.y.start, block.y.stop), np.arange(block.x.start, block.x.stop)
 
@@ -56,10 +56,10 @@ def first_guess(config, names, block) -> dict:
 
 
 def number(config, name: str) -> float:
-    """The control that is a number, as the configuration has it.
+    """The value in the configuration of a control that is a number.
 
     Raises:
-        UsageError: the configuration has a field of it.
+        UsageError: the configuration has a field instead.
     """
     if name != "gravity" and fields.given(config, name):
         raise UsageError(f"{name} is a field in this run; derivatives are taken by {name} as a number alone")
@@ -69,13 +69,13 @@ def number(config, name: str) -> float:
 def apply(controls: dict, state: State, grid: Grid, params: dict, scheme: Scheme, transport) -> tuple[State, dict]:
     """The initial state, and the static fields that depend on the controls, by name.
 
-        h = depth + eta on water, u and v on open faces; zero velocity on closed ones; what a term adds as it starts it
+        h = depth + eta on water; u and v on open faces, zero on closed ones; fields of terms as these start them
 
     Args:
-        controls: by name: a field [ny, nx] of this block, or a number, for a field the same one everywhere; or the
-            vector of parameters of a term.
-        state: initial State of the block where the controls say nothing.
-        grid, params: where they say nothing, with a margin of width + 1 cells.
+        controls: by name: a field [ny, nx] of this block; or a number, for a field the same everywhere; or the vector
+            of a term's parameters.
+        state: initial State of the block, for what is no control.
+        grid, params: for what is no control, with a margin of width + 1 cells.
 
     Returns:
         State [ny, nx]; {name: field [ny + 2 width + 2, nx + 2 width + 2], [1, 1] or vector} of Grid and Params.
@@ -103,6 +103,6 @@ def apply(controls: dict, state: State, grid: Grid, params: dict, scheme: Scheme
 
 
 def replace(grid: Grid, params: dict, active: dict) -> tuple[Grid, dict]:
-    """Grid and Params with the active fields in place of their own."""
+    """Grid and Params with the active fields in place of their own fields."""
     ours = {name: field for name, field in active.items() if name in Grid._fields}
     return grid._replace(**ours), params | {name: active[name] for name in active.keys() - ours.keys()}

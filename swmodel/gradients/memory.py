@@ -1,4 +1,4 @@
-"""The memory that a backward sweep takes, and the Plan that keeps within a bound."""
+"""The memory that a backward sweep takes, and the Plan that stays within a bound."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from ..parallel.environment import free_memory, resident_memory, world
 from .plan import Plan, least, plan
 from .sweeps import Sweeps
 
-#: Carries beside those of the Plan: one and its successor on the way forward, cotangents and theirs on the way back.
+#: Carries besides those of the Plan: the present and the next one forward, and the cotangents of both backward.
 IN_FLIGHT = 6
-#: Before compiling is over: bytes that it takes, and carries that a step back takes for itself.
+#: Estimates before compilation: bytes that it takes, and carries that a step back takes.
 COMPILING, WORKSPACE = 200 * 10**6, 12
-#: Part of the memory that is left for what is not foreseen.
+#: Fraction of the memory that is left free for what is not foreseen.
 SPARE = 0.03
 
 
 class Room:
-    """What a process may hold during a backward sweep, and what it holds already.
+    """The memory that a process may hold during a backward sweep, and what it holds already.
 
     Args:
         memory: bytes that this process may hold; None: half of what is free, shared by this machine's processes.
@@ -45,9 +45,9 @@ class Room:
         self.memory = memory
 
     def carries(self, workspace: int, length: int | None) -> int:
-        """How many carries all processes have room for, beside `workspace` bytes and in stacks for `length` steps.
+        """How many carries fit into memory on all processes, beside `workspace` bytes and stacks for `length` steps.
 
-        Stacks of other lengths are let go.
+        Stacks of other lengths are dropped.
         """
         self.sweeps.release(length)
         held = resident_memory() - self.sweeps.kept_bytes()
@@ -55,7 +55,7 @@ class Room:
         return int(self.transport.reduce(np.asarray(free // self.carry, np.int64), "min"))
 
     def refusal(self, carries: int) -> UsageError:
-        """The error where there is room for so many carries, and not for a checkpoint and a step."""
+        """The error if so many carries fit, which are too few for a checkpoint and a step."""
         needed = (self.memory + (least(self.step) - carries) * self.carry) * (1 + SPARE)
         return UsageError(
             f"{megabytes(self.memory)} of memory are too little: a process needs {megabytes(needed)} for derivatives"
@@ -63,14 +63,14 @@ class Room:
 
 
 def fit(sweeps: Sweeps, x, fixed, memory: int | None, before: Plan | None = None) -> Plan:
-    """The Plan with the fewest steps within the memory that all processes of the run may hold; compiles the sweeps.
+    """The Plan with the fewest steps that fits into the memory of all processes of the run; compiles the sweeps.
 
     Args:
         memory: see `Room`.
-        before: the Plan of the last time: its segments stay if there is room for them now, which compiles nothing.
+        before: the previous Plan: if its segments still fit they stay, and nothing is compiled.
 
     Raises:
-        UsageError: the least that a backward sweep needs does not fit.
+        UsageError: the smallest backward sweep does not fit.
     """
     room, steps, tried, found = Room(sweeps, x, fixed, memory), sweeps.steps, set(), None
     best = before or plan(
@@ -94,9 +94,9 @@ def fit(sweeps: Sweeps, x, fixed, memory: int | None, before: Plan | None = None
 
 
 def give_back_memory():
-    """Have the C library return arrays of a megabyte and more to the system as soon as they are not needed.
+    """Have the C library return arrays of a megabyte and more to the system as soon as they are freed.
 
-    By default it keeps those of up to 32 MB, in pieces: 125 MB more than the bound of 800 MB, at 400 x 400 cells.
+    By default it keeps those of up to 32 MB, in pieces: at 400 x 400 cells 125 MB above the bound of 800 MB.
     """
     library, mmap_threshold = ctypes.CDLL(None), -3
     if sys.platform == "linux" and hasattr(library, "mallopt"):

@@ -1,4 +1,4 @@
-"""The steps of a trajectory by the native step and what is made of it: adjoint, tangent, the adjoint of the tangent."""
+"""The steps of a trajectory by the native step and its derivatives: adjoint, tangent, the adjoint of the tangent."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ from .steps import Cotangents, InJax
 
 
 class Native:
-    """The native step, its adjoint, and for pairs its tangent and the adjoint of that.
+    """The native step and its adjoint, or, for pairs, its tangent and the adjoint of the tangent.
 
-    Where one of them cannot be had on some process, all take that in JAX. A control that is a number is to derivatives
-    one of each row, and its adjoint is summed over the steps in each cell.
+    If some process lacks one of them, all processes take the steps in JAX instead. Derivatives treat a control that is
+    a number as one number in each row; its adjoint is summed over the steps in each cell.
 
     Args:
         slow: the steps InJax.
-        kernel: of the step forward.
+        kernel: that of the step forward.
         transport: for messages.
-        pairs: whether carry and active fields are pairs, of the second the tangent.
+        pairs: whether carry and active fields are pairs of a value and its tangent.
     """
 
     def __init__(self, slow: InJax, kernel: Kernel, transport, controls, pairs: bool):
@@ -45,7 +45,7 @@ class Native:
         shapes = tuple(leaf.shape for leaf in jax.tree.leaves(active))
         if shapes not in self._seen:
 
-            def look(active, fixed):  # as the arrays of a block are seen in a program
+            def look(active, fixed):  # traced, as arrays in a program are those of a block
                 self._seen[shapes] = self._both(active, fixed)
                 return fixed.dt
 
@@ -85,42 +85,42 @@ class Native:
         return tapes.Way(kernel, kernel.static_of(*static, self.transport.shape, jnp), dt, self.transport)
 
     def named(self, active) -> list:
-        """The active fields by name, tangents as "d." + name; in the order of their leaves."""
+        """The active fields by name, their tangents as "d." + name; in the order of their leaves."""
         parts = zip(("", "d."), active, strict=True) if self.pairs else [("", active)]
         return [(prefix + name, field) for prefix, of in parts for name, field in sorted(of.items())]
 
     def _lined(self, field, margin: int):
-        """A number as one of each row."""
+        """A number as a line: one number in each row."""
         return jnp.broadcast_to(field, (self.transport.shape[0] + 2 * margin, 1)) if field.shape == (1, 1) else field
 
     def _widened(self, named) -> dict:
-        """Active fields by name with the margin of the way back."""
+        """Active fields by name, with the margin that the way back needs."""
         inner = tuple(slice(self.width + 1, self.width + 1 + length) for length in self.transport.shape)
         fields = {name: field[inner] for name, field in named.items() if field.shape != (1, 1)}
         lined = {name: self._lined(field, self.wide) for name, field in named.items()}
         return lined | surround_named(fields, self.wide, self.transport)
 
     def _kinds(self, active, fixed, lined: bool):
-        """How static fields are read, numbers that are controls as lines or not."""
+        """The kinds of static fields; if `lined`, numbers that are controls count as lines."""
         named = {name: self._lined(field, 1) if lined else field for name, field in self.named(active)}
         return kinds_of(*replace(fixed.grid, fixed.params, named))
 
     def _both(self, active, fixed) -> list:
-        """The kernels of both ways, each with the kinds of its static fields."""
+        """The kernels forward and back, each with the kinds of its static fields."""
         ways = (self.forth, self.pairs), (self.behind, True)
         return [(kernel, self._kinds(active, fixed, lined)) for kernel, lined in ways]
 
     def _has(self, active, fixed, back: bool) -> bool:
-        """Whether all processes have the way ahead, and that `back`."""
+        """Whether all processes have native steps forward and, if asked, `back`."""
         return all(self._there[key] for key in self._both(active, fixed)[: 1 + back])
 
     def _lead(self, active, fixed) -> int:
-        """Columns that both ways need on either side."""
+        """Columns on either side that steps forward and back both have."""
         both = self._both(active, fixed)
         return max(kernel.lead(kernel.made(kinds, fixed.dt.dtype)) for kernel, kinds in both)
 
     def _missing(self, kernel, kinds, dtype) -> str:
-        """Why a step cannot be had here, or not with blocks so small; empty where it can."""
+        """Why there is no such native step here, or not for blocks so small; empty if there is."""
         if found := obstacle(kernel.request(kinds, dtype)):
             return found
         made, smallest = kernel.made(kinds, dtype), min(self.transport.smallest)
@@ -131,7 +131,7 @@ class Native:
 
 
 class WayBack(NamedTuple):
-    """The `way` back along the native `steps` recorded by those `ahead`."""
+    """The `way` back along native steps that were recorded by those `ahead`."""
 
     steps: Native
     ahead: tapes.Way
@@ -159,5 +159,5 @@ class WayBack(NamedTuple):
 
 
 def reach_back(scheme) -> int:
-    """Cells around a block of whose static fields the way back depends: as far as what is read by what reads a cell."""
+    """How many cells around a block the static fields need for the way back: the reach of all that reads a cell."""
     return 2 * scheme.width + 1

@@ -1,4 +1,4 @@
-"""What the quantities of `quantities` are of a state: a block's share, whose sum over all blocks is the value."""
+"""The quantities of `quantities` for a state: a block's share each; the sum over all blocks is the value."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ def elevation(view, at: Station):
 
 
 def weighted(view, field, rows, columns, weights):
-    """The sum of the weights times the values of a field of the block in those cells that lie in it."""
+    """The sum of weights times values of a field, over those of the cells that lie in the block."""
     (first_row, first_column), (height, width) = view.transport.offset(), view.transport.extent() or field.shape
     j, i = rows - first_row, columns - first_column
     ours = (j >= 0) & (j < height) & (i >= 0) & (i < width)
-    # One sum over the block would read it all at every step; some cells are gathered.
+    # A sum over the block would read all of it at every step, so only these cells are gathered.
     values = field[jnp.where(ours, j, 0), jnp.where(ours, i, 0)]
     return (values * jnp.where(ours, weights, 0.0).astype(field.dtype)).sum()
 
@@ -43,7 +43,7 @@ def section(view, faces: Faces):
 
 
 def on_block(view, patch):
-    """A Patch on the cells of the block, [ny, nx]; zero where a short block has none."""
+    """A Patch on the cells of the block, [ny, nx]; zero beyond the cells of a short block."""
     return within(patch.on(view.transport.shape), view.transport.extent())
 
 

@@ -1,4 +1,4 @@
-"""Parameters of terms as users have them, pytrees, and as programs have them: vectors, the same in all blocks."""
+"""Parameters of terms: pytrees for users, vectors for programs, the same in all blocks."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ class Parameters:
 
     Args:
         domain: a Domain.
-        names: of all controls.
+        names: those of all controls.
     """
 
     def __init__(self, domain, names):
@@ -23,10 +23,10 @@ class Parameters:
         }
 
     def vector(self, name: str, tree) -> np.ndarray:
-        """The vector of a pytree of parameters, or of a derivative by them.
+        """The vector of a pytree of parameters, or of a derivative with respect to them.
 
         Raises:
-            UsageError: it has other arrays than the term.
+            UsageError: its arrays differ from those of the term.
         """
         try:
             return self.forms[name].vector(tree, np, self.dtype)
@@ -34,11 +34,11 @@ class Parameters:
             raise UsageError(f"{name}: {error}") from None
 
     def inside(self, x: dict) -> dict:
-        """Controls, or derivatives by them, as programs have them."""
+        """Controls, or derivatives with respect to them, in the form of programs."""
         return {name: self._made(name, field) if name in self.forms else field for name, field in x.items()}
 
     def outside(self, x: dict, derivative: bool = True) -> dict:
-        """The same as users have them; a `derivative` with None for what is no parameter."""
+        """The same in the form of users; a `derivative` has None for what is no parameter."""
         named = x.items()
         return {name: self._tree(name, field, derivative) if name in self.forms else field for name, field in named}
 

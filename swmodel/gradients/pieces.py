@@ -1,4 +1,4 @@
-"""Sweeps in pieces so short that a user can be told of them, and heard, in between."""
+"""Sweeps in short pieces: in between, progress is reported and signals are obeyed."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ import numpy as np
 
 from .sweeps import Sweeps
 
-#: Steps of a piece times cells of a process: about half a second of a backward sweep on one core; and most steps.
+#: Steps of a piece times cells of a process, about half a second of a backward sweep on one core; most steps of a
+#: piece.
 CELLS, MOST = 4_000_000, 2000
 
 
@@ -23,17 +24,17 @@ def length_of(config) -> int:
 
 
 class Pieces:
-    """Sweeps whose longer parts are made in pieces of at most `length` steps; in all else the Sweeps themselves.
+    """Sweeps whose longer parts are computed in pieces of at most `length` steps; all else is that of the Sweeps.
 
-    No piece goes beyond a step at which coefficients are exchanged. What is recorded for the way back is a list of
-    stacks, one for each piece.
+    No piece goes beyond a step at which coefficients are replaced. The record for the way back is a list of stacks, one
+    for each piece.
 
     Args:
         sweeps: Sweeps.
         length: most steps of a piece, the same on all processes.
-        between: called after each piece with its kind (forward, again or backward), the step that it has come to,
+        between: called after each piece with its kind (forward, again or backward), the step that it has reached,
             what it has computed, and when it began on the clock time.perf_counter. May raise.
-        held: what is fixed, as it holds from a step on; None: at all steps the same.
+        held: what is fixed, and from which step on; None: it is the same at all steps.
     """
 
     def __init__(self, sweeps: Sweeps, length: int, between: Callable, held: Held | None = None):
@@ -96,11 +97,11 @@ class Pieces:
         self.between(kind, int(step), jax.block_until_ready(computed), begin)
 
     def _at(self, span, fixed):
-        """What is fixed, as it holds in a span."""
+        """What is fixed during a span of steps."""
         return self.held.at(int(span[0])) if self.held else fixed
 
     def _equal(self, length: int) -> int:
-        """The most steps of the pieces that a recorded segment is cut into: equal, so that hardly any room is left."""
+        """The most steps in a piece of a recorded segment: pieces are about equal, so that little memory is wasted."""
         pieces, longest = -(-length // self.length), max(np.diff(self._cuts), default=length)
         return min(-(-length // pieces), max(1, int(longest)))
 
@@ -114,19 +115,19 @@ class Pieces:
 
 
 class Held:
-    """What a trajectory has besides its controls, as it holds between two exchanges of coefficients.
+    """What a trajectory has besides its controls, from one replacement of coefficients to the next.
 
     Args:
         forcing: a Forcing.
-        fixed: a `trajectory.Fixed`, of any step.
-        margin: of its wide fields.
+        fixed: a `trajectory.Fixed` of any step.
+        margin: that of its wide fields.
     """
 
     def __init__(self, forcing, fixed, margin: int):
         self.forcing, self.fixed, self.margin = forcing, fixed, margin
 
     def cuts(self, steps: int) -> list[int]:
-        """The steps at which coefficients are exchanged, with the first and the last one."""
+        """The steps at which coefficients are replaced, with the first and the last step."""
         return self.forcing.cuts(steps)
 
     def at(self, step: int):

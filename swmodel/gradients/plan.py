@@ -1,8 +1,9 @@
-"""How a trajectory is kept for its backward sweep: as much of it as fits into memory, the rest computed again.
+"""How a trajectory is kept for its backward sweep: as much of it as fits into memory; the rest is computed again.
 
-Steps are grouped into segments of equal length, the last as long as is left. The backward sweep needs what each step of
-a segment starts from: all is kept while the sweep is in it. Of other segments, the carries at the starts of some are
-kept, checkpoints from which the rest is computed again; the schedule is the one with the fewest steps for so many.
+Steps are grouped into segments of equal length; the last one may be shorter. The backward sweep needs the carry before
+each step of a segment, and keeps all of them while it is in that segment. Of the other segments it keeps only some
+carries at their starts, checkpoints from which the rest is computed again. The schedule has the fewest steps possible
+with so many checkpoints.
 
 Reference: Griewank, A., and A. Walther (2000), Algorithm 799: revolve, ACM Trans. Math. Softw. 26(1), 19-45.
 """
@@ -22,9 +23,9 @@ class Plan(NamedTuple):
     """How many carries are kept.
 
     Attributes:
-        steps: of the trajectory.
+        steps: number of steps of the trajectory.
         length: steps of a segment.
-        checkpoints: carries kept besides those of a segment.
+        checkpoints: number of carries kept besides those of a segment.
     """
 
     steps: int
@@ -37,7 +38,7 @@ class Plan(NamedTuple):
         return max(1, -(-self.steps // self.length))
 
     def step(self, segment: int) -> int:
-        """The step at which a segment begins; the last one for the end."""
+        """The step at which a segment begins; at most the last step."""
         return min(segment * self.length, self.steps)
 
     def actions(self) -> Iterator:
@@ -45,19 +46,19 @@ class Plan(NamedTuple):
         return iter(MultistageCheckpointSchedule(self.segments, min(self.checkpoints, self.segments - 1), 0))
 
     def runs(self) -> float:
-        """Steps forward in a backward sweep, the first ones included, over the number of steps."""
+        """Steps forward in a backward sweep, with those of the first run, divided by the number of steps."""
         forward = [a for a in self.actions() if isinstance(a, Forward)]
         return sum(self.step(a.n1) - self.step(a.n0) for a in forward) / max(1, self.steps)
 
 
 def plan(steps: int, room: int, step: float = 1.0) -> Plan:
-    """The Plan with the fewest runs for a trajectory of `steps` where `room` carries may be kept.
+    """The Plan with the fewest runs for a trajectory of `steps`, of which `room` carries may be kept.
 
     Args:
         step: memory of a step of a segment, in carries.
 
     Raises:
-        UsageError: there is no room for a checkpoint and a step.
+        UsageError: a checkpoint and a step do not fit.
     """
     if room >= max(1, steps * step):
         return Plan(steps, max(1, steps), 0)

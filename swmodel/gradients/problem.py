@@ -34,30 +34,31 @@ from .trajectory import Fixed, View, tangent, trajectory_of
 if TYPE_CHECKING:
     from xarray import Dataset
 
-#: Controls, or derivatives by them, by name: arrays of the block, numbers, pytrees.
+#: Controls, or derivatives with respect to them, by name: arrays of the block, numbers, pytrees.
 Controls: TypeAlias = dict[str, Any]
-#: A function of a series, and of what else it needs, to a number.
+#: A function of a series and further arguments to a number.
 Value: TypeAlias = Callable[..., Any]
 
 
 class Problem:
-    """The map from controls x to what is observed on the run that they define, with exact derivatives.
+    """The map from controls x to what is observed of the run that they define, with exact derivatives.
 
     Under mpiexec all processes make the same Problem and call its methods together. A field among the controls is this
-    process's part [ny, nx], on the sharded transport as `transport.make` makes it and `transport.get` takes it; a
-    number is the same on all, and so are the parameters of a term, a pytree. Inner products of controls are sums over
-    all blocks, what is the same on all counted once. The steps forward and back are the executor's; see `native_steps`.
+    process's part [ny, nx]; on the sharded transport `transport.make` makes it and `transport.get` reads it. A number
+    is the same on all processes, and so are the parameters of a term, a pytree. Inner products of controls are sums
+    over all blocks; what is the same on all counts once. The executor takes the steps forward and back; see
+    `native_steps`.
 
     Args:
-        config: a Config, or the name of a case or file; it says how many steps there are.
-        controls: a name or names of CONTROLS, and of terms with parameters (`Parametric`). Terms of the equations that
-            they act through are switched on.
-        observe: observe(view, k) -> pytree of arrays, in jax.numpy: what is seen of sample k in a `trajectory.View`.
+        config: a Config, or the name of a case or file; it sets the number of steps.
+        controls: a name or names of CONTROLS, and of terms with parameters (`Parametric`). The terms of the equations
+            through which they act are switched on.
+        observe: observe(view, k) -> pytree of arrays, in jax.numpy: what is observed of sample k, a `trajectory.View`.
             Arrays are the block's share.
         every: steps between samples, from the first state on; None: the first and the last state.
-        memory: most memory that this process may hold during a derivative, bytes; None: half of what is free now,
+        memory: most memory, bytes, that this process may hold during a derivative; None: half of what is free now,
             shared by the processes of this machine. Less memory takes more steps.
-        alone: whether this process has the whole grid, even where there are others, which then have runs of their own.
+        alone: whether this process has the whole grid, even if there are others, which then have runs of their own.
 
     Attributes:
         domain, transport, block: the resolved configuration, and this process's part of the grid.
@@ -115,21 +116,21 @@ class Problem:
         self._plans: dict[Any, Plan] = {}
 
     def in_pieces(self, length: int, between: Callable[..., None]) -> None:
-        """Have everything computed in pieces; to be called before the first derivative. See `pieces.Pieces`."""
+        """Have everything computed in pieces; call it before the first derivative. See `pieces.Pieces`."""
         parts = length, between, self._held
         self._sweeps, self._tangent = (
             Pieces(each.sweeps if isinstance(each, Pieces) else each, *parts) for each in (self._sweeps, self._tangent)
         )
 
     def first_guess(self) -> Controls:
-        """The controls as the configuration has them, by name."""
+        """The values of the controls in the configuration, by name."""
         found = self.transport.make(lambda block: first_guess(self.config, self.names, block))
         return self._parameters.outside(found, derivative=False)
 
     def dataset(self, x: Controls) -> Dataset:
-        """Controls, or a derivative by them, as an xarray.Dataset: this process's part, with coordinates, NaN on land.
+        """Controls, or a derivative with respect to them, as an xarray.Dataset: this process's part, NaN on land.
 
-        Units are those of the controls: a derivative is per one of them. Parameters of terms are left out.
+        It has coordinates. Units are those of the controls: a derivative is per unit. Parameters of terms are left out.
 
         Raises:
             SetupError: xarray is not installed.
@@ -141,14 +142,14 @@ class Problem:
         """Compile what derivatives need, Hessians too if asked for, and make sure that there is memory for them.
 
         Raises:
-            UsageError: there is not.
+            UsageError: there is not enough.
         """
         x = self._parameters.inside(x)
         for sweeps, at in ((self._sweeps, x), (self._tangent, (x, x)))[: 1 + curvature]:
             self._plans[sweeps] = fit(sweeps, at, self._fixed, self.memory)
 
     def states(self, x: Controls, every: int) -> Iterator[State]:
-        """The states of the block at steps 0, every, 2 every, ... and at the last one, as they are reached."""
+        """The states of the block at steps 0, every, 2 every, ... and at the last step, as they are reached."""
         carry, active = self._sweeps.start(self._parameters.inside(x), self._fixed)
         yield carry[0]
         for first in range(0, self.steps, every):
@@ -161,7 +162,7 @@ class Problem:
         return series_of(self._sweeps, self._parameters.inside(x), self._fixed)
 
     def tangent(self, x: Controls, dx: Controls) -> Any:
-        """The series and its derivative along dx: M'(x) dx."""
+        """The series, and its derivative along dx: M'(x) dx."""
         pair = self._parameters.inside(x), self._parameters.inside(dx)
         return series_of(self._tangent, pair, self._fixed)
 
@@ -170,16 +171,17 @@ class Problem:
         return self._gradient(x, lambda series: (None, series_bar))[1]
 
     def value(self, x: Controls, value: Value, *given: Any) -> Any:
-        """J = value(series, *given) alone; see `value_and_gradient`."""
+        """J = value(series, *given) without its gradient; see `value_and_gradient`."""
         return self._value(value, self.series(x), *given)
 
     def value_and_gradient(self, x: Controls, value: Value, *given: Any) -> tuple[Any, Controls]:
         """J = value(series, *given) and dJ/dx.
 
         Args:
-            value: function of a block's share of the series, in jax.numpy, to a number that is the same in all blocks:
-                made of sums over them, `transport.sum`.
-            given: arrays of the block that it needs, as `transport.put` gives them.
+            value: function of a block's share of the series, in jax.numpy, to a number that is the same in all blocks,
+                by
+                sums over them: `transport.sum`.
+            given: arrays of the block that it needs, made by `transport.put`.
         """
         return self._gradient(x, lambda series: self._respond(value, series, *given))
 
@@ -190,7 +192,7 @@ class Problem:
         return self._parameters.outside(found[1][0])
 
     def dot(self, x: Controls, y: Controls) -> float:
-        """<x, y>: the sum over all blocks, in double precision, what is the same on all counted once."""
+        """<x, y>: the sum over all blocks, in double precision; what is the same on all counts once."""
         forms, get = self._parameters.forms, self.transport.get
         vectors = [[self._parameters.vector(name, of[name]) for of in (x, y)] for name in x if name in forms]
         once = sum(float(np.vdot(np.float64(a), np.float64(b))) for a, b in vectors)
@@ -200,7 +202,7 @@ class Problem:
         return once + fields + sum(float(share[name]) for name in x if not np.ndim(x[name]))
 
     def _wide(self) -> Any:
-        """Grid and Params as far around the block as native steps back read them."""
+        """Grid and Params with as many cells around the block as native steps back read."""
         if self.config.run.executor != "native":
             return None
         margin, scheme, dtype = reach_back(self.domain.scheme), self.domain.scheme, np.dtype(self.config.run.dtype)
@@ -212,7 +214,7 @@ class Problem:
         return self.transport.make(static, margin)
 
     def _gradient(self, x: Controls, respond: Callable[[Any], Any]) -> tuple[Any, Controls]:
-        """What `respond` says of the series, and the cotangents of the controls x; see `pull_back`."""
+        """The answer of `respond` to the series, and the cotangents of the controls x; see `pull_back`."""
         answer, found = self._pull_back(self._sweeps, self._parameters.inside(x), respond)
         return answer, self._parameters.outside(found)
 

@@ -1,6 +1,6 @@
-"""Scalar quantities of the state whose derivatives are asked for: what the user writes, and what an observer computes.
+"""Scalar quantities of the state to differentiate: their notation for users, and the functions that observe them.
 
-What is written is checked without JAX.
+The notation is checked without JAX.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from ..ocean.table import entry_of
 
 
 class Quantity(NamedTuple):
-    """A number that a state has.
+    """A number that follows from a state.
 
     Attributes:
-        name: of it, an identifier.
-        units, long_name: of it.
-        line: the positions along the axes of its station, or of both ends of its section, m or degrees; () for the
+        name: its name, an identifier.
+        units, long_name: its units and long name.
+        line: the position of its station, or of both ends of its section, along the axes, m or degrees; () for the
             whole domain.
-        arguments: what its function in `observers` is given besides a `trajectory.View`.
+        arguments: those of its function in `observers`, besides a `trajectory.View`.
     """
 
     name: str
@@ -42,7 +42,7 @@ class Quantity(NamedTuple):
 
 
 def parse(text: str, config) -> Quantity:
-    """The quantity that is written as NAME or NAME:PLACE, with NAME one of QUANTITIES.
+    """The quantity written as NAME or NAME:PLACE, with NAME one of QUANTITIES.
 
     Raises:
         UsageError: there is no such quantity, or its place cannot be read, is outside the domain or on land.
@@ -77,15 +77,15 @@ def at_station(name: str, place: str, config) -> Quantity:
 
 
 def positions_of(config) -> tuple[tuple[str, str], str, Callable[[float], str]]:
-    """What positions are called, their unit, and a function that says one in words."""
+    """The names of positions, their unit, and a function that puts a position in words."""
     x, y = axes(config.grid)
     return (x.name, y.name), x.unit, metres if x.unit == "m" else "{:.10g} degrees".format
 
 
 def transport(name: str, place: str, config) -> Quantity:
-    """Volume transport through a section, "x=X" or "y=Y", with "from=A,to=B" a part of it; all in m.
+    """Volume transport through a section, "x=X" or "y=Y", or through a part of it with "from=A,to=B"; all in m.
 
-    On a sphere it is "lon=X" or "lat=Y", in degrees. Or its place is the name of one of `output.sections`.
+    On a sphere the section is "lon=X" or "lat=Y", in degrees. It may also be the name of one of `output.sections`.
     """
     if line := next((each for each in config.output.sections if each.name == place), None):
         found = section(config, line)
@@ -110,7 +110,7 @@ def transport(name: str, place: str, config) -> Quantity:
 
 
 def integral(units: str, long_name: str, mass: bool = True) -> Callable:
-    """The parser of a quantity of the whole domain: a sum, for `mass` times density."""
+    """The parser of a quantity of the whole domain: a sum over cells, times density if `mass`."""
 
     def parser(name: str, place: str, config) -> Quantity:
         if place:

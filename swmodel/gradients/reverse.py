@@ -1,4 +1,4 @@
-"""A trajectory swept forward, and back as its Plan says."""
+"""A trajectory swept forward, and backward according to its Plan."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from ..parallel.fixed_point import FixedPoint
 from .plan import Plan
 from .sweeps import Sweeps
 
-#: Numbers that `FixedPoint` adds at a time.
+#: Most numbers that `FixedPoint` adds in a call.
 MOST = 2**19
 
 
 def series_of(sweeps: Sweeps, x, fixed):
-    """What is observed on the trajectory from the controls x, a pytree [samples, ...]."""
+    """What is observed of the trajectory from the controls x, a pytree [samples, ...]."""
     carry, active = sweeps.start(x, fixed)
     series = sweeps.blank(carry, active, fixed)
     carry, series = sweeps.forward(carry, active, series, jnp.int32(0), jnp.int32(sweeps.steps), fixed)
@@ -26,10 +26,10 @@ def series_of(sweeps: Sweeps, x, fixed):
 
 
 def pull_back(sweeps: Sweeps, plan: Plan, x, fixed, respond: Callable):
-    """What `respond` says of the series, and the cotangents of the controls x.
+    """The answer of `respond` to the series, and the cotangents of the controls x.
 
     Args:
-        respond: function of the series that gives (an answer, the cotangents of the series).
+        respond: function of the series that returns (an answer, the cotangents of the series).
     """
     carry, active = sweeps.start(x, fixed)
     series = sweeps.blank(carry, active, fixed)
@@ -62,7 +62,7 @@ def pull_back(sweeps: Sweeps, plan: Plan, x, fixed, respond: Callable):
 
 
 def with_sums(transport, shares, spread: dict):
-    """The cotangents of controls with those of numbers that are spread over the cells added."""
+    """The cotangents of controls; those of numbers, spread over the cells, are summed and added."""
     parts = shares if isinstance(shares, tuple) else (shares,)
     for name, field in spread.items():
         of, control = parts[name.startswith("d.")], name.removeprefix("d.")
@@ -71,7 +71,7 @@ def with_sums(transport, shares, spread: dict):
 
 
 def exact_sum(transport, field) -> float:
-    """The sum of a field over all cells, the same whatever blocks they are in; NaN if one of them is not finite."""
+    """The sum of a field over all cells, with the same bits on every layout; NaN if a value is not finite."""
     pieces = [np.asarray(piece, np.float64) for piece in transport.pieces(field)]
     if transport.any(not all(np.isfinite(piece).all() for piece in pieces)):
         return math.nan

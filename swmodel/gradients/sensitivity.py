@@ -1,4 +1,4 @@
-"""The task `sensitivity`: maps of the derivatives of a quantity with respect to fields, by the adjoint of the run."""
+"""The task `sensitivity`: maps of a quantity's derivatives with respect to fields, by the adjoint of the run."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def check_request(config, of: str, to) -> None:
     """Make sure that the derivatives of `of` with respect to `to` can be computed, without JAX.
 
     Raises:
-        UsageError: they cannot.
+        UsageError: they cannot be computed.
     """
     unknown = [name for name in to if name not in FIELDS + NUMBERS]
     if unknown:
@@ -40,8 +40,8 @@ def check_request(config, of: str, to) -> None:
 def compute(config, directory, options, report, command_line, watch) -> None:
     """Write sensitivity.nc and sensitivity.png; see `cli.job.TASKS`.
 
-    Options: `of`, the quantity; `to`, names of FIELDS and NUMBERS; `mean`, of the mean over the states after each step
-    instead of the last state; `memory`, bytes that a process may hold.
+    Options: `of`, the quantity; `to`, names of FIELDS and NUMBERS; `mean`, whether to take its mean over the states
+    after each step instead of its value in the last state; `memory`, bytes that a process may hold.
 
     Raises:
         Stopped: a signal or the wall-clock limit has ended it; nothing is written.
@@ -81,7 +81,7 @@ def compute(config, directory, options, report, command_line, watch) -> None:
 
 
 def value_of(mean: bool, transport):
-    """The function of the shares of all samples that gives the quantity: at the end, or its mean but for the start."""
+    """The function from the shares of all samples to the quantity: at the end, or its mean without the first sample."""
 
     def value(series):
         return transport.sum(series[1:].mean() if mean and len(series) > 1 else series[-1])
@@ -90,7 +90,7 @@ def value_of(mean: bool, transport):
 
 
 def found_of(quantity: Quantity, name: str, derivative, largest: dict, config) -> dict:
-    """What status.json says of a derivative: the number, or the largest value of the map and where it is."""
+    """The entry of a derivative in status.json: the number, or the largest value of the map and its position."""
     entry = derivative_of(quantity, name, config.physics)
     told = {"name": entry.name, "units": entry.units}
     if name not in FIELDS:
@@ -104,7 +104,7 @@ def found_of(quantity: Quantity, name: str, derivative, largest: dict, config) -
 
 
 def summary(directory) -> str:
-    """Value, the largest sensitivity of each field and where it is, what it cost, and what to type next."""
+    """The value, the largest sensitivity of each field with its position, the cost, and what to type next."""
     directory, status = Path(directory), read_status(directory)
     mean = "mean " if status["mean"] else ""
     lines = [f"{mean}{status['long_name']}: {status['value']:.6g} {status['units']}"]

@@ -9,11 +9,11 @@ from ..ocean.table import INITIAL, SEEN, entry_of
 from ..ocean.variable import Variable
 from .quantities import Quantity
 
-#: What derivatives are taken with respect to.
+#: The fields and numbers with respect to which derivatives are taken.
 FIELDS = tuple(name for name, row in SEEN.items() if row.control_location)
 NUMBERS = tuple(name for name, row in SEEN.items() if not row.control_location)
 
-#: What a reader of the file has to know.
+#: A comment for readers of the file.
 COMMENT = (
     "Each map gives the change of the quantity for a change of the field by one unit in one cell alone; divided by "
     "cell_area it does not depend on the size of the cells. A change of depth keeps the initial eta and velocity."
@@ -21,8 +21,8 @@ COMMENT = (
 
 
 def write(path, config, transport, quantity: Quantity, value: float, gradient: dict, options, command_line):
-    """Write the file; the Largest of each map, by name, on rank 0."""
-    from ..files.output.maps import Number, put_numbers, write_maps  # which needs JAX
+    """Write the file; returns the Largest of each map, by name, on rank 0."""
+    from ..files.output.maps import Number, put_numbers, write_maps  # imported here, as it needs JAX
 
     when = f"mean over the states after steps 1 to {config.run.steps}" if options["mean"] else "at the end of the run"
     about = {"long_name": f"{quantity.long_name}, {when}", "definition": options["of"]}
@@ -63,7 +63,7 @@ def derivative_of(quantity: Quantity, name: str, physics) -> Variable:
 
 
 def inverse(units: str) -> str:
-    """The inverse of units like "m2 s-1": "m-2 s"; powers may be broken, as in "s m-1/3"."""
+    """The inverse of units like "m2 s-1": "m-2 s"; powers may be fractions, as in "s m-1/3"."""
     factors = (re.fullmatch(r"([A-Za-z]+)(-?[\d/]*)", factor) for factor in units.split() if factor != "1")
     powers = [(factor[1], -Fraction(factor[2] or 1)) for factor in factors]
     return " ".join(unit if power == 1 else f"{unit}{power}" for unit, power in powers)

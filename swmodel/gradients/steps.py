@@ -1,4 +1,4 @@
-"""The steps of a trajectory forward and back, and how they are made in JAX."""
+"""The steps of a trajectory forward and back: their Protocols, and their form in JAX."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ class Cotangents(NamedTuple):
     """Derivatives of a number with respect to a carry and to the active fields.
 
     Attributes:
-        carry, active: like these.
-        spread: by the name of a control that is a number, [ny, nx], of which its derivative is the sum.
+        carry, active: derivatives of the same structure as these.
+        spread: by the name of a control that is a number, a field [ny, nx] whose sum is the derivative.
     """
 
     carry: Any
@@ -23,42 +23,42 @@ class Cotangents(NamedTuple):
 
 
 class Ahead(Protocol):
-    """Steps forward with the fields of a block; first and last are numbers of steps."""
+    """Steps forward with the fields of a block; `first` and `last` are numbers of steps."""
 
     def run(self, carry, first, last):
-        """The carry at step `last` from that at `first`."""
+        """The carry at step `last`, from the one at `first`."""
 
     def record(self, stack, carry, first, last, origin):
-        """The stack, whose first step is `origin`, with the steps from `first` to `last`, and the carry after them."""
+        """The stack, which begins at step `origin`, with the steps from `first` to `last`; and the carry after them."""
 
 
 class Back(Protocol):
     """The way back along recorded steps."""
 
     def blank(self, carry, length: int):
-        """A stack: what `length` steps are recorded in."""
+        """An empty stack that can record `length` steps."""
 
     def pull(self, stack, cotangents, first, last, origin):
-        """The stack, and the Cotangents at step `first` from those at `last`."""
+        """The stack, and the Cotangents at step `first`, from those at `last`."""
 
     def recorded(self, stack, like, slot):
-        """The carry in a slot of the stack, like another one; what a stepper remembers may be zero."""
+        """The carry in a slot of the stack, with the structure of `like`; the stepper's memory may be zero."""
 
 
 class Steps(Protocol):
     """Functions of the arrays of a block; active and fixed as in `trajectory`."""
 
     def settle(self, active, fixed, back=False) -> None:
-        """Agree with all processes on who computes the steps ahead, and those `back`; before a program is traced."""
+        """Agree with all processes on who computes the steps forward and `back`; called before a program is traced."""
 
     def zero(self, carry, active, fixed) -> Cotangents:
         """Cotangents that are zero."""
 
     def ahead(self, active, fixed, recording=False) -> Ahead:
-        """The steps forward; `recording` those that `back` goes back along."""
+        """The steps forward; with `recording`, those that `back` retraces."""
 
     def back(self, active, fixed) -> Back:
-        """The way back."""
+        """The steps back."""
 
 
 class InJax(NamedTuple):
@@ -80,7 +80,7 @@ class InJax(NamedTuple):
 
 
 class Jax(NamedTuple):
-    """Both ways, by the derivatives of JAX; a stack has the carry before each step."""
+    """Steps forward and back by the derivatives of JAX; a stack has the carry before each step."""
 
     step: Callable
     active: Any

@@ -1,4 +1,4 @@
-"""Trajectories swept forward and backward: the compiled pieces from which gradients at bounded memory are made."""
+"""Trajectories swept forward and backward: the compiled parts of gradients at bounded memory."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class Sweeps:
         trajectory: a Trajectory.
         transport: compiles the sweeps for all blocks.
         steps: number of steps.
-        every: steps between observations; those at 0, every, 2 every, ... up to `steps` are made.
+        every: steps between observations, which are made at steps 0, every, 2 every, ... up to `steps`.
 
     Attributes:
         samples: number of observations.
@@ -48,14 +48,14 @@ class Sweeps:
         return carry, active
 
     def _renew(self, x) -> None:
-        """Forget what belongs to controls of other shapes."""
+        """Drop what was compiled for controls of other shapes."""
         shapes = tuple((leaf.shape, leaf.dtype) for leaf in jax.tree.leaves(x))
         if shapes != self._of:
             self._of, self._shapes, self._stack_bytes, self._workspaces = shapes, None, None, {}
             self.release()
 
     def shapes(self, x, fixed):
-        """Those of a carry, the active fields and the series."""
+        """The shapes of a carry, the active fields and the series."""
         self._renew(x)
         if self._shapes is None:
             carry, active = jax.eval_shape(self._start, x, fixed)
@@ -63,7 +63,7 @@ class Sweeps:
         return self._shapes
 
     def stack_bytes(self, x, fixed) -> tuple[int, int]:
-        """Memory of a stack: of a step, and what it has besides."""
+        """The memory of a stack, bytes: for each step, and for the rest."""
         if self._stack_bytes is None:
             carry, active = self.start(x, fixed)
             self.stepping.settle(active, fixed, back=True)
@@ -75,7 +75,7 @@ class Sweeps:
         return self._stack_bytes
 
     def prepare(self, x, fixed, length: int) -> int:
-        """Compile everything, for segments of `length` steps; the bytes that going back takes for itself."""
+        """Compile everything, for segments of `length` steps; returns the bytes that the way back takes for itself."""
         if length not in self._workspaces:
             self._workspaces[length] = self._compile(x, fixed, length)
         return self._workspaces[length]
@@ -94,26 +94,26 @@ class Sweeps:
         series = self.observe_last(carry, active, series, fixed)
         cotangents = self.seed(carry, active, series, fixed)
         program = self._pulling.lower(stack, active, cotangents, series, none, none, fixed).compile()
-        # Called by way of jit, which has it now: a compiled program loses the token of its messages in JAX 0.10.
+        # Called through jit, which keeps it: called directly, a compiled program loses its messages' token in JAX 0.10.
         self.finish(x, self.pull(stack, active, cotangents, series, none, none, fixed), fixed)
         needed = max(p.memory_analysis().temp_size_in_bytes for p in (program, recording))
         return needed * self.transport.devices
 
     def _blank(self, carry, active, fixed):
-        """Room for all samples, zero."""
+        """A series of zeros for all samples."""
         sample = jax.eval_shape(self.trajectory.observe, carry, active, jnp.int32(0), fixed)
         return jax.tree.map(lambda s: jnp.zeros((self.samples, *s.shape), s.dtype), sample)
 
     def _blank_stack(self, carry, active, fixed, length: int):
-        """What `length` steps are recorded in."""
+        """An empty stack that can record `length` steps."""
         return self.stepping.back(active, fixed).blank(carry, length)
 
     def _advance(self, carry, active, first, last, fixed):
-        """The carry at step `last` from that at step `first`."""
+        """The carry at step `last`, from the one at step `first`."""
         return self.stepping.ahead(active, fixed).run(carry, first, last)
 
     def _forward(self, carry, active, series, first, last, fixed):
-        """The carry at step `last` from that at `first`, and the series with the samples before `last` filled in."""
+        """The carry at step `last`, from that at `first`; and the series with the samples before `last` filled in."""
         ahead = self.stepping.ahead(active, fixed)
 
         def turn(state):
@@ -125,7 +125,7 @@ class Sweeps:
         return jax.lax.while_loop(lambda state: state[0] < last, turn, (first, carry, series))[1:]
 
     def _sample(self, carry, active, series, n, fixed, fresh=True):
-        """The series with the sample of step n in its place, if there is one and it is fresh."""
+        """The series with the sample of step n filled in, if there is one and it is fresh."""
 
         def look(series):
             sample = self.trajectory.observe(carry, active, n // self.every, fixed)
@@ -134,7 +134,7 @@ class Sweeps:
         return jax.lax.cond((n % self.every == 0) & fresh, look, lambda series: series, series)
 
     def _observe_last(self, carry, active, series, fixed):
-        """The series with the sample of the last step, if there is one."""
+        """The series with the sample of the last step filled in, if there is one."""
         return self._sample(carry, active, series, jnp.int32(self.steps), fixed)
 
     def record(self, carry, active, series, first, last, fresh, fixed, length: int):
@@ -148,18 +148,18 @@ class Sweeps:
         return self._recording(stack, carry, active, series, first, last, fresh, fixed)
 
     def pull(self, stack, active, cotangents, series_bar, first, last, fixed):
-        """The Cotangents at step `first` from those at `last`; uses them up, and keeps the stack for the next steps."""
+        """The Cotangents at step `first`, from those at `last`, used up; keeps the stack for the next steps."""
         stack, cotangents = self._pulling(stack, active, cotangents, series_bar, first, last, fixed)
         self._stacks.append(stack)
         return cotangents
 
     def release(self, length: int | None = None) -> None:
-        """Let go of the stacks that are kept, but those for `length` steps."""
+        """Drop the stacks that are kept, except those for `length` steps."""
         if length is None or length != self._length:
             self._stacks, self._length = [], length
 
     def kept_bytes(self) -> int:
-        """Of the stacks that are kept."""
+        """Bytes of the stacks that are kept."""
         return self.transport.held_bytes(self._stacks)
 
     def _record(self, stack, carry, active, series, first, last, fresh, fixed):
@@ -174,12 +174,12 @@ class Sweeps:
         return jax.lax.while_loop(lambda state: state[0] < last, turn, (first, stack, carry, series))[1:]
 
     def _seed(self, carry, active, series_bar, fixed):
-        """The Cotangents at the last step, from those of the samples."""
+        """The Cotangents at the last step, from those of its sample."""
         zero = self.stepping.zero(carry, active, fixed)
         return self._pull_sample(lambda: carry, active, zero, series_bar, jnp.int32(self.steps), fixed)
 
     def _pull_sample(self, carry, active, cotangents, series_bar, n, fixed):
-        """The Cotangents with the share of the sample of step n, if there is one; carry() is that of the step."""
+        """The Cotangents with the share of the sample of step n, if there is one; carry() returns the step's carry."""
 
         def pull(cotangents):
             k = n // self.every
@@ -191,7 +191,7 @@ class Sweeps:
         return jax.lax.cond(n % self.every == 0, pull, lambda cotangents: cotangents, cotangents)
 
     def _pull(self, stack, active, cotangents, series_bar, first, last, fixed):
-        """The stack, and the Cotangents at step `first` from those at `last`, of the trajectory that it holds."""
+        """The stack, and the Cotangents at step `first`, from those at `last`, along the trajectory in the stack."""
 
         back = self.stepping.back(active, fixed)
 
@@ -208,7 +208,7 @@ class Sweeps:
         return jax.lax.while_loop(lambda state: state[0] > first, turn, (last, stack, cotangents))[1:]
 
     def _finish(self, x, cotangents, fixed):
-        """The cotangents of the controls, those that lie in all blocks summed but for what is spread over cells."""
+        """The cotangents of the controls; those in all blocks are summed, but for what is spread over cells."""
         _, back = jax.vjp(partial(self.trajectory.start, fixed=fixed), x)
         shares = back((cotangents.carry, cotangents.active))[0]
         return jax.tree.map(lambda bar: self.transport.sum(bar) if bar.ndim < 2 else bar, shares)

@@ -1,11 +1,12 @@
-"""A trajectory as functions of arrays alone, and its tangent: the same thing for what travels beside it.
+"""A trajectory as functions of arrays, and its tangent: a trajectory of pairs of values and tangents.
 
-A trajectory starts from controls x, takes steps, and is observed on its way:
+A trajectory starts from controls x, takes steps, and is observed:
 
     c_0, a = start(x),   c_{n+1} = step(c_n, a, n),   s_k = observe(c_{k every}, a, k)
 
-with the carry c (a State and the stepper's memory) and the fields a that stay and depend on x. All functions take as
-last argument what stays and does not (`fixed`), and all their arrays are real numbers but n and k.
+with the carry c (a State and the stepper's memory) and the active fields a, which depend on x and stay the same during
+the run. The last argument of all functions is what depends neither on x nor on the step (`fixed`). All arrays are real
+numbers, except n and k.
 """
 
 from __future__ import annotations
@@ -35,8 +36,8 @@ class Trajectory(NamedTuple):
         start: start(x, fixed) -> carry, active.
         step: step(carry, active, n, fixed) -> carry, in JAX.
         observe: observe(carry, active, k, fixed) -> sample.
-        native: native(slow, pairs) -> Steps: the native ones; None where the run is not native.
-        pairs: whether all is a pair, of the second the tangent.
+        native: native(slow, pairs) -> Steps: the native ones; None: the run is not native.
+        pairs: whether carry, active fields and samples are pairs of a value and its tangent.
     """
 
     start: Callable
@@ -52,10 +53,10 @@ class Trajectory(NamedTuple):
 
 
 class Fixed(NamedTuple):
-    """What a trajectory has besides its controls: arguments of its functions rather than constants in them.
+    """What a trajectory has besides its controls: arguments of its functions rather than constants.
 
     Attributes:
-        state: initial State where the controls say nothing.
+        state: initial State, for what is no control.
         grid, params: with `width + 1` cells around the block.
         wide: grid and params with `reach_back` cells around it, for native steps; else None.
         dt: time step, s.
@@ -69,13 +70,13 @@ class Fixed(NamedTuple):
 
 
 class View(NamedTuple):
-    """What an observer sees of a moment.
+    """What an observer sees of a sample.
 
     Attributes:
         state: State of the block, [ny, nx].
         depth: resting depth of the block, m, [ny, nx] or broadcast to it.
         grid, params: Patches with `width + 1` cells around the block.
-        width: cells of a halo.
+        width: width of a halo, in cells.
         transport: for messages.
     """
 
@@ -98,7 +99,7 @@ def trajectory_of(domain, method, names, observe) -> Trajectory:
     Args:
         domain: a Domain whose scheme has the terms of the controls.
         method: time stepper.
-        names: of the controls.
+        names: those of the controls.
         observe: function observe(view, k) -> pytree of arrays.
     """
     scheme, transport = domain.scheme, domain.transport
@@ -126,10 +127,10 @@ def trajectory_of(domain, method, names, observe) -> Trajectory:
 
 
 def tangent(trajectory: Trajectory) -> Trajectory:
-    """The trajectory of a point and a direction: carry, active fields and samples are pairs, of the second the tangent.
+    """The tangent trajectory: carry, active fields and samples are pairs of a value and its tangent.
 
-    Its controls are (x, dx), and its step is the step's forward derivative; so the derivative of what it ends in, along
-    x, is a second derivative.
+    Its controls are (x, dx), and its step is the step with its forward derivative. So the derivative of its tangent
+    with respect to x is a second derivative.
     """
 
     def start(pair, fixed):

@@ -1,4 +1,4 @@
-"""Between the pieces of a gradient: how far it is, what it costs, and whether it is to stop."""
+"""Between the pieces of a gradient: its progress, its cost, and whether to stop."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ REPORT_SECONDS = 5.0
 
 
 class Watcher:
-    """What `Pieces` call, on all processes together.
+    """Called by `Pieces`, on all processes together.
 
     Args:
         problem: a Problem, of which one gradient is computed.
-        stop: hears requests to stop.
-        report: takes events of progress on rank 0.
+        stop: receives requests to stop.
+        report: receives events of progress on rank 0.
 
     Attributes:
-        pieces: number of them so far.
-        seconds: of each kind of piece, compilation apart.
+        pieces: number of pieces so far.
+        seconds: time spent on each kind of piece, without compilation.
     """
 
     def __init__(self, problem, stop: Stop, report):
@@ -37,10 +37,10 @@ class Watcher:
 
     @contextlib.contextmanager
     def compilations(self):
-        """A context in which the time of compilation is taken."""
+        """A context in which the time of compilation is measured."""
 
         def listen(event: str, seconds: float, **more):
-            if event.startswith("/jax/core/compile/") and "trace" not in event:  # traces lie within one another
+            if event.startswith("/jax/core/compile/") and "trace" not in event:  # traces are nested
                 self._compiled.append((time.perf_counter(), seconds))
 
         monitoring.register_event_duration_secs_listener(listen)
@@ -54,7 +54,7 @@ class Watcher:
         return sum(seconds for end, seconds in self._compiled if end > begin)
 
     def __call__(self, kind: str, step: int, computed, begin: float):
-        """After a piece of a kind (forward, again, backward) that has come to a step.
+        """Count a piece of a kind (forward, again, backward) that has reached a step.
 
         Raises:
             NumericalError: the run blew up.
@@ -77,7 +77,7 @@ class Watcher:
         self._told = now
 
     def costs(self) -> dict:
-        """Seconds of the way forward, of the whole gradient, which it is a part of, and of compilation; by name."""
+        """Seconds by name: of the way forward, of the whole gradient with it, and of compilation."""
         forward, gradient = self.seconds["forward"], sum(self.seconds.values())
         return {
             "forward_seconds": forward,

@@ -1,4 +1,4 @@
-"""What a script asks of a Simulation: what to compute, and how far. It is checked here."""
+"""Checks of what a script asks of a Simulation: what to compute, and how far."""
 
 from __future__ import annotations
 
@@ -21,29 +21,29 @@ from ..parallel.transport.mesh import processes
 from .calls import MOST_STEPS
 from .resolve import for_processes
 
-#: What differs from a configuration, as {"grid.nx": 128}.
+#: What is to differ from a configuration, as {"grid.nx": 128}.
 Overrides: TypeAlias = Mapping[str, Any] | tuple[()]
-#: Fields that are handed over, each a `Field`; to a type checker a dict of several kinds is one of objects.
+#: Fields handed over in Python, each a `Field`; a type checker takes a dict of several kinds for one of objects.
 Fields: TypeAlias = Mapping[str, Any] | None
-#: Terms that are.
+#: Terms handed over in Python.
 Terms: TypeAlias = Iterable[OwnTerm]
-#: Where a file or folder lies.
+#: The path of a file or folder.
 Place: TypeAlias = str | os.PathLike[str]
 #: Whether the progress of a run is shown, or the function that is told of it.
 Told: TypeAlias = bool | Callable[[dict[str, Any]], object] | None
 
-#: Part of a step that is rounding.
+#: The fraction of a step that counts as rounding.
 ROUND_OFF = 1e-6
 
 
 def configured(config: Any, overrides: Overrides, fields: Fields, terms: Terms, restart: Place | None = None) -> Any:
-    """The configuration of a Simulation; anything that is no configuration, nor a source of one, is returned as it is.
+    """The configuration of a Simulation; what is neither a configuration nor a source of one is returned unchanged.
 
     Args:
-        restart: file that has the fields which were handed over when it was written.
+        restart: a restart file, with the fields that were handed over to the run that wrote it.
 
     Raises:
-        UsageError: overrides are no dict.
+        UsageError: the overrides are not a dict.
         ConfigError: with everything that is wrong.
     """
     if overrides and not isinstance(overrides, Mapping):
@@ -74,10 +74,10 @@ def as_restarted(
 
 
 def steps_for(model: Any, steps: int | None, days: float | None, until: float | str | None) -> int:
-    """The steps from here that `advance` is asked for, as their number or by a time.
+    """How many steps `advance` is to take from here, asked for by a number or by a time.
 
     Raises:
-        UsageError: more than one of steps, days and until is given, one is no number or no time, or it has passed.
+        UsageError: more than one of steps, days and until is given, it is no number or no time, or the time has passed.
     """
     most = MOST_STEPS - model.step
     if days is None and until is None:

@@ -16,9 +16,9 @@ from ..ocean.own_term import place_of
 
 #: The unit of an interval in steps.
 STEPS = ("steps", "step")
-#: The most steps that a carry, whose step is an int32, can count.
+#: Most steps that a carry can count: its step is an int32.
 MOST_STEPS = 2**31 - 1
-#: A function of the user's own does not fail in files here.
+#: Files that an error in a user's function is not blamed on.
 PACKAGE = str(Path(__file__).parents[1])
 
 
@@ -26,7 +26,7 @@ class Call(NamedTuple):
     """A function of the model, and when it is due.
 
     Attributes:
-        what: it is, for messages.
+        what: its name and its interval, for messages.
     """
 
     function: Callable
@@ -35,10 +35,10 @@ class Call(NamedTuple):
 
 
 class Calls(list):
-    """The Calls of a model, in the order in which they were asked for.
+    """The Calls of a model, in the order in which they were added.
 
     Attributes:
-        error: that a function has raised on this process.
+        error: the error that a function has raised on this process.
     """
 
     error: Exception | None = None
@@ -47,7 +47,7 @@ class Calls(list):
         """Have a function called after each interval.
 
         Raises:
-            UsageError: the interval is none, or shorter than a time step; or it is no function.
+            UsageError: the interval is none, or shorter than a time step; or the function cannot be called.
         """
         if not callable(function):
             raise UsageError(
@@ -62,7 +62,7 @@ class Calls(list):
         return min((call.schedule.next(step) for call in self), default=MOST_STEPS)
 
     def stops(self, model, last: int) -> Iterator[int]:
-        """The steps to which a model has to go, one after the other, up to `last`; at each, what is due is called.
+        """The steps at which a model has to stop on its way to `last`; at each, the functions that are due are called.
 
         Raises:
             Stopped: a function has failed, on all processes.
@@ -75,11 +75,11 @@ class Calls(list):
         yield last
 
     def make(self, model) -> str:
-        """Call the functions that are due at the model's present step; by all processes together.
+        """Call the functions that are due at the model's present step; called by all processes together.
 
         Returns:
-            Why the first one that failed did so, with its line, the same on all processes; "" if none has. Those after
-            it are not called.
+            Why the first one that failed did so, with its line, the same on all processes; "" if none has. After a
+            failure no other is called.
         """
         self.error = None
         for call in self:
@@ -92,7 +92,7 @@ class Calls(list):
         return ""
 
     def attempt(self, call: Call, model) -> str:
-        """Call a function; why it has failed, "" if it has not."""
+        """Call a function and say why it has failed; "" if it has not."""
         step = model.step
         try:
             call.function(model)
@@ -109,10 +109,10 @@ class Calls(list):
 
 
 def parsed(interval, dt: float) -> tuple[int | None, float | None]:
-    """Steps, or model seconds, of an interval: "6 h", seconds, "10 steps".
+    """The steps, or the model seconds, of an interval: "6 h", seconds, "10 steps".
 
     Raises:
-        UsageError: it is none, or shorter than a time step.
+        UsageError: it is no interval, or shorter than a time step.
     """
     given = f"every({interval!r}, ...)"
     if isinstance(interval, str) and interval.split()[-1:] and interval.split()[-1] in STEPS:

@@ -1,4 +1,4 @@
-"""Setting the state of a model: to fields as they may be given for the start, or to arrays."""
+"""Setting the state of a model: to initial fields, or to arrays."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from .validate import check_values
 
 
 def refusal(name: str, there: bool) -> str:
-    """Why an attribute of a Simulation cannot be set; `there`: whether it has it."""
+    """Why an attribute of a Simulation cannot be set; `there`: whether there is such an attribute."""
     if not there:
         return f"Simulation has no attribute {name} that could be set; `state` and `carry` can be"
     return (
@@ -27,7 +27,7 @@ def refusal(name: str, there: bool) -> str:
 
 
 def state_with(model, given: dict) -> State:
-    """The model's state with initial fields, as `transport.make` gives it; called by all processes together.
+    """The model's state with these initial fields, as `transport.make` makes it; called by all processes together.
 
     Thickness follows from sea level, h = depth + eta on water; concentrations stay as they are unless given.
 
@@ -36,7 +36,7 @@ def state_with(model, given: dict) -> State:
 
     Raises:
         ConfigError: a field cannot be used, on all processes.
-        SetupError: the processes have given different ones.
+        SetupError: the fields differ between processes.
     """
     transport = model.transport
     config = assembled(on_all(transport.allgather, lambda: with_fields(model, given)), transport.allgather)
@@ -57,7 +57,7 @@ def with_fields(model, given: dict):
     """The configuration of the model with these initial fields.
 
     Raises:
-        ConfigError: one cannot be used, or there is none of this name that changes.
+        ConfigError: a field cannot be used, or no field of this name changes during a run.
     """
     absent = {row.name for term in TERMS.values() if term not in model.scheme.acting for row in term.initial}
     there = [name for name in INITIAL if name not in absent]
@@ -73,13 +73,13 @@ def with_fields(model, given: dict):
 
 
 def refuse(problems: list[str]) -> None:
-    """Raise ConfigError if there are any."""
+    """Raise ConfigError if there are problems."""
     if problems:
         raise ConfigError([f"set: {problem}" for problem in problems])
 
 
 def changed(config, names, block, state: State, scheme) -> State:
-    """The state of a block with the initial fields of these names as the configuration has them, NumPy arrays."""
+    """The state of a block, NumPy arrays, with the initial fields of these names taken from the configuration."""
     dtype, (rows, columns) = state.h.dtype, rows_and_columns(block, 0)
     made, wet = build_state(config, block, dtype), fields.wet(config, rows, columns) > 0
     found = {name: getattr(made, name) for name in ("u", "v") if name in names}
@@ -104,7 +104,7 @@ def changed(config, names, block, state: State, scheme) -> State:
 
 
 def as_state(model, state) -> State:
-    """The State of NumPy arrays [y, x] of this process's part as `transport.make` gives it.
+    """A State of NumPy arrays [y, x] of this process's part, as `transport.make` makes it.
 
     Raises:
         UsageError: it has other fields, shapes or precision.
@@ -124,8 +124,8 @@ def as_state(model, state) -> State:
 def carry_with(model, executor, state: State) -> Carry:
     """The carry of the model with another state.
 
-    What the stepper remembers stays, except at the start, where it begins anew. The leapfrog remembers a state, which
-    changes by as much as the present one.
+    What the stepper remembers stays, but at the start it begins anew. The leapfrog remembers a state: it changes by as
+    much as the present one.
     """
     if model.step == 0:
         return executor.start(state)
@@ -140,13 +140,13 @@ def require_alike(carry, present: Carry) -> None:
     """Check that a carry can take the place of the present one.
 
     Raises:
-        UsageError: it is none, or its fields have other shapes or another precision.
+        UsageError: it is no carry, or its fields have other shapes or another precision.
     """
     if not (isinstance(carry, Carry) and shapes_of(carry) == shapes_of(present)):
         raise UsageError("Simulation.carry: a Carry with the shapes and the precision of the present one is needed")
 
 
 def shapes_of(carry: Carry) -> tuple:
-    """How many fields a carry has, with their shapes and precision."""
+    """The structure of a carry, with the shapes and the precision of its fields."""
     fields, structure = jax.tree.flatten((carry.state, carry.memory))
     return structure, [(field.shape, field.dtype) for field in fields]

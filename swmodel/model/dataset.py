@@ -1,4 +1,4 @@
-"""The fields of a model as a Dataset of xarray, with coordinates, units and CF names as in a file of output."""
+"""The fields of a model as a Dataset of xarray, with coordinates, units and CF names as in an output file."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ LONGEST = 8e9
 
 
 def dataset(model, names=None):
-    """The Dataset of fields of a model's present state on this process's part; see `Simulation.dataset`."""
+    """The Dataset of a model's present fields on this process's part; see `Simulation.dataset`."""
     xarray = needed()
     names = list(names or model.config.output.fields) if not isinstance(names, str) else [names]
     config, block, resting = model.config, model.block, static.static_fields(model.config)
@@ -45,9 +45,9 @@ def dataset(model, names=None):
 
 
 def dataset_of(config, block, fields: dict):
-    """The Dataset of controls on a process's part, by name: fields [y, x], NaN on land, and numbers.
+    """The Dataset of controls by name on a process's part: fields [y, x], NaN on land, and numbers.
 
-    Those that are given have values on the outside water of open sides, too.
+    Depth and coefficients have values on the water outside open sides, too.
     """
     xarray = needed()
     rows, columns = np.arange(block.y.start, block.y.stop), np.arange(block.x.start, block.x.stop)
@@ -65,12 +65,12 @@ def dataset_of(config, block, fields: dict):
 
 
 def plain(row, grid, name: str) -> dict[str, str]:
-    """Attributes of a field that lies in no file."""
+    """The attributes of a field that no file holds."""
     return attributes(row, grid, name, grid="", cell_measures="", grid_mapping="", coordinates="")
 
 
 def coordinates(config, block) -> dict:
-    """Those of a process's part, as the file of output has them."""
+    """The coordinates of a process's part, as in an output file."""
     return {
         name: (name, values[span.start : span.stop], told)
         for name, values, told in along_axes(config.grid)
@@ -92,7 +92,7 @@ def needed():
 
 
 def moment(model) -> dict:
-    """The coordinates of the present time: `time`, as xarray reads it from a file of output, and `step`."""
+    """The coordinates of the present time: `time`, as xarray reads it from an output file, and `step`."""
     start, parts = start_of(model.config.time), 1e9 if model.time < LONGEST else 1
     unit: Any = "s" if parts == 1 else "ns"
     if alike(start.calendar, "standard"):
@@ -106,6 +106,6 @@ def moment(model) -> dict:
 
 
 def told_of(config) -> dict[str, str]:
-    """Attributes of the whole Dataset: the case and the configuration."""
+    """The attributes of the whole Dataset: the case and the configuration."""
     title, references = of_case(config)
     return {"title": title, "references": references, "configuration_sha256": config_hash(config)}

@@ -1,4 +1,4 @@
-"""What a run is made of before it has a state: scheme, transport, and the static fields of this process's block."""
+"""What a run has before it has a state: scheme, transport, and the static fields of this process's block."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Domain(NamedTuple):
     Attributes:
         scheme: the terms of the tendency.
         transport: how this process reaches the others; `transport.block` is its part.
-        grid, params: static fields and coefficients on its devices, as `transport.make` gives them, with a margin of
+        grid, params: static fields and coefficients on its devices, as `transport.make` makes them, with a margin of
             width + 1 cells.
     """
 
@@ -42,14 +42,14 @@ def domain(config, scheme=scheme_of, alone=False) -> Domain:
     """The Domain of a configuration, a case, or the name of a case or file; called by all processes together.
 
     Args:
-        config: one of these, or a function that gives a configuration.
+        config: one of these, or a function that returns a configuration.
         scheme: function of the resolved configuration.
-        alone: whether this process has the whole grid, even where there are others.
+        alone: whether this process has the whole grid, even if there are other processes.
 
     Raises:
-        UsageError: it is neither.
+        UsageError: it is none of these.
         ConfigError: the configuration contradicts itself, or a field that was handed over cannot be used.
-        SetupError: there are not as many processes or devices as it says, or the processes have different ones.
+        SetupError: there are not as many processes or devices as it says, or it differs between processes.
     """
     place = None if alone else world()
     config = assembled(agreed(place, lambda: loaded(config, place)), gather_of(place))
@@ -61,7 +61,7 @@ def domain(config, scheme=scheme_of, alone=False) -> Domain:
     layout = parse_layout(config.run.layout, config.run.blocks, *shape, terms.width)
     transport = connect(config.run.transport, layout, *shape, config.run.devices)
     see_that_same(config, transport)
-    if not chosen and transport.any(config.run.executor == "xla"):  # on some machine there is no native step
+    if not chosen and transport.any(config.run.executor == "xla"):  # some machine has no native step
         config = config.model_copy(update={"run": config.run.model_copy(update={"executor": "xla"})})
 
     def static(block):
@@ -72,7 +72,7 @@ def domain(config, scheme=scheme_of, alone=False) -> Domain:
 
 
 def loaded(config, place) -> Config:
-    """The configuration, for the processes that there are; see `domain`."""
+    """The configuration, for the number of processes that there are; see `domain`."""
     config = load(config) if is_source(config) else config() if callable(config) else config
     if not isinstance(config, Config):
         raise UsageError(f"{config!r:.60}: a Config (swmodel.load), a case, or the name of a case or file, is needed")
@@ -80,7 +80,7 @@ def loaded(config, place) -> Config:
 
 
 def checked(config) -> Config:
-    """The configuration resolved; the fields that were handed over, the places and the records are checked.
+    """The resolved configuration; fields handed over in Python, places and records are checked.
 
     Raises:
         ConfigError: they cannot be used; with everything that is wrong.

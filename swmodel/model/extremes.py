@@ -13,10 +13,10 @@ from ..parallel.transport.programs import jitted
 from .padded import make_padded, params_of
 from .recorder import MOST_TIMES
 
-#: Times in the files are kept here as numbers of steps; NEVER where there was none.
+#: Times are kept here as numbers of steps (in seconds in the files); NEVER: there was none.
 STEP, NEVER = "_step", -1
 
-#: The name of the first step.
+#: The name of the field of first steps.
 REACHED = f"eta{ARRIVAL}{STEP}"
 
 
@@ -39,12 +39,12 @@ def elevation(state, grid, width: int, shape):
 
 
 def make_start(names, arrival, scheme, transport):
-    """The function (State, given, step) -> what `make_look` goes on with from a state.
+    """The function (State, given, step) -> the first `seen` of `make_look`.
 
     Args:
-        names: of the fields whose largest values are kept: eta, speed.
-        arrival: size of eta, m, whose first step is kept; None: of none.
-        scheme: of the run; `given` are its Grid, and the Params that `padded.params_of` names.
+        names: those of the fields whose largest values are kept: eta, speed.
+        arrival: size of eta, m, whose first step is kept; None: no step is kept.
+        scheme: that of the run; `given` are its Grid, and the Params that `padded.params_of` names.
     """
     fields, reached = make_fields(names, scheme, transport), make_reached(arrival, scheme, transport)
 
@@ -58,7 +58,7 @@ def make_start(names, arrival, scheme, transport):
 
 
 def make_look(names, arrival, scheme, transport):
-    """The function look(seen, given, State, step) -> seen with one more state taken into it; as `make_start`."""
+    """The function look(seen, given, State, step) -> `seen` after one more state; arguments as of `make_start`."""
     fields, reached = make_fields(names, scheme, transport), make_reached(arrival, scheme, transport)
 
     def look(seen, given, state, step):
@@ -74,7 +74,7 @@ def make_look(names, arrival, scheme, transport):
 
 
 def make_reached(arrival, scheme, transport):
-    """The function (seen, given, State, step) -> {REACHED: the first step at which eta had this size}, {} for None."""
+    """The function (seen, given, State, step) -> {REACHED: the first step at which eta had this size}; None: {}."""
 
     def reached(seen, given, state, step):
         if arrival is None:
@@ -114,7 +114,7 @@ class Extremes:
         return MOST_TIMES
 
     def values(self) -> dict[str, np.ndarray]:
-        """The fields of this process as the files have them, times in s; NaN where there was none."""
+        """The fields of this process as in the files: times in s, NaN where there was none."""
         seen = self._transport.get(self.seen)
         kind = next((field.dtype for field in seen.values() if field.dtype.kind == "f"), np.dtype(np.float64))
 

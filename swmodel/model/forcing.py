@@ -1,4 +1,4 @@
-"""Coefficients that vary in time, exchanged where a run reaches the next of their records."""
+"""Coefficients that vary in time, replaced when a run reaches their next records."""
 
 from __future__ import annotations
 
@@ -12,21 +12,21 @@ from ..config.build import build_varying
 from ..config.fields.varying import Records
 from ..parallel.worker import Worker
 
-#: Seconds after which a signal is heeded that comes while the thread is waited for.
+#: Seconds within which a signal is noticed while this process waits for the thread.
 HEED = 0.5
 
 _READER = Worker("records")
 
 
 class Forcing:
-    """The coefficients of a model that vary, as they hold from one step until another.
+    """The coefficients of a model that vary in time, as they hold from one step until another.
 
     Args:
         config: resolved.
         scheme, transport: of the model.
 
     Attributes:
-        first, last: the steps from and until which those taken last hold.
+        first, last: the steps from and until which the coefficients taken last hold.
     """
 
     def __init__(self, config, scheme, transport):
@@ -35,28 +35,28 @@ class Forcing:
         self._records, self._ahead = Records(config, scheme.varying, self.dtype), 0
 
     def holds(self, step: int) -> bool:
-        """Whether what was taken last holds at a step."""
+        """Whether the coefficients taken last hold at a step."""
         return not self.scheme.varying or self.first <= step < self.last
 
     def until(self, step: int) -> int:
-        """The step until which what was taken last holds, at most the one given."""
+        """The step until which the coefficients taken last hold, at most `step`."""
         return min(step, self.last) if self.scheme.varying else step
 
     def cuts(self, steps: int) -> list[int]:
-        """The steps at which they are exchanged in a run of so many steps, with its first and its last one."""
+        """The steps of a run of so many steps at which they are replaced, with its first and its last step."""
         found = [0]
         while found[-1] < steps:
             found.append(min(steps, self._records.until(found[-1])))
         return found
 
     def take(self, step: int, margin: int | None = None) -> dict:
-        """Those that hold from a step on, among the Params of this process's blocks as `transport.make` gives them.
+        """The varying Params of this process's blocks that hold from a step on, as `transport.make` makes them.
 
         Args:
-            margin: cells around the blocks; None: those of the model.
+            margin: cells around the blocks; None: as many as the model has.
 
         Raises:
-            InputError: a record cannot be read, or there is none.
+            InputError: a record is missing or cannot be read.
         """
         margin, last = margin or self.scheme.width + 1, self._records.until(step)
         taken = self.transport.make(lambda block: self.of(block, margin, step), margin)
@@ -64,15 +64,15 @@ class Forcing:
         return taken
 
     def of(self, block, margin: int, step: int | None = None) -> dict:
-        """Those of a block with a margin that hold from a step on, NumPy arrays; None: those that were taken last."""
+        """The varying Params of a block with a margin that hold from a step on, arrays; None: those taken last."""
         return build_varying(self._records, block, self.dtype, margin, self.first if step is None else step)
 
     @contextmanager
     def ahead(self) -> Iterator[None]:
-        """Within it a thread reads what will be taken next, while this one computes steps and uses no files.
+        """A context in which a thread reads what `take` needs next, while this one computes steps and uses no files.
 
-        netCDF4 must not be used by two threads at once: where the context ends, the thread has read. What it fails to
-        read is left to `take`, which says what is wrong when the step is there.
+        Two threads must not use netCDF4 at once: the context ends when the thread has read. What it cannot read is
+        left to `take`, which says what is wrong when that step is reached.
         """
         reading = None
         if self.scheme.varying and self._ahead != self.last:

@@ -1,4 +1,4 @@
-"""Sums over a run from which harmonic constants follow: of fields times the basis functions, at every so many steps."""
+"""Sums over a run, for harmonic constants: of fields times the basis functions, taken every few steps."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from .padded import given_to_fields
 
 
 def make_start(names, count: int, *parts):
-    """The function (*given) -> sums, zeros by their names in a restart file.
+    """The function (*given) -> sums, all zero, by their names in a restart file.
 
     Args:
-        names: of the fields.
-        count: of the basis functions.
-        parts: of `means.make_fields`, behind the names.
+        names: those of the fields.
+        count: number of basis functions.
+        parts: further arguments of `means.make_fields`.
     """
     fields = make_fields(names, *parts)
 
@@ -33,7 +33,7 @@ def make_start(names, count: int, *parts):
 
 
 def make_update(names, count: int, *parts):
-    """The function (sums, values of the basis functions, *given) -> sums; arguments those of `make_start`."""
+    """The function (sums, values of the basis functions, *given) -> sums; arguments as of `make_start`."""
     fields = make_fields(names, *parts)
 
     def update(sums, values, *given):
@@ -75,13 +75,13 @@ class Harmonics:
             self.seen = jitted(make_start, *parts)(*given_to_fields(simulation, simulation.carry.state))
 
     def next(self, step: int) -> int:
-        """The first step after `step` whose state is taken; the one behind the last if there is none."""
+        """The first step after `step` whose state is added; one more than the last step if there is none."""
         steps = self.analysis.steps
         past = max(0, (step - steps.start) // steps.step + 1)
         return steps.start + past * steps.step
 
     def add(self) -> None:
-        """Take the present state into the sums, if its step is one of those."""
+        """Add the present state to the sums, if it is due."""
         simulation, steps = self.simulation, self.analysis.steps
         if simulation.step not in steps:
             return

@@ -1,6 +1,6 @@
-"""Starting a run on several processes, by mpiexec or `spawn`: shows what the ranks report, judges how it ended.
+"""Starting a run on several processes, by mpiexec or `spawn`: shows what the ranks report, judges how they ended.
 
-Imports neither JAX nor MPI, so that nothing of either is initialised in the parent of the ranks.
+It imports neither JAX nor MPI, so that neither is initialised in the parent of the ranks.
 """
 
 from __future__ import annotations
@@ -36,12 +36,12 @@ BANNER = re.compile(
     r"\S+ detected that one or more processes exited with |the job to be terminated\. The first process to do so was:|"
     r"  Process name: \[\[|  Exit code:  "
 )
-#: How MPICH's mpiexec names the process that died, and a few lines later how; how Open MPI does, in one line or two.
+#: How MPICH's mpiexec names the process that died, and a few lines later says how; how Open MPI does, in a line or two.
 DIED = re.compile(r"=   PID (?P<pid>\d+) RUNNING AT (?P<host>\S+)")
 EXIT = re.compile(r"YOUR APPLICATION TERMINATED WITH THE EXIT STRING: (?P<how>.*)")
 DIED_OPEN_MPI = re.compile(r"process rank (?P<rank>\d+) with PID \d+ on node \S+ exited on")
 EXIT_OPEN_MPI = re.compile(r"(?P<signal>signal \d+) \((?P<name>.+)\)\.")
-#: How `spawn` does.
+#: How `spawn` says which process died, and how.
 DIED_SPAWNED = re.compile(spawn.ENDED.format(rank=r"(?P<rank>\d+)", how="(?P<how>.*)"))
 
 
@@ -66,7 +66,7 @@ def find_mpiexec() -> str:
 
 #: Memory that a process holds for itself before it has cells, bytes; 105 MB were measured, with JAX and MPI.
 PROCESS_BYTES = 100e6
-#: Variables by which processes may run on other machines, too: those of batch systems, and lists of hosts.
+#: Variables that may have processes run on other machines, too: those of batch systems, and lists of hosts.
 MACHINES = (
     "SLURM_JOB_ID",
     "PBS_NODEFILE",
@@ -81,7 +81,7 @@ def require_room(nproc: int) -> None:
     """Check that there is memory for the processes where all of them will run on this machine.
 
     Raises:
-        UsageError: there is not.
+        UsageError: there is not enough.
     """
     wanted, present = nproc * PROCESS_BYTES, environment.total_memory()
     if wanted > present and not any(name in os.environ for name in MACHINES):
@@ -95,7 +95,7 @@ def starter(nproc: int, transport: str = "mpi") -> list[str]:
     """What starts `nproc` processes: mpiexec, or for the sharded transport, which needs no MPI, `spawn`.
 
     Raises:
-        UsageError: this machine has no memory for so many.
+        UsageError: this machine has not enough memory for so many.
         SetupError: MPI is needed and missing.
     """
     require_room(nproc)
@@ -105,7 +105,7 @@ def starter(nproc: int, transport: str = "mpi") -> list[str]:
 
 
 def command(nproc: int, directory, *options: str, transport: str = "mpi") -> list[str]:
-    """The line that runs the configuration in `directory` on `nproc` processes; `options` are of `worker`.
+    """The command that runs the configuration in `directory` on `nproc` processes; `options` are those of `worker`.
 
     Ranks are not bound to cores: it gains nothing measurable on an idle machine (89 million cell updates per second
     either way, 360 x 180 cells, two ranks on two cores), while two bound runs at a time would share the same cores.
@@ -116,7 +116,7 @@ def command(nproc: int, directory, *options: str, transport: str = "mpi") -> lis
 
 
 def rank_environment(nproc: int) -> dict[str, str]:
-    """Environment of the ranks; each adds what it needs for JAX itself (`environment.prepare`)."""
+    """The environment of the ranks; each adds what JAX needs itself (`environment.prepare`)."""
     environ = dict(os.environ) | {environment.LAUNCHED: "1", environment.STARTED: str(environment.started())}
     root = Path(__file__).parents[2]
     if root.name not in ("site-packages", "dist-packages"):
@@ -149,10 +149,10 @@ def run(line: list[str], nproc: int, directory, report, lock=None) -> int:
     Args:
         directory: the run folder, where the ranks write status.json.
         report: called with the events of rank 0.
-        lock: the folder's open lock file; what starts the ranks holds it too, should this process be killed.
+        lock: the folder's open lock file; mpiexec or `spawn` holds it too, should this process be killed.
 
     Returns:
-        The exit code that status.json gives (mpiexec may return 0 after a rank failed); 70 if the ranks left none.
+        The exit code in status.json (mpiexec may return 0 after a rank failed); 70 if the ranks wrote none.
     """
     ranks = Ranks(line, nproc, lock)
     with ranks.forward_signals():
@@ -165,15 +165,15 @@ def run(line: list[str], nproc: int, directory, report, lock=None) -> int:
 
 
 class Ranks:
-    """The processes of a run under mpiexec or `spawn`, and what is known of the one that ended it.
+    """The processes of a run under mpiexec or `spawn`, and what is known of the one that ended the run.
 
     Attributes:
-        ranks: {(process id, machine): rank} of those that have said so.
+        ranks: {(process id, machine): rank} of the ranks that have said so.
         culprit: which rank ended first, and how; empty if none did.
-        killed: whether `spawn` says that it was by a signal.
-        failure: why a rank says that all end, a dict of `failed` (words for the user) and `exit_code`.
+        killed: whether `spawn` says that a signal ended it.
+        failure: a rank's reason to end all, a dict of `failed` (words for the user) and `exit_code`.
         signal: the last signal that the user sent; None if there was none.
-        insisted: whether it was not the first.
+        insisted: whether the user had sent one before.
     """
 
     def __init__(self, line, nproc, lock=None):
@@ -205,12 +205,12 @@ class Ranks:
                 signal.signal(number, handler)
 
     def send_if_ready(self):
-        """Send on what the user has sent once all ranks have said that they are there: before, it would be lost."""
+        """Pass on the user's signal once all ranks have said that they are there: before, it would be lost."""
         if self.signal is not None and len(self.ranks) == self.nproc:
             self.send(self.signal)
 
     def send(self, number):
-        """Send a signal to the ranks: straight to those on this machine, since mpiexec may end them instead."""
+        """Send a signal to the ranks: directly to those on this machine, since mpiexec might end them instead."""
         here = socket.gethostname()
         if any(host != here for _, host in list(self.ranks)):
             self.process.send_signal(number)
@@ -220,7 +220,7 @@ class Ranks:
                     os.kill(int(pid), number)
 
     def pass_on(self, source, target, report):
-        """Hand events of the ranks to `report`, keep what names a culprit, write every other line to `target`."""
+        """Hand the ranks' events to `report`, note who ended first, and write every other line to `target`."""
         for line in source:
             message = progress.receive(line)
             if message is None:
@@ -251,19 +251,19 @@ class Ranks:
         if match := DIED_SPAWNED.match(line):
             self.killed = "(signal " in match["how"]
             if self.killed:
-                self.culprit = ""  # what others have said follows from it, though it may have come before
+                self.culprit = ""  # the ends of others follow from this one, though they may have been reported before
             self.blame(f"rank {match['rank']}", match["how"])
 
     def blame(self, who, how):
-        """Keep the first cause: what comes later follows from it."""
+        """Keep the first cause: later ends follow from it."""
         self.culprit = self.culprit or f"{who} ended: {how}"
 
 
 def judge(directory, ranks: Ranks) -> int:
-    """The exit code of the run; says why if the ranks have not. Writes the end into status.json if they did not.
+    """The exit code of the run; says why it ended, and writes its end into status.json, if the ranks did not.
 
-    After a signal that they did not live to follow the state is `stopped`. Ranks say themselves that the solution blew
-    up and that they stopped early; a bug of theirs is in the traceback, and only the rank is named here.
+    After a signal that ended the ranks before they could stop, the state is `stopped`. Ranks themselves say that the
+    solution blew up or that they stopped early; they print the traceback of a bug, and only the rank is named here.
     """
     cause, state, code = ranks.culprit, "failed", INTERNAL
     if ranks.failure:
@@ -275,7 +275,7 @@ def judge(directory, ranks: Ranks) -> int:
     elif not ended(directory) and not cause:
         cause = f"the ranks ended without a word, exit code {ranks.process.returncode}"
     status = finish(directory, state, code, cause)
-    if ranks.killed and status["exit_code"] == INTERNAL:  # another may have written that its messages failed
+    if ranks.killed and status["exit_code"] == INTERNAL:  # another rank may have written that its messages failed
         status["message"] = cause
         write_status(directory, **status)
     if status["exit_code"] not in (0, INTERNAL, STOPPED, NumericalError.exit_code):
@@ -286,6 +286,6 @@ def judge(directory, ranks: Ranks) -> int:
 
 
 def last_restart(directory) -> str:
-    """How to go on from the newest restart file in the folder, in words; empty if there is none."""
+    """How to continue from the newest restart file in the folder, in words; empty if there is none."""
     found = candidates(directory)
     return f"; last restart: {found[0]}, continue with `swmodel resume {directory}`" if found else ""

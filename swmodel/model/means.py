@@ -17,7 +17,7 @@ from .padded import given_to_fields, make_padded
 
 
 def running_means(simulation, names: Iterable[str], blocks: Callable) -> Means:
-    """The Means of a simulation's fields called `names`, whose state `blocks` gives; see `Simulation.means`."""
+    """The Means of the fields called `names` of a simulation; `blocks` returns its state; see `Simulation.means`."""
     names = known(names, simulation.scheme)
     if set(names) & set(POTENTIALS):
         require_rectangle("stream function and velocity potential are", blocks(), simulation.transport)
@@ -28,7 +28,7 @@ def make_fields(names, physics, sea, scheme, transport):
     """The function (State, Grid, Params, step) -> dict of the derived fields called `names`, [y, x] of a block.
 
     Args:
-        physics, sea: sections [physics] and [grid] of the configuration, which the fields depend on.
+        physics, sea: sections [physics] and [grid] of the configuration, on which the fields depend.
         scheme: of the run.
     """
     padded, shape = make_padded(scheme, transport), transport.shape
@@ -43,13 +43,13 @@ def make_fields(names, physics, sea, scheme, transport):
 
 
 def make_update(*parts):
-    """The function (means, weight, *given) -> means with one more state, of that weight, taken into them.
+    """The function (means, weight, *given) -> means with one more state, of this weight.
 
-    They are to be the same on any layout. So nothing is divided, as compilers may multiply by the reciprocal, and
-    products are rounded before they are added, as they pass through a maximum.
+    The bits must be the same on any layout. So nothing is divided, as compilers may multiply by the reciprocal; and
+    products pass through a maximum, so that they are rounded before they are added.
 
     Args:
-        parts: of `make_fields`, whose function is given the State and what else it takes.
+        parts: arguments of `make_fields`; `given` are those of the function that it makes.
     """
     fields = make_fields(*parts)
 
@@ -87,7 +87,7 @@ class Means:
         self._count = 0
 
     def add(self, state: State) -> None:
-        """Take the fields of one more step into the means."""
+        """Add the fields of one more step to the means."""
         given = given_to_fields(self._simulation, state)
         if self.fields is None:
             self.fields = self._zero(*given)
@@ -96,7 +96,7 @@ class Means:
 
     @property
     def count(self) -> int:
-        """Number of steps that the means are of."""
+        """Number of steps in the means."""
         return self._count
 
     def values(self) -> dict[str, np.ndarray] | None:
@@ -104,5 +104,5 @@ class Means:
         return None if self.fields is None else self._simulation.get(self.fields)
 
     def reset(self, means: dict | None = None, count: int = 0) -> None:
-        """Start anew, or from what `fields` and `count` have been."""
+        """Start anew, or from earlier `fields` and `count`."""
         self.fields, self._count = means if count else None, count

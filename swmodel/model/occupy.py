@@ -1,4 +1,4 @@
-"""A run into a folder that nobody holds yet, as from Python: with the lock and the refusals of the command line."""
+"""A run from Python into a folder that no other run holds, with the lock and the refusals of the command line."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ log = logging.getLogger(__name__)
 
 
 def take_and_run(model, directory, progress=None, force: bool = False, calls: Calls = NONE) -> None:
-    """Run a model into a folder that nobody holds, as the command line does; called by all processes together.
+    """Run a model into a folder that no other run holds, as the command line does; called by all processes together.
 
     Args:
         model, directory, progress, calls: see `run`.
         force: replace what is already in the folder.
 
     Raises:
-        UsageError: the model is beyond its end already, the folder is not empty and `force` is not given, or `force` is
+        UsageError: the model is already beyond its end, the folder is not empty and `force` is not given, or `force` is
             given for the run that the model goes on with.
         ConfigError: the model comes from a restart file of the run in the folder, and has another configuration.
         FilesError: another run holds the folder, or it cannot be written.
@@ -40,9 +40,9 @@ def take_and_run(model, directory, progress=None, force: bool = False, calls: Ca
 
 
 def take(stack, model, directory: Path, force: bool) -> bool:
-    """Hold the folder until the end of the context `stack`; whether the model goes on with the run that is there.
+    """Hold the folder until the context `stack` ends, and say whether the model goes on with the run in it.
 
-    It does if it comes from a restart file there and has not been advanced since.
+    It does if it comes from a restart file of that run and has not been advanced since.
 
     Raises:
         UsageError, ConfigError, FilesError: see `take_and_run`. The folder is then as it was.

@@ -1,4 +1,4 @@
-"""The state of a block with its halo, as fields are computed from it within jitted programs."""
+"""The state of a block with its halo, for fields computed in jitted programs."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from ..parallel.transport.halo import make_pad
 def make_padded(scheme, transport):
     """The function (State, Grid, Params, step) -> State with a halo, and Grid, in Patches; of one block.
 
-    At the faces of open sides the state has the current that there is, and they are open.
+    Faces of open sides are open, and the state has the current through them.
 
     Args:
-        scheme: of the run; Params and step are looked at where water comes in through open sides.
+        scheme: that of the run; Params and step matter only for water that comes in through open sides.
     """
     width, with_halo = scheme.width, make_pad(scheme.width, transport)
 
@@ -29,10 +29,10 @@ def make_padded(scheme, transport):
 
 
 def given_to_fields(run, state: State) -> tuple:
-    """What that function takes of a simulation, for its present state."""
+    """The arguments of that function for the present state of a simulation."""
     return state, run.grid, params_of(run), jnp.asarray(run.step, jnp.int32)
 
 
 def params_of(run) -> dict:
-    """The Params of a simulation that it looks at."""
+    """The Params of a simulation that it needs."""
     return run.params if run.scheme.with_sides else {}

@@ -1,4 +1,4 @@
-"""The present state of a model, block by block with the cells around, and what is derived from it."""
+"""The present state of a model, block by block with halos, and what is derived from it."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ Block = tuple[Any, Any, tuple[int, int]]
 
 
 class Present:
-    """Made from the state when it is first asked for, and kept until the state changes.
+    """Blocks are made from the state when they are first needed, and kept until the state changes.
 
     Args:
         model: a Simulation, or a member of an ensemble; each method is called by all its processes together.
@@ -37,19 +37,19 @@ class Present:
         self.forget()
 
     def forget(self) -> None:
-        """The state has changed."""
+        """Drop the blocks, as the state has changed."""
         self._blocks: list[Block] | None = None
         self._flows: list[Flow] | None = None
 
     def blocks(self) -> list[Block]:
-        """Those of this process; at the faces of open sides with the current that there is."""
+        """The blocks of this process, with the current through the faces of open sides."""
         found = self._closed()
         if not self._model.scheme.with_sides:
             return found
         return [(*seen(flow), shape) for flow, (*_, shape) in zip(self.flows(), found, strict=True)]
 
     def flows(self) -> list[Flow]:
-        """The Flow of each block of this process, with what comes in through open sides; NumPy arrays."""
+        """The Flow of each block of this process, with the water that comes in through open sides; NumPy arrays."""
         if self._flows is None:
             scheme, step = self._model.scheme, np.full((1, 1), self._model.step, np.int32)
             parts = zip(self._closed(), self._given(), strict=True)
@@ -62,7 +62,7 @@ class Present:
         return [as_patches(each, width) for each in model.transport.pieces(model.params, width + 1)]
 
     def _closed(self) -> list[Block]:
-        """See `blocks`; open sides are closed."""
+        """As `blocks`, but open sides are closed."""
         if self._blocks is None:
             model, width = self._model, self._model.scheme.width
             states = model.transport.pieces(self._pad(model.carry.state), width)

@@ -22,7 +22,7 @@ HEARTBEAT_SECONDS = 10.0
 
 
 class Reporter(Protocol):
-    """What rank 0 tells of events, a context manager."""
+    """What tells the user of events on rank 0, a context manager."""
 
     def __enter__(self) -> Reporter:
         """Begin."""
@@ -35,12 +35,12 @@ class Reporter(Protocol):
 
         Args:
             event: step, steps, model_seconds, cell_updates_per_second, cfl, energy, wall_seconds, remaining_seconds,
-                of an ensemble member_steps_per_second; or step, steps and words.
+                for an ensemble member_steps_per_second; or step, steps and words.
         """
 
 
 def reporter(quiet: bool = False, stream=None) -> Reporter:
-    """The Reporter for this process; `stream` is stdout if not given."""
+    """The Reporter for this process; `stream`: None is stdout."""
     stream = stream or sys.stdout
     if LAUNCHED in os.environ:
         return Relay(stream)
@@ -67,9 +67,9 @@ def receive(line: str) -> dict | None:
 
 
 def in_two_lines(event: dict) -> tuple[str, str]:
-    """An event in two lines: step, model time, remaining time; speed, CFL number, energy. As far as they are known.
+    """An event in two lines, as far as known: step, model time, remaining time; speed, CFL number, energy.
 
-    An event with `words` says them.
+    An event with `words` is told in these.
     """
     if "words" in event:
         return f"{event['step']}/{event['steps']}", event["words"]
@@ -112,7 +112,7 @@ class Relay(Silent):
 
 
 class Heartbeat(Silent):
-    """Prints the first event, the last one, those in words, and of others one every ten seconds in between."""
+    """Prints the first and the last event, those in words, and of the others one every ten seconds."""
 
     def __init__(self, stream, clock=time.monotonic):
         self.stream, self.clock = stream, clock
@@ -155,7 +155,7 @@ def workers(nproc: int, devices: int) -> str:
 
 
 def summary(status: dict, directory) -> str:
-    """What a finished run left where, how long it took, how fast it was, and what to type next."""
+    """Which files a finished run has written, how long it took, how fast it was, and what to type next."""
     py, px = status["layout"]
     processes = workers(status["nproc"], status.get("devices", 1)) + (f" ({py}x{px} blocks)" if py * px > 1 else "")
     others = "".join(

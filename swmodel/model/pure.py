@@ -28,14 +28,14 @@ from .forcing import Forcing
 
 
 class Memory(NamedTuple):
-    """What goes on from step to step: the State, and those that the time stepper remembers; real numbers alone."""
+    """What passes from step to step, real numbers only: the State, and what the time stepper remembers."""
 
     state: State
     memory: tuple[State, ...]
 
 
 class Static(NamedTuple):
-    """What stays the same: Grid, coefficients by name, time step in s. Derivatives may be taken by it."""
+    """What stays the same: Grid, coefficients by name, time step in s. One may differentiate with respect to it."""
 
     grid: Grid
     params: dict[str, Any]
@@ -46,14 +46,14 @@ class Static(NamedTuple):
 class Step:
     """step(carry, static, t) -> the carry one step later: pure, of arrays of JAX.
 
-    t is the number of steps taken before, an integer: model time over `dt`. So `jax.lax.scan` goes over
-    `jnp.arange(n)`. With a run on several devices it is called inside `jax.shard_map` over `mesh`, where arrays are
-    those of one block, as `specs` says.
+    t is the number of steps taken before, an integer: model time over `dt`. So `jax.lax.scan` runs over
+    `jnp.arange(n)`. On several devices call it inside `jax.shard_map` over `mesh`, with `specs`: arrays are then those
+    of one block.
 
     Attributes:
         config: the resolved configuration.
-        transport: between the blocks.
-        function: that computes it.
+        transport: the one between the blocks.
+        function: the one that computes a step.
     """
 
     config: Config
@@ -66,7 +66,7 @@ class Step:
         )
 
     def with_parameters(self, static: Static, **given: Any) -> Static:
-        """`static` with other parameters of terms (`Parametric`), pytrees by the names of these; differentiable.
+        """`static` with other parameters of terms (`Parametric`), pytrees by the terms' names; differentiable.
 
         Raises:
             UsageError: no such term has parameters, or they have other shapes.
@@ -79,9 +79,9 @@ class Step:
         return static._replace(params=static.params | vectors)
 
     def at(self, static: Static, t: int) -> tuple[Static, int | None]:
-        """`static` with the coefficients that hold from step t on, and the step until which they do; None: for ever.
+        """`static` with the coefficients that hold from step t on, and the step until which they hold; None: for ever.
 
-        Where coefficients vary in time, no step is taken beyond with the same `static`; called by all processes.
+        Steps beyond need another `static`. Called by all processes together.
 
         Raises:
             InputError: there is no record at that time, or it cannot be read.
@@ -113,7 +113,7 @@ class Functional(NamedTuple):
 
 
 def functional(config: Source, overrides: Overrides = (), fields: Fields = None, terms: Terms = ()) -> Functional:
-    """The model as (carry0, static, step): what it starts from, what stays the same, and the pure function of a step.
+    """The model as (carry0, static, step): its start, what stays the same, and the pure function of a step.
 
         carry0, static, step = swmodel.functional("double_gyre", {"grid.nx": 64, "grid.ny": 128})
         carry, _ = jax.lax.scan(lambda carry, t: (step(carry, static, t), None), carry0, jnp.arange(100))
@@ -122,7 +122,7 @@ def functional(config: Source, overrides: Overrides = (), fields: Fields = None,
     programs in the same order as all others; there it does not take `checkpoint` (docs/python.md).
 
     Args:
-        config, overrides, fields, terms: as of a Simulation. Whatever its executor, steps are those of `xla`.
+        config, overrides, fields, terms: as for a Simulation. Whatever its executor, steps are those of `xla`.
 
     Raises:
         UsageError, ConfigError, SetupError: see Simulation.

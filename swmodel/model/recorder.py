@@ -1,4 +1,4 @@
-"""Values at points of the grid after steps, kept by the compiled loop until the host asks for them."""
+"""Values at points of the grid after each few steps, kept by the compiled loop until the host asks for them."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ import numpy as np
 from ..parallel.transport.programs import jitted
 from .padded import make_padded
 
-#: Bytes of the values that are kept, and the most times; fewer would have the host ask more often.
+#: Most bytes of the values that are kept, and most times; with fewer the host would have to ask more often.
 KEPT_BYTES, MOST_TIMES = 4 << 20, 4096
 
 
 def make_look(every: int, scheme, transport):
-    """The function look(kept, given, state, step) -> kept of one block: the values after `step` in their place.
+    """The function look(kept, given, state, step) -> kept of one block, with the values after `step` in their row.
 
-    kept [times points] has a row for each time. That of a step is (step / every, rounded up) - given["first"], so that
-    the last value to be written there is that after a multiple of `every`.
+    kept [times points] has a row for each time. The row of a step is (step / every, rounded up) - given["first"], so
+    that the last values written there are those after a multiple of `every`.
 
     Args:
-        scheme: of the run, where some of the points are faces of open sides; None: none is.
+        scheme: that of the run, if some of the points are faces of open sides; None: none is.
     """
     padded, shape = scheme and make_padded(scheme, transport), transport.shape
 
@@ -42,7 +42,7 @@ class Recorder:
 
     Args:
         points: `config.positions.gauges.Points`, the same on all processes.
-        every: steps.
+        every: steps between values.
 
     Attributes:
         seen: the values kept, on the devices.
@@ -58,7 +58,7 @@ class Recorder:
         self._places = self._transport.make(lambda block: places(points, block))
 
     def given(self, step: int) -> dict:
-        """What `look` is given for the steps after `step`."""
+        """The argument `given` of `look` for the steps after `step`."""
         return self._given(step // self.every)
 
     def _given(self, first: int) -> dict:
@@ -72,7 +72,7 @@ class Recorder:
         return self._rows(1)
 
     def most(self, step: int) -> int:
-        """How many steps can be taken after `step` before the host must have asked for the values."""
+        """How many steps can be taken after `step` before the host must ask for the values."""
         return (step // self.every + self.times) * self.every - step
 
     def taken(self, before: int, step: int, last: bool) -> tuple[np.ndarray, np.ndarray]:
@@ -91,11 +91,11 @@ class Recorder:
         pieces = self._transport.pieces(self.seen, None)
         rows = np.sum([each[: times * self._count] for each in pieces], axis=0, dtype=pieces[0].dtype)
         rows = self._transport.reduce(rows.reshape(times, self._count), "sum")
-        return rows + rows.dtype.type(0)  # which has one zero, however many blocks there are
+        return rows + rows.dtype.type(0)  # -0 becomes 0, however many blocks there are
 
 
 def places(points, block) -> dict[str, np.ndarray]:
-    """Where the points are in the fields of a block, and which are in it."""
+    """The indices of the points in the fields of a block, and which points lie in it."""
     rows, columns = points.rows - block.y.start, points.columns - block.x.start
     ours = (rows >= 0) & (rows < block.shape[0]) & (columns >= 0) & (columns < block.shape[1])
     index = {"field": points.fields, "row": np.where(ours, rows, 0), "column": np.where(ours, columns, 0)}

@@ -1,4 +1,4 @@
-"""Everything that a configuration leaves to the model, decided: what config.toml of a run records."""
+"""Deciding everything that a configuration leaves to the model; the config.toml of a run records it."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from ..parallel import environment
 
 SECONDS_PER_DAY = 86400.0
 
-#: What `resolve` fills in where the configuration leaves it to the model.
+#: What `resolve` fills in if the configuration leaves it to the model.
 DECIDED = ("time.dt", "run.steps", "run.layout", "run.executor", "run.transport")
 
 log = logging.getLogger(__name__)
@@ -28,13 +28,12 @@ log = logging.getLogger(__name__)
 def resolve(config: Config) -> Config:
     """The configuration with time step, number of steps, layout, executor, transport and file of the case filled in.
 
-    What terms add to the state is among the fields of the output where these are those of the case.
-
-    A time step follows from the CFL number of the initial state; steps = days / dt, rounded, at least one.
+    Fields that terms add to the state are added to the output fields if these are the case's own. The time step follows
+    from the CFL number of the initial state; steps = days / dt, rounded, at least one.
 
     Raises:
-        ConfigError: the processes do not fit onto the grid, or the initial state, which a time step is wanted for,
-            cannot be used.
+        ConfigError: the processes do not fit onto the grid, or a time step is needed and the initial state cannot be
+            used.
     """
     time, run = config.time, config.run
     if time.dt is None:
@@ -59,7 +58,7 @@ def resolve(config: Config) -> Config:
 
 
 def transport_for(run) -> str:
-    """The transport that is asked for; else the one for several devices, for several processes, or for one."""
+    """The transport that is asked for; else the one for several devices, several processes, or one process."""
     if run.transport != "auto":
         return run.transport
     return "sharded" if run.devices > 1 else "mpi" if run.nproc > 1 else "serial"
@@ -106,9 +105,9 @@ def say_slower(reason: str) -> None:
 
 
 def for_processes(config: Config, nproc: int) -> Config:
-    """The configuration for the number of processes that there are.
+    """The configuration for this number of processes.
 
-    A layout made for another number, as in the config.toml of a run, is chosen anew: `model.outdated`.
+    A layout for another number, as in the config.toml of a run, is chosen anew: `model.outdated`.
     """
     run = config.run
     before, changes = run.model_dump(), {"nproc": nproc}
@@ -117,7 +116,7 @@ def for_processes(config: Config, nproc: int) -> Config:
 
 
 def initial_dt(config: Config) -> float:
-    """The time step that `time.cfl` gives, s."""
+    """The time step that follows from `time.cfl`, s."""
     from ..config.checks.extremes import survey
     from ..config.checks.stability import dt_from_cfl
     from ..config.fields.netcdf_input import InputError

@@ -19,19 +19,19 @@ from .harmonics import Harmonics
 from .recorder import Recorder
 from .watching import Watching
 
-#: What writes the records of a run, for as long as it is open.
+#: A context in which the records of a run are written.
 Opened: TypeAlias = AbstractContextManager["Results"]
 
-#: The files, in the order in which they are made.
+#: The files of a run, in the order in which they are made.
 FILES = {DIAGNOSTICS: Diagnostics, OUTPUT: Output, SPECTRA: Spectra, STATIONS: Stations, SECTIONS: Sections}
 
-#: Those of series at places: function of the configuration that gives these, and the key of the steps between values.
+#: The files of series at places: the function of the configuration that returns the places, and the key of `every`.
 PLACES = {STATIONS: (gauges, "stations_every_steps"), SECTIONS: (crossings, "sections_every_steps")}
 
 
 @contextmanager
 def opened(simulation, directory, command_line: str = "", resume: bool = False) -> Iterator[Results]:
-    """A context with the Results of a simulation, whose files are closed at its end; see `run.Model.results`."""
+    """A context with the Results of a simulation; its end closes the files. See `run.Model.results`."""
     config, transport, directory = simulation.config, simulation.transport, Path(directory)
     names = [name for name in FILES if name in schedules(config)]
     keep = keepers(simulation) if resume else {}
@@ -49,9 +49,9 @@ class Results:
     """The records of a run from the simulation's present step on; see `run.Results`.
 
     Args:
-        files: those of FILES that are written, by their names.
-        directory: of the run.
-        command_line: recorded in files' history.
+        files: the open ones of FILES, by their names.
+        directory: that of the run.
+        command_line: recorded in the files' history.
     """
 
     def __init__(self, simulation, files, directory: Path, command_line: str):
@@ -69,7 +69,7 @@ class Results:
             self.means.reset(simulation.restart.means, simulation.restart.mean_steps)
 
     def recorder(self, name: str) -> tuple:
-        """The places of a file of series, and the Recorder of the values that are read there."""
+        """The places of a file of series, and the Recorder of the values there."""
         config, (places, key) = self.simulation.config, PLACES[name]
         found = places(config)
         return found, Recorder(found.points, getattr(config.output, key), self.simulation)
@@ -83,7 +83,7 @@ class Results:
         return min(last, self.harmonics.next(step)) if self.harmonics else last
 
     def note(self, before: int) -> None:
-        """Take the present state into harmonics and means; write the values at places of the steps after `before`."""
+        """Add the present state to harmonics and means; write the values at places for the steps after `before`."""
         if self.harmonics:
             self.harmonics.add()
         if self.means:
@@ -91,7 +91,7 @@ class Results:
         self.write_series(before)
 
     def write_series(self, before: int) -> None:
-        """Write the values at places of the steps after `before`."""
+        """Write the values at places for the steps after `before`."""
         simulation = self.simulation
         step, dt, over = simulation.step, simulation.dt, simulation.step == simulation.config.run.steps
         for name, (places, recorder) in self.recorded.items():
@@ -99,7 +99,7 @@ class Results:
             self.files[name].write(steps, steps * dt, places.values(values))
 
     def write(self) -> None:
-        """Write the records that are due at the present step, as all are at the first."""
+        """Write the records that are due at the present step; at the first step all are."""
         simulation, means, step = self.simulation, self.means, self.simulation.step
         due = [name for name, schedule in self.schedules.items() if schedule.due(step) or step == self.first]
         if OUTPUT in due:
@@ -123,14 +123,14 @@ class Results:
         tidal_constants.write(self.directory / HARMONICS, simulation.config, simulation.transport, constants, self.told)
 
     def write_present(self, due: list[str]) -> None:
-        """Write the values at places of the present step, from which on steps are looked at."""
+        """Write the values at places at the present step; those of later steps are recorded in the loop."""
         for name, (places, recorder) in self.recorded.items():
             if name in due:
                 values = recorder.present(self.simulation.carry)
                 self.files[name].write([self.simulation.step], [self.simulation.time], places.values(values))
 
     def next(self, step: int) -> int:
-        """The first step after `step` at which a record is due; series at places are written as they come."""
+        """The first step after `step` at which a record is due; series at places need no stop."""
         return min(schedule.next(step) for name, schedule in self.schedules.items() if name not in PLACES)
 
     def flush(self) -> None:
@@ -140,7 +140,7 @@ class Results:
 
 
 def schedules(config) -> dict[str, Schedule]:
-    """When the records of each file are due, by its name; without spectra.nc where none are asked for."""
+    """When the records of each file are due, by its name; spectra.nc only if spectra are asked for."""
     options, dt, steps = config.output, config.time.dt, config.run.steps
     snapshots = Schedule(dt, steps, options.every_steps, options.every)
     every = options.diagnostics_every_steps
@@ -154,9 +154,9 @@ def schedules(config) -> dict[str, Schedule]:
 
 
 def keepers(model) -> dict:
-    """Of each file that a resumed run goes on with, by its name: a function of the step, whether it leaves its record.
+    """For each file that a resumed run goes on with, by its name: function of a step, whether its record is kept.
 
-    Those before its first step; and that of the first step itself unless it was only there because a run ended.
+    Records before the first step are kept; that of the first step unless it was written only because a run ended.
     """
     first = model.step
     before, over = schedules(model.restart.config), first == model.config.run.steps

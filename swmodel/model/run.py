@@ -1,6 +1,6 @@
-"""The run as configured: steps, and between them records, restarts, health, progress, into a run folder.
+"""The time loop of a run: steps, and between them records, restarts, health and progress, into a run folder.
 
-One loop for a run and for an ensemble, which are both a Model.
+One loop serves a run and an ensemble: both are a Model.
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ from .health import Health
 from .means import Means
 from .watching import Watching
 
-#: Wall-clock seconds between two looks at the clock, the state's health and the progress line.
+#: Wall-clock seconds between two looks at the clock, the state's health and the signals, with a line of progress.
 CHUNK_SECONDS = 0.5
-#: Chunks that are made whatever the wall-clock limit: the first has one step, the second as many as take that long.
+#: Chunks that are made whatever the wall-clock limit: the first has one step, the second measures the speed.
 LEAST_CHUNKS = 2
-#: Nothing to call on the way.
+#: No functions to call on the way.
 NONE = Calls()
 
 
@@ -45,8 +45,8 @@ class Results(Protocol):
         means: means in progress, of the steps since a record; None if there are none.
         extremes: largest values so far; None if there are none.
         harmonics: sums of an analysis of tides so far; None if there is none.
-        watching: looks at every step within the compiled loop; None where nothing does.
-        numbers: what the latest record says of the run, for the progress display: `cfl` and `energy`.
+        watching: what looks at every step within the compiled loop; None: nothing does.
+        numbers: `cfl` and `energy` of the latest record, for the progress display.
     """
 
     means: Means | None
@@ -59,14 +59,14 @@ class Results(Protocol):
         """The step, at most `last`, to which the model may go before the next `note`."""
 
     def note(self, before: int) -> None:
-        """Take note of the steps after `before`: means, harmonics, series.
+        """Add the steps after `before` to means, harmonics and series.
 
         Raises:
             FilesError: something could not be written, on all processes.
         """
 
     def write(self) -> None:
-        """Write the records that are due at the model's present step, as all are at its first.
+        """Write the records that are due at the model's present step; at its first step all are.
 
         Raises:
             FilesError: a record could not be written, on all processes.
@@ -87,11 +87,11 @@ class Model(Protocol):
     """What the time loop computes: a Simulation, or the Members of an ensemble. Made by all processes together.
 
     Attributes:
-        config: of the run.
-        transport: between the processes.
-        carry: of the executor, on the devices; of an ensemble with an axis of members first.
-        state: its fields on this process, NumPy arrays [y, x], of an ensemble [members, y, x].
-        restart: the `files.restart.read.Loaded` that the model comes from; None: from its initial state.
+        config: that of the run.
+        transport: the one between the processes.
+        carry: that of the executor, on the devices; an ensemble has an axis of members first.
+        state: its fields on this process, NumPy arrays [y, x], those of an ensemble [members, y, x].
+        restart: the `files.restart.read.Loaded` that the model comes from; None: it comes from its initial state.
         step: steps taken; `first_step` of them before this object was made.
         dt, time: time step and model time, s.
         begun: when the construction began, on the clock time.perf_counter.
@@ -112,20 +112,20 @@ class Model(Protocol):
     loop_seconds: float
 
     def take_steps(self, steps: int, watching: Watching | None = None) -> None:
-        """Compute time steps; `watching`, if there is one, looks at each."""
+        """Compute time steps; `watching`, if given, looks at each."""
 
     def get(self, tree):
-        """Arrays of a carry or of means as NumPy arrays of this process."""
+        """Arrays of a carry or of means, as NumPy arrays of this process."""
 
     def results(self, directory, command_line: str = "", resume: bool = False) -> AbstractContextManager[Results]:
-        """A context with what the model writes into a run folder; at its end the files are closed.
+        """A context with the Results that write into a run folder; its end closes the files.
 
         Args:
             command_line: recorded in the files' history.
-            resume: go on with the files of the run that the restart file is of.
+            resume: go on with the files of the run that wrote the restart file.
 
         Raises:
-            FilesError: a file could not be written, is that of another run, or damaged.
+            FilesError: a file could not be written, belongs to another run, or is damaged.
         """
 
     def health(self, directory=None) -> Health:
@@ -133,7 +133,7 @@ class Model(Protocol):
 
 
 def on_first(transport, function):
-    """What function() returns on rank 0, on all processes; its error is raised on all."""
+    """What function() returns on rank 0, handed to all processes; its error is raised on all."""
     result = problem = None
     if transport.rank == 0:
         try:
@@ -192,7 +192,7 @@ def run(
 
 
 def prepare(directory: Path, model: Model, resume: bool) -> None:
-    """Make the run folder, with config.toml and without what belongs to an earlier run.
+    """Make the run folder, with config.toml and without the files of an earlier run.
 
     Raises:
         FilesError: it cannot be made or written.
@@ -207,7 +207,7 @@ def prepare(directory: Path, model: Model, resume: bool) -> None:
 
 
 def _loop(model: Model, directory: Path, progress, options: tuple[str, bool], stop: Stop, calls: Calls) -> str | None:
-    """Run to the end, or until asked to stop; the reason for that. `options` are command_line and resume."""
+    """Run to the end, or until asked to stop, and return the reason. `options` are command_line and resume."""
     command_line, resume = options
     transport, first, steps = model.transport, model.step, model.config.run.steps
     at_hand = resume and Path(model.restart.path).absolute() == path_of(directory, first).absolute()
@@ -222,7 +222,7 @@ def _loop(model: Model, directory: Path, progress, options: tuple[str, bool], st
                 results.write()
             if progress and transport.rank == 0:
                 progress(event(model, results.numbers, time.perf_counter() - begin))
-            reason = calls.make(model) if step > first else ""  # those of the first step have been made
+            reason = calls.make(model) if step > first else ""  # the calls of the first step have been made
             reason = reason or (stop.asked(transport) if step < steps else None)
             if (fresh and restarts.due(step)) or overdue or reason:
                 results.flush()
@@ -238,14 +238,14 @@ def _loop(model: Model, directory: Path, progress, options: tuple[str, bool], st
 
 
 def advance(model: Model, results: Results, last: int) -> None:
-    """Have the model take steps up to `last`, and the results take note on the way."""
+    """Have the model take steps up to `last`, and note the results on the way."""
     while (step := model.step) < last:
         model.take_steps(results.until(last) - step, results.watching)
         results.note(step)
 
 
 def speed(model: Model) -> float:
-    """Cell updates per second of the time loop so far, compilation and writing apart; of all members together."""
+    """Cell updates per second of the time loop so far, of all members together, without compilation and writing."""
     cells = model.config.grid.nx * model.config.grid.ny * members_of(model)
     steps = model.step - model.first_step
     return steps * cells / model.loop_seconds if model.loop_seconds else 0.0
@@ -257,7 +257,7 @@ def members_of(model: Model) -> int:
 
 
 def of_members(model: Model) -> dict:
-    """What is told of the speed of an ensemble besides: members times steps per second."""
+    """What is also told of the speed of an ensemble: members times steps per second."""
     return {"member_steps_per_second": speed(model) / (model.config.grid.nx * model.config.grid.ny)}
 
 
@@ -279,7 +279,7 @@ def event(model: Model, numbers: dict, wall_seconds: float) -> dict:
 
 
 def status(model: Model, wall_seconds: float) -> dict:
-    """What status.json says besides how the run ended."""
+    """What status.json says, apart from how the run ended."""
     run = model.config.run
     known = {
         "steps": model.step,

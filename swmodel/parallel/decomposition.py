@@ -34,7 +34,7 @@ class Span:
         return self.start <= number < self.stop
 
 
-#: The axis of members of a run, which is one alone.
+#: The axis of members of a single run.
 ALONE = Span(0, 1, 1)
 
 
@@ -45,8 +45,8 @@ class Block:
     Attributes:
         layout: blocks of the grid in y and x.
         y, x: rows and columns of the block.
-        members: of an ensemble, those that the rank has.
-        shares: parts in which the members are cut.
+        members: those of an ensemble that the rank has.
+        shares: number of parts into which the members are divided.
     """
 
     rank: int
@@ -82,7 +82,7 @@ class Block:
         return tuple(self.neighbour(axis, number - self.place[axis]) for number in range(self.layout[axis]))
 
     def rows(self, first: int, last: int, member: int = 0) -> tuple[int, int]:
-        """First and last row of the block among rows first to last of a member; the same twice if it has none."""
+        """The block's part [start, stop) of rows [first, last) of a member; empty, start = stop, if it has none."""
         lower, upper = max(first, self.y.start), min(last, self.y.stop)
         return (lower, upper) if member in self.members and lower < upper else (first, first)
 
@@ -99,7 +99,7 @@ def split(size: int, parts: int) -> list[Span]:
 
 
 def block(rank: int, layout: tuple[int, int], ny: int, nx: int, members: int = 1, shares: int = 1) -> Block:
-    """The block of `rank`; of an ensemble, whose `members` are cut in `shares`."""
+    """The block of `rank`; for an ensemble, with its share of the `members`."""
     share, number = divmod(rank, layout[0] * layout[1])
     row, column = divmod(number, layout[1])
     spans = split(ny, layout[0])[row], split(nx, layout[1])[column], split(members, shares)[share]
@@ -124,7 +124,7 @@ def fits(layout: tuple[int, int], ny: int, nx: int, width: int) -> bool:
 
 
 def largest_below(nproc: int, ny: int, nx: int, width: int) -> int:
-    """The largest number of blocks below `nproc` that has a layout; 0 if none has.
+    """The largest number of blocks below `nproc` for which there is a layout; 0: there is none.
 
     One of the factors of the number is at most its square root, so only such factors are tried, in y and in x.
     """
@@ -163,7 +163,7 @@ def halo_length(layout: tuple[int, int], ny: int, nx: int) -> int:
 
 
 def parse_layout(text: str, nproc: int, ny: int, nx: int, width: int = 1, owners: str = "processes") -> tuple[int, int]:
-    """The layout written as "PYxPX", or the best one for an empty text; `owners` is what has the blocks, for messages.
+    """The layout written as "PYxPX", or the best one for an empty text; `owners`: of blocks, in messages.
 
     Raises:
         LayoutError: the product is not `nproc`, or a block would be too small.

@@ -1,11 +1,12 @@
-"""What a process must have in its environment before JAX and MPI are imported, and its place among others.
+"""The environment that a process needs before JAX and MPI are imported, and its place among other processes.
 
-One process per core wants XLA with one thread; one process alone wants all cores. The environment variable NPROC, and
-the binding by mpiexec or srun, set the number of threads; the XLA_FLAGS of old recipes are ignored (jax 0.10.2).
+With one process per core XLA should have one thread; one process alone should have all cores. NPROC and the binding by
+mpiexec or srun set the number of threads; the flags for threads in XLA_FLAGS no longer do (jax 0.10.2).
 """
 
 from __future__ import annotations
 
+import functools
 import importlib.metadata
 import importlib.util
 import os
@@ -20,10 +21,10 @@ from typing import NamedTuple
 
 from ..errors import SetupError
 
-#: Environment of `spawn`: rank and size.
+#: Variables that `spawn` sets: rank and size.
 RANK, SIZE = "SWMODEL_RANK", "SWMODEL_SIZE"
-#: Environment of spawn, mpiexec (MPICH, Intel MPI, PMI), MVAPICH, mpirun (Open MPI) and srun: rank and size among all
-#: processes, and among those of its machine.
+#: Variables that spawn, mpiexec (MPICH, Intel MPI, PMI), MVAPICH, mpirun (Open MPI) and srun set: rank and size among
+#: all processes, and among those of the machine.
 LAUNCHERS = (
     (RANK, SIZE, RANK, SIZE),
     ("PMI_RANK", "PMI_SIZE", "MPI_LOCALRANKID", "MPI_LOCALNRANKS"),
@@ -32,7 +33,7 @@ LAUNCHERS = (
     ("SLURM_PROCID", "SLURM_STEP_NUM_TASKS", "SLURM_LOCALID", "SLURM_STEP_TASKS_PER_NODE"),
 )
 
-#: Set in the environment of ranks that `model.launch` starts: it reads what they print.
+#: Set in the environment of ranks that `model.launch` starts: it then reads what they print.
 LAUNCHED = "SWMODEL_LAUNCHER"
 
 #: MPICH waits for messages in a busy loop; with more ranks than cores these let the others run.
@@ -43,8 +44,8 @@ OVERSUBSCRIBED = {
     "OMPI_MCA_mpi_yield_when_idle": "1",
 }
 
-#: What the mpiexec of Open MPI 4 and 5 needs to start ranks as MPICH's does: as root too, the user in containers;
-#: none bound to a core; and as many as are asked for, also above its count of cores, which is without hardware threads.
+#: What Open MPI's mpiexec, 4 and 5, needs to start ranks as MPICH's does: as root too, as in containers; not bound to
+#: cores; as many as are asked for, even more than its count of cores, which leaves out hardware threads.
 OPEN_MPI = {
     "OMPI_ALLOW_RUN_AS_ROOT": "1",
     "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
@@ -57,13 +58,13 @@ OPEN_MPI = {
 }
 
 
-#: When this program began, s since 1970; the launcher tells its ranks when it did.
+#: When the program began, s since 1970; the launcher sets it for its ranks.
 STARTED = "SWMODEL_STARTED"
 _IMPORTED = time.time()
 
 
 class World(NamedTuple):
-    """A process's place among those that mpiexec, srun or `spawn` started; `local` is on its machine."""
+    """A process's place among those that mpiexec, srun or `spawn` started; `local`: among those of its machine."""
 
     rank: int = 0
     size: int = 1
@@ -72,12 +73,12 @@ class World(NamedTuple):
 
 
 def world(environ: Mapping[str, str] = os.environ) -> World | None:
-    """The place of this process among others as their launcher describes it; None for a process alone."""
+    """The place of this process among others, from variables of their launcher; None for a process alone."""
     rows = [row for row in LAUNCHERS if row[0] in environ and number(environ, row[1], 1) > 1]
     if not rows:
         return None
     rank, size = (number(environ, name) for name in rows[0][:2])
-    same = [row for row in rows if number(environ, row[1]) == size and row[3] in environ]  # srun tells it besides PMI
+    same = [row for row in rows if number(environ, row[1]) == size and row[3] in environ]  # srun tells both ways
     local_rank, local_size = same[0][2:] if same else rows[0][2:]
     local = re.match(r"\d+", environ.get(local_size, "")) or re.match(r"\d+", str(size))
     return World(rank, size, int(local[0]), number(environ, local_rank, 0))
@@ -92,7 +93,7 @@ def number(environ: Mapping[str, str], name: str, default=None, kind=int):
     """The number in a variable of the environment; the default where there is none.
 
     Raises:
-        SetupError: it is something else.
+        SetupError: the variable holds something else.
     """
     text = environ.get(name, default)
     try:
@@ -107,13 +108,13 @@ def cores() -> int:
 
 
 def share_of_cores(place: World | None = None) -> int:
-    """Cores for this process where others run beside it."""
+    """The cores that this process should use, where others run beside it."""
     place = place or world() or World()
     return max(1, cores() // place.local_size)
 
 
 def prepare(reproducible: bool = False, place: World | None = None, devices: int = 1):
-    """Set the environment of this process; call it before JAX or mpi4py is imported. What the user has set stays.
+    """Set the environment of this process; call it before JAX or mpi4py is imported. The user's settings stay.
 
     Args:
         reproducible: keep XLA to instructions (AVX) with which every layout gives the same bits.
@@ -135,10 +136,10 @@ def prepare(reproducible: bool = False, place: World | None = None, devices: int
 
 
 def settle():
-    """Set what the user has set for other programs so that it does not end this one: to call first of all.
+    """Undo settings of the user for other programs that could end this one; call it first of all.
 
     Pictures are drawn into files only: the backend of matplotlib that a notebook names may not be installed here. And
-    what the libraries that are used here warn of is no error.
+    warnings of libraries are no errors.
     """
     os.environ["MPLBACKEND"] = "agg"
     if any(option.startswith("error") for option in sys.warnoptions):
@@ -153,17 +154,18 @@ def extend_flags(flag: str):
 
 
 def add(variables: Mapping[str, str], environ):
-    """Add variables to an environment; what the user has set stays."""
+    """Add variables to an environment; the user's settings stay."""
     for name, value in variables.items():
         environ.setdefault(name, value)
 
 
 def srun_started(environ: Mapping[str, str] = os.environ) -> bool:
-    """Whether srun itself started this process, and not a launcher that it started."""
+    """Whether srun itself started this process, rather than a launcher under srun."""
     place = world(environ)
     return place is not None and place == world({name: environ[name] for name in environ if name.startswith("SLURM_")})
 
 
+@functools.cache
 def version_of(package: str) -> str | None:
     """Version of an installed package; None where there is none."""
     try:
@@ -173,9 +175,9 @@ def version_of(package: str) -> str | None:
 
 
 def peak_memory() -> int:
-    """Most memory that this process has held at a time, bytes.
+    """The most memory that this process has held at a time, bytes.
 
-    Linux keeps it in /proc. The other count, that of getrusage, begins with the memory of the parent that forked.
+    Linux keeps it in /proc. The count of getrusage instead begins with the memory of the parent that forked.
     """
     status = Path("/proc/self/status")
     if status.is_file():
@@ -186,7 +188,7 @@ def peak_memory() -> int:
 
 
 def resident_memory() -> int:
-    """Memory that this process holds now, bytes; where the system does not tell, the most it has held."""
+    """Memory that this process holds now, bytes; if the system does not tell, the most it has held."""
     pages = Path("/proc/self/statm")
     return int(pages.read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE") if pages.exists() else peak_memory()
 
@@ -197,7 +199,7 @@ def total_memory() -> int:
 
 
 def free_memory() -> int:
-    """Memory of this machine that can be had now, bytes; where the system does not tell, all of it."""
+    """Free memory of this machine, bytes; if the system does not tell, all its memory."""
     meminfo = Path("/proc/meminfo")
     if meminfo.is_file():
         lines = dict(line.split(":", 1) for line in meminfo.read_text().splitlines())
@@ -206,17 +208,17 @@ def free_memory() -> int:
 
 
 def has_gpu() -> bool:
-    """Whether there is a GPU and a JAX that could use it."""
+    """Whether there is a GPU, and a JAX that can use it."""
     plugins = ("jax_cuda12_plugin", "jax_cuda13_plugin", "jax_rocm60_plugin", "jax_rocm7_plugin")
     devices = Path("/dev/nvidiactl"), Path("/dev/kfd")
     return any(device.exists() for device in devices) and any(map(importlib.util.find_spec, plugins))
 
 
 def visible_gpus(environ: Mapping[str, str] = os.environ, devices: Path = Path("/dev")) -> list[str] | None:
-    """GPUs of NVIDIA that this process may use; None where it computes elsewhere, or the system does not tell.
+    """The GPUs of NVIDIA that this process may use; None if it does not compute on GPUs, or the system does not tell.
 
-    Names tell those of a machine apart: the number or name in CUDA_VISIBLE_DEVICES, which counts among the GPUs that
-    the system lets this process open, and those.
+    Each name is unique on a machine: the number or name in CUDA_VISIBLE_DEVICES, and the GPUs that the system lets
+    this process open, among which that number counts.
     """
     if environ.get("JAX_PLATFORMS", "").startswith("cpu") or not has_gpu():
         return None
@@ -231,7 +233,7 @@ def visible_gpus(environ: Mapping[str, str] = os.environ, devices: Path = Path("
 
 
 def mpi_libraries() -> list[str]:
-    """The MPI libraries that this process has loaded; none where the system does not tell."""
+    """The MPI libraries that this process has loaded; empty if the system does not tell."""
     maps = Path("/proc/self/maps")
     paths = {line.split(maxsplit=5)[-1] for line in maps.read_text().splitlines()} if maps.exists() else set()
     return sorted(path for path in paths if Path(path).name.startswith("libmpi") and ".so" in Path(path).name)

@@ -10,12 +10,12 @@ import numpy as np
 class FixedPoint:
     """Sums that do not depend on order: numbers become integers in units of 2^-66 of a power of two above `bound`.
 
-    Each number is split into two pieces of BITS bits, rounded the same way wherever it stands; the pieces are added
-    without rounding. Exact for numbers larger than 2^-12 of the bound; of a smaller one at most 2^-65 of the bound is
-    lost, or 2^-1027 with a bound below 2^-962. A sum too large for a float is infinite.
+    Each number is split into two pieces of BITS bits, rounded in the same manner on every process; the pieces are added
+    without rounding. Numbers larger than 2^-12 of the bound are exact; a smaller one loses at most 2^-65 of the bound,
+    or 2^-1027 with a bound below 2^-962. A sum too large for a float is infinite.
 
     Args:
-        bound: no number is larger in size, but for rounding; the same on all processes.
+        bound: no number is larger in size, apart from rounding; the same on all processes.
     """
 
     BITS = 33
@@ -26,9 +26,9 @@ class FixedPoint:
         self.exponent = max(math.frexp(bound)[1] + 1, self.LEAST_EXPONENT) if self.valid and bound else 0
 
     def pieces(self, numbers: np.ndarray) -> tuple[int, int]:
-        """The sums of the numbers' high and low pieces, which may be added to those of others.
+        """The sums of the numbers' high and low pieces; those of several calls and processes may be added.
 
-        At most 2^19 numbers, so that each sum is exact in float64; 2^29 in all, for int64.
+        At most 2^19 numbers in a call, for exact sums in float64; at most 2^29 in all, for int64.
         """
         if not self.valid:
             return 0, 0
@@ -38,7 +38,7 @@ class FixedPoint:
         return int(high.sum()), int(low.sum())
 
     def value(self, pieces) -> float:
-        """The sum whose pieces, over all processes, are given; rounded once."""
+        """The sum, rounded once, from its pieces added over all processes."""
         if not self.valid:
             return math.nan
         high, low = map(int, pieces)

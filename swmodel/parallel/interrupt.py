@@ -1,7 +1,7 @@
-"""Ctrl-C at any moment: without a traceback, whatever Python is just doing.
+"""Ctrl-C at any moment, without a traceback.
 
-While the program itself is imported it leaves at once, since an exception might come up anywhere; a command gets
-KeyboardInterrupt, and cleans up; a run has handlers of its own (`stop`); after it, only its exit code is left to give.
+While the program is imported, Ctrl-C ends it at once, since an exception could be raised anywhere. A command gets
+KeyboardInterrupt, and cleans up. A run has handlers of its own (`stop`); after it, only the exit code remains.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ def leave(number, frame):
 
 
 def leave_at_once():
-    """End this process on SIGINT from now on, unless whoever started it has it ignored."""
+    """End this process on SIGINT from now on, unless its parent made it ignore SIGINT."""
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
         signal.signal(signal.SIGINT, leave)
 
 
 @contextlib.contextmanager
 def as_exception():
-    """Where SIGINT ends the process at once: make it KeyboardInterrupt within this context."""
+    """A context in which SIGINT raises KeyboardInterrupt, if it ends the process at once outside."""
     before = signal.getsignal(signal.SIGINT)
     if before is not leave:
         yield
@@ -43,6 +43,6 @@ def as_exception():
 
 
 def only_hastens(code: int):
-    """From now on SIGINT ends the process at once with the exit code that it would have had."""
+    """From now on SIGINT ends the process at once, with the exit code that it would have had anyway."""
     if signal.getsignal(signal.SIGINT) is leave:
         signal.signal(signal.SIGINT, lambda number, frame: os._exit(code))

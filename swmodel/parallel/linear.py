@@ -1,4 +1,4 @@
-"""Linear maps of one array as primitives of JAX, with every rule that its transformations ask for."""
+"""Linear maps of one array as primitives of JAX, with the rules that its transformations need."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from jax.interpreters import ad, batching, mlir, xla
 
 
 def linear(name: str, compute, transpose, effects=frozenset()) -> Primitive:
-    """The primitive of a linear map, its own derivative, of arrays [..., y, x] with any axes before these.
+    """The primitive of a linear map, which is its own derivative, of arrays [..., y, x] with any leading axes.
 
     Args:
         compute: function of the array and the primitive's parameters.
@@ -29,7 +29,7 @@ def linear(name: str, compute, transpose, effects=frozenset()) -> Primitive:
         return out, primitive.bind(ad.instantiate_zeros(tangents[0]), **parameters)
 
     def transposed(cotangent, array, **parameters):
-        # Zeros are mapped too: where a message is sent, others wait for it whether or not its contents matter here.
+        # Zeros are mapped too: other processes wait for a message, whether or not its contents matter here.
         return [transpose(ad.instantiate_zeros(cotangent), **parameters)]
 
     def batch(arrays, axes, **parameters):

@@ -1,9 +1,9 @@
-"""Processes of this machine that belong together, started without MPI: `python -m swmodel.parallel.spawn N COMMAND...`.
+"""Starting the ranks of a run on this machine without MPI: `python -m swmodel.parallel.spawn N COMMAND...`.
 
-What mpiexec does, for the sharded transport: each process finds its rank, their number and the address of the first in
-its environment. One that dies takes the others with it; one that leaves with an error gives them GRACE seconds to do
-the same, and one that calls `fail` has all ended at once. SIGINT and SIGTERM are handed on, the second one ends all.
-The processes end with this one, and this one with what started it.
+It replaces mpiexec for the sharded transport: each process finds its rank, the number of ranks and the address of the
+first in its environment. When one dies, all others are killed; when one exits with an error, the others have GRACE
+seconds to do the same; when one calls `fail`, all end at once. SIGINT and SIGTERM are handed on; a second one ends all.
+The processes end with this one, and this one ends with its parent.
 """
 
 from __future__ import annotations
@@ -19,17 +19,17 @@ import time
 
 from .environment import RANK, SIZE
 
-#: The address of this machine for its own processes.
+#: The address of this machine, for its own processes.
 LOCAL = "127.0.0.1"
-#: Environment: the process that started this one.
+#: Variable of the environment: the process that started this one.
 SPAWN = "SWMODEL_SPAWN"
-#: The signal by which a process has all ended.
+#: The signal by which a process asks to have all ended.
 FAILED = signal.SIGUSR1
 #: The signals that are handed on.
 STOPS = (signal.SIGINT, signal.SIGTERM)
-#: Time in which processes that end together for one reason do so, s.
+#: Time, s, that processes have to end by themselves after one has ended with an error.
 GRACE = 10.0
-#: Time between two looks at the clock and at what started this, s.
+#: Time between two looks at the clock and at the parent, s.
 LOOK = 1.0
 #: The line on stderr that says which process ended first, and how.
 ENDED = "swmodel.parallel.spawn: rank {rank} ended: {how}"
@@ -38,7 +38,7 @@ PR_SET_PDEATHSIG = 1
 
 
 def main(size: int, command: list[str]) -> int:
-    """Start `size` processes and wait for them; the exit code: 0, or of the first that ended with another."""
+    """Start `size` processes and wait for them; returns 0, or the exit code of the first that failed."""
     place = {"JAX_COORDINATOR_ADDRESS": f"{LOCAL}:{free_port()}", SPAWN: str(os.getpid()), SIZE: str(size)}
     environ = os.environ | place | {"no_proxy": without_proxy()}
     processes = Processes()
@@ -51,12 +51,12 @@ def main(size: int, command: list[str]) -> int:
 
 
 class Processes:
-    """The processes that are alive. Signals that this one gets wait to be read, so that nothing is interrupted.
+    """The processes that are alive. Signals to this one wait until they are read, so that nothing is interrupted.
 
     Attributes:
         ranks: {rank: process}.
         failed: (rank, exit code) of the first that ended with an error; None if none did.
-        deadline: when its time for the others is over.
+        deadline: when the others are killed.
         asked: whether a signal was handed on.
         over: whether all are being killed.
     """
@@ -76,7 +76,7 @@ class Processes:
         self.ranks[rank] = subprocess.Popen(command, env=environ, **options)
 
     def wait(self) -> int:
-        """Wait for all; the exit code of the first that failed, or 0."""
+        """Wait for all; returns the exit code of the first that failed, or 0."""
         while self.ranks:
             if select.select([self._signals], [], [], LOOK)[0]:
                 for number in os.read(self._signals, 1000):
@@ -98,7 +98,7 @@ class Processes:
                 process.send_signal(number)
 
     def reap(self):
-        """Take note of those that have ended."""
+        """Note which processes have ended."""
         for rank, process in list(self.ranks.items()):
             if (code := process.poll()) is None:
                 continue
@@ -109,7 +109,7 @@ class Processes:
                 self.end(*self.failed)
 
     def end(self, rank=None, code=0):
-        """Kill what is left; unless they are being killed already, say for which rank, if one ended by itself."""
+        """Kill the processes that are left; the first time, say which rank had ended by itself, if one had."""
         if rank is not None and not self.over:
             how = f"exit code {code}" if code > 0 else f"{signal.strsignal(-code)} (signal {-code})"
             print(ENDED.format(rank=rank, how=how), file=sys.stderr, flush=True)
@@ -119,26 +119,26 @@ class Processes:
 
 
 def end_with_parent():
-    """Have this process killed when its parent ends, where the system can do that: on Linux."""
+    """Have this process killed when its parent ends; works on Linux only."""
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
 
 
 def fail():
-    """In a process that failed: have the others ended by what started them all, if that is its parent."""
+    """In a process that failed: have its parent end the others, if that started them all."""
     if os.environ.get(SPAWN) == str(os.getppid()):
         os.kill(os.getppid(), FAILED)
 
 
 def free_port() -> int:
-    """A port of this machine that nobody listens at."""
+    """A free port of this machine."""
     with socket.socket() as probe:
         probe.bind(("", 0))
         return probe.getsockname()[1]
 
 
 def without_proxy() -> str:
-    """The machines that are reached without a proxy: what the user has set, and this one. JAX's runtime obeys it."""
+    """The machines reached without a proxy, for JAX's runtime: those that the user has set, and this one."""
     return ",".join(filter(None, (os.environ.get("no_proxy") or os.environ.get("NO_PROXY"), LOCAL)))
 
 

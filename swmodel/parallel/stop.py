@@ -1,7 +1,7 @@
 """Stopping early: signals and the wall-clock limit become one answer that all ranks agree on between chunks of steps.
 
-A rank that stopped by itself would leave the others waiting. So a signal only sets a flag, and `Stop.asked`, which all
-ranks call together, says whether any of them has one.
+If a rank stopped by itself, the others would wait for it. So a signal only sets a flag, and `Stop.asked`, which all
+ranks call together, says whether the flag of any rank is set.
 """
 
 from __future__ import annotations
@@ -21,33 +21,33 @@ from .environment import started
 
 log = logging.getLogger(__name__)
 
-#: The signals that ask a run to stop. The larger number wins where ranks have got different ones; LATE stands for none.
+#: The signals that ask a run to stop. If ranks got different ones, the larger number counts; LATE: the limit is near.
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
 LATE = 1
-#: Signals so soon after the first, in seconds, are the same request: a terminal sends SIGINT to mpiexec and to the
-#: ranks, and mpiexec hands its own on.
+#: Signals within so many seconds are one request: a terminal sends SIGINT to mpiexec and to the ranks,
+#: and mpiexec hands on its own.
 SAME_REQUEST = 1.0
-#: What is kept free before the wall-clock limit to write a restart, until one has been timed, and to close the files
-#: and leave: part of the limit, and at most, s.
+#: Time kept free before the wall-clock limit, to write a restart (until one has been timed), close the files and exit:
+#: as a fraction of the limit, and at most, s.
 RESTART, MOST_RESTART = 0.05, 30.0
 LEAVE, MOST_LEAVE = 0.1, 10.0
-#: A limit that is said to be enough is this much longer than what a job has just been seen to need.
+#: The limit recommended to the user is this much longer than the time that the job has just needed.
 MARGIN = 1.2
 
 
 class Stop:
-    """Collects requests to stop while it is entered as a context; a second signal ends the process at once.
+    """A context that collects requests to stop; a second signal ends the process at once.
 
-    One within another takes over what the outer has received. In another than the main thread, where Python hands no
-    signals on, only the limit counts.
+    An inner Stop takes over the requests of the outer one. Outside the main thread, where Python delivers no signals,
+    only the limit counts.
 
     Args:
         walltime_seconds: wall-clock limit counted from the start of the program, s; None: no limit.
-        least: chunks of steps that are made even where the limit is too short for them, so that each job of a chain
-            gets on.
+        least: chunks of steps that are computed even if the limit is too short for them, so that each job of a chain
+            makes progress.
 
     Attributes:
-        reserve: wall-clock seconds that writing a restart takes; whoever writes one sets it to what was measured.
+        reserve: wall-clock seconds that writing a restart takes, set by its writer as measured.
     """
 
     def __init__(self, walltime_seconds: float | None = None, least: int = 0):
@@ -71,7 +71,7 @@ class Stop:
             signal.signal(number, handler)
 
     def asked(self, transport) -> str | None:
-        """Why to stop, as words that follow "stopped by"; None to go on. Called by all ranks, the same on all."""
+        """Why to stop, as words after "stopped by"; None: go on. Called by all ranks, the same on all."""
         late = transport.rank == 0 and self._late()
         number = int(transport.reduce(np.asarray(self.received or late * LATE, np.int64), "max"))
         if number == LATE:
@@ -88,7 +88,7 @@ class Stop:
             self.received, self._first = number, now
 
     def _late(self) -> bool:
-        """Whether a chunk as long as the longest so far and a restart might not end before the limit. On rank 0."""
+        """Whether a chunk as long as the longest so far and a restart might exceed the limit. On rank 0."""
         if self.walltime is None:
             return False
         now = time.time()
@@ -107,13 +107,13 @@ class Stop:
 
 
 def kept_free(limit: float, reserve: float | None = None) -> float:
-    """Wall-clock seconds kept free before a limit to write two restarts, each `reserve` if that is known, and leave."""
+    """Wall-clock seconds kept free before a limit to write two restarts, of `reserve` each if known, and exit."""
     reserve = min(MOST_RESTART, RESTART * limit) if reserve is None else reserve
     return 2 * reserve + min(MOST_LEAVE, LEAVE * limit)
 
 
 def limit_for(seconds: float) -> float:
-    """The least limit of which that many wall-clock seconds are not kept free."""
+    """The shortest limit that leaves so many wall-clock seconds for steps."""
     limit = seconds
     while limit < seconds + kept_free(limit) - 1e-3:
         limit = seconds + kept_free(limit)
@@ -121,7 +121,7 @@ def limit_for(seconds: float) -> float:
 
 
 def stopped(reason: str, simulation, directory) -> Stopped:
-    """The exception that ends a run early, with the one message that the user reads."""
+    """The exception that ends a run early, with the message to the user."""
     return Stopped(
         f"stopped by {reason} at step {simulation.step} (day {simulation.time / 86400:.3f}); "
         f"continue with `swmodel resume {directory}`"
@@ -129,7 +129,7 @@ def stopped(reason: str, simulation, directory) -> Stopped:
 
 
 def duration(seconds: float) -> str:
-    """A length of time in the largest unit that leaves a number of at least one."""
+    """A length of time, in the largest unit in which it is at least 1."""
     for unit, size in (("d", 86400), ("h", 3600), ("min", 60)):
         if seconds >= size:
             return f"{seconds / size:g} {unit}"

@@ -1,8 +1,8 @@
-"""Standard input, output and error of the program: always there, and never what ends a run.
+"""Standard input, output and error of the program: always open, and never the cause of a run's end.
 
-Whoever reads what a run says may leave (`swmodel run ... | head -1`), the disk of its log may be full, the terminal may
-be gone, all three may be closed. What cannot be said then is dropped. Where standard output is the result, as of
-`swmodel init`, that is an error instead, unless the reader has left, who has had enough.
+The reader of a run's output may leave (`swmodel run ... | head -1`), the disk of its log may be full, the terminal may
+be gone, all three streams may be closed. Output that cannot be written then is dropped. Where standard output is the
+result, as of `swmodel init`, this is an error instead, unless the reader has left.
 """
 
 from __future__ import annotations
@@ -16,19 +16,19 @@ import sys
 
 from ..errors import FilesError
 
-#: The exit code, as shells say it, of a program whose reader has left: that of an end by SIGPIPE.
+#: The exit code of a program whose reader has left: as shells report an end by SIGPIPE.
 UNREAD_CODE = 128 + signal.SIGPIPE
 
 
 class Unread(FilesError):
-    """Whoever read standard output has left."""
+    """The reader of standard output has left."""
 
 
 class Standard(io.FileIO):
     """Standard output or error.
 
     Args:
-        needed: whether what is written must arrive: then the first failure raises; what follows is dropped.
+        needed: whether what is written must arrive: then the first failure raises; later output is dropped.
     """
 
     def __init__(self, descriptor: int, needed: bool):
@@ -36,14 +36,14 @@ class Standard(io.FileIO):
         self.needed = needed
 
     def write(self, data) -> int:
-        """Write bytes; how many were taken.
+        """Write bytes; returns how many.
 
         Raises:
-            Unread: they are needed, and nobody reads them.
+            Unread: they are needed, and the reader has left.
             FilesError: they are needed, and cannot be written.
         """
         try:
-            while (written := super().write(data)) is None:  # others have made the descriptor one that does not wait
+            while (written := super().write(data)) is None:  # another process has made the descriptor non-blocking
                 select.select((), (self,), ())
         except OSError as error:
             needed, self.needed = self.needed, False
@@ -55,23 +55,23 @@ class Standard(io.FileIO):
 
 
 def prepare():
-    """Make this process's streams Standard ones, of any text, on descriptors that are open. To call first of all.
+    """Make this process's streams Standard ones, for any text, on open descriptors; call it first of all.
 
-    A file that is opened while one of the three is closed would get its number, and with it what the program says.
+    A file that is opened while one of the three is closed would get its number, and the program's output.
     """
     for descriptor in range(3):
         with contextlib.suppress(OSError):
             os.fstat(descriptor)
             continue
-        # Of standard output nothing can then be written: where it is the result, that is an error.
-        nowhere = os.open(os.devnull, os.O_RDONLY if descriptor == 1 else os.O_RDWR)  # the lowest that is free: this
+        # Nothing can then be written on standard output: where it is the result, that is an error.
+        nowhere = os.open(os.devnull, os.O_RDONLY if descriptor == 1 else os.O_RDWR)  # the lowest free number: this
         os.set_inheritable(nowhere, True)
     sys.stdout = text(1, True, sys.stdout)
     sys.stderr = text(2, False, sys.stderr)
 
 
 def text(descriptor: int, needed: bool, like) -> io.TextIOWrapper:
-    """A Standard stream of text, encoded and buffered as the stream `like`; what the encoding lacks is replaced."""
+    """A Standard stream of text, encoded and buffered as `like`; characters that the encoding lacks are replaced."""
     return io.TextIOWrapper(
         io.BufferedWriter(Standard(descriptor, needed)),
         encoding="utf-8" if like is None else like.encoding,
@@ -81,7 +81,7 @@ def text(descriptor: int, needed: bool, like) -> io.TextIOWrapper:
 
 
 def outlive():
-    """From now on what cannot be written on standard output is dropped: it only tells how the work goes."""
+    """From now on drop what cannot be written on standard output: it only shows progress."""
     if standard := raw(sys.stdout):
         standard.needed = False
 

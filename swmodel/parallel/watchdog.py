@@ -1,10 +1,10 @@
-"""A rank that is stuck is found by the others: no step for too long, then each says where it is, or does not answer.
+"""The watchdog finds a rank that is stuck: after too long without a step each rank says where it is, or is frozen.
 
 MPI would wait for ever for a rank that is frozen or waits for something else. A thread beside each rank's time loop
-looks at its step number. When that has not changed for the set time, it writes the stacks of all its threads into the
+watches the step number. If it has not changed for the set time, the thread writes the stacks of all threads into the
 folder `stuck` of the run folder; a rank without a file there some seconds later is frozen. The first rank that answers
-tells the user and records the failure, and each ends itself and the frozen ranks on its machine. Files instead of
-messages, since MPI may be what is stuck.
+tells the user and records the failure, and each rank ends itself and the frozen ranks on its machine. Ranks use files
+instead of messages, since MPI itself may be stuck.
 """
 
 from __future__ import annotations
@@ -25,18 +25,18 @@ from ..errors import INTERNAL
 
 FOLDER = "stuck"
 PACKAGE = Path(__file__).parents[1]
-#: Time that a run is given for its first step at the least, s: before, it imports, compiles and verifies the files that
-#: it goes on with.
+#: Least time that a run has for its first step, s: before, it imports, compiles, and verifies the files with which it
+#: goes on.
 START = 600.0
-#: Ranks that a message describes one by one.
+#: Most ranks that a message describes one by one.
 SHOWN = 8
 
 
 @contextlib.contextmanager
 def not_for_ever():
-    """End this process, with the stacks of its threads, where what is done within takes longer than START.
+    """A context that ends this process, with the stacks of its threads, if it lasts longer than START.
 
-    For what blocks all of Python: MPI_Init waits for ever for a process that ended before it came there.
+    It is for calls that block all of Python: MPI_Init waits for ever for a process that ended before calling it.
     """
     faulthandler.dump_traceback_later(START, exit=True, file=sys.__stderr__)
     try:
@@ -52,7 +52,7 @@ class Watchdog:
         rank: this process's number.
         processes: (machine, process id) of every rank.
         directory: the run folder, the same for all ranks.
-        limit: seconds without a step after which the run is ended; 0: never.
+        limit: seconds without a step after which the run ends; 0: never.
         tell: function of the message to the user, called on one rank.
     """
 
@@ -74,18 +74,18 @@ class Watchdog:
         return self
 
     def __exit__(self, *error):
-        """Wait for the thread: arrays of JAX that it drops last cannot go any more when Python itself is leaving."""
+        """Wait for the thread: arrays of JAX that it holds last cannot be freed while Python itself is ending."""
         self._end.set()
         if self._thread.is_alive():
             self._thread.join()
 
     def watch(self, progress: Callable):
-        """Take the number that `progress()` returns for the rank's progress, from now on."""
+        """From now on take the number that `progress()` returns for the rank's progress."""
         self.progress = progress
 
     @property
     def patience(self) -> float:
-        """How long the rank may be without progress now, s: longer until its first, at whatever step."""
+        """How long the rank may make no progress now, s: longer before its first step."""
         return self.limit if self.moved else max(self.limit, START)
 
     def _watch(self):
@@ -106,7 +106,7 @@ class Watchdog:
         self.seen = now
 
     def _answer(self):
-        """Leave this rank's stacks; some seconds later end the run, unless it goes on again."""
+        """Write this rank's stacks; some seconds later end the run, unless it has gone on."""
         path = self.folder / f"rank-{self.rank}.txt"
         with contextlib.suppress(OSError):
             self.folder.mkdir(exist_ok=True)
@@ -145,9 +145,10 @@ class Watchdog:
         return f"no step for {self.waited:.0f} s (step {self.seen}): {where}; stacks in {self.folder}"
 
     def _kill(self, ranks: list[int]):
-        """Have the processes of these ranks that are on this machine killed, soon, unless mpiexec does it.
+        """Have those of these ranks that are on this machine killed soon, unless mpiexec does it.
 
-        A frozen one takes no other signal. Not at once, since mpiexec's exit code is that of the first that ends.
+        A frozen process takes no other signal. They are not killed at once, since mpiexec returns the exit code of the
+        first that ends.
         """
         here = socket.gethostname()
         pids = [str(pid) for host, pid in map(self.processes.__getitem__, ranks) if host == here]

@@ -1,4 +1,4 @@
-"""XLA ends the process that starts it with XLA_FLAGS that it does not understand: it is asked beforehand, elsewhere."""
+"""A check of the user's XLA_FLAGS in another process: XLA ends its process if it does not understand them."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ NAME = "XLA_FLAGS"
 ASK = "from jaxlib import xla_client; xla_client.make_cpu_client()"
 #: Seconds after which no answer counts as consent.
 PATIENCE = 60
-#: What stands before the words in a line of XLA's log.
+#: What precedes the message in a line of XLA's log.
 HEAD = re.compile(r"^[A-Z]\d{4} \S+ +\d+ \S+:\d+\] ")
 
 
 def check_flags():
-    """Make sure that XLA takes the user's XLA_FLAGS. Without any nothing is to be asked; else it takes 0.2 s.
+    """Make sure that XLA accepts the user's XLA_FLAGS, if there are any; it takes 0.2 s.
 
     Raises:
         SetupError: it does not.

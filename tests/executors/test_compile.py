@@ -141,8 +141,8 @@ def test_how_much_the_compiler_optimises_and_the_width_of_vectors_change_no_bit(
     """So tests may compile steps quickly."""
     weights = {"scheme__vorticity_flux": "arakawa_lamb", "time__stepper": "ab3", "physics__slip": "no"}
     config = configuration(9, 21, sphere=True, in_time=True, run__dtype=dtype, **weights, **TIDE)
-    states, builds = [], [("-O1", "native"), ("-O3", "native")]
-    builds += [("-O1", "x86-64-v3")] if platform.machine() == "x86_64" and steps.runs("x86-64-v3") else []
+    states, builds = [], [("-Og", "native"), ("-O3", "native")]
+    builds += [("-Og", "x86-64-v3")] if platform.machine() == "x86_64" and steps.runs("x86-64-v3") else []
     for level, march in builds:
         monkeypatch.setenv("SWMODEL_CXXFLAGS", level)
         monkeypatch.setenv("SWMODEL_INSTRUCTIONS", march)

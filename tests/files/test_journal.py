@@ -8,8 +8,10 @@ import signal
 import subprocess
 import sys
 import time
+from datetime import datetime
 from functools import cache
 from pathlib import Path
+from types import SimpleNamespace
 
 import h5py
 import netCDF4
@@ -21,7 +23,7 @@ from swmodel.errors import FilesError
 from swmodel.files import journal
 from swmodel.files.integrity.examine import examine
 from swmodel.files.journal import recover
-from swmodel.files.output import Diagnostics, Output
+from swmodel.files.output import Diagnostics, Output, metadata
 from swmodel.model.resolve import resolve
 from swmodel.ocean.diagnostics import QUANTITIES
 from swmodel.parallel.decomposition import block
@@ -65,8 +67,26 @@ def noise(name, step):
     return np.random.default_rng([step, *name.encode()]).standard_normal((NY, NX)).astype(np.float32)
 
 
+#: {bytes of a file: the steps of its records}: what was looked at once holds the same where it is found again.
+SEEN = {}
+
+
+@pytest.fixture(autouse=True)
+def one_moment(monkeypatch):
+    """The clock of the history stands still, so that what is done twice leaves the same bytes."""
+    monkeypatch.setattr(metadata, "datetime", SimpleNamespace(now=lambda zone: datetime(2000, 1, 1, tzinfo=zone)))
+
+
 def steps_in(path):
     """The steps of the records in a file; each of them is what was written, bit for bit."""
+    contents = Path(path).read_bytes()
+    if contents not in SEEN:
+        SEEN[contents] = steps_that_are_whole(path)
+    return SEEN[contents]
+
+
+def steps_that_are_whole(path):
+    """The same, looked at."""
     with h5py.File(path, "r", locking=False) as file:
         steps = file["step"][:].tolist()
         assert file["time"][:].tolist() == [float(step) for step in steps]
@@ -83,12 +103,22 @@ def steps_in(path):
 def story(kind, path, after):
     """Take a file through STATES, with `after(number of the state)` before the first action and after each."""
     after(0)
+    begin(kind, path, after)
+    go_on(kind, path, after)
+
+
+def begin(kind, path, after):
+    """The first three states of the story after none."""
     with opened(kind, path) as file:
         file.flush()
         for step in range(3):
             write(file, step)
             file.flush()
             after(step + 1)
+
+
+def go_on(kind, path, after):
+    """The others."""
     with opened(kind, path, keep=lambda step: step < 2) as file:
         after(4)
         for step in (5, 6):
@@ -98,9 +128,13 @@ def story(kind, path, after):
 
 
 class Disk:
-    """The module os as the journal sees it, with something happening before each call that changes the disk."""
+    """The module os as the journal sees it, with something happening before each call that changes the disk.
 
-    CHANGES = ("pwrite", "ftruncate", "posix_fallocate", "fdatasync", "fsync")
+    Syncs are left out: what was written is found without them.
+    """
+
+    SYNCS = ("fdatasync", "fsync")
+    CHANGES = ("pwrite", "ftruncate", "posix_fallocate", *SYNCS)
 
     def __init__(self, before):
         self.before = before
@@ -116,7 +150,7 @@ class Disk:
                 self.before(name, lambda part: real(descriptor, memoryview(data)[: int(part * len(data))], place))
             else:
                 self.before(name, lambda part: None)
-            return real(*arguments)
+            return None if name in self.SYNCS else real(*arguments)
 
         return call
 
@@ -197,41 +231,63 @@ def test_between_commits_the_file_is_whole_without_its_journal(tmp_path, monkeyp
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_disk_that_is_full_at_any_moment_costs_no_earlier_record(tmp_path, monkeypatch, kind):
-    """From the n-th change on nothing can be written: one error, no crash, and the records before are there."""
+    """From the n-th change on nothing can be written: one error, no crash, and the records before are there.
+
+    The moments of the second half of the story begin with the file that the first has left.
+    """
+    moments, halfway = [], tmp_path / "halfway"
+    halfway.mkdir()
+    with monkeypatch.context() as patch:
+        patch.setattr(journal, "os", Disk(lambda name, write_part: moments.append(name)))
+        begin(kind, halfway / "file.nc", lambda number: None)
+        first = len(moments)
+        go_on(kind, shutil.copytree(halfway, tmp_path / "whole") / "file.nc", lambda number: None)
     failures, repaired = 0, {}
-    for last in range(10_000):
-        folder = tmp_path / str(last)
-        folder.mkdir()
-        path, state, count = folder / "file.nc", [0], [0]
-
-        def before(name, write_part, count=count, last=last):
-            count[0] += 1
-            if count[0] > last and name != "ftruncate":
-                write_part(0.5)
-                raise OSError(errno.ENOSPC, "No space left on device")
-
-        with monkeypatch.context() as patch:
-            patch.setattr(journal, "os", Disk(before))
-            message = failure(kind, path, state)
-        if count[0] <= last:
-            break
-        found = reopened_once(kind, path, repaired)
-        assert found in STATES[state[0] : state[0] + 2], last
+    for moment in range(len(moments)):
+        folder = tmp_path / str(moment)
+        if moment < first:
+            folder.mkdir()
+            found, message = on_a_full_disk(story, kind, folder, 0, moment, monkeypatch, repaired)
+        else:
+            shutil.copytree(halfway, folder)
+            found, message = on_a_full_disk(go_on, kind, folder, 3, moment - first, monkeypatch, repaired)
         if not message:  # the journal could not be removed, of which nobody has to know
             assert found == STATES[-1]
             continue
         failures += 1
-        assert re.match(rf"{path} cannot be (written|continued): No space left on device(; \d+ bytes free)?$", message)
+        assert re.match(
+            rf"{folder}/file.nc cannot be (written|continued): No space left on device(; \d+ bytes free)?$", message
+        )
     assert failures > 50
 
 
-def failure(kind, path, state):
-    """The message with which the story ends, if it does not come to its end."""
-    try:
-        story(kind, path, lambda number: state.__setitem__(0, number))
-    except FilesError as error:
-        return str(error)
-    return ""
+def on_a_full_disk(act, kind, folder, start, last, monkeypatch, repaired):
+    """The records of a file, and the message with which the act ends where it does not come to its end.
+
+    Args:
+        act: from the state `start` of the story on.
+        last: number of changes of the disk until it is full.
+        repaired: as `reopened_once` has it.
+    """
+    path, state, count = folder / "file.nc", [start], [0]
+
+    def before(name, write_part):
+        count[0] += 1
+        if count[0] > last and name != "ftruncate":
+            write_part(0.5)
+            raise OSError(errno.ENOSPC, "No space left on device")
+
+    message = ""
+    with monkeypatch.context() as patch:
+        patch.setattr(journal, "os", Disk(before))
+        try:
+            act(kind, path, lambda number: state.__setitem__(0, number))
+        except FilesError as error:
+            message = str(error)
+    assert count[0] > last
+    found = reopened_once(kind, path, repaired)
+    assert found in STATES[state[0] : state[0] + 2], last
+    return found, message
 
 
 def test_the_records_that_wait_for_a_commit_are_committed_when_the_disk_seems_too_full_for_the_next(

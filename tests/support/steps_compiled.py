@@ -56,7 +56,7 @@ def headers(folder: Path) -> Path:
                 shutil.rmtree(old)
             made.parent.mkdir()
             target = [] if march.startswith("default") else [f"-march={march.split()[0]}"]
-            options = [*steps.FLAGS, *target, "-mprefer-vector-width=512", "-O1", "-x", "c++-header"]
+            options = [*steps.FLAGS, *target, "-mprefer-vector-width=512", "-Og", "-x", "c++-header"]
             line = [*steps.compiler(), *options, str(steps.HERE / "sweep.h"), "-o", str(made.with_suffix(".new"))]
             if subprocess.run(line, capture_output=True, timeout=steps.LONGEST).returncode == 0:
                 made.with_suffix(".new").rename(made)

@@ -1,20 +1,20 @@
-"""Steps written for one kind of hardware: `native`, C++ for processors, made from the dynamics.
+"""The executor `native`: steps in C++ for processors, generated from the dynamics.
 
-    symbol, graph     arrays without values, and the graph of what is done to them
+    symbol, graph     arrays without values, and the graph that records what is done to them
     operations        what a graph is made of: how each is computed, written in C++, and differentiated
-    trace             the dynamics and the time steppers run on those
+    trace             the dynamics and the time steppers, run on these arrays
     fuse, schedule    fused multiply-adds, static parts, water and land; what is computed when
     emit, generate    the C++ of a step
     compile, build    its library: found, or made by the compiler of the machine
-    calls, kernel     the foreign calls as JAX sees them; the loop over steps
+    calls, kernel     the foreign calls, as JAX sees them; the loop over steps
     derive, tape      tangent and adjoint of a graph; a trajectory recorded, and the way back
-    executor          the loop, as a run asks for it
+    executor          the executor that a run takes
     evaluate          a graph computed by NumPy or JAX
     describe          what is generated, in a table
     step.cc, sweep.h  the foreign calls; the pass over rows, threads, halos and several steps at once
     vector.h, job.h   vectors of numbers; what a call is asked for
 
-What is here can be asked without JAX, but for calls, kernel, tape and executor.
+Only calls, kernel, tape and executor need JAX.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ CONVENTION = 10
 
 
 def request_of(config, scheme=None) -> Request:
-    """The step of a configuration, or of another Scheme for it; the length of a time step has no part in it."""
+    """The step of a configuration, or of another Scheme for it; the length of the time step does not matter."""
     if config.time.dt is None:
         config = config.model_copy(update={"time": config.time.model_copy(update={"dt": 1.0})})
     scheme, dtype = scheme or scheme_of(config), config.run.dtype
@@ -77,7 +77,7 @@ class Built(NamedTuple):
 
 @cache
 def built() -> Built:
-    """That of this machine.
+    """The foreign calls of this machine.
 
     Raises:
         OSError: there are none, or they cannot be loaded.
@@ -98,7 +98,7 @@ def not_built() -> str:
     if found.convention != CONVENTION:
         return "it was compiled from another version of swmodel"
     old, new = ([*map(int, re.findall(r"\d+", text)[:2])] for text in (version("jaxlib"), found.jaxlib))
-    if new > old:  # which takes calls that were built for an older one
+    if new > old:  # a newer jaxlib takes calls that were built for an older one
         return f"it was compiled for jaxlib {found.jaxlib}, newer than the {version('jaxlib')} that is installed"
     return ""
 

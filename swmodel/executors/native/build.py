@@ -17,12 +17,12 @@ from .compile import BUILT, Request, compile_into, instructions
 
 
 def requests() -> list[Request]:
-    """Those of the cases as they are, each once."""
+    """The steps of the cases with their own settings, each once."""
     return list(dict.fromkeys(request_of(load(name, {}, environ={})) for name in names()))
 
 
 def main(folder: Path) -> None:
-    """Compile all that are not there, several at a time; without a compiler say so, and leave it."""
+    """Compile all that are missing, several at a time; without a compiler say so and compile none."""
     folder.mkdir(parents=True, exist_ok=True)
     march = instructions().split()[0]
     wanted = {folder / request.name(instructions()): request for request in requests()}
@@ -32,7 +32,7 @@ def main(folder: Path) -> None:
     try:
         with ThreadPoolExecutor(os.cpu_count()) as pool:
             list(pool.map(lambda item: compile_into(*item, march), missing.items()))
-    except Exception as error:  # installing goes on without
+    except Exception as error:  # the installation goes on without them
         print(f"swmodel: {error}; steps are compiled at first use", file=sys.stderr)
 
 

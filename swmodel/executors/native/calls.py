@@ -1,15 +1,15 @@
 """The compiled step as JAX sees it: foreign calls that take the fields with their halos and advance them in place.
 
-For a run of steps the fields lie in memory of their own, in planes one after the other, with columns around each row
-that halos and whole vectors need; `put` brings them there, `get` gets them back. Halos come in and edges go out as
-small arrays. A full array touched outside the call would cost more than the call.
+For a run of steps the fields lie in a memory of their own: in planes one after the other, each row with further columns
+on both sides for halos and whole vectors. `put` copies fields there, `get` copies them back. Halos come in and edges go
+out as small arrays: a full array touched outside the call would cost more than the call.
 
 Arrays of a step (step.cc reads them in this order):
 
     memory      planes of fields
-    planes      [3, fields]: those that each field is read from, written to, and handed to the neighbours from
+    planes      [3, fields]: where each field is read, where it is written, and where the neighbours' halos are taken
     halos       west, east [fields, ny, halo]; south, north [fields, halo, nx + 2 halo], corners included
-    extent      [2]: rows and columns of the fields that are the block; the rest is left as it is, or undefined
+    extent      [2]: rows and columns of the block within the arrays; the rest is left as it is, or undefined
     values      [steps_per_sweep, n]: what is the same for all cells
     static      slip [1]; lines [n, rows, 1], fields [n, rows, columns], cells [rows, columns] (uint8), with margins
     flags       [rows, groups of columns] (uint8): where land is in reach
@@ -32,14 +32,14 @@ from .compile import function
 from .fuse import FARTHEST
 from .trace import carried
 
-#: Columns of one flag, as in job.h, and most numbers of a vector; rows begin with a multiple of it before the block.
+#: Columns of one flag, as in job.h, and most numbers of a vector; the columns before the block are a multiple of it.
 LANES = 16
 #: Bytes of the longest vectors.
 LARGEST = 64
-#: Bytes by which fields are staggered: rows of equal arrays would share the sets of the first-level cache.
+#: Bytes by which planes are staggered: else the rows of all fields would share the same sets of the first-level cache.
 STAGGER = 320
 LINE = 64
-#: Bytes of the fields of a block above which they do not stay in the cache.
+#: Bytes above which the fields of a block do not stay in the cache.
 BEYOND_CACHE = 32 * 2**20
 DATA = ("numbers", "slip", "lines", "fields", "cells")
 
@@ -58,7 +58,7 @@ class Static:
 
 
 class Edges(NamedTuple):
-    """The outermost columns and rows of the fields that travel, or the halos that come from the neighbours'."""
+    """The outermost columns and rows of the fields that are exchanged, or the halos made of the neighbours'."""
 
     west: Any
     east: Any
@@ -82,12 +82,12 @@ class Calls:
     Args:
         dt: time step, s.
         shape: rows and columns of a block.
-        shift, extent: of a transport: how halos travel, and what of a block is used; None: all.
+        shift, extent: of the transport: how halos travel; rows and columns of an array that are the block, None: all.
 
     Attributes:
         made: the Generated step.
         width: rows and columns of neighbours that a pass needs.
-        plane: numbers of the memory that a field takes.
+        plane: how many numbers a field takes in the memory.
     """
 
     def __init__(self, kernel, static: Static, dt, shape, shift, extent=None):
@@ -103,11 +103,11 @@ class Calls:
         self.place = _numbers(lead=self.lead, stride=self.stride, plane=self.plane)
 
     def numbers_of(self, names) -> list[int]:
-        """Where fields are among those of the step."""
+        """The numbers of fields in the step, by their names."""
         return [self.made.fields.index(name) for name in names]
 
     def put(self, planes, fields, memory=None, most=None):
-        """The memory with the fields [ny, nx] in its `planes`; where none is given one of `most` planes, not filled."""
+        """The memory with the fields [ny, nx] in its `planes`; None: a new one of `most` planes, else not filled."""
         most = len(self.made.fields) if most is None else most
         size = most * self.plane if memory is None else memory.size
         call = jax.ffi.ffi_call(
@@ -125,7 +125,7 @@ class Calls:
         return [within(field, self.extent) for field in call(memory, _planes(planes), **self.place)]
 
     def views(self, memory, planes) -> list:
-        """The same as `get`, for whoever reads a few points of them, or all once: slices of the memory."""
+        """The same fields as slices of the memory: for those who read a few points, or everything once."""
         rows, columns = self.shape
 
         def view(first):
@@ -135,7 +135,7 @@ class Calls:
         return [view(plane * self.plane) for plane in planes]
 
     def edges(self, fields, many: int = 1) -> Edges:
-        """The outermost columns and rows of the fields [ny, nx], as passes of so many steps take them."""
+        """The outermost columns and rows of the fields [ny, nx], as wide as a pass of `many` steps needs."""
         halo, (rows, columns) = many * self.width, self.extent or (None, None)
         return Edges(
             west=jnp.stack([f[:, :halo] for f in fields]),
@@ -148,8 +148,8 @@ class Calls:
         """Where land is in reach of what is computed.
 
         Args:
-            leave_out: whether what is far from any water is not computed. It keeps what the memory has there, which is
-                read beside it: there have to be finite numbers in all planes.
+            leave_out: whether cells far from any water are left out. They keep what the memory has, and cells beside
+                them read it: all planes must hold finite numbers.
         """
         rows, columns = self.static.cells.shape
         result = jax.ShapeDtypeStruct((rows, -(-columns // LANES)), np.uint8)
@@ -157,7 +157,7 @@ class Calls:
         seen = [(row, vector * lanes + column) for row, vector, column in made.masks] or [(0, 0)]
         rows_seen, columns_seen = (np.array(each) for each in zip(*seen, strict=True))
         land = [max(0, int(far.max())) for far in (-rows_seen, rows_seen, -columns_seen, columns_seen)]
-        # What a row takes from rows kept was computed by turns to the south, in the columns that fields are read from.
+        # The rows kept in rings were computed further south, in the columns that fields are read from.
         far, warm = max(made.width, made.margin) + FARTHEST, max(s.warm for s in made.schedules)
         east = far + max(s.late for s in made.schedules)
         alone = set(made.fields) <= set(carried(self.kernel.scheme, self.kernel.method))
@@ -171,10 +171,10 @@ class Calls:
         return call(self.static.cells, **_numbers(leave_out=leave_out, **windows))
 
     def step(self, memory, edges: Edges, n, flags, many: int = 1, planes=lambda number: None):
-        """All passes of `many` steps from number n on: the memory, and the edges of the fields that the next one reads.
+        """All passes of `many` steps from step n on: the memory, and the edges of the fields that the next pass reads.
 
         Args:
-            planes: function of the number of a pass that gives its `planes`, see `run`.
+            planes: function from the number of a pass to its `planes`, see `run`.
         """
         values = self.kernel.values(self.static, n, self.dt, many)
         for number in range(len(self.made.programs)):
@@ -183,11 +183,11 @@ class Calls:
         return memory, edges
 
     def run(self, number: int, memory, halos: Edges, values, flags, planes=None):
-        """One pass: the memory, and the edges of the fields that the next one reads.
+        """One pass: the memory, and the edges of the fields that the next pass reads.
 
         Args:
-            planes: [3, fields], from which planes each field is read, where it is written, and from which it is given
-                to the neighbours; None: a field has the plane of its number.
+            planes: [3, fields]: where each field is read, where it is written, where the neighbours' halos are taken;
+                None: each has the plane of its number.
         """
         static, made, (rows, columns) = self.static, self.made, self.shape
         given = len(made.fields if values.shape[0] > 1 else made.programs[number].gives)

@@ -45,16 +45,16 @@ FLAGS = (
 )
 #: Libraries that a cache keeps.
 MOST = 500
-#: Seconds after which a compiler is given up.
+#: Seconds after which a compiler is stopped.
 LONGEST = 300
-#: How folders begin in which one is made.
+#: How the names of folders begin in which a library is made.
 MAKING = ".making-"
 
 log = logging.getLogger(__name__)
 
 
 class Request(NamedTuple):
-    """Which step: of a scheme by a time stepper, on static fields of some kinds (`trace.kinds_of`), in a precision.
+    """Which step: its scheme, its time stepper, the kinds of its static fields (`trace.kinds_of`), its precision.
 
     Attributes:
         derivative, controls: see `generate.generate`.
@@ -85,7 +85,7 @@ class Request(NamedTuple):
         return self.made.source
 
     def name(self, instructions: str) -> str:
-        """Of its library, for processors with these instructions: by all that the machine code follows from."""
+        """The name of its library for these instructions: a digest of all that the machine code follows from."""
         headers = b"".join(file.read_bytes() for file in sorted(HERE.glob("*.h")))
         rest = (self.source, FLAGS, extra(), instructions, platform.machine())
         return hashlib.sha256(headers + repr(rest).encode()).hexdigest()[:24] + ".so"
@@ -93,7 +93,7 @@ class Request(NamedTuple):
 
 @cache
 def instructions() -> str:
-    """What the compiler's -march is asked for, "default" for nothing, and for `native` the processor."""
+    """The instructions asked for by -march: "default" without -march; for `native`, with a digest of the processor."""
     asked = os.environ.get("SWMODEL_INSTRUCTIONS", "native").strip() or "default"
     if asked != "native":
         return asked
@@ -108,7 +108,7 @@ def instructions() -> str:
 
 @cache
 def function(request: Request) -> int:
-    """The address of a step's function; compiles it where that was not done before.
+    """The address of a step's function; compiles the step unless that was done before.
 
     Raises:
         SetupError: it is not there, and cannot be compiled.
@@ -121,7 +121,7 @@ def function(request: Request) -> int:
     return ctypes.cast(library.swmodel_call, ctypes.c_void_p).value
 
 
-#: So that they stay where they are.
+#: The libraries in use: held, so that they stay loaded.
 _loaded: list[ctypes.CDLL] = []
 
 
@@ -136,7 +136,7 @@ def obstacle(request: Request) -> str:
 
 
 def library_of(request: Request) -> Path:
-    """The library of a step, compiled where it was not before.
+    """The library of a step; compiled unless that was done before.
 
     Raises:
         SetupError: it is not there, and cannot be compiled.
@@ -156,7 +156,7 @@ def library_of(request: Request) -> Path:
 
 
 def cached(target: Path, request: Request) -> Path:
-    """The library in the cache; compiled where it is not there, or cannot be loaded."""
+    """The library in the cache; compiled if it is missing or cannot be loaded."""
     if not usable(target):
         with one_at_a_time(target.with_suffix(".lock")):
             if not usable(target):
@@ -192,7 +192,7 @@ def runs(general: str) -> bool:
 
 
 def cache_folder() -> Path:
-    """The folder of compiled steps, made where it is not there.
+    """The folder of compiled steps, made if it is missing.
 
     Raises:
         SetupError: others can write into it, or it cannot be made.
@@ -211,7 +211,7 @@ def cache_folder() -> Path:
     return checked(folder)
 
 
-#: By the group or by anybody.
+#: Permission to write, for the group or for anybody.
 WRITABLE = stat.S_IWGRP | stat.S_IWOTH
 
 
@@ -229,7 +229,7 @@ def checked(path: Path) -> Path:
 
 @contextmanager
 def one_at_a_time(path: Path):
-    """A context that one process of a machine is in at a time; where files cannot be locked, all are."""
+    """A context for one process of a machine at a time; where files cannot be locked, for all at once."""
     file = os.open(path, os.O_CREAT | os.O_RDWR, 0o600)
     try:
         with suppress(OSError):
@@ -240,7 +240,7 @@ def one_at_a_time(path: Path):
 
 
 def compiler() -> list[str]:
-    """The C++ compiler, with what CXX has after its name.
+    """The C++ compiler, with the options that CXX has after its name.
 
     Raises:
         SetupError: there is none.
@@ -287,8 +287,8 @@ def compile_into(target: Path, request: Request, march: str) -> None:
 
 
 def forget(folder: Path) -> None:
-    """Remove the libraries made first, where there are more than MOST, and what killed processes have left."""
-    with suppress(OSError):  # another process removes some
+    """Remove the oldest libraries above MOST, and what killed processes have left."""
+    with suppress(OSError):  # another process removes some of them too
         for left in folder.glob(f"{MAKING}*"):
             if time.time() - left.stat().st_mtime > 10 * LONGEST:
                 shutil.rmtree(left)

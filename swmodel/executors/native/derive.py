@@ -20,14 +20,14 @@ from .trace import Tracing
 
 
 def derived(tracing: Tracing, method, step, derivative, controls) -> list[Program]:
-    """The passes of a step, or of what is made of it.
+    """The passes of a step, or of its derivatives.
 
     Args:
         step: its number, an array without axes.
-        derivative: what is made of it, in turn: "tangent" adds the tangents of all that it computes; "adjoint" takes
-            the adjoints of what it leaves behind to those of what it begins with, and computes inner stages before.
-        controls: names of the static fields and lines that are differentiated by; adjoints are not taken of their
-            tangents.
+        derivative: what is made of it, in this order: "tangent" adds the tangents of all that it computes; "adjoint"
+            computes the inner stages, then takes the adjoints of the results back to those of the start.
+        controls: names of the static fields and lines to differentiate with respect to; their tangents have no
+            adjoints.
     """
     programs = tracing.programs(method, step, apart="adjoint" in derivative)
     live = list(programs[-1].outputs)
@@ -94,7 +94,7 @@ def transpose(graph: Graph, programs: list[Program], live, steady) -> list[Progr
 
 
 def adjoints(graph: Graph, program: Program, live, moving) -> dict[Node, Symbol]:
-    """The adjoints of the leaves that a program reads, without what they were before."""
+    """What a program adds to the adjoints of the leaves that it reads."""
     bars: dict[Node, Symbol] = {}
 
     def give(ref: Ref, share: Symbol):
@@ -114,7 +114,7 @@ def adjoints(graph: Graph, program: Program, live, moving) -> dict[Node, Symbol]
 
 
 def moves(programs: list[Program], steady) -> set[Node]:
-    """The nodes that depend on fields, or on what is static and differentiated by."""
+    """The nodes that depend on fields, or on a static field or line named in `steady`."""
     found = set()
     for node in topological([ref for p in programs for ref in p.outputs.values()]):
         own = node.op == "field" or (node.op in ("static", "line") and node.value in steady)
@@ -124,13 +124,13 @@ def moves(programs: list[Program], steady) -> set[Node]:
 
 
 def partials(graph: Graph, node: Node) -> Iterator[tuple[Ref, Callable[[Symbol], Symbol]]]:
-    """The operands of a node, each with the function that multiplies a Symbol by the derivative by this operand."""
+    """The operands of a node, each with a function: it multiplies a Symbol by the derivative by this operand."""
     value, *operands = (symbol(graph, ref) for ref in (Ref(node), *node.args))
     yield from zip(node.args, OPERATIONS[node.op].derivatives(Functions, node.value, value, *operands), strict=True)
 
 
 def symbol(graph: Graph, ref: Ref) -> Symbol:
-    """What is read at `ref`."""
+    """The Symbol of what is read at `ref`."""
     if ref.node.op == "number":
         return Symbol(graph, (1, 1), Coefficient(ref.node.value))
     return Symbol(graph, (1, 1), ref=ref)
@@ -147,5 +147,5 @@ def neighbourly(outputs: dict[str, Ref]) -> tuple[str, ...]:
 
 
 def footprint(outputs: dict[str, Ref]) -> dict[tuple[str, str], set[tuple[int, int]]]:
-    """{(operation, name) of a leaf: the rows and columns away at which outputs read it}."""
+    """{(operation, name) of a leaf: {(rows, columns) away at which outputs read it}}."""
     return {(node.op, node.value): cells for node, cells in cells_read(outputs.values()).items() if not node.args}

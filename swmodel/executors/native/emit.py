@@ -6,15 +6,15 @@ from .graph import Coefficient, Node, Program, Ref, cells_read
 from .operations import OPERATIONS
 from .schedule import LEAVES, Schedule
 
-#: Bits of a cell, see vector.h, of masks that are 0 or 1; tables of those that follow from wet cells around a corner.
+#: The bits of a cell (vector.h) for masks that are 0 or 1; the tables for those that follow from wet cells at a corner.
 BITS = {"wet": 1, "open_u": 2, "open_v": 4, "side_u": 64, "side_v": 128}
 CORNERS = {"slip": "slip", "share": "SHARE<T>", "dry": "DRY_CORNER<T>"}
-#: What is left of a sum with a product whose first factor is 1.
+#: What is left of a multiply-add once its product is known.
 SUMS = {"fma": "{0} + {1}", "fms": "{0} - {1}", "fnma": "{1} - {0}"}
 
 
 class Names:
-    """Numbers of what all programs of a step share: fields, static fields, lines, constants."""
+    """The numbers of what all programs of a step share: fields, static fields, lines, constants."""
 
     def __init__(self, fields: list[str]):
         self.fields = fields
@@ -24,7 +24,7 @@ class Names:
 
     @staticmethod
     def number(names: list, name) -> int:
-        """Where the name is in a list, at its end if it was not there."""
+        """The position of a name in a list; a new name is put at its end."""
         if name not in names:
             names.append(name)
         return names.index(name)
@@ -47,7 +47,7 @@ class Body:
         return self.known[text]
 
     def compute(self, node: Node, row: int):
-        """Give the variable of a place its value, if it has it not yet."""
+        """Give the variable of a place its value, unless it has it already."""
         if (node, row) not in self.later:
             return
         self.later.remove((node, row))
@@ -84,7 +84,7 @@ class Body:
         return self.local(self.expression(node, at, vector, ref.column))
 
     def mask(self, node, row, vector, column, x="all<V>(T(1))") -> str:
-        """A mask of zeros and ones times x, where it is one, or a number of each corner."""
+        """x where a mask is 1, else 0; or the number that a mask has at each corner."""
         self.emitter.masks.add((row, vector, column))
         cell = self.local(f"cells<V>({self.emitter.cells(row)} + i + {vector} * N + {column})")
         if node.value in CORNERS:
@@ -104,7 +104,7 @@ class Body:
         """The operation of a node."""
         factors = node.args[:2] if node.op in ("mul", *SUMS) else ()
         for ref, other in zip(factors, factors[::-1], strict=True):
-            if ref.node.op == "mask" and ref.node.value in BITS:  # nothing of land passes, were it infinite
+            if ref.node.op == "mask" and ref.node.value in BITS:  # values on land do not pass, even infinite ones
                 x = self.read(other.moved(0, column), row, vector)
                 product = self.mask(ref.node, row + ref.row, vector, column + ref.column, x)
                 if node.op == "mul":
@@ -128,7 +128,7 @@ class Emitter:
     """Writes one Program as a struct of C++ that Sweep takes.
 
     Args:
-        water, carried, idle: from `fuse`: what a node is on water, as what that is carried, and what is not needed.
+        water, carried, idle: from `fuse`: what each node is on water, what carries it, and what is not needed there.
     """
 
     def __init__(self, name: str, program: Program, schedule: Schedule, names: Names, water, carried, idle):
@@ -138,13 +138,13 @@ class Emitter:
         self.history = dict.fromkeys(schedule.places, 0)
         self.used: dict[str, str] = {}
         self.statics: dict[int, set[int]] = {}  # rows in which static fields are read
-        self.fetched: dict[int, set[int]] = {}  # those that are read on water
+        self.fetched: dict[int, set[int]] = {}  # rows that are read on water
         self.constants: list[Coefficient] = []
         self.mask_rows: dict[str, str] = {}
-        self.masks: set[tuple[int, int, int]] = set()  # (row, vector, column) of those that a turn hangs on
+        self.masks: set[tuple[int, int, int]] = set()  # (row, vector, column) of those that a turn depends on
 
     def has(self, ref: Ref, row: int, vector: int) -> bool:
-        """Whether a ref that is read at (row, vector) is at hand."""
+        """Whether variables hold what a ref reads at (row, vector)."""
         place = self.schedule.places.get((ref.node, row + ref.row))
         if place is None:
             return False
@@ -160,7 +160,7 @@ class Emitter:
         return self.numbers[node, row] + (f"_{back}" if back else "")
 
     def constant(self, k: Coefficient) -> str:
-        """A Coefficient that has been spread over a vector."""
+        """A Coefficient, spread over a vector."""
         if not k.powers:
             return f"all<V>(T({k.number!r}))"
         number = Names.number(self.constants, k)
@@ -175,7 +175,7 @@ class Emitter:
         return text
 
     def leaf(self, node: Node, row: int, vector: int, column: int) -> str:
-        """What is read from memory and never written."""
+        """A value that is read from memory and never written."""
         place = f"i + {vector} * N + {column}"
         if node.op == "line":
             name = f"l{Names.number(self.names.lines, node.value)}_{row}".replace("-", "s")
@@ -186,7 +186,7 @@ class Emitter:
         return f"load<V>({static_row(number, row)} + {place})"
 
     def notice(self, ref: Ref, row: int, vector: int):
-        """Remember the masks that a carried value hangs on: only without land is it also that of another node."""
+        """Remember the masks that a carried value depends on: it stands for another node only far from land."""
         for arg in ref.node.args:
             read = arg.moved(ref.row, ref.column)
             if arg.node.op == "mask":
@@ -195,7 +195,7 @@ class Emitter:
                 self.notice(read, row, vector)
 
     def notice_idle(self):
-        """Remember all masks that outputs hang on by which a value counts that is computed near land only."""
+        """Remember the masks of the outputs as seen from idle values: where one of them is land, these count."""
         read = cells_read(self.program.outputs.values())
         masks = [cell for node, cells in read.items() if node.op == "mask" for cell in cells]
         for (node, row), place in self.schedule.places.items():
@@ -209,7 +209,7 @@ class Emitter:
         return name
 
     def text(self) -> str:
-        """The struct."""
+        """The C++ of the struct."""
         bodies = [self.body(None)]
         self.notice_idle()
         near_land, self.statics = self.statics, {}
@@ -298,7 +298,7 @@ struct {self.title} {{
         """Loads of fields and rings at the beginning of a turn, stores into rings at its end; adds their pointers.
 
         Args:
-            idle: nodes that the turn does without.
+            idle: nodes that the turn does not compute.
         """
         rings, fields = {node: n for n, node in enumerate(self.schedule.rings)}, self.names.fields
         first, last = [], []
@@ -320,11 +320,11 @@ struct {self.title} {{
         return first, last
 
     def variables(self) -> list[str]:
-        """Those of all places with their earlier values."""
+        """The declarations of the variables of all places, with their earlier values."""
         return [f"V {', '.join(f'{name}{{}}' for name in self.values_of(at))};" for at in self.history]
 
     def shifts(self, idle) -> list[str]:
-        """How they move on at the end of a turn, but for nodes that it does without."""
+        """The statements that move values on at the end of a turn, but for idle nodes."""
         moving = [self.values_of(at) for at in self.history if at[0] not in idle]
         return [f"{names[b]} = {names[b - 1]};" for names in moving for b in range(len(names) - 1, 0, -1)]
 
@@ -342,7 +342,7 @@ struct {self.title} {{
         return passing, stores
 
     def fetches(self, pointers: dict) -> list[str]:
-        """What is asked of memory ahead of need, but for what is written past the cache; adds pointers of fields."""
+        """Fetches from memory ahead of need, but for what is written past the cache; adds pointers of fields."""
         program, fields, read = self.program, self.names.fields, self.fields_read()
         fetched = {name: self.schedule.ahead if name in program.reads else 0 for name in self.fields_used()}
         for name, row in fetched.items():
@@ -364,7 +364,7 @@ struct {self.title} {{
         return list(dict.fromkeys([*self.program.reads, *(name for name in self.names.fields if name in used)]))
 
     def body(self, water) -> list[str]:
-        """What one turn of the loop computes."""
+        """The statements of what one turn of the loop computes."""
         body, idle = Body(self, water), self.idle if water else ()
         for (node, row), place in self.schedule.places.items():
             if place.source == "compute" and node not in idle:

@@ -9,11 +9,11 @@ from .operations import OPERATIONS
 
 
 def evaluate(outputs: dict[str, Ref], fields: dict, values: dict, xp) -> dict:
-    """The outputs by name, arrays like the fields; columns and rows at the ends, which lack neighbours, have any value.
+    """The outputs by name, arrays like the fields; rows and columns at the ends lack neighbours and are undefined.
 
     Args:
-        fields: arrays [y, x] of the leaves by name, an axis of length one for all cells.
-        values: of the names in Coefficients.
+        fields: arrays [y, x] of the leaves by name; an axis of length one holds one value for all cells.
+        values: the values of the names in Coefficients.
         xp: numpy or jax.numpy.
     """
     found = {}
@@ -23,7 +23,7 @@ def evaluate(outputs: dict[str, Ref], fields: dict, values: dict, xp) -> dict:
     def read(ref):
         value = found[ref.node]
         uses[ref.node] -= 1
-        if not uses[ref.node]:  # what is not needed any more is not held
+        if not uses[ref.node]:  # free what is not needed any more
             del found[ref.node]
         axes = [axis for axis in (0, 1) if getattr(value, "ndim", 0) and value.shape[axis] > 1]
         move = [-(ref.row, ref.column)[axis] for axis in axes]

@@ -27,14 +27,14 @@ def make_loop(kernel, transport):
 
 
 def make_put(places: tuple[int, ...], transport):
-    """The function (fields, some) -> the fields with some at their places, of one block."""
+    """The function (fields, some) -> the fields of one block, with `some` at their places."""
     return lambda fields, some: fields.at[np.array(places)].set(some)
 
 
 class Native(Compiled):
-    """The step in C++ that is made from the dynamics: processors, every scheme and stepper, every transport.
+    """The step in C++, generated from the dynamics: on processors, for every scheme, stepper and transport.
 
-    Makes static fields of its own, with the margin of its sweeps and masks packed.
+    It makes static fields of its own, with packed masks and the margin that its sweeps need.
 
     Args:
         steps_per_sweep: steps in one pass over memory; None: as many as are fastest.
@@ -76,11 +76,11 @@ class Native(Compiled):
         return make_loop, self.kernel._replace(steps_per_sweep=1)
 
     def static_of(self, grid: Grid, params: dict):
-        """What of the Grid and the Params of a block the loop takes, NumPy arrays with the margin of a sweep."""
+        """What the loop takes of a block's Grid and Params: NumPy arrays with the margin of a sweep."""
         return self.kernel.static_of(grid, params, self.transport.shape)
 
     def exchange(self, params: dict, of) -> None:
-        """See `registry.Executor`; only the static fields that change are made anew, where that can be done."""
+        """See `registry.Executor`; only the static fields that change are made anew, where possible."""
         kernel, kinds = self.kernel, self.static.kinds
         named = params_of(kernel.scheme.varying)
         dtype = np.dtype(self._config.run.dtype)
@@ -99,7 +99,7 @@ class Native(Compiled):
         self.static = replace(self.static, numbers=self.static.numbers | numbers, fields=fields)
 
     def _static(self, of=None):
-        """The same of this process's blocks; `of` is that of `exchange`, None: coefficients are those of the start."""
+        """`static_of` the blocks of this process; `of` as in `exchange`, None: the coefficients of the start."""
         config, margin, dtype = self._config, self.kernel.margin, np.dtype(self._config.run.dtype)
 
         def static(block):

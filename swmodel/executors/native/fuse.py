@@ -1,4 +1,4 @@
-"""Products that are added become fused multiply-adds, rounded once; what stays the same becomes a field of its own."""
+"""Programs made fast: static parts become fields, a b + c is rounded once, and cells far from land need no masks."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from .trace import MASKS
 
 
 def hoisted(graph: Graph, programs: list[Program]) -> tuple[list[Program], dict[str, Ref]]:
-    """The programs with their static parts as fields of their own, and how those are computed, by name.
+    """The programs with their static parts as fields of their own, and by name how these fields are computed.
 
-    A part is as large as it can be; masks alone stay, as they are packed into bytes.
+    Each part is as large as possible. A mask alone is no part: masks are packed into bytes.
     """
     parts: dict[str, Ref] = {}
 
@@ -58,7 +58,7 @@ def fused(graph: Graph, programs: list[Program]) -> list[Program]:
 
 
 def rebuild(graph: Graph, programs: list[Program], change) -> list[Program]:
-    """The programs with every node that `change(node, new operands)` has another Ref for replaced by it."""
+    """The programs with nodes replaced: `change(node, new operands)` gives another Ref for a node, or None."""
     new: dict[Node, Ref] = {}
     for node in topological([ref for p in programs for ref in p.outputs.values()]):
         args = [new[r.node].moved(r.row, r.column) for r in node.args]
@@ -72,9 +72,9 @@ def rebuild(graph: Graph, programs: list[Program], change) -> list[Program]:
     ]
 
 
-#: Columns away that a value is read at once.
+#: Most columns by which a value is shifted at once: the shortest vectors hold so many numbers.
 FARTHEST = 2
-#: What is read from memory at any column.
+#: Leaves that are read from memory, at any column.
 LEAVES_IN_MEMORY = ("static", "line", "mask", "number")
 
 
@@ -94,7 +94,7 @@ def placed(graph: Graph, programs: list[Program]) -> list[Program]:
     new: dict[Node, Node] = {}
 
     def moved(ref, by=0):
-        """What is read, by values in between where it is further away than the shortest vectors are long."""
+        """The new Ref to a value; further away than FARTHEST by values in between."""
         if ref.node.line:
             return ref
         node, column = new[ref.node], ref.column + by - best[ref.node]
@@ -110,7 +110,7 @@ def placed(graph: Graph, programs: list[Program]) -> list[Program]:
 
 
 def on_water(graph: Graph, programs: list[Program]) -> dict[Node, Ref]:
-    """For every node what it is where everything is water: the same bits, as only exact operations are left out."""
+    """What each node is where everything is water; the bits stay, as only exact operations are left out."""
     found: dict[Node, Ref] = {}
 
     def fold(node, args):
@@ -149,10 +149,10 @@ def _folded(graph, node, args):
 
 
 def thin_nodes(programs: list[Program], water: dict[Node, Ref]) -> tuple[set[Node], dict[Node, Ref], set[Node]]:
-    """Nodes that are thin, what each value on water is carried as, and nodes that are idle there.
+    """Thin nodes; for each value on water, the node that carries it from turn to turn; nodes that are idle on water.
 
-    Thin nodes differ from others, or from a field, near land only. They are computed wherever they are read, so that
-    nothing else need be carried where there is land; so are conditions. Of what is idle no output hears on water.
+    A thin node differs from another one, or from a field, near land only. It is computed anew wherever it is read, so
+    that nothing more is carried near land; conditions are thin too. No output depends on an idle node on water.
     """
     outputs = [ref for p in programs for ref in p.outputs.values()]
     nodes, heard = topological(outputs), set(topological(water[ref.node] for ref in outputs))

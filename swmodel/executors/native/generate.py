@@ -39,11 +39,11 @@ class Generated(NamedTuple):
         fields: names of the fields that it reads and writes, in their order in memory; those of the State first.
         statics, lines: names of the static fields and lines, in their order.
         parts: how those are computed, by name.
-        values: names of what is the same for all cells, in the order in which it is read.
+        values: names of the numbers that are the same for all cells, in the order in which they are read.
         programs, schedules: of each pass.
-        water: what the nodes are where everything is water.
+        water: what each node is where everything is water.
         width, margin: how far away fields, and static fields and masks, are read.
-        masks: (row, vector, column) of those that a turn of the loop hangs on.
+        masks: (row, vector, column) of the masks that a turn of the loop depends on.
     """
 
     source: str
@@ -68,8 +68,8 @@ def generate(scheme, method, kinds, dtype, derivative=(), controls=()) -> Genera
         scheme, method: terms of the tendency, time stepper.
         kinds: `trace.kinds_of` the fields of the Grid and of the Params.
         dtype: float32 or float64.
-        derivative: what is made of the step, in turn: "tangent", "adjoint"; see `derive.derived`.
-        controls: names of the fields of the Grid and of the Params that derivatives are taken by.
+        derivative: what is made of the step, in this order: "tangent", "adjoint"; see `derive.derived`.
+        controls: names of the fields of the Grid and of the Params to differentiate with respect to.
     """
     names = [*numbers_of(kinds), *(f"weight{number}" for number in range(method.counts[0]))]
     numbers = {name: np.ones((1, 1), np.uint32 if "turns" in name else dtype) for name in names}
@@ -106,12 +106,12 @@ def generate(scheme, method, kinds, dtype, derivative=(), controls=()) -> Genera
     )
 
 
-#: What is read and stays the same.
+#: Leaves that stay the same during a run.
 STATIC = ("static", "line", "mask")
 
 
 def reach(program: Program, ops) -> int:
-    """Most rows or columns away at which leaves of some kinds are read."""
+    """How far away leaves of some kinds are read, in rows or columns."""
     cells = [cell for (op, _), cells in footprint(program.outputs).items() if op in ops for cell in cells]
     return max((abs(away) for cell in cells for away in cell), default=0)
 

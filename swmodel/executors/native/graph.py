@@ -14,14 +14,14 @@ from .operations import OPERATIONS
 
 
 class Ref(NamedTuple):
-    """The value of a node, `row` rows to the north and `column` columns to the east of the cell."""
+    """The value of a node `row` rows north and `column` columns east of the cell."""
 
     node: Node
     row: int = 0
     column: int = 0
 
     def moved(self, row: int, column: int) -> Ref:
-        """As read by something that is itself read so far away; what is the same in a row is read in column 0."""
+        """The Ref of a reader that is itself read so far away; a line is read in column 0."""
         return Ref(self.node, self.row + row, 0 if self.node.line else self.column + column)
 
 
@@ -34,7 +34,7 @@ class Node:
         op: "field", "static", "line" (static, and the same in a row), "mask", "number", or arithmetic.
         args: what it reads.
         value: name of a leaf, a number, or the Coefficient k of an operation that has one.
-        static: whether it depends on what stays the same during a run only.
+        static: whether it depends only on what stays the same during a run.
         line: whether it is the same in all columns of a row.
     """
 
@@ -54,7 +54,7 @@ CONDITIONS = [name for name, operation in OPERATIONS.items() if operation.condit
 
 
 class Graph:
-    """Nodes, each once, and the values of what Coefficients are made of, by name."""
+    """Nodes, each once, and by name the values that Coefficients are made of."""
 
     def __init__(self, dtype):
         self.dtype = dtype
@@ -68,15 +68,15 @@ class Graph:
         """A field, a static field or line, a mask, or a number.
 
         Args:
-            located: whether the columns are told apart at which a line is read: where its adjoint is taken, as cells
-                beyond a wall are others than those across the ring.
+            located: whether a line keeps the column at which it is read. It does where its adjoint is taken: a cell
+                beyond a wall is another one than the cell across the ring.
         """
         return self.node(op, (), name, op != "field", op in ("line", "number") and not located)
 
     def name(self, value, key=None) -> Coefficient:
-        """A Coefficient that stands for a value; with the same key it is the same one, with None that of the object.
+        """The Coefficient that stands for a value: the same one for the same key; None: for the same object.
 
-        A key that is a text is its name: of a number that is given and stays the same.
+        A key that is a text becomes its name; the number then stays the same during a run.
         """
         if isinstance(key, str):
             self.values[key] = value.reshape(1, 1)
@@ -91,9 +91,9 @@ class Graph:
         return Coefficient(1.0, ((name, 1),))
 
     def operation(self, op: str, *refs: Ref, k=None) -> Ref:
-        """The operation of what the refs read, as something that is read.
+        """The operation on what the refs read, as a Ref.
 
-        Its place is that of the first operand, so that the same operation elsewhere is the same node.
+        The node is placed at its first operand, so that the same operation elsewhere is the same node.
         """
         if OPERATIONS[op].commutes and _order(refs[1]) < _order(refs[0]):
             refs = (refs[1], refs[0], *refs[2:])
@@ -106,7 +106,7 @@ class Graph:
         return Ref(self.node(op, args, k, static, line), row, 0 if line else column)
 
     def node(self, op, args, value, static, line) -> Node:
-        """The node that reads `args` as they are."""
+        """The node with these operands as they are; equal nodes are one."""
         key = op, tuple((r.node.number, r.row, r.column) for r in args), value
         if key not in self.nodes:
             self.nodes[key] = Node(len(self.nodes), op, args, value, static, line)
@@ -124,7 +124,7 @@ def _order(ref: Ref):
 
 
 def topological(refs) -> list[Node]:
-    """All nodes below, operands first."""
+    """All nodes that the refs depend on, operands first."""
     found: dict[Node, None] = {}
 
     def visit(node):
@@ -139,7 +139,7 @@ def topological(refs) -> list[Node]:
 
 
 def cells_read(refs) -> dict[Node, set[tuple[int, int]]]:
-    """The rows and columns away at which every node below is read."""
+    """{node that the refs depend on: {(rows, columns) away at which it is read}}."""
     found: dict[Node, set[tuple[int, int]]] = {}
 
     def visit(ref):
@@ -155,15 +155,15 @@ def cells_read(refs) -> dict[Node, set[tuple[int, int]]]:
 
 
 def leaves_of(ref: Ref) -> set[str]:
-    """The names of the fields that a value is computed from."""
+    """The names of the leaves that a value is computed from, without numbers."""
     return {node.value for node in topological([ref]) if not node.args and node.op != "number"}
 
 
 @dataclass(frozen=True)
 class Coefficient:
-    """number times the product of named values to whole powers, the same for all cells.
+    """A number times named values to whole powers, the same for all cells.
 
-    Names whose value is never zero may be divided by: lengths.
+    Only names whose value is never zero may be divided by: lengths.
     """
 
     number: float = 1.0
@@ -187,7 +187,7 @@ class Coefficient:
         )
 
     def evaluate(self, values):
-        """Its value from those of the names, in their arithmetic."""
+        """Its value from the values of the names, in their arithmetic."""
         result = None
         for name, power in self.powers:
             for _ in range(abs(power)):
@@ -213,8 +213,8 @@ class Program(NamedTuple):
 
     Attributes:
         reads: the fields whose neighbours are read, in the order of the State.
-        gives: those that the next pass reads.
-        outputs: what is written, by the name of the field.
+        gives: the fields that the next pass reads.
+        outputs: what is written, by the names of the fields.
     """
 
     reads: tuple[str, ...]

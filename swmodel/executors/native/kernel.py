@@ -1,4 +1,4 @@
-"""Steps of the native step: its static fields, the loop over steps, and how many are taken in one pass."""
+"""The loop over native steps: its static fields, its calls, and how many steps one pass takes."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def register() -> None:
     """Make the foreign calls known to JAX.
 
     Raises:
-        ImportError: they were not compiled, or for another version of swmodel or a newer JAX.
+        ImportError: they were not compiled, or compiled for another version of swmodel or a newer JAX.
     """
     if missing := not_built():
         raise ImportError(f"the native step cannot be used: {missing}; {REMEDY}, or choose the executor xla")
@@ -40,7 +40,7 @@ MANY_STEPS = 4
 
 
 def choose_steps_per_sweep(smallest, width: int, method, itemsize: int) -> int:
-    """Steps that one sweep takes: four where the fields of a block do not stay in the cache, as far as halos reach.
+    """Steps that one sweep takes: four where the fields of a block do not stay in the cache and halos are wide enough.
 
     The smallest block of the layout decides, so that all ranks answer alike. Measured with ab2, float32, ms a step with
     one and with four: 3600 x 1800 6.63 and 6.18 on one rank of two threads, 7.18 and 6.01 on two ranks; 1800 x 900 1.44
@@ -66,9 +66,9 @@ class Kernel(NamedTuple):
         method: time stepper.
         margin: rows and columns of the static fields around the block.
         steps_per_sweep: steps that one call takes; more than one with multistep methods and the leapfrog only.
-        threads: most threads; 0: all of XLA's pool.
+        threads: most threads; 0: all that XLA's pool has.
         derivative, controls: see `generate.generate`.
-        least: least columns on either side of each row (`lead`), where several kernels share a memory.
+        least: fewest columns on either side of each row (`lead`), where several kernels share a memory.
     """
 
     scheme: Scheme
@@ -113,7 +113,7 @@ class Kernel(NamedTuple):
         )
 
     def places_of(self, kinds, dtype, fields) -> tuple[int, ...] | None:
-        """The numbers of the static fields that follow from some fields of the Params; None if from others as well."""
+        """The numbers of the static fields that depend on these Params; None if on others too, or if one is a line."""
         made, fields = self.made(kinds, dtype), set(fields)
         below = {name: leaves_of(made.parts[name]) for name in (*made.statics, *made.lines)}
         touched = [name for name, leaves in below.items() if leaves & fields]
@@ -122,7 +122,7 @@ class Kernel(NamedTuple):
         return tuple(made.statics.index(name) for name in touched)
 
     def fields_at(self, places, kinds, params: dict, shape):
-        """The static fields at these places, NumPy array [n, rows, columns], from Params that vary; see `places_of`."""
+        """The static fields at these places from Params that vary, NumPy array [n, rows, columns]; see `places_of`."""
         dtype = next(field.dtype for field in params.values() if field.dtype.kind == "f")
         made = self.made(kinds, dtype)
         names, size = [made.statics[place] for place in places], [length + 2 * self.margin for length in shape]
@@ -130,7 +130,7 @@ class Kernel(NamedTuple):
         return stacked(parts, names, size, ((0, 0), (self.lead(made) - self.margin,) * 2), dtype, np)
 
     def request(self, kinds, dtype) -> Request:
-        """Which step is compiled."""
+        """The step to be compiled."""
         return Request(self.scheme, self.method, kinds, str(dtype), self.derivative, self.controls)
 
     def made(self, kinds, dtype):
@@ -147,7 +147,7 @@ class Kernel(NamedTuple):
         return max(self.least, -(-(self.margin + beyond) // LANES) * LANES)
 
     def advance(self, carry: Carry, static: Static, dt, shift, n, extent=None, watch: Watch | None = None):
-        """The carry n steps later; with a Watch also what it has seen by then: the last of the steps of each pass."""
+        """The carry n steps later; with a Watch, also what it has seen: the last step of each pass."""
         fields, tree = jax.tree.flatten((carry.state, carry.memory))
         look, seen = watch or NOBODY
 
@@ -184,7 +184,7 @@ class Kernel(NamedTuple):
         return call.get(memory, planes), seen
 
     def values(self, static: Static, step, dt, many: int = 1):
-        """What is the same for all cells in the next steps [many, n].
+        """The numbers that are the same for all cells, in each of the next steps [many, n].
 
         Products are formed in the call, so that their bits do not depend on what XLA makes of them.
         """
@@ -211,7 +211,7 @@ def values_of(request: Request):
 
 
 def stacked(parts: dict, names, size, beyond, dtype, xp):
-    """Parts by name as one array [n, rows, columns], each broadcast to `size` and continued `beyond`; uses them up."""
+    """Parts by name as one array [n, rows, columns], each broadcast to `size` and padded by `beyond`; removes them."""
     if not names:
         return xp.zeros((1, 1, 1), dtype)
     some = (xp.pad(xp.broadcast_to(parts.pop(name), tuple(size)), beyond, mode="edge") for name in names)

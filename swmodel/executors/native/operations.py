@@ -1,6 +1,6 @@
 """The operations that a graph is made of: how each is computed, what its C++ is, and its derivatives.
 
-Callers hand over the functions: numpy or jax.numpy for arrays, `symbol.Functions` for Symbols.
+`xp` stands for the functions: numpy or jax.numpy for arrays, `symbol.Functions` for Symbols.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ class Operation(NamedTuple):
         derivatives: function (xp, k, value, *operands) -> for each operand, the function that multiplies an adjoint or
             a tangent b by the derivative with respect to it; None: the operation appears only after differentiation.
         commutes: whether the order of the first two operands does not matter.
-        condition: whether it is one, which only `select` reads.
-        weight: operations on numbers.
+        condition: whether its value is a condition, which only `select` reads.
+        weight: operations on numbers that it counts as.
     """
 
     value: Callable

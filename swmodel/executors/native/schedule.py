@@ -1,9 +1,9 @@
 """When and where the values of a Program are computed, in one loop along each row.
 
-The loop goes along row j in vectors, from west to east. Every value is computed in as few rows as it can be, for the
-northernmost row that is asked for; further south it is taken from a ring of rows that were computed before, or computed
-again where that is cheaper. What is read at columns to the east is computed vectors ahead; what is read to the west is
-carried in registers. All places are relative to what is written: row j, vector i.
+The loop goes along row j in vectors, from west to east. A value is computed for the northernmost row that is read;
+further south it comes from a ring of rows computed before, or is computed again where that is cheaper. What is read
+further east is computed some vectors ahead; what is read further west is carried in registers. Places are relative to
+what is written: row j, vector i.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ class Place(NamedTuple):
 
     Attributes:
         source: "load" from a field, "ring", or "compute".
-        newest: the vector, ahead of i, that is got at i.
-        oldest: the last one that is needed still.
+        newest: the vector, counted from i, that is loaded or computed in the turn of i.
+        oldest: the westernmost vector that is still needed then.
     """
 
     source: str
@@ -35,16 +35,16 @@ class Place(NamedTuple):
 
 @dataclass
 class Schedule:
-    """Of one Program.
+    """Where the values of one Program come from.
 
     Attributes:
         places: {(node, row): Place}, in an order in which operands come first.
         rings: {node: (row that is kept, rows that are kept)}.
-        thin: nodes that have no place: computed from others wherever they are read.
-        ahead: rows to the north that fields are read in.
-        warm: rows to the south that the rings are filled from before the first row is written.
-        east: vectors that are read ahead.
-        late: columns to the west that one hangs on: where the loop begins `east` vectors early, so many come out wrong.
+        thin: nodes without a place: computed from others wherever they are read.
+        ahead: how many rows further north fields are read.
+        warm: how many rows further south the loop begins, to fill the rings before the first row is written.
+        east: how many vectors further east fields are read.
+        late: columns further west that a value depends on: at the beginning of a row so many come out wrong.
     """
 
     places: dict[tuple[Node, int], Place] = field(default_factory=dict)
@@ -98,7 +98,7 @@ def schedule(program: Program, thin: set[Node]) -> Schedule:
 
 
 def reads(ref: Ref, thin) -> list[Ref]:
-    """What has a place and is read by a ref, through thin nodes."""
+    """What a ref reads that has a place: thin nodes are followed to their operands."""
     node = ref.node
     if node.op in LEAVES and node.op != "field":
         return []
@@ -108,7 +108,7 @@ def reads(ref: Ref, thin) -> list[Ref]:
 
 
 def weight(node: Node, thin, seen=None) -> int:
-    """Operations that a value takes from fields."""
+    """How many operations compute a value from fields."""
     seen = set() if seen is None else seen
     if node in seen or node.op in LEAVES:
         return 0
@@ -117,7 +117,7 @@ def weight(node: Node, thin, seen=None) -> int:
 
 
 def _place_field(made, node, rows, written):
-    """Rows that are not overwritten yet are loaded; the others were kept when they were."""
+    """Rows that are not overwritten yet are loaded; the others come from a ring."""
     if any(row < 0 for row in rows) or (written and 0 in rows):
         low, high = rows.get(0, (0, 0))
         rows[0] = min(low, 0), max(high, 0)

@@ -19,8 +19,8 @@ namespace swmodel {
 
 namespace ffi = xla::ffi;
 
-// Calls task(0) ... task(n - 1), each once, on the threads of the pool and on this one. This thread takes what the
-// others have not begun, so nothing waits for a pool that is busy with something else.
+// Calls task(0) ... task(n - 1), each once, on the threads of the pool and on this one. This thread takes all that the
+// others have not begun: it need not wait for a pool that is busy with something else.
 template <class Task>
 void in_parallel(ffi::ThreadPool& pool, Index n, const Task& task) {
   struct Progress {
@@ -28,7 +28,7 @@ void in_parallel(ffi::ThreadPool& pool, Index n, const Task& task) {
   };
   const auto progress = std::make_shared<Progress>();
   const auto work = [progress, n, &task] {
-    // Whoever comes too late for a task touches nothing but the counters, which it owns a share of.
+    // A thread that comes too late for a task touches only the counters, which live as long as it needs them.
     for (Index i; (i = progress->begun.fetch_add(1)) < n;) {
       task(i);
       progress->done.fetch_add(1, std::memory_order_release);
@@ -39,7 +39,7 @@ void in_parallel(ffi::ThreadPool& pool, Index n, const Task& task) {
   while (progress->done.load(std::memory_order_acquire) < n) std::this_thread::yield();
 }
 
-// What a foreign function is given: arrays in their order, results, and numbers by name.
+// The arguments of a foreign function: arrays in their order, results, and numbers by name.
 class Given {
  public:
   Given(ffi::ThreadPool pool, ffi::RemainingArgs arrays, ffi::RemainingRets results, ffi::Dictionary numbers)
@@ -47,7 +47,7 @@ class Given {
 
   ffi::ThreadPool pool;
 
-  // The next array; `dimension` is of that.
+  // The next array; `dimension` is then one of its dimensions.
   template <class T = void>
   const T* next() {
     const ffi::AnyBuffer array = *arrays_.get<ffi::AnyBuffer>(number_++);
@@ -76,7 +76,7 @@ class Given {
 
 using Call = std::size_t (*)(const Job*, int, int, Index, Index, void*);
 
-// Memory to work in that stays with the thread: at least so many bytes, at the beginning of a line.
+// Memory of this thread to work in: at least so many bytes, from the beginning of a cache line on.
 void* workspace(std::size_t bytes) {
   static thread_local std::vector<std::byte> memory;
   if (memory.size() < bytes + 64) memory.resize(bytes + 64);
@@ -133,7 +133,7 @@ ffi::Error step(Given given) {
   return ffi::Error::Success();
 }
 
-// Rows of the fields [ny, nx] into the memory in which they are advanced, or back.
+// Copies the rows of the fields [ny, nx] into the memory in which they are advanced, or back.
 template <class Copy>
 void for_rows(ffi::ThreadPool& pool, Index fields, Index rows, const Copy& copy) {
   const Index blocks = std::clamp<Index>(rows / 8, 1, std::max<Index>(1, pool.num_threads()));
@@ -144,7 +144,7 @@ void for_rows(ffi::ThreadPool& pool, Index fields, Index rows, const Copy& copy)
   });
 }
 
-// Large pages, where the system gives them for the asking.
+// Asks for large pages, where the system has them.
 void ask_for_large_pages(void* memory, std::size_t bytes) {
 #ifdef MADV_HUGEPAGE
   constexpr std::uintptr_t PAGE = 1 << 21;
@@ -154,7 +154,7 @@ void ask_for_large_pages(void* memory, std::size_t bytes) {
 #endif
 }
 
-// Arrays: the plane of each field, the fields, and the memory if there is one. Result: the memory with them.
+// Arrays: the plane of each field, the fields, and the memory if there is one. Result: the memory with the fields.
 ffi::Error put(Given given) {
   const auto* planes = given.next<std::int32_t>();
   const Index count = given.dimension(0), item = given.item();
@@ -174,7 +174,7 @@ ffi::Error put(Given given) {
   return ffi::Error::Success();
 }
 
-// A row of numbers, none of them -0: on land their sign hangs on what was left out.
+// Copies a row, with 0 for each -0: on land the sign of a zero depends on which cells were left out.
 template <class T>
 void copy_row(const void* from, Index n, void* to) {
   for (Index i = 0; i < n; ++i) static_cast<T*>(to)[i] = static_cast<const T*>(from)[i] + T(0);
@@ -201,7 +201,7 @@ struct Window {
   Index south, north, west, east;
 };
 
-// Of every group whether a cell in the window around it is marked.
+// For every group, whether a cell in the window around it is marked.
 template <class Marked>
 Marks near(const std::uint8_t* cells, Index rows, Index columns, const Window& window, const Marked& marked) {
   const Index groups = (columns + GROUP - 1) / GROUP;
@@ -223,7 +223,7 @@ Marks near(const std::uint8_t* cells, Index rows, Index columns, const Window& w
   return found;
 }
 
-// Cells to the Flag of every group of columns: by where land is in its window; with `leave_out`, where no water is.
+// The Flag of every group of columns: COAST if land is in its window; with `leave_out`, DRY if no water is.
 ffi::Error flag(Given given) {
   const auto* cells = given.next<std::uint8_t>();
   const Index rows = given.dimension(0), columns = given.dimension(1);

@@ -1,7 +1,7 @@
-"""Arrays without values that the dynamics run on: what is done to them is recorded in a Graph.
+"""Arrays without values on which the dynamics run: what is done to them is recorded in a Graph.
 
-A Symbol stands for coefficient * factor * ref: numbers and lengths, what stays the same during a run, and what does
-not, each kept apart as long as only products, shifts and sums of the like are taken.
+A Symbol stands for coefficient * factor * ref: numbers and lengths; what stays the same during a run; what changes.
+The three are kept apart through products, shifts, and sums of values with the same factor.
 """
 
 from __future__ import annotations
@@ -21,18 +21,18 @@ POSSIBLE = f"+ - * /, abs, whole powers, comparisons and where, {', '.join(FUNCT
 
 
 class NotTraceable(UsageError):
-    """The dynamics do something with a field that is no arithmetic."""
+    """The dynamics do something with a field that cannot be recorded."""
 
 
 @dataclass(frozen=True, eq=False)
 class Symbol:
-    """An array of which only the shape is known; the value at its first cell is that of `ref` as it is read there.
+    """An array of which only the shape is known; `ref` reads the value at its first cell.
 
     Attributes:
-        graph: where it is recorded.
+        graph: where operations on it are recorded.
         shape: [rows, columns]; an axis of length one holds the same value for all cells.
-        coefficient: in front of it.
-        factor: what stays the same during a run and is a factor of all of it; None: nothing.
+        coefficient: the same for all cells.
+        factor: a factor that stays the same during a run; None: 1.
         ref: the rest; None: the coefficient alone, the same for all cells.
     """
 
@@ -48,11 +48,11 @@ class Symbol:
 
     @property
     def dtype(self):
-        """Of the fields; of the value where it is the same for all cells."""
+        """That of the fields; of the value, if it is the same for all cells."""
         return self.graph.dtype if self.ref else np.dtype(self.value().dtype)
 
     def value(self):
-        """What is the same for all cells, as an array [1, 1]."""
+        """The value that is the same for all cells, as an array [1, 1]."""
         value = self.coefficient.evaluate(self.graph.values)
         return np.full((1, 1), value, self.graph.dtype) if isinstance(value, float) else value
 
@@ -146,7 +146,7 @@ class Symbol:
         return Functions
 
     def _of_value(self, name, *args) -> Symbol:
-        """A method of the value, where it is the same for all cells."""
+        """A method of the value that is the same for all cells."""
         if self.ref is not None:
             raise NotTraceable(f"`{name}` of a field")
         given = [arg.value() if isinstance(arg, Symbol) else arg for arg in args]
@@ -180,7 +180,7 @@ class Symbol:
 
 
 def uniform(graph: Graph, value, key=None) -> Symbol:
-    """What is the same for all cells."""
+    """A Symbol that is the same for all cells."""
     return Symbol(graph, (1, 1), graph.name(value, key))
 
 
@@ -189,7 +189,7 @@ def _shape(*symbols):
 
 
 def whole(x: Symbol, scaled=True) -> Ref:
-    """All of a symbol, with its coefficient unless not `scaled`, as one value to be read."""
+    """A symbol as one value to be read: its ref times its factor and, if `scaled`, its coefficient."""
     graph, ref = x.graph, x.ref or Ref(x.graph.leaf("number", 1.0))
     if x.coefficient.number == 0:
         return Ref(graph.leaf("number", 0.0))
@@ -204,12 +204,12 @@ def whole(x: Symbol, scaled=True) -> Ref:
     return graph.operation("scale", ref, k=x.coefficient)
 
 
-#: Most factors of a coefficient that stays in front, and how large or small its number may be.
+#: A coefficient stays in front if it has at most so many factors, and a number between 1/SIZE and SIZE.
 FACTORS, SIZE = 8, 1e12
 
 
 def bounded(x: Symbol) -> Symbol:
-    """x; where products of products have led its coefficient out of the range of numbers, as one value."""
+    """x; as one value where products of products have led its coefficient out of these bounds."""
     number, powers = abs(x.coefficient.number), x.coefficient.powers
     usual = 1 / SIZE < number < SIZE and sum(abs(power) for _, power in powers) <= FACTORS
     return x if usual or x.ref is None or not number else Symbol(x.graph, x.shape, ref=whole(x))
@@ -220,7 +220,7 @@ def _is_number(node, value) -> bool:
 
 
 def add(x: Symbol, y: Symbol) -> Symbol:
-    """x + y; a coefficient that both have, or one that can be divided by, goes in front."""
+    """x + y; a coefficient that both have, or that can be divided by, goes in front."""
     graph, shape, cx, cy = x.graph, _shape(x, y), x.coefficient, y.coefficient
     if not cx.number or not cy.number:
         return replace(y if not cx.number else x, shape=shape)
@@ -255,7 +255,7 @@ def add(x: Symbol, y: Symbol) -> Symbol:
 
 
 def _quotient(x: Symbol):
-    """What is divided, as a Symbol, and by what."""
+    """Dividend, as a Symbol, and divisor."""
     above, below = (arg.moved(x.ref.row, x.ref.column) for arg in x.ref.node.args)
     return whole_of(x, above), below
 
@@ -268,7 +268,7 @@ def whole_of(x: Symbol, ref: Ref) -> Symbol:
 
 
 def multiply(x: Symbol, y: Symbol) -> Symbol:
-    """x y; what stays the same during a run is multiplied by itself, but for masks."""
+    """x y; what stays the same during a run is multiplied first, into the factor, but for masks."""
     graph, shape, coefficient = x.graph, _shape(x, y), x.coefficient * y.coefficient
     if x.ref is None or y.ref is None:
         return replace(x if x.ref else y, shape=shape, coefficient=coefficient)
@@ -301,7 +301,7 @@ def divide(x: Symbol, y: Symbol) -> Symbol:
 
 
 def apply(op: str, *symbols: Symbol, k=None) -> Symbol:
-    """An operation of values with their coefficients and factors."""
+    """An operation on values, with their coefficients and factors."""
     graph = symbols[0].graph
     if all(s.ref is None for s in symbols):
         values = [s.value() for s in symbols]
@@ -326,7 +326,7 @@ class Functions:
 
 
 def called(op: str, *values) -> Symbol:
-    """A function of values of which one is a Symbol."""
+    """A function of values, at least one of them a Symbol."""
     some = next(value for value in values if isinstance(value, Symbol))
     return apply(op, *(some._as_symbol(value) for value in values))
 

@@ -1,8 +1,8 @@
 """A trajectory recorded in the memory of native steps, and the way back along it.
 
-The memory has slots, one for the state before each step and one for the last, and behind them room for what the steps
-remember on the way forward, and for adjoints on the way back. A step forward reads a slot and writes the next one, so
-that recording costs no copy.
+The memory has a slot for the state before each step and one for the last state. Behind the slots are planes for what
+the steps remember on the way forward, and for adjoints on the way back. A step forward reads a slot and writes the next
+one, so recording copies nothing.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class Places(NamedTuple):
     slots: int
 
     def of(self, fields, read=0, written=0, given=0):
-        """The planes of fields by name, where they are read, written, and given from, each [3, fields]."""
+        """[3, fields]: the planes where each field is read, written and handed to the neighbours, in these slots."""
         others = [name for name in fields if name not in self.recorded]
         behind = self.slots * len(self.recorded)
         fixed = [self.recorded.index(n) if n in self.recorded else behind + others.index(n) for n in fields]
@@ -40,7 +40,7 @@ class Places(NamedTuple):
         return jnp.stack([jnp.asarray(fixed, jnp.int32) + slot * steps for slot in (read, written, given)])
 
     def planes(self, *fields) -> int:
-        """How many planes there are, for the longest of several lists of fields."""
+        """How many planes hold the slots and the longest of several lists of fields."""
         behind = max(sum(name not in self.recorded for name in names) for names in fields)
         return self.slots * len(self.recorded) + behind
 
@@ -55,13 +55,13 @@ class Tape:
 
 
 class Way(NamedTuple):
-    """Steps in one direction on a block.
+    """Steps on a block in one direction: forward or back.
 
     Attributes:
-        kernel: one step in a sweep.
-        static: its static fields.
+        kernel: its calls, with one step in a sweep.
+        static: the static fields of the kernel.
         dt: time step, s.
-        transport: for halos.
+        transport: what brings the halos.
     """
 
     kernel: Kernel
@@ -75,17 +75,17 @@ class Way(NamedTuple):
         return Calls(self.kernel, self.static, self.dt, to.shape, to.shift, to.extent())
 
     def names(self) -> tuple[str, ...]:
-        """Those of the fields of a carry."""
+        """The names of the fields of a carry."""
         return carried(self.kernel.scheme, self.kernel.method, self.kernel.derivative)
 
     def run(self, carry, first, last):
-        """The carry at step `last` from that at step `first`."""
+        """The carry at step `last`, from the one at step `first`."""
         fields, tree = jax.tree.flatten(carry)
         shift, extent = self.transport.shift, self.transport.extent()
         return tree.unflatten(self.kernel.run(fields, self.static, self.dt, shift, first, last - first, extent)[0])
 
     def record(self, stack: Tape, carry, first, last, origin):
-        """The tape with the steps from `first` to `last`, and the carry after them; slot 0 is that of step `origin`."""
+        """The tape with the steps from `first` to `last`, and the carry after them; slot 0 holds step `origin`."""
         call = self.calls()
         made, places = call.made, stack.places
         fields, tree = jax.tree.flatten(carry)
@@ -106,7 +106,7 @@ class Way(NamedTuple):
 
 
 def blank(forward: Way, back: Way, length: int) -> Tape:
-    """A tape for `length` steps, not filled."""
+    """An empty tape for `length` steps."""
     call, behind = forward.calls(), back.calls().made
     places = Places(call.made.programs[0].reads, length + 1)
     made = {*places.recorded, *(name for program in behind.programs for name in program.outputs)}
@@ -115,19 +115,19 @@ def blank(forward: Way, back: Way, length: int) -> Tape:
 
 
 def state(tape: Tape, way: Way, slot) -> dict:
-    """The fields in a slot, by name; `way` is that forward."""
+    """The fields in a slot, by name; `way` is the one forward."""
     names = tape.places.recorded
     return dict(zip(names, way.calls().get(tape.memory, tape.places.of(names, slot)[0]), strict=True))
 
 
 def pull(tape: Tape, way: Way, bars, sums: dict, span):
-    """The adjoints before a step from those after a later one, of the trajectory on the tape.
+    """The adjoints before the first step of a span, from those after its last one, along the tape.
 
     Args:
-        way: that back.
+        way: the one back.
         bars: adjoint of the carry, a pytree like it.
-        sums: by name, what is accumulated for each control, [ny, nx].
-        span: the first step, the one after the last, and that of slot 0.
+        sums: the sum for each control so far, [ny, nx], by name.
+        span: the first step, the one after the last, and the one in slot 0.
 
     Returns:
         The tape, bars, sums.

@@ -17,11 +17,11 @@ from ...ocean.timestep import RungeKutta, weigh
 from .graph import Graph, Program, Ref
 from .symbol import POSSIBLE, NotTraceable, Symbol, uniform, whole
 
-#: What masks and their like are where everything is water.
+#: The values of masks, and of what is read like them, where everything is water.
 MASKS = {"wet": 1.0, "open_u": 1.0, "open_v": 1.0, "side_u": 0.0, "side_v": 0.0, "slip": 1.0, "share": 1.0, "dry": 0.0}
-#: Cells of the block that the dynamics are run on: more than a field loses by being differentiated.
+#: Rows and columns of the block on which the dynamics are recorded: more than a field loses by differences.
 CELLS = 8
-#: Files that are not where a term does something.
+#: Files that an error in a term is not blamed on.
 MACHINERY = (
     str(Path(__file__).parent),
     *(str(Path(operators.__file__).with_name(f"{name}.py")) for name in ("operators", "patch", "neighbours")),
@@ -36,13 +36,13 @@ def kind_of(field) -> str:
 
 
 def lengths_of(grid: Grid) -> dict:
-    """What all lengths and areas of a Grid are made of, by the names of the arguments of `ocean.grid.metrics`."""
+    """The arguments of `ocean.grid.metrics`, from which all lengths and areas of a Grid follow, by name."""
     dx, area = grid.dx, grid.area
     return {"dx": dx.centre, "dx_edge": dx.v, "dy": grid.dy.centre, "area": area.centre, "area_edge": area.corner}
 
 
 def kinds_of(grid: Grid, params: dict) -> tuple[tuple[str, str], ...]:
-    """How the fields of a block are read, by name: part of what is compiled. Lengths are among them on a sphere."""
+    """How each field of a block is read, as pairs of name and kind: compiled in. On a sphere lengths are fields too."""
     fields = {"f": grid.f, "depth": grid.depth, **params}
     fields |= {name: length for name, length in lengths_of(grid).items() if kind_of(length) != "number"}
     return tuple(sorted((name, kind_of(field)) for name, field in fields.items()))
@@ -55,8 +55,8 @@ class Tracing:
         scheme: terms of the tendency.
         kinds: `kinds_of` its fields.
         numbers: {name: array [1, 1]} of `numbers_of` these, and `weights_of` a stepper.
-        dtype: of the fields.
-        controls: names of the static fields and lines that derivatives are taken by.
+        dtype: that of the fields.
+        controls: names of the static fields and lines to differentiate with respect to.
     """
 
     def __init__(self, scheme, kinds, numbers: dict, dtype, controls=()):
@@ -82,7 +82,7 @@ class Tracing:
         self.grid, self.params = as_patches(grid, width), as_patches(fields, width)
 
     def metrics(self, fields: dict) -> dict:
-        """Lengths and areas of the Grid, made of numbers and of those that are among the fields, which lose them."""
+        """Lengths and areas of the Grid: from numbers, and from lengths that it takes out of `fields`."""
         given = {name: uniform(self.graph, self.numbers[name], name) for name in ("dx", "dy") if name in self.numbers}
         given |= {name: fields.pop(name) for name in ("dx", "dx_edge", "area", "area_edge") if name in fields}
         dx, dy = given["dx"], given["dy"]
@@ -118,7 +118,7 @@ class Tracing:
 
         Args:
             step: its number, an array without axes.
-            apart: whether each stage has fields of its own, rather than those of the one before.
+            apart: whether each stage has fields of its own, rather than overwriting those of the stage before.
         """
         names = self.scheme.state._fields
         if isinstance(method, RungeKutta):
@@ -131,7 +131,7 @@ class Tracing:
         return [Program(names, names, outputs)]
 
     def stages(self, method: RungeKutta, step, apart: bool) -> list[Program]:
-        """As RungeKutta.combine, but that what a later stage needs is written and read."""
+        """As RungeKutta.combine, but what a later stage needs is written, and read again."""
         start, programs = self.state(), []
         table = method.table
         used = [any(row[k] for row in table[k + 1 :]) for k in range(len(table))]
@@ -147,7 +147,7 @@ class Tracing:
 
 
 def place_of(error: Exception) -> str:
-    """The line of a term in which an error came up, or of what it called."""
+    """The line of a term, or of what it called, at which an error was raised."""
     frames = traceback.extract_tb(error.__traceback__)
     own = [frame for frame in frames if not frame.filename.startswith(MACHINERY)]
     frame = (own or frames)[-1]
@@ -155,7 +155,7 @@ def place_of(error: Exception) -> str:
 
 
 def numbers_of(kinds) -> tuple[str, ...]:
-    """The names of what is the same for all cells: of fields, and of the lengths of the grid that are none of them."""
+    """The names of what is the same for all cells: fields, and lengths of the grid that are not among the fields."""
     fields = dict(kinds)
     return tuple(name for name in ("dx", "dy", *fields) if fields.get(name, "number") == "number")
 
@@ -168,10 +168,10 @@ def carried(scheme, method, derivative=()) -> tuple[str, ...]:
 
 
 def weights_of(method, step, dt) -> dict:
-    """The numbers that `Tracing.weights` stands for, by name."""
+    """The values of `Tracing.weights`, by name."""
     return {f"weight{number}": weight.reshape(1, 1) for number, weight in enumerate(method.weights(step, dt))}
 
 
 def prefixed(prefix: str, state) -> dict[str, Ref]:
-    """What the fields of a State are computed by, by their names."""
+    """The Refs that compute the fields of a State, by prefix and name."""
     return {prefix + name: whole(x) for name, x in zip(state._fields, state, strict=True)}

@@ -2,13 +2,13 @@
 
 A checksum is the CRC-32 (that of zlib) of the values in their order in the file, in its type:
 `zlib.crc32(file["h"][record].tobytes())`. Those of a record are a row of the variable `crc32`, whose attribute
-`variables` names the columns; the last column is that of the row itself. A variable without time has its own as
-attribute `crc32`.
-The global attribute `header_crc32` is that of the names, types and dimensions of these variables, and of the attributes
-that the model reads. Of all else it is not: other programs add attributes and variables, and keep the order of records.
+`variables` names the columns; the last column is the checksum of the row itself. A variable without time has its
+checksum as attribute `crc32`.
+The global attribute `header_crc32` is the checksum of the names, types and dimensions of these variables, and of the
+attributes that the model reads. It covers nothing else: other programs add attributes and variables.
 
-A CRC of the values notices what HDF5's own checksum of a chunk (fletcher32) cannot: chunks that the index of the file
-no longer finds, which are read as fill values.
+A CRC of the values detects what HDF5's own checksum of a chunk (fletcher32) cannot: chunks missing in the index of the
+file, which are read as fill values.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ import numpy as np
 VARIABLE, DIMENSION, COLUMNS = "crc32", "checked", "variables"
 ATTRIBUTE, HEADER = "crc32", "header_crc32"
 
-#: Attributes that the header's checksum is of, of the file and of each variable with a checksum.
+#: Attributes in the header's checksum: those of the file, and those of each variable with a checksum.
 OF_FILE = ("configuration", "configuration_sha256", "seed")
 TEXTS = ("units", "calendar", "standard_name", "long_name", "location", "cell_methods")
 OF_VARIABLE = (*TEXTS, "_FillValue", ATTRIBUTE, COLUMNS)
 
-#: What HDF5 calls a dimension that has no variable, at the beginning.
+#: How HDF5's name of a dimension without a variable begins.
 NO_VARIABLE = "This is a netCDF dimension but not a netCDF variable"
 
 #: Bytes of values read at a time.
@@ -33,20 +33,20 @@ READ_BYTES = 4 << 20
 
 
 def crc(values, start: int = 0) -> int:
-    """The checksum of values, or of those before (`start`) and these."""
+    """The checksum of values; with `start`, the checksum of earlier values, of all together."""
     from isal import isal_zlib  # 24 GB/s, zlib 2
 
     return isal_zlib.crc32(np.ascontiguousarray(values), start)
 
 
 def row(sums: list[int]) -> np.ndarray:
-    """The row of a record: the checksums of its variables and that of themselves."""
+    """The row of a record: the checksums of its variables, and the checksum of these."""
     found = np.array(sums, np.uint32)
     return np.append(found, np.uint32(crc(found)))
 
 
 def rows(columns: list[np.ndarray]) -> np.ndarray:
-    """The rows of many records: each column has the values of a variable in all of them, one after the other."""
+    """The rows of many records; each of `columns` has the values of a variable in all records, one after the other."""
     from isal import isal_zlib
 
     found = np.empty((len(columns[0]), len(columns) + 1), np.uint32)
@@ -57,33 +57,34 @@ def rows(columns: list[np.ndarray]) -> np.ndarray:
 
 
 def columns(file) -> list[str]:
-    """The variables with a checksum in each record; none in a file without checksums."""
+    """The names of the variables with a checksum in each record; empty for a file without checksums."""
     return text(file[VARIABLE].attrs[COLUMNS]).split() if VARIABLE in file else []
 
 
 def header(file) -> int:
     """The checksum of what is fixed in a file opened with h5py: names, types, dimensions, and attributes."""
     known = {*columns(file), VARIABLE}
-    known = [name for name in sorted(file) if name in known or ATTRIBUTE in file[name].attrs]
-    lines = [[name, about(file, file[name]), *attributes(file[name].attrs, OF_VARIABLE)] for name in known]
+    variables = [(name, file[name]) for name in sorted(file)]
+    variables = [(name, each) for name, each in variables if name in known or ATTRIBUTE in each.attrs]
+    lines = [[name, about(file, each), *attributes(each.attrs, OF_VARIABLE)] for name, each in variables]
     return crc("\n".join(sum(lines, [*attributes(file.attrs, OF_FILE)])).encode())
 
 
 def about(file, variable) -> str:
-    """Type, shape but for the number of records, and dimensions of a variable."""
+    """Type, shape without the number of records, and dimensions of a variable."""
     dimensions = [file[scales[0]].name for scales in variable.attrs.get("DIMENSION_LIST", ()) if len(scales)]
     moves = variable.name == "/time" or dimensions[:1] == ["/time"]
     return f"{variable.dtype} {variable.shape[moves:]} {dimensions}"
 
 
 def attributes(attrs, names: tuple[str, ...]) -> Iterator[str]:
-    """Those of these attributes that there are, as lines of text; not a fill value of NaN, which xarray adds."""
+    """The attributes of these names, if present, as lines of text; not a fill value of NaN, which xarray adds."""
     values = ((name, text(attrs[name])) for name in names if name in attrs)
     return (f"{name} {value}" for name, value in values if value != "nan")
 
 
 def seal(file, sums: dict[str, int]) -> None:
-    """Write the checksums of what does not change; those of `sums` are known, others are computed."""
+    """Write the checksums of variables that do not change; those in `sums` are known, the others are computed."""
     for name in list(file):
         variable = file[name]
         if text(variable.attrs.get("NAME", "")).startswith(NO_VARIABLE):
@@ -112,7 +113,7 @@ def of_values(variable, lead: tuple[int, ...] = ()) -> int:
 
 
 def of_records(variable) -> Iterator[int | None]:
-    """The checksum of each record of a variable; None where it cannot be read."""
+    """The checksum of each record of a variable; None if a record cannot be read."""
     count = block_of(int(np.prod(variable.shape[1:])) * variable.dtype.itemsize)
     for first in range(0, len(variable), count):
         try:
@@ -125,7 +126,7 @@ def of_records(variable) -> Iterator[int | None]:
 
 
 def of_one(variable, record: int) -> int | None:
-    """The checksum of one record; None where it cannot be read."""
+    """The checksum of one record; None if it cannot be read."""
     try:
         return of_values(variable, (record,))
     except (OSError, RuntimeError):
@@ -133,21 +134,21 @@ def of_one(variable, record: int) -> int | None:
 
 
 def block_of(nbytes: int) -> int:
-    """How many pieces of so many bytes are read at a time."""
+    """How many pieces of `nbytes` are read at a time."""
     return max(1, READ_BYTES // max(1, nbytes))
 
 
 def text(attribute) -> str:
-    """An attribute as text: some are arrays of one element, some bytes, some empty; what is no UTF-8 is replaced."""
+    """An attribute, which may be an array of one element, bytes or empty, as text; what is not UTF-8 is replaced."""
     values = () if getattr(attribute, "shape", ()) is None else np.ravel(attribute)  # h5py.Empty has no shape
     value = values[0] if len(values) else ""
     if isinstance(value, bytes):
         return value.decode(errors="replace")
-    return str(value).encode(errors="replace").decode()  # h5py reads what is no UTF-8 as surrogates
+    return str(value).encode(errors="replace").decode()  # h5py reads what is not UTF-8 as surrogates
 
 
 def number(attribute) -> int:
-    """An attribute as a number; -1 where it is none. Some programs write arrays of one element."""
+    """An attribute as a number, also from an array of one element; -1 if it is no number."""
     try:
         return int(np.ravel(attribute)[0])
     except (IndexError, TypeError, ValueError):

@@ -1,4 +1,4 @@
-"""What a NetCDF file of a run holds, and what of it is damaged."""
+"""What a NetCDF file of a run holds, and which parts of it are damaged."""
 
 from __future__ import annotations
 
@@ -7,28 +7,28 @@ import math
 from . import checksums
 from .guard import HEADER as IN_HEADER
 
-#: The most that deflate packs into a byte.
+#: The largest compression ratio of deflate.
 DEFLATED = 1032
 
 
 def examine(path, full: bool = True, netcdf: bool = False, allow=lambda nbytes: None) -> dict:
-    """Facts about a file, which can be read safely by this process afterwards if there is no "problem".
+    """Facts about a file; if there is no "problem", this process can read the file safely afterwards.
 
     Args:
-        full: verify all values; otherwise only those that are no fields [..., y, x], which take long.
-        netcdf: open it with netCDF4, too, whose HDF5 is another one.
-        allow: called with the size of the values, unpacked, before they are read.
+        full: verify all values; else all but fields [..., y, x], which take long.
+        netcdf: open it with netCDF4 as well, which has an HDF5 of its own.
+        allow: function called with the size of the values, uncompressed, before they are read.
 
     Returns:
-        checksums: whether the file has any; steps of its records; damaged: pairs of the name of a variable, or of what
-        else is damaged, and the number of the record, None for what does not change.
+        checksums: whether the file has any; steps: those of its records; damaged: pairs of the name of a variable, or
+        of another damaged part, and the number of the record, None for what does not change.
 
     Raises:
         OSError, KeyError, ValueError, RuntimeError: the file cannot be read.
     """
     import h5py
 
-    if netcdf and not h5py.is_hdf5(path):  # NetCDF of another kind, or none
+    if netcdf and not h5py.is_hdf5(path):  # NetCDF in another format, or no NetCDF
         open_as_netcdf(path)
         return {"checksums": False, "steps": [], "damaged": []}
     with h5py.File(path, "r", locking=False) as file:
@@ -39,7 +39,7 @@ def examine(path, full: bool = True, netcdf: bool = False, allow=lambda nbytes: 
         allow(sum(sizes[name] for name in looked_at))
         if checksums.VARIABLE in variables:
             damaged = [*static_damage(file, looked_at), *record_damage(file, looked_at)]
-        elif checksums.HEADER in file.attrs:  # which names the variables that have some in each record
+        elif checksums.HEADER in file.attrs:  # the header names the variables with checksums
             damaged = static_damage(file, looked_at)
         else:
             damaged = unreadable(looked_at)
@@ -50,10 +50,10 @@ def examine(path, full: bool = True, netcdf: bool = False, allow=lambda nbytes: 
 
 
 def require_within(name: str, variable, size: int) -> int:
-    """Walk through the index of a variable's chunks; the size of what is in them, unpacked, bytes.
+    """Walk through the index of a variable's chunks; returns the size of their values, uncompressed, bytes.
 
     Raises:
-        ValueError: the file does not hold all that it is said to.
+        ValueError: the file does not hold all the chunks in its index.
     """
     ends, unpacked = [], 0
     if variable.chunks is not None:
@@ -70,7 +70,7 @@ def require_within(name: str, variable, size: int) -> int:
 
 
 def static_damage(file, variables: dict) -> list:
-    """What is damaged of that which does not change. A file whose writer was killed before the first has no seal."""
+    """The damaged parts of what does not change. A file whose writer was killed before the first record has no seal."""
     if checksums.HEADER not in file.attrs:
         return [IN_HEADER] if len(file["time"]) else []
     found = [IN_HEADER] if checksums.number(file.attrs[checksums.HEADER]) != checksums.header(file) else []
@@ -85,7 +85,7 @@ def static_damage(file, variables: dict) -> list:
 
 
 def record_damage(file, variables: dict) -> list:
-    """The variables and records whose values are not those that were written."""
+    """The variables and records whose values have changed since they were written."""
     rows, names = file[checksums.VARIABLE], checksums.columns(file)
     records, found = len(file["time"]), []
     kept = rows[:]
@@ -104,7 +104,7 @@ def record_damage(file, variables: dict) -> list:
 
 
 def unreadable(variables: dict) -> list:
-    """Of a file without checksums, the variables that cannot be read."""
+    """The variables of a file without checksums that cannot be read."""
     found = []
     for name, variable in variables.items():
         try:
@@ -116,7 +116,7 @@ def unreadable(variables: dict) -> list:
 
 
 def open_as_netcdf(path) -> None:
-    """Go through all that netCDF4 says of the file."""
+    """Read all that netCDF4 tells of the file."""
     import netCDF4
 
     with netCDF4.Dataset(path) as data:

@@ -1,4 +1,4 @@
-"""Files examined by another process, as HDF5 may crash, hang or ask for any amount of memory on a damaged one."""
+"""Files examined by another process, as HDF5 may crash, hang or use up the memory on a damaged file."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from typing import NamedTuple
 from ...errors import FilesError
 from ..journal import journal_of, recover
 
-#: Processor time that the look at a file may take, s, besides that for the values that are read (`program`).
+#: Processor time that examining a file may take, s, apart from the time for reading values (`program`).
 SECONDS = 10.0
 
-#: Signals by which the program ends itself where that takes too long, or is ended by the system.
+#: Signals by which the program ends itself if it takes too long, or is ended by the system.
 LATE = (-signal.SIGXCPU, -signal.SIGALRM, -signal.SIGKILL)
 
-#: Signals that are meant for this process: should they come before the program ignores them, it is started again.
+#: Signals meant for this process: if the program gets one before it ignores them, it is started again.
 OURS = (-signal.SIGINT, -signal.SIGTERM, -signal.SIGHUP)
 
-#: How often a file is read that is being written.
+#: How many times a file is read that is being written.
 ATTEMPTS = 3
 
 #: How many damaged places are named.
@@ -35,13 +35,13 @@ PROGRAM = (
 )
 
 
-#: What the program says when it sets itself a limit of time, s.
+#: How the program's line begins when it sets itself a time limit, s.
 LIMIT = "limit"
 
-#: The damaged place if names and attributes, or their checksum, are not what was written.
+#: The damaged part, if names and attributes or their checksum have changed.
 HEADER = ["header", None]
 
-#: What is not as it was written, with the header, in a file that another program wrote anew: xarray rounds times.
+#: What differs in a file that another program has rewritten, apart from the header: xarray rounds times.
 WRITTEN_ANEW = ("header", "time", "time_bounds")
 
 #: The module that examines a file of records.
@@ -57,7 +57,7 @@ class Job(NamedTuple):
 
 
 def facts(jobs: list[Job]) -> list[dict]:
-    """What is found in each file, with "problem", why it cannot be used, in words, if there is any; by one process."""
+    """What one process finds in each file; with "problem", the reason in words, if the file cannot be used."""
     found = [why_no_file(job.path) for job in jobs]
     here = [place for place, problem in enumerate(found) if problem is None]
     found = [{"problem": problem} for problem in found]
@@ -87,9 +87,9 @@ def why_no_file(path) -> str | None:
 
 
 def examined(jobs: list[Job]) -> list[dict]:
-    """What the program says of each file; another process goes on behind one on which it ends.
+    """What the program finds in each file; if it ends at a file, another process goes on with the next.
 
-    It is in a session of its own, as a signal to a terminal's or a job's processes says nothing about a file.
+    It has a session of its own, as signals to the processes of a terminal or a job say nothing about a file.
     """
     if not jobs:
         return []
@@ -111,10 +111,10 @@ def examined(jobs: list[Job]) -> list[dict]:
 
 
 def doubt(path, found: dict) -> str | None:
-    """What the user has to know of a file whose values are read as far as each is intact; None if there is nothing.
+    """What the user must know of a file of which the intact values are read; None: nothing.
 
     Raises:
-        FilesError: there is a "problem", and more than that names and attributes are not those that were written.
+        FilesError: there is a "problem" other than changed names and attributes.
     """
     if "problem" not in found:
         return None
@@ -125,7 +125,7 @@ def doubt(path, found: dict) -> str | None:
 
 
 def in_words(found: dict) -> str:
-    """What is damaged."""
+    """The damaged parts, in words."""
     places = found["damaged"]
     named = [damaged_part(name, record, found.get("steps", ())) for name, record in places[:NAMED]]
     more = [f"and {len(places) - NAMED} more"] if len(places) > NAMED else []
@@ -133,7 +133,7 @@ def in_words(found: dict) -> str:
 
 
 def damaged_part(name: str, record: int | None, steps=()) -> str:
-    """A damaged place."""
+    """A damaged part, in words."""
     where = name if name == "header" else f"variable {name}"
     if record is None:
         return where

@@ -13,20 +13,20 @@ from functools import partial
 from ...parallel.spawn import end_with_parent
 from .guard import LIMIT
 
-#: Memory that the program may ask for, bytes; it takes some 100 MB, and reads in blocks.
+#: Most memory that the program may take, bytes; it takes some 100 MB, and reads in blocks.
 MEMORY = 4 << 30
 
-#: Values that are unpacked and read in a second of processor time at the least, bytes.
+#: Least speed at which values are uncompressed and read, bytes per second of processor time.
 SLOWEST_BYTES_PER_SECOND = 2e7
 
-#: Wall-clock time, so many times the processor time: for a slow disk and a busy machine.
+#: Limit of wall-clock time, as a multiple of the processor time: for a slow disk and a busy machine.
 WALL = 6.0
 
 
 def main(jobs: str) -> None:
-    """Print what each of `jobs`, JSON as of `guard.Job`, finds, as JSON; and the limits of time, each when it is set.
+    """Print what each of `jobs` (JSON, see `guard.Job`) finds, as JSON, and the time limits when they are set.
 
-    Signals that end a whole session or job are for the parent, with which this process ends.
+    Signals to a whole session or job are for the parent, with which this process ends.
     """
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, signal.SIG_IGN)
@@ -47,12 +47,12 @@ def main(jobs: str) -> None:
 
 
 def allow(seconds: float, nbytes: int) -> None:
-    """Give this process the time to read so many bytes of values, and `seconds`, from now on."""
+    """From now on allow this process `seconds`, and the time to read `nbytes` of values."""
     limit(seconds + nbytes / SLOWEST_BYTES_PER_SECOND)
 
 
 def limit(seconds: float) -> None:
-    """End this process when it has used so much processor time from now on, or WALL times as much has passed."""
+    """End this process when it has used so much processor time from now on, or after WALL times as long."""
     used = sum(resource.getrusage(resource.RUSAGE_SELF)[:2])
     restrict(resource.RLIMIT_CPU, int(used + seconds) + 1)
     signal.setitimer(signal.ITIMER_REAL, WALL * seconds)

@@ -1,8 +1,8 @@
-"""NetCDF files that rank 0 writes while the model computes on.
+"""NetCDF files that rank 0 writes while the model goes on computing.
 
-One thread writes all files, one call after the other: netCDF4 must not be used by two threads at once. A file is made
-with netCDF4; its records are added through h5py, which can store chunks that were compressed elsewhere, leave the file
-unlocked, so that other programs can read it during the run, and write through a JournaledFile, which keeps it whole.
+One thread writes all files, one call after the other: two threads must not use netCDF4 at once. A file is made with
+netCDF4; its records are added with h5py, which can store chunks that were compressed elsewhere, leave the file
+unlocked, so that other programs can read it during the run, and write through a JournaledFile, which keeps it intact.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ from ...parallel.worker import Worker
 from ..journal import JournaledFile, remove
 from .records import RECORD_METADATA_BYTES, Records
 
-#: Bytes of arrays that may wait to be written to one file; whoever has more waits.
+#: Most bytes of arrays that wait to be written to one file; with more, the model waits.
 BUDGET = 64 << 20
 
-#: A record is committed at once unless the next one is waiting already; but never later than after so many seconds.
+#: A record is committed at once, unless the next one is waiting already; then after so many seconds at most.
 COMMIT_SECONDS = 0.2
 
 
@@ -33,14 +33,14 @@ _WRITER = Worker("netcdf")
 class BackgroundFile:
     """A NetCDF file with records. Made, used and closed by all ranks together; only rank 0 has a file.
 
-    After a failure nothing more is written to the file, and all ranks raise the error the next time they `agree`. The
-    file holds the records that were complete before.
+    After a failure nothing more is written, and all ranks raise the error the next time they `agree`. The file keeps
+    the records that were complete before.
 
     Args:
-        path: of the file; an existing one is replaced, unless there is `resume`.
-        transport: how the ranks agree.
+        path: that of the file; without `resume` an existing file is replaced.
+        transport: by which the ranks agree.
         define: function of a netCDF4.Dataset that defines everything in a new file.
-        resume: function of the Records that prepares an existing file for more of them.
+        resume: function of the Records that prepares an existing file for further records.
 
     Raises:
         FilesError: the file cannot be written.
@@ -52,7 +52,7 @@ class BackgroundFile:
         self._told = False
         self._pending, self._waiting, self._begun, self._done = deque(), 0, 0, 0
         self._ready, self._committed = False, 0.0
-        self._whole = None  # number of records, while one more is begun
+        self._whole = None  # number of complete records, while another one is begun
         self.put(partial(self._continue, resume) if resume else partial(self._create, define))
         self._finish()
         try:
@@ -62,22 +62,22 @@ class BackgroundFile:
             raise
 
     def begin(self, nbytes: int = 0) -> None:
-        """Begin a record that takes up to `nbytes` besides metadata."""
+        """Begin a record of up to `nbytes`, without metadata."""
         self._begun += 1
         self.put(self._begin, nbytes + RECORD_METADATA_BYTES)
 
     def complete(self, step: int, seconds: float) -> None:
-        """End the record, of this number of steps and this time, s."""
+        """Complete the record with its number of steps and its time, s."""
         self.put(self._complete, step, seconds)
 
     def append(self, values: dict) -> None:
-        """Add whole records: {variable with time: values of one after the other}."""
+        """Add whole records: {variable with time: its values, one record after the other}."""
         nbytes = sum(each.nbytes for each in values.values())
         self._begun += 1
         self.put(self._append, values, 2 * nbytes + RECORD_METADATA_BYTES, nbytes=nbytes)
 
     def flush(self) -> None:
-        """Wait until what was put is in the file to stay.
+        """Wait until all that was put is durably in the file.
 
         Raises:
             FilesError: something put so far could not be written.
@@ -96,14 +96,14 @@ class BackgroundFile:
         self._waiting += nbytes
 
     def agree(self) -> None:
-        """Raise on all ranks, once, what has gone wrong in writing so far."""
+        """Raise on all ranks, once, the error of writing so far, if there was one."""
         error = self.transport.broadcast(self._error)
         if error is not None and not self._told:
             self._told = True
             raise error
 
     def close(self, agree: bool = True) -> None:
-        """Write what is waiting and close the file; without agreeing where the ranks may no longer do the same."""
+        """Write what is waiting and close the file; `agree=False` if the ranks may no longer act together."""
         if self.transport.rank == 0:
             self._pending.append((_WRITER.submit(self._close), 0))
         self._finish()
@@ -113,7 +113,7 @@ class BackgroundFile:
     def _create(self, define, _) -> None:
         import netCDF4
 
-        if not self.path.parent.is_dir():  # of which netCDF would say "permission denied"
+        if not self.path.parent.is_dir():  # netCDF would say "permission denied"
             raise FileNotFoundError(f"there is no folder {self.path.parent}")
         remove(self.path)
         with netCDF4.Dataset(self.path, "w", format="NETCDF4") as dataset:
@@ -202,12 +202,12 @@ class BackgroundFile:
     def _fail(self, error: BaseException) -> None:
         """Keep the first error, in words if it is one of HDF5 or the system.
 
-        What the calls that it passed through hold is let go, as it may be an iteration with h5py's lock.
+        The frames in its traceback are cleared, as one may hold an iteration with h5py's lock.
         """
         traceback.clear_frames(error.__traceback__)
         if self._error is not None:
             return
-        if isinstance(error, (OSError, RuntimeError)):  # HDF5 raises either where writing fails
+        if isinstance(error, (OSError, RuntimeError)):  # HDF5 raises either if writing fails
             number = getattr(error, "errno", None) or 0
             reason = os.strerror(number) if number > 0 else error
             error = FilesError(f"{self.path} cannot be written: {reason}; {self._free()} bytes free")

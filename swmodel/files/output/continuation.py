@@ -1,4 +1,4 @@
-"""Whether an existing file is that of the run which would write on in it."""
+"""Whether an existing file belongs to the run that is to continue it."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from ..integrity import checksums, guard
 from ..run_folder import CONFIG, holding
 from .metadata import history_line
 
-#: What has to be right in every record: which are kept depends on it.
+#: What must be intact in every record, as it decides which records are kept.
 SURE = (checksums.VARIABLE, "step")
 
-#: Lines of the history that are kept besides the first: HDF5 has room for 64 KiB.
+#: Lines of the history that are kept besides the first: HDF5 takes 64 KiB at most.
 HISTORY_LINES = 100
 
 
 def require_intact(files: dict, transport) -> None:
-    """Make sure that the files can be written on, and that what is kept in them is what was written; on rank 0.
+    """Make sure that the files can be continued, and that the records to be kept are intact; examined on rank 0.
 
     Args:
-        files: {path of a file that is there: function of a record's step that says whether the record is kept}.
+        files: {path of an existing file: function of a record's step that says whether the record is kept}.
         transport: called by all ranks together.
 
     Raises:
@@ -57,7 +57,7 @@ def damage(files: dict) -> FilesError | None:
 
 
 def resume(records, keep, config, command_line: str) -> None:
-    """Leave the Records for whose step `keep` is true, and record the configuration and the command line."""
+    """Keep the Records for whose step `keep` is true, and record the configuration and the command line."""
     records.select(keep)
     file = records.file
     lines = text_of(file, "history").splitlines()
@@ -71,14 +71,14 @@ def resume(records, keep, config, command_line: str) -> None:
 
 
 def differences(file, config, define) -> list[str]:
-    """What keeps a file made by `define` with another configuration from being continued with `config`, in words."""
+    """Why a file, whose new version `define` would make, cannot be continued with `config`, in words."""
     if "configuration" not in file.attrs:
         return ["it holds no configuration of swmodel"]
     return decisive.differences(text_of(file, "configuration"), to_toml(config)) or layout_differences(file, define)
 
 
 def layout_differences(file, define) -> list[str]:
-    """Variables whose type, shape or storage is not what `define` makes of a new netCDF4.Dataset, in words."""
+    """Variables whose type, shape or storage differs from what `define` makes in a new netCDF4.Dataset, in words."""
     import h5py
     import netCDF4
 
@@ -86,7 +86,7 @@ def layout_differences(file, define) -> list[str]:
     define(dataset)
     with h5py.File(io.BytesIO(dataset.close()), "r") as new:
         found, wanted = ({name: storage(each[name]) for name in list(each)} for each in (file, new))
-    # What earlier versions did not write; without the content of a tracer there are fewer checksums.
+    # Earlier versions did not write these; without the content of a tracer there are fewer checksums.
     contents, sums = {row.content for row in VARIABLES.values()}, {checksums.VARIABLE, checksums.DIMENSION}
     unknown = (contents | sums | COEFFICIENTS.keys()) & wanted.keys() - found.keys()
     unknown |= sums if contents & unknown else set()

@@ -35,14 +35,14 @@ class Largest(NamedTuple):
 def write_maps(
     path, config, transport, maps, define: Callable, command_line: str = "", given: Collection[str] = ()
 ) -> dict[str, Largest]:
-    """Write a file of maps, in place whole or not at all; called by all processes together.
+    """Write a file of maps, which appears whole or not at all; called by all processes together.
 
-    The data are the same from any number of processes. Maps have no value on land.
+    Any number of processes writes the same data. Maps have no value on land.
 
     Args:
         maps: pairs of a Variable and the array of this process's block [ny, nx].
-        define: function of the netCDF4.Dataset that adds what is in the file besides.
-        given: names of maps that have values on the outside water of open sides, too.
+        define: function of the netCDF4.Dataset that adds all else that the file holds.
+        given: names of maps that have values on the water outside open sides, too.
 
     Returns:
         {name of a map: its Largest} on rank 0.

@@ -1,4 +1,4 @@
-"""What the files say about themselves: CF-1.12 attributes and the SGRID-0.3 description of the C-grid."""
+"""The metadata of files: CF-1.12 attributes and the SGRID-0.3 description of the C-grid."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from ...ocean.table import on_grid
 from ...parallel.environment import version_of
 from ..integrity import checksums
 
-#: Dimensions (y, x) of each location, and what SGRID calls it; x_f and y_f, the east and north faces, are its nodes.
+#: Dimensions (y, x) of each location, and its name in SGRID, whose nodes are x_f and y_f, the east and north faces.
 DIMENSIONS = {"centre": ("y_c", "x_c"), "u": ("y_c", "x_f"), "v": ("y_f", "x_c"), "corner": ("y_f", "x_f")}
 SGRID_LOCATIONS = {"centre": "face", "u": "edge1", "v": "edge2", "corner": "node"}
 
@@ -42,7 +42,7 @@ TIME = {
 #: The dimension of the two ends of an interval.
 BOUNDS = "bounds"
 
-#: The variable that says what figure of the Earth longitudes and latitudes belong to.
+#: The variable that describes the figure of the Earth for longitudes and latitudes.
 MAPPING = "crs"
 
 #: Standard names and units of the coordinates.
@@ -54,10 +54,10 @@ ABOUT_A_POLE = {
     "y": ("grid_latitude", "latitude about the pole of the grid", "degrees"),
 }
 
-#: How the names of longitudes and latitudes of a location end where they vary along both axes.
+#: How the names of a location's longitudes and latitudes end if they vary along both axes.
 END = {"centre": "", "u": "_u", "v": "_v", "corner": "_f"}
 
-#: Size of a chunk of checksums: that of a page.
+#: Size of a chunk of checksums: a page.
 CHECKSUM_BYTES = 4096
 
 #: Packages whose versions are recorded.
@@ -116,8 +116,8 @@ def define_time(dataset, times: dict[str, str], bounds: bool, chunk: int | None 
     """Make the unlimited dimension time with its variable, the number of steps, and (with means) the bounds.
 
     Args:
-        times: units and calendar, as `times_of` gives them.
-        chunk: records of a chunk; None: as netCDF has them.
+        times: units and calendar: see `times_of`.
+        chunk: records of a chunk; None: netCDF's choice.
     """
     dataset.createDimension("time")
     more = {"fill_value": False} | ({"chunksizes": (chunk,)} if chunk else {})
@@ -133,7 +133,7 @@ def define_time(dataset, times: dict[str, str], bounds: bool, chunk: int | None 
 
 
 def define_checksums(dataset) -> None:
-    """Make the variable with the checksums of each record; to call after all others."""
+    """Make the variable with the checksums of each record; call it after all others are made."""
     names = [name for name, variable in dataset.variables.items() if "time" in variable.dimensions]
     size = len(names) + 1
     dataset.createDimension(checksums.DIMENSION, size)
@@ -155,8 +155,8 @@ def define_checksums(dataset) -> None:
 def define_grid(dataset, grid) -> None:
     """Make the dimensions of the grid with their coordinates, and the variable that describes its topology.
 
-    On a sphere these are longitudes and latitudes with bounds, true ones or about the pole of the grid, and there is a
-    grid mapping.
+    On a sphere these are longitudes and latitudes with bounds, geographic or about the pole of the grid, and a grid
+    mapping is added.
     """
     for name, values, told in along_axes(grid):
         dataset.createDimension(name, len(values))
@@ -175,7 +175,7 @@ def define_grid(dataset, grid) -> None:
 
 
 def mapping_of(grid) -> dict:
-    """Which longitudes and latitudes the axes are."""
+    """The grid mapping: the kind of longitudes and latitudes along the axes."""
     if not turned(grid):
         return {"grid_mapping_name": "latitude_longitude"}
     return {
@@ -187,7 +187,7 @@ def mapping_of(grid) -> dict:
 
 
 def coordinates_of(grid) -> dict:
-    """{axis: (standard name, what it is, units)} of the coordinates."""
+    """{axis: (standard name, description, units)} of the coordinates."""
     return ABOUT_A_POLE if turned(grid) else IN_DEGREES if on_sphere(grid) else IN_METRES
 
 
@@ -207,7 +207,7 @@ def along_axes(grid) -> Iterator[tuple[str, np.ndarray, dict]]:
 
 
 def positions(grid, axis: str, location: str) -> np.ndarray:
-    """Those of all points of a location along x or y, in the units of the axis."""
+    """The coordinates of all points of a location along x or y, in the units of the axis."""
     along, shift = axes(grid)["xy".index(axis)], OFFSETS[location]["yx".index(axis)]
     return along.first + (np.arange(along.cells) + shift) * along.spacing
 
@@ -222,9 +222,9 @@ def define_bounds(dataset, variable, values: np.ndarray, spacing: float) -> None
 
 
 def attributes(variable, grid, /, name: str | None = None, **more) -> dict[str, str]:
-    """Attributes of a field on a grid from its entry in VARIABLES; those that are empty are left out.
+    """Attributes of a field on a grid from its entry in VARIABLES; empty ones are left out.
 
-    UDUNITS has no broken powers: units with one, as those of Manning's roughness, stand behind the long name.
+    UDUNITS has no fractional powers: units with one, as those of Manning's roughness, follow the long name.
     """
     broken, variable = "/" in variable.units, on_grid(variable, grid)
     found = {

@@ -1,4 +1,4 @@
-"""What the files of records have in common: how they are made, gone on with, flushed and closed."""
+"""What the files of records have in common: how they are made, continued, flushed and closed."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ class RecordFile(ABC):
     """Base of the files with a record for each time that is due. All methods are called by all processes together.
 
     Args:
-        path: of the file.
+        path: that of the file.
         config: resolved configuration.
-        transport: of the run.
+        transport: that of the run.
         command_line: recorded in the file's history.
-        keep: continue an existing file behind the records for whose number of steps this function is true; the others
+        keep: continue an existing file after the records for whose number of steps this function is true; the others
             are dropped. None: a new file.
 
     Raises:
-        FilesError: the file cannot be written, or is that of another run.
+        FilesError: the file cannot be written, or belongs to another run.
     """
 
-    #: Whether the file holds fields, and with them those that do not change.
+    #: Whether the file holds fields, and so also those that do not change.
     on_grid = True
 
     def __init__(self, path, config, transport, command_line: str = "", keep: Callable | None = None):
@@ -58,7 +58,7 @@ class RecordFile(ABC):
         """Define everything in a new netCDF4.Dataset."""
 
     def flush(self) -> None:
-        """Make all records so far durable: they outlive the process and the power.
+        """Make all records so far durable: they survive a kill and a power cut.
 
         Raises:
             FilesError: a record could not be written, on all processes.
@@ -69,7 +69,7 @@ class RecordFile(ABC):
         """Finish writing and close the file.
 
         Raises:
-            FilesError: a record could not be written, and no call has said so before.
+            FilesError: a record could not be written, and no call has raised this before.
         """
         self._file.close()
 

@@ -6,7 +6,7 @@ import numpy as np
 
 from ..integrity import checksums
 
-#: Room for the metadata that a record adds to the file, and for the journal.
+#: Bytes for the metadata that a record adds to the file, and for the journal.
 RECORD_METADATA_BYTES = 1 << 16
 
 
@@ -69,11 +69,11 @@ class Records:
         self._sums[name] = checksums.crc(rows, self._sums.get(name, 0))
 
     def seal(self) -> None:
-        """Write the checksums of what does not change, all of which is in the file."""
+        """Write the checksums of variables that do not change, once all of them are in the file."""
         checksums.seal(self.file, self._sums)
 
     def complete(self, step: int, seconds: float) -> None:
-        """Write step and time of the last record, with means the time that they cover, and the checksums."""
+        """Write step and time of the last record, the interval of its means, if there are any, and the checksums."""
         last = len(self) - 1
         self.put("step", step)
         if "time_bounds" in self._variables:
@@ -84,7 +84,7 @@ class Records:
             self.file[checksums.VARIABLE][last] = checksums.row(sums)
 
     def append(self, values: dict) -> None:
-        """Add whole records, of which there are `values` of every variable with time, one after the other."""
+        """Add whole records: `values` of every variable with time, one record after the other."""
         first, last = len(self), len(self) + len(values["step"])
         self.set_length(last)
         for name, each in values.items():
@@ -94,7 +94,7 @@ class Records:
             self.file[checksums.VARIABLE][first:last] = checksums.rows(found)
 
     def select(self, keep) -> None:
-        """Leave the records for whose number of steps `keep` is true, in their order."""
+        """Keep the records for whose number of steps `keep` is true, in their order."""
         kept = [record for record, step in enumerate(self.file["step"][:].tolist()) if keep(step)]
         for place, record in enumerate(kept):
             if place != record:
@@ -112,7 +112,7 @@ class Records:
 
 
 def deflate(chunk: np.ndarray) -> bytes:
-    """The bytes that HDF5's filters shuffle and deflate (zlib, level 1) would store for the chunk, by ISA-L.
+    """The bytes for a chunk that HDF5's filters shuffle and deflate (zlib, level 1) can read, made by ISA-L.
 
     Turbulent fields in float32 at 1800 x 900, one core: zlib compresses 78 MB/s to 1/1.60, ISA-L 577 MB/s to 1/1.53.
     Any zlib reads the result.

@@ -21,11 +21,11 @@ class Samples(RecordFile):
     """A file of series at places; see `RecordFile`."""
 
     on_grid = False
-    #: That of the places.
+    #: The name of the dimension of the places.
     dimension = ""
 
     def write(self, steps: np.ndarray, seconds: np.ndarray, values: dict[str, np.ndarray]) -> None:
-        """Append the values [k, places] of k times; called by all processes together.
+        """Append the values [k, places] at k times; called by all processes together.
 
         Raises:
             FilesError: these records or one before could not be written, on all processes.
@@ -111,10 +111,10 @@ class Sections(Samples):
 
 
 def define_positions(file: Samples, dataset, config, places, words: tuple[str, str]) -> str:
-    """Make the coordinates of places; their names.
+    """Make the coordinates of places; returns their names.
 
     Args:
-        words: what stands before each name, and behind each long name.
+        words: what is put before each name, and after each long name.
     """
     table, names = IN_DEGREES if on_sphere(config.grid) else IN_METRES, []
     for letter, key, values in zip("xy", positions(config.grid)[0], places, strict=True):
@@ -128,7 +128,7 @@ def define_positions(file: Samples, dataset, config, places, words: tuple[str, s
 
 
 def described(name: str, config) -> dict[str, str]:
-    """Attributes of a quantity at a place from its entry in VARIABLES; those that are empty are left out."""
+    """Attributes of a quantity at a place from its entry in VARIABLES; empty ones are left out."""
     entry = eastward(entry_of(name, config.physics)) if on_sphere(config.grid) else entry_of(name, config.physics)
     told = {"standard_name": entry.standard_name, "long_name": entry.long_name, "units": entry.units}
     return {key: text for key, text in told.items() if text}

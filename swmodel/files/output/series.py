@@ -9,12 +9,12 @@ from .record_file import RecordFile
 
 
 class Series(RecordFile):
-    """A file of what the whole domain has over time: numbers, or vectors of them."""
+    """A file of time series of the whole domain: numbers, or vectors of them."""
 
     on_grid = False
 
     def write(self, step: int, seconds: float, values: dict) -> None:
-        """Append the values of one time, by the names of their variables.
+        """Append the values at one time, by the names of their variables.
 
         Raises:
             FilesError: this record or one before could not be written, on all ranks.

@@ -13,7 +13,7 @@ from .static import FILL, define_static, land, on_water
 
 
 class Output(RecordFile):
-    """output.nc of a run: CF-1.12 and SGRID-0.3; its data are the same from any number of processes.
+    """output.nc of a run: CF-1.12 and SGRID-0.3; any number of processes writes the same data.
 
     `output.fields`, `means`, `maxima` and `arrival` of the configuration say what is written; see `RecordFile`.
     """
@@ -32,9 +32,9 @@ class Output(RecordFile):
         Args:
             step: number of time steps done.
             seconds: model time, s.
-            fields: the configured fields on this rank's block, name -> NumPy array [y, x]; among them the `extremes`.
-            means: the same for the configured means over the time since the previous record; None where there was none.
-            member: of an ensemble, the one that the fields are of; they are empty where the process has nothing of it.
+            fields: the configured fields on this rank's block, name -> NumPy array [y, x]; with those of `extremes`.
+            means: likewise the configured means since the previous record; None: there was no step.
+            member: the member of an ensemble to which the fields belong; they are empty if this process has none of it.
 
         Raises:
             FilesError: this record or one before could not be written, on all ranks.
@@ -80,5 +80,5 @@ MEAN = "_mean"
 
 
 def mean_name(name: str) -> str:
-    """Name in the file of the mean over time of a field."""
+    """The name in the file of a field's mean over time."""
     return name + MEAN

@@ -1,4 +1,4 @@
-"""Spectra over time: spectra.nc of a run, and what a file of spectra consists of."""
+"""Spectra over time: spectra.nc of a run, and the variables of a file of spectra."""
 
 from __future__ import annotations
 
@@ -39,8 +39,8 @@ def define_spectra(dataset, names, parts=None, **attributes: str) -> None:
 
     Args:
         names: of the quantities, of `squares.SQUARES`.
-        parts: {quantity: parts of the tendency} whose effect on it is in the file too.
-        attributes: of all of them.
+        parts: {quantity: the parts of the tendency whose effect on it is also in the file}.
+        attributes: attributes of all variables.
     """
     for name in names:
         square = SQUARES[name]

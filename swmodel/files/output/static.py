@@ -15,7 +15,7 @@ from ...ocean.table import COEFFICIENTS, entry_of
 from ...ocean.variable import Variable
 from .metadata import DIMENSIONS, END, attributes
 
-#: What netCDF writes where there is no value, in float32 and float64.
+#: The fill value of netCDF, for float32 and float64.
 FILL = 9.969209968386869e36
 
 CELL_AREA = Variable("cell_area", "centre", "m2", "cell_area", "area of the cells")
@@ -28,17 +28,17 @@ SPACING = {
     "dy_f": ("y_f", "distance in y of the centres on both sides of the faces"),
 }
 
-#: Those that differ on a sphere, where lengths in x vary from row to row.
+#: Spacings that differ on a sphere, where lengths in x vary from row to row.
 ON_SPHERE = {
     "dx_c": ("y_c", "size of the cells in x, distance in x of their centres"),
     "dx_f": ("y_f", "length of the cells' northern edges"),
 }
 
 
-#: The angle by which the x axis of a grid with a pole of its own is turned.
+#: The name of the angle by which the x axis of a grid with a pole of its own is turned.
 ANGLE = "angle"
 
-#: What there is on a grid with a pole of its own.
+#: Further fields on a grid with a pole of its own.
 TURNED = {
     f"{short}{END[location]}": Variable(
         f"{short}{END[location]}", location, f"degrees_{way}", word, f"{word} of the {what}"
@@ -51,12 +51,12 @@ TURNED = {
 
 
 def land(config, rows, columns, given: bool = False) -> dict[str, np.ndarray | None]:
-    """Where each location has no water of the model around it, arrays that broadcast to [rows, columns]; None: nowhere.
+    """For each location, the points without water of the model around, broadcasting to [rows, columns]; None: no such.
 
-    The outside water of open sides is none of it: at its centres the model has no values.
+    Water outside open sides does not count: at its centres the model has no values.
 
     Args:
-        given: what is given there, as depth is, counts: that water is water.
+        given: count it nevertheless, for fields that are given there, as depth is.
     """
     beyond = np.append(rows, rows[-1] + 1), np.append(columns, columns[-1] + 1)
     water = fields.water if given else fields.wet
@@ -77,7 +77,7 @@ def on_water(values: np.ndarray, dry: np.ndarray | None) -> np.ndarray:
 
 
 def define_static(dataset, config, storage) -> None:
-    """Make the fields that do not change in a file with the grid defined; write those of one axis.
+    """Make the fields that do not change in a file that has its grid; write those with one axis.
 
     Args:
         dataset: netCDF4.Dataset.
@@ -104,13 +104,13 @@ def define_static(dataset, config, storage) -> None:
 
 
 def write_static(records, config, first: int, last: int) -> None:
-    """Write the fields that do not change in rows first to last, in rising order, into a file's Records."""
+    """Write rows first to last of the fields that do not change into a file's Records, in rising order."""
     for name, values in static_rows(config, first, last):
         records.put_static(name, first, values)
 
 
 def static_differences(file, config, row_blocks) -> list[str]:
-    """Which fields that do not change are others in the file, in words; read in blocks of rows (first, last)."""
+    """Which of the fields that do not change differ in the file, in words; read in blocks of rows (first, last)."""
     others = {
         name
         for first, last in row_blocks
@@ -121,7 +121,7 @@ def static_differences(file, config, row_blocks) -> list[str]:
 
 
 def static_rows(config, first: int, last: int) -> Iterator[tuple[str, np.ndarray]]:
-    """The fields that do not change in rows first to last, as they are in the file."""
+    """Rows first to last of the fields that do not change, as in the file."""
     rows, columns = np.arange(first, last), np.arange(config.grid.nx)
     dry = ground(config, rows, columns)
     for name in static_fields(config):
@@ -136,9 +136,9 @@ def on_water_only(name: str) -> bool:
 
 
 def static_fields(config) -> dict[str, Variable]:
-    """The fields [y, x] that do not change: with them all that are given of the coefficients of terms.
+    """The fields [y, x] that do not change, among them the coefficients of terms that are given as fields.
 
-    Those that each record has are none of them.
+    Fields with records are not among them.
     """
     moving = (*config.output.fields, *(name for name in COEFFICIENTS if fields.varies(config, name)))
     coefficients = (name for name in COEFFICIENTS if name not in moving and fields.given(config, name))
@@ -147,7 +147,7 @@ def static_fields(config) -> dict[str, Variable]:
 
 
 def place(grid, name: str, rows, columns) -> np.ndarray:
-    """Longitude or latitude of the points of a location, or the angle of the axes there, degrees [rows, columns]."""
+    """Longitude or latitude of the points of a location, or the angle of the axes at these, degrees [rows, columns]."""
     at = points(grid, TURNED[name].location, rows, columns)
     if name == ANGLE:
         return np.degrees(np.arctan2(at.turn[1], at.turn[0]))

@@ -8,7 +8,7 @@ from ...ocean.table import entry_of
 from ...ocean.variable import Variable
 from .maps import Number, put_numbers, write_maps
 
-#: What a reader of the file has to know.
+#: A comment for readers of the file.
 COMMENT = (
     "x(t) = mean + sum of f amplitude cos(2 pi (t - start) / period + V + u - phase), by least squares; f, V and u "
     "are those of the start of the run"
@@ -16,10 +16,10 @@ COMMENT = (
 
 
 def write(path, config, transport, constants: dict[str, tuple], command_line: str = "") -> None:
-    """Write the file, in place whole or not at all; called by all processes together.
+    """Write the file, which appears whole or not at all; called by all processes together.
 
     Args:
-        constants: of `model.harmonics.Harmonics`, on this process's block.
+        constants: those of `model.harmonics.Harmonics`, on this process's block.
 
     Raises:
         FilesError: it could not be written, on all processes.

@@ -1,4 +1,4 @@
-"""What a restart file says, and whether it is intact."""
+"""What a restart file holds, and whether it is intact."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ HEADER = ("step", "seconds", "mean_steps", "configuration_sha256")
 
 
 def digest():
-    """An empty checksum; give it the values with `update`."""
+    """An empty checksum; `update` adds values."""
     return hashlib.sha256()
 
 
@@ -40,14 +40,14 @@ def checksum(variable) -> str:
 
 
 def examine(path, allow=lambda nbytes: None) -> dict:
-    """Facts about a restart file, which are right if `damaged` is empty.
+    """Facts about a restart file, reliable if `damaged` is empty.
 
     Args:
-        allow: called with the size of the fields before they are read.
+        allow: function called with the size of the fields before they are read.
 
     Returns:
         step, seconds, mean_steps, written, configuration, case_file; fields (names); members, 1 for a run; damaged
-        (pairs of the name of a field whose values are not those that were written, or "header", and None).
+        (pairs of the name of a field whose values have changed, or "header", and None).
 
     Raises:
         OSError, KeyError, ValueError, RuntimeError: the file cannot be read, or is no restart file.
@@ -58,7 +58,7 @@ def examine(path, allow=lambda nbytes: None) -> dict:
         attributes = {name: text(value) for name, value in file.attrs.items()}
         fields = [name for name in list(file) if CHECKSUM in file[name].attrs]
         checksums = {name: text(file[name].attrs[CHECKSUM]) for name in fields}
-        allow(file.id.get_filesize())  # nothing is packed
+        allow(file.id.get_filesize())  # values are not compressed
         members = max((len(file[name]) for name in fields if file[name].ndim > 2), default=1)
         damaged = [[name, None] for name in fields if checksum(file[name]) != checksums[name]]
     configuration = attributes["configuration"]

@@ -1,4 +1,4 @@
-"""The restart files in a run folder: their names, whether they are intact, which one a run goes on from."""
+"""The restart files in a run folder: their names, whether they are intact, and which one a run continues from."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ..run_folder import CONFIG, RESTARTS, WRITING, holding
 
 NAME = re.compile(r"step-(\d+)\.nc")
 
-#: What is left of files that are not in use: of a run that died while writing, and set aside by a resumed run.
+#: Patterns of files not in use: left by a run that died while writing, or set aside by a resumed run.
 TEMPORARY, UNUSED = WRITING, ".unused"
 LEFT_OVER = re.compile(rf"{NAME.pattern}({TEMPORARY}(\.journal)?|{UNUSED})?")
 
@@ -27,9 +27,9 @@ class Restart(NamedTuple):
 
     Attributes:
         step: steps done.
-        configuration: of the run that wrote it, TOML.
+        configuration: that of the run that wrote it, TOML.
         members: 1 for a run.
-        case_file: the text of the file of a user's own case.
+        case_file: the text of the file with the user's own case.
     """
 
     path: Path
@@ -58,7 +58,7 @@ def candidates(directory) -> list[Path]:
 
 
 def facts(path) -> dict:
-    """What `examine.examine` finds, and "problem", why the file cannot be used, if there is any; by another process."""
+    """What `examine.examine` finds, in another process; with "problem", the reason, if the file cannot be used."""
     return guard.facts([job(path)])[0]
 
 
@@ -68,14 +68,14 @@ def job(path) -> guard.Job:
 
 
 def choose(directory, asked: str | None = None) -> tuple[Restart, list[str]]:
-    """The restart file to go on from, and remarks for the user on newer ones that are damaged.
+    """The restart file to continue from, and remarks for the user on newer ones that are damaged.
 
     Args:
         directory: the run folder.
-        asked: a path or the name of a file in the folder's restart/; None: the newest that is intact.
+        asked: a path, or the name of a file in the folder's restart/; None: the newest intact one.
 
     Raises:
-        FilesError: there is none that is intact; the message lists what there is.
+        FilesError: none is intact; the message lists the files that exist.
     """
     if asked is not None:
         named = Path(directory) / RESTARTS / asked
@@ -103,7 +103,7 @@ def compare(config, restart: Restart, task: str = "run") -> None:
     """Make sure that a restart file belongs to a configuration (resolved) of a run, or of an ensemble.
 
     Raises:
-        ConfigError: what determines the answer differs; one line for each key.
+        ConfigError: a key on which results depend differs; one line for each.
     """
     ensemble = task == "ensemble"
     essence = decisive_of_ensemble if ensemble else decisive
@@ -115,14 +115,14 @@ def compare(config, restart: Restart, task: str = "run") -> None:
 
 
 def set_aside(directory, step: int) -> None:
-    """Rename the restart files beyond `step`: the run goes on from there, and will come past them again."""
+    """Rename the restart files beyond `step`: the run continues from there, and will write them again."""
     for path in candidates(directory):
         if step_of(path) > step:
             path.replace(path.with_name(path.name + UNUSED))
 
 
 def tidy(directory, step: int) -> None:
-    """Keep the restart file of `step` and the one before; remove all others and what is left of unfinished ones."""
+    """Keep the restart file of `step` and the one before; remove all others, unfinished ones too."""
     ours = [path for path in candidates(directory) if step_of(path) <= step][:2]
     for path in (Path(directory) / RESTARTS).iterdir():
         if LEFT_OVER.fullmatch(path.name) and path not in ours:

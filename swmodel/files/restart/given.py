@@ -1,4 +1,4 @@
-"""Fields that were handed over in Python, as restart files keep them: a run goes on without what they were made by."""
+"""Fields handed over in Python, as restart files keep them: a run can go on without the script that made them."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ from ...ocean.table import VARIABLES, entry_of, location_of
 from ...ocean.variable import Variable
 from ..integrity.checksums import text
 
-#: What the name of such a field begins with in a file, and its attribute with the checksum that the run records.
+#: How the name of such a field begins in a file, and its attribute with the checksum that the run records.
 GIVEN, RECORDED = "given_", "recorded_sha256"
 
 
 @dataclass(frozen=True, eq=False)
 class Stored:
-    """A field that a restart file had, which the run may have removed since; a `config.fields.source.Source`.
+    """A field read from a restart file, which the run may have removed since; a `config.fields.source.Source`.
 
     Attributes:
-        tables: of its values by location: of one component of a vector also those where the other is.
-        recorded: the checksum of those at its own location.
+        tables: its values by location: those of a vector's component also at the location of the other one.
+        recorded: the checksum of the values at its own location.
         stored: see Source.
     """
 
@@ -44,10 +44,10 @@ class Stored:
 
 
 def with_stored(config, path):
-    """The configuration with the fields from a restart file that were handed over and are not there.
+    """The configuration with the fields that were handed over to the run, taken from a restart file unless given anew.
 
     Raises:
-        FilesError: the file cannot be read, or has not got them.
+        FilesError: the file cannot be read, or lacks such a field.
     """
     own = config.own
     if not (missing := [name for name in own.names if name not in own._sources]):
@@ -73,9 +73,9 @@ def with_stored(config, path):
 
 
 def keys_of(config, name: str) -> dict[str, str]:
-    """Names in the file of a field that was handed over, and the locations that each has its values at.
+    """The names in the file of a field that was handed over, and the location of the values of each.
 
-    On a grid that is turned a component of a vector is also needed where the other one is.
+    On a turned grid a component of a vector is also needed at the location of the other one.
     """
     own = location_of(name)
     others = VECTORS[name] if name in VECTORS and turned(config.grid) else ()
@@ -84,13 +84,13 @@ def keys_of(config, name: str) -> dict[str, str]:
 
 
 def kept(config) -> dict[str, tuple[str, str]]:
-    """The names in the file of all fields that were handed over, but for those that vary in time: name, location."""
+    """{name in the file: (name, location)} of all fields handed over, without those that vary in time."""
     names = [name for name in config.own.names if not varies(config, name)]
     return {key: (name, location) for name in names for key, location in keys_of(config, name).items()}
 
 
 def fields_of(config, block) -> dict[str, np.ndarray]:
-    """The fields of a block that were handed over, float64 [y, x], by their names in the file."""
+    """The fields handed over, float64 [y, x] on a block, by their names in the file."""
     rows, columns = (np.arange(span.start, span.stop) for span in (block.y, block.x))
 
     def values(name, location):
@@ -101,14 +101,14 @@ def fields_of(config, block) -> dict[str, np.ndarray]:
 
 
 def entry(config, key: str) -> Variable:
-    """The row of such a field, by its name in the file."""
+    """The row in the table of variables for such a field, by its name in the file."""
     name, location = kept(config)[key]
     row = entry_of(name, config.physics) if name in VARIABLES else rows_asked_for(own_terms(config))[name]
     return row._replace(location=location)
 
 
 def attributes_of(config, key: str) -> dict:
-    """What the file says of such a field besides the attributes of its row."""
+    """The attributes of such a field in the file, besides those of its row."""
     name, _ = kept(config)[key]
     (recorded,) = [text.split()[-1] for text in config.own.fields if text.split()[0] == name]
     return {RECORDED: recorded, "table": np.int8(source_in(config, name).stored), "comment": "handed over in Python"}

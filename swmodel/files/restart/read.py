@@ -1,4 +1,4 @@
-"""Reading a restart file: rank 0 makes sure that it is intact, then each rank reads its block, or its members."""
+"""Reading a restart file: rank 0 makes sure that it is intact; then each rank reads its block, or its members."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from .write import EXTREME, MEAN, MEMORY
 
 
 class Loaded(NamedTuple):
-    """What a restart file holds of the fields of a process, as `transport.make` gives them.
+    """A process's part of the fields in a restart file, as `transport.make` makes them.
 
     Attributes:
-        carry: state and memory, fields [y, x], of an ensemble [members, y, x], and step number.
-        means: running means by the name of the field, taken over `mean_steps` steps.
-        extremes, harmonics: what is kept of fields since the start of the run, by the names in the file.
-        path, step: of the file.
-        config: of the run that wrote it, without its case.
+        carry: state and memory, fields [y, x], those of an ensemble [members, y, x], and step number.
+        means: running means over `mean_steps` steps, by the names of the fields.
+        extremes, harmonics: what is kept since the start of the run, by the names in the file.
+        path, step: those of the file.
+        config: that of the run that wrote it, without its case.
     """
 
     carry: Any  # a Carry
@@ -42,12 +42,12 @@ def read(path, config, transport) -> Loaded:
     """The fields of this rank, read block by block; called by all ranks together.
 
     Args:
-        path: of a file that `folder.choose` has found, so that HDF5 can open it; only rank 0's counts.
-        config: resolved configuration, of the same cells, precision and time stepping.
-        transport: of the run.
+        path: that of a file chosen by `folder.choose`, so that HDF5 can open it; only the one on rank 0 counts.
+        config: resolved configuration, with the same cells, precision and time stepping.
+        transport: that of the run.
 
     Raises:
-        FilesError: the file is damaged, or is of other cells, precision or time stepping, on all ranks.
+        FilesError: the file is damaged, or has other cells, precision or time stepping; on all ranks.
     """
     members = transport.block.members.size
     found, problem = transport.broadcast(_examined(path, config, members) if transport.rank == 0 else None)
@@ -75,7 +75,7 @@ def read(path, config, transport) -> Loaded:
 
 
 def _examined(path, config, members: int) -> tuple[dict | None, str | None]:
-    """The facts about the file, and why it cannot be used."""
+    """The facts about the file, and why it cannot be used, if so."""
     found = facts(path)
     if "problem" in found:
         return None, f"{path}: {found['problem']}"

@@ -15,10 +15,10 @@ class Restarts:
     """Writes restart/ in a run folder. `write` is called by all ranks together.
 
     Args:
-        model: as the time loop has it (`model.run.Model`); its `config.restart` says how often.
+        model: the `run.Model` of the time loop; its `config.restart` says how often.
         directory: the run folder.
         command_line: recorded in the files' history.
-        written: step of the newest file that is in the folder already; -1: none.
+        written: step of the newest file that is already in the folder; -1: none.
     """
 
     def __init__(self, model, directory, command_line: str = "", written: int = -1):
@@ -29,33 +29,33 @@ class Restarts:
         self._begun = time.monotonic()
 
     def due(self, step: int) -> bool:
-        """Whether one is due after `step` steps: by their interval, or as the last."""
+        """Whether a restart file is due after `step` steps: by the interval, or as the last one."""
         return step == self._schedule.last or (step > 0 and self._schedule.regular(step))
 
     def next(self, step: int) -> int:
-        """The first step after `step` at which one is due."""
+        """The first step after `step` at which a restart file is due."""
         return self._schedule.next(step)
 
     def overdue(self) -> bool:
-        """Whether one is due by the clock of this rank."""
+        """Whether a restart file is due by the clock of this rank."""
         every = self.options.every_wall
         return every is not None and time.monotonic() - self._begun >= every
 
     def write(self, means=None, *kept) -> float:
-        """Write the file of the present step, unless it is there; wall-clock seconds that it took.
+        """Write the file of the present step, unless it exists; returns the wall-clock seconds that it took.
 
         Args:
             means: Means in progress.
-            kept: Extremes and Harmonics so far; None for those that there are not.
+            kept: Extremes and Harmonics so far; None for either that the run does not have.
 
         Raises:
-            FilesError: it could not be written, on all ranks. Those that were there before are as they were.
+            FilesError: it could not be written, on all ranks. Earlier files are unchanged.
         """
         begin, step = time.monotonic(), self.model.step
         if step != self.written:
             write_restart(folder.path_of(self.directory, step), self.model, (means, *kept), self.command_line)
             if self.model.transport.rank == 0:
-                with contextlib.suppress(OSError):  # what is left over does no harm
+                with contextlib.suppress(OSError):  # old files do no harm
                     folder.tidy(self.directory, step)
         self.written, self._begun = step, time.monotonic()
         return self._begun - begin

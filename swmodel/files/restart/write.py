@@ -1,6 +1,6 @@
-"""Writing a restart file: gathered in blocks of rows, written and verified by rank 0, in place whole or not at all.
+"""Writing a restart file: gathered in blocks of rows, written and verified by rank 0; it appears whole or not at all.
 
-Of an ensemble it holds the carries of all members, an axis before those of the grid.
+The file of an ensemble holds the carries of all members, along an axis before those of the grid.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ from ..output.metadata import DIMENSIONS, attributes, define_grid, define_proven
 from . import given
 from .examine import CHECKSUM, HEADER_CHECKSUM, digest, examine, seal
 
-#: More than what is in the file besides the fields: coordinates and metadata.
+#: An upper bound of the bytes in the file besides the fields: coordinates and metadata.
 METADATA_BYTES = 1 << 18
 
 MEMORY, MEAN = "_memory", "_mean"
 
-#: What is kept of a field since the start of the run, by what stands behind its name; and such a name.
+#: What is kept of a field since the start of the run, by the ending of its name; the pattern of such names.
 EXTREMES = {
     MAXIMUM: "largest value",
     f"{MAXIMUM}_step": "step of the largest value",
@@ -41,11 +41,11 @@ MEMBERS = "realization"
 
 
 class Contents(NamedTuple):
-    """What a run needs to go on: fields by their names in the file, as `get` takes them, and numbers.
+    """What a run needs to continue: numbers, and fields, as `get` takes them, by their names in the file.
 
     Attributes:
         fields: h, u, v; h_memory1, ... of the time stepper; eta_mean, ... since the last record; eta_max,
-            eta_max_step, eta_arrival_step, ... since the start of the run; eta_harmonic0, ... of an analysis of tides.
+            eta_max_step, eta_arrival_step, ... since the start of the run; eta_harmonic0, ... of a tidal analysis.
         step: number of steps done.
         seconds: model time, s.
         mean_steps: number of steps in the means.
@@ -69,10 +69,10 @@ def write(path, contents: Contents, config, transport, command_line: str = "", g
     """Write a restart file; called by all ranks together.
 
     Args:
-        get: function of a field that gives this process's part of it as a NumPy array; the transport's unless given.
+        get: function of a field that returns this process's part of it as a NumPy array; None: that of the transport.
 
     Raises:
-        FilesError: it could not be written, on all ranks. A file that was there before is as it was.
+        FilesError: it could not be written, on all ranks. An earlier file is unchanged.
     """
     get = get or transport.get
     writer = _Writer(contents, config, transport, command_line)
@@ -106,13 +106,13 @@ class _Writer(JournaledHDF5):
         self.open(draft.temporary, image(self.contents, *self.define))
 
     def store(self, name: str, where: tuple[slice, ...], values: np.ndarray) -> None:
-        """Write a piece of a field; all pieces in rising order."""
+        """Write a piece of a field; pieces come in rising order."""
         values = np.ascontiguousarray(values)
         self.digests[name].update(values)
         super().store(name, where, values)
 
     def seal(self, path: Path) -> None:
-        """Seal the file, bring it to the disk, and read it back."""
+        """Add the checksums, commit the file to the disk, and read it back."""
         checksums = {name: total.hexdigest() for name, total in self.digests.items()}
         for name, checksum in checksums.items():
             set_text(self.file[name], CHECKSUM, checksum)

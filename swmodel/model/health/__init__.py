@@ -1,7 +1,8 @@
 """Health of runs: finite, of positive thickness, within the stable time step, and without energy from nowhere.
 
-`measures` is the one pass over a state, `verdict` the bound, `blowup` what is said and left of a run that blew up, and
-`one` how a run is looked at; an ensemble has a counterpart of `one`, and shares all else.
+`measures` is the one pass over a state, `verdict` the bound and the verdict, `blowup` the report of a run that blew up,
+`outside` the energy from outside open sides, and `one` the view of a single run. An ensemble has a view of its own, and
+shares all else.
 """
 
 from ...files.run_folder import BLOWUP

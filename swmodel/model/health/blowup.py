@@ -1,4 +1,4 @@
-"""What a run that blew up leaves: where its state cannot be used, in words, and blowup.nc."""
+"""The report of a run that blew up: where its state cannot be used, in words, and blowup.nc."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ class Blowup:
     """The present states of runs, one of which has blown up; each method is called by all processes together.
 
     Args:
-        model: as the time loop has it (`run.Model`).
+        model: the `run.Model` of the time loop.
         runs: its `verdict.Runs`.
-        directory: the run folder; None: no file is left.
+        directory: the run folder; None: no file is written.
     """
 
     def __init__(self, model, runs, directory):
@@ -30,12 +30,12 @@ class Blowup:
         self.transport, self.grid = model.transport, runs.config.grid
 
     def state(self, run: int) -> State:
-        """The state of a run on this process's block, [y, x]; [0, x] where the process has nothing of it."""
+        """The state of a run on this process's block, [y, x]; [0, x] if the process has no part of the run."""
         state = self.model.state
         return state._make(of_member(field, self.transport.block, run) for field in state)
 
     def unusable_value(self, run: int, of: str = "") -> str:
-        """What is not finite, or has no thickness, in the first such cell, and `of` which run, in words."""
+        """The value in the first cell that is not finite or has no thickness, and `of` which run, in words."""
         state = self.state(run)
         bad = type(state)._make(~np.isfinite(field) for field in state)
         with np.errstate(invalid="ignore"):
@@ -43,7 +43,7 @@ class Blowup:
         return self.told(*self.first(state, np.stack(bad)), of)
 
     def fastest(self, run: int) -> str:
-        """The component of velocity largest in size, in words."""
+        """The velocity component that is largest in size, in words."""
         state = self.state(run)
         nothing = dict.fromkeys(state._fields, np.zeros_like(state.h))
         sizes = np.stack(list((nothing | {"u": np.abs(state.u), "v": np.abs(state.v)}).values()))
@@ -51,10 +51,10 @@ class Blowup:
         return self.told(*self.first(state, sizes == largest))
 
     def first(self, state: State, marked: np.ndarray) -> tuple[str, float, int]:
-        """Field, value and index of the first cell of the whole domain that is marked anywhere.
+        """Field, value and index of the first marked cell of the whole domain.
 
         Args:
-            state: of a run.
+            state: that of a run.
             marked: [field, y, x] on this process.
         """
         block, nx, fields = self.transport.block, self.grid.nx, len(state)
@@ -78,17 +78,17 @@ class Blowup:
         return domain.transport.join(wet)
 
     def own(self) -> str:
-        """The terms that are not of the model, which may have done it, in words."""
+        """A hint at the user's own terms, which may have caused it, in words."""
         names = ", ".join(term.name for term in self.runs.domain.scheme.own)
         return f", or see what {names} gives" if names else ""
 
     def told(self, name: str, value: float, index: int, of: str = "") -> str:
-        """What a field is in a cell of the whole domain, and `of` which run, in words."""
+        """The value of a field in a cell of the whole domain, and `of` which run, in words."""
         row, column = divmod(index, self.grid.nx)
         return f"{name}{of} is {value:.6g} {VARIABLES[name].units} at row {row}, column {column}"
 
     def remains(self, run: int, of: str) -> str:
-        """Write blowup.nc; what the run leaves, in words."""
+        """Write blowup.nc, and say which files the run leaves."""
         if self.directory is None:
             return ""
         path = Path(self.directory) / BLOWUP
@@ -101,7 +101,7 @@ class Blowup:
         return words + (f"; last good restart: {restarts[0]}" if restarts else "")
 
     def save(self, path, run: int) -> None:
-        """Write the state of a run, what can be, as a file of output with one record; called by all processes together.
+        """Write the state of a run, as far as possible, as an output file of one record; called by all together.
 
         Raises:
             FilesError: it cannot be written.
@@ -117,7 +117,7 @@ class Blowup:
 
 
 def in_which(marked) -> str:
-    """In which members of an ensemble, where some are marked, [runs], in words."""
+    """In which members of an ensemble, if any of [runs] are marked, in words."""
     found = [str(number) for number in np.flatnonzero(marked)] if len(marked) > 1 else []
     if not found:
         return ""
@@ -125,5 +125,5 @@ def in_which(marked) -> str:
 
 
 def of_which(marked) -> str:
-    """Of which member, the first of several that are marked, in words."""
+    """Of which member, if several are marked: the first of them, in words."""
     return f" of member {np.argmax(marked)}" if marked.sum() > 1 else ""

@@ -1,4 +1,4 @@
-"""What one pass over the state of a block finds, to be jitted."""
+"""What one pass over the state of a block measures, to be jitted."""
 
 from __future__ import annotations
 
@@ -19,33 +19,33 @@ from ...parallel.transport.programs import jitted
 
 
 class Static(NamedTuple):
-    """What does not change in a block, as the measures need it: its Grid, and coefficients by name."""
+    """What the measures need and what does not change in a block: its Grid, and coefficients by name."""
 
     grid: Grid
     params: dict
 
 
 class Measures(NamedTuple):
-    """What one look finds on water, in a block, or in the whole domain of each run: numbers, or arrays [runs]."""
+    """What is measured on water: numbers of a block, or of the whole domain of each run, arrays [runs]."""
 
     low: float  # -min(h), m; infinity where a field is not finite
     high: float  # max(h), m
     speed: float  # m s-1, largest
-    wave_rate: float  # s-1, largest, as are those that follow: `config.checks.extremes.rates_of`
+    wave_rate: float  # s-1, largest, as are the following rates: `config.checks.extremes.rates_of`
     drag_rate: float
     friction_rate: float
     transport_rate: float
     energy: float  # m5 s-2, sum over cells of area (h (u² + v²)/2 + g (h - depth)²/2)
 
 
-#: The rates among them, which the time step has to follow.
+#: The rates among them, which limit the time step.
 RATES = tuple(name for name in Measures._fields if name.endswith("_rate"))
 
 
 def make_count(margin: int, transport):
-    """The function (State, wet) of a block -> number of cells, of all blocks, that no run can go on from.
+    """The function (State, wet) of a block -> number of cells, in all blocks, with which no run can go on.
 
-    Cells in which a field is not finite, and water without thickness: where `Measures.low` is not negative.
+    These are cells in which a field is not finite, and water without thickness: there `Measures.low` is not negative.
 
     Args:
         margin: cells around the block that `wet` has.
@@ -61,9 +61,9 @@ def make_count(margin: int, transport):
 
 
 def unusable(state: State, wet, margin: int, transport):
-    """The number of cells that `make_count` counts: arrays of the blocks, as all arrays of jitted programs.
+    """The number of cells that `make_count` counts; arguments are arrays of the blocks, as of all jitted programs.
 
-    A state of NumPy arrays is looked at where it is, many times faster than it goes to a device.
+    A state of NumPy arrays is counted in NumPy: copying it to a device takes many times longer.
     """
     if not isinstance(state.h, np.ndarray):
         return jitted(make_count, margin, transport)(state, wet)

@@ -1,4 +1,4 @@
-"""The run of a Simulation as Health looks at it."""
+"""The view that Health has of a Simulation's run."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from .outside import brought
 
 
 class Forces(NamedTuple):
-    """What feeds runs, on a process's part of them.
+    """The forces on runs, and the power they get, on a process's part of them.
 
     Attributes:
-        stress: of the wind, Pa, [runs].
-        acceleration: by all other forces, m s-2.
-        power: of the water outside open sides, that comes into a run, over density, m5 s-3.
+        stress: that of the wind, Pa, [runs].
+        acceleration: that by all other forces, m s-2, [runs].
+        power: that which water outside open sides brings, over density, m5 s-3, [runs].
     """
 
     stress: np.ndarray
@@ -45,11 +45,11 @@ class One:
         return Forces(np.array([stress]), largest_acceleration(self.domain) + steepest, power)
 
     def compile(self, make, *parts):
-        """The function make(*parts) of State and Static on a block, jitted; to be given to `measure`."""
+        """The function make(*parts) of State and Static on a block, jitted, for `measure`."""
         return jitted(make, *parts)
 
     def measure(self, program, static) -> np.ndarray:
-        """What the program finds in the blocks of this process, [runs here, blocks, Measures]."""
+        """What the program measures in the blocks of this process, [runs here, blocks, Measures]."""
         return np.stack(self.transport.pieces(program(self.simulation.carry.state, static)))[None]
 
 
@@ -62,7 +62,7 @@ def blocks_of(domain):
 
 
 def strongest(domain) -> np.ndarray:
-    """On the blocks of this process the largest stress, Pa, acceleration by potentials, m s-2, and `fed`."""
+    """The largest stress, Pa, and acceleration by potentials, m s-2, and `fed`, on the blocks of this process."""
     stress = max(largest_stress(domain.scheme, params, shape) for _, params, shape in blocks_of(domain))
     return np.array([stress, steepest(domain), fed(domain)])
 
@@ -74,9 +74,9 @@ def fed(domain) -> float:
 
 
 def largest_stress(scheme, params, shape: tuple[int, int]) -> float:
-    """The largest stress on the surface by Params in Patches on a block of this shape, Pa.
+    """The largest stress on the surface of a block of this shape, Pa, by Params in Patches.
 
-    Of coefficients that vary it is that of the larger one, in size, of both records.
+    Of a coefficient that varies the record that is larger in size counts.
 
     Args:
         scheme: the terms that are switched on.
@@ -94,7 +94,7 @@ def largest_stress(scheme, params, shape: tuple[int, int]) -> float:
 
 
 def largest_acceleration(domain) -> float:
-    """The largest acceleration by forces of a configuration, m s-2, but for those of `steepest`."""
+    """The largest acceleration by forces of a configuration, m s-2, other than those of `steepest`."""
     return sum(acceleration_by(term, domain.config) for term in domain.scheme.acting if not term.potential)
 
 
@@ -106,7 +106,7 @@ def steepest(domain) -> float:
 
 
 def slope_of(term, scheme, grid, params, shape: tuple[int, int]) -> float:
-    """The largest slope of a potential on a block of this shape, m s-2; of one that varies, at either record."""
+    """The largest slope of a term's potential on a block of this shape, m s-2; if it varies, at either record."""
     ends = {0, 1} if {row.name for row in term.coefficients} & set(scheme.varying) else {0}
 
     def slopes(end):
@@ -119,7 +119,7 @@ def slope_of(term, scheme, grid, params, shape: tuple[int, int]) -> float:
 
 
 def acceleration_by(term, config) -> float:
-    """The largest acceleration by a term, m s-2: infinite where it may give energy, and nobody knows how much."""
+    """The largest acceleration by a term, m s-2: infinite if it may add energy without a known bound."""
     if term.acceleration:
         return term.acceleration(config)
     return math.inf if term.energy > 0 and not term.stress else 0.0

@@ -1,8 +1,8 @@
-"""The energy that the water outside open sides can bring: by waves that come in, and by a sponge that relaxes to it.
+"""The energy that water outside open sides can bring: by waves that come in, and by a sponge that relaxes to it.
 
-A wave that comes in with what is given, Q = U_ext + sqrt(g H) eta_ext, brings g Q² / (4 sqrt(g H)) over each metre of
-an open face and density. Relaxing at the rate s to a sea level eta brings no more than s g eta² / 4 over each area, and
-to a transport U no more than s U² / (4 H), as - x (x - a) is never above a² / 4.
+A wave that comes in with Q = U_ext + sqrt(g H) eta_ext brings the power g Q² / (4 sqrt(g H)) per metre of open face,
+over density. Relaxing at the rate s to a sea level eta brings no more than s g eta² / 4 per area, and relaxing to a
+transport U no more than s U² / (4 H), as - x (x - a) is never above a² / 4.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from ...ocean.terms.open_sides import MEAN, NAMES, OSCILLATING, PRESSURE, Outsid
 
 
 def brought(scheme, grid, params, shape: tuple[int, int]) -> float:
-    """The most power on a block of this shape, over density, m5 s-3.
+    """The largest power brought into a block of this shape, over density, m5 s-3.
 
     Args:
         scheme: the terms that are switched on, open sides among them.
@@ -47,7 +47,7 @@ def waves(transport: Patch, level: Patch, depth: Patch, g: Patch) -> Patch:
 
 
 def largest(scheme, grid, params) -> Outside:
-    """The largest sizes of what is given outside: of the tides all together, and of what varies by both records."""
+    """The largest sizes of what is given outside: all tides together, and of what varies the larger record."""
 
     def size(name: str, least: Any = 0.0) -> Patch:
         ends = names_of(name)[:2] if name in scheme.varying else (name,)

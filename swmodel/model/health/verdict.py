@@ -1,11 +1,11 @@
 """The bound on the energy of runs, and the verdict on their states.
 
-Energy: let e be the kinetic and available potential energy per area and density (m3 s-2). Wind stress tau does no more
-work than tau |u|, a force per mass F no more than h F |u|, so d sqrt(e)/dt <= w = (max tau / density) / sqrt(2 min h) +
-F sqrt(max h / 2). Waves from outside bring no more than p per area through open sides, and through a sponge that
-relaxes to what is given there (`outside`), by the largest of all records so far. Everything else only takes energy
-away. So sqrt(e) never exceeds r, which is updated at each look: r <- min(sqrt(r² + p dt) + w dt, sqrt(e)). An energy of
-more than RUNAWAY times r² comes from an instability, also in spin-up from rest.
+Let e be the kinetic and available potential energy per area and density (m3 s-2). Wind stress tau does no more work
+than tau |u|, a force per mass F no more than h F |u|, so d sqrt(e)/dt <= w = (max tau / density) / sqrt(2 min h) +
+F sqrt(max h / 2). Water outside open sides brings no more than the power p per area, by waves and by a sponge
+(`outside`), for the largest of all records so far. Everything else only takes energy away. So sqrt(e) never exceeds r,
+which is updated at each look: r <- min(sqrt(r² + p dt) + w dt, sqrt(e)). An energy of more than RUNAWAY times r² comes
+from an instability, also during spin-up from rest.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ from .one import Forces, One, blocks_of
 
 log = logging.getLogger(__name__)
 
-#: Growth of energy that discretisation and round-off may cause. An instability is past it within tens of steps.
+#: Growth of energy that discretisation and round-off may cause. An instability exceeds it within tens of steps.
 RUNAWAY = 10.0
-#: Sea level over depth whose energy counts as none: round-off of a state of rest is far below.
+#: Ratio of sea level to depth whose energy counts as none: the round-off of a state of rest is far below.
 REST = 1e-4
-#: Part of the largest stable time step that is recommended.
+#: The recommended fraction of the largest stable time step.
 SAFETY = 0.8
 
 
@@ -41,11 +41,11 @@ class Runs(Protocol):
     """The runs of a model as Health looks at them: one, or the members of an ensemble.
 
     Attributes:
-        domain: scheme, transport, grid and params of the fields of a run.
-        config: of a run.
-        params: coefficients by name, those that ask for the smallest time step.
-        remedy: what helps besides a smaller time step, in words.
-        remedy_at_start: what helps where the state at the start cannot be used.
+        domain: scheme, transport, grid and params of a run.
+        config: that of a run.
+        params: coefficients by name, at values that need the smallest time step.
+        remedy: what may help besides a smaller time step, in words.
+        remedy_at_start: what may help if the state at the start cannot be used, in words.
     """
 
     domain: Any
@@ -58,25 +58,25 @@ class Runs(Protocol):
         """The largest Forces so far on this process's part of its runs."""
 
     def compile(self, make: Callable, *parts) -> Callable:
-        """The function make(*parts) of State and Static on a block, jitted; to be given to `measure`."""
+        """The function make(*parts) of State and Static on a block, jitted, for `measure`."""
 
     def measure(self, program: Callable, static: Static) -> np.ndarray:
-        """What the program finds in the blocks of this process, [runs here, blocks, Measures]."""
+        """What the program measures in the blocks of this process, [runs here, blocks, Measures]."""
 
 
 class Health:
     """The health of a run, or of all members of an ensemble: `check` between chunks of steps.
 
-    One jitted pass over the states and a few small messages; all ranks reach the same verdict. Numbers that belong to a
-    run are arrays [runs].
+    It takes one jitted pass over the states and a few small messages; all ranks reach the same verdict. Numbers of runs
+    are arrays [runs].
 
     Args:
-        model: as the time loop has it (`run.Model`).
+        model: the `run.Model` of the time loop.
         directory: the run folder, for blowup.nc; None: a blow-up leaves no file.
-        view: function of the model that gives its Runs.
+        view: function of the model that returns its Runs.
 
     Raises:
-        NumericalError: the state that the model has now is not finite or without thickness somewhere.
+        NumericalError: the present state of the model is not finite, or without thickness, somewhere.
     """
 
     def __init__(self, model, directory=None, view: Callable[[Any], Runs] = One):
@@ -99,7 +99,7 @@ class Health:
         if (bad := ~(self.last.low < 0)).any():
             self.refuse(bad)
         self.root = np.maximum(self.rest, np.sqrt(np.maximum(0.0, self.last.energy)))
-        self.stable = (0.0,) * len(RATES)  # with which the time step is known to be stable
+        self.stable = (0.0,) * len(RATES)  # rates for which the time step is known to be stable
         self.warned = False
 
     def check(self) -> None:
@@ -115,7 +115,7 @@ class Health:
         bound = np.full_like(self.root, np.inf)
         if self.runs.domain.scheme.varying:
             self.find_forces()
-        if np.isfinite(self.acceleration):  # else nobody knows what terms of the user's own may add
+        if np.isfinite(self.acceleration):  # else the user's own terms may add any energy
             push = self.wind / np.sqrt(2 * least) + self.acceleration * np.sqrt(thickest / 2)
             passed = self.model.time - self.time
             bound = np.sqrt(self.root**2 + self.power * passed) + push * passed
@@ -131,8 +131,8 @@ class Health:
     def find_forces(self) -> None:
         """Find the largest forces so far.
 
-        `wind` is the stress over the density, m2 s-2 [runs], `acceleration` that by other forces, m s-2, and `power`
-        that of the water outside per area, over density, m3 s-3.
+        `wind` is the stress over density, m2 s-2, `acceleration` that by other forces, m s-2, and `power` what the
+        water outside brings per area, over density, m3 s-3; all [runs].
         """
         found = self.runs.forces()
         self.wind = of_all_members(self.transport, found.stress, "max", -np.inf) / self.config.physics.density
@@ -149,7 +149,7 @@ class Health:
         return Measures(*largest.T, energy / self.area)
 
     def check_time_step(self) -> None:
-        """Warn if the time step is above the largest one that is stable now."""
+        """Warn if the time step is above the largest stable one of the present state."""
         rates, dt = [getattr(self.last, name).max() for name in RATES], self.config.time.dt
         if all(now <= before for now, before in zip(rates, self.stable, strict=True)):
             return
@@ -168,12 +168,12 @@ class Health:
             log.warning("step %d (day %.3f): the time step of %.6g s is %s", self.step, self.time / 86400, dt, what)
 
     def largest_dt(self, margin: float = 1.0) -> tuple[float, str]:
-        """The largest time step stable in all runs with `margin` times their last rates, s; what process sets it."""
+        """The largest time step stable in all runs at `margin` times the last rates, s; the process that sets it."""
         ranges = {name: (0.0, margin * getattr(self.last, name).max()) for name in RATES}
         return largest_dt(self.config, Extremes(self.config.physics, ranges))
 
     def cfl(self) -> np.ndarray:
-        """(|u| + sqrt(g h)) dt sqrt(1/dx² + 1/dy²) at the last look, largest |u| and h; [runs]."""
+        """(|u| + sqrt(g h)) dt sqrt(1/dx² + 1/dy²) at the last look, with the largest |u| and h; [runs]."""
         gravity = self.config.physics.gravity
         return self.config.time.dt * (self.last.speed + np.sqrt(gravity * self.last.high)) * self.scale
 
@@ -181,8 +181,8 @@ class Health:
         """Write blowup.nc of the first bad run and raise NumericalError.
 
         Args:
-            broken, bad: the runs that cannot be used, and these with those whose energy is too large, [runs].
-            growth: energy over what it can be, [runs].
+            broken, bad: the runs whose state cannot be used; these and the runs with too much energy, [runs].
+            growth: energy over its bound, [runs].
         """
         run, of = int(np.argmax(bad)), of_which(bad)
         if broken[run]:
@@ -193,7 +193,7 @@ class Health:
         self.blame_steps(bad, what, self.largest_dt()[0])
 
     def refuse(self, bad: np.ndarray):
-        """Raise NumericalError for the runs whose state now, at the first look, cannot be used."""
+        """Raise NumericalError for the runs whose state cannot be used at the first look."""
         run, of = int(np.argmax(bad)), of_which(bad)
         what = self.blowup.unusable_value(run, of)
         if self.model.step > self.model.first_step:
@@ -204,11 +204,11 @@ class Health:
         )
 
     def blame_steps(self, bad: np.ndarray, what: str, largest: float):
-        """Raise NumericalError for the runs that steps have made unusable.
+        """Raise NumericalError for the runs that have become unusable by taking steps.
 
         Args:
-            what: is wrong, in words.
-            largest: time step that is known to be stable, s.
+            what: what is wrong, in words.
+            largest: largest time step that is known to be stable, s.
         """
         run, model, dt = int(np.argmax(bad)), self.model, self.config.time.dt
         raise NumericalError(

@@ -3,7 +3,7 @@
     fourier = Fourier.of(transport, "u", periodic=(False, True))    # a channel: walls in y, a ring in x
     program = transport.jit(lambda u: fourier.backward(fourier.forward(u)))
 
-Each line is transformed whole: along x, then along y. In between blocks become lines by all-to-alls (`lines.py`).
+Whole lines are transformed: along x, then along y. All-to-alls turn blocks into lines and back (`lines.py`).
 """
 
 from __future__ import annotations
@@ -21,20 +21,20 @@ from ..transport import Transport
 from . import series
 from .lines import Lines, turned
 
-#: What a field does along an axis: it is periodic; or between two walls it is a series of cosines (values at centres of
-#: cells), or of sines (values on faces; the last one lies on the wall).
+#: The kinds of series along an axis: periodic; or, between two walls, cosines (values at centres of cells) or sines
+#: (values on faces; the last one lies on the wall).
 KINDS = ("periodic", "cosine", "sine")
-#: Whether the values of a location of the C-grid lie on the faces that the walls in y and in x have.
+#: For each location of the C-grid, whether its values lie on the faces of walls in y, and of walls in x.
 ON_FACES = {"centre": (False, False), "u": (False, True), "v": (True, False), "corner": (True, True)}
 
 
 class Spectrum(NamedTuple):
-    """One axis of the coefficients, of all of them: NumPy vectors.
+    """One axis of the whole array of coefficients: NumPy vectors.
 
     Attributes:
         modes: whole numbers m; the wavenumber is 2 π m/L where the axis is periodic, else π m/L.
-        turns: 2 or 1, that factor of π.
-        weights: of |c|² in sums over cells.
+        turns: that factor of π, 2 or 1.
+        weights: those of |c|² in sums over cells.
     """
 
     modes: np.ndarray
@@ -44,10 +44,10 @@ class Spectrum(NamedTuple):
 
 @dataclass(frozen=True)
 class Fourier:
-    """The transforms of fields of one grid, and where their coefficients are.
+    """The transforms of the fields of one grid, and the layout of their coefficients.
 
-    A field [..., y, x] of a block, float32 or float64, becomes coefficients [..., ky, kx]. With NY by NX cells these
-    are, as scipy.fft has them, without factors forward and with 1/n backward:
+    A field [..., y, x] of a block, float32 or float64, becomes coefficients [..., ky, kx]. As in scipy.fft, there is no
+    factor forward, and 1/n backward. With NY by NX cells the coefficients are:
 
     | y, x | | ky | kx | |
     | --- | --- | --- | --- | --- |
@@ -57,18 +57,18 @@ class Fourier:
     | walls, walls | dct or dst along both | NY | NX | real |
 
     "cosine" is the dct of type 2. "sine" is the dst of type 1 of the NX - 1 faces within the walls: coefficient m, for
-    m = 1 to NX - 1, is that of sin(π m x/L) and lies at index m, as cosines do; index 0 is zero. The last value, on the
-    wall, is not looked at and comes back as zero.
+    m = 1 to NX - 1, belongs to sin(π m x/L) and has index m, as with cosines; index 0 is zero. The last value, on the
+    wall, is ignored and comes back as zero.
 
-    All ky of a few kx are in one block: with P blocks block number r = row * PX + column of the layout has those of
-    `decomposition.split(NX_k, P)[r]`. In a jitted program the arrays have ceil(NX_k / P) columns in all blocks; what is
-    beyond a block's own is zero, and is not looked at.
+    Each block has all ky of a few kx: of P blocks, block r = row * PX + column of the layout has the kx of
+    `decomposition.split(NX_k, P)[r]`. In a jitted program the arrays have ceil(NX_k / P) columns in all blocks; those
+    beyond a block's own are zero, and are ignored.
 
-    A Fourier is a value: equal, and hashed alike, where transport and kinds are.
+    Two Fouriers are equal, and have one hash, if their transports and kinds are equal.
 
     Attributes:
-        transport: has the blocks of the grid.
-        y, x: what the fields do along each axis, of KINDS.
+        transport: the one between the blocks of the grid.
+        y, x: the kind of series along each axis, of KINDS.
 
     Raises:
         UsageError: there is no such kind, or there are more blocks than lines.
@@ -90,9 +90,9 @@ class Fourier:
 
     @classmethod
     def of(cls, transport: Transport, location: str, periodic: tuple[bool, bool]) -> Fourier:
-        """That of fields at a location of the C-grid, "centre", "u", "v" or "corner"; whether y and x are periodic.
+        """The Fourier of fields at a location of the C-grid, "centre", "u", "v" or "corner"; are y and x periodic?
 
-        Normal velocity and what lies on walls is zero there, all else has no slope there.
+        At walls, the normal velocity and values that lie on the wall are zero; other fields have no normal gradient.
 
         Raises:
             UsageError: there is no such location, or there are more blocks than lines.
@@ -120,7 +120,7 @@ class Fourier:
 
     @property
     def columns(self) -> list[Span]:
-        """Which of the kx each of `transport.blocks` has."""
+        """The range of kx of each of `transport.blocks`."""
         parts = split(self.size[1], self._blocks)
         return [parts[block.place[0] * self.transport.layout[1] + block.place[1]] for block in self.transport.blocks]
 
@@ -134,12 +134,12 @@ class Fourier:
         return spectrum(ny, self.y, halved=y and not x), spectrum(nx, self.x, halved=x)
 
     def wavenumbers(self, dy: float, dx: float) -> tuple[np.ndarray, np.ndarray]:
-        """ky and kx of all coefficients, rad per unit of the spacing: float64 vectors."""
+        """ky and kx of all coefficients, rad per unit of dy and dx: float64 vectors."""
         axes = zip(self.spectra, self.cells, (dy, dx), strict=True)
         return tuple(axis.turns * np.pi * axis.modes / (n * spacing) for axis, n, spacing in axes)
 
     def part(self, vector):
-        """In a jitted program: of a NumPy array [..., NX_k] the part of the block at hand, zero beyond its own kx."""
+        """In a jitted program: the block's part of a NumPy array [..., NX_k], zero beyond its own kx."""
         row, column = self.transport.place()
         parts = np.zeros((self._blocks, *vector.shape[:-1], self.shape[1]), vector.dtype)
         for part, span in zip(parts, split(self.size[1], self._blocks), strict=True):
@@ -147,7 +147,7 @@ class Fourier:
         return jnp.asarray(parts)[row * self.transport.layout[1] + column]
 
     def pieces(self, coefficients) -> list[np.ndarray]:
-        """What a jitted program gives for each of `transport.blocks`: NumPy arrays [..., ky, kx of `columns`]."""
+        """Coefficients of a jitted program for each of `transport.blocks`: NumPy arrays [..., ky, kx of `columns`]."""
         found = self.transport.pieces(coefficients, margin=None)
         return [array[..., : span.length] for array, span in zip(found, self.columns, strict=True)]
 
@@ -155,7 +155,7 @@ class Fourier:
         """In a jitted program: the coefficients of the fields of a block.
 
         Raises:
-            UsageError: the fields are not real numbers of floating point, or not those of a block.
+            UsageError: the fields are not real floating-point numbers, or have another shape than a block.
         """
         self._check(fields, self.transport.shape, jnp.floating, "fields", "(y, x)")
         lines = self._lines.along_y(FORWARD[self.x](self._lines.along_x(fields)))
@@ -165,7 +165,7 @@ class Fourier:
         """In a jitted program: the fields of a block with these coefficients, zero beyond its rows and columns.
 
         Raises:
-            UsageError: the coefficients are not complex where they are to be, or not those of a block.
+            UsageError: the coefficients are real where complex ones are needed or the reverse, or of another shape.
         """
         kind = jnp.complexfloating if any(self._periodic) else jnp.floating
         self._check(coefficients, self.shape, kind, "coefficients", "(ky, kx)")
@@ -177,7 +177,7 @@ class Fourier:
         return self._lines.blocks(BACKWARD[self.x](self._lines.back_from_y(lines), nx))
 
     def _along_y(self, transforms, lines, *length):
-        """One of the transforms of a real line along y, of lines that are complex where x is periodic."""
+        """A transform of real lines, applied along y to lines that are complex if x is periodic."""
         if not self._periodic[1]:
             return transforms[self.y](lines, *length)
         return jax.lax.complex(*transforms[self.y](series.parts(lines), *length))
@@ -203,13 +203,13 @@ class Fourier:
             raise UsageError(f"{what} to transform are {list(array.shape)}; the last axes {axes} must be {list(shape)}")
 
 
-#: Of whole lines, by kind: functions of real lines; and back, of coefficients and the number of cells.
+#: Transforms of whole lines by kind: forward, a function of real lines; back, of coefficients and the number of cells.
 FORWARD = {"periodic": jnp.fft.rfft, "cosine": series.cosine, "sine": series.sine}
 BACKWARD = {"periodic": jnp.fft.irfft, "cosine": series.from_cosine, "sine": series.from_sine}
 
 
 def spectrum(n: int, kind: str, halved: bool) -> Spectrum:
-    """The axis of the coefficients of lines of n cells; of a periodic one all of it, or the half from 0 on."""
+    """The axis of the coefficients of lines of n cells; if `halved`, only the half from 0 on of a periodic one."""
     modes = np.arange(n // 2 + 1 if halved else n)
     if kind == "periodic":
         if not halved:

@@ -1,8 +1,9 @@
 """Blocks of the grid made into whole lines and back, by all-to-alls on the rings of the layout.
 
-In a jitted program a block has an array [..., rows, columns]. Along x the blocks of a row of the layout share out their
-rows; each gets a few, with all columns. Along y the coefficients in x are shared out among all blocks: first over the
-blocks of a row, which have their rows again then, then over those of a column.
+In a jitted program a block has an array [..., rows, columns]. For lines along x, the blocks of a row of the layout
+divide their rows among them: each gets a few rows with all columns. For lines along y, all blocks divide the
+coefficients in x: first the blocks of a row of the layout, which then have their own rows again, then those of a
+column.
 """
 
 from __future__ import annotations
@@ -19,9 +20,9 @@ class Lines(NamedTuple):
     """How the lines of a grid are made whole.
 
     Attributes:
-        transport: has the blocks.
+        transport: the one between the blocks.
         ny, nx: cells of the grid.
-        numbers: coefficients of a line along x.
+        numbers: number of coefficients of a line along x.
     """
 
     transport: Transport
@@ -31,7 +32,7 @@ class Lines(NamedTuple):
 
     @property
     def share(self) -> int:
-        """Rows that a block gets whole; the last ones get fewer, filled up with zeros."""
+        """How many whole rows a block gets; the last blocks get fewer, filled up with zeros."""
         return -(-self.transport.shape[0] // self.transport.layout[1])
 
     def along_x(self, fields):
@@ -73,13 +74,13 @@ class Lines(NamedTuple):
 
 
 def turned(array, source: int, destination: int):
-    """jnp.moveaxis, by itself: where XLA makes it part of another loop that loop goes through memory in strides."""
+    """jnp.moveaxis as a loop of its own: fused into another loop by XLA, that loop would read memory in strides."""
     alone = jax.lax.optimization_barrier
     return alone(jnp.moveaxis(alone(array), source, destination))
 
 
 def spread(array, parts: int):
-    """[..., n] in parts as `decomposition.split` has them, short ones with a zero: [..., parts, ceil(n / parts)]."""
+    """[..., n] in the parts of `decomposition.split`, short ones with a zero: [..., parts, ceil(n / parts)]."""
     n, room = array.shape[-1], -(-array.shape[-1] // parts)
     longer = n - parts * (room - 1)
     first = array[..., : longer * room].reshape(*array.shape[:-1], longer, room)

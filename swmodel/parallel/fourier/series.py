@@ -1,9 +1,9 @@
 """The series of whole lines, along the last axis of real arrays: what scipy.fft computes, from real FFTs alone.
 
-On processors a real FFT of JAX has the same bits for a line wherever it stands among others. A complex one has not:
-for lines that are left over from vectors of lines other steps are taken. So the FFT of a complex line is made of those
-of its real and imaginary part. Sine and cosine series are FFTs of the line and its mirror image, twice as long; nothing
-is added to a product, which a compiler may fuse in one place and not in another.
+On processors JAX's real FFT of a line has the same bits wherever the line lies among others. Its complex FFT has not:
+lines left over from whole vectors are computed otherwise. So the FFT of a complex line is made of those of its real and
+imaginary parts. Sine and cosine series are FFTs of the line and its mirror image, twice as long. No product is added
+to anything: a compiler may fuse that in one place and not in another.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def parts(numbers):
 
 
 def cosine(line):
-    """scipy.fft.dct, type 2: of values at centres between two walls, mirrored there."""
+    """scipy.fft.dct, type 2: of values at centres between two walls, mirrored at these."""
     n = line.shape[-1]
     mirrored = jnp.fft.rfft(jnp.concatenate([line, line[..., ::-1]], -1))[..., :n]
     across, along = turns(line)
@@ -55,16 +55,16 @@ def from_cosine(numbers, n: int):
 
 
 def turns(line):
-    """cos and sin of π k/(2n): by so much are numbers turned, as the mirror lies half a cell before the line."""
+    """cos and sin of π k/(2n), the angle by which coefficients turn: the mirror lies half a cell before the line."""
     n = line.shape[-1]
     angle = np.pi / (2 * n) * np.arange(n).reshape(*[1] * (line.ndim - 1), n)
     return np.cos(angle).astype(line.dtype), np.sin(angle).astype(line.dtype)
 
 
 def sine(line):
-    """scipy.fft.dst, type 1, of all but the last value, which lies on a wall as the one before the first does.
+    """scipy.fft.dst, type 1, of all but the last value, which lies on a wall; so does the one before the first.
 
-    Number k is that of sin(π k x/L); number 0 is zero.
+    Coefficient k belongs to sin(π k x/L); coefficient 0 is zero.
     """
     n, inside = line.shape[-1], line[..., :-1]
     odd = jnp.concatenate([padded(-inside, 1, 1), inside[..., ::-1]], -1)
@@ -72,7 +72,7 @@ def sine(line):
 
 
 def from_sine(numbers, n: int):
-    """scipy.fft.idst, type 1; zero on the wall, and whatever number 0 is."""
+    """scipy.fft.idst, type 1; zero on the wall; coefficient 0 is ignored."""
     odd = padded(-numbers[..., 1:], 1, 1)
     return padded(jnp.fft.irfft(jax.lax.complex(jnp.zeros_like(odd), odd), 2 * n)[..., 1:n], 0, 1)
 

@@ -1,4 +1,4 @@
-"""How blocks talk to each other: the only door to other processes, and what each of its implementations has."""
+"""How blocks exchange messages: the only door to other processes, and the Protocol of its implementations."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ class Transport(Protocol):
     rectangle, its part of the grid.
 
     Attributes:
-        name: of the transport.
+        name: that of the transport.
         rank, size: number of this process, and how many there are.
-        block: the process's part of the grid, and of the members of an ensemble.
-        blocks: those on the devices of the process.
+        block: the process's part of the grid and of the members of an ensemble.
+        blocks: the blocks on the devices of the process.
         layout: blocks of all processes in y and x.
-        devices: of this process.
+        devices: the number of devices of this process.
         shape: (rows, columns) of a field in a jitted program, the same in all blocks.
         smallest: the fewest (rows, columns) that a block has.
     """
@@ -44,7 +44,7 @@ class Transport(Protocol):
         """jax.jit of a program that sees the arrays of one block; numbers are the same in all blocks."""
 
     def shift(self, slab, axis: int, step: int):
-        """In a jitted program: the slab of the block `step` places back on the ring of `axis`, while ours goes on.
+        """In a jitted program: the slab of the block `step` places before ours on the ring of `axis`; ours goes ahead.
 
         Linear to all of JAX's transformations, as are `sum` and `transpose`.
         """
@@ -53,17 +53,17 @@ class Transport(Protocol):
         """In a jitted program: the array summed over all blocks, the same on all of them."""
 
     def transpose(self, array, axis: int):
-        """In a jitted program: of what the blocks on our ring of `axis` have, the parts that are for us.
+        """In a jitted program: the parts for our block from all blocks on its ring of `axis`, an all-to-all.
 
-        An all-to-all. With the blocks numbered by their place on the ring, block r gives the parts a[r, k] for each k
-        and gets a[k, r] for each k: a transposed matrix. So the map is its own transpose.
+        With the blocks numbered by their place on the ring, block r sends the parts a[r, k] for each k and receives
+        a[k, r]: a transposed matrix. So the map is its own transpose.
 
         Args:
             array: [..., parts, rows, columns], a part for each block of the ring; the same shape in all of them.
         """
 
     def extent(self):
-        """In a jitted program: the rows and columns of the block that belong to the grid; None where all do."""
+        """In a jitted program: how many rows and columns of the block belong to the grid; None: all do."""
 
     def offset(self):
         """In a jitted program: row and column of the block's first cell in the grid."""
@@ -75,29 +75,29 @@ class Transport(Protocol):
         """In a jitted program: whether this is the first of all blocks."""
 
     def make(self, build: Callable, margin=0):
-        """What build(block) gives, a tree of NumPy arrays, as arguments of jitted programs: each block's on its device.
+        """The trees of NumPy arrays build(block) as arguments of jitted programs: each block's on its device.
 
         Args:
             build: function of each of `blocks`.
-            margin: cells around the block that the arrays have: a number, or those of rows and of columns. With a
+            margin: cells that the arrays have around the block: a number, or one of rows and one of columns. With a
                 margin an axis of length one holds one value for all cells.
         """
 
     def pieces(self, tree, margin: int | None = 0) -> list:
-        """What `make` was given, or a jitted program gives, for each of `blocks`: NumPy arrays.
+        """The arrays of `make` or of a jitted program as NumPy arrays, for each of `blocks`.
 
         Args:
-            margin: of `make`; with None the arrays are as a program has them, which may be no fields.
+            margin: as in `make`; None: the arrays are returned as they are in a program, and need not be fields.
         """
 
     def put(self, tree):
         """Fields of the process's part and numbers as arguments of jitted programs."""
 
     def get(self, tree):
-        """What `put` was given: NumPy arrays."""
+        """The arrays of `put` or of a jitted program as NumPy arrays of the process's part."""
 
     def join(self, pieces: list):
-        """Fields of the process's part from those of each of `blocks`; numbers are the same in all."""
+        """Fields of the process's part, from those of each of `blocks`; numbers are the same in all."""
 
     def held_bytes(self, tree) -> int:
         """Bytes of the arrays of a tree that this process has."""
@@ -105,21 +105,21 @@ class Transport(Protocol):
     def gather_rows(self, local: np.ndarray, first: int, last: int, member: int = 0) -> np.ndarray | None:
         """Rows first to last of a whole field on rank 0, None elsewhere.
 
-        This and what follows are called by all processes in the same order, from the main thread.
+        All processes call this and the following methods in the same order, from the main thread.
 
         Args:
-            local: the process's part [y, x]; an array of the same type, such as an empty one, where it has none.
-            member: of an ensemble, the one that the field is of.
+            local: the process's part [y, x]; if it has none, any array of the same type, such as an empty one.
+            member: the member of an ensemble to which the field belongs.
         """
 
     def reduce(self, values, operation: str):
         """The "sum", "max" or "min" over all processes of NumPy `values` of one shape; the same on all."""
 
     def broadcast(self, value: Any) -> Any:
-        """The value that rank 0 has."""
+        """The value of rank 0, on all processes."""
 
     def allgather(self, value: Any) -> list:
-        """What each process has given, in their order; the same on all."""
+        """The values of all processes, in their order; the same on all."""
 
     def any(self, flag: bool) -> bool:
         """Whether the flag is set on any process."""
@@ -146,14 +146,14 @@ def _mpi(layout, ny, nx, devices, members=1, shares=1):
     return Mpi(block(world_rank(), layout, ny, nx, members, shares))
 
 
-@lru_cache(maxsize=8)  # one for all that ask alike, as the others are equal: programs are kept by their transport
+@lru_cache(maxsize=8)  # equal arguments, one object, as programs are kept by their transport
 def _sharded(layout, ny, nx, devices):
     from .sharded import Sharded
 
     return Sharded(layout, ny, nx, devices)
 
 
-#: Functions of layout, cells in y and x, and devices of a process; and of members and their shares.
+#: Functions of layout, cells in y and x, devices of a process, and, of an ensemble, members and their shares.
 TRANSPORTS = {"serial": _serial, "mpi": _mpi, "sharded": _sharded}
 
 
@@ -162,8 +162,8 @@ def connect(name: str, layout: tuple[int, int], ny: int, nx: int, devices: int =
 
     Args:
         layout: blocks in y and x.
-        devices: of each process, for the sharded transport.
-        ensemble: `members`, and the `shares` in which they are cut: processes for each block of the grid.
+        devices: devices of each process, for the sharded transport.
+        ensemble: `members`, and the number of `shares` into which they are divided: processes for each block.
 
     Raises:
         ImportError: mpi4jax or mpi4py is not installed.
@@ -178,12 +178,12 @@ def connect(name: str, layout: tuple[int, int], ny: int, nx: int, devices: int =
 def of_all_members(
     transport: Transport, values: np.ndarray, operation: str = "sum", neutral: float = 0.0
 ) -> np.ndarray:
-    """Numbers [all members, ...], float64, from those of the members that each process has a part of; the same on all.
+    """Numbers [all members, ...], float64, the same on all processes, from those of each process's members.
 
     Args:
         values: [members here, ...].
-        operation: of `reduce`, over the processes that have a part of the same member.
-        neutral: what changes nothing in that.
+        operation: that of `reduce`, over the processes that share a member.
+        neutral: a number that changes nothing in that operation.
     """
     members = transport.block.members
     everyone = np.full((members.size, *values.shape[1:]), neutral)
@@ -192,15 +192,15 @@ def of_all_members(
 
 
 def ring(name: str, size: int, devices: int = 1) -> bool:
-    """Whether the blocks of `size` processes get their neighbours' numbers by a shift; called by all together.
+    """Whether a shift hands each block of `size` processes its neighbour's numbers; called by all together.
 
     Args:
         name: of a transport.
-        devices: of each process.
+        devices: number of devices of each process.
 
     Raises:
         ImportError: mpi4jax or mpi4py is not installed.
-        Exception: whatever mpi4jax and JAX raise where they do not fit together.
+        Exception: whatever mpi4jax and JAX raise if their versions do not fit together.
     """
     blocks = size * devices
     transport = connect(name, (1, blocks), 1, blocks, devices)

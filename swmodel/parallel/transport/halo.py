@@ -7,7 +7,7 @@ import jax.numpy as jnp
 
 
 def last(field, width: int, axis: int, length=None):
-    """The last `width` values along an axis, of the first `length` ones: all if it is None."""
+    """The last `width` of the first `length` values along an axis; None: of all."""
     if length is None:
         length = field.shape[axis]
     if isinstance(length, int):
@@ -16,7 +16,7 @@ def last(field, width: int, axis: int, length=None):
 
 
 def between(before, field, after, axis: int, length=None):
-    """A field's first `length` values along an axis between others, all if it is None; what is left over is `after`."""
+    """The first `length` values of a field along an axis (None: all), between `before` and `after`."""
     whole = jnp.concatenate([before, field, after], axis)
     if length is None:
         return whole
@@ -24,7 +24,7 @@ def between(before, field, after, axis: int, length=None):
 
 
 def within(field, extent):
-    """The field [..., ny, nx] with zeros beyond the rows and columns of `extent`; as it is if that is None."""
+    """The field [..., ny, nx] with zeros beyond the rows and columns of `extent`; None: unchanged."""
     if extent is None:
         return field
     rows, columns = (jnp.arange(field.shape[axis]) < extent[axis] for axis in (-2, -1))
@@ -34,9 +34,9 @@ def within(field, extent):
 def surround(fields, width: int, transport) -> tuple:
     """The fields with `width` rows and columns of the cells around the block on each side, corners included.
 
-    All fields travel in one slab per direction: first to the east and to the west, then, with the corners that came
-    with those, to the north and to the south. Where the smallest block is narrower than that they travel again: what
-    is sent lies in the sender's block, or in what it has of its neighbours by then.
+    All fields travel in one slab per direction: first to the east and the west, then to the north and the south, with
+    the corners that have arrived. If the smallest block is narrower than `width`, they travel again: what is sent lies
+    in the sender's block, or in what it has received from its neighbours.
 
     Args:
         fields: arrays [..., ny, nx] of one shape, of this block.

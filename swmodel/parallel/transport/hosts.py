@@ -1,4 +1,4 @@
-"""What the processes of JAX's distributed runtime say to each other between jitted programs."""
+"""Messages between the processes of JAX's distributed runtime, outside jitted programs."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ OPERATIONS = {"sum": np.sum, "max": np.max, "min": np.min}
 
 
 class Hosts:
-    """The part of Sharded that is used between jitted programs, by all processes in the same order.
+    """The part of Sharded for use outside jitted programs, by all processes in the same order.
 
-    Sharded adds `block`, this process's part of the grid, and `block_of`, that of any.
+    Sharded adds `block`, this process's part of the grid, and `block_of`, the part of any process.
 
     Args:
         size: number of processes.
@@ -25,8 +25,8 @@ class Hosts:
     def gather_rows(self, local: np.ndarray, first: int, last: int, member: int = 0) -> np.ndarray | None:
         """See `Transport.gather_rows`.
 
-        All processes and devices get the rows, as JAX has no message to one process alone: `size` times the bytes that
-        rank 0 needs, over all links together.
+        All processes and devices get the rows, as JAX has no message to a single process: in sum `size` times the
+        bytes that rank 0 needs.
         """
         if self.size == 1:
             return local[first:last]
@@ -54,7 +54,7 @@ class Hosts:
         return value if self.size == 1 else self.allgather(value if self.rank == 0 else None)[0]
 
     def allgather(self, value) -> list:
-        """What each process has given, a list on all of them."""
+        """The list of the values of all processes, on all of them."""
         if self.size == 1:
             return [value]
         data = np.frombuffer(pickle.dumps(value), np.uint8)
@@ -72,7 +72,7 @@ class Hosts:
 
 
 def everyone(array: np.ndarray) -> np.ndarray:
-    """The arrays of all processes, stacked; as bytes, since JAX would round numbers of double precision."""
+    """The arrays of all processes, stacked; sent as bytes, since JAX would round double precision."""
     from jax.experimental.multihost_utils import process_allgather
 
     bytes_ = np.frombuffer(np.ascontiguousarray(array).tobytes(), np.uint8)

@@ -1,4 +1,4 @@
-"""Processes of the sharded transport find each other through JAX's distributed runtime, before JAX has a device."""
+"""How processes of the sharded transport find each other: by JAX's distributed runtime, before JAX has a device."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from .. import streams, watchdog
 from ..environment import RANK, World, has_gpu, visible_gpus
 from .rendezvous import LOCAL, find_first
 
-#: How long a process waits for the others to start, and for one to answer, s.
+#: How long a process waits for the others to start, and for an answer of one, s.
 START, ANSWER = 300, 600
-#: Time that no process is silent for, s.
+#: No process is silent for so long, s.
 NEVER = 10**9
 
 
@@ -24,9 +24,9 @@ def join(place: World, devices: int, address: str | None, limit: float = watchdo
 
     Args:
         place: this process's place among the others.
-        devices: that it computes on.
-        address: HOST:PORT of the first process; None: as JAX itself finds it, from Slurm's environment or Open MPI's.
-        limit: of the watchdog, s.
+        devices: number of devices that it computes on.
+        address: HOST:PORT of the first process; None: JAX finds it itself, from the environment of Slurm or Open MPI.
+        limit: that of the watchdog, s.
 
     Raises:
         SetupError: the processes do not find each other, or there are fewer devices.
@@ -52,24 +52,24 @@ def join(place: World, devices: int, address: str | None, limit: float = watchdo
 
 
 def detected(place: World) -> str | None:
-    """Where the first process is as JAX itself finds it; None where it does not."""
+    """The address of the first process, if JAX finds it itself; else None."""
     from jax._src.clusters import ClusterEnv
 
     return ClusterEnv.auto_detect_unset_distributed_params(None, place.size, place.rank, [0], None, START)[0]
 
 
 def silence(limit: float) -> int:
-    """Time after which JAX's runtime takes a silent process for dead and ends the others without a word to the user, s.
+    """Time after which JAX's runtime takes a silent process for dead, and ends the others without a message, s.
 
-    The watchdog with this limit has ended them before, and said why.
+    The watchdog with this limit ends them before that, and says why.
     """
     return int(1.5 * max(limit, watchdog.START)) if limit else NEVER
 
 
 def silence_gloo():
-    """Keep off standard output what Gloo, which carries messages between processors, prints there in pieces.
+    """Keep off standard output what Gloo, which carries messages between processes on CPUs, prints there in pieces.
 
-    It would come between the lines that ranks send to their launcher. What Python prints goes where it went.
+    It would mix with the lines that ranks send to their launcher. Python's own output is not affected.
     """
     sys.stdout.flush()
     sys.stdout = streams.copy(sys.stdout, os.dup(1))
@@ -79,10 +79,10 @@ def silence_gloo():
 
 
 def own_devices(place: World, devices: int) -> list[int] | None:
-    """Which of the GPUs that it sees a process takes: its share of those of all, or the first; None on processors.
+    """The numbers of the GPUs that a process takes of those it sees: its share, or the first; None on processors.
 
     Raises:
-        SetupError: there are fewer.
+        SetupError: there are too few.
     """
     gpus, wanted = visible_gpus(), devices * place.local_size
     if gpus == [] or not has_gpu():
@@ -97,11 +97,11 @@ def own_devices(place: World, devices: int) -> list[int] | None:
 
 
 class Joined:
-    """What the processes say to each other before they have a device, by the key-value store of JAX's runtime.
+    """Messages between the processes before they have a device, by the key-value store of JAX's runtime.
 
     Args:
         place: this process's place among the others.
-        own: the GPUs that it takes of those that it sees; None on processors.
+        own: the numbers of the GPUs that it takes of those it sees; None on processors.
 
     Attributes:
         gpus: their names, where they are known.
@@ -115,7 +115,7 @@ class Joined:
         self.gpus = [gpus[number] for number in own] if own and gpus else []
 
     def allgather(self, value) -> list:
-        """What each process has given (a JSON value), a list on all of them; called by all in the same order."""
+        """The list of the JSON values of all processes, on all of them; called by all in the same order."""
         self.calls += 1
         self.store.key_value_set(f"swmodel/{self.calls}/{self.place.rank}", json.dumps(value))
         keys = [f"swmodel/{self.calls}/{rank}" for rank in range(self.place.size)]

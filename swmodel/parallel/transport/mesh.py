@@ -1,4 +1,4 @@
-"""Devices of JAX arranged as the blocks of a layout lie, and how arrays lie on them."""
+"""The devices of JAX arranged like the blocks of a layout, and how arrays lie on them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ AXES = ("y", "x")
 
 
 def mesh_of(local: tuple[int, int], processes: tuple[int, int]) -> Mesh:
-    """The first devices of each process as their blocks lie: `processes` rectangles of `local` rows and columns.
+    """The first devices of each process, arranged like blocks: `processes` rectangles of `local` rows and columns.
 
     Raises:
         SetupError: there are fewer devices, or another number of processes.
@@ -36,7 +36,7 @@ def mesh_of(local: tuple[int, int], processes: tuple[int, int]) -> Mesh:
 
 
 def rectangle(devices: int, layout: tuple[int, int]) -> tuple[int, int]:
-    """The rows and columns of blocks that a process with so many devices has in a layout; they divide it."""
+    """The rows and columns of blocks of a process with so many devices in a layout; they divide those of the layout."""
     columns = gcd(devices, layout[1])
     return devices // columns, columns
 
@@ -44,7 +44,7 @@ def rectangle(devices: int, layout: tuple[int, int]) -> tuple[int, int]:
 def provide(devices: int) -> None:
     """Make sure that this process has so many devices.
 
-    Processors are split into so many if JAX has not started yet and JAX_NUM_CPU_DEVICES does not say otherwise.
+    Processors are split into so many, unless JAX has started already or JAX_NUM_CPU_DEVICES is set.
 
     Raises:
         SetupError: there are fewer.
@@ -73,7 +73,7 @@ def processes(devices: int) -> int:
 
 
 def spec(ndim: int) -> PartitionSpec:
-    """How an array with so many axes lies on the mesh: numbers on all devices, all else in blocks."""
+    """How an array with so many axes lies on the mesh: numbers on all devices, arrays in blocks."""
     if ndim < 2:
         return PartitionSpec(AXES) if ndim else PartitionSpec()
     return PartitionSpec(*[None] * (ndim - 2), *AXES)

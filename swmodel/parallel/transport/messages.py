@@ -1,9 +1,9 @@
-"""Messages inside jitted programs: mpi4jax's operations with every rule that JAX's transformations ask for.
+"""Messages inside jitted programs: mpi4jax's operations with the rules that JAX's transformations need.
 
-mpi4jax's own sendrecv has no forward-mode derivative and cannot be checkpointed, its alltoall has no derivative at all;
+mpi4jax's own sendrecv has no forward-mode derivative and cannot be checkpointed; its alltoall has no derivative at all;
 the transpose of its allreduce is the identity, which is right for one loss only. All three maps are linear, so each is
-a primitive of its own here, whose derivative is itself on the tangent. The transpose of a message is the message the
-other way; that of a sum over processes, as a map of what all of them hold, is the sum itself; so is that of an
+a primitive of its own here: its derivative is the map applied to the tangent. The transpose of a message is the message
+in the opposite direction. A sum over processes, as a map of what all of them hold, is its own transpose, and so is an
 all-to-all, which transposes a matrix of parts.
 """
 
@@ -19,10 +19,10 @@ from mpi4py import MPI
 
 from ..linear import linear
 
-#: For messages inside jitted programs only.
+#: The communicator of messages inside jitted programs, and of no others.
 DEVICE_COMM = MPI.COMM_WORLD.Clone()
 TAG = 7
-#: Bytes of a message: MPI counts its items, and some of its implementations the bytes, in integers of 32 bits.
+#: Most bytes of a message: MPI counts its items, and some implementations its bytes, in integers of 32 bits.
 LARGEST = 2**31 - 1
 
 
@@ -40,7 +40,7 @@ def _sum(array: jax.Array) -> jax.Array:
 
 @lru_cache
 def _communicator(ranks: tuple[int, ...], world: int) -> MPI.Intracomm:
-    """That of some of the ranks of DEVICE_COMM, whose handle is `world`; made by all of them when they compile."""
+    """The communicator of some ranks of DEVICE_COMM, whose handle is `world`; made by all of them when they compile."""
     jax.effects_barrier()
     return DEVICE_COMM.Create_group(DEVICE_COMM.Get_group().Incl(ranks), TAG)
 
@@ -59,9 +59,9 @@ def _transpose_back(cotangent: jax.Array, **parameters) -> jax.Array:
     return transpose_p.bind(cotangent, **parameters)
 
 
-#: What `source` sends, while the array goes to `dest`.
+#: The array that `source` sends, while ours goes to `dest`.
 sendrecv_p = linear("halo_sendrecv", _sendrecv, _back, {ordered_effect})
 #: The sum of what all processes hold, on each of them.
 sum_p = linear("sum_over_processes", _sum, lambda cotangent: sum_p.bind(cotangent), {ordered_effect})
-#: Of arrays [..., parts, rows, columns]: part k goes to the k-th rank of the `ring`, whose part for this one comes.
+#: Of arrays [..., parts, rows, columns], part k goes to the k-th rank of the `ring`, in exchange for its part for ours.
 transpose_p = linear("transpose_on_ring", _transpose, _transpose_back, {ordered_effect})

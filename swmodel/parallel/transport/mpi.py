@@ -12,7 +12,7 @@ from ..decomposition import Block
 from .messages import LARGEST, sendrecv_p, sum_p, transpose_p
 from .one_device import OneDevice
 
-#: For mpi4py between jitted programs; those have a communicator of their own.
+#: The communicator of mpi4py, between jitted programs; these have one of their own.
 HOST_COMM = MPI.COMM_WORLD.Clone()
 
 OPERATIONS = {"sum": MPI.SUM, "max": MPI.MAX, "min": MPI.MIN}
@@ -23,7 +23,7 @@ class Mpi(OneDevice):
     """The Transport of a run on the processes of MPI's world, one block each.
 
     Attributes:
-        largest: bytes of a message of `transpose`; longer ones are cut.
+        largest: most bytes of a message of `transpose`; longer ones are cut.
     """
 
     block: Block
@@ -33,7 +33,7 @@ class Mpi(OneDevice):
     largest: int = LARGEST
 
     def shift(self, slab, axis: int, step: int):
-        # No message is sent where the ring has one block.
+        # No message is sent if the ring has one block.
         if self.block.layout[axis] == 1:
             return slab
         source, dest = self.block.neighbour(axis, -step), self.block.neighbour(axis, step)

@@ -1,4 +1,4 @@
-"""What a transport with one block in each process does with arrays: nothing that JAX and NumPy do not do."""
+"""The base of transports with one block in each process: arrays are handled by JAX and NumPy as they are."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class OneDevice:
         return self.block.smallest
 
     def extent(self):
-        """In a jitted program: the rows and columns of the block that belong to the grid; None where all do."""
+        """In a jitted program: how many rows and columns of the block belong to the grid; None: all do."""
 
     def offset(self):
         return self.block.y.start, self.block.x.start

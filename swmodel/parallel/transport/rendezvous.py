@@ -1,4 +1,4 @@
-"""Where processes that were started together meet: the world of MPI, and the address of the first of them."""
+"""Where processes that were started together meet: MPI's world, and the address of the first process."""
 
 from __future__ import annotations
 
@@ -16,8 +16,9 @@ from ..watchdog import not_for_ever
 
 
 def first_process(place: World) -> str | None:
-    """HOST:PORT of the first process, for JAX: as set, else agreed by MPI; None under srun and without MPI, for JAX to
-    find itself.
+    """HOST:PORT of the first process, for JAX: as set, else agreed on by MPI.
+
+    None under srun and without MPI: JAX finds it itself.
 
     Raises:
         SetupError: MPI is there and cannot be used.
@@ -33,10 +34,10 @@ def first_process(place: World) -> str | None:
 
 
 def find_first(place: World, address: str | None, seconds: float) -> None:
-    """Wait until the first process answers at HOST:PORT; in itself, see that nobody else does. JAX would crash.
+    """Wait until the first process answers at HOST:PORT; that process checks that the port is free. JAX would crash.
 
     Raises:
-        SetupError: the address is missing, wrong or taken, or there is no answer in so many seconds.
+        SetupError: the address is missing, wrong or taken, or nobody answers in so many seconds.
     """
     host, _, port = (address or "").rpartition(":")
     deadline = time.monotonic() + seconds
@@ -56,10 +57,10 @@ def find_first(place: World, address: str | None, seconds: float) -> None:
 
 
 def see_that_free(port: int) -> None:
-    """Make sure that nobody listens at a port of this machine.
+    """Make sure that a port of this machine is free.
 
     Raises:
-        OSError: somebody does.
+        OSError: it is not.
     """
     with socket.socket() as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -93,10 +94,10 @@ def mpi_world(place: World):
 
 
 def clear_shared_memory(folder: Path = Path("/dev/shm")) -> None:
-    """Remove what killed ranks of this job have left of MPICH's shared memory on this machine.
+    """Remove the shared memory of MPICH that killed ranks of this job have left on this machine.
 
     MPICH names it by job and step, which are the same when Slurm puts a job back into the queue. MPI_Init would take
-    the old one for its own, and hang or crash. Only what is this user's, older than this process and not in use goes.
+    the old memory for its own, and hang or crash. Only files of this user, older than this process and unused, go.
     """
     if "SLURM_RESTART_COUNT" not in os.environ:
         return

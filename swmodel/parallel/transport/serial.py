@@ -1,4 +1,4 @@
-"""One block that is the whole domain: every message is to itself. Needs no MPI."""
+"""One block, the whole domain: every message goes to itself. It needs no MPI."""
 
 from __future__ import annotations
 

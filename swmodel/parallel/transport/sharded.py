@@ -1,8 +1,9 @@
 """Blocks on the devices of JAX: one program for all by jax.shard_map, halos by lax.ppermute.
 
-An array of a jitted program is the blocks' arrays side by side as they lie in the mesh: [..., py ny, px nx] of blocks
-[..., ny, nx]. One with a single axis has the blocks' arrays one after the other; numbers are the same for all. Blocks
-have one shape: where the grid does not divide, short blocks have land beyond their last row or column.
+An array of a jitted program consists of the blocks' arrays side by side, as the blocks lie in the mesh: [..., py ny,
+px nx] of blocks [..., ny, nx]. With a single axis it has the blocks' arrays one after the other; numbers are the same
+for all. All blocks have one shape: where the grid does not divide evenly, short blocks have land beyond their last row
+or column.
 """
 
 from __future__ import annotations
@@ -25,12 +26,12 @@ class Sharded(Hosts):
     Args:
         layout: blocks in y and x, as many as there are devices in all processes.
         ny, nx: cells of the grid.
-        devices: of this process.
+        devices: number of devices of this process.
 
     Attributes:
         mesh: the devices as [py, px]; those of a process are a rectangle.
         local, processes: rows and columns of blocks that a process has, and of processes.
-        blocks, block: those of this process, in the order of the mesh, and the part of the grid that they are.
+        blocks, block: those of this process, in the order of the mesh; the part of the grid that they form.
 
     Raises:
         SetupError: there are fewer devices.
@@ -50,7 +51,7 @@ class Sharded(Hosts):
         self.blocks = [block(number, layout, ny, nx) for number in places]
 
     def block_of(self, rank: int) -> Block:
-        """The part of the grid that a process has."""
+        """A process's part of the grid."""
         parts = zip(self.cells, self.layout, divmod(rank, self.processes[1]), self.local, strict=True)
         spans = (split(size, count)[place * local : (place + 1) * local] for size, count, place, local in parts)
         return Block(rank, self.processes, *(Span(some[0].start, some[-1].stop, some[0].size) for some in spans))
@@ -115,9 +116,9 @@ class Sharded(Hosts):
         return jax.jit(on_all_blocks, **options)
 
     def _specs(self, on_block, arrays):
-        """How the arrays lie that a program of one block gives.
+        """How the results of a program of one block lie on the mesh.
 
-        shard_map asks for that before it traces the program, so the program is traced once more here, for shapes alone.
+        shard_map needs this before it traces the program, so the program is traced here first, only for shapes.
         """
         of_one = [jax.ShapeDtypeStruct(shape_of_one(array.shape, self.layout), array.dtype) for array in arrays]
         rings = list(zip(AXES, self.layout, strict=True))
@@ -125,18 +126,18 @@ class Sharded(Hosts):
         return jax.tree.map(lambda one: spec(one.ndim), found)
 
     def held_bytes(self, tree) -> int:
-        # An array of a program is that of all blocks.
+        # An array of a program holds those of all blocks.
         return sum(leaf.size * leaf.dtype.itemsize for leaf in jax.tree.leaves(tree)) // self.size
 
     def make(self, build, margin=0):
-        """What build(block) gives, a tree of NumPy arrays, as arguments of jitted programs: made block by block.
+        """The trees of NumPy arrays build(block) as arguments of jitted programs, made block by block.
 
-        The host has the arrays of one block at a time. Beyond the last cells of short blocks a field has zeros; with
-        a margin, what is at the end of that.
+        The host holds the arrays of one block at a time. Beyond the last cells of short blocks a field has zeros; with
+        a margin, the values at the margin's end.
 
         Args:
             build: function of each of `blocks`.
-            margin: cells around the block that the arrays have: a number, or those of rows and of columns. With a
+            margin: cells that the arrays have around the block: a number, or one of rows and one of columns. With a
                 margin an axis of length one holds one value for all cells.
         """
         margins = margin if isinstance(margin, tuple) else (margin, margin)
@@ -156,11 +157,11 @@ class Sharded(Hosts):
                 missing[axis] = (0, self.shape[axis] + 2 * margins[axis] - array.shape[axis])
         short = any(after for _, after in missing)
         full = np.pad(array, missing, mode="edge" if any(margins) else "constant") if short else array
-        # Waited for, as the array of the host is held until it is copied.
+        # Wait for the copy: the array on the host is held until then.
         return jax.block_until_ready(jax.device_put(full, device, may_alias=False))
 
     def _side_by_side(self, arrays):
-        """The array of a jitted program that has those of the blocks of this process."""
+        """The array of a jitted program, from the arrays of this process's blocks."""
         if arrays[0].ndim == 0:
             return arrays[0]
         shape = shape_of_all(arrays[0].shape, self.layout)
@@ -198,6 +199,6 @@ class Sharded(Hosts):
         return self.join(self.pieces(tree))
 
     def _window(self, block):
-        """Where in a field of the process's part a block lies."""
+        """The slices of a block in a field of the process's part."""
         spans = zip((block.y, block.x), (self.block.y, self.block.x), strict=True)
         return (..., *(slice(of.start - part.start, of.stop - part.start) for of, part in spans))

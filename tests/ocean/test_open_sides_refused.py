@@ -1,0 +1,99 @@
+"""What cannot be meant of open sides is refused: settings, sides on land, and fields that do not cover a side."""
+
+import re
+
+import numpy as np
+import pytest
+from support.random_case import configuration
+
+import swmodel
+from swmodel.config import ConfigError
+from swmodel.config.checks.remarks import relaxation
+from swmodel.model.validate import check_config
+
+
+@pytest.mark.parametrize(
+    ("options", "problem"),
+    [
+        (
+            {"grid.periodic_x": True, "open_sides.sides": ["west"]},
+            "open_sides.sides: there is no west side where grid.periodic_x is true",
+        ),
+        ({"open_sides.level": 0.1}, "open_sides.level: has no effect without open_sides.sides"),
+        ({"open_sides.m2_amplitude": 0.1}, "open_sides.m2_amplitude: has no effect without open_sides.sides"),
+        ({"open_sides.sides": ["south", "south"]}, "open_sides.sides: south, south: each is named once"),
+        ({"open_sides.sides": ["south"], "open_sides.k1_phase": 9.0}, "open_sides.k1_phase: has no effect where"),
+        (
+            {"open_sides.sides": ["south"], "open_sides.m4_amplitude": 0.1, "time.dt": "4 h"},
+            "open_sides: M4 has a period of 22357.1 s, which must be above two time steps",
+        ),
+        (
+            {
+                "open_sides.sides": ["south"],
+                "open_sides.m2_amplitude": 0.1,
+                "open_sides.nodal": False,
+                "tide.constituents": ["M2"],
+                "time.start": "2012-03-01",
+            },
+            "open_sides.nodal: the tides outside and inside have the same Moon",
+        ),
+    ],
+)
+def test_what_cannot_be_meant_is_refused(options, problem):
+    with pytest.raises(ConfigError, match=re.escape(problem)):
+        check_config(swmodel.load("rest", {"time.dt": 20.0, **options}, {}))
+
+
+def test_a_side_on_land_and_a_field_that_does_not_cover_the_side_are_refused():
+    fields = {"mask": np.ones((5, 6)), "outside_level": np.zeros((5, 6))}
+    fields["mask"][:, 0] = 0
+    fields["outside_level"][[1, 3, 4], 5] = np.nan
+    options = {"grid__periodic_x": False, "open_sides__sides": ("west", "east")}
+    with pytest.raises(ConfigError) as raised:
+        check_config(configuration(5, 6, fields, **options))
+    assert "there is no water along the west side" in str(raised.value)
+    assert "outside_level: has no value at rows 1 and 3 to 4 of the east side" in str(raised.value)
+    for column in (4, 5):  # a mask without one of the two cells is the remedy
+        mask = np.ones((5, 6))
+        mask[[1, 3, 4], column] = 0
+        check_config(configuration(5, 6, fields | {"mask": mask}, **options | {"open_sides__sides": ("east",)}))
+
+
+def test_what_is_outside_need_not_be_known_at_a_corner_of_two_open_sides():
+    """Through which nothing comes in; steady and in records in time."""
+    level = np.zeros((2, 5, 6))
+    level[:, [0, 0, -1, -1], [0, -1, 0, -1]] = np.nan
+    options = {"grid__periodic_x": False, "open_sides__sides": ("west", "east", "south", "north")}
+    for given in (level[0], level):
+        model = swmodel.Simulation(configuration(5, 6, {"outside_level": given}, run__executor="reference", **options))
+        model.advance(1)
+        assert np.isfinite(model.field("eta")).all()
+        check_config(model.config)
+
+
+def test_air_pressure_that_is_counted_from_elsewhere_is_refused():
+    """As a departure from the mean, or in hPa; it is not where that is said."""
+    fields = {"air_pressure": np.full((5, 6), 300.0)}
+    options = {"grid__periodic_x": False, "open_sides__sides": ("west",)}
+    with pytest.raises(ConfigError, match=r"air_pressure is 300 Pa at row 0 of the west side, 10 m of water off"):
+        check_config(configuration(5, 6, fields, **options))
+    for pressure in (0.0, None):
+        check_config(configuration(5, 6, fields, open_sides__pressure=pressure, **options))
+
+
+def test_what_a_sponge_relaxes_to_is_given_in_most_of_it():
+    """Of four columns of cells inside; where it is not, it relaxes to zero, which is said."""
+    options = {"grid__periodic_x": False, "open_sides__sides": ("west",), "grid__periodic_y": True}
+    wide = {"sponge__rate": 1e-4, "sponge__width": 2e4, "sponge__sides": ("west",)}
+    for columns, refused, missing in ((2, True, 15), (4, False, 5), (5, False, 0)):
+        fields = {"outside_level": np.full((5, 12), np.nan)}
+        fields["outside_level"][:, :columns] = 0.1
+        check_config(configuration(5, 12, fields, **options))
+        config = configuration(5, 12, fields, **options, **wide)
+        words = f"outside_level: has no value at {missing} of the 20 cells of the sponge, which relaxes to"
+        if refused:
+            with pytest.raises(ConfigError, match=f"{words} it"):
+                check_config(config)
+        else:
+            check_config(config)
+        assert list(relaxation(config)) == ([f"input.{words} zero there"] if missing else [])
