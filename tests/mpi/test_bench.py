@@ -54,14 +54,18 @@ def bench(tmp_path, monkeypatch):
     signal.signal(signal.SIGTERM, on_sigterm)
 
 
-@pytest.mark.parametrize("name", FIGURES)
-def test_quick_sweeps(bench, tmp_path, name, monkeypatch):
+@pytest.mark.parametrize("name", sorted(FIGURES.keys() - {"fft"}))
+def test_quick_sweeps(bench, name, monkeypatch):
     if name == "start":
         monkeypatch.delenv(SOCKET, raising=False)  # programs are started as users do
     executor = ["--executor", "xla"] if name in IN_XLA else []
-    done = bench(name, "--quick", "--oversubscribe", *executor)
+    assert_right(name, bench(name, "--quick", "--oversubscribe", *executor))
+
+
+def assert_right(name, done):
+    """A sweep has ended well, with files that are complete, rows that are right and messages of the right size."""
     assert done.exit_code == 0, done.output
-    folder = tmp_path / "outputs" / f"bench-{name}-quick"
+    folder = Path("outputs") / f"bench-{name}-quick"
     files = {f"{figure}.{kind}" for figure in FIGURES[name] for kind in ("png", "pdf")}
     assert {path.name for path in folder.iterdir()} == {"results.json", "table.md"} | files
     text = (folder / "results.json").read_text()
@@ -93,10 +97,10 @@ def test_the_table_on_devices_of_one_process_and_of_two(bench, tmp_path):
     assert max(max(entry["differences"].values()) for entry in rows if "differences" in entry) <= 64
 
 
-def test_a_finished_sweep_resumes_without_measuring(bench):
-    words = ["halo", "--quick", "--oversubscribe", "--size", "90x45"]
+def test_a_finished_sweep_is_kept_and_resumes_without_measuring(bench):
+    words = ["fft", "--quick", "--oversubscribe"]
     first = bench(*words)
-    assert first.exit_code == 0, first.output
+    assert_right("fft", first)
     refused = bench(*words)
     assert (refused.exit_code, "give --resume to go on" in refused.stderr) == (2, True)
     again = bench(*words, "--resume")
@@ -117,6 +121,7 @@ def test_an_interrupt_ends_the_ranks_and_keeps_the_samples(tmp_path, number):
     sweep = subprocess.Popen(
         line,
         cwd=tmp_path,
+        env=forking(os.environ),
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
