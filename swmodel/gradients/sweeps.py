@@ -75,7 +75,7 @@ class Sweeps:
         return self._stack_bytes
 
     def prepare(self, x, fixed, length: int) -> int:
-        """Compile everything, for segments of `length` steps; returns the bytes that the way back takes for itself."""
+        """Compile what segments of `length` steps need; returns the bytes that the way back takes for itself."""
         if length not in self._workspaces:
             self._workspaces[length] = self._compile(x, fixed, length)
         return self._workspaces[length]
@@ -85,8 +85,9 @@ class Sweeps:
         self.release()
         carry, active = self.start(x, fixed)
         series = self.blank(carry, active, fixed)
-        carry, series = self.forward(carry, active, series, none, none, fixed)
-        carry = self.advance(carry, active, none, none, fixed)
+        if length < self.steps:  # else all steps are recorded at once, and none is taken again
+            carry, series = self.forward(carry, active, series, none, none, fixed)
+            carry = self.advance(carry, active, none, none, fixed)
         self.stepping.settle(active, fixed, back=True)
         stack = self._stack(carry, active, fixed, length)
         recording = self._recording.lower(stack, carry, active, series, none, none, True, fixed).compile()
