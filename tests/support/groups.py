@@ -42,11 +42,16 @@ def of_layouts(phases, compute) -> dict:
                 answer = compute(phase[mine])
             if place["rank"] == 0:
                 found[phase[mine]] = answer
-        together = world.Ibarrier()
-        while not together.Test():
-            time.sleep(0.02)
+        meet()
     everyone = world.gather(found) or []
     return {layout: answer for each in everyone for layout, answer in each.items()}
+
+
+def meet():
+    """Wait, asleep, for all ranks: those that still compute have the cores."""
+    together = MPI.COMM_WORLD.Ibarrier()
+    while not together.Test():
+        time.sleep(0.02)
 
 
 @contextmanager

@@ -10,7 +10,7 @@ if MPI.COMM_WORLD.rank == 0:
 
 import jax.numpy as jnp
 import numpy as np
-from support.groups import of_layouts
+from support.groups import meet, of_layouts
 from support.network import stress, weights
 from support.random_case import configuration, random_fields
 
@@ -18,48 +18,63 @@ from swmodel import Parametric, load
 from swmodel.gradients import Problem
 
 NY, NX = 11, 13
-PHASES = (((1, 1), (3, 1)), ((2, 2),))
+PHASES = (((3, 1),), ((2, 2),))
+#: What sea level at the start is multiplied by in each member.
+MEMBERS = (1.0, 0.9)
 
 
-def problem_of(alone=False, eta=1.0, **run):
-    """A flow between walls and around islands, of four steps."""
+def problem_of(*more, alone=False, **run):
+    """A flow between walls and around islands, of four steps, by a network and `more` controls; and its energy."""
     fields = random_fields(NY, NX, seed=3, land=0.15, amplitude=0.3)
-    fields["eta"] = eta * fields["eta"]
     options = {"grid__periodic_x": False, "run__steps": 4, "run__executor": "xla"} | run
     config = load(configuration(NY, NX, fields, **options), terms=[Parametric(stress, weights())])
-    return Problem(config, ["stress"], lambda view, k: view.state, alone=alone)
+    problem = Problem(config, ["stress", *more], lambda view, k: view.state, alone=alone)
+
+    def energy(series):
+        return problem.transport.sum(sum(jnp.sum(field[-1] ** 2) for field in series))
+
+    return problem, energy
 
 
 def flat(parameters):
     return np.concatenate([np.ravel(parameters[name]) for name in ("in", "bias", "out")])
 
 
-def derivatives(problem, curvature=True):
+def first_order(problem, energy, eta=1.0):
+    """Value and gradient, with another sea level at the start where it is a control."""
+    x = problem.first_guess()
+    value, gradient = problem.value_and_gradient(x | {name: eta * x[name] for name in x.keys() & {"eta"}}, energy)
+    return {"value": float(value), "gradient": flat(gradient["stress"]).tolist()}
+
+
+def derivatives(problem, energy):
     """Value, gradient, and the Hessian along a direction."""
-
-    def energy(series):
-        return problem.transport.sum(sum(jnp.sum(field[-1] ** 2) for field in series))
-
-    x, d = problem.first_guess(), {"stress": weights(1)}
-    value, gradient = problem.value_and_gradient(x, energy)
-    found = {"value": float(value), "gradient": flat(gradient["stress"]).tolist()}
-    if curvature:
-        found["hessian-vector"] = flat(problem.hessian_vector(x, d, energy)["stress"]).tolist()
-    return found
+    x = problem.first_guess()
+    d = {name: jnp.zeros_like(x[name]) for name in x.keys() - {"stress"}} | {"stress": weights(1)}
+    product = problem.hessian_vector(x, d, energy)
+    return first_order(problem, energy) | {"hessian-vector": flat(product["stress"]).tolist()}
 
 
 def of_layout(layout):
-    return derivatives(problem_of(run__layout="{}x{}".format(*layout), run__nproc=layout[0] * layout[1]))
+    return derivatives(*problem_of(run__layout="{}x{}".format(*layout), run__nproc=layout[0] * layout[1]))
+
+
+def total(members):
+    """The sum over members."""
+    return {name: np.sum([member[name] for member in members], axis=0).tolist() for name in members[0]}
 
 
 found = of_layouts(PHASES, of_layout)
-world = MPI.COMM_WORLD
-member = derivatives(problem_of(alone=True, eta=1.0 - 0.1 * world.rank), curvature=False)
-members = {name: world.allreduce(np.array(member[name])).tolist() for name in member}
+world, member = MPI.COMM_WORLD, None
+if world.rank < len(MEMBERS):
+    alone = problem_of("eta", alone=True)
+    member = first_order(*alone, MEMBERS[world.rank])
 if world.rank == 0:
-    one_by_one = [derivatives(problem_of(alone=True, eta=1.0 - 0.1 * rank), curvature=False) for rank in range(4)]
     results = {"x".join(map(str, layout)): each for layout, each in found.items()}
-    results["devices"] = derivatives(problem_of(run__devices=4, run__layout="2x2"))
-    results["members"] = members
-    results["one by one"] = {name: np.sum([each[name] for each in one_by_one], axis=0).tolist() for name in member}
-    print(json.dumps(results))
+    results["1x1"] = derivatives(*alone)
+    results["devices"] = derivatives(*problem_of(run__devices=4, run__layout="2x2"))
+    results["one by one"] = total([first_order(*alone, eta) for eta in MEMBERS])
+meet()
+members = world.gather(member)
+if world.rank == 0:
+    print(json.dumps(results | {"members": total(members[: len(MEMBERS)])}))
