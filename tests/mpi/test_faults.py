@@ -27,6 +27,7 @@ from support.faults import (
     swmodel,
     wait_until_free,
 )
+from support.forked_python import forking
 from support.long_run import LongRun
 
 from swmodel.files.restart.folder import candidates, facts, step_of
@@ -207,7 +208,7 @@ def test_the_launcher_of_another_mpi_is_refused_by_every_process(tmp_path, names
     line = [*PROGRAM, "run", "jet", *SMALL, "--steps", "1", "-o", "run"]
     environs = [dict(zip(names.split(), (str(rank), "2"), strict=True)) for rank in (0, 1)]
     both = [
-        subprocess.Popen(line, cwd=tmp_path, env=os.environ | environ, stderr=subprocess.PIPE, text=True)
+        subprocess.Popen(line, cwd=tmp_path, env=forking(os.environ | environ), stderr=subprocess.PIPE, text=True)
         for environ in environs
     ]
     for process in both:

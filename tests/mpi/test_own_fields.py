@@ -10,7 +10,7 @@ from support.restarts import assert_same_run
 
 
 @pytest.fixture(scope="module")
-def made(mpiexec, tmp_path_factory):
+def made(mpiexec, quickly_compiled, tmp_path_factory):
     """The folder, and what the ranks of one start were told."""
     folder = tmp_path_factory.mktemp("own")
     return folder, json.loads(mpiexec("own_fields.py", 2, folder, timeout=200).stdout.splitlines()[-1])

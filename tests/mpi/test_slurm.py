@@ -15,6 +15,8 @@ from swmodel.files.restart.folder import candidates, step_of
 from swmodel.files.status import read_status
 from swmodel.model.launch import find_mpiexec
 
+pytestmark = pytest.mark.usefixtures("quickly_compiled")
+
 ROOT = Path(__file__).parents[2]
 CASE = ["jet", *SMALL, "-s", "restart.every_steps=200", "--days", "10000"]
 

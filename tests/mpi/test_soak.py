@@ -1,6 +1,9 @@
 """The short form of `make soak`."""
 
+import pytest
 from support.soak import RESTART_STEPS, soak
+
+pytestmark = pytest.mark.usefixtures("quickly_compiled")
 
 
 def test_a_run_killed_and_resumed_at_random_moments_has_the_bits_of_an_undisturbed_one(tmp_path):

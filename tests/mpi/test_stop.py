@@ -14,7 +14,7 @@ from swmodel.files.restart.folder import candidates, facts, step_of
 from swmodel.files.status import read_status
 from swmodel.model.launch import BANNER
 
-pytestmark = pytest.mark.processes
+pytestmark = [pytest.mark.processes, pytest.mark.usefixtures("quickly_compiled")]
 
 #: Processes of devices. A step takes some milliseconds there, and a chunk of ten no longer than one of 500 elsewhere.
 DEVICES = ["--transport", "sharded", "--nproc", "2", "--devices", "2", "--quiet"]
@@ -84,20 +84,20 @@ def test_a_signal_to_one_rank_stops_all(tmp_path):
 
 def test_a_run_stops_before_its_wall_clock_limit(tmp_path):
     begin = time.time()
-    with LongRun(tmp_path, "--nproc", 2, "--walltime", "10 s") as run:
-        assert_stopped(run, *run.end(within=30), "the wall-clock limit of 10 s")
-        assert 5 < (run.folder / "status.json").stat().st_mtime - begin < 10
+    with LongRun(tmp_path, "--nproc", 2, "--walltime", "8 s") as run:
+        assert_stopped(run, *run.end(within=30), "the wall-clock limit of 8 s")
+        assert 5 < (run.folder / "status.json").stat().st_mtime - begin < 8
 
 
 @pytest.mark.parametrize(("arguments", "mpiexec", "rank"), [(["--nproc", 2], 0, 1), ([], 2, 0), (DEVICES, 0, 0)])
 def test_a_frozen_rank_is_named_and_everything_ends(tmp_path, arguments, mpiexec, rank):
     chunk = 10 if arguments is DEVICES else 500
-    with LongRun(tmp_path, *arguments, "-s", "run.watchdog=4", mpiexec=mpiexec, chunk=chunk) as run:
+    with LongRun(tmp_path, *arguments, "-s", "run.watchdog=3", mpiexec=mpiexec, chunk=chunk) as run:
         ranks = run.ranks()
         os.kill(ranks[rank], signal.SIGSTOP)
         code, err = run.end(within=30)
         assert code == 70
-        expected = rf"Error: no step for 4 s \(step \d+\): rank {rank} did not answer; rank {1 - rank} is in .*"
+        expected = rf"Error: no step for 3 s \(step \d+\): rank {rank} did not answer; rank {1 - rank} is in .*"
         assert len(re.findall(expected, err)) == err.count("Error") == 1, err
         stacks = (run.folder / "stuck" / f"rank-{1 - rank}.txt").read_text()
         assert "most recent call first" in stacks
@@ -109,7 +109,7 @@ def test_a_frozen_rank_is_named_and_everything_ends(tmp_path, arguments, mpiexec
 
 
 def test_a_rank_that_goes_on_again_is_forgiven(tmp_path):
-    with LongRun(tmp_path, "--nproc", 2, "-s", "run.watchdog=4") as run:
+    with LongRun(tmp_path, "--nproc", 2, "-s", "run.watchdog=3") as run:
         victim = run.ranks()[1]
         os.kill(victim, signal.SIGSTOP)
         deadline = time.monotonic() + 20
