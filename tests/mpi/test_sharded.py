@@ -121,7 +121,7 @@ def test_a_killed_process_of_devices_is_named_and_the_others_end(tmp_path, rank)
 def test_processes_that_mpiexec_has_started_join(serial, tmp_path):
     line = [find_mpiexec(), "-n", "2", sys.executable, "-m", "swmodel", "run", "jet", *SMALL, "--steps", "30"]
     line += ["--transport", "sharded", "--devices", "2", "-o", str(tmp_path / "joined")]
-    done = subprocess.run(line, capture_output=True, text=True, timeout=200)
+    done = subprocess.run(line, env=forking(os.environ | QUICK), capture_output=True, text=True, timeout=200)
     assert (done.returncode, done.stdout) == (0, ""), done.stderr
     assert read_status(tmp_path / "joined")["nproc"] == 2
     assert_same(contents(tmp_path / "joined"), serial(*NATIVE))
@@ -141,7 +141,7 @@ def test_a_process_with_too_few_devices_refuses_the_run_for_all(tmp_path):
         "-o",
         str(tmp_path / "no"),
     ]
-    environ = os.environ | {"JAX_NUM_CPU_DEVICES": "1"}
+    environ = forking(os.environ | {"JAX_NUM_CPU_DEVICES": "1"})
     done = subprocess.run(line, capture_output=True, text=True, timeout=200, env=environ)
     assert (done.returncode, done.stderr) == (
         3,
@@ -153,7 +153,7 @@ def test_two_processes_started_by_hand_leave_the_same_files_hold_their_part_only
     with socket.socket() as probe:
         probe.bind(("localhost", 0))
         port = probe.getsockname()[1]
-    environ = os.environ | {"JAX_PLATFORMS": "cpu"}
+    environ = forking(os.environ | QUICK | {"JAX_PLATFORMS": "cpu"})
     line = [sys.executable, str(SUPPORT / "two_hosts.py")]
     both = [
         subprocess.Popen(
