@@ -1,5 +1,6 @@
 """What all tests share: strict JAX in double precision, and a way to run programs under mpiexec with a time limit."""
 
+import gc
 import os
 import shutil
 import subprocess
@@ -44,6 +45,13 @@ def pytest_collection_modifyitems(items):
     for item in items:
         if "quickly_compiled" in item.fixturenames or of_xla(item):
             item.add_marker(pytest.mark.compiled)
+
+
+def pytest_collection_finish():
+    """Python's collector passes over all that is imported by now, and comes less often: tracing makes many objects."""
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(50_000, 20, 50)
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -1,6 +1,6 @@
-"""Benchmarks: how fast the model is on this machine, beside the published table and the machine's own limits.
+"""Benchmarks: the speed of the model on this machine, compared with the published table and the machine's limits.
 
-`sweeps` reads what to measure, `rows` makes its rows, `campaign` measures them in rounds, each row in processes of
-its own (`start`, `worker`), and keeps every sample (`results`). `numbers`, `tables`, `figures` and `compare` turn them
-into what people read. benchmarks/README.md says how each number is made.
+`sweeps` reads what to measure, `rows` makes its rows, `campaign` measures them in rounds, each row in processes of its
+own (`start`, `worker`), and keeps every sample (`results`). `numbers`, `tables`, `figures` and `compare` make reports
+of them. benchmarks/README.md explains each number.
 """

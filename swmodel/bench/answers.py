@@ -1,10 +1,9 @@
-"""Whether a row computes the right thing: its thickness and velocities after five steps against the reference.
+"""Whether a row computes correctly: its thickness and velocities after five steps, compared with the reference.
 
 The difference, relative to the largest thickness and to the largest speed, may be TOLERANCE roundings of the precision:
-sums in another order differ by a few. Rows of the model meet this twice: at their own size and precision, where the
-answer of the reference lies in a file of which each rank reads its block; and on a small grid in double precision,
-where the tolerance is 1.4e-14 and even the friction, which changes the jet by 1e-5 in five steps, must be right to
-1e-9.
+sums in another order differ by a few. Rows of the model are checked twice. At their own size and precision each rank
+reads its block of the reference's answer from a file. On a small grid in double precision the tolerance is 1.4e-14:
+even the friction, which changes the jet by 1e-5 in five steps, must be right to 1e-9.
 """
 
 from __future__ import annotations
@@ -25,11 +24,11 @@ SMALL = (96, 48)
 
 
 def configuration(row: Row, folder=None, **options) -> Config:
-    """The jet as the row runs it; environment variables have no say in a benchmark.
+    """The jet as the row runs it; environment variables have no effect on a benchmark.
 
     Args:
-        folder: of the answers, where the files of a row's fields are.
-        options: other values than the row's, as grid__nx.
+        folder: that of the answers, which also has the files of a row's fields.
+        options: values that differ from the row's, as grid__nx.
     """
     options = {name.replace("__", "."): value for name, value in options.items()}
     given = {
@@ -67,7 +66,7 @@ def write_answer(row: Row, path: str) -> dict:
 
 
 def differences(state, expected: np.ndarray, reduce) -> dict[str, float]:
-    """Largest differences of the fields, in roundings of the precision of what they are relative to.
+    """Largest differences of the fields, in roundings of the largest thickness or speed in their precision.
 
     Args:
         state: State of this process's block.
@@ -84,7 +83,7 @@ def differences(state, expected: np.ndarray, reduce) -> dict[str, float]:
 
 
 def verdict(found: dict[str, float], where: str) -> str:
-    """What is wrong with an answer; empty where nothing is."""
+    """What is wrong with an answer; empty if it is right."""
     name = max(found, key=found.get)
     if found[name] <= TOLERANCE:
         return ""

@@ -1,9 +1,9 @@
-"""Measuring: the rows of a sweep in rounds, so that a slow minute of the machine falls on all of them alike.
+"""Measuring the rows of a sweep in rounds, so that a slow minute of the machine affects all rows alike.
 
-In each round every row gives one sample, from processes that start for it and end after it. Restarting costs seconds,
-and buys that nothing else runs or holds memory while a sample is taken (ranks of a row kept alive would wait for their
-turn in MPI's busy loop), that interleaving never depends on memory, and that the spread of samples holds what differs
-from process to process, such as where its pages lie. Each sample also times the start.
+In each round every row gives one sample, from processes that start for it and end after it. Restarting costs seconds.
+In return nothing else runs or holds memory while a sample is taken (ranks kept alive would wait in MPI's busy loop),
+interleaving never depends on memory, and the spread of samples includes differences between processes, such as the
+place of memory pages. Each sample also times the start.
 """
 
 from __future__ import annotations
@@ -17,15 +17,15 @@ from ..parallel.environment import cores, has_gpu
 from . import others, results, start, triad
 from .rows import Row
 
-#: Folder, beside the results, of the reference's answers while a sweep runs.
+#: Folder beside the results for the reference's answers, while a sweep runs.
 ANSWERS = "answers"
 
 
 def measure_rows(record: dict, folder: Path, launcher: str = "", say: Callable[[str], None] = print):
-    """Measure what the record still lacks, and write it after each sample. Rows that fail say why and stay out.
+    """Measure what the record still lacks, and write it after each sample. Rows that fail say why and are left out.
 
     Args:
-        record: from `results.new` or `results.resumed`; changed in place.
+        record: made by `results.new` or `results.resumed`; changed in place.
         folder: where results.json is written.
         launcher: command that starts processes, in place of mpiexec.
         say: called with a line for each sample.
@@ -101,7 +101,7 @@ def progress(entry: dict) -> str:
 
 
 def probe_gpus() -> dict:
-    """The GPUs that JAX sees, {"gpus": [names], "bandwidth": ...}; none where it cannot be asked."""
+    """The GPUs that JAX sees, {"gpus": [names], "bandwidth": ...}; empty if JAX fails."""
     if not has_gpu():
         return {"gpus": [], "bandwidth": None}
     try:

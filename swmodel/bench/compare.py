@@ -1,8 +1,8 @@
 """Two results of the same sweep: what became faster or slower, and which differences exceed the noise.
 
-A difference counts where the samples of the two results do not overlap and their medians differ by more than the larger
-of the two spreads (largest less smallest sample). If nothing has changed and samples are independent, that happens by
-chance in about 4 of 100 rows with three samples each, in 2 of 1000 with five (normal samples).
+A difference counts if the samples of the two results do not overlap, and their medians differ by more than the larger
+of the two spreads (largest minus smallest sample). If nothing has changed and samples are independent and normal, that
+happens by chance in about 4 of 100 rows with three samples each, and in 2 of 1000 with five.
 """
 
 from __future__ import annotations
@@ -13,13 +13,13 @@ from statistics import median
 from .markdown import markdown, percent
 from .numbers import numbers, spread
 
-#: Samples below which nothing is said about noise.
+#: Fewest samples for a statement about noise.
 FEWEST = 3
 
 
 @dataclass(frozen=True)
 class Change:
-    """The samples of a row in two results, and what they say."""
+    """The samples of a row in two results, and the verdict on them."""
 
     label: str
     old: tuple[float, ...]
@@ -41,18 +41,18 @@ class Change:
 
 
 def exceeds_noise(old: tuple[float, ...], new: tuple[float, ...]) -> bool:
-    """Whether the samples are apart, and their medians by more than the larger spread."""
+    """Whether the samples do not overlap, and their medians differ by more than the larger spread."""
     apart = max(old) < min(new) or max(new) < min(old)
     return apart and abs(median(new) - median(old)) > max(max(samples) - min(samples) for samples in (old, new))
 
 
 def times(record: dict) -> dict[str, tuple[str, tuple[float, ...]]]:
-    """Label and samples, s, of each finished row, by its key: of a step, or where none is timed of the first step."""
+    """Label and samples of each finished row, by its key: seconds of a step or, if none is timed, of the first step."""
     return {one.row.key: (one.row.label, one.seconds or one.first_step) for one in numbers(record)}
 
 
 def changes(old: dict, new: dict) -> tuple[list[Change], list[str]]:
-    """The changes of the rows that both records hold, and the labels of those that one holds alone."""
+    """The changes of the rows that both records hold, and the labels of rows that only one of them holds."""
     before, after = times(old), times(new)
     both = [Change(before[key][0], before[key][1], after[key][1]) for key in before if key in after]
     alone = [(before | after)[key][0] for key in before | after if (key in before) != (key in after)]

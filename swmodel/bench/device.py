@@ -23,7 +23,7 @@ def describe_gpus() -> dict:
 def bandwidth(elements: int = 2**28, trials: int = 20, passes: int = 2) -> dict:
     """Bandwidth of this process's device, GB/s, by the triad a = b + s a in place in float32: two reads and a write.
 
-    The best of some trials of so many passes: it is a limit of the machine.
+    The best of some trials of so many passes, as it is a limit of the machine.
     """
     a, b = jnp.zeros(elements, jnp.float32), jnp.full(elements, 1.0, jnp.float32)
     loop = jax.jit(lambda a, b, n: jax.lax.fori_loop(0, n, lambda _, a: b + 0.5 * a, a), donate_argnums=0)
@@ -39,7 +39,7 @@ def bandwidth(elements: int = 2**28, trials: int = 20, passes: int = 2) -> dict:
 
 
 def memory_bytes(row) -> int:
-    """Most memory this process has had: of the GPU for its rows, else of the process."""
+    """The most memory that this process has held: on the GPU for its rows, else in the process."""
     if row.platform == "gpu":
         return (jax.local_devices()[0].memory_stats() or {}).get("peak_bytes_in_use", 0)
     return environment.peak_memory()
@@ -68,5 +68,5 @@ def mpi_library() -> str:
 
 
 def largest(value: float, transport) -> float:
-    """The largest of a number of each process."""
+    """The largest value of a number over all processes."""
     return float(transport.reduce(np.asarray(value, dtype=np.float64), "max"))

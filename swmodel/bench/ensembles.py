@@ -22,10 +22,10 @@ SIZE, CELLS = 1e-3, 10
 
 
 def measure_ensemble(row: Row, task: dict) -> dict:
-    """Measure a row of an ensemble; its sample, or why there is none.
+    """Measure a row of an ensemble; returns its sample, or why there is none.
 
     Args:
-        task: as for `stepping.measure_stepping`. What is checked is member 0, which is not perturbed, where it is.
+        task: as for `stepping.measure_stepping`. Member 0, which is not perturbed, is checked on its process.
     """
     advance, transport, state = (runs if row.advance == "runs" else together)(row, Path(task["answer"]).parent)
     advance(answers.STEPS)
@@ -43,7 +43,7 @@ def measure_ensemble(row: Row, task: dict) -> dict:
 
 
 def together(row: Row, folder: Path):
-    """An ensemble: function(steps) -> seconds that advances it; its transport; function that gives member 0."""
+    """An ensemble: function(steps) -> seconds that advances it; its transport; function that returns member 0."""
     config = answers.configuration(row, folder, **perturbed(row))
     members = Members(settings.check_ensemble(config))
 
@@ -63,7 +63,7 @@ def perturbed(row: Row) -> dict:
 
 
 def runs(row: Row, folder: Path):
-    """As `together`, of runs one after the other, each as `swmodel run` computes it."""
+    """As `together`, for runs one after the other, each computed as by `swmodel run`."""
     simulation = swmodel.Simulation(answers.configuration(row, folder))
     carries = [simulation._executor.start(simulation.transport.put(simulation.state)) for _ in range(row.members)]
 
@@ -79,7 +79,7 @@ def runs(row: Row, folder: Path):
 
 
 def warm_up(advance) -> float:
-    """Steps until a call takes long enough to be timed; seconds of a step."""
+    """Take steps until a call takes long enough to be timed; returns the seconds of a step."""
     steps = 2
     while (seconds := advance(steps)) < WARM:
         steps *= 4

@@ -23,7 +23,7 @@ WARM = 0.05
 
 
 def measure_exchange(row: Row, task: dict) -> dict:
-    """Measure the exchange of a row; its sample. A ring of shifts must bring every slab back, else the row failed."""
+    """Measure the exchange of a row; returns its sample. Slabs must come back round the ring, else it failed."""
     arrived = time.time()
     config = resolve(configuration(row))
     width = scheme_of(config).width
@@ -68,6 +68,6 @@ def shifted(slabs, shift):
 
 
 def wrong(slabs, transport) -> str:
-    """What is wrong with slabs that have gone round the rings, on any process; empty where they are back."""
+    """What is wrong with slabs that have gone round the rings, on any process; empty if they are back."""
     away = any(bool((np.asarray(slab) != transport.rank).any()) for slab in slabs)
     return "wrong answer: slabs that went round the ring of blocks came back changed" if transport.any(away) else ""

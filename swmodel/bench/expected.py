@@ -1,7 +1,7 @@
-"""What share of the machine's memory bandwidth the native step of a configuration is expected to reach here.
+"""The share of the machine's memory bandwidth that the native step of a configuration is expected to reach here.
 
-A step takes the longer of two times: that in which memory moves its bytes, by the triad, and that in which the cores
-compute them, by steps of a few rows that stay in the cache of one core.
+A step takes the longer of two times: the time in which memory moves its bytes, measured by the triad; and the time in
+which the cores compute it, measured by steps of a few rows that stay in the cache of one core.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from ..parallel.transport import connect
 from .device import bandwidth
 from .triad import elements
 
-#: Most rows and columns of the part of the grid that is computed: it and what it is computed from stay in the cache.
+#: Most rows and columns of the part of the grid that is computed: with its input it stays in the cache.
 SIDES = (64, 256)
-#: Samples, of which the shortest counts, and seconds that each takes at least.
+#: Number of samples, of which the shortest counts, and fewest seconds of each.
 SAMPLES, SECONDS = 5, 0.02
 
 
@@ -47,17 +47,17 @@ class Expected(NamedTuple):
 
 
 def expect(config) -> Expected:
-    """Of a resolved configuration, measured here in a few seconds.
+    """The Expected times of a resolved configuration, measured here in a few seconds.
 
     Raises:
-        UsageError, SetupError, ImportError: as `executors.native.executor.Native`.
+        UsageError, SetupError, ImportError: see `executors.native.executor.Native`.
     """
     measured = bandwidth(elements(quick=True), trials=3)["gigabytes_per_second"]
     return Expected(bytes_per_cell(config) / measured, computed(config) / cores(), measured)
 
 
 def computed(config) -> float:
-    """ns a cell on one core where all fields stay in its cache."""
+    """Time of a cell on one core whose cache holds all fields, ns."""
     dtype = np.dtype(config.run.dtype)
     shape = [min(side, most) for side, most in zip((config.grid.ny, config.grid.nx), SIDES, strict=True)]
     transport, margin = connect("serial", (1, 1), *shape), scheme_of(config).width + 1

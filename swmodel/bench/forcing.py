@@ -1,6 +1,6 @@
-"""Fields for rows in which everything is switched on: a file with bathymetry, land and wind in two dimensions.
+"""Fields for rows with everything switched on: a file with bathymetry, land and wind in two dimensions.
 
-Lengths are parts of the domain's: the fields look the same on every grid. Land covers a twentieth of the cells.
+Lengths are fractions of the domain's: the fields look the same on every grid. Land covers a twentieth of the cells.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ def path_of(folder, nx: int, ny: int) -> Path:
 
 
 def inputs(folder, nx: int, ny: int) -> dict[str, str]:
-    """The settings of the configuration that read the file; the jet is slow: a fast one has thin water beside it."""
+    """The settings of the configuration that read the file; with a slow jet, as a fast one has thin water beside it."""
     return {f"input.{name}": f"{path_of(folder, nx, ny)}:{name}" for name in NAMES} | {"case.speed": 4.0}
 
 

@@ -1,4 +1,4 @@
-"""What this machine can hold and run: cores, memory, and what a row needs, known before it starts."""
+"""The limits of this machine: cores, memory, and the memory that a row needs, known before it starts."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from ..parallel.environment import cores, free_memory
 from .markdown import gib
 from .rows import Row
 
-#: Arrays of the whole grid that all processes hold at their peak, measured at 1800 x 900 with up to two ranks; of other
-#: executors, the most.
+#: Arrays of the whole grid that all processes hold at their peak, measured at 1800 x 900 with up to two ranks; the
+#: largest number for other executors.
 ARRAYS = {"reference": 30, "xla": 45}
-#: The same of what measures a part of a step, or transforms.
+#: The same for rows that measure a part of a step, or transforms.
 PARTS = {"halo": 6, "fft": 16}
 #: Bytes that a process holds however small its grid: Python, JAX, the program.
 BASE = 400 * 2**20
-#: A part of the memory stays for the system.
+#: The fraction of the memory for the rows; the rest is for the system.
 USABLE = 0.9
 
 
@@ -38,12 +38,12 @@ def bytes_needed(row: Row) -> int:
 
 
 def bytes_free() -> int:
-    """Memory that can be had now; on several nodes, that of all of them, if they are alike."""
+    """Free memory now; on several nodes that of all, if they are alike."""
     return free_memory() * int(os.environ.get("SLURM_JOB_NUM_NODES", 1))
 
 
 def shortage(row: Row, free: int) -> str | None:
-    """Why a row does not fit into `free` bytes; None where it does."""
+    """Why a row does not fit into `free` bytes; None if it fits."""
     needed = bytes_needed(row)
     if needed <= USABLE * free:
         return None

@@ -36,7 +36,7 @@ def describe_machine() -> dict:
 
 
 def cpu_model() -> str:
-    """The name that the processor gives itself."""
+    """The processor's own name."""
     cpuinfo = Path("/proc/cpuinfo")
     found = re.search(r"^model name\s*:\s*(.+)$", cpuinfo.read_text(), re.MULTILINE) if cpuinfo.is_file() else None
     return found[1].strip() if found else platform.processor() or platform.machine()
@@ -53,8 +53,8 @@ def caches() -> dict[str, int]:
 
 
 def revision() -> str:
-    """The git revision of a checkout, with "+" if files differ from it; empty where there is none."""
-    if not (ROOT / ".git").exists():  # an installed package, which may lie within another project's repository
+    """The git revision of a checkout, with "+" if files differ from it; empty if there is none."""
+    if not (ROOT / ".git").exists():  # an installed package may lie in another project's repository
         return ""
     try:
         head = git("rev-parse", "--short=12", "HEAD")
@@ -70,6 +70,6 @@ def git(*arguments: str) -> str:
 
 
 def settings() -> dict[str, str]:
-    """The environment's settings of threads, devices and MPI; the user's own folder is `~` in them."""
+    """The environment's settings of threads, devices and MPI, with `~` for the user's own folder."""
     found = {name: value for name, value in sorted(os.environ.items()) if SETTINGS.fullmatch(name)}
     return {name: value.replace(str(Path.home()), "~") for name, value in found.items()}

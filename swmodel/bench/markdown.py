@@ -1,4 +1,4 @@
-"""Tables in Markdown, and numbers as they stand in them."""
+"""Tables in Markdown, and the numbers in them as text."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ MISSING = ""
 
 
 def markdown(heads: list[str], lines: list[list[str]], left: frozenset[str] = frozenset({"row", "machine"})) -> str:
-    """A Markdown table; columns with a head in `left` are to the left, numbers to the right."""
+    """A Markdown table; columns with a head in `left` are aligned to the left, numbers to the right."""
     widths = [max(len(line[n]) for line in [heads, *lines]) for n in range(len(heads))]
     sides = [head in left for head in heads]
     rules = [

@@ -1,4 +1,4 @@
-"""What a reader of a table must know: machines, limits, rows that are missing and why, rows that are scaled."""
+"""Notes for readers of a table: machines, limits, missing rows with the reasons, scaled rows."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def sample_notes(record: dict) -> list[str]:
 
 
 def pending(entry: dict, record: dict) -> str:
-    """How far a row is that is not finished."""
+    """The progress of a row that is not finished."""
     taken = len(entry["samples"])
     return f"{taken} of {record['definition']['rounds']} samples so far" if taken else "not measured yet"
 

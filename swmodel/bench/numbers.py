@@ -11,23 +11,23 @@ from .results import entries, row_of
 from .rows import Row
 from .sweeps import published, published_row
 
-#: Numbers that an AB2 step must move for each cell: h, u, v and their last tendencies, each read and written.
+#: How many numbers an AB2 step must move for each cell: h, u, v and their last tendencies, each read and written.
 FLOATS_PER_CELL = 12
-#: Steps of the published benchmark, which times are given for.
+#: Steps of the published benchmark; times are for so many.
 STEPS = 500
 
 
 @dataclass(frozen=True)
 class Numbers:
-    """What the samples of a row say. None where a row has no such number.
+    """The numbers from a row's samples. None if a row has no such number.
 
     Attributes:
-        seconds: of a step, each sample.
-        first_step: seconds from the start of the program to the end of the first step, each sample.
-        cores: that the row computes on.
-        speedup: over the reference in NumPy on the same grid.
-        efficiency: cell updates per second and core, as a part of those of the row with the fewest cores.
-        share: of the measured bandwidth that the numbers amount to which a step must move.
+        seconds: seconds of a step in each sample.
+        first_step: seconds from the start of the program to the end of the first step in each sample.
+        cores: number of cores on which the row computes.
+        speedup: speed-up over the reference in NumPy on the same grid.
+        efficiency: cell updates per second and core, divided by those of the row with the fewest cores.
+        share: bandwidth of the numbers that a step must move, as a fraction of the measured bandwidth.
     """
 
     row: Row
@@ -56,13 +56,13 @@ class Numbers:
 
     @property
     def gigabytes_per_second(self) -> float:
-        """Effective bandwidth: what a step must move, over its time."""
+        """Effective bandwidth: the bytes that a step must move, divided by its time."""
         moved = self.entry["samples"][0].get("bytes_per_cell") or bytes_per_cell(self.row.dtype)
         return self.rate * moved / 1e9
 
     @property
     def scaled(self) -> int | None:
-        """Steps that a sample timed, where fewer than the published number; None else."""
+        """Steps that a sample timed, if fewer than the published number; else None."""
         timed = self.entry["samples"][0].get("steps") if self.row.measure == "model" else None
         return timed if timed and timed < STEPS else None
 
@@ -73,7 +73,7 @@ class Numbers:
 
     @property
     def start_parts(self) -> tuple[float, ...]:
-        """Median seconds of the way to the first step's end: imports, MPI and fields, compilation, one step."""
+        """Median seconds of the parts up to the first step's end: imports, MPI and fields, compilation, one step."""
         samples = self.entry["samples"]
         parts = [[sample[f"{name}_seconds"] for name in ("start", "build", "compile")] for sample in samples]
         steps = [sample["first_step_seconds"] - sum(part) for sample, part in zip(samples, parts, strict=True)]
@@ -81,9 +81,9 @@ class Numbers:
 
     @property
     def published(self) -> dict | None:
-        """The published row beside this one: the reference's, or that of as many processes with all their cores.
+        """The published row for this one: that of the reference, or of as many processes with all their cores.
 
-        Only the published problem, its grid, precision and physics, has one.
+        Only rows of the published problem, with its grid, precision and physics, have one.
         """
         there = published()
         problem = ("model", there["nx"], there["ny"], there["dtype"])
@@ -95,7 +95,7 @@ class Numbers:
 
 
 def spread(samples: tuple[float, ...]) -> float | None:
-    """Largest less smallest sample, as a part of the median; None for a single one."""
+    """Largest minus smallest sample, divided by the median; None for a single sample."""
     return (max(samples) - min(samples)) / median(samples) if len(samples) > 1 else None
 
 
@@ -105,7 +105,7 @@ def bytes_per_cell(dtype: str) -> int:
 
 
 def bandwidth(record: dict, platform: str = "cpu", devices: int = 1) -> float | None:
-    """Best of the measured bandwidth, GB/s: of all cores, or of so many GPUs, which are taken to be alike."""
+    """The best measured bandwidth, GB/s: of all cores, or of so many GPUs, assumed to be alike."""
     if platform == "gpu":
         measured = record.get("gpu_bandwidth")
         return measured and devices * measured["gigabytes_per_second"]
@@ -113,7 +113,7 @@ def bandwidth(record: dict, platform: str = "cpu", devices: int = 1) -> float | 
 
 
 def cores_of(entry: dict, row: Row, machine_cores: int) -> int:
-    """Cores that a row computes on; NumPy's arithmetic has one thread, scipy.fft all. For GPUs, their number."""
+    """Cores on which a row computes: NumPy's arithmetic uses one thread, scipy.fft all. For GPUs, their number."""
     if row.executor == "reference":
         return machine_cores if row.measure == "fft" else 1
     if row.platform == "gpu":
@@ -129,7 +129,7 @@ def numbers(record: dict) -> list[Numbers]:
 
 
 def basic(entry: dict, record: dict) -> Numbers:
-    """What a row's own samples say."""
+    """The numbers that follow from a row's own samples."""
     row, samples = row_of(entry), entry["samples"]
     return Numbers(
         row=row,
@@ -141,7 +141,7 @@ def basic(entry: dict, record: dict) -> Numbers:
 
 
 def compared(one: Numbers, found: list[Numbers], record: dict) -> Numbers:
-    """The numbers with those that other rows and the bandwidth are needed for."""
+    """The numbers, completed by those that need other rows and the bandwidth."""
     if not one.seconds or one.row.measure != "model":
         return one
     reference = next((other for other in found if other.row.executor == "reference" and same_problem(one, other)), None)
@@ -159,9 +159,9 @@ def compared(one: Numbers, found: list[Numbers], record: dict) -> Numbers:
 
 
 def efficiency(one: Numbers, found: list[Numbers], weak: bool) -> float | None:
-    """Cell updates per second and core over those of the same executor on the fewest cores; None for that one alone.
+    """Cell updates per second and core, divided by those of the same executor on the fewest cores; None without others.
 
-    On one grid this is T(1) / (p T(p)); where the grid grows with the cores, T(1) / T(p).
+    On one grid this is T(1) / (p T(p)); if the grid grows with the cores, T(1) / T(p).
     """
     family = [other for other in found if comparable(one, other) and (weak or same_problem(one, other))]
     base = min(family, key=lambda other: (other.cores, other.row.blocks))
@@ -169,7 +169,7 @@ def efficiency(one: Numbers, found: list[Numbers], weak: bool) -> float | None:
 
 
 def comparable(one: Numbers, other: Numbers) -> bool:
-    """Whether two rows differ in processes, devices and cores only."""
+    """Whether two rows differ only in processes, devices and cores."""
     names = (
         "executor",
         "transport",

@@ -1,7 +1,7 @@
-"""What other programs take of the cores while a sample is taken: the busy time of the cores less that of our processes.
+"""The share of the cores that other programs take during a sample: busy time of the cores minus that of our processes.
 
-The load average would tell it minutes late, and counts our own ranks. Time that a virtual machine does not get from its
-host (steal) counts as taken by others, too.
+The load average would show it minutes late, and counts our own ranks. Time that a virtual machine does not get from its
+host (steal) also counts as taken by others.
 """
 
 from __future__ import annotations
@@ -11,10 +11,10 @@ import time
 from pathlib import Path
 from typing import NamedTuple
 
-#: Part of the cores from which times are called disturbed. Daemons of an idle machine take less than 0.01.
+#: Fraction of the cores above which times count as disturbed. Daemons of an idle machine take less than 0.01.
 DISTURBED = 0.05
 STAT = Path("/proc/stat")
-#: Columns of a line of /proc/stat: what programs and the kernel for them compute, and steal.
+#: Columns of a line of /proc/stat: time of programs, of the kernel for them, and steal.
 USER, NICE, SYSTEM, STEAL = 1, 2, 3, 8
 
 
@@ -27,7 +27,7 @@ class Clock(NamedTuple):
 
 
 def read() -> Clock | None:
-    """The clock now; None where the system does not tell, or where ranks are children of Slurm and not of ours."""
+    """The clock now; None if the system does not tell, or if ranks are Slurm's children, not ours."""
     if "SLURM_JOB_ID" in os.environ or not STAT.is_file() or not hasattr(os, "sched_getaffinity"):
         return None
     times = os.times()
@@ -44,7 +44,7 @@ def busy_ticks(text: str, cpus) -> int:
 
 
 def share(before: Clock | None, after: Clock | None, cores: int) -> float | None:
-    """Part of the time of all cores that others took between two readings; None where there are none."""
+    """The fraction of the time of all cores that others took between two readings; None without readings."""
     if before is None or after is None or after.wall <= before.wall:
         return None
     taken = (after.busy - before.busy) - (after.own - before.own)
@@ -52,7 +52,7 @@ def share(before: Clock | None, after: Clock | None, cores: int) -> float | None
 
 
 def now(cores: int, seconds: float = 0.5) -> float | None:
-    """Part of the cores that others take at the moment, from a wait of so many seconds."""
+    """The fraction of the cores that others take now, measured for so many seconds."""
     before = read()
     if before is not None:
         time.sleep(seconds)

@@ -1,4 +1,4 @@
-"""What the native step promises of its speed, beside what a result of the sweep `native` has measured."""
+"""The promised speed of the native step, compared with results of the sweep `native`."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from .numbers import Numbers, numbers
 
 LARGE, SMALL = (3600, 1800), (360, 180)
 ONE_STEP = {"steps_per_sweep": 1}
-#: Everything switched on, and quadratic drag too.
+#: Everything switched on, with quadratic drag too.
 ON = {"fields": True, "settings": ("physics.linear_drag=1e-6",)}
 MORE = {"fields": True, "settings": (*ON["settings"], "physics.quadratic_drag=1e-3")}
 
 
 class Promise(NamedTuple):
-    """A number that is promised, at least or at most, and how it follows from the rows.
+    """A promised number, a lower or an upper bound, and how it follows from the rows.
 
-    `measured(rows)` takes what `pick` needs; it raises LookupError where a row is missing.
+    `measured(rows)` calls `pick`; it raises LookupError if a row is missing.
     """
 
     text: str
@@ -35,7 +35,7 @@ class Promise(NamedTuple):
 def pick(
     rows: list[Numbers], size=LARGE, nproc=1, steps_per_sweep=None, dtype="float32", settings=(), fields=False
 ) -> Numbers:
-    """The native row that is so.
+    """The native row with these properties.
 
     Raises:
         LookupError: there is none.
@@ -49,12 +49,12 @@ def pick(
 
 
 def over(first: dict, second: dict) -> Callable[[list[Numbers]], float]:
-    """Time of a step in one row over that in another."""
+    """Time of a step in one row, divided by that in another."""
     return lambda rows: pick(rows, **first).step / pick(rows, **second).step
 
 
 def fastest_share(rows: list[Numbers]) -> float:
-    """Of one process and two, with as many steps in a sweep as a run takes, the faster one's share of the triad."""
+    """The share of the triad of the faster of one and two processes, with as many steps in a sweep as in a run."""
     return max(pick(rows, nproc=n).share or 0 for n in (1, 2))
 
 
@@ -71,7 +71,7 @@ PROMISES = (
 
 
 def promised(record: dict, named: bool = False) -> str:
-    """The promises of which the record holds the rows, as a table; headed by the record's machine if `named`."""
+    """The promises whose rows the record holds, as a table; headed by the record's machine if `named`."""
     rows, lines = numbers(record), []
     for promise in PROMISES:
         try:

@@ -34,7 +34,7 @@ def new(sweep: Sweep, rows: list[Row], skipped: list[str], machine: dict, comman
 
 
 def plain(value):
-    """The value as JSON gives it back."""
+    """The value after a round trip through JSON."""
     return json.loads(json.dumps(value))
 
 
@@ -50,7 +50,7 @@ def read(path) -> dict:
     """The record in a file, or in a folder of a run.
 
     Raises:
-        FilesError: there is none, or it is not of this program.
+        FilesError: there is none, or it was not written by this program.
     """
     path = Path(path) / NAME if Path(path).is_dir() else Path(path)
     try:
@@ -65,7 +65,7 @@ def read(path) -> dict:
 
 
 def resumed(folder, fresh: dict) -> dict:
-    """The record in the folder, to go on with: samples stay, failed rows are tried again, more rounds may be wanted.
+    """The record in the folder, to be continued: samples stay, failed rows are tried again, rounds may be added.
 
     Raises:
         UsageError: it holds another sweep, other rows or another machine's numbers.
@@ -96,7 +96,7 @@ def resumed(folder, fresh: dict) -> dict:
 
 
 def entries(record: dict, *states: str) -> list[dict]:
-    """The rows of a record that are in one of the states; finished ones if none is named."""
+    """The rows of a record in one of these states; None given: finished ones."""
     return [entry for entry in record["rows"] if entry["state"] in (states or (OK,))]
 
 

@@ -14,31 +14,31 @@ from ..model.progress import workers
 from ..model.resolve import resolve
 from .sweeps import Sweep
 
-#: Executors that compute on the CPU alone; where no other is asked for, rows on GPUs are those of xla.
+#: Executors that compute only on the CPU; if only these are asked for, rows on GPUs are those of xla.
 CPU_ONLY = ("reference", "native")
-#: Ways of writing in words; a number is the steps between snapshots.
+#: What a run writes, in words; a number is the steps between snapshots.
 WRITING = {"none": ", no files", "ends": ", first and last state"}
 
 
 @dataclass(frozen=True)
 class Row:
-    """What a worker measures. All values are plain, so that a row travels as JSON.
+    """What a worker measures. All values are plain, so that a row can be passed on as JSON.
 
     Attributes:
         measure: model, halo, output, start, ensemble or fft.
-        executor: of configurations; of transforms the reference is scipy.fft.
+        executor: that of the configuration; for transforms the reference is scipy.fft.
         platform: cpu or gpu.
-        transport, devices: mpi (serial for one process) or sharded, and then devices of each process.
+        transport, devices: mpi (serial for one process), or sharded with so many devices of each process.
         nproc, threads: processes, and threads of each (None: all cores for one process, its share for one of several).
         nx, ny, dtype: the jet's grid and precision.
-        steps: steps of a sample, None for as many as fill `seconds`, the longest that a sample may take.
+        steps: steps of a sample; None: as many as fill `seconds`, the longest time of a sample.
         writing: for `output`: none, ends, or the number of steps between snapshots.
-        oversubscribed: there are more threads than cores.
-        steps_per_sweep: steps in a sweep of the native step; None: as many as a run takes.
-        settings: of the configuration, as "physics.linear_drag=1e-6".
+        oversubscribed: whether there are more threads than cores.
+        steps_per_sweep: steps in a sweep of the native step; None: as many as in a run.
+        settings: settings of the configuration, such as "physics.linear_drag=1e-6".
         fields: whether bathymetry, land and wind come from a file (`forcing`).
-        members, advance, devices: of an ensemble: its members; runs (one run after the other), map or vmap; devices of
-            one process.
+        members, advance, devices: those of an ensemble: its members; runs (one run after the other), map or vmap;
+            devices of one process.
     """
 
     measure: str
@@ -62,11 +62,11 @@ class Row:
     devices: int = 1
 
     def __post_init__(self):
-        object.__setattr__(self, "settings", tuple(self.settings))  # a list, where the row comes from JSON
+        object.__setattr__(self, "settings", tuple(self.settings))  # a list, if the row comes from JSON
 
     @property
     def physics(self) -> str:
-        """What differs from the jet, in words; empty for the jet itself."""
+        """The differences from the jet, in words; empty for the jet itself."""
         switched = []
         for text in self.settings:
             key, _, value = text.partition("=")
@@ -103,14 +103,14 @@ class Row:
 
     @property
     def ensemble(self) -> str:
-        """Members and how they advance, in words; empty where the row is no ensemble."""
+        """Members and how they advance, in words; empty if the row is no ensemble."""
         if not self.members:
             return ""
         return f", {self.members} member{'s' if self.members > 1 else ''} ({self.advance})"
 
     @property
     def marks(self) -> list[str]:
-        """Transport, precision, steps in a sweep and physics, where they are not the usual ones."""
+        """Transport, precision, steps in a sweep and physics, if they are not the usual ones."""
         steps = self.steps_per_sweep
         sweep = [f"{steps} step{'s' if steps > 1 else ''} a sweep"] if steps else []
         transport = ["sharded"] if self.transport == "sharded" else []
@@ -123,7 +123,7 @@ class Row:
         return self.nproc * self.devices
 
     def writes(self, writing) -> Row:
-        """The row with another way of writing."""
+        """The row with another choice of writing."""
         return replace(self, writing=writing)
 
     def as_json(self) -> dict:
@@ -142,7 +142,7 @@ def fastest() -> str:
 
 
 def choose(names: tuple[str, ...]) -> tuple[str, ...]:
-    """The executors called `names`: all for "all", the fastest for none, without repetition.
+    """The executors called `names`, without repetition; all for "all", the fastest if there are no names.
 
     Raises:
         UsageError: there is no such executor.
@@ -201,13 +201,13 @@ def row(sweep: Sweep, executor: str, nproc: int, nx: int, ny: int, **values) -> 
 
 
 def varied(one: Row, sweep: Sweep) -> list[Row]:
-    """The row once for each way of writing, if the sweep is about that, and once for each variant of the model."""
+    """The row once for each choice of writing, if the sweep is about that, and once for each variant of the model."""
     variants = () if one.executor == "reference" else sweep.variants
     return [replace(one, writing=w, **variant) for w in sweep.writing or (None,) for variant in variants or ({},)]
 
 
 def grown(nx: int, ny: int, n: int) -> tuple[int, int]:
-    """A grid of n times the cells: factors of n go to y and x by turns, the largest first."""
+    """A grid of n times the cells: factors of n multiply y and x in turns, the largest first."""
     factors, rest, divisor = [], n, 2
     while rest > 1:
         while rest % divisor == 0:

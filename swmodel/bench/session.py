@@ -22,10 +22,10 @@ from .sweeps import definition
 
 
 def run_sweep(name, *, quick, oversubscribe, output, resume, force, label, launcher, **chosen) -> int:
-    """Run the sweep called `name`; the exit code: 0, 4 if an answer was wrong, 3 if rows could not run.
+    """Run the sweep called `name`; returns the exit code: 0, 4 if an answer was wrong, 3 if rows could not run.
 
     Args:
-        chosen: executors, nproc, transport, devices, sizes, steps, rounds: in place of the definition's, where given.
+        chosen: executors, nproc, transport, devices, sizes, steps, rounds, which replace those of the definition.
 
     Raises:
         UsageError: no such executor, a grid that memory cannot hold, a folder that is not empty.
@@ -60,7 +60,7 @@ def run_sweep(name, *, quick, oversubscribe, output, resume, force, label, launc
     if resume:
         record = results.resumed(folder, record)
     announce(record, folder)
-    signal.signal(signal.SIGTERM, signal.default_int_handler)  # the end of a batch job keeps what is finished, too
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # the end of a batch job also keeps what is finished
     try:
         campaign.measure_rows(record, folder, launcher, click.echo)
     finally:
@@ -71,7 +71,7 @@ def run_sweep(name, *, quick, oversubscribe, output, resume, force, label, launc
 
 
 def look(folder: Path, resume: bool, force: bool):
-    """Whether a sweep may be written into the folder; makes it."""
+    """Make sure that a sweep may be written into the folder, and make it."""
     there = (folder / results.NAME).exists()
     if resume and not there:
         raise UsageError(f"{folder}: there is nothing to resume; leave --resume out")
@@ -86,7 +86,7 @@ def look(folder: Path, resume: bool, force: bool):
 
 
 def look_for(launcher: str):
-    """Whether there is what starts several processes.
+    """Make sure that several processes can be started.
 
     Raises:
         UsageError: `launcher` is no command, or there is no such program.
@@ -111,7 +111,7 @@ def default_label(described: dict) -> str:
 
 
 def announce(record: dict, folder: Path):
-    """Say what is going to be measured, and what is not."""
+    """Announce what is going to be measured, and what is not."""
     rounds = record["definition"]["rounds"]
     samples = "1 sample" if rounds == 1 else f"{rounds} samples"
     click.echo(f"{record['definition']['title']}: {len(record['rows'])} rows, {samples} each, into {folder}")
@@ -123,7 +123,7 @@ def announce(record: dict, folder: Path):
 
 
 def finish(record: dict, folder: Path) -> list[Path]:
-    """Write table.md and the figures of the rows that are finished; the files."""
+    """Write table.md and the figures of the finished rows; returns the files."""
     from .figures import draw
 
     table = Path(folder) / "table.md"
@@ -132,7 +132,7 @@ def finish(record: dict, folder: Path) -> list[Path]:
 
 
 def exit_code(record: dict) -> int:
-    """0 if every row has its number; else for what kept one from it."""
+    """0 if every row has its numbers; else the code for the reason."""
     reasons = [entry["reason"] for entry in results.entries(record, results.FAILED)]
     if any("wrong answer" in reason for reason in reasons):
         return NumericalError.exit_code

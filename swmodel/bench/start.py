@@ -11,9 +11,9 @@ from collections import deque
 from ..model import launch, progress
 from .rows import Row
 
-#: Lines of a worker that failed of which the last goes on record.
+#: Last lines of a failed worker that are kept; the most telling one is recorded.
 KEPT = 40
-#: What a line of a failure begins with when it says nothing that helps.
+#: Beginnings of lines after a failure that do not help.
 NOISE = (
     "[mpiexec",
     "[proxy",
@@ -33,7 +33,7 @@ class WorkerError(Exception):
 
 
 def command(nproc: int, task: dict, launcher: str = "", transport: str = "mpi") -> list[str]:
-    """The line that starts a worker: Python itself for one process, for several what `swmodel run` starts them with.
+    """The command that starts a worker: Python itself for one process; for several the launcher of `swmodel run`.
 
     Raises:
         SetupError: MPI is missing.
@@ -46,7 +46,7 @@ def command(nproc: int, task: dict, launcher: str = "", transport: str = "mpi") 
 
 
 def shown(nproc: int, launcher: str = "", transport: str = "mpi") -> str:
-    """The command as it goes on record, without the paths of a machine."""
+    """The command as it is recorded, without paths of the machine."""
     worker = "python -P -m swmodel.bench.worker TASK"
     if nproc == 1:
         return worker
@@ -71,12 +71,12 @@ def environment(row: Row) -> dict[str, str]:
 
 
 def run(row: Row, task: dict, launcher: str = "") -> dict:
-    """Start the processes of a row on a task and wait; the result that rank 0 sends.
+    """Start the processes of a row on a task and wait; returns the result that rank 0 sends.
 
     Raises:
         WorkerError: they ended without a result.
         SetupError: MPI is missing.
-        KeyboardInterrupt: the user stopped; the processes have been ended.
+        KeyboardInterrupt: the user stopped it; the processes have been ended.
     """
     task = task | {"row": row.as_json(), "launched": time.time()}
     process = launch.start(command(row.nproc, task, launcher, row.transport), row.nproc, env=environment(row))
@@ -106,7 +106,7 @@ def listen(stream) -> tuple[dict | None, deque]:
 
 
 def cause(lines, returncode: int) -> str:
-    """The line that says best why a worker failed."""
+    """The line that best explains why a worker failed."""
     telling = [line for line in lines if line and not line.startswith(NOISE)]
     errors = [line for line in telling if "Error" in line]
     return (errors or telling or [f"ended with exit code {returncode}"])[-1]

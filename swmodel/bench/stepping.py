@@ -16,12 +16,12 @@ from . import answers, traffic
 from .device import largest, launched, memory_bytes
 from .rows import Row
 
-#: Warm-up goes on until a call takes this long, s, so that what a call costs once does not choose the number of steps.
+#: Warm-up lasts until a call takes this long, s, so that the fixed cost of a call does not set the number of steps.
 WARM = 0.4
 
 
 def measure_stepping(row: Row, task: dict) -> dict:
-    """Measure a row of the model; its sample, or why there is none.
+    """Measure a row of the model; returns its sample, or why there is none.
 
     Args:
         task: `launched` (time when the processes were started, s since 1970), `answer` (file of the reference's
@@ -58,7 +58,7 @@ def measure_stepping(row: Row, task: dict) -> dict:
 def start_seconds(launched: float, ends: tuple[float, ...], transport) -> dict[str, float]:
     """The parts of the way to the first step, s, from the times when imports, fields, compilation and step ended.
 
-    Each part ends when the slowest process has ended it, so that the parts together are the whole.
+    Each part ends when the slowest process has ended it, so that the parts add up to the whole.
     """
     start, build, compiled, first = (largest(end - launched, transport) for end in ends)
     return {
@@ -70,13 +70,13 @@ def start_seconds(launched: float, ends: tuple[float, ...], transport) -> dict[s
 
 
 def expected(simulation, path: str) -> np.ndarray:
-    """The reference's answer on this process's block; no more is read."""
+    """The reference's answer on this process's block; only this is read."""
     block = simulation.block
     return np.load(path, mmap_mode="r")[:, block.y.start : block.y.stop, block.x.start : block.x.stop]
 
 
 def advance(simulation, n: int) -> float:
-    """Compute n steps on all processes; the seconds of the slowest, from a common start to a common end."""
+    """Compute n steps on all processes; returns the seconds from a common start to the end of the slowest."""
     simulation.transport.barrier()
     begin = time.perf_counter()
     simulation.take_steps(n)
@@ -85,7 +85,7 @@ def advance(simulation, n: int) -> float:
 
 
 def warm_up(simulation, row: Row) -> tuple[float, int]:
-    """Steps until a call takes long enough to be timed; seconds of a step, and how many steps were taken."""
+    """Take steps until a call takes long enough to be timed; returns seconds of a step, and the steps taken."""
     n, total = 2, 0
     while True:
         elapsed = advance(simulation, n)
@@ -96,13 +96,13 @@ def warm_up(simulation, row: Row) -> tuple[float, int]:
 
 
 def number_of_steps(row: Row, each: float) -> int:
-    """Steps of a sample: those asked for, fewer where they would take too long; at least two."""
+    """Steps of a sample: those asked for, fewer if they would take too long; at least two."""
     fit = max(2, int(row.seconds / each))
     return fit if row.steps is None else min(row.steps, fit)
 
 
 def exchanged(simulation, row: Row) -> dict | None:
-    """Messages and bytes that a process sends in a step, the most of all processes; None where nobody counts them."""
+    """Messages and bytes that a process sends in a step, the most of all processes; None if they are not counted."""
     transport = simulation.transport
     if transport.name == "sharded":
         return None

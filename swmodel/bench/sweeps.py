@@ -1,4 +1,4 @@
-"""What is measured: the definitions of the sweeps and the published table, TOML files of the folder benchmarks/."""
+"""The definitions of the sweeps and the published table: TOML files of the folder benchmarks/."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from ..config.errors import suggest
 from ..errors import FilesError, UsageError
 
-#: Where the files are: in a checkout, and in an installed package.
+#: The folders of the files: in a checkout, and in an installed package.
 FOLDERS = (Path(__file__).parents[2] / "benchmarks", Path(__file__).parents[1] / "benchmarks")
 
 #: The sweeps, in the order in which they are listed.
@@ -18,7 +18,7 @@ NAMES = ("table", "strong", "weak", "sizes", "halo", "output", "start", "native"
 
 
 class Sweep(NamedTuple):
-    """A definition with the values that the size (full or quick) and the command line have decided."""
+    """A definition with the values for its size (full or quick) and from the command line."""
 
     name: str
     title: str
@@ -60,7 +60,7 @@ def published() -> dict[str, Any]:
 
 
 def published_row(platform: str, processes: int) -> dict | None:
-    """The published numbers of `platform` (numpy, cpu or gpu) on so many processes; None where there are none."""
+    """The published numbers of `platform` (numpy, cpu or gpu) on so many processes; None if there are none."""
     rows = published()["row"]
     return next((row for row in rows if (row["platform"], row["processes"]) == (platform, processes)), None)
 
@@ -68,7 +68,7 @@ def published_row(platform: str, processes: int) -> dict | None:
 def definition(name: str, quick: bool = False, **chosen) -> Sweep:
     """The sweep called `name`; `chosen` replaces its values, except where None or empty.
 
-    On the sharded transport its numbers are of devices in one process, unless others are chosen.
+    On the sharded transport its numbers are numbers of devices in one process, unless others are chosen.
 
     Raises:
         UsageError: there is no sweep of this name, or it has no such rows.

@@ -1,4 +1,4 @@
-"""Results as tables: one section for each kind of sweep, its columns, and what a reader must know to judge it."""
+"""Results as tables: one section for each kind of sweep, with its columns and notes."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from .numbers import STEPS, Numbers, numbers, same_problem, spread
 from .promises import promised
 from .rows import WRITING
 
-#: Head of a column, and what stands in it for a row; the other rows of the result are at hand.
+#: The head of a column, and the function of a row, and of the other rows of the result, to its text.
 Column = tuple[str, Callable[[Numbers, list[Numbers]], str]]
 
 
@@ -34,7 +34,7 @@ def section(records: list[dict]) -> str:
 
 
 def table(columns: tuple[Column, ...], found: list[tuple], machines: bool, grids: set[str]) -> str:
-    """One table: the columns in which anything stands, that of the grid where there are several."""
+    """One table: the columns that are not empty; that of the grid if there are several."""
     lines = [
         [*([record["label"]] if machines else []), *(value(one, others) for _, value in columns)]
         for record, one, others in found
@@ -45,7 +45,7 @@ def table(columns: tuple[Column, ...], found: list[tuple], machines: bool, grids
 
 
 def what(one: Numbers, others) -> str:
-    """The executor, and what is special about the row."""
+    """The executor, and the special properties of the row."""
     name = "NumPy reference" if one.row.name == "reference" else one.row.name
     marks = one.row.marks
     marks += [f"{one.row.threads} thread{'s' if one.row.threads > 1 else ''} each"] if one.row.threads else []
@@ -59,12 +59,12 @@ def cores(one: Numbers, others) -> str:
 
 
 def seconds(one: Numbers, others) -> str:
-    """Time of the published number of steps, with a star where fewer were timed."""
+    """Time of the published number of steps, with a star if fewer were timed."""
     return digits(STEPS * one.step) + ("*" if one.scaled else "")
 
 
 def published_value(name: str) -> Callable:
-    """A column of the published row beside this one."""
+    """A column with a value of the published row for this one."""
     return lambda one, others: number(one.published and one.published[name])
 
 
@@ -85,7 +85,7 @@ ROW: tuple[Column, ...] = (
     GRID,
 )
 
-#: Beside the published table.
+#: The columns for comparison with the published table.
 SPEED: tuple[Column, ...] = (
     *ROW,
     (f"s for {STEPS} steps", seconds),
@@ -96,7 +96,7 @@ SPEED: tuple[Column, ...] = (
     SPREAD,
 )
 
-#: Beside the machine's limits.
+#: The columns for comparison with the machine's limits.
 COST: tuple[Column, ...] = (
     *ROW,
     ("ms/step", lambda one, others: digits(1e3 * one.step)),
@@ -111,7 +111,7 @@ COST: tuple[Column, ...] = (
 
 
 def sent_per_second(one: Numbers, others) -> str:
-    """Bytes that a rank sends, over the time of an exchange, GB/s."""
+    """Bytes that a rank sends, divided by the time of an exchange, GB/s."""
     moved = traffic(one, "bytes")
     return digits(moved / one.step / 1e9) if moved else MISSING
 
@@ -134,7 +134,7 @@ def run_seconds(one: Numbers) -> float:
 
 
 def without_files(one: Numbers, others: list[Numbers]) -> float | None:
-    """Length of the run that differs from this one in that it writes nothing; None for that run itself."""
+    """Length of the same run without writing; None for that run itself."""
     same = [other for other in others if other.row == one.row.writes("none")]
     return run_seconds(same[0]) if same and same[0] is not one else None
 
@@ -146,7 +146,7 @@ def extra(one: Numbers, others: list[Numbers]) -> str:
 
 
 def extra_part(one: Numbers, others: list[Numbers]) -> str:
-    """What writing costs, as a part of the run without files."""
+    """The cost of writing, as a fraction of the run without files."""
     bare = without_files(one, others)
     return MISSING if bare is None else percent(run_seconds(one) / bare - 1)
 
@@ -183,7 +183,7 @@ def members_times_steps(one: Numbers) -> float:
 
 
 def over_runs(one: Numbers, others: list[Numbers]) -> str:
-    """Members times steps per second, over those of as many runs one after the other, or of the most that there are."""
+    """Members times steps per second, divided by those of as many runs (or of the most) one after the other."""
     runs = [other for other in others if other.row.advance == "runs" and other.row.executor == one.row.executor]
     base = max(runs, key=lambda other: other.row.members, default=None)
     return digits(members_times_steps(one) / members_times_steps(base)) if base else MISSING
@@ -204,13 +204,13 @@ ENSEMBLE: tuple[Column, ...] = (
 
 
 def over_scipy(one: Numbers, others: list[Numbers]) -> str:
-    """Transforms per second and core, over those of scipy.fft of the same field."""
+    """Transforms per second and core, divided by those of scipy.fft for the same field."""
     same = [other for other in others if other.row.executor == "reference" and same_problem(one, other)]
     return percent(same[0].step * same[0].cores / (one.step * one.cores)) if same else MISSING
 
 
 def modelled(one: Numbers, name: str) -> float | None:
-    """Messages or bytes that a block sends by the model of a pencil decomposition."""
+    """Messages or bytes that a block sends, by the model of a pencil decomposition."""
     return (one.entry.get("traffic") or {}).get("model", {}).get(name)
 
 
@@ -226,7 +226,7 @@ FFT: tuple[Column, ...] = (
     SPREAD,
 )
 
-#: The tables of what is measured.
+#: The tables for each kind of measurement.
 TABLES = {
     "model": (SPEED, COST),
     "halo": (HALO,),

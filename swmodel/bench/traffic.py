@@ -1,4 +1,4 @@
-"""Messages and bytes of a step, counted as mpi4jax sends them: its log names each message and its length."""
+"""Messages and bytes of a step, counted in the log of mpi4jax, which names each message and its length."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ import re
 import sys
 import tempfile
 
-#: Steps that are counted: a whole number of exchanges for an executor that takes several steps for each.
+#: Steps that are counted: a whole number of exchanges, if an executor takes several steps for each.
 STEPS = 12
-#: A line of the log that sends: "r0 | 4fca0000 | MPI_Sendrecv <- 1 (tag 7, 108 items) / -> 1 (tag 7, 108 items)".
+#: A log line of a message sent: "r0 | 4fca0000 | MPI_Sendrecv <- 1 (tag 7, 108 items) / -> 1 (tag 7, 108 items)".
 SENT = re.compile(r"MPI_\w+ [^\n]*?-> \d+ \(tag \d+, (\d+) items\)|MPI_\w+ -> \d+[^\n]*?(\d+) items")
 
 
 def count(advance, itemsize: int) -> dict[str, float] | None:
     """Messages and bytes that this process sends in a step, from a call of `advance` with a number of steps.
 
-    None where this mpi4jax has no log.
+    None if this mpi4jax has no log.
     """
     try:
         from mpi4jax._src.xla_bridge import set_logging
@@ -41,7 +41,7 @@ def parse(log: str, itemsize: int) -> dict[str, float]:
 
 @contextlib.contextmanager
 def captured():
-    """A list that holds, after the block, what this process wrote to its standard output, C libraries included."""
+    """A list that holds, after the context, what this process and its C libraries wrote to standard output."""
     text = []
     flush = ctypes.CDLL(None).fflush
     sys.stdout.flush()

@@ -1,4 +1,4 @@
-"""A sample of Fourier transforms alone: rfft2 of a field and irfft2 of that, in a loop; or those of scipy.fft."""
+"""A sample of Fourier transforms alone: rfft2 of a field and irfft2 of the result, in a loop; or those of scipy.fft."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from .device import largest, launched, memory_bytes
 from .rows import Row
 
 WARM = 0.1
-#: All-to-alls in a program, by the names of JAX's and our primitives.
+#: All-to-alls in a program, by the names of the primitives of JAX and of this model.
 ALL_TO_ALLS = ("all_to_all", "transpose_on_ring")
 
 
 def measure_transforms(row: Row, task: dict) -> dict:
-    """Measure a row of transforms; its sample. What is found must be what scipy.fft finds, else the row failed."""
+    """Measure a row of transforms; returns its sample. The results must be those of scipy.fft, else the row failed."""
     arrived = time.time()
     if row.dtype == "float64":
         jax.config.update("jax_enable_x64", True)
@@ -75,7 +75,7 @@ def by_scipy(field):
 
 
 def by_program(fourier: Fourier, field):
-    """The same in one program."""
+    """As `by_scipy`, in one jitted program."""
     transport = fourier.transport
     given = placed(transport, field)
     loop = transport.jit(lambda u, n: jax.lax.fori_loop(0, n, lambda _, u: fourier.backward(fourier.forward(u)), u))
@@ -110,7 +110,7 @@ def differences(fourier: Fourier, field) -> dict[str, float]:
 
 
 def counted(fourier: Fourier, dtype) -> dict[str, float]:
-    """Messages and bytes that a block sends in a transform there and back, counted in the program; the most of all."""
+    """Messages and bytes that a block sends in a transform forward and back, from the program; the most of all."""
     transport, messages, sent = fourier.transport, 0, 0
     field = placed(transport, np.zeros(fourier.cells, dtype))
     program = jax.make_jaxpr(transport.jit(lambda u: fourier.backward(fourier.forward(u))))(field)
@@ -124,7 +124,7 @@ def counted(fourier: Fourier, dtype) -> dict[str, float]:
 
 
 def equations(jaxpr):
-    """All equations of a program, those within others included."""
+    """All equations of a program, with those nested in others."""
     for equation in jaxpr.eqns:
         yield equation
         for inner in jaxprs_in_params(equation.params):
@@ -132,10 +132,10 @@ def equations(jaxpr):
 
 
 def pencils(layout: tuple[int, int], ny: int, nx: int, itemsize: int) -> dict[str, float]:
-    """Messages and bytes of a block by the model of a pencil decomposition, there and back.
+    """Messages and bytes of a block by the model of a pencil decomposition, forward and back.
 
-    Of the numbers of a block the part (p - 1)/p goes to others wherever p blocks share out their lines: those of the
-    field over a row of the layout, those of its half spectrum back over the row and then over a column.
+    Where p blocks divide their lines among them, each sends the fraction (p - 1)/p of its numbers to others: those of
+    the field over a row of the layout, those of its half spectrum back over the row and then over a column.
     """
     py, px = layout
     field, spectrum = ny * nx * itemsize / (py * px), 2 * ny * (nx // 2 + 1) * itemsize / (py * px)

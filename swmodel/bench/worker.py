@@ -1,6 +1,6 @@
-"""One process of a row: measures what its task says and lets rank 0 send the result as a line.
+"""One process of a row: it does its task, and rank 0 sends the result as a line.
 
-Started by `start.run`, alone or under mpiexec. A task is {"row": ..., "do": "measure" or "answer", ...}.
+`start.run` starts it, alone or under mpiexec. A task is {"row": ..., "do": "measure" or "answer", ...}.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def main(text: str):
 
 
 def choose_device(environ, local: int):
-    """Let a rank see one GPU of those the user lets it see: that of its number on its node."""
+    """Let a rank see only one of the GPUs that the user allows: the one with its number on its node."""
     visible = [name for name in environ.get("CUDA_VISIBLE_DEVICES", "").split(",") if name]
     environ["CUDA_VISIBLE_DEVICES"] = visible[local % len(visible)] if visible else str(local)
 

@@ -1,4 +1,4 @@
-"""A sample of the cost of writing: a run as `swmodel run` makes it, with files or without."""
+"""A sample of the cost of writing: a run like that of `swmodel run`, with files or without."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from .stepping import advance, expected
 
 
 def measure_writing(row: Row, task: dict) -> dict:
-    """Measure a run that writes as the row says; its sample, or why there is none.
+    """Measure a run that writes what the row says; returns its sample, or why there is none.
 
     The clock runs from the first step to the closed files; `launched`, `answer` as for `stepping.measure_stepping`.
     """

@@ -1,6 +1,6 @@
 """The program `swmodel`: a group of commands, one file each.
 
-What a command needs beyond click is imported when it runs, so that `--help` is fast and imports neither JAX nor MPI.
+Commands import what they need, apart from click, when they run: `--help` is fast, and imports neither JAX nor MPI.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class Program(click.Group):
     """A group that turns exceptions into one message and an exit code (`swmodel.errors`)."""
 
     def main(self, *arguments, **options):
-        """Run the program; leaves with the exit code."""
+        """Run the program; exits with its exit code."""
         try:
             super().main(*arguments, **options)
         except FilesError as error:  # --help or --version could not be written
@@ -58,7 +58,7 @@ class Program(click.Group):
 
 
 def end(error: BaseException) -> int:
-    """Say what went wrong; the exit code. Whoever has left needs no words."""
+    """Say what went wrong, unless the reader has left; returns the exit code."""
     if isinstance(error, streams.Unread):
         return streams.UNREAD_CODE
     tell(error)
@@ -66,7 +66,7 @@ def end(error: BaseException) -> int:
 
 
 def show_version(ctx, parameter, wanted):
-    """Print the version, that of pyproject.toml in a checkout, and leave."""
+    """Print the version, in a checkout that of pyproject.toml, and exit."""
     if wanted and not ctx.resilient_parsing:
         checkout = Path(__file__).parents[2] / "pyproject.toml"
         if checkout.exists():

@@ -1,4 +1,4 @@
-"""`swmodel cases` and `swmodel init`: what there is to run, and a configuration to start from."""
+"""`swmodel cases` and `swmodel init`: the list of cases, and a configuration to start from."""
 
 from __future__ import annotations
 
@@ -31,6 +31,6 @@ def init(case, settings):
 
     sources = gather(case, settings)
     text = to_toml(merge(sources), comments=True)
-    click.echo(text.encode(), nl=False)  # TOML is UTF-8, whatever the terminal takes
+    click.echo(text.encode(), nl=False)  # TOML is UTF-8, whatever the terminal's encoding
     for remark in domain(sources):
         click.echo(remark, err=True)

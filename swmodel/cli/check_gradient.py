@@ -8,7 +8,7 @@ import click
 
 from .run import MEMORY, begin, common, distributed, overrides_of
 
-#: Steps that are checked where the command line does not say how many: so few that the run is not yet chaotic.
+#: Steps that are checked if the command line does not say how many: so few that the run is not yet chaotic.
 STEPS = 50
 
 
@@ -49,5 +49,5 @@ def check_gradient(source, settings, output, force, quiet, memory, file, **optio
             raise FilesError(f"--json {file}: there is no folder {file.parent}")
         return {"memory": memory, "json": str(file.absolute()) if file else None}
 
-    replace = force or output is None  # the last check in the folder of its own
+    replace = force or output is None  # without --output, replace the last check
     begin(source, overrides_of(settings, options), output, replace, quiet, "check-gradient", task)

@@ -45,18 +45,18 @@ def ensemble(source, settings, output, force, quiet, perturbations, **options):
     begin(source, overrides, output, force, quiet, "ensemble", check=checks.check_ensemble)
 
 
-# Blocks are refused in words (`ensemble.settings.distribution`): nobody needs to read of the option.
+# The option for blocks is hidden: `ensemble.settings.distribution` refuses blocks, and says why.
 next(option for option in ensemble.params if option.name == "layout").hidden = True
 
 
 class Perturbation(NamedTuple):
-    """Keys of [ensemble] that a name of the command line stands for.
+    """The keys of [ensemble] for a name on the command line.
 
     Attributes:
         size: key of the standard deviation.
-        length: key of the length of correlation; "" where the perturbation is one number for the whole domain.
-        may_be_number: whether it is one number where no length is given.
-        unit: of the standard deviation, in words.
+        length: key of the length of correlation; "": the perturbation is one number for the whole domain.
+        may_be_number: whether it is one number if no length is given.
+        unit: unit of the standard deviation, in words.
     """
 
     size: str
@@ -73,10 +73,10 @@ PERTURBATIONS = {
 
 
 def perturbed(texts) -> list[str]:
-    """The overrides (`ensemble.key=value`) that the texts "NAME=SIZE" or "NAME=SIZE,LENGTH" stand for.
+    """The overrides (`ensemble.key=value`) for texts "NAME=SIZE" or "NAME=SIZE,LENGTH".
 
     Raises:
-        UsageError: there is no such perturbation, it is given twice, it is none, or it is written otherwise.
+        UsageError: there is no such perturbation, it is given twice, its size is 0, or it is written otherwise.
     """
     found = {}
     for text in texts:

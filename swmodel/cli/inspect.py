@@ -32,7 +32,7 @@ def info(path, kernel, verify):
 
 
 def describe_kernel(source: str):
-    """Print what the native step of a configuration computes, and how near to memory's limit it is expected to be."""
+    """Print what the native step of a configuration computes, and its expected share of the memory bandwidth."""
     from ..config import load
     from ..errors import SetupError
     from ..model.resolve import resolve

@@ -1,4 +1,4 @@
-"""What a process is asked to compute."""
+"""A job: what a process is to compute."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ import importlib
 from pathlib import Path
 from typing import Any, NamedTuple
 
-#: What can be computed, and the module that does it, on all processes of a job together:
+#: The tasks, and the module of each; all processes of a job call its functions together:
 #:
 #: compute(config, directory, options, report, command_line, watch)
-#:     leaves its results in the folder. `report` takes progress events on rank 0; `watch` takes, once, a function whose
-#:     value changes as long as there is progress
+#:     writes its results into the folder. `report` receives progress events on rank 0; `watch` receives, once, a
+#:     function whose value changes as long as there is progress
 #: summary(directory)     the results in words, read from the folder
 TASKS = {
     "run": "swmodel.cli.run",
@@ -22,15 +22,15 @@ TASKS = {
 
 
 class Job(NamedTuple):
-    """A task to start, or a run to go on with from a restart file.
+    """A task to start, or a run to continue from a restart file.
 
     Attributes:
         config: complete and checked.
         directory: the run folder.
-        restart: a `restart.folder.Restart`, of which only rank 0's counts; None: from the start.
+        restart: a `restart.folder.Restart`, only the one on rank 0 counts; None: from the start.
         task: one of TASKS.
-        options: for the task, JSON values by name.
-        remarks: what to say before it starts, a line each.
+        options: options of the task, JSON values by name.
+        remarks: remarks to the user before it starts, a line each.
     """
 
     config: Any

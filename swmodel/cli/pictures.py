@@ -10,7 +10,7 @@ from .tell import together
 
 
 def drawn(usual: str):
-    """A decorator with the options that say how fields are drawn; `usual` is the range where none is given."""
+    """A decorator with the options for drawing fields; `usual` is the default range."""
     return together(
         click.option("--vmin", type=float, metavar="X", help="Value at the lower end of the colours."),
         click.option("--vmax", type=float, metavar="X", help="Value at the upper end of the colours."),
@@ -81,7 +81,7 @@ def plot(context, path, fields, record, time, member, output, **how):
     click.echo(f"Wrote {written}")
 
 
-#: Pictures of their own, with the options that they have besides --output.
+#: Options that draw other pictures, and the further options that each takes besides --output.
 SPECIAL = {
     "diagnostics": (),
     "stations": ("--field",),
@@ -91,10 +91,10 @@ SPECIAL = {
 
 
 def model_time(text: str | None) -> float | None:
-    """The seconds of a length of time that was given for --time.
+    """The seconds of the length of time given as --time.
 
     Raises:
-        click.BadParameter: it is none.
+        click.BadParameter: it is no length of time.
     """
     from ..ocean.option import parse_duration
 
@@ -105,14 +105,14 @@ def model_time(text: str | None) -> float | None:
 
 
 def given(context) -> set[str]:
-    """The options that stand on the command line, as --name."""
+    """The options on the command line, as --name."""
     source = click.core.ParameterSource.COMMANDLINE
     options = (option for option in context.command.params if isinstance(option, click.Option))
     return {max(option.opts, key=len) for option in options if context.get_parameter_source(option.name) is source}
 
 
 def wishes(vmin, vmax, range_, arrows, contours):
-    """How fields are drawn: their Scale, and what is Over them."""
+    """How fields are drawn: their Scale, and what is drawn Over them."""
     from ..plotting import Over, Scale
 
     return Scale(range_, vmin, vmax), Over(arrows, contours)

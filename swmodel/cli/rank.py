@@ -28,7 +28,7 @@ from .tell import words
 @click.option("--task", default="run", help="What to compute.")
 @click.option("--options", default="{}", metavar="JSON", help="Options of the task.")
 def worker(directory, command_line, restart, task, options):
-    """Compute what the launcher has prepared in DIRECTORY, as one rank. COMMAND_LINE goes on record."""
+    """Compute what the launcher has prepared in DIRECTORY, as one rank. COMMAND_LINE is recorded."""
     from ..config import load
     from ..files.restart.folder import Restart
     from ..files.run_folder import CONFIG
@@ -48,13 +48,13 @@ def worker(directory, command_line, restart, task, options):
 
 
 def run_as_rank(place, request, configuration, quiet, command_line) -> int:
-    """Compute as one rank of several; the exit code.
+    """Compute as one rank of several; returns the exit code.
 
-    What is wrong before the start is agreed between all ranks, said by rank 0, and ends all ranks with the same code. A
-    rank that fails later says so and ends the others, which may be waiting for it.
+    All ranks agree on errors before the start: rank 0 reports them, and all ranks end with the same code. A rank that
+    fails later says so and ends the others, which may be waiting for it.
 
     Args:
-        place: this process's place as mpiexec describes it.
+        place: this process's place, from mpiexec.
         request: function of `place` that returns a Job, or raises.
         configuration: function that returns the job's configuration, not checked yet, or raises.
         command_line: what the user typed, for the history of the files.
@@ -95,18 +95,18 @@ def run_as_rank(place, request, configuration, quiet, command_line) -> int:
 
 
 def leave(place, error) -> int:
-    """Say why this rank cannot join the others, and end those, which would wait for it; the exit code."""
+    """Say why this rank cannot join the others, and end them, as they would wait for it; returns the exit code."""
     from .ranks import tell_mpiexec
 
     if place.rank > 0:
-        time.sleep(2.0)  # rank 0 has most likely met the same error, and ends us
+        time.sleep(2.0)  # rank 0 has most likely met the same error, and ends this rank
     say(str(error), error.exit_code)
     tell_mpiexec(error.exit_code)
     return error.exit_code
 
 
 def occupy(stack, job, quiet):
-    """Take the run folder until the end of the context `stack`, say what is going to be computed; the lock file."""
+    """Take the run folder until the context `stack` ends, and announce the job; returns the lock file."""
     from ..files import lock
     from ..files.run_folder import write_config
 
@@ -118,7 +118,7 @@ def occupy(stack, job, quiet):
 
 
 def say(message: str, code: int):
-    """Tell the user why the run ends with exit code `code`; the launcher, if there is one, does it."""
+    """Tell the user why the run ends with exit code `code`, through the launcher if there is one."""
     from ..model import progress
     from ..parallel import environment
 
@@ -137,7 +137,7 @@ def give_up(directory, message: str):
 
 
 def compute(job, quiet, command_line, place=None, watchdog=None):
-    """Compute the job in this process; how it ends is recorded in status.json."""
+    """Compute the job in this process; status.json records how it ends."""
     from ..files.status import finish
     from ..model import progress
     from ..parallel import environment
@@ -170,11 +170,11 @@ def record(error, directory):
 
 
 def end_all(error, rank, directory) -> int:
-    """End all ranks for what went wrong on this one; the exit code, for an error that all ranks have together."""
+    """End all ranks after an error on this one; returns the exit code, if all ranks have the error together."""
     from .ranks import abort
     from .tell import tell
 
-    signal.signal(signal.SIGTERM, signal.SIG_DFL)  # from another rank that ends all of us
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)  # another rank may end all
     code = exit_code(error)
     if isinstance(error, NumericalError | Stopped):
         if rank == 0:
@@ -188,16 +188,16 @@ def end_all(error, rank, directory) -> int:
 
 
 def say_failed(error, rank, directory):
-    """Record and say what went wrong on this rank, which then ends all.
+    """Record and report what went wrong on this rank, which then ends all ranks.
 
-    The launcher says what status.json gives as the reason: a last line of a rank that ends all may be lost on its way.
+    The launcher reports the reason in status.json: the last line of a rank that ends all ranks may be lost.
     """
     from ..model import progress
     from ..parallel import environment
     from .tell import tell
 
     code = exit_code(error)
-    # Rank 0 has most likely met the same error, and ends us; or a rank has died, and messages between devices fail.
+    # Rank 0 has most likely met the same error, and ends this rank; or a rank has died, and messages fail.
     time.sleep((rank > 0) + (type(error).__name__ == "JaxRuntimeError"))
     if rank > 0:
         record(error, directory)
@@ -206,13 +206,13 @@ def say_failed(error, rank, directory):
     if code == INTERNAL:
         sys.stderr.write("".join(f"[rank {rank}] {line}" for line in traceback.format_exc().splitlines(True)))
         sys.stderr.flush()
-        time.sleep(0.5)  # for mpiexec to pass it on before it ends us
+        time.sleep(0.5)  # so that mpiexec passes it on before it ends this rank
     elif environment.LAUNCHED not in os.environ:
         tell(error)
 
 
 def start_log(place):
-    """Log on stderr: rank 0 what informs, other ranks, with their number, what warns."""
+    """Log on stderr: information on rank 0; warnings, with the rank's number, on other ranks."""
     rank = 0 if place is None else place.rank
     prefix = f"[rank {rank}] " if rank else ""
     handler = logging.StreamHandler()
@@ -223,7 +223,7 @@ def start_log(place):
 
 
 def announce(job, quiet):
-    """Say in a line what is going to be computed."""
+    """Announce in a line what is going to be computed."""
     from ..model.progress import workers
     from ..parallel.environment import cores, has_gpu
 

@@ -1,4 +1,4 @@
-"""What several processes make sure of together before they compute: they are joined, one program, devices, messages."""
+"""Checks by several processes together before they compute: they are joined, alike, have devices, exchange messages."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ from ..parallel import environment, spawn, xla_flags
 from ..parallel.transport.rendezvous import first_process, mpi_world
 from .tell import words
 
-#: Longest time that what was said last is waited for, until mpiexec has it, s.
+#: Longest time to wait until mpiexec has read the last output, s.
 READ = 2.0
 
 PACKAGES = ("swmodel", "jax", "jaxlib", "mpi4jax", "mpi4py", "numpy")
 
 
 class Refused(Exception):
-    """What is wrong before the start, on all ranks the same: the words for the user, and the exit code."""
+    """An error before the start, the same on all ranks: the message to the user, and the exit code."""
 
     def __init__(self, message: str, code: int):
         super().__init__(message)
@@ -35,13 +35,13 @@ class Refused(Exception):
 
 
 def connect(place, configuration):
-    """What the ranks agree by, with MPI's `allgather`: its communicator, or for the sharded transport that of JAX.
+    """The ranks' means of agreeing, with an `allgather`: MPI's communicator, or JAX's for the sharded transport.
 
     Args:
-        configuration: function that gives the configuration, not checked yet, or raises: then MPI is there to agree by.
+        configuration: function that returns the configuration, not checked yet, or raises: then MPI is used.
 
     Raises:
-        Refused: they cannot be joined. Not agreed.
+        Refused: the ranks cannot be joined; not on all ranks.
     """
     environment.prepare(place=place)
     wrong = None
@@ -53,7 +53,7 @@ def connect(place, configuration):
             raise refusal(error) from error
         wrong, sharded = error, False
     try:
-        if environment.LAUNCHED not in os.environ:  # which has asked
+        if environment.LAUNCHED not in os.environ:  # the launcher has checked before
             xla_flags.check_flags()
         if sharded:
             environment.prepare(run.reproducible, place, run.devices)
@@ -71,7 +71,7 @@ def connect(place, configuration):
 
 
 def abort(code: int):
-    """End all ranks, as far as what started them can be told to, and this one with `code`."""
+    """End all ranks, as far as their launcher can be told to, and this one with `code`."""
     for stream in (sys.stdout, sys.stderr):
         with contextlib.suppress(OSError, ValueError):
             stream.flush()
@@ -96,7 +96,7 @@ def wait_until_read(file: int):
 
 
 def tell_mpiexec(code: int):
-    """Have MPICH's mpiexec end all ranks: before MPI_Init it would wait for those that are left, as others do not."""
+    """Have MPICH's mpiexec end all ranks: before MPI_Init it would wait for the others; other launchers do not."""
     if "PMI_FD" in os.environ:
         with contextlib.suppress(OSError):
             os.write(int(os.environ["PMI_FD"]), f"cmd=abort exitcode={code}\n".encode())
@@ -125,7 +125,7 @@ def together(comm, function):
 
 
 def one_executor(comm, config):
-    """The configuration with the executor that all ranks can compute with: xla, where one has no native step."""
+    """The configuration with an executor that all ranks have: xla, if one of them has no native step."""
     executors = comm.allgather(config.run.executor)
     if config.run.executor != "native" or "xla" not in executors:
         return config
@@ -152,7 +152,7 @@ def check_same(comm, config) -> None:
 
 
 def identity(config) -> dict[str, str]:
-    """What has to be the same on all ranks, and the machine."""
+    """What must be the same on all ranks; and the machine."""
     from ..config import to_toml
 
     digest = hashlib.sha256(to_toml(config).encode()).hexdigest()
@@ -167,7 +167,7 @@ def check_transport(comm, place, run) -> None:
     """Make sure that every rank has its devices, and that on MPI a message gets through.
 
     Raises:
-        Refused: one has not, or it does not; on all ranks.
+        Refused: a rank has too few devices, or the message fails; on all ranks.
     """
     if run.transport == "sharded":
         check_gpus(comm)
@@ -199,7 +199,7 @@ def check_jax() -> None:
     """Make sure that JAX can be imported.
 
     Raises:
-        SetupError: it cannot, as where a variable of its own holds what it does not understand.
+        SetupError: it cannot, for example because one of its variables in the environment has a wrong value.
     """
     try:
         import jax  # noqa: F401  to see whether it can be
@@ -211,8 +211,7 @@ def check_device(devices: int = 1) -> None:
     """Make sure that JAX finds devices to compute on.
 
     Raises:
-        SetupError: JAX cannot be imported, or finds none, as where JAX_PLATFORMS asks for a GPU that is not there, or
-            fewer.
+        SetupError: JAX cannot be imported, finds no device, as if JAX_PLATFORMS asks for a missing GPU, or too few.
     """
     check_jax()
     from ..parallel.transport.mesh import provide
@@ -221,22 +220,22 @@ def check_device(devices: int = 1) -> None:
         provide(devices)
     except SetupError:
         raise
-    except Exception as error:  # jax 0.10 fails an assertion where the plugin for the platform is missing
+    except Exception as error:  # jax 0.10 fails an assertion if the platform's plugin is missing
         asked = f" (JAX_PLATFORMS={os.environ['JAX_PLATFORMS']})" if os.environ.get("JAX_PLATFORMS") else ""
         why = first_line(error)
         raise SetupError(f"JAX finds no device{asked}: {why}; JAX_PLATFORMS=cpu computes without a GPU") from error
 
 
 def first_line(error: Exception) -> str:
-    """The first line of what an error says, or what kind it is."""
+    """The first line of an error's message, or its kind."""
     return (str(error) or type(error).__name__).splitlines()[0]
 
 
 def check_mpi4jax() -> None:
-    """Make sure that mpi4jax is there and belongs to mpi4py's MPI. Sends nothing.
+    """Make sure that mpi4jax is installed and uses mpi4py's MPI. Sends nothing.
 
     Raises:
-        SetupError: it is not.
+        SetupError: it is not, or does not.
     """
     own = environment.mpi_libraries()
     try:
@@ -249,7 +248,7 @@ def check_mpi4jax() -> None:
 
 
 def try_message(place) -> None:
-    """Send a number round the ring of all ranks as the model sends its halos.
+    """Send a number round the ring of all ranks, like the model's halos.
 
     Raises:
         SetupError: mpi4jax does not work with this JAX.

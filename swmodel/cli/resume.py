@@ -47,7 +47,7 @@ def resume(directory, asked, settings, quiet, **options):
     overrides = overrides_of(settings, options)
 
     def request(place=None):
-        """The job, complete and checked. Rank 0 looks at the restart files."""
+        """The job, complete and checked. Rank 0 examines the restart files."""
         from ..config.loading.load import gather
         from ..ensemble.settings import check_ensemble
         from ..errors import FilesError, UsageError

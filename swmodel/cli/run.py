@@ -36,7 +36,7 @@ OPTIONS = {
     "write_members": "ensemble.write",
 }
 
-#: Key -> how the word of --perturb begins that gives it.
+#: Key -> the beginning of the word of --perturb for it.
 PERTURB = {
     "ensemble.initial_eta": "initial.eta=",
     "ensemble.initial_eta_length": "initial.eta=SIZE,",
@@ -48,7 +48,7 @@ PERTURB = {
 #: Tasks that write records after intervals of time.
 RECORDING = ("run", "ensemble")
 
-#: The options that say what is computed, where and on what, for every command that does.
+#: The options of all commands that compute: what, where and on what.
 COMMON = (
     click.argument("source", metavar="CASE|FILE"),
     click.option("--nproc", metavar="N", help="Number of processes, by MPI or as --transport says."),
@@ -91,7 +91,7 @@ MEMORY = Memory()
 
 common = together(*COMMON)
 
-#: The options for where the blocks are.
+#: The options for transport and devices.
 distributed = together(
     click.option("--transport", metavar="NAME", help="How blocks talk to each other: auto, serial, mpi or sharded."),
     click.option("--devices", metavar="D", help="Devices of each process, one block each; more than one: sharded."),
@@ -121,16 +121,16 @@ def run(source, settings, output, force, quiet, **options):
 
 
 def begin(source, overrides, output, force, quiet, task="run", options=lambda config: {}, check=None):
-    """Start a task in a folder of its own; leaves with the exit code.
+    """Start a task in a folder of its own; exits with its exit code.
 
     Args:
-        options: function of the configuration that gives the options of the task, or raises; called before anything
+        options: function of the configuration that returns the options of the task, or raises; called before anything
             starts.
         check: see `configure`.
     """
 
     def request(place=None):
-        """The configuration, complete and checked, with the folder for its results. Rank 0 looks at the folder."""
+        """The configuration, complete and checked, with the folder for its results. Rank 0 examines the folder."""
         from ..config.checks.remarks import remarks
         from ..config.loading.load import gather
         from ..files import run_folder
@@ -148,7 +148,7 @@ def begin(source, overrides, output, force, quiet, task="run", options=lambda co
 
 
 def start(request, configuration, quiet):
-    """Run a job as one rank, or here, or on processes of its own; leaves with the exit code.
+    """Run a job as one rank, in this process, or on processes of its own; exits with its exit code.
 
     Args:
         request: function of the place of this process among others, None if it is alone, that returns a Job, or raises.
@@ -173,7 +173,7 @@ def start(request, configuration, quiet):
 
 @contextlib.contextmanager
 def compilers_told():
-    """A context in which it is said on stderr when a native step is compiled, as that takes seconds."""
+    """A context in which stderr tells when a native step is compiled, as that takes seconds."""
     log, handler = logging.getLogger("swmodel.executors.native"), logging.StreamHandler()
     log.setLevel(logging.INFO)
     log.addHandler(handler)
@@ -185,7 +185,7 @@ def compilers_told():
 
 
 def overrides_of(settings, options) -> list[str]:
-    """The overrides (`section.key=value`) that -s and the OPTIONS of the command line stand for."""
+    """The overrides (`section.key=value`) from -s and the OPTIONS of the command line."""
     given = [f"{OPTIONS[name]}={value}" for name, value in options.items() if value not in (None, False)]
     return [*settings, *given]
 
@@ -194,9 +194,9 @@ def configure(sources, overrides, place=None, check=None, complete=False):
     """The complete, checked configuration.
 
     Args:
-        sources: what `config.loading.load.gather` finds, with the overrides (`section.key=value`).
+        sources: the result of `config.loading.load.gather`, with the overrides (`section.key=value`).
         place: the place of this process among those that mpiexec has started; their number is `run.nproc`.
-        check: function that gives the resolved configuration, or raises; without it, `validate.check_config`.
+        check: function that returns the resolved configuration, or raises; None: `validate.check_config`.
         complete: see `config.loading.load.load`.
 
     Raises:
@@ -227,7 +227,7 @@ def typed() -> str:
 
 
 def as_typed(problem: str) -> str:
-    """A message about `-s run.nproc=0` in terms of the option `--nproc 0`."""
+    """A message about `-s run.nproc=0`, reworded for the option `--nproc 0`."""
     if not problem.startswith("-s "):
         return problem
     for option, key in OPTIONS.items():
@@ -238,7 +238,7 @@ def as_typed(problem: str) -> str:
 
 
 def run_here(job, quiet) -> int:
-    """Run in this process; 0, the exit code. Needs no MPI."""
+    """Run in this process; returns the exit code 0. Needs no MPI."""
     from ..parallel.stop import Stop
     from .rank import compute, occupy
 
@@ -249,7 +249,7 @@ def run_here(job, quiet) -> int:
 
 
 def run_on_many(job, quiet) -> int:
-    """Start `run.nproc` processes and wait for them; the exit code."""
+    """Start `run.nproc` processes and wait for them; returns the exit code."""
     from ..model import launch, progress
     from .rank import occupy
 

@@ -1,4 +1,4 @@
-"""What commands share: their options, and errors in words for the user."""
+"""What commands share: their options, and error messages for the user."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ..parallel.interrupt import WORDS
 
 
 def together(*options):
-    """A decorator that gives a command these options of click, in this order."""
+    """A decorator that adds these options of click to a command, in this order."""
 
     def decorate(command):
         for option in reversed(options):
@@ -25,7 +25,7 @@ def words(error: BaseException) -> str:
     """What went wrong, one line for each problem."""
     if isinstance(error, KeyboardInterrupt):
         return WORDS
-    if exit_code(error) in (0, STOPPED):  # no error: nothing to do, or stopped as asked
+    if exit_code(error) in (0, STOPPED):  # no error: nothing to do, or stopped on request
         return str(error)
     if exit_code(error) == INTERNAL:
         return f"Internal error: {type(error).__name__}: {error} (swmodel --debug ... shows where)"

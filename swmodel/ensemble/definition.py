@@ -1,4 +1,4 @@
-"""What is in ensemble.nc: the variables of fields, members and time series, and what they say about themselves."""
+"""The contents of ensemble.nc: the variables of fields, members and time series, with their metadata."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def define(dataset, config, transport, command_line: str) -> None:
 
 
 def define_members(dataset, config) -> None:
-    """Make the dimensions of the members written and of all, with what they are, and the time series of all."""
+    """Make the dimensions of all members and of those with fields, their coordinates, and the time series of all."""
     numbers = {"member": ("number of the member in realization, of those with fields in the file", written(config))}
     every = "number of the member, of all; 0 is not perturbed; fields of some are along member"
     numbers["realization"] = every, range(config.ensemble.members)

@@ -1,7 +1,7 @@
 """ensemble.nc: mean and spread of the members, some members themselves, and time series of all; CF-1.12 and SGRID-0.3.
 
-Fields come to rank 0 member by member, and their mean and spread are computed there in that order, in double precision
-(Welford 1962): the same bits however members are spread.
+Fields come to rank 0 member by member. Their mean and spread are computed there in that order, in double precision
+(Welford 1962): the same bits however members are distributed.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class Moments:
         self.count, self.mean, self._squares = 0, np.zeros(shape), np.zeros(shape)
 
     def add(self, field) -> None:
-        """Take account of one more."""
+        """Add one more field."""
         self.count += 1
         off = field - self.mean
         self.mean += off / self.count
@@ -58,7 +58,7 @@ class EnsembleFile(RecordFile):
         define(dataset, config, transport, command_line)
 
     def write(self, members) -> dict[str, np.ndarray]:
-        """Append a record; the diagnostics in it, [all members] by name.
+        """Append a record; returns its diagnostics, [all members] by name.
 
         Raises:
             FilesError: this record or one before could not be written, on all processes.
@@ -77,9 +77,9 @@ class EnsembleFile(RecordFile):
         return numbers
 
     def _member(self, members, member: int, moments: dict) -> dict[str, float]:
-        """Write the fields of a member, if chosen, and add them to the moments; its diagnostics where it is, else {}.
+        """Write the fields of a member, if chosen, and add them to the moments; returns its diagnostics, {} elsewhere.
 
-        All processes call it for all members in turn, so that none holds more fields than those of one.
+        All processes call it for all members in turn, so that no process gathers more fields than those of one member.
         """
         fields, numbers = members.evaluate(member, self.names) if member in members.here else ({}, {})
         for name in self.names:
@@ -121,10 +121,10 @@ class Results:
         return last
 
     def note(self, before: int) -> None:
-        """Take note of nothing: records are of single states."""
+        """Do nothing: records are of single states."""
 
     def write(self) -> None:
-        """Write the record that is due at the present step, as it is at the first."""
+        """Write the record, if it is due at the present step; at the first step it is."""
         if self.schedule.due(self.members.step) or self.members.step == self.first:
             found = self.file.write(self.members)
             self.numbers = {"cfl": found["cfl"].max(), "energy": found["energy"].mean()}

@@ -1,4 +1,4 @@
-"""Members as `swmodel.model.health` looks at runs: bound, verdict and messages are those of one run."""
+"""The view that `swmodel.model.health` has of members: bound, verdict and messages are those of a single run."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from .settings import viscosity_factors
 
 
 def of_each(make, *parts):
-    """The function make(*parts) of State and Static, of the states of many members; without the last part, devices."""
+    """The function make(*parts) of State and Static, for many members; the last part, the devices, is left out."""
     program = make(*parts[:-1])
     return lambda states, static: jax.vmap(lambda state: program(state, static))(states)
 
@@ -34,9 +34,9 @@ class Many:
         return Forces(members.stress, largest_acceleration(self.domain) + members.steepest, members.fed)
 
     def compile(self, make, *parts):
-        """The function make(*parts) of the State of each member and of Static, which they share, jitted."""
+        """The function make(*parts) of the members' States and of the Static that they share, jitted."""
         return jitted(of_each, make, *parts, self.members.devices)
 
     def measure(self, program, static) -> np.ndarray:
-        """What the program finds in each member of this process, [members here, 1, Measures]."""
+        """What the program measures in each member of this process, [members here, 1, Measures]."""
         return self.members.get(program(self.members.carry.state, static))[:, None]

@@ -1,7 +1,7 @@
-"""The members that a process has, on its devices: one compiled program advances all of them.
+"""The members of a process, on its devices: one compiled program advances all of them.
 
-Carries have a leading axis of members, and so have the static fields that are perturbed; all else the members share.
-On several devices the axis lies across them. A member has the whole grid, so that no device waits for another.
+Carries have a leading axis of members, and so have the static fields that are perturbed; members share all else. On
+several devices the axis is divided among them. A member has the whole grid, so that no device waits for another.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ log = logging.getLogger(__name__)
 
 
 class Devices(tuple):
-    """The devices of a process, across which its members lie."""
+    """The devices of a process, among which its members are divided."""
 
     @property
     def mesh(self) -> Mesh:
@@ -50,7 +50,7 @@ class Devices(tuple):
         """jax.jit of a program on the devices.
 
         Args:
-            program: its first `arrays` arguments have an axis of members, the last one they share.
+            program: its first `arrays` arguments have an axis of members; the members share its last one.
         """
         if len(self) > 1:
             along = PartitionSpec(AXIS)
@@ -60,14 +60,14 @@ class Devices(tuple):
 
 
 def make_loop(loop, transport, tree, perturbed, batched: bool, devices):
-    """The program (carry, own, shared and dt, n) -> carry n steps later, of members where they are.
+    """The program (carry, own, shared and dt, n) -> carry n steps later, of the members of each device.
 
     Args:
-        loop: an executor's.
-        transport: of a member.
-        tree, perturbed: structure of the executor's static fields, and which of them are `own`, each member's.
+        loop: the loop of an executor.
+        transport: that of a member.
+        tree, perturbed: structure of the executor's static fields, and which of them are each member's `own`.
         batched: whether members take each step together.
-        devices: where they are.
+        devices: the devices of the members.
     """
     loop = loop[0](*loop[1:], transport)
 
@@ -91,17 +91,17 @@ class Members:
     """The members of a process. All processes make theirs together.
 
     Args:
-        config: as `settings.check_ensemble` gives it.
-        restart: a restart file of the ensemble to go on from; None: the initial states.
+        config: a configuration from `settings.check_ensemble`.
+        restart: a restart file of the ensemble to continue from; None: the initial states.
 
     Attributes:
-        config: of the ensemble; that of a member is the one of the domain.
-        transport: between processes; each has the whole grid, and some of the members.
+        config: that of the ensemble; the domain has that of a member.
+        transport: the one between processes; each has the whole grid, and some of the members.
         here: Span of the members of this process.
-        domain: Domain of a member; the transport is that of one process.
+        domain: Domain of a member, with the transport of a single process.
         stress: largest wind stress of each member of this process so far, Pa.
-        steepest: largest acceleration by potentials in all of them so far, m s-2.
-        fed: most power of the water outside open sides in each of them so far, over density, m5 s-3.
+        steepest: largest acceleration by potentials in all members so far, m s-2.
+        fed: largest power from water outside open sides in each member so far, over density, m5 s-3.
         carry: Carry with a leading axis of members.
         step: steps taken; `first_step` of them before this object was made.
         dt: time step, s.
@@ -143,7 +143,7 @@ class Members:
         self.compile_seconds = time.perf_counter() - begin
 
     def take_steps(self, steps: int, watching: None = None) -> None:
-        """Compute `steps` time steps of all members, and leave it to the caller to look at their states."""
+        """Compute `steps` time steps of all members; the caller checks their states."""
         begin, last = time.perf_counter(), self.step + steps
         while self.step < last:
             if not self._forcing.holds(self.step):
@@ -155,7 +155,7 @@ class Members:
         self.loop_seconds += time.perf_counter() - begin
 
     def replace(self, carry: Carry, step: int) -> None:
-        """Go on from a carry of NumPy arrays with a leading axis of this process's members, after `step` steps."""
+        """Continue from a carry after `step` steps, NumPy arrays with a leading axis of this process's members."""
         self._forget()
         self.carry = self._put(jax.tree.map(lambda leaf, old: np.asarray(leaf, old.dtype), carry, self.carry))
         self.step = self.first_step = step
@@ -171,13 +171,13 @@ class Members:
         return self.get(self.carry.state)
 
     def get(self, tree):
-        """Arrays with an axis of members as NumPy arrays of those that this process has."""
+        """Arrays with an axis of members, as NumPy arrays of this process's members."""
         return jax.tree.map(lambda leaf: np.asarray(leaf)[: self.here.length], tree)
 
     def evaluate(self, member: int, names) -> tuple[dict[str, np.ndarray], dict[str, float]]:
-        """Of a member of this process, the fields called `names`, [y, x], and its numbers.
+        """The fields called `names`, [y, x], and the numbers of a member of this process.
 
-        Fields are of `derived.DERIVED` or FORCING, numbers those of `diagnostics.quantities`.
+        Fields are those of `derived.DERIVED` or FORCING, numbers those of `diagnostics.quantities`.
         """
         present = Present(Member(self, member))
         return present.fields(names), present.diagnostics()
@@ -187,7 +187,7 @@ class Members:
         return Health(self, directory, Many)
 
     def results(self, directory, command_line: str = "", resume: bool = False):
-        """A context with what the ensemble writes, for the time loop (see `run.Model`)."""
+        """A context with the Results of the ensemble, for the time loop (see `run.Model`)."""
         return opened(self, directory, command_line, resume)
 
     def _make_executor(self, devices: int):
@@ -200,7 +200,7 @@ class Members:
         return COMPILED[self.config.run.executor](one.config, one.transport, one.grid, one.params, **options)
 
     def _start(self) -> None:
-        """Draw the members one by one into the carry and the static fields that differ between members."""
+        """Draw the members one by one, into the carry and the static fields that differ between members."""
         static_of, grid, arrays = self._executor.static_of, self._drawn.grid, None
         leaves, self._tree = jax.tree.flatten(static_of(grid, self._drawn.coefficients(0, None)))
         marked = jax.tree.leaves(static_of(grid, self._drawn.marked()))
@@ -215,17 +215,17 @@ class Members:
             arrays = arrays or [np.empty((self.here.length, *leaf.shape), leaf.dtype) for leaf in one]
             for array, leaf in zip(arrays, one, strict=True):
                 array[number] = leaf
-        # Each array goes before the next is copied.
+        # Each array is freed before the next is copied.
         self.carry, self._own = tree.unflatten([self._put(arrays.pop(0)) for _ in range(len(arrays))])
         self._shared = self._place(shared, PartitionSpec())
 
     def _stress(self, params) -> float:
-        """The largest wind stress by the Params of a member, Pa."""
+        """The largest wind stress, Pa, from the Params of a member."""
         one = self.domain
         return largest_stress(one.scheme, as_patches(params, one.scheme.width), one.transport.block.shape)
 
     def _exchange(self) -> None:
-        """Have the coefficients that hold at the present step, in all members."""
+        """Take the coefficients that hold at the present step, in all members."""
         one, drawn = self.domain, self._drawn
         taken = self._forcing.take(self.step)
         one.params.update(taken)
@@ -245,12 +245,12 @@ class Members:
         self._shared = self._place(shared, PartitionSpec())
 
     def _advance(self, steps: int) -> None:
-        self._forget()  # a view of the carry would keep it from being used again
+        self._forget()  # a view of the carry would keep its memory from being reused
         common = self._shared, self._executor.dt, jnp.int32(steps)
         self.carry = jax.block_until_ready(self._loop(self.carry, self._own, common))
 
     def _put(self, tree):
-        """NumPy arrays [members, ...] on the devices; where they do not divide, the last member fills up."""
+        """NumPy arrays [members, ...] on the devices; if they do not divide evenly, the last member is repeated."""
         missing = -self.here.length % len(self.devices)
 
         def fill(leaf):
@@ -268,7 +268,7 @@ class Members:
 
 
 class Member:
-    """A member of this process as `present.Present` looks at it."""
+    """The view that `present.Present` has of a member of this process."""
 
     def __init__(self, members: Members, number: int):
         one, here = members.domain, number - members.here.start
@@ -284,10 +284,10 @@ class Member:
 
 
 def advances_by_vmap(config) -> bool:
-    """Whether the members of a device take each step together rather than one member after the other.
+    """Whether the members of a device take each step together, rather than one member after the other.
 
-    On processors one after the other is faster with the native step, which knows no batches: the state of a member
-    stays in the cache. With XLA neither is always faster.
+    On processors one after the other is faster with the native step, which has no batches: the state of a member stays
+    in the cache. With XLA neither is always faster.
     """
     choice = config.ensemble.advance
     return choice == "vmap" or (choice == "auto" and jax.default_backend() != "cpu")

@@ -1,11 +1,11 @@
 """The members: initial states and coefficients that differ from those of the configuration by random perturbations.
 
-    eta(x)        += size e(x)               e: of standard deviation 1, correlated over a length; zero on land
-    wind_x,y      *= 1 + size e              e: one number, or a field as above if there is a length
+        eta(x)        += size e(x)               e: standard deviation 1, correlated over a length; zero on land
+        wind_x,y      *= 1 + size e              e: one number, or a field as above if a length is given
     viscosity     *= exp(size e)             e: one number
 
-e is standard normal and belongs to (seed, name, member) alone (`ocean.noise`): how members are spread over processes
-and devices plays no part. Fields are smoothed as errors of a first guess are (`assimilation.background`).
+e is standard normal and depends only on (seed, name, member) (`ocean.noise`), not on how members are distributed over
+processes and devices. Fields are smoothed like errors of a first guess (`assimilation.background`).
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from ..config.build import build_state
 from ..ocean.records import params_of
 from .settings import viscosity_factors, wind_factors
 
-#: The controls of a Background that stand for the fields; the wind's has the same factor for both components.
+#: The controls of a Background that stand for the fields; both components of the wind have the same factor.
 ETA, WIND = "eta", "wind_x"
 
 
@@ -40,11 +40,11 @@ class Perturbations:
         }
         fields = {name: (size, length) for name, (size, length) in fields.items() if size > 0 and length > 0}
         self.background = Background(domain.config, domain.transport, self.grid, fields) if fields else None
-        self.winds = {}  # relative changes of the wind that varies, [ny, nx] by member
+        self.winds = {}  # relative changes of a wind that varies in time, [ny, nx] by member
         self.viscosity, self.wind = viscosity_factors(domain.config), wind_factors(domain.config)
 
     def draw(self, member: int):
-        """State and Params of a member, NumPy arrays; those of the configuration for member 0."""
+        """State and Params of a member, NumPy arrays; member 0 has those of the configuration."""
         noise = self.background.draw(self.seed, member) if self.background and member else {}
         if WIND in noise and self.scheme.varying:
             self.winds[member] = noise[WIND]
@@ -52,7 +52,7 @@ class Perturbations:
         return self.with_thickness(h), self.coefficients(member, noise.get(WIND))
 
     def with_thickness(self, h):
-        """The base state with another thickness, and what terms add as they start it from the same concentrations."""
+        """The base state with another thickness; fields of terms start from the same concentrations."""
         state = self.base._replace(h=h)
         for term in (term for term in self.scheme.acting if term.start):
             values = {row.name: term.derived[row.name](self.base, None, None) for row in term.initial}
@@ -76,28 +76,28 @@ class Perturbations:
         }
 
     def wind_names(self) -> list[str]:
-        """What the wind stress is called among the Params: its records, where it varies."""
+        """The names of the wind stress in the Params: those of its records, if it varies in time."""
         steady = [name for name in ("wind_x", "wind_y") if name not in self.scheme.varying]
         varying = {"wind_x", "wind_y"} - set(steady)
         return steady + [name for name, field in params_of(sorted(varying)).items() if field]
 
     def exchange(self, params: dict) -> None:
-        """Go on with other Params of the configuration, NumPy arrays by name: of coefficients that vary."""
+        """Take other Params of the configuration, of coefficients that vary in time: NumPy arrays by name."""
         self.params = self.params | params
 
     def again(self, member: int):
-        """Params of a member that was drawn, with the present ones of the configuration."""
+        """Params of a member that was drawn before, from the configuration's present ones."""
         return self.coefficients(member, self.winds.get(member))
 
     def marked(self):
-        """Params of member 0, not a number where those of other members differ."""
+        """Params of member 0, with NaN in those that differ in other members."""
         options = self.config.ensemble
         names = ["viscosity"] * (options.viscosity > 0) + self.wind_names() * (options.wind > 0)
         params = self.coefficients(0, None)
         return params | {name: np.full_like(params[name], np.nan) for name in names if name in params}
 
     def around(self, field):
-        """The field [ny, nx] with the margin of the Params: from across a ring, or the last value at a wall."""
+        """The field [ny, nx] with the margin of the Params: across a ring, or with the last value at a wall."""
         for axis, ring in enumerate((self.config.grid.periodic_y, self.config.grid.periodic_x)):
             widths = [(self.margin, self.margin) if axis == along else (0, 0) for along in (0, 1)]
             field = np.pad(field, widths, mode="wrap" if ring else "edge")

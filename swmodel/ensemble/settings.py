@@ -1,4 +1,4 @@
-"""What an ensemble may be: its section of the configuration checked, and the numbers drawn for it. No JAX."""
+"""Checks of an ensemble's section of the configuration, and the numbers drawn for it. No JAX."""
 
 from __future__ import annotations
 
@@ -18,24 +18,24 @@ from ..ocean.noise import white_number
 from ..ocean.terms import TERMS
 from ..parallel.environment import total_memory
 
-#: Where nothing is perturbed: standard deviation of the initial eta over the depth, and length over that of the
-#: shorter side of the domain, at least CELLS.
+#: The usual perturbation: the standard deviation of the initial eta as a fraction of the depth, and the length as a
+#: fraction of the shorter side of the domain, at least CELLS.
 SIZE, LENGTH = 1e-4, 0.1
 
-#: Cells in the shortest length that the grid resolves.
+#: Cells in the shortest length of correlation that the grid resolves.
 CELLS = 3
 
 #: Largest standard deviation of the logarithm of a factor: a member in six has more than 20 000 times the viscosity.
 LARGEST = 10
 
-#: Options of [output] that an ensemble has no use for, and what they are there.
+#: Options of [output] without use for an ensemble, and their values then.
 UNUSED = {"means": (), "diagnostics_every_steps": None, "spectra": None, "spectra_every_steps": None}
 UNUSED |= {"maxima": (), "arrival": None, "stations": (), "sections": (), "harmonics": ()}
 
-#: Members whose fields are written where the configuration names none.
+#: How many members' fields are written if the configuration names none.
 WRITTEN = 4
 
-#: States that a member holds, by time stepper: its own and those that the stepper remembers. There is little else.
+#: States that a member holds, by time stepper: its own and those that the stepper remembers. It holds little else.
 STATES = {"rk3": 1, "rk4": 1, "ab2": 2, "leapfrog": 2, "ab3": 3}
 
 
@@ -46,7 +46,7 @@ def whole(config: Config) -> Config:
 
 
 def check_ensemble(config: Config) -> Config:
-    """The resolved configuration; how members are spread stands in run.nproc and run.devices, and no layout.
+    """The resolved configuration; run.nproc and run.devices distribute the members, and there is no layout.
 
     Raises:
         ConfigError: with everything that is wrong at once.
@@ -66,7 +66,7 @@ def check_ensemble(config: Config) -> Config:
 
 
 def perturbed(config: Config) -> Config:
-    """The configuration with a perturbation of the initial eta where it has none at all."""
+    """The configuration; without any perturbation, with the usual one of the initial eta."""
     if config.ensemble.initial_eta or config.ensemble.wind or config.ensemble.viscosity:
         return config
     cell, (shorter, longer) = largest_cell(config.grid), sorted(sides(config.grid))
@@ -119,7 +119,7 @@ def sizes(config: Config) -> Iterator[str]:
 
 
 def unresolved(config: Config) -> Iterator[str]:
-    """Lengths of correlation that are allowed and hardly meant, one line each."""
+    """Lengths of correlation that are allowed but hardly intended, one line each."""
     shortest = CELLS * largest_cell(config.grid)
     for key in ("initial_eta_length", "wind_length"):
         if 0 < (length := getattr(config.ensemble, key)) < shortest:
@@ -127,7 +127,7 @@ def unresolved(config: Config) -> Iterator[str]:
 
 
 def chosen(config: Config) -> Iterator[str]:
-    """What is wrong with what is to be written, one line each."""
+    """What is wrong with the output, one line each."""
     options = config.ensemble
     for member in options.write:
         if not 0 <= member < options.members:
@@ -141,7 +141,7 @@ def chosen(config: Config) -> Iterator[str]:
 
 
 def memory(config: Config, nproc: int) -> Iterator[str]:
-    """Whether the members of one of `nproc` processes fit into the memory of a machine like this one."""
+    """Whether the members of one of `nproc` processes fit into this machine's memory; a line if not."""
     here = math.ceil(config.ensemble.members / nproc)
     present = total_memory()
     fields = STATES[config.time.stepper] * len(scheme_of(config).state._fields)
@@ -155,7 +155,7 @@ def memory(config: Config, nproc: int) -> Iterator[str]:
 
 
 def friction(config: Config) -> Iterator[str]:
-    """Whether the time step is stable with the largest viscosity of all members."""
+    """Whether the time step is stable with the largest viscosity of all members; a line if not."""
     factors = viscosity_factors(config)
     member = int(np.argmax(factors))
     if factors[member] <= 1:
@@ -181,7 +181,7 @@ def viscosity_factors(config: Config) -> np.ndarray:
 
 
 def wind_factors(config: Config) -> np.ndarray:
-    """The factors of the wind stress of all members, 1 + size x, where it is one number for the whole domain."""
+    """The factors of the wind stress of all members, 1 + size x, if each is one number for the whole domain."""
     options = config.ensemble
     numbers = [white_number(options.seed, "wind", member) for member in range(1, options.members)]
     return 1 + options.wind * np.array([0.0, *numbers]) * (options.wind_length == 0)

@@ -13,7 +13,7 @@ PICTURE = "ensemble.png"
 
 
 def compute(config, directory, options, report, command_line, watch) -> None:
-    """Leave ensemble.nc and ensemble.png, by the time loop of runs; see `cli.job.TASKS`.
+    """Write ensemble.nc and ensemble.png, by the time loop of runs; see `cli.job.TASKS`.
 
     The option `restart` is the path of a restart file.
     """

@@ -178,9 +178,8 @@ class Problem:
         """J = value(series, *given) and dJ/dx.
 
         Args:
-            value: function of a block's share of the series, in jax.numpy, to a number that is the same in all blocks,
-                by
-                sums over them: `transport.sum`.
+            value: function of a block's share of the series, in jax.numpy, to a number that is the same in all blocks:
+                made of sums over them, `transport.sum`.
             given: arrays of the block that it needs, made by `transport.put`.
         """
         return self._gradient(x, lambda series: self._respond(value, series, *given))

@@ -1,12 +1,12 @@
-"""The balanced part of a flow: what potential vorticity alone determines, on an f plane of even depth without land.
+"""The balanced part of a flow, which potential vorticity determines, on an f plane of uniform depth without land.
 
 In linear theory a disturbance of potential vorticity, q' = (zeta - f eta_q / H) / H with eta_q the mean of eta around a
-corner, stays as it is while gravity waves, which have none, run away: what is left is in geostrophic balance,
+corner, does not change. Gravity waves have no q' and leave; what remains is in geostrophic balance,
 
     (laplacian - f²/(g H) M) psi = H q',    u = - d psi/dy,  v = d psi/dx,  eta = f/g (mean of psi around the cell),
 
-M the mean over the corners of a cell and back. It solves the model's equations, linear about rest, to round-off. psi is
-zero on walls.
+with M the mean over the corners of a cell and back. It solves the model's equations, linearised about rest, to
+round-off. psi is zero on walls.
 
 Reference: Hoskins, McIntyre and Robertson (1985), Q. J. R. Meteorol. Soc. 111, 877-946.
 """
@@ -28,7 +28,7 @@ from .state import State
 
 
 class Layer(NamedTuple):
-    """An f plane of even depth: the Coriolis parameter, s-1, gravity, m s-2, and the resting depth, m."""
+    """An f plane of uniform depth: Coriolis parameter, s-1, gravity, m s-2, and resting depth, m."""
 
     f: float
     gravity: float
@@ -39,11 +39,11 @@ def layer_of(blocks, physics, transport) -> Layer:
     """The Layer of a sea; called by all processes together.
 
     Args:
-        blocks: of this process: (State, Grid of Patches, shape) of each.
-        physics: section of the configuration.
+        blocks: (State, Grid of Patches, shape) of each block of this process.
+        physics: section [physics] of the configuration.
 
     Raises:
-        UsageError: it is none.
+        UsageError: the sea is no such layer.
     """
     require_rectangle("balanced flows are", blocks, transport)
     depths = [grid.depth.on(shape) for _, grid, shape in blocks]
@@ -61,7 +61,7 @@ def disturbance(state: State, grid, layer: Layer) -> Patch:
 
 
 def make_balanced(equation: Equation, layer: Layer, transport):
-    """The program (H q' on a block) -> eta, u, v."""
+    """The program (H q' on a block) -> eta, u, v on it."""
     sea, shape = equation.grid, transport.shape
 
     def balanced(source):
@@ -74,12 +74,12 @@ def make_balanced(equation: Equation, layer: Layer, transport):
 
 
 def balanced(blocks, config, transport) -> list[dict[str, np.ndarray]]:
-    """eta (m), u and v (m s-1) on each of the transport's blocks that the potential vorticity of a state determines.
+    """eta (m), u and v (m s-1) on each of the transport's blocks, from the potential vorticity of a state.
 
-    Called by all processes together. Potential vorticity on walls has no part in it.
+    Called by all processes together. Potential vorticity on walls does not count.
 
     Args:
-        blocks: of this process: (State with a halo, Grid, shape) of each, Patches.
+        blocks: (State with a halo, Grid, shape), in Patches, of each block of this process.
 
     Raises:
         UsageError: the sea is no `Layer`, or there are more blocks than lines.

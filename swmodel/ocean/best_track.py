@@ -1,7 +1,7 @@
 """The track of a hurricane from a file: HURDAT2, a best track of ATCF (b-deck), or a table of numbers (CSV).
 
     HURDAT2   20170825, 1800,  , HU, 27.1N,  96.3W, 100,  949, ...       and a header for each storm
-    ATCF      AL, 09, 2017082518,   , BEST,   0, 271N,  963W, 100,  949, HU, ..., outer pressure and radius behind
+    ATCF      AL, 09, 2017082518,   , BEST,   0, 271N,  963W, 100,  949, HU, ..., outer pressure and radius follow
     CSV       time,lon,lat,wind,pressure,radius,outer   with this header: date, degrees, m/s, hPa, km and hPa
 
 Winds in the first two are knots, radii nautical miles, pressures hPa.
@@ -21,10 +21,10 @@ from ..errors import UsageError
 from .holland import Storm
 
 KNOT, NAUTICAL_MILE, HECTOPASCAL = 1852.0 / 3600.0, 1852.0, 100.0
-#: Around a storm of which nobody says it, Pa.
+#: Pressure around a storm if the file has none, Pa.
 OUTER = 101300.0
 PLACE = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([NSEW])\s*")
-#: Columns of a table, and what a unit of theirs is in SI units; the last two may be left out.
+#: Columns of a table, and the factors that convert them to SI units; the last two may be left out.
 COLUMNS = {
     "time": 1.0,
     "lon": 1.0,
@@ -36,7 +36,7 @@ COLUMNS = {
 }
 
 
-#: A run records all of them in its configuration, for which files have 64 KiB.
+#: Most times of a track: a run records them in its configuration, which may take 64 KiB in files.
 MOST_TIMES = 400
 
 
@@ -44,16 +44,16 @@ class Track(NamedTuple):
     """A storm at some times.
 
     Attributes:
-        dates: of them, rising.
-        values: [times, 6]: longitude, going on across 180, latitude, degrees; wind, pressure, outer pressure, radius,
-            as in a Storm.
+        dates: the times, rising.
+        values: [times, 6]: longitude, continuous across 180, and latitude, degrees; wind, pressure, outer pressure,
+            radius, as in a Storm.
     """
 
     dates: tuple[datetime, ...]
     values: np.ndarray
 
     def seconds(self, start: datetime) -> np.ndarray:
-        """When they are, s after a date."""
+        """The times, s after a date."""
         return np.array([(date - start).total_seconds() for date in self.dates])
 
 
@@ -73,10 +73,10 @@ def parsed(lines, path) -> Track:
     """The track in the lines of a file.
 
     Args:
-        path: that messages name.
+        path: the name of the file in messages.
 
     Raises:
-        UsageError: they are none of these, their times do not rise, or there are not 2 to MOST_TIMES; with the line.
+        UsageError: the format is none of these, times do not rise, or there are not 2 to MOST_TIMES; with the line.
     """
     read_line = reader_of(lines[0]) if lines else None
     if read_line is None:
@@ -92,7 +92,7 @@ def parsed(lines, path) -> Track:
                     raise UsageError(
                         f"{path}:{number}: times must rise, but {date:%Y-%m-%dT%H:%M} is behind a later one"
                     )
-                found.setdefault(date, values)  # a best track has a line for each radius of winds
+                found.setdefault(date, values)  # a best track has a line for each wind radius
         except (ValueError, IndexError, KeyError) as error:
             raise UsageError(f"{path}:{number}: cannot be read as the others: {error}") from None
     if len(found) < 2:
@@ -100,7 +100,7 @@ def parsed(lines, path) -> Track:
     if len(found) > MOST_TIMES:
         raise UsageError(f"{path}: a track has {MOST_TIMES} times at most, and this one has {len(found)}")
     values = np.array([complete(values) for values in found.values()])
-    values[:, 0] = np.unwrap(values[:, 0], period=360.0)  # from 179 E to 179 W by two degrees
+    values[:, 0] = np.unwrap(values[:, 0], period=360.0)  # 179 E and 179 W are two degrees apart
     return Track(tuple(found), values)
 
 
@@ -113,7 +113,7 @@ def table(track: Track) -> tuple[str, ...]:
 
 
 def reader_of(line: str):
-    """What reads the lines of a file that begins with this one: a function to (date, values), or None without one."""
+    """The reader of a file that begins with this line: a function of a line to (date, values), or to None; or None."""
     parts = [part.strip() for part in line.split(",")]
     if {"time", "lon", "lat", "wind", "pressure"} <= set(parts):
         return lambda text: of_table(parts, text)
@@ -123,7 +123,7 @@ def reader_of(line: str):
 
 
 def of_table(names: list[str], line: str):
-    """Of a line of a table with these columns."""
+    """Date and values in a line of a table with these columns."""
     parts = [part.strip() for part in line.split(",")]
     if not line.strip() or parts == names:
         return None
@@ -134,7 +134,7 @@ def of_table(names: list[str], line: str):
 
 
 def of_hurdat(line: str):
-    """Of a line of HURDAT2; none of the header of a storm."""
+    """Date and values in a line of HURDAT2; None for the header of a storm."""
     parts = [part.strip() for part in line.split(",")]
     if not line.strip() or re.fullmatch(r"[A-Z]{2}\d{6}", parts[0]):
         return None
@@ -144,7 +144,7 @@ def of_hurdat(line: str):
 
 
 def of_atcf(line: str):
-    """Of a line of a best track of ATCF."""
+    """Date and values in a line of a best track of ATCF."""
     parts = [part.strip() for part in line.split(",")]
     if not line.strip() or parts[4] != "BEST":
         return None
@@ -156,7 +156,7 @@ def of_atcf(line: str):
 
 
 def degrees(text: str, unit: float = 1.0) -> float:
-    """Degrees east or north of "96.3W"."""
+    """Degrees east or north from text such as "96.3W"."""
     match = PLACE.fullmatch(text)
     if match is None:
         raise ValueError(f'"{text}" is no longitude or latitude')
@@ -164,16 +164,16 @@ def degrees(text: str, unit: float = 1.0) -> float:
 
 
 def number(text: str, unit: float) -> float:
-    """A number in SI units; NaN where it is missing: not above zero."""
+    """A number in SI units; NaN if it is missing, which is written as a number not above zero."""
     value = float(text or "nan")
     return value * unit if value > 0 else math.nan
 
 
 def complete(values: list[float]) -> list[float]:
-    """The values of a time, with usual ones where a file has none.
+    """The values at a time, with usual ones for those that are missing.
 
-    The pressure in the centre is then that of Atkinson and Holliday (1977), wind = 6.7 (1010 - p)^0.644 kt, and the
-    radius 46.4 km exp(-0.0155 wind + 0.0169 |latitude|), of Willoughby and others (2006), wind in m s-1.
+    A missing central pressure follows from Atkinson and Holliday (1977), wind = 6.7 (1010 - p)^0.644 kt; a missing
+    radius is 46.4 km exp(-0.0155 wind + 0.0169 |latitude|), by Willoughby and others (2006), wind in m s-1.
     """
     lon, lat, wind, pressure, outer, radius = values
     if not math.isfinite(wind):
@@ -187,12 +187,13 @@ def complete(values: list[float]) -> list[float]:
 
 
 def storm_at(seconds: np.ndarray, values: np.ndarray, t: float, scale) -> Storm:
-    """The storm at a time, along straight lines between those of a track; before and after it the nearest one, at rest.
+    """The storm at a time, linear in time between those of a track; before and after the track the nearest one, at
+    rest.
 
     Args:
         seconds: [times].
         values: [times, 6]: x, y, wind, pressure, outer, radius.
-        scale: m in a unit of x and of y.
+        scale: metres in a unit of x and of y.
     """
     x, y, *more = (np.interp(t, seconds, column) for column in values.T)
     n = int(np.clip(np.searchsorted(seconds, t, side="right") - 1, 0, len(seconds) - 2))

@@ -6,16 +6,16 @@ import numpy as np
 
 from ..parallel.fixed_point import FixedPoint
 
-#: Numbers that are added in float64: few enough for their high pieces to be added without rounding (FixedPoint).
+#: Most numbers that are added in float64: the sum of their high pieces is then exact (FixedPoint).
 TOGETHER = 1 << 19
 
 
 def sums_in_bins(numbers, bins, count: int, transport) -> np.ndarray:
-    """Sums of integers in fixed point, one for each bin; not a number where one of its numbers is not finite.
+    """Sums in fixed point, one for each bin; NaN if one of its numbers is not finite.
 
     Args:
-        numbers: of each block of this process, arrays [sums, ...].
-        bins: of each block, the number of the bin that each belongs to, arrays [...], below `count`.
+        numbers: arrays [sums, ...] of each block of this process.
+        bins: arrays [...] of each block: the number of each number's bin, below `count`.
         count: number of bins.
         transport: called by all processes together.
 
@@ -46,7 +46,7 @@ def sums_in_bins(numbers, bins, count: int, transport) -> np.ndarray:
 
 
 def pieces_in_bins(numbers, places, exponents) -> list[np.ndarray]:
-    """The sums of the numbers' high and low pieces in each bin, as those of `FixedPoint.pieces`."""
+    """The sums of the numbers' high and low pieces in each bin, as in `FixedPoint.pieces`."""
     scaled = np.ldexp(np.where(np.isfinite(numbers), numbers, 0.0), FixedPoint.BITS - exponents[places])
     high = np.rint(scaled)
     low = np.rint((scaled - high) * 2.0**FixedPoint.BITS)

@@ -5,8 +5,8 @@
     coriolis      the flux of planetary vorticity
     pressure      the slope of g (h - H)
 
-and the terms of the Scheme, by their names. Accelerations are linear in q and P, so the parts are those of the whole,
-q = (f + zeta) / h_q and P = g (h - H) + K, taken apart.
+and the terms of the Scheme, by their names. Accelerations are linear in q and P, so the parts follow from splitting
+q = (f + zeta) / h_q and P = g (h - H) + K.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from .state import State
 
 
 def budget(padded: State, now: Instant, grid, params: dict, scheme) -> dict[str, State]:
-    """{part: the rates of all prognostic fields by it}; their sum is `dynamics.tendency`, but for rounding.
+    """{part: its rates of all prognostic fields}; the sum of the parts is `dynamics.tendency`, but for rounding.
 
     Args: those of `tendency`.
     """

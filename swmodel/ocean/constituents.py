@@ -1,7 +1,7 @@
 """Constituents of tides: their frequencies, their phases at a date, and their slow changes with the nodes of the Moon.
 
-A tide of one constituent is f H cos(V + u - G), with H its amplitude and G its phase lag behind Greenwich; V goes on
-evenly, and f and u are those of the date.
+A tide of one constituent is f H cos(V + u - G), with H its amplitude and G its phase lag behind Greenwich; V grows
+linearly in time, and f and u are those of the date.
 
 Reference: Foreman, M. G. G. (1977), Manual for tidal heights analysis and prediction, Pac. Mar. Sci. Rep. 77-10;
 Codiga, D. L. (2011), Unified tidal analysis and prediction using the UTide Matlab functions, URI/GSO 2011-01. The
@@ -22,8 +22,8 @@ import numpy as np
 
 DAY = 86400.0
 
-#: Noon of 31 December 1899, and mean longitudes since, degrees: multiples of 1, the days, and square and cube of the
-#: days/10^4; of the Moon, the Sun, the perigee of the Moon, its ascending node (negative), the perigee of the Sun.
+#: Noon of 31 December 1899, and mean longitudes since, degrees: multiples of 1, the days, and the square and cube of
+#: days/10^4; of the Moon, the Sun, the Moon's perigee, its ascending node (negative), the Sun's perigee.
 #: Reference: Explanatory Supplement to the Astronomical Ephemeris (1961), pages 98 and 107.
 EPOCH = datetime(1899, 12, 31, 12)
 LONGITUDES = np.array(
@@ -41,7 +41,7 @@ class Constituent(NamedTuple):
     """One constituent at a date.
 
     Attributes:
-        name: as in the table.
+        name: its name in the table.
         species: cycles a day, about: 0 long-period, 1 diurnal, 2 semidiurnal, ...
         frequency: cycles per second.
         phase: V + u, radians.
@@ -56,7 +56,7 @@ class Constituent(NamedTuple):
 
     @property
     def period(self) -> float:
-        """s."""
+        """Its period, s."""
         return 1 / self.frequency
 
 
@@ -71,7 +71,7 @@ class Motion(NamedTuple):
 
 @cache
 def table() -> dict[str, dict]:
-    """What is known of each constituent, by name."""
+    """The data of each constituent, by name."""
     return json.loads(Path(__file__).with_name("constituents.json").read_text())["constituents"]
 
 
@@ -79,7 +79,7 @@ def date_of(text: str) -> datetime:
     """The date of a text such as "2020-03-01T06:00", UTC.
 
     Raises:
-        ValueError: the calendar of the real world has not got it.
+        ValueError: there is no such date in the real calendar.
     """
     year, month, day, *clock = (float(part) for part in re.findall(r"[\d.]+", text))
     hour, minute, second = (*clock, 0.0, 0.0, 0.0)[:3]
@@ -90,10 +90,10 @@ def constituents(names, start: str, nodal: bool = True) -> list[Constituent]:
     """The constituents called `names`, at a date.
 
     Args:
-        nodal: whether f and u are those of the date, or 1 and 0.
+        nodal: whether f and u are those of the date; else they are 1 and 0.
 
     Raises:
-        KeyError: there is none of a name.
+        KeyError: there is no constituent of this name.
         ValueError: there is no such date.
     """
     longitudes, rates = astronomy(date_of(start))
@@ -117,7 +117,7 @@ def astronomy(date: datetime) -> tuple[np.ndarray, np.ndarray]:
 
 
 def motion_of(name: str, longitudes: np.ndarray, rates: np.ndarray) -> Motion:
-    """The Motion of a constituent; that of a sum is the sum, and its f the product."""
+    """The Motion of a constituent; for a compound one the sum of V and u, and the product of f."""
     entry = table()[name]
     if "sum" in entry:
         parts = [(times, motion_of(part, longitudes, rates)) for part, times in entry["sum"].items()]

@@ -1,4 +1,4 @@
-"""Where the points of the C-grid lie, how far apart they are, and how large its cells: on a plane or on a sphere.
+"""Positions of the points of the C-grid, their distances, and the sizes of cells: on a plane or on a sphere.
 
 Positions are in m on a plane, in degrees on a sphere (`axes`); lengths are in m along the surface on both.
 """
@@ -22,14 +22,14 @@ CIRCLE = 360.0
 
 
 class Axis(NamedTuple):
-    """How positions along x or y are given.
+    """Positions along x or y.
 
     Attributes:
-        name: what they are called: x, y, lon or lat; rlon or rlat about another pole than the Earth's.
+        name: x, y, lon or lat; rlon or rlat if the pole of the grid is not the Earth's.
         unit: m or degrees.
-        first: of the centres of the first cells.
-        spacing: of the centres.
-        cells: their number.
+        first: position of the centres of the first cells.
+        spacing: distance between centres.
+        cells: number of cells.
         ring: whether the last cells are neighbours of the first.
         turns: whether positions a full circle apart are the same.
     """
@@ -44,19 +44,19 @@ class Axis(NamedTuple):
 
     @property
     def edges(self) -> tuple[float, float]:
-        """Where the domain begins and ends."""
+        """The positions at which the domain begins and ends."""
         low = self.first - 0.5 * self.spacing
         return low, low + self.cells * self.spacing
 
     def within(self, position):
-        """A position, on a circle the one of those that are the same that is not below where the domain begins."""
+        """A position; on a full circle moved by whole turns, so that it is at or after the beginning of the domain."""
         if not self.turns:
             return position
         low = self.edges[0]
         return np.where(position == low + CIRCLE, position, low + (position - low) % CIRCLE)
 
     def index(self, position):
-        """How many cells a position within the domain is from the first centre."""
+        """The distance of a position in the domain from the first centre, in cells."""
         return (position - self.first) / self.spacing
 
     def told(self, position: float, digits: int = 10) -> str:
@@ -70,7 +70,7 @@ class Axis(NamedTuple):
 
 
 class Axes(NamedTuple):
-    """Both of a grid."""
+    """Both axes of a grid."""
 
     x: Axis
     y: Axis
@@ -80,8 +80,8 @@ class Axes(NamedTuple):
 class Points:
     """Points of one location in some rows and columns of the grid, float64.
 
-    On a sphere x is the distance along the parallel from the meridian, and y that along the meridian from the parallel,
-    on which `grid.origin` lies; x, its origin, dx and length_x are then those of each row.
+    On a sphere x is the distance along the parallel from the meridian of `grid.origin`, and y the distance along the
+    meridian from its parallel; x, its origin, dx and length_x then depend on the row.
 
     Attributes:
         x, y: positions in m, [1, columns] (on a sphere [rows, columns]) and [rows, 1].
@@ -89,9 +89,9 @@ class Points:
         origin: position (x0, y0) of the centre of cell (0, 0), m.
         length_x, length_y: size of the domain, m.
         dx, dy: size of the cells, m.
-        degrees: longitude [1, columns] and latitude [rows, 1], or both [rows, columns] where the grid has a pole of its
+        degrees: longitude [1, columns] and latitude [rows, 1], or both [rows, columns] if the grid has a pole of its
             own; None on a plane.
-        turn: cosine and sine [rows, columns] of the angle from eastward to the x axis; None where that is eastward.
+        turn: cosine and sine [rows, columns] of the angle from eastward to the x axis; None: the axis is eastward.
     """
 
     x: np.ndarray
@@ -133,7 +133,7 @@ def turned(grid) -> bool:
 
 
 def origin(grid) -> tuple[float, float]:
-    """Position (x0, y0) of the centre of cell (0, 0) from where x and y are counted, as `grid.origin` says; m."""
+    """Position (x0, y0) of the centre of cell (0, 0) relative to the origin of x and y (`grid.origin`), m."""
     return {
         "edge": (0.5 * grid.dx, 0.5 * grid.dy),
         "centre": (0.0, 0.0),
@@ -142,7 +142,7 @@ def origin(grid) -> tuple[float, float]:
 
 
 def axes(grid) -> Axes:
-    """How positions are given."""
+    """The axes of a grid."""
     if on_sphere(grid):
         lon, lat = ("rlon", "rlat") if turned(grid) else ("lon", "lat")
         return Axes(
@@ -162,12 +162,12 @@ def edges(grid) -> tuple[float, float, float, float]:
 
 
 def positions(grid) -> tuple[tuple[str, str], str]:
-    """What the positions of places are called, and their unit: along x and y in m, or longitude and latitude."""
+    """The names of the coordinates of places, and their unit: x and y in m, or longitude and latitude in degrees."""
     return (("lon", "lat"), "degrees") if on_sphere(grid) else (("x", "y"), "m")
 
 
 def along_axes(grid, x, y) -> tuple:
-    """Positions along the axes of places in m, or at longitudes and latitudes."""
+    """Positions along the axes, from places in m or longitudes and latitudes."""
     if not turned(grid):
         return x, y
     found = from_earth(grid.pole, x, y)
@@ -175,7 +175,7 @@ def along_axes(grid, x, y) -> tuple:
 
 
 def places(grid, x, y) -> tuple:
-    """Places in m, or longitudes and latitudes, of positions along the axes: the inverse of `along_axes`."""
+    """Places in m or longitudes and latitudes, from positions along the axes: the inverse of `along_axes`."""
     return to_earth(grid.pole, x, y) if turned(grid) else (x, y)
 
 
@@ -233,7 +233,7 @@ def from_sides(grid, at: Points) -> dict[str, np.ndarray]:
 
 
 def metrics(grid, rows) -> dict[str, Places]:
-    """Lengths and areas in the given rows, by the names that they have in a Grid: `ocean.grid.Places`, float64."""
+    """Lengths and areas in the given rows, by their names in a Grid: `ocean.grid.Places`, float64."""
     if not on_sphere(grid):
         return plane(grid.dx, grid.dy)
     along = axes(grid).y
@@ -242,7 +242,7 @@ def metrics(grid, rows) -> dict[str, Places]:
 
 
 def metres(grid, axis: str, at=None):
-    """Metres in a unit of the axis x or y; along x where y is `at`."""
+    """Metres in a unit of the axis x or y; for x at the position `at` along y."""
     if not on_sphere(grid):
         return 1.0
     return grid.radius * radians(1.0) * (np.cos(np.radians(at)) if axis == "x" else 1.0)
@@ -261,7 +261,7 @@ def sides(grid) -> tuple[float, float]:
 
 
 def distances(grid, place: tuple[float, float], at: Points) -> np.ndarray:
-    """Of points from a place in m or at a longitude and latitude, m along the surface; on a ring the shorter way."""
+    """Distances of points from a place in m or degrees, m along the surface; on a ring the shorter one."""
     if on_sphere(grid):
         chord = np.linalg.norm(directions(at.lon, at.lat) - directions(*place), axis=-1)
         return 2 * grid.radius * np.arcsin(np.minimum(0.5 * chord, 1.0))
@@ -271,7 +271,7 @@ def distances(grid, place: tuple[float, float], at: Points) -> np.ndarray:
 
 
 def azimuthal(grid, centre: tuple[float, float], at: Points) -> tuple[np.ndarray, np.ndarray]:
-    """Points of a sphere in the azimuthal equidistant projection about a longitude and latitude: east and north, m."""
+    """Points of a sphere in the azimuthal equidistant projection about a longitude and latitude: east, north, m."""
     way = directions(at.lon, at.lat)
     lon, lat = np.radians(centre)
     east = way @ np.array([-np.sin(lon), np.cos(lon), 0.0])

@@ -1,4 +1,4 @@
-"""Depth and coast between the points of a regular table of depths, as cases of a real sea bring one along."""
+"""Depth and coast, interpolated between the points of a regular table of depths; for cases of real seas."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 
 @dataclass(frozen=True, eq=False)
 class DepthTable:
-    """Depths at points in rows and columns, which may be asked for between them; the edges go on beyond.
+    """Depths at points in rows and columns, to be interpolated; beyond the edges they are as at the edges.
 
     Attributes:
         depths: m, 0 on land, float64 [row, column].
@@ -22,12 +22,12 @@ class DepthTable:
 
     @classmethod
     def load(cls, path, ring: bool = False) -> DepthTable:
-        """That which a file of NumPy (.npz) has as `depth`."""
+        """The table called `depth` in a file of NumPy (.npz)."""
         with np.load(path) as file:
             return cls(file["depth"].astype(np.float64), ring)
 
     def around(self, row, column) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-        """Depths, m, and weights of the four points around each of some positions, counted in rows and columns."""
+        """Depths, m, and weights of each of the four points around positions, counted in rows and columns."""
         row, column = np.broadcast_arrays(row, column)
         (ny, nx), j, i = self.depths.shape, np.floor(row).astype(int), np.floor(column).astype(int)
         for north in (0, 1):
@@ -37,11 +37,11 @@ class DepthTable:
                 yield self.depths[np.clip(j + north, 0, ny - 1), east_of], weight
 
     def water(self, row, column) -> np.ndarray:
-        """The part of the points around that is water, by their weights."""
+        """The fraction of the points around that is water, by weight."""
         return sum(weight * (depth > 0) for depth, weight in self.around(row, column))
 
     def depth(self, row, column) -> np.ndarray:
-        """In proportion between the points, from those of water alone, m; NaN where most is land."""
+        """The depth from the points of water around, by weight, m; NaN where most is land."""
         wet, total = self.water(row, column), sum(weight * depth for depth, weight in self.around(row, column))
         return np.divide(total, wet, out=np.full(total.shape, np.nan), where=wet >= 0.5)
 

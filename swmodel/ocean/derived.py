@@ -18,12 +18,12 @@ from .terms import TERMS
 
 
 def elevation(state: State, grid, physics) -> Patch:
-    """eta = h - H at centres, m: sea level, or where gravity is reduced the displacement of the interface."""
+    """eta = h - H at centres, m: sea level, or with reduced gravity the displacement of the interface."""
     return state.h - grid.depth
 
 
 def sea_level(state: State, grid, physics) -> Patch:
-    """eta; where gravity is reduced, eta g'/g: the deep layer rests where sea level balances the interface. m."""
+    """eta, m; with reduced gravity eta g'/g: in the resting deep layer, sea level balances the interface."""
     eta = elevation(state, grid, physics)
     return (physics.gravity / physics.full_gravity) * eta if physics.reduced_gravity else eta
 
@@ -41,8 +41,8 @@ def potential_vorticity_of_layer(state: State, grid, physics) -> Patch:
 def speed(state: State, grid, physics) -> Patch:
     """sqrt((u²)^x + (v²)^y) at centres, m s-1.
 
-    Its bits are to be the same on any layout. So squares times areas are rounded before they are added, as they pass
-    through a maximum: compilers contract one of two products with their sum, and not always the same one.
+    Its bits must be the same on any layout. Compilers fuse one of two products with their sum, and not always the same
+    one. So squares times areas pass through a maximum, which rounds them before they are added.
     """
     faces = (grid.area.u, grid.open_u * state.u), (grid.area.v, grid.open_v * state.v)
     through_x, through_y = (np.maximum(area * velocity * velocity, 0.0) for area, velocity in faces)
@@ -50,7 +50,7 @@ def speed(state: State, grid, physics) -> Patch:
 
 
 def rotation(state: State, grid, physics) -> Patch:
-    """d_x v - d_y u at corners, s-1, whatever the condition on walls."""
+    """d_x v - d_y u at corners, s-1, without the boundary condition on walls."""
     return curl(grid.open_u * state.u, grid.open_v * state.v, grid)
 
 
@@ -60,14 +60,14 @@ def outflow(state: State, grid, physics) -> Patch:
 
 
 class Inverse(NamedTuple):
-    """A field whose Laplacian is the source, in seas without land: it follows from the source in all of the sea."""
+    """A field whose Laplacian is the source, in seas without land; it depends on the source in the whole sea."""
 
     source: Callable
     location: str
 
 
-#: Functions of a padded State of Patches, a Grid of Patches, NumPy or JAX, and `config.physics` to each field's Patch;
-#: or the Inverse of one. `derive` evaluates them.
+#: Functions of a padded State and a Grid, of Patches of NumPy or JAX, and `config.physics`, to a field's Patch; or the
+#: Inverse of one. `derive` evaluates them.
 DERIVED = {
     "h": lambda state, grid, physics: state.h,
     "u": lambda state, grid, physics: state.u,
@@ -86,8 +86,8 @@ def derive(names, blocks, physics, invert) -> list[dict]:
     """The fields of DERIVED called `names` on each block, arrays of its shape.
 
     Args:
-        blocks: (State of Patches that cover the block and a halo, Grid of Patches, shape) of each, NumPy or JAX.
-        invert: function of a location and the sources on each block to the fields of which they are the Laplacian.
+        blocks: (State of Patches with a halo, Grid of Patches, shape) of each block, NumPy or JAX.
+        invert: function of a location and the sources on each block to the fields whose Laplacian these are.
     """
     found = [{} for _ in blocks]
     for name in names:
@@ -101,16 +101,16 @@ def derive(names, blocks, physics, invert) -> list[dict]:
 
 
 def derived(scheme) -> list[str]:
-    """The names of the fields of a run with this Scheme."""
+    """The names of the derived fields of a run with this Scheme."""
     absent = {name for term in TERMS.values() if term not in scheme.acting for name in term.derived}
     return [name for name in DERIVED if name not in absent]
 
 
 def forces(names, params, scheme, step: int, shape) -> dict[str, np.ndarray]:
-    """FORCING called `names` after a number of steps, on a block of this shape, as the equations have it then.
+    """The fields of FORCING called `names` after a number of steps, as used in the equations, on a block of this shape.
 
     Args:
-        params: coefficients as `tendency` takes them, NumPy arrays.
+        params: coefficients as for `tendency`, NumPy arrays.
     """
     dtype = params["density"].values.dtype
     now = present(params, Instant(np.full((1, 1), step, np.int32)), scheme.varying, dtype)
@@ -118,10 +118,10 @@ def forces(names, params, scheme, step: int, shape) -> dict[str, np.ndarray]:
 
 
 def known(names, scheme, more=()) -> list[str]:
-    """The names of fields of a run with this Scheme, of which one may be given by itself.
+    """The list of names, which may be a single name, if they are fields of a run with this Scheme.
 
     Args:
-        more: names that are known besides.
+        more: further names that are known.
 
     Raises:
         UsageError: there are no such fields.

@@ -1,7 +1,7 @@
 """Numbers for the whole domain: mass, energy, potential enstrophy, extremes.
 
-They have the same bits on any layout: each cell's contribution is computed in float64, and the sum over cells and
-processes is one of integers, which has no order (`FixedPoint`).
+They have the same bits on any layout: each cell's contribution is computed in float64, and sums over cells and
+processes are sums of integers, which do not depend on order (`FixedPoint`).
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ QUANTITIES = {
 
 
 def quantities(scheme, sides) -> dict[str, Quantity]:
-    """The numbers of a run with this Scheme: QUANTITIES, contents of the domain, what comes in through open sides."""
+    """The numbers of a run with this Scheme: QUANTITIES, contents of the domain, inflow through open sides."""
     of = [VARIABLES[row.content] for row in rows_of_contents(scheme.state._fields)]
     units = {row.name: f"m3 {row.units}".removesuffix(" 1") for row in of}
     found = QUANTITIES | {row.name: Quantity(units[row.name], f"content of {row.name}") for row in of}
@@ -46,24 +46,24 @@ def quantities(scheme, sides) -> dict[str, Quantity]:
 
 
 def rows_of_contents(names) -> list:
-    """The rows of the table of those prognostic fields that are dissolved in the water."""
+    """The table's rows of the prognostic fields that are dissolved in the water."""
     return [VARIABLES[name] for name in names if VARIABLES[name].content]
 
 
-#: Cells worked on at a time: few enough for the cache, and for threads to be worth while enough.
+#: Cells computed at a time: few enough for the cache, and enough to be worth a thread.
 STRIP_CELLS = 1 << 17
 
 
 def diagnose(blocks, config, transport) -> dict[str, float]:
-    """The `quantities` of the whole domain but inflows, the same on all processes; NaN where the state is not finite.
+    """The `quantities` of the whole domain, without inflows, the same on all processes; NaN if the state is not finite.
 
     Args:
-        blocks: of this process: (state, grid, shape) of each, a State of Patches of NumPy arrays that cover the block
-            and a halo, and a Grid of Patches.
+        blocks: (state, grid, shape) of each block of this process: a State of Patches of NumPy arrays that cover the
+            block and a halo, and a Grid of Patches.
         config: resolved configuration, for the constants.
         transport: called by all processes together.
 
-    Potential enstrophy is not a number either where thickness is not positive.
+    Potential enstrophy is also NaN if thickness is not positive somewhere.
 
     Reference: docs/numerics.md, "Diagnostics".
     """
@@ -82,7 +82,7 @@ def diagnose(blocks, config, transport) -> dict[str, float]:
 
 
 def cut_strips(padded: State, grid, shape):
-    """The block in strips of rows, as views: State, Grid and shape of each."""
+    """The block in strips of rows: State, Grid (views) and shape of each."""
     rows = max(1, STRIP_CELLS // shape[1])
     for first in range(0, shape[0], rows):
         last = min(first + rows, shape[0])
@@ -117,22 +117,22 @@ def rows_of(field, first: int, last: int):
 
 
 def bounds_of(strips, transport) -> dict[str, float]:
-    """Largest sizes over all strips of all processes; all not a number if one is not finite.
+    """Largest sizes over all strips of all processes; all NaN if one is not finite.
 
     Returns:
-        {"h", "u", ...: of each prognostic field; "depth"; "f"; "area", "dx", "dy": of any place; "per_area": of its
-        inverse; "per_length": see there; "least_h": the least thickness on water}, SI units.
+        {"h", "u", ... of each prognostic field; "depth"; "f"; "area", "dx", "dy" at any location; "per_area", of
+        1/area; "per_length": see there; "least_h": the smallest thickness on water}, SI units.
     """
     found = on_all_cores(bounds_of_strip, strips)
     local = np.max([list(bounds.values()) for bounds in found], axis=0)
     finite = np.isfinite(local[:-1]).all() and not np.isnan(local[-1])
-    # MPI leaves open what the maximum of a number and "not a number" is, hence the flag.
+    # MPI does not define the maximum of a number and NaN, hence the flag.
     *most, least, broken = transport.reduce(np.append(np.where(finite, local, 0), not finite), "max")
     return dict(zip(found[0], [math.nan] * len(local) if broken else [*map(float, most), -float(least)], strict=True))
 
 
 def bounds_of_strip(state: State, grid, shape) -> dict[str, float]:
-    """See `bounds_of`, of a strip; the last with its sign changed, as all are to be maximised."""
+    """`bounds_of` a strip; the last one is negative, so that all can be maximised."""
     wet = np.broadcast_to(grid.wet.on(shape), shape) != 0
     fields = {name: field.on(shape) for name, field in state._asdict().items()}
     h = fields["h"] if wet.all() else fields["h"][wet]
@@ -145,7 +145,7 @@ def bounds_of_strip(state: State, grid, shape) -> dict[str, float]:
 
 
 def per_length(grid, shape, wet) -> float:
-    """The largest sqrt(1/dx² + 1/dy²) of a block in rows with water, m-1; 0 without any."""
+    """The largest sqrt(1/dx² + 1/dy²) in rows of a block with water, m-1; 0 without water."""
     every = np.hypot(grid.rdx.centre.on(shape), grid.rdy.centre.on(shape))
     return float((every * np.any(wet, axis=1, keepdims=True)).max())
 
@@ -156,7 +156,7 @@ def largest(most: dict[str, float], g: float) -> dict[str, float]:
     absolute = most["f"] + 4 * (v * most["dy"] + u * most["dx"]) * most["per_area"]
     least = most["least_h"] if most["least_h"] > 0 else math.nan
     thickness = h + most["depth"]
-    # Products, as they overflow to infinity; powers raise OverflowError.
+    # Products overflow to infinity; powers would raise OverflowError.
     bounds = {
         "mass": area * h,
         "energy": 0.5 * area * (h * (u * u + v * v) + g * thickness * thickness),
@@ -189,11 +189,12 @@ def sums_and_speed(strips, largest: dict[str, float], g: float, transport) -> tu
 def contributions(state: State, grid, g) -> dict[str, Patch]:
     """What each cell adds to the sums over the domain.
 
-    Sums and one factor instead of means: a pass over the fields fewer for each.
+    Sums and one factor take the place of means: that saves a pass over the fields for each.
 
     Returns:
-        {"mass": volume, m3; "energy": per density, of it and its east and north face, m5 s-2; "potential_enstrophy": a
-        quarter of its corners' area (f + zeta)²/(2 h_q), m s-2; and by its name what each concentration has in it}.
+        {"mass": volume, m3; "energy": that of the cell and its east and north faces, over density, m5 s-2;
+        "potential_enstrophy": a quarter of its corners' area (f + zeta)²/(2 h_q), m s-2; and the cell's content of each
+        dissolved field, by name}.
     """
     h, u, v = state[:3]
     eta, water = h - grid.depth, grid.area.centre * grid.wet

@@ -31,7 +31,7 @@ def relative_vorticity(u: Patch, v: Patch, grid) -> Patch:
 
 
 def corner_thickness(h: Patch, grid) -> Patch:
-    """Mean of h over the wet cells around a corner, m (1 m where there is none)."""
+    """Mean of h over the wet cells around a corner, m (1 m if no cell is wet)."""
     return grid.share * my_f(mx_f(grid.wet * h)) + grid.dry
 
 
@@ -55,10 +55,10 @@ def tendency(padded: State, now: Instant, grid, params: dict, scheme) -> State:
 
     Args:
         padded: State of Patches that cover the block and its halo.
-        now: the time that the state is of.
-        grid: Grid of Patches that cover at least as much (`grid.as_patches`).
-        params: coefficients by name, Patches like those of the Grid; of those that vary what `records` says.
-        scheme: a Scheme, the terms.
+        now: the time of the state.
+        grid: Grid of Patches that cover at least the same cells (`grid.as_patches`).
+        params: coefficients by name, Patches like those of the Grid; for those that vary see `records`.
+        scheme: the Scheme, with the terms.
 
     Returns:
         State of Patches that cover at least the block, units of x per second.

@@ -1,8 +1,8 @@
-"""Poisson's and Helmholtz's equation on a rectangle without land, by Fourier transforms.
+"""Poisson's and Helmholtz's equations on a rectangle without land, by Fourier transforms.
 
 The Laplacian is that of the C-grid, (difference of differences) / dx² in x and likewise in y, so the discrete equation
-holds to round-off: a wave of wavenumber k is multiplied by - (2/dx sin(k dx/2))², not by - k². Along an axis with walls
-a field at centres, or along them, has no slope there; one on faces that lie on the walls is zero there.
+holds to round-off: a wave of wavenumber k is multiplied by - (2/dx sin(k dx/2))², not by - k². At walls, a field whose
+points lie beside them has no normal gradient; a field whose points lie on them is zero.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ from ..parallel.transport.programs import jitted
 
 
 class Equation(NamedTuple):
-    """(laplacian - a - b M) x = y, of which x is wanted; M takes the mean over the four points half a cell away, twice.
+    """(laplacian - a - b M) x = y, to be solved for x; M takes the mean over the four points half a cell away, twice.
 
-    Where a = b = 0 a mean of y has no solution unless there is a wall on which x is zero: it is left out, and the mean
-    of x is zero.
+    If a = b = 0 and x is not zero on a wall, there is no solution unless the mean of y is zero: the mean is left out of
+    y, and the mean of x is zero.
 
     Attributes:
-        location: of the fields on the C-grid: centre, u, v or corner.
-        grid: section of the configuration.
+        location: that of the fields on the C-grid: centre, u, v or corner.
+        grid: section [grid] of the configuration.
         a, b: not negative, m-2.
     """
 
@@ -44,7 +44,7 @@ class Equation(NamedTuple):
         return Fourier.of(transport, self.location, (self.grid.periodic_y, self.grid.periodic_x))
 
     def solved(self, y, transport):
-        """In a jitted program: x, from y on the block at hand; any axes before the last two. Linear."""
+        """In a jitted program: x from y on a block, with any leading axes. Linear."""
         fourier, sizes = self.fourier(transport), (self.grid.dy, self.grid.dx)
         halves = [0.5 * k * size for k, size in zip(fourier.wavenumbers(*sizes), sizes, strict=True)]
         along_y, along_x = (-((2 / size * np.sin(half)) ** 2) for half, size in zip(halves, sizes, strict=True))
@@ -53,7 +53,7 @@ class Equation(NamedTuple):
         if self.b:
             mean_y, mean_x = (np.cos(half) ** 2 for half in halves)
             mean = jnp.asarray(self.b * mean_y[:, None], dtype) * fourier.part(mean_x[None].astype(dtype))
-            # Written out, so that no compiler fuses the product with the difference: the same bits on any layout.
+            # Written so that no compiler fuses the product with the difference: the same bits on any layout.
             factor = factor - jax.lax.optimization_barrier(mean)
         none = factor == 0
         inverse = jnp.where(none, 0, 1 / jnp.where(none, 1, factor))
@@ -67,10 +67,10 @@ def make_solved(equation: Equation, transport):
 
 
 def solve(equation: Equation, y: list[np.ndarray], transport) -> list[np.ndarray]:
-    """x on each of the transport's blocks, computed in double precision, as arrays of the type of y.
+    """x on each of the transport's blocks, computed in double precision, in arrays of y's type.
 
     Args:
-        y: of each block, [..., y, x].
+        y: arrays [..., y, x] of each block.
 
     Raises:
         UsageError: there are more blocks than lines.
@@ -83,10 +83,10 @@ def solve(equation: Equation, y: list[np.ndarray], transport) -> list[np.ndarray
 
 
 def inverse(grid, blocks, transport):
-    """The function `invert` of `derived.derive` on NumPy arrays.
+    """The function `invert` of `derived.derive`, on NumPy arrays.
 
     Raises:
-        UsageError: when it is called: there is land, or there are more blocks than lines.
+        UsageError: when it is called, if there is land, or more blocks than lines.
     """
 
     def invert(location: str, sources: list[np.ndarray]) -> list[np.ndarray]:
@@ -97,14 +97,14 @@ def inverse(grid, blocks, transport):
 
 
 def require_rectangle(what: str, blocks, transport) -> None:
-    """Make sure that there is no land, and that all cells are of one size; called by all processes together.
+    """Make sure that there is no land and that all cells have one size; called by all processes together.
 
     Args:
-        what: what is wanted, in words.
-        blocks: of this process: (State, Grid of Patches, shape) of each.
+        what: the beginning of the message.
+        blocks: (State, Grid of Patches, shape) of each block of this process.
 
-    Raises:
-        UsageError: there is some, or the grid is on a sphere.
+        Raises:
+            UsageError: there is land, or the grid is on a sphere.
     """
     if any(grid.area.centre.values.shape != (1, 1) for _, grid, _ in blocks):
         raise UsageError(f"{what} of grids whose cells are all of one size, and this one is on a sphere")

@@ -1,4 +1,4 @@
-"""What the terms of the equations share: the state on its faces, and transports through them."""
+"""What the terms of the equations share: the state, its values on faces, and transports through these."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from .table import VARIABLES
 
 
 class Flow:
-    """A state seen by the terms of the equations, in Patches.
+    """A state as the terms of the equations see it, in Patches.
 
     Attributes:
-        state: the padded State, of all prognostic fields; those besides h, u and v are attributes, too.
-        contents: names of those that are dissolved in the water: what they are in a cell goes with its volume.
+        state: the padded State of all prognostic fields; those besides h, u and v are attributes, too.
+        contents: names of the prognostic fields that are dissolved in the water: contents of the water column.
         grid: the Grid.
         h: thickness at centres, m; h_u, h_v its means on faces.
         u, v: velocity on faces, m s-1, zero where they are closed.
         U, V: transports through the faces, m3 s-1.
-        let_through: whether sides are open, through which water comes in and leaves.
+        let_through: whether there are open sides, through which water flows.
     """
 
     def __init__(self, state: State, grid: Grid) -> None:
@@ -38,7 +38,7 @@ class Flow:
         """Let water through the faces of open sides in x, and those in y.
 
         Args:
-            x, y: transport over the length of the face, m2 s-1, and thickness there, m.
+            x, y: transport per length of the face, m2 s-1, and thickness at the face, m.
         """
         grid, self.let_through = self.grid, True
         self.u = where(grid.side_u > 0, x[0] / x[1], self.u)
@@ -54,7 +54,7 @@ class Flow:
 
     @property
     def eta(self) -> Patch:
-        """Sea level, or where gravity is reduced the displacement of the interface, at centres, m."""
+        """Sea level, or with reduced gravity the displacement of the interface, at centres, m."""
         return self.h - self.grid.depth
 
     def speed_u(self) -> Patch:

@@ -8,12 +8,12 @@ import numpy as np
 
 from .patch import Patch
 
-#: Least cosine of a latitude.
+#: Smallest cosine of a latitude.
 NO_WIDTH = 1e-6
 
 
 class Places(NamedTuple):
-    """A quantity at the four locations of the C-grid, each [1, 1], or a number a row [y, 1]."""
+    """A quantity at the four locations of the C-grid, each [1, 1], or one number in each row, [y, 1]."""
 
     centre: Any
     u: Any
@@ -36,22 +36,22 @@ class Grid(NamedTuple):
     open_u: Any  # east faces: 1 between two wet cells, else 0
     open_v: Any  # north faces
     slip: Any  # corners: 1 interior; boundary 0 (free slip) or 2 (no slip)
-    share: Any  # corners: 4 / (number of wet cells), 0 where there is none
+    share: Any  # corners: 4 / (number of wet cells around), 0 if there is none
     dry: Any  # corners: 1 where no cell is wet, else 0
     side_u: Any  # east faces: 1 between a wet cell and outside water, else 0; [1, 1] where no side is open
     side_v: Any  # north faces
 
 
 def metrics(dx: Any, dx_edge: Any, dy: Any, area: Any, area_edge: Any) -> dict[str, Places]:
-    """Lengths and areas of a grid whose rows are of one size each, by the names that they have in a Grid.
+    """Lengths and areas of a grid in whose rows all cells have one size, by their names in a Grid.
 
-    What a face counts for in the kinetic energy is dx dy, so that pressure and transports exchange energy without loss
-    whatever the areas of the cells are.
+    The area of a face in the kinetic energy is dx dy, so that pressure and transports exchange energy without loss,
+    whatever the areas of the cells.
 
     Args:
         dx, dx_edge: distances in x along the middle of the rows, and along their northern edges, m.
         dy: distance in y, m.
-        area, area_edge: of the cells, and of those around the corners of their northern edges, m2.
+        area, area_edge: areas of the cells, and of those around the corners of their northern edges, m2.
     """
     dxs, dys = Places(dx, dx, dx_edge, dx_edge), Places(*[dy] * 4)
     areas = Places(area, dx * dy, dx_edge * dy, area_edge)
@@ -71,7 +71,7 @@ def sphere(radius: float, dlon: float, dlat: float, latitude: np.ndarray) -> dic
     Args:
         radius: R, m.
         dlon, dlat: size of the cells, radians.
-        latitude: of the middle of the rows, radians [y, 1]. Rows beyond a pole, where there is no water, have some
+        latitude: that of the middle of the rows, radians [y, 1]. Rows beyond a pole have no water, and get some
             positive size.
     """
     edge, half = latitude + 0.5 * dlat, np.sin(0.5 * dlat)

@@ -1,7 +1,7 @@
 """Harmonic constants of a series by least squares: x(t) = mean + sum of f H cos(2 pi t / period + V + u - G).
 
-The basis functions are 1, and f cos and f sin of each constituent; sums of their products with the series are all that
-need be kept. H is the amplitude, G the phase lag behind Greenwich.
+The basis functions are 1, and f cos and f sin for each constituent; only sums of their products with the series are
+kept. H is the amplitude, G the phase lag behind Greenwich.
 
 Reference: Foreman, M. G. G. (1977), Manual for tidal heights analysis and prediction, Pac. Mar. Sci. Rep. 77-10.
 """
@@ -13,14 +13,14 @@ import numpy as np
 from .constituents import Constituent
 from .instant import WORD, turns_of
 
-#: Steps whose basis functions are held at a time.
+#: Most steps whose basis functions are held at a time.
 CHUNK = 2**16
 
 
 def basis(constituents: list[Constituent], dt: float, steps) -> np.ndarray:
     """The basis functions after the given numbers of steps, [2 constituents + 1, steps] float64.
 
-    Phases are counted in integers, so that no bit is lost after however many steps.
+    Phases are counted in integers, so that no bit is lost, however many steps are taken.
     """
     steps = np.asarray(steps, np.uint64)
     found = [np.ones(steps.shape)]
@@ -47,7 +47,7 @@ def constants(matrix: np.ndarray, sums: np.ndarray) -> tuple[np.ndarray, list[tu
 
     Args:
         matrix: `normal_matrix`.
-        sums: of the products of the basis functions with the series, [basis functions, ...].
+        sums: those of the products of the basis functions with the series, [basis functions, ...].
     """
     flat = np.linalg.solve(matrix, sums.reshape(len(matrix), -1).astype(np.float64))
     mean, *parts = flat.reshape(sums.shape)
@@ -56,9 +56,9 @@ def constants(matrix: np.ndarray, sums: np.ndarray) -> tuple[np.ndarray, list[tu
 
 
 def too_close(constituents: list[Constituent], seconds: float) -> list[tuple[str, str, float]]:
-    """Pairs of constituents that a series so long cannot tell apart, and the length in s that they need.
+    """Pairs of constituents that a series of this length cannot separate, and the length that they need, s.
 
-    Rayleigh's criterion: their frequencies differ by less than one cycle in the series. The mean is one of them.
+    Rayleigh's criterion: their frequencies differ by less than one cycle in the series. The mean counts as one.
     """
     known = [("the mean", 0.0), *((each.name, each.frequency) for each in constituents)]
     found = []

@@ -1,13 +1,13 @@
-"""The air over a hurricane, as Holland (1980) describes it by five numbers: pressure at sea level and wind at 10 m.
+"""The wind and pressure of a hurricane by Holland (1980), from five numbers: pressure at sea level and wind at 10 m.
 
     p = p_c + dp exp(-(R/r)^B)
     V = sqrt(B dp / rho_a (R/r)^B exp(-(R/r)^B) + (r f / 2)²) - r |f| / 2
     B = rho_a e V_m² / dp, within 1 and 2.5
 
-V is the wind of the gradient above the sea. At 10 m it is REDUCTION times that, turned inward by the angle of
-Bretschneider (1972), and the storm carries it along: V / V_m of its own velocity is added. V_m is the largest wind of
-the track, at 10 m and over a minute, less the storm's own velocity, over REDUCTION; winds over ten minutes, which drag
-coefficients are for, are TEN_MINUTES times those over one.
+V is the gradient wind. The wind at 10 m is REDUCTION times V, turned inward by the angle of Bretschneider (1972), plus
+V / V_m times the storm's own velocity. V_m is the largest wind of the track, at 10 m and over a minute, less the
+storm's own velocity, divided by REDUCTION. Drag coefficients are for winds over ten minutes, TEN_MINUTES times those
+over one.
 
 Reference: Holland, G. J. (1980), Mon. Wea. Rev. 108, 1212-1218; for the factors Powell, M. and others (1996), J. Wind
 Eng. Ind. Aerodyn. 63, 1-32.
@@ -21,10 +21,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 REDUCTION, TEN_MINUTES = 0.9, 0.88
-#: Least and largest B, and wind of the gradient, m s-1, for which it is computed.
+#: Smallest and largest B; smallest gradient wind for which B is computed, m s-1.
 SHAPES = 1.0, 2.5
 AIR_DENSITY = 1.15
-#: Nearest distance to the centre at which a wind is computed, of R.
+#: Smallest distance from the centre at which a wind is computed, as a fraction of R.
 NEAREST = 1e-3
 
 
@@ -32,11 +32,11 @@ class Storm(NamedTuple):
     """A hurricane at an instant.
 
     Attributes:
-        x, y: of its centre, in what the track has: m, or degrees east and north.
-        wind: largest, over a minute at 10 m, m s-1.
-        pressure: in its centre, Pa.
-        outer: around it, Pa.
-        radius: of the largest wind, m.
+        x, y: position of its centre, in the unit of the track: m, or degrees east and north.
+        wind: largest wind over a minute at 10 m, m s-1.
+        pressure: pressure in its centre, Pa.
+        outer: pressure around it, Pa.
+        radius: radius of the largest wind, m.
         u, v: its own velocity, m s-1.
     """
 
@@ -51,7 +51,7 @@ class Storm(NamedTuple):
 
     @property
     def deficit(self) -> float:
-        """dp, Pa; never less than 1 hPa."""
+        """dp, Pa; at least 1 hPa."""
         return max(self.outer - self.pressure, 100.0)
 
     @property
@@ -76,7 +76,7 @@ def closeness(storm: Storm, r):
 
 
 def gradient_wind(storm: Storm, r, f):
-    """V at distances r from the centre, m s-1, where the Coriolis parameter is f."""
+    """V at distances r from the centre, m s-1; f is the Coriolis parameter."""
     near, turning = closeness(storm, r), 0.5 * r * np.abs(f)
     return np.sqrt(storm.shape * storm.deficit / AIR_DENSITY * near * np.exp(-near) + turning**2) - turning
 
@@ -87,11 +87,11 @@ def inflow(storm: Storm, r):
 
 
 def wind(storm: Storm, east, north, f):
-    """u10 and v10 at places so far east and north of the centre, m s-1, over ten minutes.
+    """u10 and v10 over ten minutes at places these distances east and north of the centre, m s-1.
 
     Args:
         east, north: m.
-        f: Coriolis parameter, s-1; its sign is that of the sense of rotation.
+        f: Coriolis parameter, s-1; its sign is the sense of rotation.
     """
     r = np.hypot(east, north)
     speed, angle, sense = gradient_wind(storm, r, f), inflow(storm, r), np.where(f < 0, -1.0, 1.0)

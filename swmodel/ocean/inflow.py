@@ -1,6 +1,6 @@
-"""What flows through open sides at a moment: the current at their faces, and how much water comes in.
+"""The flow through open sides: the current at their faces, and how much water comes in.
 
-The state holds nothing there, as the transport follows from the sea level inside (`terms.open_sides`).
+The state has no current at these faces: the transport follows from the sea level inside (`terms.open_sides`).
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from .records import present
 from .state import State
 from .table import INFLOW
 
-#: Row or column of the faces of each side, and the sign of what comes in.
+#: Row or column of the faces of each side, and the sign of an inflow.
 FACES = {"west": (0, 1), "east": (-2, -1), "south": (0, 1), "north": (-2, -1)}
 
 
@@ -25,14 +25,14 @@ def flow_through(state: State, grid: Grid, params: dict, scheme, step) -> Flow:
     """The Flow of a padded state after a number of steps; Patches of NumPy or JAX.
 
     Args:
-        params: coefficients as `tendency` takes them.
+        params: coefficients as for `tendency`.
     """
     now = Instant(step)
     return flow_at(state, now, grid, present(params, now, scheme.varying, state.h.values.dtype), scheme)
 
 
 def seen(flow: Flow) -> tuple[State, Grid]:
-    """State and Grid of a Flow with the current at open sides, where faces count as open."""
+    """State and Grid of a Flow, with the current at the faces of open sides, which count as open."""
     grid = flow.grid
     opened = grid._replace(open_u=grid.open_u + grid.side_u, open_v=grid.open_v + grid.side_v)
     return flow.state._replace(u=flow.u, v=flow.v), opened
@@ -41,12 +41,12 @@ def seen(flow: Flow) -> tuple[State, Grid]:
 def inflow(flows: list[Flow], sides, transport) -> dict[str, float]:
     """The sum of U, or V, over the faces of each open side, positive inward, m3 s-1; the same bits on any layout.
 
-    These are the transports of the mass equation: the volume of the water changes by the time step times what comes in,
-    with the weights of the time stepper.
+    These are the transports of the mass equation: with the weights of the time stepper, the volume of the water changes
+    by the time step times the inflow.
 
     Args:
-        flows: of each block of this process.
-        sides: that are open.
+        flows: the Flow of each block of this process.
+        sides: the open sides.
         transport: called by all processes together.
     """
     found = {side: [through(side, *each) for each in zip(flows, transport.blocks, strict=True)] for side in sides}
@@ -59,7 +59,7 @@ def inflow(flows: list[Flow], sides, transport) -> dict[str, float]:
 
 
 def through(side: str, flow: Flow, block) -> np.ndarray:
-    """The transports inward through those faces of a side that lie in a block, m3 s-1, float64."""
+    """The transports inward through the faces of a side in a block, m3 s-1, float64."""
     across, number, sign = side in ("west", "east"), *FACES[side]
     span = block.x if across else block.y
     face = number % span.size

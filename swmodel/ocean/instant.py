@@ -1,4 +1,4 @@
-"""A moment of a run, counted in integers: forcing that varies in time has the same bits however a run is cut."""
+"""A moment of a run, counted in integers: forcing that varies in time has the same bits after any restart."""
 
 from __future__ import annotations
 
@@ -13,30 +13,30 @@ HALF = 16
 
 
 class Instant(NamedTuple):
-    """`step` whole time steps, and `stage` of one: the time of a tendency is (step + stage) dt."""
+    """`step` whole time steps and the fraction `stage` of one: the time of a tendency is (step + stage) dt."""
 
     step: Any  # int32
     stage: float = 0.0
 
 
 class Turns(NamedTuple):
-    """What part of a period a time step is, in fixed point: (high + low / 2^32) / 2^32 of it; uint32 [1, 1]."""
+    """A time step as a fraction of a period, in fixed point: (high + low / 2^32) / 2^32; uint32 [1, 1]."""
 
     high: Any
     low: Any
 
 
 def turns_of(dt: float, period: float) -> Turns:
-    """The Turns of steps of dt in a period, both in s."""
+    """The Turns of a time step dt in a period, both in s."""
     fraction = Fraction(dt) / Fraction(period)
     whole = round(fraction * 2 ** (2 * WORD)) % 2 ** (2 * WORD)
     return Turns(*(np.full((1, 1), word, np.uint32) for word in (whole >> WORD, whole % 2**WORD)))
 
 
 def angle(turns: Turns, now: Instant, dtype):
-    """2 pi times the part of the period that has passed at an Instant, in [0, 2 pi) but for rounding; of `dtype`.
+    """2 pi times the part of the period that has passed at an Instant, in [0, 2 pi) but for rounding, in `dtype`.
 
-    step (high + low / 2^32) is taken modulo one turn in integers, so that no bit is lost after however many steps.
+    step (high + low / 2^32) is taken modulo one turn in integers, so that no bit is lost, however many steps are taken.
     """
     step, turns = now.step.astype(np.uint32), Turns(*(word.astype(np.uint32) for word in turns))
     high = step * turns.high + high_word(step, turns.low)

@@ -1,4 +1,4 @@
-"""What follows from where water is: open faces, boundary conditions at corners."""
+"""Fields that follow from the mask of water: open faces, boundary conditions at corners."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from .patch import Patch, east, north
 
 
 def masks(wet: Patch, slip: str, outside: tuple[Patch, Patch] | None = None) -> dict[str, np.ndarray]:
-    """The fields of a Grid that follow from where water is, by name; faces and corners reach a cell less far.
+    """The fields of a Grid that follow from the mask of water, by name; faces and corners reach a cell less far.
 
     Args:
-        wet: 1 on water, 0 on land, on outside water and beyond walls, at centres.
-        slip: "free" or "no". Outside water holds no water back, whichever it is.
-        outside: 1 on the outside water of open sides in the west and the east, and of those in the south and the north;
-            None: there are none.
+        wet: at centres 1 on water; 0 on land, on water outside open sides and beyond walls.
+        slip: "free" or "no". Water outside open sides slips freely either way.
+        outside: 1 on the water outside open sides in the west and the east, and in the south and the north; None: no
+            side is open.
     """
     wet_cells = 4 * water_around(wet)["corner"].values
     interior = (wet_cells == 4).astype(float)
@@ -35,5 +35,5 @@ def masks(wet: Patch, slip: str, outside: tuple[Patch, Patch] | None = None) -> 
 
 
 def water_around(wet: Patch) -> dict[str, Patch]:
-    """The part of the cells around the points of each location that are water; 0 is land."""
+    """For each location, the fraction of the cells around a point that are water; 0 is land."""
     return {"centre": wet, "u": mx_f(wet), "v": my_f(wet), "corner": my_f(mx_f(wet))}

@@ -1,8 +1,8 @@
-"""White noise that belongs to the cells of the grid, so that it does not depend on how the grid is cut up.
+"""White noise on the cells of the grid, the same on any layout.
 
-The number of a cell is a function of (seed, name, member, row, column) alone. Each row of the whole grid has a stream
-of its own from a counter-based generator: the first three choose the key, the row chooses the counter. A process
-computes the rows of its block, each as far as the block's last column; any layout has the same bits.
+The number of a cell is a function of (seed, name, member, row, column) only. Each row of the whole grid has a stream of
+its own from a counter-based generator: seed, name and member choose the key, the row chooses the counter. A process
+computes the rows of its block, each up to the block's last column; any layout has the same bits.
 
 Reference: Salmon et al. (2011), Parallel random numbers: as easy as 1, 2, 3 (the Philox generator).
 """
@@ -18,9 +18,9 @@ def white_noise(seed: int, name: str, member: int, block) -> np.ndarray:
     """Independent standard normal numbers on the cells of a block.
 
     Args:
-        seed: of the experiment.
-        name: of the field; fields of different names are independent.
-        member: of the ensemble; members are independent.
+        seed: that of the experiment.
+        name: that of the field; fields of different names are independent.
+        member: number in the ensemble; members are independent.
         block: this process's part of the grid.
 
     Returns:
@@ -32,7 +32,7 @@ def white_noise(seed: int, name: str, member: int, block) -> np.ndarray:
 
 
 def white_number(seed: int, name: str, member: int) -> float:
-    """A standard normal number, for a coefficient that is no field; the same on all processes."""
+    """A standard normal number, for a coefficient that is not a field; the same on all processes."""
     return float(_stream(_key(seed, name, member), 0).standard_normal())
 
 
@@ -42,5 +42,5 @@ def _key(seed: int, name: str, member: int) -> np.ndarray:
 
 
 def _stream(key: np.ndarray, row: int) -> np.random.Generator:
-    """The generator of a row; no row uses as many numbers as lie between two counters, 2^192."""
+    """The generator of a row; the counters of two rows are 2^192 numbers apart, more than a row uses."""
     return np.random.Generator(np.random.Philox(key=key, counter=(0, 0, 0, row)))

@@ -18,13 +18,13 @@ VERTICAL = 1e-6
 
 
 class Fault(NamedTuple):
-    """A rectangle below the surface; x goes along its strike, y to the left, from above where the deep edge begins.
+    """A rectangle below the surface; x is along its strike, y to the left, from the point above the deep edge's start.
 
     Attributes:
-        depth: of the deep edge, m.
+        depth: depth of the deep edge, m.
         dip: angle with the surface, down to the right of the strike, radians.
-        length, width: along the strike, and up the dip, m.
-        strike_slip, dip_slip, opening: of the left-lateral motion, of the upper side's upward, and apart, m.
+        length, width: lengths along the strike, and up the dip, m.
+        strike_slip, dip_slip, opening: left-lateral motion, upward motion of the upper side, and opening, m.
     """
 
     depth: float
@@ -53,7 +53,7 @@ def at_corner(fault: Fault, xi, eta, q) -> np.ndarray:
     sine, cosine = np.sin(fault.dip), np.cos(fault.dip)
     R = np.sqrt(xi**2 + eta**2 + q**2)
     y, d = eta * cosine + q * sine, eta * sine - q * cosine
-    # On the lines where R + eta or R + xi vanish, so do the terms that it divides.
+    # Where R + eta or R + xi vanishes, so do the terms that it divides.
     per_eta, per_xi = reciprocal(R + eta, R), reciprocal(R + xi, R)
     angle = np.arctan2(xi * eta * np.sign(q), np.abs(q) * R) * (q != 0)
     I1, I2, I3, I4, I5 = integrals(fault, xi, eta, q)
@@ -102,6 +102,6 @@ def integrals(fault: Fault, xi, eta, q) -> tuple:
 
 
 def reciprocal(number, size):
-    """1 / number, zero where the number is one of rounding beside `size`."""
+    """1 / number, zero where the number is rounding compared with `size`."""
     small = np.abs(number) <= 1e-12 * size
     return np.where(small, 0.0, 1 / np.where(small, 1.0, number))

@@ -46,16 +46,16 @@ dy_c = partial(_land, operation=difference, axis=0, side=1)
 
 
 def cell_by_cell(function: Callable[[Any], Any], inputs: Sequence[Patch], reach: int = 0) -> list[Patch]:
-    """What a function, as a network is one, makes of the values around each cell; computed by JAX.
+    """A function, such as a neural network, applied to the values around each cell; computed by JAX.
 
     Args:
-        function: of a vector [inputs (2 reach + 1)²], in jax.numpy, to a vector [outputs]. It has the values of one
-            input after the other, rows from the south, in each row from the west.
-        inputs: Patches at one place of the C-grid.
-        reach: cells that it sees on each side.
+        function: function of a vector [inputs (2 reach + 1)²], in jax.numpy, to a vector [outputs]. The values are
+            those of one input after the other, in rows from the south, each from the west.
+        inputs: Patches at one location of the C-grid.
+        reach: cells that the function sees on each side.
 
-    Returns:
-        `outputs` Patches, where the inputs are.
+        Returns:
+            `outputs` Patches at the location of the inputs.
 
     Raises:
         ValueError: the function returns no vector.
@@ -65,7 +65,7 @@ def cell_by_cell(function: Callable[[Any], Any], inputs: Sequence[Patch], reach:
 
     sides = range(-reach, reach + 1)
     around = [a.moved(-row, -column) for a in inputs for row in sides for column in sides]
-    whole = sum(around[1:], start=around[0])  # covers what all of them do
+    whole = sum(around[1:], start=around[0])  # covers the cells that all of them cover
     last = tuple(first + length for first, length in zip(whole.start, whole.values.shape[-2:], strict=True))
     columns = [jnp.broadcast_to(a.cut(whole.start, last).values, whole.values.shape).reshape(-1) for a in around]
     found = jax.vmap(function, in_axes=1, out_axes=-1)(jnp.stack(columns))
@@ -75,36 +75,36 @@ def cell_by_cell(function: Callable[[Any], Any], inputs: Sequence[Patch], reach:
 
 
 def where(condition: Any, a: Any, b: Any) -> Patch:
-    """a in the cells in which the condition holds, b in the others: np.where, as type checkers understand it."""
+    """a in the cells in which the condition holds, b in the others: np.where, typed for Patches."""
     return np.where(condition, a, b)
 
 
 def divergence(U: Patch, V: Patch, grid: Grid) -> Patch:
-    """Of the transports U, V through the faces, m3 s-1, at centres: m s-1."""
+    """Divergence of the transports U, V through the faces, m3 s-1, at centres, m s-1."""
     return (dx_c(U) + dy_c(V)) * grid.rarea.centre
 
 
 def slope_x(P: Patch, grid: Grid) -> Patch:
-    """d_x of a field of centres, on u faces."""
+    """d_x of a field at centres, on u faces."""
     return dx_f(P) * grid.rdx.u
 
 
 def slope_y(P: Patch, grid: Grid) -> Patch:
-    """d_y of a field of centres, on v faces."""
+    """d_y of a field at centres, on v faces."""
     return dy_f(P) * grid.rdy.v
 
 
 def curl(u: Patch, v: Patch, grid: Grid) -> Patch:
-    """d_x v - d_y u at corners: the circulation around them over their area, s-1."""
+    """d_x v - d_y u at corners: the circulation around them divided by their area, s-1."""
     return folded(grid.rarea.corner, dx_f, grid.dy.v, v) - folded(grid.rarea.corner, dy_f, grid.dx.u, u)
 
 
 def folded(factor: Patch, operation: partial[Patch], weight: Patch, a: Patch) -> Patch:
-    """factor operation(weight a), with a mean or a difference; one multiplication where the weight is the same for
-    the neighbours: a number, or in x a number a row.
+    """factor operation(weight a), with a mean or a difference.
 
-    On a plane XLA would do each multiplication for every neighbour and every fusion that a field is part of: the step
-    of the jet takes 7 % more operations.
+    It takes one multiplication if the weight is the same for the neighbours: a number, or in x a number in each row.
+    On a plane XLA would repeat each multiplication for every neighbour and every fusion that contains the field: 7 %
+    more operations in a step of the jet.
     """
     rows, columns = weight.values.shape[-2:]
     if columns == 1 and (rows == 1 or operation.keywords["axis"] == 1):
@@ -113,7 +113,7 @@ def folded(factor: Patch, operation: partial[Patch], weight: Patch, a: Patch) ->
 
 
 def diffusion_u(u: Patch, nu: Factor, grid: Grid) -> Patch:
-    """d_x (nu d_x u) + d_y (nu s d_y u) on open u faces, nu of centres; s weights the stress at the boundary."""
+    """d_x (nu d_x u) + d_y (nu s d_y u) on open u faces, nu at centres; s weights the stress at the boundary."""
     through_x = nu * (grid.dy.centre * grid.rdx.centre * dx_c(u))
     through_y = at_corners(nu, grid) * (grid.slip * (grid.dx.corner * grid.rdy.corner * dy_f(u)))
     return grid.open_u * ((dx_f(through_x) + dy_c(through_y)) * grid.rarea.u)
@@ -127,7 +127,7 @@ def diffusion_v(v: Patch, nu: Factor, grid: Grid) -> Patch:
 
 
 def at_corners(nu: Factor, grid: Grid) -> Factor:
-    """Mean of a field of centres over the wet cells around each corner; a number stays one."""
+    """Mean of a field at centres over the wet cells around each corner; a number stays a number."""
     if not isinstance(nu, Patch) or nu.values.shape[-2:] == (1, 1):
         return nu
     return grid.share * my_f(mx_f(grid.wet * nu))

@@ -1,6 +1,6 @@
-"""An option of the configuration: its default, its unit, one line of help, what it may be; and sections of them.
+"""An option of the configuration: its default, its unit, one line of help, its limits; and sections of options.
 
-Lengths of time are written as people do: 3600, "1 h", "1.5 days".
+Lengths of time may be written as 3600, "1 h" or "1.5 days".
 """
 
 from __future__ import annotations
@@ -11,10 +11,10 @@ from typing import Annotated, Any
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, field_validator
 from pydantic.config import JsonDict
 
-#: Sizes of numbers that are not zero: their fourth powers, and products of several, stay within double precision.
+#: Limits of the size of numbers other than zero: fourth powers and products of several stay within double precision.
 LEAST, MOST = 1e-30, 1e30
 
-#: Whole numbers that are exact in double precision.
+#: Largest whole number that is exact in double precision.
 MOST_WHOLE = 2**53
 
 SECONDS = {"s": 1.0, "min": 60.0, "h": 3600.0, "d": 86400.0}
@@ -31,7 +31,7 @@ def parse_duration(value: Any) -> Any:
     """Seconds from a number of seconds or a text such as "6 h".
 
     Raises:
-        ValueError: the text is no number followed by s, min, h or d.
+        ValueError: the text is not a number followed by s, min, h or d.
     """
     if not isinstance(value, str):
         return value
@@ -65,7 +65,7 @@ class Section(BaseModel):
     @field_validator("*")
     @classmethod
     def moderate(cls, value: Any) -> Any:
-        """The value, unless it is a number of a size with which arithmetic fails."""
+        """The value, unless it is a number so large or small that arithmetic would fail."""
         if isinstance(value, float) and value != 0 and not LEAST <= abs(value) <= MOST:
             raise ValueError(f"must be 0 or between {LEAST:g} and {MOST:g} in size, not {value:g}")
         if isinstance(value, int) and abs(value) > MOST_WHOLE:

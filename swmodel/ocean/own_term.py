@@ -3,9 +3,9 @@
     def grow(state, grid, t, roughness):
         return {"u": -1e-6 * state.u}
 
-`state` is a Flow, `grid` a Grid, `t` the time since the start of the run, s, and further parameters are coefficients,
-by their names: Patches all of them, in SI units. What is returned are tendencies of prognostic fields, units of the
-field per second, added where the field is not closed by a coast.
+`state` is a Flow, `grid` a Grid, `t` the time since the start of the run, s, and further parameters are coefficients by
+their names; all consist of Patches, in SI units. The function returns tendencies of prognostic fields, in units of the
+field per second, which are added on water and open faces.
 """
 
 from __future__ import annotations
@@ -26,39 +26,39 @@ from .table import COEFFICIENTS, GIVEN, VARIABLES
 from .terms import TERMS, Term
 from .variable import Variable
 
-#: What a term of the user's own may be given as (docs/python.md).
+#: The forms of a term of the user's own (docs/python.md).
 OwnTerm: TypeAlias = Callable[..., Mapping[str, Patch | float]] | Term | Parametric
 
-#: Parameters that every function of a term has, whatever it calls them; those that follow are coefficients.
+#: The first parameters of every function of a term, whatever their names; those that follow are coefficients.
 FIXED = ("state", "grid", "t")
-#: What those of a term with parameters have behind them.
+#: The next parameter of a term with parameters.
 PARAMETERS = ("parameters",)
-#: Numbers among the params of every run.
+#: Numbers in the params of every run.
 NUMBERS = ("gravity", "density")
-#: The number among the params from which `t` is made.
+#: The number in the params from which `t` follows.
 TIME_STEP = Variable("own_time_step", "", "s", "", "time step")
 
-#: Terms that are kept, so that programs with them are compiled once.
+#: Most Terms that are kept, so that programs with them are compiled once.
 KEPT = 256
 
-#: What a Term that is handed over may have; all else belongs to the configuration or to files.
+#: The attributes that a Term of the user's own may have; the others need the configuration or files.
 ALLOWED = ("name", "tendency", "coefficients", "rate", "process", "stress", "acceleration", "energy")
 
 
 def own_term(given: OwnTerm) -> Term:
-    """The Term of a function of (state, grid, t, *coefficients), the same one for the same function; or the Term given.
+    """The Term of a function of (state, grid, t, *coefficients), one for each function; a Term is returned as it is.
 
-    That of a Parametric is the same for parameters of one form, whatever their values.
+    A Parametric has one Term for all parameters of one form, whatever their values.
 
     Raises:
-        UsageError: it is none of these, or has parameters or parts that such a term cannot have.
+        UsageError: it is none of these, or has parameters or attributes that such a term cannot have.
     """
     if isinstance(given, Term):
         return checked_term(given)
     parts: tuple = (given,)
     if isinstance(given, Parametric):
         if not callable(given.function):
-            asked_for(given.function, FIXED + PARAMETERS)  # which says so
+            asked_for(given.function, FIXED + PARAMETERS)  # raises
         name = f"terms: {place_of(given.function)}: {name_of(given.function)}"
         try:
             parts = given.function, form_of(given.parameters)
@@ -73,7 +73,7 @@ def own_term(given: OwnTerm) -> Term:
 
 @lru_cache(maxsize=KEPT)
 def term_of_case(case, name: str) -> Term:
-    """The Term of a function of (self, state, grid, t, *coefficients) of a case, the same one for equal cases."""
+    """The Term of a method (self, state, grid, t, *coefficients) of a case, one for all equal cases."""
     return own_term(partial(getattr(type(case), name), case))
 
 
@@ -82,7 +82,7 @@ def term_of(given, form: Form | None = None) -> Term:
     """See `own_term`.
 
     Args:
-        form: of its parameters, if it has some.
+        form: that of its parameters, if it has any.
     """
     names = asked_for(given, FIXED + PARAMETERS if form else FIXED)
     place, name = place_of(given), name_of(given)
@@ -116,19 +116,19 @@ def term_of(given, form: Form | None = None) -> Term:
 
 
 def double_precision(values):
-    """A context in which JAX, where it is used, computes with arrays of NumPy in their precision."""
+    """A context in which JAX, if used, computes with NumPy arrays in their precision."""
     jax = sys.modules.get("jax")
     return jax.enable_x64(True) if jax and isinstance(values, np.ndarray) else contextlib.nullcontext()
 
 
 def name_of(function) -> str:
-    """What a function, or a part of one, or an object that can be called, is called."""
+    """The name of a function, a partial function or a callable object."""
     function = getattr(function, "func", function)
     return getattr(function, "__name__", type(function).__name__)
 
 
 def place_of(function) -> str:
-    """File and line of a function; of what is not written in Python its name."""
+    """File and line of a function; its name if it is not written in Python."""
     function = inspect.unwrap(function)
     function = inspect.unwrap(getattr(function, "func", function))
     code = getattr(function, "__code__", None) or getattr(type(function).__call__, "__code__", None)
@@ -136,13 +136,13 @@ def place_of(function) -> str:
 
 
 def asked_for(function, fixed=FIXED) -> list[str]:
-    """Names of the coefficients that a function of a term asks for.
+    """Names of the coefficients that the function of a term takes.
 
     Args:
-        fixed: what it is a function of besides.
+        fixed: its other parameters, which come first.
 
     Raises:
-        UsageError: it is no function, or not one of (*fixed, *coefficients).
+        UsageError: it is no function, or has other parameters than (*fixed, *coefficients).
     """
     form = f"a function of ({', '.join(fixed)})"
     if not callable(function) or isinstance(function, type):
@@ -158,10 +158,10 @@ def asked_for(function, fixed=FIXED) -> list[str]:
 
 
 def row_of(name: str) -> Variable:
-    """The row of a coefficient: of the table, or of the user's own, at centres.
+    """The table's row of a coefficient; for one of the user's own a new row, at centres.
 
     Raises:
-        UsageError: a field of this name is none.
+        UsageError: the name is that of a field which is no coefficient.
     """
     if name in GIVEN and name not in COEFFICIENTS:
         raise UsageError(f"terms: {name} is no coefficient; it is in the state or in the grid")
@@ -169,10 +169,10 @@ def row_of(name: str) -> Variable:
 
 
 def checked_term(term: Term) -> Term:
-    """The Term, if it has nothing that only one of the package can have.
+    """The Term, if it has only attributes that a term of the user's own may have.
 
     Raises:
-        UsageError: it has.
+        UsageError: it has others.
     """
     plain = Term("", term.tendency)
     more = [name for name in vars(plain) if name not in ALLOWED and getattr(term, name) != getattr(plain, name)]
@@ -184,13 +184,13 @@ def checked_term(term: Term) -> Term:
 
 
 def checked_rates(found, flow, place: str) -> dict[str, Patch]:
-    """What the function of a term has returned, if these are tendencies.
+    """What the function of a term has returned, if it is a dict of tendencies.
 
     Args:
         place: how messages begin.
 
     Raises:
-        UsageError: they are not; or not of the shape or the precision of the fields.
+        UsageError: it is not, or has another shape or precision than the fields.
     """
     if not isinstance(found, dict):
         what = "nothing" if found is None else f"a {type(found).__name__}"
@@ -211,7 +211,7 @@ def checked_rates(found, flow, place: str) -> dict[str, Patch]:
 
 
 def misshapen(rate: Patch, like: Patch) -> str:
-    """What is wrong with shape or precision of a tendency, beside the thickness; "" for nothing."""
+    """What is wrong with the shape or precision of a tendency, compared with the thickness; "": nothing."""
     shape, dtype = tuple(rate.values.shape), rate.values.dtype
     if dtype != like.values.dtype:
         return f"{dtype} where the run is in {like.values.dtype} (a Python number, or .astype, keeps the precision)"

@@ -1,6 +1,6 @@
-"""Terms with parameters: a pytree of arrays, as a network is one, by which derivatives are taken.
+"""Terms with parameters to differentiate with respect to: a pytree of arrays, such as a neural network.
 
-Within programs the parameters of a term are one vector, the same in all blocks.
+In programs the parameters of a term are one vector, the same in all blocks.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from ..errors import UsageError
 
 @dataclass(frozen=True, eq=False)
 class Parametric:
-    """A term of one's own with parameters: function(state, grid, t, parameters, coefficients...) to tendencies.
+    """A term of the user's own with parameters: function(state, grid, t, parameters, coefficients...) to tendencies.
 
     Attributes:
-        function: of the term; its name is that of the control.
-        parameters: a pytree. Its arrays of floating point numbers are the parameters, in the precision of the run;
-            what else is in it stays as it is.
+        function: that of the term; its name is the name of the control.
+        parameters: a pytree. Its arrays of floating-point numbers are the parameters, in the precision of the run; its
+            other leaves do not change.
     """
 
     function: Callable[..., Any]
@@ -31,13 +31,13 @@ class Parametric:
 
 @dataclass(frozen=True)
 class Form:
-    """How parameters lie in a vector: leaf after leaf. Equal where programs are the same.
+    """How parameters lie in a vector: leaf after leaf. Terms of equal Forms have the same programs.
 
     Attributes:
         tree: structure of the pytree.
-        shapes: of its leaves; None of those that are no parameters.
-        kept: what these are; None for the others.
-        places: where the leaves are in the tree, in words.
+        shapes: shapes of its leaves; None for leaves that are no parameters.
+        kept: the leaves that are no parameters; None for parameters.
+        places: the places of the leaves in the tree, in words.
     """
 
     tree: Any
@@ -51,10 +51,10 @@ class Form:
         return sum(math.prod(shape) for shape in self.shapes if shape is not None)
 
     def vector(self, tree: Any, xp: Any, dtype: Any) -> Any:
-        """The vector of a pytree of this form, or of one with None in place of what is no parameter.
+        """The vector of a pytree of this form, in which leaves that are no parameters may be None.
 
         Args:
-            xp: numpy, or jax.numpy where derivatives go through it.
+            xp: numpy, or jax.numpy if derivatives are taken through it.
 
         Raises:
             UsageError: the pytree has other arrays.
@@ -71,7 +71,7 @@ class Form:
         return xp.concatenate([xp.asarray(leaf).astype(dtype).reshape(-1) for leaf in found])
 
     def pytree(self, vector: Any, derivative: bool = False) -> Any:
-        """The pytree whose parameters are in a vector; of a `derivative`, with None for what is no parameter."""
+        """The pytree with the parameters of a vector; for a `derivative`, None in place of other leaves."""
         leaves, first = [], 0
         for shape, kept in zip(self.shapes, self.kept, strict=True):
             size = 0 if shape is None else math.prod(shape)
@@ -82,7 +82,7 @@ class Form:
 
 
 def is_parameter(leaf: Any) -> bool:
-    """Whether a leaf of a pytree is an array of floating point numbers."""
+    """Whether a leaf of a pytree is an array of floating-point numbers."""
     return getattr(getattr(leaf, "dtype", None), "kind", "") == "f" and hasattr(leaf, "reshape")
 
 

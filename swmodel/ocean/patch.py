@@ -1,8 +1,8 @@
 """An array that knows which cells of its block it covers.
 
-Fields of different reach combine without one index in the dynamics: the result covers the cells that all have. What
-the halo cannot provide is never computed, and asking for it is an error. NumPy's functions of numbers act on Patches of
-any arrays: `np.sqrt(u**2)` of a Patch of JAX is computed by JAX.
+Fields that cover different cells combine without any index in the dynamics: the result covers the cells that all have.
+What the halo cannot provide is never computed, and asking for it is an error. NumPy's functions of numbers act on
+Patches of any arrays: `np.sqrt(u**2)` of a Patch of JAX is computed by JAX.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Any, NoReturn, TypeAlias, Union
 import numpy as np
 from numpy.typing import ArrayLike
 
-#: What a Patch may be combined with: another one, a number, an array of one number.
+#: What a Patch may be combined with: another Patch, a number, an array of one number.
 Operand: TypeAlias = Union["Patch", ArrayLike]
 
 
@@ -112,7 +112,7 @@ class Patch:
         """The patch with `function` applied to its values.
 
         Raises:
-            TypeError: the function gives other rows or columns, of which is not known which cells they are of.
+            TypeError: the result has other rows or columns, so that their cells are unknown.
         """
         found = function(self.values)
         if (shape := found.shape[-2:]) != self.values.shape[-2:]:
@@ -123,7 +123,7 @@ class Patch:
         """The values on a block of `shape` = (rows, columns), its halo dropped.
 
         Raises:
-            BeyondHalo: the patch does not cover the block: the halo is too narrow for what was computed.
+            BeyondHalo: the patch does not cover the block: the halo was too narrow.
         """
         return self.cut((0, 0), shape).values
 
@@ -149,7 +149,7 @@ class Patch:
         return Patch(self.values, (self.start[0] + rows, self.start[1] + columns))
 
 
-#: What functions of NumPy are that Python has a sign for.
+#: The functions of NumPy for which Python has an operator.
 OPERATORS: dict[str, Callable[..., Any]] = {
     "add": operator.add,
     "subtract": operator.sub,
@@ -171,7 +171,7 @@ OPERATORS: dict[str, Callable[..., Any]] = {
 
 
 def named(name: str) -> Callable[..., Any]:
-    """The function of that name among those of the arrays that it is given: of NumPy, of JAX, or of the native step."""
+    """The function of that name for the arrays that it gets: of NumPy, of JAX, or of the native step."""
 
     def function(*arrays: Any) -> Any:
         array = next(array for array in arrays if hasattr(array, "__array_namespace__"))
@@ -184,7 +184,7 @@ def combine(operation: Callable[..., Any], *operands: Any) -> Patch:
     """`operation` on the cells that all Patches among the operands cover; others are numbers, or arrays of one.
 
     Raises:
-        TypeError: an operand is an array of several numbers, of which is not known which cells they are of.
+        TypeError: an operand is an array of several numbers, whose cells are unknown.
     """
     patches = [each for each in operands if isinstance(each, Patch)]
     for each in operands:
@@ -197,12 +197,12 @@ def combine(operation: Callable[..., Any], *operands: Any) -> Patch:
 
 
 def plain(number: Any) -> Any:
-    """A number of NumPy as one of Python, which leaves arrays their precision; anything else as it is."""
+    """A NumPy number as a Python number, which leaves arrays their precision; anything else unchanged."""
     return number.item() if isinstance(number, np.generic) else number
 
 
 def common(patches: list[Patch], axis: int) -> tuple[int, int]:
-    """The cells [first, last) along an axis that Patches cover, but for those of which one value is that of all."""
+    """The cells [first, last) along an axis that all Patches cover, without those of length one, which cover any."""
     spans = [(each.start[axis], each.start[axis] + each.values.shape[axis - 2]) for each in patches]
     long = [span for span in spans if span[1] - span[0] > 1] or spans[:1]
     return max(first for first, _ in long), min(last for _, last in long)

@@ -1,13 +1,13 @@
 """Random flows without divergence, with a given spectrum, in balance with their sea level; for seas without land.
 
-The streamfunction is a sum of plane waves of random amplitudes. Along an axis with walls they are odd about both, as if
-the sea lay beside its own reflection, in a ring of twice as many cells. Each ring of wavenumbers has exactly the energy
-that the spectrum gives it. Waves are numbered by their wavelengths in the domain, so a finer grid has the same eddies;
+The streamfunction is a sum of plane waves of random amplitudes. Along an axis with walls they are odd about both walls,
+as if the sea lay beside its mirror image, in a ring of twice as many cells. Each ring of wavenumbers has exactly the
+energy of the spectrum. Waves are numbered by how often they fit into the domain, so a finer grid has the same eddies;
 they are added in the same order at every point, so any block has the same bits.
 
 All operators are those of the C-grid: a difference of neighbours over dx multiplies a wave by (e^(i theta) - 1) / dx,
-where theta is its phase from one cell to the next. Products of waves are formed on a grid that is just fine enough for
-them, whatever the size of the model's.
+where theta is its phase difference from one cell to the next. Products of waves are formed on a grid that is just fine
+enough for them, whatever the model's grid.
 """
 
 from __future__ import annotations
@@ -19,28 +19,28 @@ from typing import NamedTuple
 import numpy as np
 
 Y, X = 0, 1
-#: Sides on which means and differences land: as operators.mx_f, and as operators.mx_c.
+#: Sides on which means and differences land: like operators.mx_f, and like operators.mx_c.
 F, C = 1, -1
-#: Rows that are summed at a time: few enough for the cache.
+#: Rows summed at a time: few enough for the cache.
 STRIP = 16
 
 
 class Ring(NamedTuple):
-    """The ring that the waves live on along one axis: with walls, twice the domain."""
+    """The ring of the waves along one axis: with walls twice the domain."""
 
     cells: int
-    size: float  # of a cell, m
+    size: float  # size of a cell, m
     walled: bool
 
 
 class Waves(NamedTuple):
     """A real field on the C-grid: the sum of a e^(i (theta_y j + theta_x i)), theta = 2 pi number / cells of the ring.
 
-    Row and column numbers j, i are those of the cell that the point belongs to, wherever in it the point lies.
+    Row and column numbers j, i are those of the point's cell, wherever in the cell the point lies.
     """
 
     a: np.ndarray  # [waves in y, waves in x], complex
-    numbers: tuple[np.ndarray, np.ndarray]  # wavelengths in the ring, in y and in x
+    numbers: tuple[np.ndarray, np.ndarray]  # numbers of waves round the ring, in y and in x
     rings: tuple[Ring, Ring]
 
     def turn(self, axis: int, side: int) -> np.ndarray:
@@ -53,11 +53,11 @@ class Waves(NamedTuple):
         return self._replace(a=self.a * self.turn(axis, side))
 
     def mean(self, axis: int, side: int) -> Waves:
-        """Of neighbours."""
+        """The mean of neighbours."""
         return self._replace(a=self.a * (1 + self.turn(axis, side)) / 2)
 
     def slope(self, axis: int, side: int) -> Waves:
-        """Difference of neighbours over the size of a cell."""
+        """The difference of neighbours divided by the size of a cell."""
         return self._replace(a=self.a * (self.turn(axis, side) - 1) * (side / self.rings[axis].size))
 
     def __add__(self, other: Waves) -> Waves:
@@ -71,14 +71,14 @@ class Waves(NamedTuple):
         return self._replace(a=self.a * factor)
 
     def product(self, other: Waves) -> Waves:
-        """Of two fields at the same points; what the model's grid takes for a longer wave is one here too."""
+        """The product of two fields at the same points; waves too short for the grid become longer ones."""
         most = [max(np.abs(n).max() for n in pair) for pair in zip(self.numbers, other.numbers, strict=True)]
         points = [min(ring.cells, 4 * int(n) + 1) for ring, n in zip(self.rings, most, strict=True)]
         values = self.on(points) * other.on(points)
         return Waves(np.fft.fft2(values, norm="forward"), tuple(numbers(n) for n in points), self.rings)
 
     def on(self, points) -> np.ndarray:
-        """The values at so many points around the rings."""
+        """The values at this many points around the rings."""
         a = np.zeros(points, complex)
         a[np.ix_(*(n % size for n, size in zip(self.numbers, points, strict=True)))] = self.a
         return np.fft.ifft2(a, norm="forward").real
@@ -93,7 +93,7 @@ class Waves(NamedTuple):
         """
         (n, m), (ring_y, ring_x) = self.numbers, self.rings
         nyquist = 2 * np.abs(n) == ring_y.cells
-        half = (n >= 0) | nyquist  # the others are the same again
+        half = (n >= 0) | nyquist  # the others are their complex conjugates
         a = self.a[half] * np.where((n > 0) & ~nyquist, 2.0, 1.0)[half, None]
         cos_x, sin_x = circle(ring_x.cells, m[:, None] * columns)
         cos_y, sin_y = circle(ring_y.cells, n[half] * rows[:, None])
@@ -112,7 +112,7 @@ class Waves(NamedTuple):
 
 @dataclass(frozen=True)
 class Spectrum:
-    """Kinetic energy by wavenumber K, in wavelengths in the domain's longer side.
+    """Kinetic energy by wavenumber K, the number of waves along the domain's longer side.
 
     Attributes:
         peak: the wavenumber K0 of the main eddies.
@@ -135,13 +135,13 @@ class Spectrum:
 
 @dataclass(frozen=True)
 class RandomFlow:
-    """A random flow; equal ones are the same.
+    """A random flow; equal arguments give the same flow.
 
     Args:
-        grid: section of the configuration, or another object with nx, ny, dx, dy, periodic_x and periodic_y.
-        spectrum: of the kinetic energy.
+        grid: section [grid] of the configuration, or another object with nx, ny, dx, dy, periodic_x and periodic_y.
+        spectrum: that of the kinetic energy.
         speed: root-mean-square speed, m s-1.
-        seed: of the random numbers.
+        seed: seed of the random numbers.
     """
 
     grid: object
@@ -186,18 +186,18 @@ class RandomFlow:
         return self.streamfunction.slope(X, C)
 
     def geostrophic(self, f: float, gravity: float) -> Waves:
-        """eta at centres whose slopes balance the Coriolis force, on the C-grid without error, m.
+        """eta at centres whose slopes balance the Coriolis force exactly on the C-grid, m.
 
-        Means of psi over the corners of a cell. Zero on walls.
+        It is made of means of psi over the corners of a cell, and is zero on walls.
         """
         return self.streamfunction.mean(X, C).mean(Y, C).times(f / gravity)
 
     @cached_property
     def curvature(self) -> Waves:
-        """What the balance of the rotation with the inertia of the flow itself adds to g eta, m2 s-2.
+        """What the nonlinear balance with the advection of momentum adds to g eta, m2 s-2.
 
-        g div grad eta = div(flux of zeta) - div grad K, the divergence of the tendencies of u and v with the vorticity
-        flux `energy`, in water of even thickness. Even about walls.
+        g div grad eta = div(flux of zeta) - div grad K, from the divergence of the tendencies of u and v with the
+        vorticity flux `energy`, in water of uniform thickness. Even about walls.
 
         Reference: Bolin, B. (1955), Numerical forecasting with the barotropic model, Tellus 7, 27-49.
         """
@@ -214,7 +214,7 @@ class RandomFlow:
 
 @lru_cache(maxsize=4)
 def kept(flow: RandomFlow) -> RandomFlow:
-    """The one of equal flows whose waves are computed already."""
+    """The flow itself, or an equal one whose waves are computed already."""
     return flow
 
 
@@ -225,19 +225,19 @@ def rings_of(grid) -> tuple[Ring, Ring]:
 
 
 def shares(grid) -> tuple[float, float]:
-    """The rings in y and in x over the longer side of the domain."""
+    """The lengths of the rings in y and in x, divided by the longer side of the domain."""
     longer = max(grid.nx * grid.dx, grid.ny * grid.dy)
     return tuple(ring.cells * ring.size / longer for ring in rings_of(grid))
 
 
 def wavenumbers(waves: Waves, grid) -> np.ndarray:
-    """Wavelengths in the longer side of the domain, [waves in y, waves in x]."""
+    """Numbers of waves along the longer side of the domain, [waves in y, waves in x]."""
     n, m = (number / share for number, share in zip(waves.numbers, shares(grid), strict=True))
     return np.hypot(n[:, None], m[None, :])
 
 
 def numbers(points: int) -> np.ndarray:
-    """Numbers of the waves on so many points of a ring, in the order of the Fourier transform."""
+    """Numbers of the waves on a ring of this many points, in the order of the Fourier transform."""
     return np.rint(np.fft.fftfreq(points, 1 / points)).astype(int)
 
 

@@ -14,8 +14,8 @@ from .patch import BeyondHalo, Patch
 from .records import params_of
 from .table import VARIABLES
 
-#: Cells of the block in each direction: more than a field loses by being differentiated as often as any term does. Of
-#: one that had none left, the last cell would be taken for a number.
+#: Cells of the block in each direction: more than a field loses by the differences of any term. A field with a single
+#: cell left would be taken for a number.
 CELLS = 64
 #: Most rows of neighbours that a scheme may need.
 WIDEST = 16
@@ -36,7 +36,7 @@ def reach(scheme) -> int:
 
 
 def is_enough(scheme, width: int) -> bool:
-    """Whether a halo of `width` rows gives the tendency on the whole block."""
+    """Whether a halo of `width` rows is enough for the tendency on the whole block."""
     try:
         with np.errstate(all="ignore"):
             block: tuple = small_block(scheme, width, np.ones)
@@ -51,7 +51,7 @@ def small_block(scheme, width: int, values) -> tuple:
 
     Args:
         width: cells of its halo.
-        values: function of a shape that gives the array of a field.
+        values: function of a shape that returns the array of a field.
     """
     shape, number = (CELLS + 2 * width + 2,) * 2, (1, 1)
     metrics = {name: Places(*[values(number)] * 4) for name in ("dx", "dy", "area", "rdx", "rdy", "rarea")}

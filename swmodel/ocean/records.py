@@ -1,10 +1,10 @@
-"""Coefficients that vary in time, given by records: between two of them they go along a straight line.
+"""Coefficients that vary in time, given by records and linear in time between these.
 
     c(t) = c + c_before + w (c_after - c_before),   w = min(1, (n + s - a) / (b - a))
 
-of step n and stage s of it, with the records before and after at the places a and b, counted in steps. A step computes
-with the records that it begins between, and where its last stages go beyond the second, this stays. c itself is what
-derivatives are taken by: a change that is there all the time; without one it is left out.
+at stage s of step n, with the records before and after at the times a and b, counted in steps. A step uses the records
+between which it begins; if its last stages go beyond the second record, they use its value. c is a change at all times,
+with respect to which derivatives are taken; otherwise it is left out.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ WORD = 2**32
 
 
 class Span(NamedTuple):
-    """The places of two records one after the other, in steps since the start of the run; not whole as a rule."""
+    """The times of two successive records, in steps since the start of the run; in general no whole numbers."""
 
     before: float
     after: float
 
 
 class Names(NamedTuple):
-    """What there is among the params of a coefficient: two fields and three numbers."""
+    """The names in the params of what makes a coefficient: two fields and three numbers."""
 
     before: str
     after: str
@@ -46,7 +46,7 @@ def names_of(name: str) -> Names:
 def numbers_of(name: str, span: Span) -> dict[str, np.ndarray]:
     """The numbers of a coefficient between two records, [1, 1].
 
-    `back` is the first whole step, which is taken away modulo 2^32; the record before is `early` steps before it.
+    `back` is the first whole step, to be subtracted modulo 2^32; the record before is `early` steps before it.
     """
     first, names = math.ceil(span.before), names_of(name)
     return {
@@ -57,7 +57,7 @@ def numbers_of(name: str, span: Span) -> dict[str, np.ndarray]:
 
 
 def weight(numbers: tuple[Any, Any, Any], now: Instant, dtype):
-    """w at an Instant, [1, 1] of `dtype`; no bit is lost after however many steps.
+    """w at an Instant, [1, 1] of `dtype`; no bit is lost, however many steps are taken.
 
     Args:
         numbers: back, early, rate.
@@ -69,12 +69,12 @@ def weight(numbers: tuple[Any, Any, Any], now: Instant, dtype):
 
 
 def present(params: dict[str, Patch], now: Instant, varying: Iterable[str], dtype) -> dict[str, Patch]:
-    """The params with the coefficients that vary as they are at an Instant.
+    """The params with the values at an Instant of the coefficients that vary.
 
     Args:
         params: Patches by name.
-        varying: names of those coefficients.
-        dtype: of the fields.
+        varying: names of these coefficients.
+        dtype: that of the fields.
     """
     found = dict(params)
     for name in varying:
@@ -86,5 +86,5 @@ def present(params: dict[str, Patch], now: Instant, varying: Iterable[str], dtyp
 
 
 def params_of(varying: Iterable[str]) -> dict[str, bool]:
-    """{name: whether it is a field} of what there is among the params of some coefficients that vary."""
+    """{name in the params: whether it is a field} for coefficients that vary."""
     return {part: n < 2 for name in varying for n, part in enumerate(names_of(name))}

@@ -1,8 +1,8 @@
-"""Longitudes and latitudes about another north pole than the Earth's, for grids whose poles are to lie on land.
+"""Longitudes and latitudes about another north pole than the Earth's, for grids whose poles should lie on land.
 
 Positions about the pole are those of CF's grid mapping rotated_latitude_longitude: the meridian 0 runs from the pole of
-the grid over the south pole of the Earth, so that the point (0, 0) has the longitude of the pole + 180 degrees and the
-latitude 90 degrees - that of the pole. All angles are in degrees; arrays broadcast against each other.
+the grid over the south pole of the Earth. So the point (0, 0) has the longitude of the pole + 180 degrees, and the
+latitude 90 degrees minus that of the pole. All angles are in degrees; arrays broadcast against each other.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import numpy as np
 
 
 def directions(lon, lat) -> np.ndarray:
-    """Points of the unit sphere at longitudes and latitudes, [..., 3]."""
+    """Points [..., 3] of the unit sphere at longitudes and latitudes."""
     lon, lat = np.broadcast_arrays(np.radians(lon), np.radians(lat))
     return np.stack([np.cos(lat) * np.cos(lon), np.cos(lat) * np.sin(lon), np.sin(lat)], axis=-1)
 
@@ -23,7 +23,7 @@ def positions(points: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def frame(pole: tuple[float, float]) -> np.ndarray:
-    """The axes of the grid as rows [3, 3], in those of the Earth.
+    """The axes of the grid as rows [3, 3], in components along the Earth's axes.
 
     Args:
         pole: longitude and latitude of the north pole of the grid.
@@ -33,17 +33,17 @@ def frame(pole: tuple[float, float]) -> np.ndarray:
 
 
 def to_earth(pole: tuple[float, float], lon, lat) -> tuple[np.ndarray, np.ndarray]:
-    """True longitudes and latitudes of positions about the pole."""
+    """Geographic longitudes and latitudes of positions about the pole."""
     return positions(directions(lon, lat) @ frame(pole))
 
 
 def from_earth(pole: tuple[float, float], lon, lat) -> tuple[np.ndarray, np.ndarray]:
-    """Positions about the pole of true longitudes and latitudes."""
+    """Positions about the pole of geographic longitudes and latitudes."""
     return positions(directions(lon, lat) @ frame(pole).T)
 
 
 def turn(pole: tuple[float, float], lon, lat) -> tuple[np.ndarray, np.ndarray]:
-    """Cosine and sine of the angle from eastward to the first axis of the grid, counter-clockwise.
+    """Cosine and sine of the angle from eastward to the x axis of the grid, counter-clockwise.
 
     A vector with the components (e, n) eastward and northward has (c e + s n, -s e + c n) along the axes of the grid.
 

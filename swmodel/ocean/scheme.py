@@ -13,13 +13,13 @@ from .terms import TERMS, Term
 
 @dataclass(frozen=True)
 class Scheme:
-    """What is computed: chosen when a step is built, so that what is switched off costs nothing.
+    """The terms to compute, chosen when a step is built: what is switched off costs nothing.
 
     Attributes:
         vorticity_flux: discretisation of the flux of potential vorticity, one of VORTICITY_FLUXES.
         terms: names of the terms that are switched on, in the order of TERMS.
-        own: terms of the user's own, which are added after them.
-        varying: names of the coefficients that are given by records in time.
+        own: terms of the user's own, added after these.
+        varying: names of the coefficients given by records in time.
     """
 
     vorticity_flux: str = "energy"
@@ -34,21 +34,21 @@ class Scheme:
 
     @property
     def with_head(self) -> tuple[Term, ...]:
-        """Those of them that add to the pressure."""
+        """The terms that add to the pressure."""
         return tuple(term for term in self.acting if term.head)
 
     @property
     def with_sides(self) -> tuple[Term, ...]:
-        """Those of them that let water in through open sides."""
+        """The terms that let water in through open sides."""
         return tuple(term for term in self.acting if term.through)
 
     @property
     def forcing(self) -> tuple[str, ...]:
-        """The names of what drives the sea from above."""
+        """The names of the fields that drive the sea from above."""
         return tuple(row.name for term in self.acting for row in term.coefficients if row.name in FORCING)
 
     def with_terms(self, names) -> Scheme:
-        """The scheme with these terms switched on too."""
+        """The scheme with these terms also switched on."""
         wanted = {*self.terms, *names}
         return replace(self, terms=tuple(name for name in TERMS if name in wanted))
 

@@ -1,13 +1,13 @@
-"""Spectra of a sea without land: the mean of a square, by the wavenumbers of the waves that the field consists of.
+"""Spectra of a sea without land: the mean of a field's square, by the wavenumbers of its waves.
 
-Fields are periodic along an axis, or between walls series of cosines (at centres, and along the walls), or of sines
-(across faces that lie on the walls). A wave of wavenumbers (k, l) belongs to the ring of the wavenumber nearest to
-sqrt(k² + l²) among 0, K1, 2 K1, ..., of two as near to the larger; K1 is the larger of the least wavenumbers along x
-and y. The sum over rings is the mean over the domain, corners of the plane of wavenumbers included: Parseval's theorem.
-So are those over k and over l.
+Along an axis fields are periodic; or between walls they are series of cosines (points beside the walls) or of sines
+(points on the walls). A wave of wavenumbers (k, l) belongs to the ring whose wavenumber among 0, K1, 2 K1, ... is
+nearest to sqrt(k² + l²), the larger one if two are equally near; K1 is the larger of the smallest wavenumbers along x
+and y. By Parseval's theorem the sum over rings, corners of the wavenumber plane included, is the mean over the domain;
+so are the sums over k and over l.
 
-Everything is computed in double precision, whatever that of the run. Transforms go by lines of whole waves and sums by
-integers, so that a spectrum has the same bits on any layout.
+Everything is computed in double precision, whatever the precision of the run. Transforms are of whole lines and sums
+are of integers, so a spectrum has the same bits on any layout.
 
 Reference: docs/numerics.md, "Spectra".
 """
@@ -29,11 +29,11 @@ from .wavenumbers import ALONG, axes_of, ring_of
 
 
 class Sea(NamedTuple):
-    """What spectra are of: a domain without land, and how it is cut.
+    """A domain without land, and its division into blocks.
 
     Attributes:
-        grid: section of the configuration.
-        transport: of the blocks of its fields.
+        grid: section [grid] of the configuration.
+        transport: that of the blocks of its fields.
     """
 
     grid: Any
@@ -48,7 +48,7 @@ class Sea(NamedTuple):
         return Fourier.of(self.transport, location, (self.grid.periodic_y, self.grid.periodic_x))
 
     def waves(self, location: str) -> list[Waves]:
-        """The waves that each of the transport's blocks has."""
+        """The Waves of each of the transport's blocks."""
         fourier, axes = self.fourier(location), axes_of(self.grid)
         y, x = fourier.spectra
         n, m = np.abs(y.modes), np.abs(x.modes)
@@ -63,7 +63,7 @@ class Sea(NamedTuple):
         return found
 
     def coefficients(self, location: str, fields: list[np.ndarray]) -> list[np.ndarray]:
-        """Those of fields of each of the transport's blocks: arrays [fields, y, x], float64, to [fields, ky, kx]."""
+        """The coefficients [fields, ky, kx] of fields [fields, y, x], float64, of each of the transport's blocks."""
         fourier, of_block = self.fourier(location), dict(zip(self.transport.blocks, fields, strict=True))
         with jax.enable_x64(True):
             program = jitted(make_forward, fourier, self.transport)
@@ -71,7 +71,7 @@ class Sea(NamedTuple):
 
 
 class Waves(NamedTuple):
-    """The waves of a block: which bin each belongs to along each of ALONG, and its part in the mean of a square."""
+    """The waves of a block: the bin of each along each of ALONG, and its weight in the mean of a square."""
 
     bins: dict[str, np.ndarray]
     weights: np.ndarray
@@ -83,7 +83,7 @@ def make_forward(fourier: Fourier, transport):
 
 
 def scale_of(blocks, gravity: float, sea: Sea) -> Scale:
-    """The constants of the quantities; `blocks` as `measure` has them."""
+    """The constants of the quantities; `blocks` as for `measure`."""
     depths = [np.broadcast_to(grid.depth.on(shape), shape).astype(np.float64) for _, grid, shape in blocks]
     total = sums_in_bins([d[None] for d in depths], [np.zeros(d.shape, np.intp) for d in depths], 1, sea.transport)
     return Scale(gravity, float(total[0, 0]) / (sea.grid.ny * sea.grid.nx))
@@ -93,17 +93,17 @@ def measure(blocks, gravity: float, sea: Sea, names=None, rates=None) -> dict[st
     """The spectra of a state, and how they change; called by all processes together.
 
     Args:
-        blocks: of this process: (state, grid, shape) of each, a State of Patches of NumPy arrays that cover the block
-            and a halo, and a Grid of Patches.
+        blocks: (state, grid, shape) of each block of this process: a State of Patches of NumPy arrays that cover the
+            block and a halo, and a Grid of Patches.
         gravity: m s-2.
-        names: of the quantities, of `squares.SQUARES`; None: all that there are.
-        rates: of each block {part of the tendency: State of Patches, its d/dt}; None leaves the changes out.
+        names: those of the quantities, of `squares.SQUARES`; None: all.
+        rates: {part of the tendency: State of Patches, its d/dt} of each block; None: no changes are computed.
 
-    Returns:
-        {name: density along each of ALONG}, the same on every process: of a quantity its name + along, units of the
-        quantity times m; of its change by a part its name + "_by_" + part + along, the same per second; and its name +
-        "_flux", what passes the upper edge of each ring to larger wavenumbers with the current, units of the quantity
-        per second.
+        Returns:
+            {name: array}, the same on every process. The density of a quantity is its name + along, for each of ALONG,
+            in units of the quantity times m; its change by a part is its name + "_by_" + part + along, the same per
+            second. Its name + "_flux" is the flux by the current through the upper edge of each ring to larger
+            wavenumbers, in units of the quantity per second.
 
     Raises:
         UsageError: there is land, or there are more blocks than lines.
@@ -127,7 +127,7 @@ def measure(blocks, gravity: float, sea: Sea, names=None, rates=None) -> dict[st
 
 
 def together(rates: dict, square) -> dict:
-    """The rates by parts, those of continuity added to those of the part that carries the quantity, if it is so."""
+    """The rates by parts; if the quantity needs it, continuity is added to the part that carries the quantity."""
     if not (rates and square.with_continuity):
         return rates
     both = zip(rates["continuity"], rates[square.carried], strict=True)
@@ -136,7 +136,7 @@ def together(rates: dict, square) -> dict:
 
 
 def fields_of(square, state, grid, shape, scale: Scale, rates: dict) -> dict[str, np.ndarray]:
-    """A quantity's field and its changes on a block, [1 + parts, y, x] by location."""
+    """A quantity's field and its changes on a block, [1 + parts, y, x], by location."""
     with np.errstate(all="ignore"):  # beyond walls there may be no water
         of_state = square.fields(state, grid, scale)
         changes = [square.changes(state, each, grid, scale) for each in rates.values()]
@@ -147,10 +147,10 @@ def fields_of(square, state, grid, shape, scale: Scale, rates: dict) -> dict[str
 
 
 def sums(location: str, fields: list[np.ndarray], sea: Sea) -> dict[str, np.ndarray]:
-    """Mean of the square of the first field, and how it changes by the others: [fields, count] by ALONG.
+    """The mean square of the first field, and its changes by the others: [fields, count] by ALONG.
 
     Args:
-        fields: of each block, [fields, y, x].
+        fields: arrays [fields, y, x] of each block.
     """
     found, waves = [], sea.waves(location)
     for A, each in zip(sea.coefficients(location, fields), waves, strict=True):

@@ -1,14 +1,14 @@
-"""What spectra are of: quantities that are means of squares of fields, and how those fields change in time.
+"""The quantities that have spectra: means of squares of fields, and how these fields change in time.
 
-By each name the fields a whose squares add up to the quantity, by their location; H is the mean resting depth:
+The squares of these fields add up to each quantity; H is the mean resting depth:
 
     kinetic_energy    sqrt(h^x / 2H) u on east faces, sqrt(h^y / 2H) v on north faces
     potential_energy  sqrt(g / 2H) eta at centres
-    enstrophy         zeta / sqrt(2) at the corners within the sea: on walls it has no part
-    tracer_variance   c at centres: the square of its mean is that of wavenumber zero
+        enstrophy         zeta / sqrt(2) at the corners within the sea, not on walls
+        tracer_variance   c at centres: the square of its mean is the part of wavenumber zero
 
-so that kinetic and potential energy are those of the layer, per mass of the layer at rest: their sum is the `energy` of
-diagnostics.nc. With u in place of sqrt(h^x) u that would hold only where thickness does not vary.
+    So kinetic and potential energy are those of the layer, per mass of the layer at rest, and their sum is the `energy`
+    of diagnostics.nc. With u in place of sqrt(h^x) u this would hold only for uniform thickness.
 
 Reference: docs/numerics.md, "Spectra".
 """
@@ -34,15 +34,15 @@ class Square(NamedTuple):
     """A quantity that is the mean of the squares of fields.
 
     Attributes:
-        long_name: of the mean.
-        units: of its density by wavenumber, of how that changes, and of what passes a wavenumber.
-        fields: function of (State, Grid, Scale), Patches of which velocities on closed faces are zero, to the fields by
-            their location.
-        changes: function of (State, rates, Grid, Scale) to d/dt of the fields where `rates` is d/dt of the State.
-        carried: the part of the tendency (`budget.budget`) by which the current carries it from wavenumber to
-            wavenumber; "" where there is none.
-        with_continuity: whether that is so only of this part and of continuity together.
-        sources: what it is computed from, in the names of `table.WRITABLE`.
+        long_name: long name of the mean.
+        units: units of its density by wavenumber, of the change of that, and of the flux across wavenumbers.
+        fields: function of (State, Grid, Scale), in Patches with zero velocity on closed faces, to the fields by their
+            location.
+        changes: function of (State, rates, Grid, Scale) to d/dt of the fields; `rates` is d/dt of the State.
+        carried: the part of the tendency (`budget.budget`) by which the current moves the quantity between wavenumbers;
+            "": there is none.
+        with_continuity: whether continuity has to be added to this part.
+        sources: the fields from which it is computed, by their names in `table.WRITABLE`.
     """
 
     long_name: str
@@ -60,7 +60,7 @@ def root(a: Patch) -> Patch:
 
 
 def weighted_current(state, grid, scale) -> dict[str, Patch]:
-    """sqrt(h / 2H) u and sqrt(h / 2H) v."""
+    """sqrt(h / 2H) u and sqrt(h / 2H) v, h on the faces."""
     factor = 0.5 / scale.depth
     return {"u": root(factor * mx_f(state.h)) * state.u, "v": root(factor * my_f(state.h)) * state.v}
 
@@ -123,5 +123,5 @@ SQUARES = {
 
 
 def squares_of(names) -> dict[str, Square]:
-    """Those of a State with these fields."""
+    """The quantities of a State with these fields."""
     return {name: square for name, square in SQUARES.items() if name != "tracer_variance" or "tracer_content" in names}

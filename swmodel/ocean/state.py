@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 class State(NamedTuple):
     """Thickness h (m, centres), velocity u (m s-1, east faces) and v (m s-1, north faces), each [y, x].
 
-    A run with more prognostic fields has a State of more rows (`state_type`), these three first.
+    A run with further prognostic fields has a State with further fields (`state_type`), after these three.
     """
 
     h: Any
@@ -19,7 +19,7 @@ class State(NamedTuple):
 
 @cache
 def state_type(names: tuple[str, ...]) -> Any:
-    """The State whose rows are the prognostic fields called `names`, a tuple that JAX maps over."""
+    """The State of the prognostic fields called `names`: a NamedTuple, which JAX takes as a pytree."""
     return State if names == State._fields else NamedTuple("State", [(name, Any) for name in names])
 
 

@@ -1,4 +1,4 @@
-"""The table of all fields and coefficients of the model: those of the equations themselves, and those of the terms."""
+"""The table of all fields and coefficients of the model: those of the core equations, and those of the terms."""
 
 from __future__ import annotations
 
@@ -50,19 +50,19 @@ EQUATIONS = (
     Variable("gravity", "", "m s-2", "", "acceleration of gravity", control="number", dimension=(2, -1, -2, 0)),
 )
 
-#: All of them by name.
+#: All variables by name.
 VARIABLES = table(
     *EQUATIONS,
     *(row for term in TERMS.values() for row in (*term.coefficients, *term.prognostic, *term.initial)),
 )
 
-#: What some of them are where gravity is reduced: the layer lies over a deep one at rest, and has no sea floor.
+#: The entries that differ with reduced gravity: the layer lies over a deep one at rest, and not on a sea floor.
 REDUCED = table(
     VARIABLES["eta"]._replace(standard_name="", long_name="downward displacement of the interface"),
     VARIABLES["depth"]._replace(standard_name="", long_name="resting thickness of the layer"),
 )
 
-#: Standard names where x is east and y is north, as on a sphere.
+#: Standard names if x is eastward and y northward, as on a sphere.
 EASTWARD = {
     "sea_water_x_velocity": "eastward_sea_water_velocity",
     "sea_water_y_velocity": "northward_sea_water_velocity",
@@ -72,19 +72,19 @@ EASTWARD = {
     "y_wind": "northward_wind",
 }
 
-#: Behind the name of a field: sums of its products with the basis functions of a harmonic analysis, and their number.
+#: The ending of the names of a field's sums with the basis functions of a harmonic analysis; the number follows.
 HARMONIC = "_harmonic"
 
-#: Fields that a run begins with.
+#: The initial fields of a run.
 INITIAL = ("eta", *State._fields[1:], *(row.name for term in TERMS.values() for row in term.initial))
 
-#: Coefficients of terms, which a configuration gives as a number or, where they lie somewhere, as a field.
+#: Coefficients of terms: a configuration gives them as a number or, if they have a location, as a field.
 COEFFICIENTS = table(*(row for term in TERMS.values() for row in term.coefficients))
 
 #: Fields that a case or an input file may give.
 GIVEN = ("depth", "mask", *(name for name, row in COEFFICIENTS.items() if row.location), *INITIAL)
 
-#: Fields that there are in seas without land only.
+#: Fields that exist only in seas without land.
 POTENTIALS = ("streamfunction", "velocity_potential")
 
 #: Fields that a run may write.
@@ -93,34 +93,34 @@ WRITABLE = (
     *(name for term in TERMS.values() for name in term.derived),
 )
 
-#: What drives the sea from above and may vary in time: coefficients that a run may write as they are at each record.
+#: Coefficients that drive the sea from above and may vary in time; a run may write them in each record.
 FORCING = tuple(name for name, row in COEFFICIENTS.items() if row.varies and not name.startswith("outside_"))
 
-#: Behind the name of a field: its largest value over a run, and the time of that; and the first time of a sea level.
+#: Endings of names: a field's largest value over a run, the time of that, and the first time of a sea level.
 MAXIMUM, TIME_OF_MAXIMUM, ARRIVAL = "_max", "_max_time", "_arrival"
 
-#: How the names of the series of what comes in through a side begin.
+#: The beginning of the names of the series of inflow through a side.
 INFLOW = "inflow_"
 
-#: What derivatives may be taken with respect to.
+#: The variables with respect to which one may differentiate.
 CONTROLS = {name: row for name, row in VARIABLES.items() if row.control}
 
-#: Those that quantities and observations can depend on: nothing does on what a passive tracer begins with.
+#: The controls on which quantities and observations can depend: none depends on a passive tracer.
 SEEN = {n: row for n, row in CONTROLS.items() if not any(row in term.initial for term in TERMS.values())}
 
 
 def location_of(name: str) -> str:
-    """Where a field lies: a coefficient of the user's own at centres."""
+    """The location of a field; coefficients of the user's own are at centres."""
     return VARIABLES[name].location if name in VARIABLES else "centre"
 
 
 def on_grid(row: Variable, grid) -> Variable:
-    """The entry of a variable as it is called on a grid: eastward and northward where x and y are."""
+    """The entry of a variable on a grid: with names for eastward and northward if x and y are so directed."""
     return row if not on_sphere(grid) or turned(grid) else eastward(row)
 
 
 def eastward(row: Variable) -> Variable:
-    """The entry of a variable as it is called where x is east and y north."""
+    """The entry of a variable with x eastward and y northward."""
     if row.standard_name not in EASTWARD:
         return row
     name = EASTWARD[row.standard_name]
@@ -129,12 +129,12 @@ def eastward(row: Variable) -> Variable:
 
 
 def entry_of(name: str, physics) -> Variable:
-    """The entry of a variable in a run with these `config.physics`."""
+    """The entry of a variable in a run with this section [physics]."""
     return (REDUCED if physics.reduced_gravity else {}).get(name, VARIABLES[name])
 
 
 def maxima_of(options) -> dict[str, Variable]:
-    """The rows of what `config.output` asks for of the largest values and first times of a run, by name."""
+    """The rows of the largest values and first times for which `config.output` asks, by name."""
     found: dict[str, Variable] = {}
     for name in options.maxima:
         row = VARIABLES[name]

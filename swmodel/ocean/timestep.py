@@ -2,8 +2,8 @@
 
 A step takes a Carry (state, memory, step number) to the next; a tendency is a function of a State and its Instant.
 Multistep methods weight the newest tendency and those in memory; Runge-Kutta methods combine stages; the leapfrog jumps
-over the present state and filters it. `weights` are the numbers of one step, `combine` is arithmetic with whatever they
-and the fields are; a step is one after the other.
+over the present state and filters it. `weights` are the numbers of one step; `combine` is its arithmetic, for any type
+of numbers and fields. A step takes the weights, then combines.
 """
 
 from __future__ import annotations
@@ -22,15 +22,15 @@ class Multistep(NamedTuple):
 
     @property
     def counts(self) -> tuple[int, int]:
-        """How many weights it has, and States that it remembers."""
+        """How many weights it has, and how many States it remembers."""
         return len(self.table[0]), len(self.table) - 1
 
     def remember(self, state: State) -> tuple[State, ...]:
-        """Tendencies before the first step: zero, as they have no weight there."""
+        """The tendencies before the first step: zero, as they have no weight then."""
         return (type(state)._make(x.__array_namespace__().zeros_like(x) for x in state),) * (len(self.table) - 1)
 
     def weights(self, step, dt) -> list:
-        """Of the newest tendency and of those in memory, s."""
+        """The weights of the newest tendency and of those in memory, s."""
         import jax.numpy as jnp
 
         table = jnp.asarray(self.table, dt.dtype)
@@ -46,14 +46,14 @@ class Multistep(NamedTuple):
 class RungeKutta(NamedTuple):
     """Stage s+1 is x + dt sum_k table[s][k] F(x_k), with x_0 = x the present state; the last stage is the result.
 
-    Every stage starts from x, so that a state at rest stays as it is, to the last bit.
+    Every stage starts from x, so that a state at rest does not change by a bit.
     """
 
     table: tuple[tuple[float, ...], ...]
 
     @property
     def counts(self) -> tuple[int, int]:
-        """See `Multistep`; numbers 0.0 of the table are no weights."""
+        """See `Multistep`; numbers 0.0 in the table are no weights."""
         return sum(bool(weight) for row in self.table for weight in row), 0
 
     def remember(self, state: State) -> tuple[State, ...]:
@@ -61,11 +61,11 @@ class RungeKutta(NamedTuple):
         return ()
 
     def weights(self, step, dt) -> list:
-        """Of the tendencies in all stages, s."""
+        """The weights of the tendencies in all stages, s."""
         return [dt * weight for row in self.table for weight in row if weight]
 
     def rows(self, weights) -> list[list]:
-        """The weights of each stage; the number 0.0 where a tendency has none."""
+        """The weights in each stage; the number 0.0 for a tendency without weight."""
         given = iter(weights)
         return [[next(given) if weight else 0.0 for weight in row] for row in self.table]
 
@@ -96,7 +96,7 @@ class Leapfrog(NamedTuple):
         return 2, 1
 
     def remember(self, state: State) -> tuple[State, ...]:
-        """The present state, from which the first step starts."""
+        """The present state: the first step starts from it."""
         return (state,)
 
     def weights(self, step, dt) -> list:

@@ -1,4 +1,4 @@
-"""A row of the table of fields and coefficients: name, place on the C-grid, units, CF names, what it may be."""
+"""A row of the table of fields and coefficients: name, place on the C-grid, units, CF names, properties."""
 
 from __future__ import annotations
 
@@ -9,19 +9,19 @@ class Variable(NamedTuple):
     """A field or a coefficient.
 
     Attributes:
-        name: in Python, in files and in the configuration.
-        location: on the C-grid: centre, u, v or corner; "" is a number for the whole domain.
-        units: as UDUNITS writes them.
-        standard_name, long_name: for CF.
-        key: of the configuration that gives its value where it is the same everywhere, as "physics.depth"; "" is none.
+        name: its name in Python, in files and in the configuration.
+        location: its location on the C-grid: centre, u, v or corner; "": a number for the whole domain.
+        units: units as in UDUNITS.
+        standard_name, long_name: names for CF.
+        key: the key of the configuration for a uniform value, such as "physics.depth"; "": none.
         least: smallest value on water; None: any.
-        above: whether `least` itself is too small already.
+        above: whether the value must be above `least`, and not equal to it.
         most: largest value on water; None: any.
-        control: what a derivative by it is: a "field", a "number", or "" where there is none.
-        dimension: exponents of horizontal length, thickness, time and density, as the equations have them.
-        content: the name of the concentration, of which this is the content of the water column; "" is none.
-        signed: whether it has either sign about a zero that means something, as a velocity has.
-        downward: whether it is positive downward, so that a file may have it with the other sign.
+        control: the kind of a derivative with respect to it: a "field", a "number"; "": there is none.
+        dimension: exponents of horizontal length, thickness, time and density in the equations.
+        content: the name of the concentration, if this is its content of the water column; "": it is not.
+        signed: whether it takes both signs about a meaningful zero, as a velocity does.
+        downward: whether it is positive downward: a file may have it with the opposite sign.
         small: a small change of it, in its units.
         varies: whether it may be given by records in time (`ocean.records`).
     """
@@ -45,7 +45,7 @@ class Variable(NamedTuple):
 
     @property
     def control_location(self) -> str:
-        """Where derivatives by it are: its location, or "" if they are by a number."""
+        """The location of derivatives with respect to it; "": they are numbers."""
         return self.location if self.control == "field" else ""
 
 

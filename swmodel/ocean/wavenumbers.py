@@ -1,4 +1,4 @@
-"""The wavenumbers that spectra of a sea are along."""
+"""The axes of spectra: wavenumbers of a sea."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-#: What they are along, behind the names of quantities and dimensions: the size of the wavenumber, its parts in x, in y.
+#: The axes, as endings of the names of quantities and dimensions: the size of the wavenumber, its part in x, and in y.
 ALONG = {"": "", "_x": " in x", "_y": " in y"}
 
 
@@ -19,14 +19,14 @@ class Axis(NamedTuple):
 
     @property
     def wavenumbers(self) -> np.ndarray:
-        """All of them."""
+        """All wavenumbers of the axis."""
         return self.step * np.arange(self.count)
 
 
 def ring_of(ratio):
-    """The number of the ring that wavenumbers over the spacing of the rings belong to: the nearest, of two the larger.
+    """The number of the ring nearest to a wavenumber divided by the spacing of rings; of two equally near, the larger.
 
-    Rounding does not decide where two are as near.
+    Rounding does not decide between two that are equally near.
     """
     return np.floor(ratio + (0.5 + 1e-9)).astype(np.intp)
 
@@ -34,11 +34,12 @@ def ring_of(ratio):
 def axes_of(grid) -> dict[str, Axis]:
     """The axes of the spectra of a sea, by ALONG.
 
-    In x and y those of the waves: multiples of 2 pi over the length of a ring, of pi over that between walls. The rings
-    around zero are as wide as the larger of these steps; the last ones lie in the corners of the plane.
+    In x and y they are the wavenumbers of the waves: multiples of 2 pi / length on a ring, of pi / length between
+    walls. The rings around zero are as wide as the larger of these steps; the last ones lie in the corners of the
+    plane.
 
     Args:
-        grid: section of the configuration.
+        grid: section [grid] of the configuration.
     """
     found = {}
     for letter, cells, size, periodic in (

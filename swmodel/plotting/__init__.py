@@ -1,4 +1,4 @@
-"""Pictures of a run, drawn from its NetCDF files alone: `plot`, `animate`, `view`, ...; `spectra`."""
+"""Pictures of a run, drawn only from its NetCDF files: `plot`, `animate`, `view`, ...; `spectra`."""
 
 from .animation import animate
 from .dataset import PlotError

@@ -35,24 +35,24 @@ def animate(
     scale: Scale = OF_RUN,
     over: Over = NOTHING,
 ) -> Path:
-    """Draw all records of a field into an MP4 (through ffmpeg), or a GIF where there is no ffmpeg.
+    """Draw all records of a field into an MP4 (by ffmpeg), or a GIF if there is no ffmpeg.
 
-    The colours mean the same in all frames unless `scale` says otherwise.
+    The colours have the same meaning in all frames, unless `scale` says otherwise.
 
     Args:
         path: run folder or NetCDF file.
-        field: name of the field; without it, relative vorticity, or the first of its kind that there is.
+        field: name of the field; None: relative vorticity, or the file's first of the usual fields.
         fps: frames per second.
-        output: FILE.mp4 or FILE.gif; otherwise an MP4 named after the data and the field, beside the data.
-        member: of an ensemble, whose field is shown; without it, the first that has fields.
-        scale: which values the ends of the colours stand for.
+        output: FILE.mp4 or FILE.gif; None: an MP4 named after the data and the field, beside the data.
+        member: the member of an ensemble whose field is shown; None: the first that has fields.
+        scale: the values at the ends of the colours.
         over: arrows of the current and lines of equal value.
 
     Returns:
-        The file written: with the ending .gif where an MP4 was wanted and there is no ffmpeg.
+        The file written: with the ending .gif if an MP4 was wanted and there is no ffmpeg.
 
     Raises:
-        PlotError: the file or the field does not exist, the field has no records, or the film cannot be drawn so.
+        PlotError: the file or the field does not exist, the field has no records, or an option does not fit.
         FilesError: the film cannot be written.
     """
     file = data_file(path)
@@ -71,7 +71,7 @@ class Camera:
     """Writes frames of a figure into a file.
 
     Raises:
-        CalledProcessError: ffmpeg has failed; its words are kept from the log.
+        CalledProcessError: ffmpeg has failed; the error has its output, which is not logged.
         OSError: the file cannot be written.
     """
 
@@ -80,7 +80,7 @@ class Camera:
 
     @contextmanager
     def filming(self, figure) -> Iterator:
-        """A context with a function that takes a frame."""
+        """A context with a function that adds a frame."""
         log = logging.getLogger(FFMpegWriter.__module__)
         level = log.level
         log.setLevel(logging.CRITICAL)
@@ -88,7 +88,7 @@ class Camera:
             self.writer.setup(figure, str(self.file), DPI)
             try:
                 yield self.writer.grab_frame
-            except OSError:  # ffmpeg has gone: its end says why
+            except OSError:  # ffmpeg has ended: its exit code says why
                 self.writer.finish()
                 raise
             except BaseException:
@@ -101,7 +101,7 @@ class Camera:
 
 
 def film(data: netCDF4.Dataset, name: str, member: int | None, scale: Scale, over: Over, camera: Camera) -> None:
-    """Take one frame of each record; records are read one by one, first for the colours, then for the frames."""
+    """Draw a frame of each record; records are read one by one, first for the colours, then for the frames."""
     records = range(seconds(data).size)
     shown = look_of_film(data, name, member, scale)
     if scale.range == "record":
@@ -119,7 +119,7 @@ def film(data: netCDF4.Dataset, name: str, member: int | None, scale: Scale, ove
 
 
 def writer_for(target: Path, fps: float):
-    """The file to write and what writes it.
+    """The file to write, and matplotlib's writer for it.
 
     Raises:
         PlotError: the ending is neither .mp4 nor .gif, or fps is not positive.
@@ -139,7 +139,7 @@ def writer_for(target: Path, fps: float):
 
 
 def ffmpeg() -> str | None:
-    """Path of the ffmpeg of the system, or else of the package imageio-ffmpeg."""
+    """Path of the system's ffmpeg, or else of that in the package imageio-ffmpeg; None: there is none."""
     found = shutil.which("ffmpeg")
     if found:
         return found

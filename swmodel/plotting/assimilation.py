@@ -1,4 +1,4 @@
-"""The picture of an assimilation: truth, first guess and analysis, what they are off by, and the errors over time."""
+"""The picture of an assimilation: truth, first guess and analysis, their errors, and the errors over time."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ PICTURE = "assimilation.png"
 #: Words above the maps.
 TITLES = {"truth": "Truth", "background": "First guess", "analysis": "Analysis", "increment": "Increment"}
 
-#: Inches: width for a map with its labels, of a map alone, height of its labels. Height over width of the tallest.
+#: Inches: width of a map with its labels, of a map alone, height of its labels. The largest ratio of height to width.
 WIDTH, MAP, ROOM, TALLEST = 2.1, 1.65, 0.9, 2.0
 
 #: Colours and lines of the curves.
@@ -69,7 +69,7 @@ def maps(data: netCDF4.Dataset) -> list[Map]:
 
 
 def draw_maps(figure, rows: list[Map], data: netCDF4.Dataset) -> None:
-    """The maps side by side, all with the same colours, and on the last what was observed where."""
+    """The maps side by side, all with the same colours; the last one also shows the observations."""
     signed = any(row.values.min() < 0 for row in rows[:2])
     bound = float(np.percentile(np.abs(rows[0].values.compressed()), 99.8)) or 1.0
     bound = max(bound, max(float(abs(row.values).max()) for row in rows) * 0.5)
@@ -145,5 +145,5 @@ def draw_errors(panel, data: netCDF4.Dataset, name: str) -> None:
 
 
 def tidy(panel) -> None:
-    """No frame where there is no axis."""
+    """Remove the frame where there is no axis."""
     panel.spines[["top", "right"]].set_visible(False)

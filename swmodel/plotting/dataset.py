@@ -1,4 +1,4 @@
-"""The NetCDF files of a run: where they are, which fields, series and records there are, and their values."""
+"""The NetCDF files of a run: their paths, their fields, series and records, and their values."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from ..ocean.table import INFLOW
 
 log = logging.getLogger(__name__)
 
-#: Series of extremes over the domain; all others but inflows are sums.
+#: Series of extremes over the domain; all others, except inflows, are sums.
 EXTREMES = ("max_speed", "min_h", "cfl")
 
 
 class PlotError(ValueError):
-    """A file of a run is missing, or does not hold what is asked of it."""
+    """A file of a run is missing, or does not hold what is asked for."""
 
     exit_code = 2
 
@@ -35,7 +35,7 @@ def data_file(path, *names: str) -> Path:
 
     Raises:
         PlotError: there is no such file.
-        FilesError: there is something else of that name.
+        FilesError: something else has that name.
     """
     path, names = Path(path), names or (OUTPUT, ENSEMBLE)
     if path.is_dir():
@@ -48,7 +48,7 @@ def data_file(path, *names: str) -> Path:
     return path
 
 
-#: Folders that hold something else, by a file in them; the first that is found counts.
+#: Folders that hold something else, recognised by a file; the first match counts.
 OTHERS = {
     SENSITIVITY: "it holds derivatives, which `swmodel plot {path}` draws",
     ANALYSIS: "it holds an assimilation, which `swmodel plot {path}` draws",
@@ -61,7 +61,7 @@ OTHERS = {
 
 
 def instead(path: Path) -> str:
-    """What a folder holds, and what to do with it."""
+    """What a folder holds instead, and what to do with it, in words."""
     found = next((words for name, words in OTHERS.items() if (path / name).is_file()), None)
     return (found or "it is not the folder of a run, or nothing was written yet").format(path=path)
 
@@ -69,8 +69,8 @@ def instead(path: Path) -> str:
 def open_data(path: Path) -> netCDF4.Dataset:
     """The open file, to be used in a `with`; repaired first if its writer was killed.
 
-    Another process has looked at it before, and verified all but the values of fields: `values_of` does that. Where
-    only its header is not what was written, a warning says so.
+    Another process examines it before, and verifies all but the values of fields: `values_of` does that. If only the
+    header has changed, a warning says so.
 
     Raises:
         FilesError: it is not a NetCDF file, or damaged.
@@ -80,7 +80,7 @@ def open_data(path: Path) -> netCDF4.Dataset:
 
 
 def warn_of(path, found: dict) -> None:
-    """Warn of what is doubtful in a file that was looked at.
+    """Warn of what is doubtful in a file that was examined.
 
     Raises:
         FilesError: it cannot be read, or is damaged.
@@ -90,12 +90,12 @@ def warn_of(path, found: dict) -> None:
 
 
 def look(path) -> guard.Job:
-    """What another process has to find no problem with before the file is `opened` here."""
+    """The examination by another process that comes before the file is `opened` here."""
     return guard.Job(Path(path), options={"full": False, "netcdf": True})
 
 
 def opened(path) -> netCDF4.Dataset:
-    """A file that was looked at, to be used in a `with`.
+    """A file that was examined, to be used in a `with`.
 
     Raises:
         FilesError: it is not a NetCDF file.
@@ -107,7 +107,7 @@ def opened(path) -> netCDF4.Dataset:
 
 
 def values_of(data: netCDF4.Dataset, name: str, record: int = -1) -> np.ma.MaskedArray:
-    """The values of a field in a record, none where there is none, or of a field without time; as they were written.
+    """The values of a field in a record, or of a field without time, verified; empty if there is no record.
 
     Raises:
         FilesError: they are damaged.
@@ -176,12 +176,12 @@ def integrals(data: netCDF4.Dataset) -> list[str]:
 
 
 def numbers(data: netCDF4.Dataset) -> list[str]:
-    """The other series, that are shown as they are: extremes, and what comes in through open sides."""
+    """The other series, which are shown unchanged: extremes, and inflows through open sides."""
     return [name for name in data.variables if name in EXTREMES or name.startswith(INFLOW)]
 
 
 def find_record(data: netCDF4.Dataset, record: int, time: float | None = None) -> int:
-    """The number of a record from 0 on: number `record` (negative counts from the last), or the nearest to `time` (s).
+    """The number of a record, from 0: `record` (negative: from the last), or the nearest to `time` (s).
 
     Raises:
         PlotError: there is no such record.
@@ -197,10 +197,10 @@ def find_record(data: netCDF4.Dataset, record: int, time: float | None = None) -
 
 
 def find_member(data: netCDF4.Dataset, member: int | None) -> int:
-    """The place of a member of an ensemble among those with fields; 0 where none is asked for.
+    """The index of a member of an ensemble among those with fields; 0 if none is asked for.
 
     Raises:
-        PlotError: there are no fields of it.
+        PlotError: it has no fields.
     """
     if member is None:
         return 0
@@ -212,12 +212,12 @@ def find_member(data: netCDF4.Dataset, member: int | None) -> int:
 
 
 def number_of(data: netCDF4.Dataset, member: int | None) -> str:
-    """ ", member 2": which one the fields of a member are of; nothing in a file that is of no ensemble."""
+    """The member of an ensemble whose fields are shown, as ", member 2"; empty if there are no members."""
     return f", member {int(data['member'][find_member(data, member)])}" if "member" in data.variables else ""
 
 
 def stored(data: netCDF4.Dataset, name: str, record: int, member: int | None) -> np.ma.MaskedArray:
-    """The values [y, x] of a field of the file, of one member where there are several; as they were written.
+    """The values [y, x] of a field in the file, of one member if there are several; verified.
 
     Raises:
         PlotError: there is no such member.
@@ -228,7 +228,7 @@ def stored(data: netCDF4.Dataset, name: str, record: int, member: int | None) ->
 
 
 def long_name_and_units(variable) -> tuple[str, str]:
-    """What a variable is, and its units: "1" where there are none. Those that UDUNITS lacks end its long name."""
+    """The long name and the units of a variable, "1" if it has none; units that UDUNITS lacks end the long name."""
     long_name, units = getattr(variable, "long_name", variable.name), getattr(variable, "units", None)
     broken = re.fullmatch(r"(.*) \(([^()]*/[^()]*)\)", long_name) if units is None else None
     return (broken[1], broken[2]) if broken else (long_name, units or "1")

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from matplotlib.ticker import FuncFormatter, MaxNLocator
 
-#: First digits of the distance between ticks: where a map spans many degrees, and where it spans a few.
+#: First digits of the distance between ticks, for maps that span many degrees, and a few.
 MANY, FEW = [1, 1.5, 3, 5, 6, 9, 10], [1, 2, 2.5, 5, 10]
-#: Degrees from which on they are many.
+#: Degrees that count as many, or more.
 WIDE = 10.0
 
 
@@ -17,7 +17,7 @@ def degrees(angle: float, letters: str) -> str:
 
 
 def mark_degrees(axis, span: float, most: int, letters: str | None) -> None:
-    """A few ticks along an axis of so many degrees, in words where there are `letters`."""
+    """A few ticks along an axis that spans so many degrees, labelled with `letters`, if given."""
     axis.set_major_locator(MaxNLocator(most, steps=MANY if span >= WIDE else FEW))
     if letters:
         axis.set_major_formatter(FuncFormatter(lambda angle, _: degrees(round(angle, 9), letters)))

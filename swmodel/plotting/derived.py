@@ -1,7 +1,7 @@
-"""Fields that a file of a run does not hold, computed from the state in it by the model's own formulas.
+"""Fields that a file of a run lacks, computed from its state by the model's own formulas.
 
-Halos, walls and coasts are those of the run: the file holds the mask, and its configuration says which axes are rings
-and how the flow slips along walls. The values are those that the model would have written, but for rounding.
+Halos, walls and coasts are those of the run: the file holds the mask, and its configuration defines rings and the slip
+along walls. Apart from rounding, the values are those that the model would have written.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from ..ocean.table import POTENTIALS, VARIABLES, entry_of
 from .dataset import PlotError, configuration, field_names, find_field, number_of, stored, values_of
 from .record import STAGGER, Map, in_degrees, inside, open_sides, pole_in, read_map
 
-#: What those of `ocean.derived.DERIVED` are computed from that a file of a run may lack.
+#: The fields from which those of `ocean.derived.DERIVED` are computed, which a file may lack.
 SOURCES = {
     "h": ("h",),
     "u": ("u",),
@@ -39,7 +39,7 @@ LOCATIONS = {"centre": "face", "u": "edge1", "v": "edge2", "corner": "node"}
 
 
 def derivable(data: netCDF4.Dataset) -> list[str]:
-    """Names of the fields that the file does not hold and that can be computed from what it holds."""
+    """Names of the fields that the file lacks and that can be computed from those it holds."""
     names = set(field_names(data))
     if not names >= STATIC or not {"grid", "physics"} <= set(configuration(data)):
         return []
@@ -51,15 +51,15 @@ def derivable(data: netCDF4.Dataset) -> list[str]:
 
 
 def read(data: netCDF4.Dataset, name: str, record: int = -1, member: int | None = None) -> Map:
-    """One record of a field, computed where the file does not hold it; see `record.read_map`.
+    """One record of a field, computed if the file lacks it; see `record.read_map`.
 
     Raises:
-        PlotError: there is no such field or member, nor what it is computed from.
+        PlotError: there is no such field or member, or the fields to compute it from are missing.
     """
     if name in field_names(data) or name not in derivable(data):
         require(data, name)
         return read_map(data, name, record, member)
-    from ..ocean.derived import derive  # which loads JAX
+    from ..ocean.derived import derive  # it loads JAX
     from ..ocean.elliptic import inverse
     from ..ocean.patch import Patch
     from ..parallel.transport import connect
@@ -72,13 +72,13 @@ def read(data: netCDF4.Dataset, name: str, record: int = -1, member: int | None 
 
 
 def physics_of(data: netCDF4.Dataset) -> Physics:
-    """The constants of the run, without those that are of a later version."""
+    """The constants of the run, without those of a later version."""
     given = configuration(data)["physics"]
     return Physics(**{name: value for name, value in given.items() if name in Physics.model_fields})
 
 
 def grid_of(config: dict) -> GridOptions:
-    """The grid of a configuration {section: {key: value}}, without what is of a later version."""
+    """The grid of a configuration {section: {key: value}}, without keys of a later version."""
     given = {name: value for name, value in config["grid"].items() if name in GridOptions.model_fields}
     return GridOptions(
         **{name: tuple(value) if isinstance(value, list) else value for name, value in given.items()}
@@ -86,7 +86,7 @@ def grid_of(config: dict) -> GridOptions:
 
 
 def require(data: netCDF4.Dataset, name: str) -> None:
-    """See that there is a field.
+    """Make sure that there is a field.
 
     Raises:
         PlotError: it is neither in the file, nor can it be computed.
@@ -107,7 +107,7 @@ def current(data: netCDF4.Dataset, record: int = -1, member: int | None = None) 
     """The current in x and y at centres, m s-1: the means of u and of v on both sides of each cell.
 
     Raises:
-        PlotError: there is no such member, nor u and v of a run.
+        PlotError: there is no such member, or u and v are missing.
     """
     from ..ocean.operators import mx_c, my_c
 
@@ -139,9 +139,9 @@ def mapped(data: netCDF4.Dataset, patch, entry, member: int | None) -> Map:
 
 
 def padded(data: netCDF4.Dataset, record: int, member: int | None) -> tuple[State, object]:
-    """The state with a row of neighbours around it, zero where the file does not hold it, and the Grid, Patches.
+    """The state with a row of neighbours around it, zero for fields that the file lacks; and the Grid; in Patches.
 
-    The thickness is, where it is not in the file, that of its sea level and depth.
+    If the file lacks the thickness, it follows from sea level and depth.
     """
     from ..ocean.coordinates import metrics
     from ..ocean.grid import Grid, as_patches
@@ -168,9 +168,9 @@ def padded(data: netCDF4.Dataset, record: int, member: int | None) -> tuple[Stat
 
 
 def water_of(data: netCDF4.Dataset) -> list:
-    """1 on water; on outside water in the west and east; on that in the south and north; 0 elsewhere and beyond walls.
+    """1 on water; on water outside in the west and east; on that in the south and north; 0 elsewhere and beyond walls.
 
-    Patches with a cell more than the state in the north and east.
+    Patches that have one more cell than the state in the north and east.
     """
     from ..ocean.patch import Patch
 
@@ -183,7 +183,7 @@ def water_of(data: netCDF4.Dataset) -> list:
 
 
 def surround(data: netCDF4.Dataset, values: np.ndarray, beyond: int) -> np.ndarray:
-    """The values with a cell more in the south and west, `beyond` in the north and east: across a ring, or zero."""
+    """The values with one more cell in the south and west, `beyond` in the north and east: across a ring, or zero."""
     grid = configuration(data)["grid"]
     for axis, letter in enumerate("yx"):
         widths = [(0, 0), (0, 0)]

@@ -26,7 +26,7 @@ def plot_diagnostics(path, output=None) -> Path:
 
     Args:
         path: run folder, or the file of the time series.
-        output: picture to write (PNG, PDF or SVG by its name); otherwise diagnostics.png beside the data.
+        output: picture to write (PNG, PDF or SVG by its name); None: diagnostics.png beside the data.
 
     Raises:
         PlotError: there is no such file, it holds no series, or the picture cannot be written.
@@ -46,8 +46,7 @@ def plot_diagnostics(path, output=None) -> Path:
 def series_of(variable) -> tuple[np.ndarray, str]:
     """Values and label of a series, in the power of ten that suits it.
 
-    Sums over the domain are shown as their relative change since the start, unless they start from zero or change as a
-    whole.
+    Sums over the domain are shown as relative changes since the start, unless a change is as large as the first value.
     """
     values = np.ma.filled(variable[:].astype(float), np.nan)
     long_name = getattr(variable, "long_name", variable.name.replace("_", " "))
@@ -61,7 +60,7 @@ def series_of(variable) -> tuple[np.ndarray, str]:
 
 
 def draw(times: np.ndarray, series: list[tuple[np.ndarray, str]], case: str) -> Figure:
-    """One small panel for each series over the same time axis; its label stands above it, the case above all."""
+    """One small panel for each series over the same time axis; labels are above the panels, the case is above all."""
     rows = -(-len(series) // COLUMNS)
     size, unit = style.time_unit(float(times[-1]))
     figure = Figure(figsize=(7.2, 0.5 + 1.55 * rows), layout="constrained")

@@ -16,7 +16,7 @@ from .titles import case_of, titles
 #: Fields of the maps: the first of these that the file holds, or any.
 PREFERRED = ("eta", "speed", "zeta", "h", "u")
 
-#: Of a map: its width in inches, height over width, and the width of what stands above it.
+#: Of a map: its width in inches, the ratio of height to width, and the width of the text above it.
 WIDTH, LOW, HIGH = 3.1, 0.3, 1.6
 TITLE = 3.3
 CONTROL, MEAN, OTHERS = "#b2182b", style.INK, "0.72"
@@ -28,7 +28,7 @@ def picture(
     """The figure of ensemble.nc: two maps of one record above, two time series below (see `maps.plot`).
 
     Raises:
-        PlotError: it is no such file, holds no record, or something is wanted over the maps.
+        PlotError: it is no such file, holds no record, or arrows or contours are wanted over the maps.
     """
     names = [name.removesuffix("_spread") for name in field_names(data) if name.endswith("_spread")]
     if not names:
@@ -88,7 +88,7 @@ def draw_growth(axes, data, times, field: str) -> None:
 
 
 def name_series(axes, times, label: str) -> None:
-    """Name and units of what is drawn above it, those of time below."""
+    """Write the name and units of what is drawn above the panel, those of time below."""
     name_panel(axes, wrapped(label, TITLE))
     axes.set_xlabel(f"time ({style.time_unit(float(times[-1]))[1]})")
     axes.margins(x=0.01)

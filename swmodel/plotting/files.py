@@ -1,4 +1,4 @@
-"""Pictures and films on the disk: each is there whole, or not at all."""
+"""Pictures and films on the disk: each appears whole or not at all."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from .dataset import PlotError
 
 @contextmanager
 def written(target: Path) -> Iterator[Path]:
-    """A context with the name under which to write a file; at its end the file is put into its place.
+    """A context with the name under which to write a file; its end renames the file.
 
     Raises:
         PlotError: there is no such folder.
-        FilesError: the file cannot be written; nothing is left of it, and what stood there before stays.
+        FilesError: the file cannot be written; no part of it is left, and an earlier one stays.
     """
     place = target.resolve()
     temporary = place.with_name(f"{place.stem}.writing{place.suffix}")
@@ -36,13 +36,13 @@ def written(target: Path) -> Iterator[Path]:
 
 
 def forget(temporary: Path) -> None:
-    """Remove what is left of a file, as far as that is possible."""
+    """Remove what is left of a file, if possible."""
     with suppress(OSError):
         temporary.unlink(missing_ok=True)
 
 
 def reason(error: Exception) -> str:
-    """Why a file could not be written, in a few words; of ffmpeg, its last line."""
+    """Why a file could not be written, in a few words; for ffmpeg its last line."""
     if isinstance(error, subprocess.CalledProcessError):
         lines = (error.stderr or "").strip().splitlines() or [f"exit code {error.returncode}"]
         return f"ffmpeg: {lines[-1].rpartition('] ')[2].rstrip('.')}"
@@ -53,11 +53,11 @@ def save(figure: Figure, output) -> Path:
     """Write a figure.
 
     Raises:
-        PlotError: the folder does not exist, or the format is none that matplotlib writes.
+        PlotError: the folder does not exist, or matplotlib cannot write the format.
         FilesError: it cannot be written.
 
     Returns:
-        The file written: a PNG where the name has no ending.
+        The file written: a PNG if the name has no ending.
     """
     output = Path(output) if Path(output).suffix else Path(f"{output}.png")
     with written(output) as temporary:
@@ -69,7 +69,7 @@ def save(figure: Figure, output) -> Path:
 
 
 def default_output(file: Path, fields: str | Sequence[str] | None, suffix: str = ".png", member=None) -> Path:
-    """Beside the data: output.png for the default picture, output-eta.png for the field eta."""
+    """The usual name, beside the data: output.png for the default picture, output-eta.png for the field eta."""
     names = [fields] if isinstance(fields, str) else fields or []
     of_member = [] if member is None else [f"member-{member}"]
     return file.with_name("-".join([file.stem, *names, *of_member]) + suffix)

@@ -33,7 +33,7 @@ WIDTH = 120
 
 
 def describe_results(path) -> str:
-    """What a run was, how it ended, what its files hold, and how well it conserved mass and energy, for people to read.
+    """What a run was, how it ended, what its files hold, and how well it conserved mass and energy, as text.
 
     Args:
         path: run folder or NetCDF file.
@@ -56,10 +56,10 @@ def describe_results(path) -> str:
 
 
 def examine(path: Path, file: Path | None) -> dict[Path, dict]:
-    """What is found in the restart files, after a look by the same process at all others that are going to be read.
+    """What is found in the restart files; the same process examines all other files that will be read.
 
     Raises:
-        FilesError: one of those cannot be read, or is damaged.
+        FilesError: one of the other files cannot be read, or is damaged.
     """
     files = [file] if file else []
     files += [path / DIAGNOSTICS] if path.is_dir() and os.path.lexists(path / DIAGNOSTICS) else []
@@ -71,7 +71,7 @@ def examine(path: Path, file: Path | None) -> dict[Path, dict]:
 
 
 def records_of(path: Path) -> Path | None:
-    """The file with the records of a run or an ensemble; None where a folder with a configuration holds none yet.
+    """The file with the records of a run or an ensemble; None if a folder with a configuration holds none yet.
 
     Raises:
         PlotError: there is no such file, or it is not the folder of a run.
@@ -89,7 +89,7 @@ def as_lines(parts: list) -> str:
 
 
 def facts(path: Path, file: Path | None, restarts: dict[Path, dict]) -> Iterator[tuple[str, str]]:
-    """Pairs of a name and a text, of what is there of configuration, state, records, time series and restart files."""
+    """Pairs of a name and a text: configuration, state, records, time series and restart files, as far as present."""
     if path.is_dir():
         yield from as_written(path / STATUS, state_facts(read_status(path)))
     config, written = read_config(path), path / CONFIG if path.is_dir() else path
@@ -108,7 +108,7 @@ def facts(path: Path, file: Path | None, restarts: dict[Path, dict]) -> Iterator
 
 
 def read_config(path: Path) -> dict:
-    """The configuration of the run as {section: {key: value}}, from its folder or its file; empty where there is none.
+    """The configuration of the run as {section: {key: value}}, from its folder or its file; empty if there is none.
 
     Raises:
         FilesError: it cannot be read, or is not TOML.
@@ -128,10 +128,10 @@ def read_config(path: Path) -> dict:
 
 
 def as_written(path: Path, pairs: Iterator[tuple[str, str]]) -> list[tuple[str, str]]:
-    """The pairs, which come from a text file of the model.
+    """The pairs, which are made from a text file of the model.
 
     Raises:
-        FilesError: what they are made of is not there, or of another type.
+        FilesError: a value in the file is missing, or of another type.
     """
     try:
         return list(pairs)
@@ -140,7 +140,7 @@ def as_written(path: Path, pairs: Iterator[tuple[str, str]]) -> list[tuple[str, 
 
 
 def state_facts(status: dict) -> Iterator[tuple[str, str]]:
-    """How the run ended, what it took, on what it ran."""
+    """How the run ended, how long it took, and on what it ran."""
     if not status:
         yield "state", "not finished (no status.json)"
         return
@@ -168,7 +168,7 @@ def config_facts(config: dict) -> Iterator[tuple[str, str]]:
 
 
 def size_of(grid) -> str:
-    """How large the domain is; on a sphere where it lies, and how large its cells are."""
+    """The size of the domain; on a sphere its position, and the size of its cells."""
     if on_sphere(grid):
         x, y = axes(grid)
         about = f" about the pole {grid.pole[0]:g},{grid.pole[1]:g}" if grid.pole else ""
@@ -178,7 +178,7 @@ def size_of(grid) -> str:
 
 
 def record_facts(data: netCDF4.Dataset) -> Iterator[tuple[str, str]]:
-    """How many records there are, and of which times."""
+    """How many records there are, and their times."""
     times = seconds(data)
     if times.size == 0:
         yield "records", "none"
@@ -189,7 +189,7 @@ def record_facts(data: netCDF4.Dataset) -> Iterator[tuple[str, str]]:
 
 
 def member_facts(data: netCDF4.Dataset) -> Iterator[tuple[str, str]]:
-    """How many members an ensemble has, and of which there are fields."""
+    """How many members an ensemble has, and which have fields."""
     if "realization" in data.dimensions:
         count, written = data.dimensions["realization"].size, ", ".join(map(str, data["member"][:]))
         yield "members", f"{count}, with fields of {written}; seed {data.seed}"
@@ -205,7 +205,7 @@ def conservation_facts(data: netCDF4.Dataset) -> Iterator[tuple[str, str]]:
 
 
 def restart_facts(restarts: dict[Path, dict]) -> Iterator[tuple[str, str]]:
-    """The restart files, the newest first, and whether they are as their checksums say."""
+    """The restart files, the newest first, and whether they are intact."""
     heading = "restarts"
     for restart, found in restarts.items():
         size = restart.lstat().st_size
@@ -217,9 +217,9 @@ def restart_facts(restarts: dict[Path, dict]) -> Iterator[tuple[str, str]]:
 
 
 def difference_facts(config: dict) -> Iterator[tuple[str, str]]:
-    """Options that differ from those of the case; those that the model decides for itself are left out.
+    """Options that differ from those of the case, without those that the model decides.
 
-    None of a case in a file of its own: its defaults are known to those only who execute it.
+    None for a case in a file of its own: its defaults are only known by executing it.
     """
     if config["case"].get("file"):
         return
@@ -245,7 +245,7 @@ def as_text(value) -> str:
 
 
 def duration(wall_seconds: float) -> str:
-    """5.3 s, 12 min 5 s, 3 h 20 min."""
+    """A length of time, such as 5.3 s, 12 min 5 s or 3 h 20 min."""
     if wall_seconds < 60:
         return f"{wall_seconds:.1f} s"
     minutes, rest = divmod(round(wall_seconds), 60)

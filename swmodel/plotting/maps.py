@@ -37,18 +37,18 @@ def plot(
 
     Args:
         path: run folder or NetCDF file; also of an ensemble, of sensitivities, of tides or of an assimilation.
-        fields: names of fields; without them, relative vorticity and sea level, or others where these are zero; of an
-            ensemble, mean and spread of its sea level, and its time series; of sensitivities, all maps; of
-            tides, the amplitudes with lines of equal phase; of an assimilation, its summary.
+        fields: names of fields; None: relative vorticity and sea level, or others if these are zero; for an ensemble
+            mean and spread of its sea level, and its time series; for sensitivities all maps; for tides the amplitudes
+            with lines of equal phase; for an assimilation its summary.
         record: number of the record; negative ones count from the last.
         time: model time, s; the nearest record is drawn.
-        output: picture to write (PNG, PDF or SVG by its name); otherwise a PNG named after the data and the fields.
-        member: of an ensemble, whose fields are drawn.
-        scale: which values the ends of the colours stand for.
+        output: picture to write (PNG, PDF or SVG by its name); None: a PNG named after the data and the fields.
+        member: the member of an ensemble whose fields are drawn.
+        scale: the values at the ends of the colours.
         over: arrows of the current and lines of equal value, over each map.
 
     Raises:
-        PlotError: the file, the field, the record or the member does not exist, or the picture cannot be drawn so.
+        PlotError: the file, the field, the record or the member does not exist, or an option does not fit.
         FilesError: the picture cannot be written.
     """
     file = data_file(path, OUTPUT, ENSEMBLE, SENSITIVITY, ANALYSIS)
@@ -74,7 +74,7 @@ def plot(
 
 
 def draw_results(file) -> None:
-    """Draw the picture of a file beside it, as `plot` does; without one, the results are as good."""
+    """Draw the picture of a file beside it, like `plot`; a failure is only logged, as the results are complete."""
     try:
         plot(file)
     except Exception as error:

@@ -19,20 +19,20 @@ from .record import Map, read_map
 from .scale import OF_RECORD, Scale, looks
 from .titles import titles
 
-#: Seconds between isochrones, the first with which there are no more than so many.
+#: Seconds between isochrones: the first of these that gives at most so many lines.
 STEPS, MOST = (60.0, 300.0, 600.0, 1800.0, 3600.0, 2 * 3600.0, 6 * 3600.0, 12 * 3600.0, 86400.0, 5 * 86400.0), 16
 
-#: Part of the values, in per cent, that the colours reach to: near its source a wave is many times as high.
+#: Percentile at the upper end of the colours: near its source a wave is many times higher.
 REACH = 98.0
 
 
 def plot_maxima(path, output=None, record: int = -1, time: float | None = None, scale: Scale = OF_RECORD) -> Path:
-    """Draw the largest values of a run up to a record, and where it has them isochrones of the arrival.
+    """Draw the largest values of a run up to a record, with isochrones of the arrival, if there are any.
 
     Args:
         path: run folder, or its output.nc.
-        output: picture to write (PNG, PDF or SVG by its name); otherwise output-maxima.png beside the data.
-        record, time, scale: as of `maps.plot`.
+        output: picture to write (PNG, PDF or SVG by its name); None: output-maxima.png beside the data.
+        record, time, scale: as for `maps.plot`.
 
     Raises:
         PlotError: there is no such file or record, or it has no largest values; or the picture cannot be written.
@@ -71,14 +71,14 @@ def picture(data: netCDF4.Dataset, record: int, scale: Scale = OF_RECORD) -> Fig
 
 
 def top(field: Map) -> float | None:
-    """Upper end of the colours; None where the usual one will do."""
+    """The upper end of the colours; None: the usual one."""
     values = field.values.compressed()
     high = float(np.percentile(values, REACH)) if values.size else 0.0
     return high if field.name.endswith(MAXIMUM) and high > 0 else None
 
 
 def isochrones(axes: Sequence, arrival: Map) -> str:
-    """Draw lines of equal time on maps; how far apart they are, in words."""
+    """Draw lines of equal time on maps; returns their interval, in words."""
     values = arrival.values
     latest = float(values.max()) if values.count() else 0.0
     step = next((each for each in STEPS if latest / each <= MOST), STEPS[-1])

@@ -1,4 +1,4 @@
-"""What is drawn over maps on request: arrows of the current, lines of equal value of a field."""
+"""What can be drawn over maps: arrows of the current, lines of equal value of a field."""
 
 from __future__ import annotations
 
@@ -17,13 +17,14 @@ from .derived import current
 from .record import Map
 from .shown import read, read_all
 
-#: Arrows along the longer side of a map, and the length of that of a strong current, in distances between arrows.
+#: Number of arrows along the longer side of a map; length of the arrow of a strong current, in distances between
+#: arrows.
 ARROWS, LENGTH = 28, 1.1
 
-#: Makes arrows and lines readable on dark colours.
+#: A light rim that makes arrows and lines readable on dark colours.
 EDGE = [withStroke(linewidth=1.5, foreground="white", alpha=0.6)]
 
-#: Lines of equal value, at most.
+#: Most lines of equal value.
 LINES = 15
 
 
@@ -33,30 +34,30 @@ class Over:
 
     Attributes:
         arrows: the current, from u and v.
-        contours: name of the field of which there are lines of equal value.
+        contours: name of the field whose lines of equal value are drawn.
     """
 
     arrows: bool = False
     contours: str | None = None
 
     def __len__(self) -> int:
-        """Lines of text that tell what is drawn."""
+        """Number of lines of text that tell what is drawn."""
         return self.arrows + bool(self.contours)
 
     @property
     def fields(self) -> list[str]:
-        """The fields that it is drawn from."""
+        """The fields that are drawn."""
         return ["speed"] * self.arrows + ([self.contours] if self.contours else [])
 
     def draw(self, data: netCDF4.Dataset, figure: Figure, record: int, member, records, above: int = 1) -> Callable:
-        """Draw it over all maps of a figure with a caption; a function of a record that draws that one instead.
+        """Draw over all maps of a figure, with a caption; returns a function that draws another record instead.
 
         Args:
-            records: from which the length of arrows and the values of lines are taken.
-            above: lines of the caption, below which it is said what is drawn.
+            records: records that set the length of arrows and the values of lines.
+            above: lines of the figure's caption, below which the text is written.
 
         Raises:
-            PlotError: the figure has no maps, or the file does not hold what is wanted.
+            PlotError: the figure has no maps, or the file lacks a field.
         """
         maps = [axes for axes in figure.axes if axes.images]
         if self and not maps:
@@ -87,8 +88,8 @@ class Arrows:
 
     Args:
         maps: axes of maps of the whole domain.
-        speed: the look of the speed: the longest arrows are of that at its upper end.
-        inches: of the key from the top of the figure.
+        speed: the look of the speed: its upper end has the longest arrows.
+        inches: distance of the key from the top of the figure.
     """
 
     def __init__(self, maps: Sequence, of: tuple[Map, Map], speed: style.Look, inches: float):
@@ -135,12 +136,12 @@ class Arrows:
 
 
 class Contours:
-    """Lines of equal value, dashed below zero, with words that say of what and how far apart.
+    """Lines of equal value, dashed below zero, with text that names the field and the interval.
 
     Args:
         maps: axes of maps of the whole domain.
-        look: of the field; the lines are at round values between its limits.
-        inches: of the words from the top of the figure.
+        look: the look of the field; the lines are at round values between its limits.
+        inches: distance of the text from the top of the figure.
     """
 
     def __init__(self, maps: Sequence, field: Map, look: style.Look, inches: float):
@@ -178,6 +179,6 @@ class Contours:
 
 
 def nice(size: float) -> float:
-    """1, 2 or 5 times a power of ten, the largest that is not above `size`."""
+    """The largest number of 1, 2 or 5 times a power of ten that is at most `size`."""
     power = 10.0 ** np.floor(np.log10(size))
     return float(power * max(digit for digit in (1, 2, 5) if digit * power <= size * (1 + 1e-9)))

@@ -1,4 +1,4 @@
-"""Panels of a figure: maps with colour bars, or lines where the domain is a narrow channel."""
+"""Panels of a figure: maps with colour bars, or lines if the domain is a narrow channel."""
 
 from __future__ import annotations
 
@@ -19,22 +19,22 @@ from . import style
 from .degrees import mark_degrees
 from .record import STAGGER, Map, length_unit
 
-#: Grids with fewer rows or columns than this, or longer than wide by more, are drawn as a line along their length.
+#: Grids with fewer rows or columns than this, or with a larger ratio of length to width, are drawn as a line.
 FEWEST_ROWS, LONGEST = 5, 20
 
-#: Height over width of a panel lies between these; a domain beyond them is stretched.
+#: The ratio of height to width of a panel lies between these; other domains are stretched.
 FLATTEST, TALLEST = 0.25, 2.0
 
 #: Inches from the top of a figure to the middle of its caption, and between lines of text.
 TOP, LINE = 0.15, 0.16
 
-#: Letters of a panel's title in an inch.
+#: Letters in an inch of a panel's title.
 LETTERS = 14
 
-#: Degrees between lines of true longitude and latitude.
+#: Degrees between lines of geographic longitude and latitude.
 MERIDIANS = 30
 
-#: Panels at least so much higher than wide stand three in a row.
+#: Panels with at least this ratio of height to width are put three in a row.
 SLENDER = 1.3
 
 
@@ -71,7 +71,7 @@ class Frame:
         return self.title * LINE
 
     def axes_and_bar(self, row: int, column: int) -> tuple[list[float], list[float]]:
-        """Rectangles [left, bottom, width, height] of a panel and its colour bar, as parts of the figure."""
+        """Rectangles [left, bottom, width, height] of a panel and its colour bar, as fractions of the figure."""
         across, up = self.size
         x = self.left + column * (self.width + self.right)
         y = self.bottom + (self.rows - 1 - row) * (self.height + self.above + self.between)
@@ -80,12 +80,12 @@ class Frame:
         return panel, bar
 
     def wrapped(self, text: str) -> str:
-        """A title in lines that are as long as a panel and its colour bar are wide."""
+        """A title in lines as long as a panel and its colour bar are wide."""
         return wrapped(text, self.width + self.right - self.between)
 
 
 def wrapped(text: str, width: float) -> str:
-    """A title in lines of so many inches; units stand undivided behind the last word."""
+    """A title in lines of so many inches; units are not separated from the last word."""
     name, bracket, units = text.rpartition(" (")
     whole = name + (bracket + units).replace(" ", "\N{NO-BREAK SPACE}") if name else text
     lines = textwrap.wrap(whole, int(LETTERS * width), break_long_words=False)
@@ -93,10 +93,10 @@ def wrapped(text: str, width: float) -> str:
 
 
 def draw(panels: list[Map], looks: list[style.Look], caption: int = 1) -> tuple[Figure, list[Callable]]:
-    """A figure with one panel for each map, and for each a function that shows another map (and look) in its place.
+    """A figure with one panel for each map, and for each panel a function that shows another map (and look) in it.
 
     Args:
-        caption: lines of text above all panels that there is to be room for.
+        caption: lines of text above all panels.
     """
     slim = max(panels[0].aspect, 1 / panels[0].aspect)
     if min(panels[0].values.shape) < FEWEST_ROWS or slim > LONGEST:
@@ -119,7 +119,7 @@ def draw(panels: list[Map], looks: list[style.Look], caption: int = 1) -> tuple[
 
 
 def change(axes, image, frame: Frame, first: style.Look, panel: Map, look: style.Look | None = None) -> None:
-    """Show another map in a panel; with the look of the first, or with its own."""
+    """Show another map in a panel, with the look of the first map or with its own."""
     look = look or first
     image.set_data(cells(panel, look))
     image.set_clim(*look.limits)
@@ -128,7 +128,7 @@ def change(axes, image, frame: Frame, first: style.Look, panel: Map, look: style
 
 
 def name_panel(axes, label: str) -> None:
-    """The name and units of what a panel shows, above it, where it cannot be taken for the name of an axis."""
+    """Write the name and units of what a panel shows above it, where it is not mistaken for the name of an axis."""
     axes.set_title(label, loc="left", fontsize=8.5, pad=3.5)
 
 
@@ -170,7 +170,7 @@ def draw_image(axes, panel: Map, panel_look: style.Look):
 
 
 def draw_coasts(axes, panel: Map) -> None:
-    """Lines around what has no value, along the sides of its cells."""
+    """Lines around cells without a value, along their sides."""
     dry = np.pad(np.ma.getmaskarray(panel.values), 1, mode="edge")
     (dx, dy), lines = panel.spacing, []
     for rows, columns in ((1, 0), (0, 1)):
@@ -182,7 +182,7 @@ def draw_coasts(axes, panel: Map) -> None:
 
 
 def draw_meridians(axes, panel: Map) -> None:
-    """Thin lines of true longitude and latitude over a map about another pole than the Earth's."""
+    """Thin lines of geographic longitude and latitude on a map about another pole than the Earth's."""
     west = panel.domain[0]
     fine, lines = np.linspace(-180.0, 180.0, 721), []
     meridians = [(np.full_like(fine, lon), fine / 2) for lon in np.arange(-180, 180, MERIDIANS)]
@@ -196,7 +196,7 @@ def draw_meridians(axes, panel: Map) -> None:
 
 
 def cells(panel: Map, panel_look: style.Look) -> np.ma.MaskedArray:
-    """The values that fill the domain: faces and corners need one more column in the west, a row in the south."""
+    """The values that fill the domain: faces and corners need one more column in the west and row in the south."""
     values = panel_look.scaled(panel)
     half_x, half_y = STAGGER[panel.location]
     values = np.ma.concatenate([values[:, :half_x], values], axis=1)
@@ -247,13 +247,13 @@ def draw_lines(panels: list[Map], looks: list[style.Look], caption: int) -> tupl
 
 
 def change_line(axes, line, frame: Frame, first: style.Look, panel: Map, look: style.Look | None = None) -> None:
-    """Show another map as a line; with the look of the first, or with its own."""
+    """Show another map as a line, with the look of the first map or with its own."""
     line.set_ydata(middle((look or first).scaled(panel)))
     name_line(axes, frame, look or first)
 
 
 def name_line(axes, frame: Frame, look: style.Look) -> None:
-    """The limits of the vertical axis, and its label, above it where there is a title."""
+    """Set the limits of the vertical axis, and its label; above the panel if there is a title."""
     low, high = look.limits
     axes.set_ylim(low - 0.05 * (high - low), high + 0.05 * (high - low))
     if frame.title:
@@ -263,13 +263,13 @@ def name_line(axes, frame: Frame, look: style.Look) -> None:
 
 
 def middle(values: np.ma.MaskedArray) -> np.ma.MaskedArray:
-    """The middle row, or the middle column where there are fewer columns than rows."""
+    """The middle row, or the middle column if there are fewer columns than rows."""
     ny, nx = values.shape
     return values[ny // 2] if nx >= ny else values[:, nx // 2]
 
 
 def write_caption(figure: Figure, text: str):
-    """What the figure shows, in small grey letters at the top left."""
+    """Write what the figure shows, in small grey letters at the top left."""
     left, height = figure.axes[0].get_position().x0, figure.get_figheight()
     look = {"color": style.QUIET, "fontsize": style.CAPTION, "linespacing": LINE * 72 / style.CAPTION}
     return figure.text(left, 1 - (TOP - LINE / 2) / height, text, va="top", **look)

@@ -1,4 +1,4 @@
-"""One record of one field, as it is drawn."""
+"""One record of one field, to be drawn."""
 
 from __future__ import annotations
 
@@ -21,12 +21,13 @@ class Map:
 
     Attributes:
         name, units: as in the file.
-        long_name: as in the file; of a mean over time, "mean" and that; of a member of an ensemble, with its number.
+        long_name: as in the file; for a mean over time with "mean" before it; for a member of an ensemble with its
+            number.
         values: [y, x], masked on land.
         x, y: positions of the points, m, or longitudes and latitudes.
         location: where the points lie: face, edge1, edge2 or node (SGRID).
         degrees: whether positions are longitudes and latitudes.
-        pole: longitude and latitude of the north pole about which they are; None: that of the Earth.
+        pole: longitude and latitude of the grid's north pole; None: that of the Earth.
     """
 
     name: str
@@ -53,25 +54,25 @@ class Map:
 
     @property
     def spacing(self) -> tuple[float, float]:
-        """Distance of the points in x and in y; of an axis with one point the other's."""
+        """Distance of the points in x and in y; an axis with one point takes the other's."""
         steps = [float(c[1] - c[0]) if c.size > 1 else None for c in (self.x, self.y)]
         return steps[0] or steps[1] or 1.0, steps[1] or steps[0] or 1.0
 
     @property
     def unit(self) -> tuple[float, str]:
-        """What positions are divided by on the axes of a picture, and the unit that they are in then."""
+        """The divisor of positions on the axes of a picture, and their unit then."""
         west, east, south, north = self.domain
         return (1.0, "degrees") if self.degrees else length_unit(max(east - west, north - south))
 
     @property
     def names(self) -> tuple[str, str]:
-        """Of the axes."""
+        """The names of the axes."""
         if self.pole is not None:
             return "longitude about the grid's pole", "latitude about it"
         return ("longitude", "latitude") if self.degrees else ("x", "y")
 
     def along_axes(self, x: float, y: float) -> tuple[float, float]:
-        """Where a place in m, or at a true longitude and latitude, lies along the axes."""
+        """The position along the axes of a place in m, or at a geographic longitude and latitude."""
         if self.pole is not None:
             x, y = from_earth(self.pole, x, y)
         west = self.domain[0]
@@ -79,22 +80,22 @@ class Map:
 
     @property
     def aspect(self) -> float:
-        """Height over width of the domain; in degrees as at its middle latitude."""
+        """Ratio of height to width of the domain; in degrees that at its middle latitude."""
         west, east, south, north = self.domain
         return (north - south) / ((east - west) * (np.cos(np.radians((south + north) / 2)) if self.degrees else 1.0))
 
 
 def length_unit(span: float) -> tuple[float, str]:
-    """Metres in the unit that suits an axis of this length, and its name."""
+    """A suitable unit for an axis of this length: metres in it, and its name."""
     return (1e3, "km") if span >= 5e3 else (1.0, "m")
 
 
 def read_map(data: netCDF4.Dataset, name: str, record: int = -1, member: int | None = None) -> Map:
-    """One record of a field (of a field without time: the field); of several members, one: without a number, the first.
+    """One record of a field, or a field without time; of one member if there are several, the first without a number.
 
     Raises:
         PlotError: there is no such field or member.
-        FilesError: it is damaged.
+        FilesError: the field is damaged.
     """
     variable, values = find_field(data, name), stored(data, name, record, member)
     y, x = (np.ma.filled(data[dimension][:], np.nan).astype(float) for dimension in variable.dimensions[-2:])
@@ -116,7 +117,7 @@ def read_map(data: netCDF4.Dataset, name: str, record: int = -1, member: int | N
 
 
 def inside(data: netCDF4.Dataset, found: Map) -> Map:
-    """The map without the outside water of open sides, where a run has no values."""
+    """The map without the water outside open sides, where a run has no values."""
     sides = open_sides(data)
     rows, columns = (
         slice(1 if low in sides else 0, -1 if high in sides else None)
@@ -126,12 +127,12 @@ def inside(data: netCDF4.Dataset, found: Map) -> Map:
 
 
 def open_sides(data: netCDF4.Dataset) -> Sequence[str]:
-    """Those that are open in the run of a file."""
+    """The open sides of the run of a file."""
     return configuration(data).get("open_sides", {}).get("sides", ())
 
 
 def pole_in(data: netCDF4.Dataset) -> tuple[float, float] | None:
-    """Longitude and latitude of the grid's own north pole; None where it has none."""
+    """Longitude and latitude of the grid's own north pole; None if it has none."""
     for variable in data.variables.values():
         if getattr(variable, "grid_mapping_name", "") == "rotated_latitude_longitude":
             return float(variable.grid_north_pole_longitude), float(variable.grid_north_pole_latitude)

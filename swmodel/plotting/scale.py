@@ -1,4 +1,4 @@
-"""Which values the ends of the colours stand for."""
+"""The values at the ends of the colours."""
 
 from __future__ import annotations
 
@@ -13,25 +13,25 @@ from .dataset import PlotError, seconds
 from .record import Map
 from .shown import changes, members_of, read_all
 
-#: From which values the ends are taken, in the words of the user:
+#: The fields that set the ends, as the user names them:
 #:
-#: record    of each field from the record that is shown
-#: run       of each field from all records, so that pictures of several records compare
-#: shared    the same for all fields with the same units and for all members, from the record that is shown; in a film
-#:           from all records
+#: record    for each field, the record that is shown
+#: run       for each field, all its records, so that pictures of several records compare
+#: shared    all fields with the same units and all members together, in the record that is shown; for a film in all
+#:           records
 RANGES = ("record", "run", "shared")
 
 
 @dataclass(frozen=True)
 class Scale:
-    """Where the ends of the colours come from.
+    """How the ends of the colours are chosen.
 
     Attributes:
         range: one of RANGES.
         low, high: the ends themselves, in the units of the label without its power of ten; None: from the values.
 
     Raises:
-        PlotError: there is no such range, or the ends are no numbers in their order.
+        PlotError: there is no such range, or the ends are not two rising numbers.
     """
 
     range: str
@@ -60,7 +60,7 @@ def looks(data: netCDF4.Dataset, panels: Sequence[Map], record: int, member: int
     """The `style.Look` of each of several fields of one record.
 
     Raises:
-        PlotError: ends are given for fields of different units, or are not in their order.
+        PlotError: ends are given for fields of different units, or do not rise.
     """
     if scale.ends != (None, None) and len({panel.units for panel in panels}) > 1:
         fields = ", ".join(f"{panel.name} ({panel.units})" for panel in panels)
@@ -69,7 +69,7 @@ def looks(data: netCDF4.Dataset, panels: Sequence[Map], record: int, member: int
 
 
 def beside(data: netCDF4.Dataset, panel: Map, panels: Sequence[Map], record: int, member: int | None, range_: str):
-    """The fields, one by one, from which the ends of a panel's colours are taken; itself is the first."""
+    """The fields, one by one, that set the ends of a panel's colours; the panel's own is the first."""
     yield panel
     if range_ == "run" and changes(data, panel.name):
         yield from read_all(data, [panel.name], range(seconds(data).size), [member])
@@ -79,7 +79,7 @@ def beside(data: netCDF4.Dataset, panel: Map, panels: Sequence[Map], record: int
 
 
 def look_of_film(data: netCDF4.Dataset, name: str, member: int | None, scale: Scale):
-    """The `style.Look` of all frames of a film, or, where each has its own, of the first."""
+    """The `style.Look` of all frames of a film, or of the first frame if each has its own."""
     records = [0] if scale.range == "record" else range(seconds(data).size)
     members = members_of(data, name) if scale.range == "shared" else [member]
     return style.look(read_all(data, [name], records, members), scale.ends)

@@ -1,4 +1,4 @@
-"""Maps of the derivatives of a quantity, with the station or section that it belongs to."""
+"""Maps of the derivatives of a quantity, with its station or section."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def picture(data: netCDF4.Dataset, names=None, scale: Scale = OF_RECORD, over: O
 
 
 def named(panel: Map) -> Map:
-    """The map of a derivative, labelled ∂(what)/∂(by what) with its units; another field as it is."""
+    """The map of a derivative, labelled ∂(what)/∂(by what) with its units; other fields are unchanged."""
     of, _, by = panel.long_name.removeprefix("derivative of ").rpartition(" with respect to ")
     if not of:
         return panel
@@ -64,7 +64,7 @@ def mark(axes, panel: Map, x: np.ndarray, y: np.ndarray) -> None:
 
 
 def wrapped(text: str, panels: list[Map], shown: list[style.Look]) -> list[str]:
-    """A text in lines that are as long as the figure of these panels is wide."""
+    """A text in lines as long as the figure of these panels is wide."""
     return textwrap.wrap(text, int(LETTERS * frame_for(panels, shown, 1).size[0]))
 
 

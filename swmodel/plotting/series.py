@@ -19,10 +19,10 @@ from .diagnostics import LINE
 from .files import default_output, save
 from .titles import case_of
 
-#: Panels in a column; of more there are two columns.
+#: Most panels in a single column; more are put in two columns.
 MOST = 8
 
-#: Factor to the unit in which quantities are shown, and its name, where that is another than in the file.
+#: Factor to the unit in which quantities are shown, and its name, if it differs from that in the file.
 SHOWN = {"m3 s-1": (1e-6, "Sv")}
 
 
@@ -32,7 +32,7 @@ def plot_stations(path, field: str | None = None, output=None) -> Path:
     Args:
         path: run folder, or its stations.nc.
         field: eta, u, v or tracer; None: eta.
-        output: picture to write (PNG, PDF or SVG by its name); otherwise stations.png beside the data.
+        output: picture to write (PNG, PDF or SVG by its name); None: stations.png beside the data.
 
     Raises:
         PlotError: there is no such file or field, or no value yet, or the picture cannot be written.
@@ -46,7 +46,7 @@ def plot_sections(path, output=None) -> Path:
 
 
 def plot_series(file: Path, dimension: str, field: str, output) -> Path:
-    """See `plot_stations`; `dimension` is that of the places."""
+    """See `plot_stations`; `dimension` is the name of the places' dimension."""
     with open_data(file) as data, mpl.rc_context(style.RC):
         if dimension not in data.dimensions:
             raise PlotError(f"{file} has no series of any {dimension}")
@@ -88,7 +88,7 @@ def draw(data: netCDF4.Dataset, dimension: str, field: str) -> Figure:
 
 
 def scaled(variable, places=slice(None)) -> tuple[np.ndarray, str]:
-    """Values of a variable at all or some places, in the unit and power of ten that suit them, and their label."""
+    """Values of a variable at all or some places, in a suitable unit and power of ten, and their label."""
     factor, unit = SHOWN.get(variable.units, (1.0, variable.units))
     values = np.ma.filled(variable[:, places].astype(float), np.nan) * factor
     exponent = style.power_of_ten(float(np.nanmax(np.abs(values), initial=0.0)))
@@ -96,7 +96,7 @@ def scaled(variable, places=slice(None)) -> tuple[np.ndarray, str]:
 
 
 def titles(data: netCDF4.Dataset, dimension: str) -> list[str]:
-    """Name and position of each place; of a station the depth, too."""
+    """Name and position of each place; for a station also the depth."""
     names = np.atleast_1d(data[f"{dimension}_name"][:])
     if dimension == "section":
         ends = [places(data, f"{end}_") for end in ("start", "end")]

@@ -1,4 +1,4 @@
-"""The fields of a file as pictures show them: one record, of one member; vorticity in units of f where that is fit."""
+"""The fields of a file as pictures show them: one record of one member; vorticity in units of f if f is not near 0."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from . import derived
 from .dataset import PlotError, field_names, seconds
 from .record import Map, read_map
 
-#: Fields of the default picture: the first two of these that there are and that are not zero everywhere.
+#: Fields of the default picture: the first two of these that exist and are not zero everywhere.
 PREFERRED = ("zeta", "eta", "speed", "u", "v", "q", "h")
 
 
 def read(data: netCDF4.Dataset, name: str, record: int, member: int | None = None) -> Map:
-    """One record of a field; relative vorticity in units of the Coriolis parameter unless that comes close to zero.
+    """One record of a field; relative vorticity in units of the Coriolis parameter, unless that is near zero somewhere.
 
     Raises:
         PlotError: there is no such field or member.
@@ -49,7 +49,7 @@ def changes(data: netCDF4.Dataset, name: str) -> bool:
 
 
 def members_of(data: netCDF4.Dataset, name: str) -> list[int | None]:
-    """The members that have a field of their own; [None] where there is but one field."""
+    """The members that have a field of their own; [None] if there is only one field."""
     inside = name not in field_names(data) or "member" in data[name].dimensions
     return data["member"][:].tolist() if inside and "member" in data.variables else [None]
 

@@ -22,14 +22,14 @@ from .files import save, written
 
 log = logging.getLogger(__name__)
 
-#: Behind the name of the file that spectra are of.
+#: The ending of the name of a file of spectra, after that of the run's file.
 SUFFIX = "-spectra.nc"
 
-#: The attribute that its file has and no other.
+#: The attribute by which a file of spectra is recognised.
 SIGN = "spectra_of"
-#: Part of the largest change of a quantity below which another is rounding.
+#: Fraction of the largest change of a quantity below which another change is rounding.
 ROUNDING = 1e-12
-#: What its file says of a run, and that of its spectra too.
+#: Attributes of the run's file that the file of spectra also has.
 PROVENANCE = (
     *("Conventions", "title", "institution", "source", "references", "configuration", "configuration_sha256"),
     *("case_file", "versions", "nproc", "devices", "layout", "executor"),
@@ -49,20 +49,20 @@ def spectra(
     """Write the spectra of a run into a NetCDF file beside its output, and draw them.
 
     Args:
-        path: run folder, or its file of output.
-        names: of quantities, of `squares.SQUARES`; without any, all that the file has the fields for.
-        record: number of a record, of which alone they are; negative ones count from the last. None: of each record.
-        time: model time, s; of the nearest record alone.
+        path: run folder, or its output file.
+        names: quantities of `squares.SQUARES`; None: all for which the file has the fields.
+        record: number of the only record to take; negative ones count from the last. None: each record.
+        time: model time, s: only the nearest record is taken.
         mean: whether to write the mean over the records.
-        budget: whether to write how each part of the tendency changes them, too. The configuration in the file says
-            what the parts are; with it a user's own case is executed.
-        output: file to write; the picture has its name, and the ending .png.
+        budget: whether to write how each part of the tendency changes the spectra. The configuration in the file
+            defines the parts; a user's own case is executed for it.
+        output: file to write; the picture has the same name with the ending .png.
 
     Returns:
-        The file and, unless there is nothing to draw, the picture.
+        The file and the picture, if there is something to draw.
 
     Raises:
-        PlotError: there is no such file, record or quantity, or the fields to compute it from are not there.
+        PlotError: there is no such file, record or quantity, or the fields to compute it from are missing.
         UsageError: the sea has land.
         FilesError: a file is damaged, or cannot be written.
     """
@@ -90,10 +90,10 @@ def spectra(
 
 
 def see_that_free(target: Path) -> None:
-    """See that no file is replaced but one of spectra that were computed from a file before.
+    """Make sure that only a file of spectra computed from a file is replaced.
 
     Raises:
-        PlotError: there is another.
+        PlotError: another file has the name.
     """
     if not target.exists():
         return
@@ -110,7 +110,7 @@ def require(data: netCDF4.Dataset, names: Sequence[str]) -> list[str]:
     """The names of the quantities to compute.
 
     Raises:
-        PlotError: there is no such quantity, or the file lacks what it is computed from.
+        PlotError: there is no such quantity, or the file lacks the fields to compute it from.
     """
     if "member" in data.variables:
         raise PlotError(f"{data.filepath()} is of an ensemble, of which there are no spectra")
@@ -129,7 +129,7 @@ def require(data: netCDF4.Dataset, names: Sequence[str]) -> list[str]:
 
 def of_record(data: netCDF4.Dataset, record: int, names: Sequence[str], budget: bool) -> dict[str, np.ndarray]:
     """The spectra of a record: `ocean.spectra.measure`."""
-    from ..ocean.spectra import Sea, measure  # which loads JAX
+    from ..ocean.spectra import Sea, measure  # it loads JAX
     from ..parallel.transport import connect
 
     grid, gravity = derived.grid_of(configuration(data)), configuration(data)["physics"]["gravity"]
@@ -186,22 +186,22 @@ def with_rates(data: netCDF4.Dataset, record: int) -> tuple:
 
 
 def acting(found: list[dict], names: Sequence[str]) -> dict[str, list[str]]:
-    """The parts that change each quantity at any time, and that by which the current carries it."""
+    """The parts that change each quantity at any time, and the part by which the current carries it."""
     parts = {}
     for name in names:
         of = [each for each in found[0] if each.startswith(f"{name}_by_") and not each.endswith(("_x", "_y"))]
         size = {each: max(np.abs(record[each]).max(initial=0.0) for record in found) for each in of}
-        carries = f"{name}_by_{SQUARES[name].carried}"  # of which there are fluxes, however small
+        carries = f"{name}_by_{SQUARES[name].carried}"  # its fluxes are written, however small
         acts = [each for each in of if size[each] > ROUNDING * max(size.values()) or each == carries]
         parts[name] = [each.removeprefix(f"{name}_by_") for each in acts]
     return parts
 
 
 def write(made, data, records: list[int], found: list[dict], names: Sequence[str], mean: bool, command_line: str):
-    """Write the spectra of records of a run's file into a new netCDF4.Dataset; of several the mean over time, if asked.
+    """Write the spectra of records of a run's file, or the mean of several over time, into a new netCDF4.Dataset.
 
     Args:
-        found: of each record, {name of a spectrum: density}.
+        found: {name of a spectrum: density} of each record.
     """
     grid = derived.grid_of(configuration(data))
     made.setncatts({name: data.getncattr(name) for name in data.ncattrs() if name in PROVENANCE})

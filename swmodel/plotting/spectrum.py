@@ -1,4 +1,4 @@
-"""The picture of a file of spectra: each quantity by wavenumber, with slopes to compare it with, and its budget."""
+"""The picture of a file of spectra: each quantity by wavenumber, with slopes for comparison, and its budget."""
 
 from __future__ import annotations
 
@@ -18,26 +18,26 @@ from .titles import titles
 COLUMNS = 2
 COLOURS = ("#1f4e79", "#c1582d", "#3f7f4f", "#7d5a9e", "#b08d2e", "#5b8fa8", "#a23b5a", "#6b6b6b")
 
-#: Earlier records that are drawn faintly beside the one that is asked for.
+#: Number of earlier records that are drawn faintly beside the chosen one.
 EARLIER = 4
 
-#: Decades below the largest value that are shown.
+#: Number of decades shown below the largest value.
 DECADES = 9
-#: Part of a density, the square of that of a field, below which it is rounding.
+#: Fraction of a density below which another is rounding: the square of that for a field.
 ROUNDING = 1e-28
-#: Lines of the slopes are drawn where the last wavenumber is so many times that of the peak.
+#: Lines of the slopes are drawn if the last wavenumber is at least so many times that of the peak.
 SHORTEST = 4
 
-#: What quantities are drawn together, and the powers of the wavenumber to compare them with: those of two-dimensional
-#: turbulence, where enstrophy goes to smaller scales, and where energy goes to larger ones (Kraichnan 1967), and for
-#: the tracer in both (Batchelor 1959, Obukhov 1949).
+#: Quantities that are drawn together, and the powers of the wavenumber for comparison: those of two-dimensional
+#: turbulence in the ranges of enstrophy cascading to smaller scales and of energy cascading to larger ones (Kraichnan
+#: 1967), and for the tracer in both (Batchelor 1959, Obukhov 1949).
 PANELS = {
     ("kinetic_energy", "potential_energy"): {"$K^{-3}$": -3, "$K^{-5/3}$": -5 / 3},
     ("enstrophy",): {"$K^{-1}$": -1, "$K^{1/3}$": 1 / 3},
     ("tracer_variance",): {"$K^{-1}$": -1, "$K^{-5/3}$": -5 / 3},
 }
 
-#: What stands at a line.
+#: The labels of lines.
 NAMES = {
     "kinetic_energy": "kinetic",
     "potential_energy": "potential",
@@ -76,7 +76,7 @@ def picture(data: netCDF4.Dataset, record: int = -1, time: float | None = None) 
 
 
 def caption(data: netCDF4.Dataset, record: int) -> str:
-    """The case and the time, or the times that the spectra are the mean of."""
+    """The case and the time, or the interval of the mean."""
     words = titles(data)(record)
     if "time_bounds" not in data.variables:
         return words
@@ -85,7 +85,7 @@ def caption(data: netCDF4.Dataset, record: int) -> str:
 
 
 def panels(data: netCDF4.Dataset, record: int) -> Iterator[tuple]:
-    """The panels, each a function of (axes, data, record, ...) and what it is given besides."""
+    """The panels, each a function of (axes, data, record, ...) with its further arguments."""
     held = [name for name in SQUARES if name in data.variables and varies(data, name, record)]
     for names, slopes in PANELS.items():
         if here := [name for name in names if name in held]:
@@ -139,7 +139,7 @@ def earlier(record: int) -> list[int]:
 
 
 def line(data: netCDF4.Dataset, name: str, record: int) -> tuple[np.ndarray, np.ndarray]:
-    """Wavenumbers in rad/km and values, from the least wavenumber above zero to the last one that is whole."""
+    """Wavenumbers in rad/km and values, from the smallest wavenumber above zero to the last whole ring."""
     along = data[data[name].dimensions[1]]
     K, values = (np.ma.filled(each, np.nan).astype(float) for each in (along[:], data[name][record]))
     shown = (K > 0) & (getattr(along, "largest_whole", np.inf) * (1 + 1e-9) >= K)
@@ -161,7 +161,7 @@ def guides(axes: Axes, K: np.ndarray, values: np.ndarray, slopes: dict[str, floa
 
 
 def changes(axes: Axes, data: netCDF4.Dataset, record: int, name: str, parts: list[str]) -> None:
-    """How parts of the tendency change a quantity, times the wavenumber: on this axis areas are what is gained."""
+    """How parts of the tendency change a quantity, times the wavenumber: on this axis areas are gains."""
     scaled = {part: line(data, f"{name}_by_{part}", record) for part in parts}
     scaled = {part: (K, 1e-3 * K * values) for part, (K, values) in scaled.items()}
     exponent = style.power_of_ten(max(np.abs(values).max(initial=0.0) for _, values in scaled.values()))
@@ -172,7 +172,7 @@ def changes(axes: Axes, data: netCDF4.Dataset, record: int, name: str, parts: li
 
 
 def flux(axes: Axes, data: netCDF4.Dataset, record: int, name: str) -> None:
-    """What of a quantity passes each wavenumber to larger ones."""
+    """The flux of a quantity through each wavenumber to larger ones."""
     K, values = line(data, f"{name}_flux", record)
     exponent = style.power_of_ten(np.abs(values).max(initial=0.0))
     axes.plot(K, values * 10.0**-exponent, color=COLOURS[0], linewidth=1.2)
@@ -181,7 +181,7 @@ def flux(axes: Axes, data: netCDF4.Dataset, record: int, name: str) -> None:
 
 
 def budget_axis(axes: Axes, words: str, units: str, exponent: int, legend: bool) -> None:
-    """What panels of budgets have in common: a line at zero, and their axes."""
+    """Draw what panels of budgets have in common: a line at zero, and their axes."""
     axes.axhline(0, color=style.QUIET, linewidth=0.6)
     axes.set_xscale("log")
     axes.set_title(style.label(words, units, exponent), loc="left", fontsize=8)
@@ -189,18 +189,18 @@ def budget_axis(axes: Axes, words: str, units: str, exponent: int, legend: bool)
 
 
 def title(axes: Axes, variable, words: str | None) -> None:
-    """What is drawn, above the panel."""
+    """Write what is drawn above the panel."""
     name = words or variable.name.replace("_", " ")
     axes.set_title(style.label(f"density of {name}", variable.units), loc="left", fontsize=8)
 
 
 def two_and_five(value: float, place) -> str:
-    """The text of 2 and 5 times powers of ten; of other numbers none."""
+    """The text for 2 and 5 times powers of ten; none for other numbers."""
     return f"{value:g}" if f"{value:e}"[0] in "25" else ""
 
 
 def along_wavenumber(axes: Axes, legend: bool) -> None:
-    """Labels along the wavenumbers; names of the lines, if there are several."""
+    """Label the axis of wavenumbers; name the lines, if there are several."""
     axes.set_xlabel("wavenumber (rad km⁻¹)")
     axes.spines[["top", "right"]].set_visible(False)
     low, high = axes.get_xlim()

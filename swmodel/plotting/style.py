@@ -13,8 +13,8 @@ from ..ocean.table import VARIABLES
 from .dataset import PlotError
 from .record import Map
 
-#: Colour maps (Thyng et al. 2016) of fields that have another than most of their kind, and those of the kinds: signed
-#: fields have limits symmetric about zero, those that cannot be negative start from zero.
+#: Colour maps (Thyng et al. 2016) of single fields, and those of the kinds of fields: signed fields have limits
+#: symmetric about zero; limits of fields that cannot be negative start from zero.
 OWN = {"u": "delta", "v": "delta", "speed": "speed", "h": "deep", "depth": "deep", "q": "matter", "f": "matter"}
 OWN |= {"mask": "gray"}
 USUAL = {"signed": "balance", "positive": "amp", "other": "dense"}
@@ -22,10 +22,10 @@ USUAL = {"signed": "balance", "positive": "amp", "other": "dense"}
 #: Letters of the words above a figure, points.
 CAPTION = 8
 
-#: Part of the values, in per cent, that may lie beyond each end of the colours, so that a few extremes do not take all.
+#: Percentage of the values that may lie beyond each end of the colours, so that a few extremes do not use them up.
 CLIPPED = 0.1
 
-#: Extremes closer than this to the values that stay, as a part of their range, are not cut off.
+#: Extremes closer than this to the other values, as a fraction of their range, are not cut off.
 FAR = 0.25
 
 LAND = "0.78"
@@ -56,19 +56,19 @@ RC = {
 }
 
 
-#: Difference, relative to the larger, of values that are the same but for rounding in single precision.
+#: Relative difference of values that are equal but for rounding in single precision.
 SAME = 1e-6
 
 
 @dataclass(frozen=True)
 class Span:
-    """What limits of colours are made of, for one field or for several: all numbers are finite.
+    """The numbers for the limits of colours, of one field or several: all are finite.
 
     Attributes:
         least, most: the extremes.
         low, high: the extremes, or percentiles where a few values lie far beyond them.
-        size: the same upper end of the sizes, as of a field that is symmetric about zero.
-        top: the same upper end of a field that is shown from zero on.
+        size: the upper end of the sizes, for a field that is shown symmetric about zero.
+        top: the upper end for a field that is shown from zero on.
     """
 
     least: float
@@ -80,7 +80,7 @@ class Span:
 
     @classmethod
     def of(cls, field: np.ma.MaskedArray) -> Span:
-        """That of a field; of one without values, that of zero."""
+        """The Span of a field; of zero for a field without values."""
         values = field.compressed() if field.count() else np.zeros(1)
         low, high = np.percentile(values, (CLIPPED, 100 - CLIPPED))
         size = np.percentile(np.abs(values), 100 - CLIPPED)
@@ -103,7 +103,7 @@ class Span:
         return Span(**lower, **upper)
 
     def limits(self, kind: str) -> tuple[float, float]:
-        """Values at the ends of the colours: about zero, from zero on, or both as they are; never the same."""
+        """Values at the ends of the colours: about zero, from zero on, or both ends unchanged; never equal."""
         positive = kind == "positive"
         if kind == "signed":
             bound = self.size or 1.0
@@ -121,8 +121,8 @@ class Look:
     Attributes:
         colormap: a matplotlib colour map, land in grey.
         limits: the values at the ends of the colours, in units of 10^exponent.
-        exponent: power of ten that the values are divided by.
-        extend: which end of the colours stands for values beyond it: neither, min, max or both.
+        exponent: the values are divided by this power of ten.
+        extend: which ends of the colours also show values beyond them: neither, min, max or both.
         label: name and units for axis or colour bar.
     """
 
@@ -138,12 +138,12 @@ class Look:
 
 
 def look(fields: Iterable[Map], ends: tuple[float | None, float | None] = (None, None)) -> Look:
-    """The look that suits all given fields, named after the first; they are taken one by one, and none is kept.
+    """A look for all given fields, named after the first; they are read one by one, and none is kept.
 
-    Those of derivatives (d_...) are symmetric about zero. The limits enclose what each field by itself would have.
+    Limits of derivatives (d_...) are symmetric about zero. The limits enclose those that each field would have.
 
     Args:
-        ends: the values at the lower and upper end of the colours; None: what suits the fields.
+        ends: the values at the lower and upper end of the colours; None: chosen for the fields.
 
     Raises:
         PlotError: the lower end is not below the upper one.
@@ -169,7 +169,7 @@ def look(fields: Iterable[Map], ends: tuple[float | None, float | None] = (None,
 
 
 def kind_of(names: set[str], span: Span) -> str:
-    """Which of USUAL fields are: as the table of variables has them; unknown ones by their values."""
+    """The kind of fields, a key of USUAL: by the table of variables; for unknown fields by their values."""
     rows = {name: VARIABLES.get(name) for name in names}
     if any(name.startswith("d_") or (row and row.signed) for name, row in rows.items()):
         return "signed"
@@ -179,7 +179,7 @@ def kind_of(names: set[str], span: Span) -> str:
 
 
 def colours(names: set[str], kind: str, low: float, high: float):
-    """The colour map of fields; of signed ones zero has the neutral colour, whatever the ends."""
+    """The colour map of fields; for signed ones zero has the neutral colour, whatever the ends."""
     palettes = {OWN.get(name, USUAL[kind]) for name in names}
     palette = palettes.pop() if len(palettes) == 1 else USUAL[kind]
     about_zero = kind == "signed" and low < 0 < high
@@ -192,19 +192,19 @@ def colours(names: set[str], kind: str, low: float, high: float):
 
 
 def power_of_ten(size: float) -> int:
-    """0 where values of this size read well as they are (0.01 to 10 000), else the exponent to divide them by."""
+    """0 if values of this size read well (0.01 to 10 000), else the power of ten to divide them by."""
     return 0 if size == 0 or 0.01 <= size < 1e4 else int(np.floor(np.log10(size)))
 
 
 def label(long_name: str, units: str, exponent: int = 0) -> str:
-    """Name and units as on an axis: "Sea level (m)", "Relative vorticity (10⁻⁵ s⁻¹)"; a pure number has no units."""
+    """Name and units for an axis: "Sea level (m)", "Relative vorticity (10⁻⁵ s⁻¹)"; a pure number has no units."""
     factor = f"10{superscript(str(exponent))}" if exponent else ""
     unit = " ".join(part for part in (factor, units_of(units)) if part)
     return long_name[:1].upper() + long_name[1:] + (f" ({unit})" if unit else "")
 
 
 def units_of(units: str) -> str:
-    """Units as they are printed: "m s⁻¹"; of a pure number nothing."""
+    """Units as they are printed: "m s⁻¹"; empty for a pure number."""
     return "" if units == "1" else re.sub(r"(?<=[A-Za-z])-?\d+", lambda power: superscript(power[0]), units)
 
 
@@ -213,7 +213,7 @@ def superscript(number: str) -> str:
 
 
 def time_unit(span: float) -> tuple[float, str]:
-    """Seconds in the unit that suits a time axis of this length, and its name."""
+    """A suitable unit for a time axis of this length: seconds in it, and its name."""
     for size, name in ((86400.0, "days"), (3600.0, "hours"), (60.0, "minutes")):
         if span >= size:
             return size, name
@@ -221,10 +221,10 @@ def time_unit(span: float) -> tuple[float, str]:
 
 
 def clock(times: np.ndarray, exact: float = np.inf):
-    """A function that writes model time (s) in a unit that suits all `times`, with the digits that tell them apart.
+    """A function that writes model time (s) in a suitable unit for all `times`, with enough digits to distinguish them.
 
     Args:
-        exact: how far from a time that is written as a whole number it may be, s.
+        exact: largest distance from a time that is written as a whole number, s.
     """
     size, unit = time_unit(float(np.nanmax(times)))
     written = np.unique(np.asarray(times) / size)

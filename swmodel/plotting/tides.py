@@ -19,12 +19,12 @@ AMPLITUDE, PHASE = "_amplitude", "_phase"
 #: Degrees between lines of equal phase.
 EVERY = 30
 
-#: Makes lines readable on dark colours.
+#: A light rim that makes lines readable on dark colours.
 EDGE = [withStroke(linewidth=1.5, foreground="white", alpha=0.6)]
 
 
 def amplitudes_of(data: netCDF4.Dataset) -> list[str]:
-    """The names of the amplitudes of the first field that has some."""
+    """The names of the amplitudes of the first field that has any."""
     names = [name for name in data.variables if name.endswith(AMPLITUDE)]
     return [name for name in names if name.split("_")[0] == names[0].split("_")[0]]
 
@@ -33,7 +33,7 @@ def picture(data: netCDF4.Dataset, names=None, scale: Scale = OF_RECORD, over=()
     """The figure of some fields of a file of harmonic constants, or of the amplitudes of its first field.
 
     Raises:
-        PlotError: something is wanted over the maps besides.
+        PlotError: arrows or contours are wanted over the maps.
     """
     if over:
         raise PlotError("maps of harmonic constants have lines of equal phase, and no arrows or contours besides")
@@ -52,7 +52,7 @@ def picture(data: netCDF4.Dataset, names=None, scale: Scale = OF_RECORD, over=()
 
 
 def draw_phase(axes, phase: Map) -> None:
-    """Lines of equal phase: where the sine of what is left goes through zero and its cosine is positive."""
+    """Lines of equal phase: where the sine of the difference passes zero and its cosine is positive."""
     scale, _ = phase.unit
     for degrees in range(0, 360, EVERY):
         rest = np.radians(phase.values - degrees)

@@ -1,4 +1,4 @@
-"""What stands above a picture: the case, the date and the model time."""
+"""The titles of pictures: the case, the date and the model time."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ import numpy as np
 from . import style
 from .dataset import configuration, seconds
 
-#: Seconds between records from which on dates have no seconds.
+#: Seconds between records, or more, for dates without seconds.
 HOUR = 3600.0
 
 
 def case_of(data: netCDF4.Dataset) -> str:
-    """The name of the case; of a file without a configuration, nothing."""
+    """The name of the case; empty for a file without a configuration."""
     return str(configuration(data).get("case", {}).get("name", ""))
 
 
@@ -35,7 +35,7 @@ def titles(data: netCDF4.Dataset) -> Callable[[int], str]:
 
 
 def dates(data: netCDF4.Dataset) -> Callable[[int], str] | None:
-    """A function of the record's number that gives its date and time of day; None where the file has no calendar.
+    """A function of a record's number to its date and time of day; None if the file has no calendar.
 
     Times are rounded to their `resolution`.
     """
@@ -53,7 +53,7 @@ def dates(data: netCDF4.Dataset) -> Callable[[int], str] | None:
 
 
 def resolution(times: np.ndarray) -> int:
-    """To how many seconds dates are written: 60 where all are full minutes or records an hour or more apart, else 1."""
+    """Resolution of dates, s: 60 if all are full minutes, or records are an hour or more apart; else 1."""
     times = np.round(times)
     apart = np.min(np.diff(np.unique(times)), initial=max(HOUR, float(times.max())))
     return 60 if apart >= HOUR or not np.any(times % 60) else 1

@@ -20,7 +20,7 @@ CONTROLS = {
 
 
 def island_mask(ny, nx):
-    """Land: a block, a single cell, and one in a corner of the ring."""
+    """Land: a block, a single cell, and a cell in a corner of the ring."""
     mask = np.ones((ny, nx))
     mask[ny // 3 : ny // 3 + 2, nx // 2 : nx // 2 + 3] = 0
     mask[-2 % ny, 1 % nx] = mask[0, 0] = 0
@@ -30,7 +30,7 @@ def island_mask(ny, nx):
 def background_case(layout, ny, nx, *, land=True, name=None, controls=CONTROLS, balanced=True, samples=16, **rest):
     """(background, config, transport, grid) of this process's block, on a beta plane.
 
-    `land` is a mask, or whether there are islands; `rest` are overrides of the configuration, section__key, and options
+    `land` is a mask, or whether there are islands; `rest` are overrides of the configuration, section__key, or options
     of the background.
     """
     fields = {"mask": island_mask(ny, nx) if land is True else land} if land is not False else {}

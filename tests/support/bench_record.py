@@ -1,4 +1,4 @@
-"""A record of a sweep with times made up, for tests of what is made of samples."""
+"""A record of a sweep with made-up times, for tests of the numbers that follow from samples."""
 
 from swmodel.bench import results
 from swmodel.bench.rows import make_rows
@@ -22,9 +22,9 @@ def make_record(sweep="table", cores=1, times=(), steps=(), wrong=(), size=(3600
 
     Args:
         times: seconds of a step, by "reference", "xla-t1" (one core) or number of processes; other rows are left out.
-        steps: steps timed where not 500, by the same keys.
+        steps: steps timed, by the same keys; else 500.
         wrong: keys of rows with a wrong answer.
-        noise: what the time of each sample is multiplied by.
+        noise: factors of the times of the samples.
     """
     chosen = definition(sweep, executors=("xla",), sizes=(size,), rounds=len(noise))
     made, skipped = make_rows(chosen, cores, oversubscribe=False)

@@ -16,7 +16,7 @@ def canal(nx, beta=0.0, factor=1e-3, **options):
     eta = eta_eq / (1 - beta - (w / k)² / (g H)), u = - w / (k H) eta, with k on the grid 2/dx sin(k dx/2).
 
     Returns:
-        The configuration, of a quarter of a period; the amplitude of the wave; its ratio to that of equilibrium.
+        The configuration, for a quarter of a period; the amplitude of the wave; its ratio to the equilibrium tide.
     """
     (tide,) = constituents(("M2",), DATE)
     dx = 2 * np.pi * RADIUS / nx

@@ -16,6 +16,6 @@ KINDS = (
 
 
 def collectives(program: str) -> dict[str, int]:
-    """How often each of KINDS occurs in the text of a compiled program, without those that do not."""
+    """How often each of KINDS occurs in the text of a compiled program; those that do not occur are left out."""
     found = {kind: len(re.findall(rf" {kind}(?:-start)?\(", program)) for kind in KINDS}
     return {kind: number for kind, number in found.items() if number}

@@ -7,7 +7,7 @@ from jax import monitoring
 
 @contextlib.contextmanager
 def compilations():
-    """A list of the names of what JAX compiles meanwhile."""
+    """A list of the names of what JAX compiles within the context."""
     found = []
 
     def listen(event, seconds, **details):

@@ -1,9 +1,9 @@
 """A run folder with damaged files, and what must hold for every command on it.
 
-Each seed chooses files of a stopped run and what is done to them. `info`, `info --verify`, `plot` and `resume` then end
-with a documented code and a reason; where the code is 0, the numbers are those of the run that nothing has disturbed.
+Each seed chooses files of a stopped run and the damage. `info`, `info --verify`, `plot` and `resume` then end with a
+documented code and a reason; if the code is 0, the numbers are those of the undisturbed run.
 
-`python -m support.damage --seeds 500` (`make damage`) tries that many, in a process that is watched.
+`python -m support.damage --seeds 500` (`make damage`) tries so many seeds, in a process that is watched.
 """
 
 import argparse
@@ -21,12 +21,12 @@ from .forked import forked
 from .fuzz import swmodel
 from .restarts import FILES, data, make_halfway, simulation
 
-#: Files that can be damaged, the more often the more of them there are.
+#: Files that can be damaged; one that is repeated is chosen more often.
 TARGETS = (
     *("output.nc", "output.nc", "output.nc", "diagnostics.nc", "diagnostics.nc", "status.json", "config.toml"),
     *("restart/step-0000000007.nc", "restart/step-0000000005.nc", "output.nc.journal", "diagnostics.nc.journal"),
 )
-#: Bytes that are lost or exchanged at once: of a disk, of a file system.
+#: Bytes that are lost or exchanged at once, as by a disk or a file system.
 PAGES = (64, 512, 4096)
 #: Seconds after which a command of the campaign counts as hanging.
 PATIENCE = 300
@@ -44,20 +44,20 @@ LINES = {
 
 
 def flip(content, chance):
-    """Some bytes are others."""
+    """Change some bytes."""
     for _ in range(chance.choice([1, 3, 20, 100])):
         content[chance.randrange(len(content))] ^= chance.randrange(1, 256)
 
 
 def zero(content, chance):
-    """A page is zero."""
+    """Set a page to zero."""
     size = chance.choice(PAGES)
     first = chance.randrange(len(content)) // size * size
     content[first : first + size] = bytes(len(content[first : first + size]))
 
 
 def swap(content, chance):
-    """Two pages have changed places."""
+    """Exchange two pages."""
     size = chance.choice(PAGES)
     if len(content) >= 2 * size:
         one, other = (chance.randrange(len(content) // size) * size for _ in range(2))
@@ -67,17 +67,17 @@ def swap(content, chance):
 
 
 def cut(content, chance):
-    """The end is missing."""
+    """Cut off the end."""
     del content[chance.randrange(len(content)) :]
 
 
 def extend(content, chance):
-    """There is something behind the end."""
+    """Add something at the end."""
     content += chance.randbytes(chance.choice([1, 100, 10_000]))
 
 
 def garble(content, chance):
-    """It is something else, but for the first bytes maybe."""
+    """Replace the contents, perhaps without the first bytes."""
     first = chance.choice([0, 8, 100])
     content[first:] = chance.randbytes(chance.choice([0, 1, 1000]))
 
@@ -86,7 +86,7 @@ CHANGES = (flip, flip, flip, zero, zero, zero, swap, swap, cut, extend, garble)
 
 
 def replace(path, chance):
-    """Something else is in the place of a file; what, in words."""
+    """Put something else in the place of a file; returns what, in words."""
     path.unlink(missing_ok=True)
     kind = chance.choice(["nothing", "a folder", "a broken link", "a link to itself"])
     if kind == "a folder":
@@ -97,7 +97,7 @@ def replace(path, chance):
 
 
 def damage(folder, seed):
-    """Damage files of a run as the seed says: {name: what was done}."""
+    """Damage files of a run as the seed chooses; returns {name: what was done}."""
     chance, done = random.Random(seed), {}
     for name in {chance.choice(TARGETS) for _ in range(chance.choice([1, 1, 1, 2]))}:
         path = folder / name
@@ -113,7 +113,7 @@ def damage(folder, seed):
 
 
 class Truth:
-    """The run that is damaged, what the commands say of it, and the run that nothing has disturbed."""
+    """The run to be damaged, the output of the commands on it, and the undisturbed run."""
 
     def __init__(self, folder):
         self.folder = Path(folder)
@@ -128,12 +128,12 @@ class Truth:
             self.pictures[command] = picture(copy)
 
     def copy(self):
-        """The run once more, to be damaged."""
+        """A copy of the run, to be damaged."""
         shutil.rmtree(self.folder / "run", ignore_errors=True)
         return shutil.copytree(self.half, self.folder / "run")
 
     def holds(self, seed, commands=LINES):
-        """Whether nothing is wrong that is silent: what was damaged, and {command: exit code}."""
+        """Check that no damage goes unnoticed; returns what was damaged, and {command: exit code}."""
         folder = self.copy()
         done, codes = damage(folder, seed), {}
         for command in commands:
@@ -144,7 +144,7 @@ class Truth:
         return done, codes
 
     def compare(self, command, folder, said, same_configuration):
-        """What a command that has succeeded has read or written is right."""
+        """Check what a command that has succeeded has read or written."""
         if command == "info":
             assert numbers(said).items() <= self.numbers.items(), said
         elif command in self.pictures:
@@ -159,7 +159,7 @@ class Truth:
 
 
 def assert_same_records(ours, theirs, all_of_them=True):
-    """The values are the same to the last bit; or those that do not change, and those of the steps that both have."""
+    """The values are the same to the last bit; or only those that do not change, and those of steps in both."""
     if all_of_them:
         assert ours.keys() == theirs.keys()
         assert ours["step"].tolist() == theirs["step"].tolist()
@@ -174,13 +174,13 @@ def assert_same_records(ours, theirs, all_of_them=True):
 
 
 def numbers(said):
-    """Of what `info` says, {name: text} of what it has read from records and time series."""
+    """{name: text} of what `info` has read from records and time series."""
     pairs = (line.split("  ", 1) for line in said.splitlines() if line.startswith(INFO))
     return {name: text.strip() for name, text in pairs}
 
 
 def picture(folder):
-    """The picture that was drawn last, which is removed; None if there is none."""
+    """The bytes of the picture that was drawn last, which is removed; None if there is none."""
     path = folder.parent / "picture.png"
     content = path.read_bytes() if path.exists() else None
     path.unlink(missing_ok=True)
@@ -188,7 +188,7 @@ def picture(folder):
 
 
 def run(command, folder):
-    """A command on a folder, in this process: exit code, and what it has said."""
+    """A command on a folder, in this process: its exit code and its output."""
     before = Path.cwd()
     os.chdir(folder.parent)
     try:
@@ -200,7 +200,7 @@ def run(command, folder):
 
 
 def work(seeds, pipe):
-    """Try seeds; tell for each, before, which it is, and after, what was found. In a process of its own."""
+    """Try seeds in a process of its own; tell which one begins, and afterwards what was found."""
     guard.run = forked
     with tempfile.TemporaryDirectory() as folder:
         truth = Truth(folder)
@@ -214,7 +214,7 @@ def work(seeds, pipe):
 
 
 def campaign(seeds):
-    """Try all seeds; what is wrong, {seed: words}, and how often each command had which code."""
+    """Try all seeds; returns what is wrong, {seed: words}, and how often each command had which code."""
     wrong, counts, left, context = {}, {}, list(seeds), multiprocessing.get_context("spawn")
     while left:
         ours, theirs = context.Pipe(duplex=False)

@@ -1,4 +1,4 @@
-"""Real faults for real runs: a disk that fills up, permissions that even root has not, packages that are missing."""
+"""Real faults for real runs: a disk that fills up, missing permissions, even for root, and missing packages."""
 
 import contextlib
 import ctypes
@@ -37,7 +37,7 @@ def run(folder, line, environ=None, **options):
 
 
 def obey_permissions():
-    """Let permissions hold for this process and its children even if it is root's: to call between fork and exec."""
+    """Let permissions hold for this process and its children, even as root; call it between fork and exec."""
     libc = ctypes.CDLL(None)
     for capability in (CAP_DAC_OVERRIDE, CAP_DAC_READ_SEARCH):
         libc.prctl(PR_CAPBSET_DROP, capability, 0, 0, 0)
@@ -45,9 +45,9 @@ def obey_permissions():
 
 @contextlib.contextmanager
 def small_disk(folder, size: str):
-    """The folder, made anew: a file system of that size (as `mount` has it) where mounting is allowed.
+    """The folder, made anew: a file system of this size (in the notation of `mount`), if mounting is allowed.
 
-    Where it is not, os.path.ismount(folder) is false.
+    If not, os.path.ismount(folder) is false.
     """
     folder.mkdir()
     line = ["mount", "-t", "tmpfs", "-o", f"size={size}", "tmpfs", str(folder)]
@@ -60,7 +60,7 @@ def small_disk(folder, size: str):
 
 
 def packages_without(folder, *missing):
-    """A folder of links to all installed packages but those whose names begin with one of `missing`."""
+    """A folder of links to all installed packages, except those whose names begin with one of `missing`."""
     folder.mkdir()
     for path in (Path(path) for path in sys.path if path.endswith(("site-packages", "dist-packages"))):
         for package in path.iterdir():
@@ -71,7 +71,7 @@ def packages_without(folder, *missing):
 
 
 def wait_until_free(folder, within=10.0):
-    """Wait until no process holds the run folder: one that was killed is gone after a moment."""
+    """Wait until no process holds the run folder: a killed process needs a moment to end."""
     deadline = time.monotonic() + within
     while True:
         try:
@@ -83,5 +83,5 @@ def wait_until_free(folder, within=10.0):
 
 
 def messages(done):
-    """What the program has said on stderr, line by line, without what mpiexec itself says."""
+    """The program's lines on stderr, without those of mpiexec itself."""
     return [line for line in done.stderr.splitlines() if line.startswith(("Error: ", "WARNING: ", "[rank "))]

@@ -1,6 +1,6 @@
 """The program that `guard` starts to examine files, forked from a process that has imported what it needs.
 
-So it starts in milliseconds instead of half a second. Little is imported here, as each of the forks does so.
+So it starts in milliseconds instead of half a second. This module imports little, as each fork imports it.
 """
 
 import multiprocessing
@@ -15,24 +15,24 @@ from unittest.mock import patch
 
 from swmodel.files.integrity import guard, program
 
-#: What the process has imported from which the others are forked.
+#: The modules that the process imports from which the others are forked.
 IMPORTED = ["h5py", "netCDF4", "isal.isal_zlib", "pytest", guard.EXAMINE, "swmodel.files.restart.examine", __name__]
-#: The program as users have it. Tests put others in its place, which are started as it would be.
+#: The program as users have it. Tests may replace it; replacements are started like any program.
 PROGRAM = guard.PROGRAM
 
 
 @cache
 def server():
-    """What forks processes."""
+    """The context of multiprocessing that forks processes."""
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload(IMPORTED)
-    with patch.dict(os.environ, {"PYTHONPATH": os.pathsep.join(sys.path)}):  # where it finds this module
+    with patch.dict(os.environ, {"PYTHONPATH": os.pathsep.join(sys.path)}):  # so that it finds this module
         forkserver.ensure_running()
     return context
 
 
 def forked(line, **options):
-    """As `subprocess.run` of the program of `guard`, which ends itself when late."""
+    """Like `subprocess.run`, for the program of `guard`, which ends itself when late."""
     if guard.PROGRAM != PROGRAM:
         return subprocess.run(line, **options)
     with tempfile.TemporaryDirectory() as folder:
@@ -45,7 +45,7 @@ def forked(line, **options):
 
 
 def examine_into(path, jobs, folder):
-    """Have the program, at work in a folder, print into a file."""
+    """Run the program in a folder, with its output in a file."""
     os.chdir(folder)
     with path.open("w") as sys.stdout:
         program.main(jobs)

@@ -1,9 +1,9 @@
 """Python programs that tests start, forked from a process that has imported what they need.
 
-Importing takes half of the processor time of a small run. `forking(environ)` is an environment in which programs are
-such forks: processes of their own with their own command line, environment, folder and files, also as ranks of a real
-mpiexec. Not theirs are limits, cores and permissions that are set between fork and exec, and what a test puts on
-PYTHONPATH or looks for in /proc: such tests start programs as users do.
+Importing takes half of the processor time of a small run. In the environment `forking(environ)` programs are such
+forks: processes of their own with their own command line, environment, folder and files, also as ranks of a real
+mpiexec. They lack limits, cores and permissions that are set between fork and exec, and what a test puts on PYTHONPATH
+or looks for in /proc: tests of these start programs as users do.
 """
 
 import fcntl
@@ -33,18 +33,18 @@ STAND_IN = Path(__file__).with_name("stand_in")
 ROOT = Path(__file__).parents[2]
 #: Modules that start MPI when they are imported.
 OF_MPI = ("swmodel.parallel.transport.messages", "swmodel.parallel.transport.mpi")
-#: What Python, or what it imports, reads when it starts: beginnings of variables that must be the same.
+#: Beginnings of the variables that Python, or what it imports, reads at the start: these must be the same.
 READ_AT_START = ("PYTHON", "OMP_", "OPENBLAS_", "LANG", "LC_", "TZ", "HOME", "XDG_", "MPLCONFIGDIR", "HDF5_", "LD_")
 #: The environment of this process before anything is imported.
 AT_START = dict(os.environ)
-#: Where Python looks besides.
+#: Further folders in which Python looks for modules.
 BASE = [path for path in sys.path if "python3" in path or path.endswith("site-packages")]
 #: Most files that a program may be started with, and numbers above theirs.
 MOST, ABOVE = 64, 512
 
 
 def forking(environ):
-    """An environment in which Python programs are forks; the same where the system cannot have them."""
+    """An environment in which Python programs are forks; the same environment if the system has no forks."""
     if not hasattr(os, "pidfd_open"):
         return dict(environ)
     path = [str(STAND_IN), *filter(None, [environ.get("PYTHONPATH")])]
@@ -53,7 +53,7 @@ def forking(environ):
 
 @cache
 def server() -> str:
-    """The socket of a process that forks; it ends with this one."""
+    """The socket of a process that forks programs; the process ends with this one."""
     folder = tempfile.TemporaryDirectory(prefix="swmodel-")
     path = os.path.join(folder.name, "forks")
     listener = socket.socket(socket.AF_UNIX)
@@ -70,12 +70,12 @@ def server() -> str:
     return path
 
 
-#: What is there as long as this process is.
+#: Objects to keep as long as this process runs.
 _kept = []
 
 
 def serve(listener):
-    """Fork what is asked for, until the process that has started this one ends; in the fork, what was asked for."""
+    """Fork the programs that are asked for until the parent ends; in a fork, return the request."""
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)
     while sys.stdin not in select.select([listener, sys.stdin], [], [])[0]:
         line, _ = listener.accept()
@@ -87,7 +87,7 @@ def serve(listener):
 
 
 def keep(line):
-    """Fork the program and say how it ends; in the fork, what was asked for. It is killed with what stands for it."""
+    """Fork a program and report how it ends; in the fork, return the request. It is killed with its stand-in."""
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     size, files, *_ = socket.recv_fds(line, 8, MOST)
     asked = json.loads(line.recv(int.from_bytes(size, "big"), socket.MSG_WAITALL))
@@ -106,13 +106,13 @@ def keep(line):
     if program not in select.select([line, program], [], [])[0]:
         os.kill(pid, signal.SIGKILL)
     _, status = os.waitpid(pid, 0)
-    with suppress(OSError):  # nobody waits for it
+    with suppress(OSError):  # nobody waits for its end
         line.sendall(status.to_bytes(8, "big"))
     os._exit(0)
 
 
 def can_be_forked(asked) -> bool:
-    """Whether it is a module or a file, with what is read at the start as it is here, and no rank of `spawn`."""
+    """Whether a request is for a module or a file, with the same start-up variables as here, and no rank of `spawn`."""
     words, environ = [word for word in asked["line"][1:] if word != "-P"], asked["environ"]
 
     def read(environ):
@@ -122,7 +122,7 @@ def can_be_forked(asked) -> bool:
 
 
 def place(files, numbers):
-    """Give the files the numbers that they are to have; close all others."""
+    """Give the files their numbers, and close all others."""
     above = [fcntl.fcntl(file, fcntl.F_DUPFD_CLOEXEC, ABOVE) for file in files]
     os.closerange(3, ABOVE)
     for file, number in zip(above, numbers, strict=True):
@@ -131,7 +131,7 @@ def place(files, numbers):
 
 
 def follow_environment():
-    """Set JAX's options as the environment has them, which it reads when it is imported."""
+    """Set JAX's options from the environment, which JAX reads only when it is imported."""
     import jax
 
     kinds = {bool: lambda text: text.lower() in ("1", "true"), int: int}
@@ -141,7 +141,7 @@ def follow_environment():
 
 
 def become(asked):
-    """Be the program that was asked for."""
+    """Become the program that was asked for."""
     from swmodel.parallel import environment
 
     signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -170,7 +170,7 @@ def become(asked):
 
 
 def main(number):
-    """Import, and fork what is asked for at a socket."""
+    """Import the modules, then fork the programs that are asked for at a socket."""
     for module in pkgutil.walk_packages(swmodel.__path__, "swmodel."):
         if module.name not in OF_MPI and not module.name.rpartition(".")[2].startswith("_"):
             importlib.import_module(module.name)

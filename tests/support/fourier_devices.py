@@ -14,14 +14,14 @@ jax.config.update("jax_num_cpu_devices", DEVICES)
 jax.config.update("jax_enable_x64", True)
 LAYOUTS = ((2, 2), (4, 1), (1, 4))
 EVEN, UNEVEN = (12, 16), (13, 17)
-#: Lines for which a complex FFT has other bits in another place.
+#: Cells for which the bits of a complex FFT depend on the place of a line.
 LONG = (304, 10)
-#: A grid whose memory is looked at.
+#: The grid for the check of memory.
 LARGE = (256, 250)
 
 
 def of_layout(layout):
-    """What is found on a layout; on the first one with all pairs of kinds, and derivatives."""
+    """The results on a layout; on the first one for all pairs of kinds, and with derivatives."""
     even, uneven, long = (Sharded(layout, *cells, DEVICES) for cells in (EVEN, UNEVEN, LONG))
     found = {
         "other bits": other_bits(uneven, "float64", PAIRS if layout == LAYOUTS[0] else TWO),
@@ -34,7 +34,7 @@ def of_layout(layout):
 
 
 def of_program(layout, pair, forward):
-    """Messages of a compiled transform, and its temporary memory on a device over that of a field, bytes."""
+    """Messages of a compiled transform, and its temporary memory on a device divided by that of a field."""
     transport = Sharded(layout, *LARGE, DEVICES)
     fourier, ours = Fourier(transport, *pair), placed(transport, fields(*LARGE, "float64", 1))
     if forward:

@@ -34,7 +34,7 @@ def energy_of(carry):
 
 
 def one(ny, nx):
-    """Bits, and the gradient, of one device."""
+    """Bits and gradient on one device."""
     carry, static, step = swmodel.functional("double_gyre", options(ny, nx))
 
     def ahead(carry, static):
@@ -45,14 +45,14 @@ def one(ny, nx):
 
 
 def scanned(step):
-    """The energy after some steps, by scan, of which there are derivatives."""
+    """The energy after some steps, by scan, to be differentiated."""
     return lambda carry, static: energy_of(
         jax.lax.scan(lambda carry, t: (step(carry, static, t), None), carry, jnp.arange(STEPS))[0]
     )
 
 
 def four(ny, nx):
-    """The same of four devices."""
+    """Bits and gradient on four devices."""
     carry, static, step = swmodel.functional("double_gyre", options(ny, nx, **{"run.devices": 4, "run.layout": "2x2"}))
     of_carry, of_static = step.specs(carry), step.specs(static)
 
@@ -77,7 +77,7 @@ def model(ny, nx):
 
 
 def own(where):
-    """Bits of a model of fields and a term of the user's own, which changes on the way."""
+    """Bits of a model with fields and a term of the user's own, which is changed on the way."""
     model = own_run.simulation(where)
     model.every("2 steps", own_run.nudge)
     model.advance(STEPS)

@@ -1,4 +1,4 @@
-"""Strategies for configurations and command lines, valid and broken, and what must hold for all of them."""
+"""Strategies for configurations and command lines, valid and broken, and checks that hold for all of them."""
 
 import contextlib
 import json
@@ -29,7 +29,7 @@ PATIENCE = 60
 
 
 def profile(examples):
-    """The same examples every time; with SWMODEL_FUZZ=N random ones, N times as many."""
+    """A profile with the same examples every time; with SWMODEL_FUZZ=N random ones, N times as many."""
     factor = int(os.environ.get("SWMODEL_FUZZ", 0))
     return settings(
         max_examples=examples * max(1, factor),
@@ -40,7 +40,7 @@ def profile(examples):
     )
 
 
-#: Texts without what no command line can hold: NUL, and halves of surrogate pairs.
+#: Texts without characters that no command line can hold: NUL, and halves of surrogate pairs.
 TEXTS = st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"]), max_size=12)
 NUMBERS = st.one_of(
     st.sampled_from([0, -1, 1, 2, 0.5, -0.0, 1e-300, 5e-324, 1e150, 1e300, 1.7e308, 10**9, 2**31, 2**63, 10**400]),
@@ -48,7 +48,7 @@ NUMBERS = st.one_of(
     st.floats(),
     st.integers(),
 )
-#: Sizes that a formula meets at its ends: at which it overflows, loses all digits, or divides by nothing.
+#: Sizes at which a formula overflows, loses all digits, or divides by zero.
 EXTREMES = (0, -1, 1e-300, 1e-20, 1e10, 1e20, 1e300, 2**31 - 1, 2**53)
 #: Values of any kind that TOML can write.
 JUNK = st.one_of(
@@ -62,7 +62,7 @@ JUNK = st.one_of(
 
 
 def sensible(section, key, field):
-    """Values of the kind that the key takes, not all of them in its range."""
+    """Values of the key's kind, not all of them in its range."""
     base, _ = kind(field.annotation)
     if words := choices(field.annotation):
         return st.lists(st.sampled_from(words), max_size=4) if base is tuple else st.sampled_from(words)
@@ -132,24 +132,24 @@ def as_file(found):
 
 
 def as_overrides(found):
-    """The same as overrides "section.key=value"."""
+    """The tables as overrides "section.key=value"."""
     return [f"{section}.{key}={text}" for section, key, text in as_texts(found)]
 
 
 def as_environment(found):
-    """The same as variables of the environment."""
+    """The tables as variables of the environment."""
     return {f"SWMODEL_{section}_{key}".upper(): text for section, key, text in as_texts(found)}
 
 
 def as_texts(found):
-    """(section, key, value as it is typed) of all but the name of the case."""
+    """(section, key, value as typed) of all keys except the name of the case."""
     for section, table in found.items():
         for key, value in table.items():
             if (section, key) != ("case", "name"):
                 yield section, key, value if isinstance(value, str) else toml(value)
 
 
-#: What a command may be pointed at in the folder that `make_files` fills.
+#: Arguments of commands in the folder that `make_files` fills.
 PATHS = (
     *("whole", "whole/output.nc", "whole/diagnostics.nc", "whole/config.toml", "whole/restart", "broken", "odd"),
     *("empty", "garbage.nc", "garbage.toml", "missing", "missing/x", "", "/", "/dev/null", "ü/🌊.nc", "~", "-", "--"),
@@ -163,7 +163,7 @@ WORDS = st.one_of(
     ),
     st.sampled_from(["=", "run.steps=2", "case.name=rest", "out", "out.png", "out.xyz", "xla", "reference", "1x1"]),
 )
-#: Makes every run short; last, so that it holds.
+#: Options that make every run short; they come last, so that they hold.
 SHORT = (
     "-s",
     "grid.nx=5",
@@ -195,7 +195,7 @@ def make_files():
 
 @st.composite
 def lines(draw):
-    """A command with arguments and options, its own and others', most of them with something after them."""
+    """A command with arguments and options, its own and others', most of them with a value."""
     name = draw(st.sampled_from(["run", "run", "resume", "plot", "info", "init", "cases", "bench report", "nope"]))
     command = main.commands.get(name)
     parameters = command.params if command else []
@@ -211,7 +211,7 @@ def lines(draw):
     return [*line, *(SHORT if name == "run" else ())]
 
 
-#: Variables of the environment that this program, or what it is made of, reads, and what they may hold.
+#: Variables of the environment that this program or its packages read, and values for them.
 ENVIRONMENT = {
     **dict.fromkeys(("JAX_ENABLE_X64", "JAX_PLATFORMS", "JAX_NUM_CPU_DEVICES"), ["junk", "", "-1"]),
     **dict.fromkeys(("HOME", "TMPDIR", "MPLCONFIGDIR", "XDG_CACHE_HOME"), ["", "/proc/nope", "missing", "garbage.nc"]),
@@ -234,9 +234,9 @@ def environments(draw):
 
 
 def swmodel_in(environ, *arguments):
-    """`swmodel ARGUMENTS` as a program in the environment with these additions: (exit code, what is on stderr).
+    """`swmodel ARGUMENTS` as a program in the environment with these additions: (exit code, stderr).
 
-    No traceback, and a reason for failures.
+    It checks that there is no traceback, and a reason for failures.
     """
     line = [sys.executable, ROOT / "cli.py", *map(str, arguments)]
     done = subprocess.run(line, env=as_users(os.environ) | environ, capture_output=True, timeout=PATIENCE)
@@ -250,7 +250,7 @@ def swmodel_in(environ, *arguments):
 
 @contextlib.contextmanager
 def patience(seconds=PATIENCE):
-    """Raises TimeoutError if what is done takes longer."""
+    """A context that raises TimeoutError if it lasts longer."""
 
     def give_up(number, frame):
         raise TimeoutError(f"it hangs: {seconds} s")
@@ -265,8 +265,8 @@ def patience(seconds=PATIENCE):
 
 
 def swmodel(*arguments):
-    """`swmodel ARGUMENTS` in this process: (exit code, everything printed); no traceback, and a reason for failures."""
-    with patience(), patch.dict(os.environ):  # where a run leaves flags for XLA
+    """`swmodel ARGUMENTS` in this process: (exit code, output); checks for no traceback, and a reason for failures."""
+    with patience(), patch.dict(os.environ):  # a run leaves flags for XLA there
         done = CliRunner().invoke(main, [str(argument) for argument in arguments])
     said = done.output
     assert done.exception is None or isinstance(done.exception, SystemExit), repr(done.exception)

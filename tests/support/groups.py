@@ -1,4 +1,4 @@
-"""Several layouts in one start of mpiexec: the ranks fall into groups, and each group is the world of its layout."""
+"""Several layouts in one start of mpiexec: the ranks form groups, and each group is the world of its layout."""
 
 import sys
 import time
@@ -15,19 +15,19 @@ from swmodel.parallel.transport import messages, mpi
 
 
 def of_layouts(phases, compute) -> dict:
-    """{layout: what compute(layout) gives on the first rank of its group}, on rank 0 of the world; {} elsewhere.
+    """{layout: result of compute(layout) on the first rank of its group}, on rank 0 of the world; {} elsewhere.
 
-    Meanwhile `connect` gives each rank its place in its group. No layout may come twice: programs are kept by it. A
-    rank that fails ends all of them.
+    Meanwhile `connect` gives each rank its place in its group. No layout may occur twice: programs are kept by layout.
+    A rank that fails ends all ranks.
 
     Args:
-        phases: one after the other; each is layouts, (rows, columns) of blocks, computed at the same time, side by side
-            from rank 0 on. Ranks that are left over sleep, so that those that compute have the cores.
+        phases: computed one after the other; each is a list of layouts, (rows, columns) of blocks, computed at the same
+            time, from rank 0 on. Other ranks sleep, so that those that compute have the cores.
         compute: function of a layout, called on all ranks of its group.
     """
     world, found = MPI.COMM_WORLD, {}
     rank = world.Get_rank()
-    swmodel.model.domain.world = lambda: None  # the launcher's word; the group is smaller
+    swmodel.model.domain.world = lambda: None  # the launcher tells of all ranks; the group is smaller
     for phase in phases:
         owners = [number for number, (rows, columns) in enumerate(phase) for _ in range(rows * columns)]
         mine = owners[rank] if rank < len(owners) else len(phase)
@@ -51,7 +51,7 @@ def of_layouts(phases, compute) -> dict:
 
 @contextmanager
 def one_for_all(world, layout):
-    """End all ranks at once where this one fails, as others may wait for it, with its traceback and its layout."""
+    """End all ranks at once if this one fails, as others may wait for it; print its traceback and its layout."""
     try:
         yield
     except BaseException:

@@ -14,7 +14,7 @@ from swmodel.model.launch import find_mpiexec
 ROOT = Path(__file__).parents[2]
 PROGRAM = [sys.executable, str(ROOT / "cli.py")]
 SMALL = ["-s", "grid.nx=23", "-s", "grid.ny=11", "-s", "grid.dx=5e3", "-s", "grid.dy=5e3", "-s", "time.dt=20"]
-#: Text of an environment that marks the processes of a test, to find them by.
+#: A variable of the environment that marks the processes of a test, so that they are found.
 TAG = "SWMODEL_TEST_RUN"
 
 
@@ -37,16 +37,15 @@ def ranks_of(folder) -> dict[int, int]:
 
 
 class LongRun:
-    """A run, or another task, of the case jet for 10000 days into `folder`/run, past its first restart file.
+    """A run, or another task, of the case jet for 10000 days into `folder`/run, after its first restart file.
 
-    All of it is gone in the end.
-
-    Chunks of 500 steps, about 20 ms, so that a busy machine does not look like a stuck run.
+    All its processes are ended at the end of the context. Chunks have 500 steps, about 20 ms, so that a busy machine
+    does not look like a stuck run.
 
     Args:
-        arguments: of `swmodel run`, or the other command, besides the case and its size.
+        arguments: further arguments of `swmodel run`, or of the other command.
         mpiexec: start this many ranks with mpiexec itself; 0: let the launcher do it.
-        chunk: steps between two looks, and a quarter of those between two restart files.
+        chunk: steps between two looks, a quarter of the steps between two restart files.
         task: the command.
         preexec_fn: called in the new process before the program starts.
     """
@@ -83,7 +82,7 @@ class LongRun:
         return ranks_of(self.folder.parent)
 
     def end(self, within: float) -> tuple[int, str]:
-        """The exit code and what was said on stderr, once the run has ended by itself; fails after `within` s."""
+        """The exit code and stderr, once the run has ended by itself; fails after `within` s."""
         try:
             code = self.process.wait(within)
         except subprocess.TimeoutExpired:

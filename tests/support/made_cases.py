@@ -6,7 +6,7 @@ from swmodel.config.options.case import Case
 
 
 def case_of(fields, name="Made"):
-    """A case with these fields, arrays that broadcast to [ny, nx], by name; of three axes, one each `forcing.every`."""
+    """A case with these fields, arrays that broadcast to [ny, nx], by name; a third axis has records in time."""
 
     def formula(field):
         if np.ndim(field) == 3:
@@ -17,7 +17,7 @@ def case_of(fields, name="Made"):
 
 
 def changed(case, **formulas):
-    """A class like that of a case, but for these fields, functions of (config, at)."""
+    """A class like that of a case, except for these fields, functions of (config, at)."""
 
     def method(formula):
         return lambda self, config, at: formula(config, at)

@@ -1,4 +1,4 @@
-"""A small network as a closure, in JAX alone: a stress made of the velocity gradients in 3 x 3 cells."""
+"""A small neural network as a closure, in plain JAX: a stress from the velocity gradients in 3 x 3 cells."""
 
 import jax.numpy as jnp
 import numpy as np
@@ -9,14 +9,14 @@ HIDDEN = 3
 
 
 def weights(seed=0):
-    """A pytree of parameters, with something beside them that is none."""
+    """A pytree of parameters, with a leaf that is no parameter."""
     draw = np.random.default_rng(seed)
     sizes = {"in": (HIDDEN, 18), "bias": (HIDDEN,), "out": (2, HIDDEN)}
     return {name: draw.standard_normal(shape) for name, shape in sizes.items()} | {"activation": jnp.tanh}
 
 
 def stress(state, grid, t, net):
-    """d_x u and vorticity in cells around; a stress times the thickness, so that momentum h u is conserved."""
+    """The tendency from d_x u and vorticity in cells around: a stress times thickness, which conserves momentum h u."""
     vorticity = op.mx_c(op.my_c(op.curl(state.u, state.v, grid)))
 
     def network(around):

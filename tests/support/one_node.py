@@ -1,8 +1,8 @@
-"""A Slurm of one node on this machine: munged, slurmctld and slurmd in a scratch folder, gone in the end.
+"""A Slurm of one node on this machine: munged, slurmctld and slurmd in a scratch folder, removed at the end.
 
-Nothing of an installed Slurm is touched: configuration, state, keys, sockets and ports are its own. The daemons belong
-to the user who starts them, root or not, and need neither systemd nor control groups. `python -m support.one_node
-COMMAND...` runs a command, such as a shell, beside them.
+An installed Slurm is not touched: configuration, state, keys, sockets and ports are its own. The daemons belong to the
+user who starts them, root or not, and need neither systemd nor control groups. `python -m support.one_node COMMAND...`
+runs a command, such as a shell, with them.
 """
 
 import contextlib
@@ -20,12 +20,12 @@ from pathlib import Path
 
 from swmodel.parallel.spawn import end_with_parent, free_port
 
-#: Programs of each daemon and what starts jobs: Debian's package. Daemons are not on the PATH of every user.
+#: The daemons and the commands that start jobs, and Debian's package of each. Daemons may not be on the user's PATH.
 NEEDED = {"munged": "munge", "slurmctld": "slurmctld", "slurmd": "slurmd", "sbatch": "slurm-client"}
 PATH = os.pathsep.join([os.environ.get("PATH", os.defpath), "/usr/sbin", "/sbin"])
-#: Time in which a daemon has to answer, and jobs to end when they are cancelled, s.
+#: Time in which a daemon must answer, and cancelled jobs must end, s.
 PATIENCE = 30.0
-#: Processors that the node says it has: so many ranks at a time, however few there are.
+#: Processors of the node as configured, for so many ranks at a time, however few there are.
 CPUS = 8
 
 CONFIGURATION = """
@@ -67,7 +67,7 @@ NodeName={host} NodeAddr=127.0.0.1 CPUs={cpus}
 
 
 def missing() -> list[str]:
-    """Debian's packages of the programs that are not there."""
+    """Debian's packages of the missing programs."""
     return [package for program, package in NEEDED.items() if shutil.which(program, path=PATH) is None]
 
 
@@ -121,7 +121,7 @@ class OneNode:
         return [f"--{option}={self.folder}/munge.{ending}" for option, ending in names.items()]
 
     def start(self, name, *arguments):
-        """Start a daemon, away from the terminal's Ctrl-C, and ended with this process."""
+        """Start a daemon that ignores the terminal's Ctrl-C and ends with this process."""
         with (self.folder / f"{name}.out").open("a") as out:
             self.daemons[name] = subprocess.Popen(
                 [shutil.which(name, path=PATH), *arguments],
@@ -134,12 +134,12 @@ class OneNode:
             )
 
     def kill_daemon(self):
-        """Kill slurmd: jobs go on, and Slurm hears nothing of them."""
+        """Kill slurmd: jobs go on, and Slurm does not hear of them."""
         self.daemons["slurmd"].kill()
         self.daemons["slurmd"].wait()
 
     def crash(self):
-        """Kill what runs on the node besides its daemon: Slurm's own first, as it would tell how the others ended."""
+        """Kill all on the node but its daemon: Slurm's own processes first, as they would report the others' ends."""
         names = {pid: text.decode().strip() for pid, text in read_proc("comm", self.processes()).items()}
         others = "munged", "slurmctld", "slurmscriptd"  # of the controller, which would be on another machine
         for pid in sorted(
@@ -149,15 +149,15 @@ class OneNode:
                 os.kill(pid, signal.SIGKILL)
 
     def say(self, *line) -> str:
-        """What a command of Slurm prints; nothing if it fails."""
+        """The output of a command of Slurm; empty if it fails."""
         done = subprocess.run([str(word) for word in line], env=self.environ, capture_output=True, text=True)
         return done.stdout if done.returncode == 0 else ""
 
     def until(self, true, seconds=PATIENCE):
-        """Wait until true() is; what it returned.
+        """Wait until true() is true, and return its value.
 
         Raises:
-            TimeoutError: not in so many seconds; with what the daemons have said.
+            TimeoutError: it was not in so many seconds; with the logs of the daemons.
         """
         deadline = time.monotonic() + seconds
         while not (found := true()):
@@ -172,7 +172,7 @@ class OneNode:
         return "\n".join(f"{file.name}:\n" + "".join(file.open(errors="replace").readlines()[-15:]) for file in files)
 
     def end(self):
-        """End jobs, daemons and all that came of them, remove the folder."""
+        """End jobs, daemons and all their processes, and remove the folder."""
         if "slurmctld" in self.daemons:
             self.say("scancel", "--user", getpass.getuser())
             with contextlib.suppress(TimeoutError):
@@ -190,18 +190,18 @@ class OneNode:
         shutil.rmtree(self.folder, ignore_errors=True)
 
     def processes(self) -> list[int]:
-        """What has this Slurm in its environment: steps, jobs and their processes."""
+        """The processes with this Slurm in their environment: steps, jobs and what they started."""
         return list(self.environs())
 
     def environs(self) -> dict[int, bytes]:
-        """{process id: environment} of these."""
+        """{process id: environment} of these processes."""
         mark = f"SLURM_CONF={self.folder}/slurm.conf".encode()
         every = (int(path.name) for path in Path("/proc").glob("[0-9]*"))
         return {pid: environ for pid, environ in read_proc("environ", every).items() if mark in environ.split(b"\0")}
 
 
 def read_proc(file: str, pids) -> dict[int, bytes]:
-    """What a file of /proc holds for each process, but for those that have ended or are another user's."""
+    """The contents of a file of /proc for each process, without those that have ended or belong to another user."""
     found = {}
     for pid in pids:
         with contextlib.suppress(OSError):

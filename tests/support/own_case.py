@@ -6,12 +6,12 @@ from pathlib import Path
 PAGE = (Path(__file__).parents[2] / "docs" / "cases.md").read_text(encoding="utf-8")
 BUMP = re.search(r"```python\n(.*?)```", PAGE, re.DOTALL)[1]
 
-#: A run of it that takes no time.
+#: Options of a very short run of it.
 SHORT = {"grid.nx": 12, "grid.ny": 8, "run.executor": "reference", "run.steps": 6, "restart.every_steps": 3}
 
 
 def write_bump(folder, text=BUMP):
-    """The file in a folder, made if need be."""
+    """Write the file into a folder, made if need be."""
     folder.mkdir(exist_ok=True)
     path = folder / "bump.py"
     path.write_text(text, encoding="utf-8")

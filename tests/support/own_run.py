@@ -1,4 +1,4 @@
-"""A model with fields of every kind and a term, as one script makes it on any number of processes."""
+"""A model with fields of every kind and a term, made by one script on any number of processes."""
 
 import hashlib
 
@@ -29,19 +29,19 @@ def drag(state, grid, t, roughness):
 
 
 def simulation(where=(), **changed):
-    """The model, on the devices that options say; with other fields where they are given."""
+    """The model, with options for its devices, and with other fields if given."""
     fields = {"depth": DEPTH, "wind_x": WIND, "eta": bump, "roughness": 1e-3}
     return swmodel.Simulation(swmodel.Case, OPTIONS | dict(where), fields=fields | changed, terms=[drag])
 
 
 def nudge(model):
-    """What is done on the way: half the velocity in x goes, and sea level is set on this process's part."""
+    """Change the model on the way: halve the velocity in x, and set sea level on this process's part."""
     model.state = model.state._replace(u=(0.5 * model.state.u).astype("float32"))
     model.set(eta=swmodel.local(0.5 * model.field("eta")))
 
 
 def gradient_of_energy(wrap=lambda step: step):
-    """Of the kinetic energy after some steps, with respect to the initial thickness: of this process's part."""
+    """The gradient of the kinetic energy after some steps by the initial thickness: this process's part."""
     options = SIZES | {"run.dtype": "float64", "time.stepper": "rk3"}
     carry, static, step = swmodel.functional(swmodel.Case, options, fields={"eta": bump, "depth": DEPTH})
     one = wrap(step)

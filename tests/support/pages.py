@@ -1,4 +1,4 @@
-"""What the page of a run holds."""
+"""The contents of the page of a run."""
 
 import base64
 import json

@@ -11,7 +11,7 @@ SPHERE = {"kind": "latlon", "west": 300.0, "south": 10.0, "dlat": 5.0, "radius":
 #: Large tides of every species.
 TIDE = {"tide__constituents": ("M2", "K1", "MF"), "tide__factor": 30.0, "time__start": "2020-03-01"}
 
-#: Fields of coefficients that the random case has if it is asked for them: their sizes.
+#: Sizes of the fields of coefficients that the random case can have.
 COEFFICIENTS = {
     "quadratic_drag": 2e-3,
     "manning": 0.03,
@@ -47,9 +47,9 @@ def weather(ny, nx, records=3, seed=5):
 def configuration(ny, nx, fields=None, sphere=False, in_time=False, **overrides):
     """A configuration of ny by nx cells with every term switched on; overrides as section__key=value.
 
-    The case has the given fields, arrays [ny, nx] by name, or `random_fields`, but for those that an override gives as
-    a number; `in_time` the weather besides, of which the records lie between steps. On a sphere the cells have about
-    the same size.
+    The case has the given fields, arrays [ny, nx] by name, or `random_fields`, except those that an override sets to a
+    number; with `in_time` also the weather, whose records lie between steps. On a sphere the cells have about the same
+    size.
     """
     fields = random_fields(ny, nx) if fields is None else fields
     fields = {name: values for name, values in fields.items() if f"physics__{name}" not in overrides}

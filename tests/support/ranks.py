@@ -1,4 +1,4 @@
-"""Several ranks as threads of one process: what all ranks do together, without MPI."""
+"""Several ranks as threads of one process: messages between ranks without MPI."""
 
 from concurrent.futures import ThreadPoolExecutor
 from threading import Barrier
@@ -12,7 +12,7 @@ OPERATIONS = {"sum": np.sum, "max": np.max, "min": np.min}
 
 
 class Thread(OneDevice):
-    """A transport for one rank among several threads, but for what is inside of jitted programs."""
+    """The transport of one rank among several threads, for use outside jitted programs."""
 
     def __init__(self, block, everyone, barrier, board):
         self.block, self.everyone, self.barrier, self.board = block, everyone, barrier, board
@@ -44,7 +44,7 @@ class Thread(OneDevice):
 
 
 def run_ranks(function, layout, ny, nx, **ensemble):
-    """[function(transport) of every rank], all of them at once."""
+    """[function(transport) of every rank], computed by all ranks at once."""
     everyone = blocks(layout, ny, nx, **ensemble)
     barrier, board = Barrier(len(everyone)), [None] * len(everyone)
     transports = [Thread(block, everyone, barrier, board) for block in everyone]

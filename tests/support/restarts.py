@@ -1,4 +1,4 @@
-"""Short runs with restart files, and what tests of them compare."""
+"""Short runs with restart files, and comparisons of them."""
 
 import h5py
 import netCDF4
@@ -47,7 +47,7 @@ def assert_same_run(ours, theirs, steps=11):
 
 
 def change(path, name, where, value):
-    """Write another value."""
+    """Write another value into a variable."""
     with h5py.File(path, "r+") as file:
         file[name][where] = value
 

@@ -6,6 +6,6 @@ from swmodel.files.integrity import checksums
 
 
 def resealed(path) -> None:
-    """Write the checksum of a file's header anew, so that it is not taken for damaged."""
+    """Write the checksum of a file's header anew, so that the file does not count as damaged."""
     with h5py.File(path, "r+") as file:
         checksums.seal_header(file)

@@ -1,4 +1,4 @@
-"""What runs on several devices of one process, each with a NAME for the command line; prints JSON.
+"""Programs on several devices of one process, each with a NAME for the command line; prints JSON.
 
 JAX's processors are split before it starts, hence a process of its own.
 """
@@ -32,7 +32,7 @@ jax.config.update("jax_num_cpu_devices", DEVICES)
 jax.config.update("jax_enable_x64", True)
 LAYOUTS = ("2x2", "4x1", "1x4")
 TERMS = {"sponge__rate": 1e-4, "sponge__width": 2e4, "physics__biharmonic_viscosity": 1e8, "physics__slip": "no"}
-#: A sea on a sphere with two open sides; and with all that moves one.
+#: A sea on a sphere with two open sides, and with all that can move it.
 SIDES = {"sphere": True, "open_sides__sides": ("west", "north"), "open_sides__m2_amplitude": 0.3}
 EARTH = SIDES | {"in_time": True, "open_sides__pressure": 50.0, "physics__self_attraction": 0.1} | TERMS | TIDE
 STEPS = 7
@@ -45,7 +45,7 @@ def of_layout(ny, nx, layout, **options):
 
 
 def bits(simulation):
-    """Of the state, of vorticity, which needs the neighbours, and of a running mean."""
+    """The bits of the state, of vorticity, which needs the neighbours, and of a running mean."""
     means = simulation.means(["eta", "q"])
     simulation.advance(STEPS - 1)
     for _ in range(2):
@@ -55,7 +55,7 @@ def bits(simulation):
     return hashlib.sha256(b"".join(np.ascontiguousarray(array).tobytes() for array in arrays)).hexdigest()
 
 
-#: Cells, executor, stepper, whether x is a ring, layouts, options: grids that divide and that do not, rings and walls.
+#: Cells, executor, stepper, whether x is a ring, layouts, options: grids that divide evenly or not, rings and walls.
 VARIANTS = (
     (13, 17, "native", "ab2", True, LAYOUTS, TERMS),
     (13, 17, "native", "rk3", False, ("2x2",), TERMS),
@@ -71,7 +71,7 @@ def same_bits():
     found = {}
     for ny, nx, executor, stepper, ring, layouts, more in VARIANTS:
         options = {"time__stepper": stepper, "grid__periodic_x": ring, "run__executor": executor} | more
-        compile_quickly(executor == "native")  # what XLA makes of the program around the native step has no part in it
+        compile_quickly(executor == "native")  # XLA's program around the native step has no effect on the bits
         found[f"{ny} {nx} {executor} {stepper} {ring}"] = {
             layout: bits(Simulation(of_layout(ny, nx, layout, **options))) for layout in ("", *layouts)
         }
@@ -79,7 +79,7 @@ def same_bits():
 
 
 def small():
-    """What takes no time, in one process."""
+    """The short checks, in one process."""
     compile_quickly(True)
     return {
         "steps_per_sweep": several_steps_in_a_sweep(),
@@ -93,7 +93,7 @@ def small():
 
 
 def spectral():
-    """Bits of what transforms make of a sea, by layout."""
+    """Bits of the results of transforms of a sea, by layout."""
     sharded = {"run__transport": "sharded", "run__devices": DEVICES}
     found = {layout: spectral_bits("rings", **sharded, run__layout=layout) for layout in ("2x2",)}
     return {"one process": spectral_bits("rings")} | found
@@ -106,7 +106,7 @@ def several_steps_in_a_sweep():
 
 
 def compiled_again():
-    """What is compiled for a second simulation of a kind, with one of another layout in between."""
+    """What is compiled for a second simulation of a kind, after one of another layout in between."""
     made = [of_layout(13, 17, layout, run__executor="native") for layout in ("2x2", "1x4")]
     for config in made:
         bits(Simulation(config))
@@ -117,7 +117,7 @@ def compiled_again():
 
 
 def messages():
-    """[executor, messages in its compiled loop, arrays given back in place] on grids that divide and do not."""
+    """[executor, messages in its compiled loop, arrays returned in place] on grids that divide evenly or not."""
     compile_quickly(False)
     found = []
     for (ny, nx), executor in itertools.product([(12, 16), (13, 17)], ("native", "xla")):
@@ -130,7 +130,7 @@ def messages():
 
 
 def derivatives():
-    """Largest relative differences of derivatives from those of one process, and what says that they are exact."""
+    """Largest relative differences of derivatives from those of one process, and measures of their exactness."""
 
     def of(layout):
         options = {"run__executor": "native", "run__dtype": "float64", "run__steps": 4}
@@ -148,7 +148,7 @@ def derivatives():
 
 
 def there_and_back():
-    """Whether what is put on the devices comes back, for every layout, and where blocks have one and two rows."""
+    """Whether arrays put on the devices come back, for every layout, and if blocks have one and two rows."""
     cases = [(*map(int, layout.split("x")), 13, 17) for layout in LAYOUTS] + [(2, 2, 3, 17)]
     transports = [Sharded((py, px), ny, nx, DEVICES) for py, px, ny, nx in cases]
     arrays = [np.random.default_rng(1).standard_normal((2, ny, nx)) for _, _, ny, nx in cases]
@@ -168,7 +168,7 @@ def peak_memory():
         return found
 
     def fields():
-        """Those of the equations, and what the executor makes of them."""
+        """The fields of the equations, and the executor's own."""
         scheme, *more = request_of(config)
         kernel = Kernel(scheme, more[0], scheme.width + 1)
         grid, params = (build(config, one, np.float32) for build in (build_grid, build_params))
@@ -179,7 +179,7 @@ def peak_memory():
 
 
 def too_late():
-    """What one is told who asks for more devices than JAX has started with."""
+    """The message if more devices are asked for than JAX has started with."""
     jax.devices()
     try:
         Sharded((4, 2), 16, 16, 8)

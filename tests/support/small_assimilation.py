@@ -26,5 +26,5 @@ SMALL = {
     "assimilation.inner": 12,
 }
 
-#: The same as words of a command line.
+#: The same options as words of a command line.
 SETTINGS = [word for key, value in SMALL.items() for word in ("-s", f"{key}={value}")]

@@ -33,7 +33,7 @@ def build(fields=None, **sections):
 
 
 def seabed(rng, islands=True):
-    """Rough bottom; an island of several cells, one of one cell, and one across the edges of the ring."""
+    """A rough sea floor; an island of several cells, one of one cell, and one across the edges of the ring."""
     mask = np.ones((NY, NX))
     if islands:
         mask[3:5, 4:7] = mask[5, 4] = mask[7, 1] = mask[-1, -2:] = mask[0, -1] = mask[0, 0] = 0

@@ -31,7 +31,7 @@ def configuration(**changes):
 
 
 def words(**changes):
-    """The same as words of the command line."""
+    """The same options as words of the command line."""
     more = {name.replace("__", "."): value for name, value in changes.items()}
     return [word for key, value in (SMALL | PERTURBED | more).items() for word in ("-s", f"{key}={value}")]
 
@@ -45,7 +45,7 @@ def perturbations(config):
 
 
 def alone(config, numbers, steps: int):
-    """The States of members after some steps of a Simulation of each alone."""
+    """The States of members after some steps, each by a Simulation of its own."""
     drawn, simulation, found = perturbations(config), swmodel.Simulation(settings.whole(config)), []
     executor, put = simulation._executor, simulation.transport.put
     for member in numbers:

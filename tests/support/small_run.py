@@ -1,4 +1,4 @@
-"""A run folder as the model leaves it: ten steps of a few cells, three records."""
+"""A run folder written by the model: ten steps of a few cells, three records."""
 
 import swmodel
 

@@ -1,10 +1,9 @@
 """A run on two processes, killed and resumed again and again at random moments, has the bits of an undisturbed one.
 
-Each cycle resumes the run and ends it by force or by request. Most wait for a new restart file first and then for a
-random time, so that every cycle makes progress; a few strike at any moment since the start of the program. In the end
-the run is resumed once more, to a step that it has not reached, and output.nc, diagnostics.nc and the last restart file
-are compared bit for bit with those of a run of that length that nothing has disturbed, and that writes a restart at its
-end only.
+Each cycle resumes the run and ends it by force or by request. Most cycles first wait for a new restart file and then
+for a random time, so that they make progress; a few strike at any moment since the start of the program. At the end the
+run is resumed once more, to a step that it has not reached. Then output.nc, diagnostics.nc and the last restart file
+are compared bit for bit with those of an undisturbed run of that length, which writes a restart only at its end.
 """
 
 import argparse
@@ -30,7 +29,7 @@ RESTARTS = ["-s", f"restart.every_steps={RESTART_STEPS}"]
 RECORDS = ["-s", "output.every_steps=300", "-s", "output.means=eta", "-s", "output.diagnostics_every_steps=80"]
 TWO = ["--nproc", "2", "--quiet", "-o", "run"]
 
-#: Share of the cycles that strike at any moment since the start, and how late, s; how late after a restart file, s.
+#: Share of the cycles that strike at any moment since the start; latest strike after the start, and after a restart, s.
 ANY_MOMENT, LATEST, AFTER = 0.15, 4.0, 0.6
 
 
@@ -40,7 +39,7 @@ def strike_rank(process, folder, number):
 
 
 def strike_all(process, folder):
-    """Kill all processes of the run, as a crash of the machine does."""
+    """Kill all processes of the run, like a crash of the machine."""
     for pid in processes_of(folder):
         _send(pid, signal.SIGKILL)
 
@@ -69,7 +68,7 @@ def _send(pid, number):
 
 @contextlib.contextmanager
 def ending(folder):
-    """Leave no process of the run behind, whatever ends this one."""
+    """A context that leaves no process of the run behind, whatever ends it."""
     try:
         yield
     finally:
@@ -82,10 +81,10 @@ def reached(run) -> int:
 
 
 def cycle(folder, chance: random.Random) -> str:
-    """Resume the run in `folder`/run, or begin it anew, and end it; a line that says how.
+    """Resume the run in `folder`/run, or begin it anew, and end it; returns a line that says how.
 
     Raises:
-        AssertionError: it did not end, left processes behind, or ended in another way than it should.
+        AssertionError: it did not end, left processes behind, or ended otherwise than it should.
     """
     run = folder / "run"
     begin = reached(run)
@@ -122,7 +121,8 @@ def _text(file):
 
 
 def soak(folder, cycles: int, seed: int, say=print) -> int:
-    """Disturb a run in `folder` by so many cycles, then compare it with an undisturbed one; its number of steps.
+    """Disturb a run in `folder` by so many cycles, then compare it with an undisturbed one; returns its number of
+    steps.
 
     Raises:
         AssertionError: something differs, or a cycle did not end as it should.

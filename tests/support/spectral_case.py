@@ -1,4 +1,4 @@
-"""A sea without land, and the bits of all that transforms make of it."""
+"""A sea without land, and the bits of all results of transforms of it."""
 
 import hashlib
 
@@ -35,5 +35,5 @@ def spectral_bits(name, **where):
 
 
 def bits_of(whole):
-    """A digest."""
+    """A digest of a field."""
     return hashlib.sha256(np.ascontiguousarray(whole).tobytes()).hexdigest()

@@ -17,8 +17,8 @@ FLUXES = ("energy", "enstrophy", "arakawa_lamb")
 STEPPERS = ("ab2", "ab3", "rk3", "rk4", "leapfrog")
 DTYPES = ("float32", "float64")
 
-#: (executor, vorticity flux, stepper, dtype): every flux with every stepper, the precisions by turns; for xla, which
-#: takes seconds to compile each, every flux and every stepper.
+#: (executor, vorticity flux, stepper, dtype): every flux with every stepper, the precisions in turns. xla takes seconds
+#: to compile each, so it has every flux and every stepper once.
 EVERY_SCHEME = [
     *(("reference", *scheme) for scheme in itertools.product(FLUXES, STEPPERS, DTYPES)),
     *(("native", FLUXES[i], STEPPERS[j], DTYPES[(i + j) % 2]) for i in range(3) for j in range(5)),
@@ -27,7 +27,7 @@ EVERY_SCHEME = [
 
 
 def build(name, config, **options):
-    """The executor called `name` on the whole domain, with options of its own, and its first carry."""
+    """The executor called `name` on the whole domain, with its options, and its first carry."""
     here = Serial(block(0, (1, 1), config.grid.ny, config.grid.nx))
     dtype = np.dtype(config.run.dtype)
     static = build_grid(config, here.block, dtype), build_params(config, here.block, dtype)
@@ -41,7 +41,7 @@ def fields_of(carry):
 
 
 def after(name, config, *chunks, **options):
-    """State and memory after the given numbers of steps, one call each."""
+    """State and memory after the given numbers of steps, each taken in one call."""
     model, carry = build(name, config, **options)
     forcing = Forcing(config, scheme_of(config), model.transport) if name != "reference" else None
     for steps in chunks:
@@ -54,14 +54,14 @@ def after(name, config, *chunks, **options):
 
 
 def exchange(model, forcing, step):
-    """Have an executor go on with the coefficients that hold at a step."""
+    """Let an executor take the coefficients that hold at a step."""
     if not forcing.holds(step):
         taken = forcing.take(step)
         model.exchange(model.static[1] | taken if model.name == "xla" else taken, forcing.of)
 
 
 def step_by_step(name, config, steps):
-    """State and memory after so many steps; for xla, of which one step is compiled: in a third of the time."""
+    """State and memory after so many steps; xla compiles a single step, in a third of the time."""
     if name != "xla":
         return after(name, config, steps)
     model, carry = build(name, config)

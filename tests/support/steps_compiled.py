@@ -1,8 +1,8 @@
-"""How the C++ steps of tests are compiled: in a third of the time, or as users have them.
+"""How the C++ steps of tests are compiled: in a third of the time, or as for users.
 
-With little optimisation, which changes no bit (tests/executors/test_compile.py), and with headers that the compiler has
-read before. What was built with the package is used as it is, and so is a compiler that the environment names. All this
-is in the environment, for the processes that tests start.
+Quick compilation has little optimisation, which changes no bit (tests/executors/test_compile.py), and precompiled
+headers. Steps that were built with the package are used unchanged, and so is a compiler that the environment names. The
+settings are in the environment, for the processes that tests start.
 """
 
 import hashlib
@@ -16,12 +16,12 @@ from pathlib import Path
 from swmodel.errors import SetupError
 from swmodel.executors.native import compile as steps
 
-#: In the environment: the compiler of users, and the folder of headers, for the script `quick-c++`.
+#: Variables of the environment: the users' compiler, and the folder of headers, for the script `quick-c++`.
 REAL, HEADERS = "SWMODEL_TEST_CXX", "SWMODEL_TEST_HEADERS"
 
 
 def compile_quickly():
-    """From now on, into a folder of their own beside the steps of users."""
+    """From now on compile quickly, into a folder of its own beside the users' steps."""
     if REAL in os.environ or "CXX" in os.environ or "SWMODEL_CXXFLAGS" in os.environ:
         return
     with suppress(SetupError, OSError):  # no compiler, or no folder: tests meet what users meet
@@ -33,18 +33,18 @@ def compile_quickly():
 
 
 def as_users(environ) -> dict:
-    """An environment with the compiler and the folder of users in it."""
+    """An environment with the users' compiler and folder."""
     own = ("CXX", "SWMODEL_CACHE") if REAL in environ else ()
     return {name: value for name, value in environ.items() if name not in own}
 
 
 def real() -> str:
-    """The compiler of users."""
+    """The users' compiler."""
     return os.environ.get(REAL) or shlex.join(steps.compiler())
 
 
 def headers(folder: Path) -> Path:
-    """A folder with sweep.h as g++ keeps what it has read; other compilers look past it."""
+    """A folder with sweep.h precompiled by g++; other compilers ignore it."""
     march = steps.instructions()
     version = subprocess.run([*steps.compiler(), "--version"], capture_output=True, timeout=60).stdout
     text = b"".join(file.read_bytes() for file in sorted(steps.HERE.glob("*.h")))

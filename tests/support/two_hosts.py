@@ -1,6 +1,6 @@
 """One of several processes of JAX's distributed runtime: two_hosts.py RANK PORT LAYOUT FOLDER runs a small jet.
 
-Started by hand, without a launcher; nothing but the configuration says how many devices there are to be.
+It is started by hand, without a launcher; only the configuration says how many devices there should be.
 """
 
 import sys

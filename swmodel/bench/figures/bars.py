@@ -1,4 +1,4 @@
-"""Figures with bars: what a run that writes and the time to the first step are spent on."""
+"""Figures with bars: the parts of a run that writes, and of the time to the first step."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 from ..numbers import Numbers, numbers
 from .panels import legend, panel
 
-#: From dark to light, so that parts are told apart in greyscale.
+#: From dark to light, so that parts differ in greyscale, too.
 SHADES = ("#08519C", "#6BAED6", "#C6DBEF", "#FFFFFF")
 RUN = ("time steps", "writing")
 PARTS = ("start and imports", "MPI and fields", "compilation", "one step")
@@ -26,12 +26,12 @@ def output(records: list[dict]) -> Figure:
 
 
 def start(records: list[dict]) -> Figure:
-    """What the time to the first step is spent on."""
+    """The parts of the time to the first step."""
     return stacked(records, lambda one: one.start_parts, PARTS, "seconds to the end of the first step")
 
 
 def stacked(records: list[dict], parts, names: tuple[str, ...], x: str) -> Figure:
-    """A horizontal bar for each row, the first one on top, of the parts that the function `parts` gives."""
+    """A horizontal bar for each row, the first one on top, made of the parts from the function `parts`."""
     found = [(record, one) for record in records for one in numbers(record)]
     labels = [one.row.label + (f"\n{record['label']}" if len(records) > 1 else "") for record, one in found]
     figure, axes = panel(x, "")

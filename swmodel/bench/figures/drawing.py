@@ -27,7 +27,7 @@ FIGURES: tuple[tuple[str, str, Callable[[list[dict]], Figure | None]], ...] = (
 
 
 def draw(records: list[dict], folder) -> list[Path]:
-    """Draw what the results allow, as PNG and PDF files in the folder; the files. Nothing for rows without numbers."""
+    """Draw all figures that the results allow, as PNG and PDF files in the folder; returns the files."""
     written = []
     with matplotlib.rc_context(RC):
         for name, sweep, function in FIGURES:

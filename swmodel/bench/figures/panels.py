@@ -1,7 +1,7 @@
 """What the figures of results share: panels, axes of powers and of whole numbers, and the look of each curve.
 
-Colours are told apart with any colour vision (Okabe and Ito 2008), in greyscale by their markers. Machines differ by
-their dashes. Published curves are light, thin and hollow.
+Colours differ for any colour vision (Okabe and Ito 2008), and markers in greyscale. Machines differ by dashes.
+Published curves are light, thin and hollow.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ COLORS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
 DASHES = ("-", "--", "-.", ":")
 MARKERS = "osD^vP"
 SIZE = (4.6, 4.0)
-#: A curve that others published.
+#: The look of a published curve.
 PUBLISHED = {"color": "0.62", "mfc": "white", "ms": 4, "lw": 0.9, "zorder": 1.5}
-#: A value beside a point.
+#: The look of a value beside a point.
 VALUE = {"textcoords": "offset points", "ha": "center", "fontsize": 7.5}
 
 
@@ -68,7 +68,7 @@ def panel(x: str, y: str) -> tuple[Figure, object]:
 
 
 def logarithmic(axes, ticks=()):
-    """Logarithmic axes with numbers as they are, a legend below; `ticks` are those of a horizontal axis of counts."""
+    """Logarithmic axes with plain numbers and a legend below; `ticks` are those of a horizontal axis of counts."""
     axes.set(xscale="log", yscale="log")
     if ticks:
         counts(axes, ticks)
@@ -77,7 +77,7 @@ def logarithmic(axes, ticks=()):
 
 
 def counts(axes, ticks):
-    """Ticks of an axis of whole numbers; those of small steps in between are left out where they would touch."""
+    """Ticks of an axis of whole numbers; those between that would touch are left out."""
     kept = []
     for tick in sorted(ticks):
         if not kept or tick >= 1.3 * kept[-1]:
@@ -88,7 +88,7 @@ def counts(axes, ticks):
 
 
 def plain_powers(axis):
-    """1, 2, 5, 10, 20 as they are, not as powers of ten; 1, 10, 100 alone on a long axis."""
+    """Ticks 1, 2, 5, 10, 20 as plain numbers, not as powers of ten; only 1, 10, 100 on a long axis."""
     low, high = axis.get_view_interval()
     long = LogLocator(subs=(1, 2, 5) if high < 200 * low else (1,), numticks=20)
     axis.set_major_locator(long if high > 8 * low else MaxNLocator(5))
@@ -97,7 +97,7 @@ def plain_powers(axis):
 
 
 def plain() -> FuncFormatter:
-    """Numbers as they are, with spaces between thousands."""
+    """Plain numbers, with spaces between thousands."""
     return FuncFormatter(lambda value, _: f"{value:,.10g}".replace(",", " "))
 
 

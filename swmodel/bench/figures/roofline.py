@@ -1,7 +1,7 @@
-"""The roofline: what memory and arithmetic allow on this machine, and what the rows reach of it.
+"""The roofline: the speed that memory and arithmetic allow on this machine, and the speed of the rows.
 
 A step does FLOPS_PER_CELL operations for each cell and must move 48 bytes (single precision): an intensity that the
-scheme sets. Rows stand on that line, as high as their speed; the roof is the measured bandwidth times the intensity.
+scheme sets. Rows lie on that line at the height of their speed; the roof is the measured bandwidth times the intensity.
 
 Reference: Williams, S., Waterman, A. and Patterson, D. (2009), Roofline, Commun. ACM 52, 65-76.
 """
@@ -20,9 +20,9 @@ from ..numbers import Numbers, bandwidth, bytes_per_cell, numbers
 from ..sweeps import published
 from .panels import PUBLISHED, plain
 
-#: Additions, multiplications and divisions for each cell in an AB2 step of the jet, as the xla executor writes it.
+#: Additions, multiplications and divisions for each cell in an AB2 step of the jet by the executor xla.
 FLOPS_PER_CELL = 98
-#: The platforms have one colour each, as their roofs.
+#: One colour for each platform and its roof.
 COLORS = {"cpu": "#0072B2", "gpu": "#009E73"}
 SMALL = 7.5
 
@@ -46,7 +46,7 @@ def roofline(records: list[dict]) -> Figure | None:
         if len(records) > 1:
             axes.set_title(record["label"], fontsize=8)
     figure.tight_layout()
-    for axes, roofs in panels:  # the slope of a roof on paper is known once the panels have their places
+    for axes, roofs in panels:  # the slope of a roof on paper is known once the panels are placed
         for roof in roofs:
             name_roof(axes, *roof)
     return figure
@@ -99,7 +99,7 @@ def best(found: list[Numbers]) -> list[Numbers]:
 
 
 def gigaflops(row: dict) -> float:
-    """Speed of a published row, as if its steps did as many operations."""
+    """Speed of a published row, if its steps did as many operations."""
     there = published()
     return there["nx"] * there["ny"] * there["steps"] / row["seconds"] * FLOPS_PER_CELL / 1e9
 

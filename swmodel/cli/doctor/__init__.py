@@ -1,4 +1,4 @@
-"""What this installation can do, and what to do about what is missing or broken."""
+"""What this installation can do, with advice on what is missing or broken."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ OPTIONAL = "–"
 
 
 def report(console=None) -> int:
-    """Print a table of all findings; 0 if everything that is installed works, 3 if something is broken or missing.
+    """Print a table of all findings; returns 0 if everything that is installed works, 3 if something does not.
 
-    MPI and what only films need may be missing: the model runs on one process without them.
+    MPI and the packages for films may be missing: the model runs on one process without them.
     """
     from rich.console import Console
 

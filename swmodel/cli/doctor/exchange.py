@@ -1,6 +1,6 @@
-"""One exchange between two processes, as the model does it; `swmodel doctor` starts this under mpiexec.
+"""One exchange of halos between two processes; `swmodel doctor` starts this module under mpiexec.
 
-Each process prints what it finds as lines "@doctor {json}", so that the report knows how far it came.
+Each process prints what it finds in lines "@doctor {json}", so that the report knows how far it came.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ MARK = "@doctor "
 
 def say(**facts):
     """Report facts to the process that started mpiexec."""
-    sys.stdout.write(f"{MARK}{json.dumps(facts)}\n")  # in one piece: the processes share the pipe
+    sys.stdout.write(f"{MARK}{json.dumps(facts)}\n")  # in one write: the processes share the pipe
     sys.stdout.flush()
 
 

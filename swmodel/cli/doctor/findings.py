@@ -18,7 +18,7 @@ from ...executors.native.compile import BUILT, cache_folder, compiler
 from ...parallel import environment
 from ...parallel.environment import version_of
 
-#: JAX versions that the model and mpi4jax are tested with: from the first to below the second (as in pyproject.toml).
+#: JAX versions with which the model and mpi4jax are tested: from the first to below the second (as in pyproject.toml).
 TESTED_JAX = ("0.10", "0.12")
 INSTALL = "make setup, or pip install . where the sources are"
 REQUIRED = ("jax", "jaxlib", "numpy", "netCDF4", "pydantic", "click", "rich", "matplotlib", "cmocean")
@@ -28,10 +28,10 @@ class Finding(NamedTuple):
     """One line of the report.
 
     Attributes:
-        what: what was looked at.
-        found: what it was found to be.
+        what: what was examined.
+        found: what was found.
         advice: what to do about it; empty if all is well.
-        broken: the model does not run as it should until that is done.
+        broken: whether the model does not run properly until that is done.
     """
 
     what: str
@@ -88,13 +88,13 @@ def machine() -> Iterator[Finding]:
 
 
 def memory() -> str:
-    """Physical memory, and what of it is available."""
+    """Physical memory, and how much of it is available."""
     total, free = (size / 2**30 for size in (environment.total_memory(), environment.free_memory()))
     return f"{total:.1f} GiB, {free:.1f} GiB available"
 
 
 def one_process() -> Iterator[Finding]:
-    """Whether JAX has a device and compiles and runs a program on it."""
+    """Whether JAX has a device, and compiles and runs a program on it."""
     start = time.perf_counter()
     try:
         import jax
@@ -103,7 +103,7 @@ def one_process() -> Iterator[Finding]:
         devices = jax.devices()
         result = jax.jit(lambda x: jnp.sum(x * x))(jnp.arange(10.0))
         right = float(result) == 285.0
-    except Exception as error:  # whatever is wrong with JAX is what this is here to show
+    except Exception as error:  # report whatever is wrong with JAX
         yield Finding("jax.jit", f"{type(error).__name__}: {error}", INSTALL, broken=True)
         return
     yield Finding("devices", ", ".join(device.device_kind for device in devices))
@@ -127,7 +127,7 @@ def native_step() -> Finding:
 
 
 def compiled_steps() -> Finding:
-    """Where steps are compiled, by what, and how many there are."""
+    """Where compiled steps are kept, how many there are, and by which compiler others are made."""
     try:
         made = [f"{len(list(BUILT.glob('*.so')))} came with swmodel"]
         folder = cache_folder()

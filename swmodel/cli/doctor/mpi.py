@@ -17,7 +17,7 @@ REBUILD = "compile mpi4jax anew for this JAX and this MPI: docs/install.md, or m
 
 
 def several_processes() -> Iterator[Finding]:
-    """Versions of what MPI needs, and one exchange between two processes where it is all there."""
+    """Versions of what MPI needs, and, if nothing is missing, one exchange between two processes."""
     present = {name: version for name in ("mpi4py", "mpi4jax") if (version := version_of(name))}
     yield from (Finding(name, version) for name, version in present.items())
     try:

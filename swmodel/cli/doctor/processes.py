@@ -1,4 +1,4 @@
-"""Starting processes that report facts, and what they say besides."""
+"""Starting processes that report facts, and reading what they print."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from ...model import launch
 from .exchange import MARK
 
 TIMEOUT = 120.0  # s
-#: What a line begins with by which `spawn` says that a process has ended, not why.
+#: The beginning of the lines in which `spawn` says that a process has ended, but not why.
 NOISE = "swmodel.parallel.spawn: "
 
 
@@ -25,7 +25,7 @@ def exchange(command: list[str], timeout: float = TIMEOUT, **environ: str) -> tu
 
 
 def decode(output: str) -> tuple[dict, str]:
-    """The facts in what the processes printed, and the last line of the rest; lines of two processes may be joined."""
+    """The facts in the output of processes, and the last other line; lines of two processes may be joined."""
     facts, other = {}, []
     for piece in output.replace(MARK, f"\n{MARK}").splitlines():
         if piece.startswith(MARK):

@@ -1,6 +1,6 @@
-"""Whether devices of several processes can run, without MPI, and which transport is for what.
+"""Whether devices of several processes work together, without MPI; and the use of each transport.
 
-`python -m swmodel.parallel.spawn 2 python -m swmodel.cli.doctor.sharded` is the exchange that the report tries.
+The report tries the exchange `python -m swmodel.parallel.spawn 2 python -m swmodel.cli.doctor.sharded`.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def transports() -> Iterator[Finding]:
 
 
 def gpus() -> list:
-    """The GPUs that JAX sees; none where it does not work, which other findings say."""
+    """The GPUs that JAX sees; empty if JAX does not work, as other findings say."""
     try:
         import jax
 
@@ -64,10 +64,10 @@ def ring_of(devices: list) -> bool:
 
 
 def tried(what: str, test, found: str) -> Finding:
-    """What came of a test that returns whether all went well, or raises."""
+    """The finding of a test that returns whether it succeeded, or raises."""
     try:
         problem = "" if test() else "wrong values received"
-    except Exception as error:  # whatever is wrong is what this is here to show
+    except Exception as error:  # report whatever is wrong
         problem = (str(error).splitlines() or [type(error).__name__])[0]
     return Finding(what, problem, GPU_ADVICE, broken=True) if problem else Finding(what, found)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import jax
@@ -11,6 +12,7 @@ import numpy as np
 from ...ocean.scheme import Scheme
 from ...ocean.state import Carry
 from ...ocean.timestep import Leapfrog, Multistep, RungeKutta
+from ...parallel.transport.programs import MOST
 from ..watch import NOBODY, Watch
 from . import REMEDY, built, not_built
 from .calls import BEYOND_CACHE, LANES, Calls, Static, narrowed
@@ -186,16 +188,26 @@ class Kernel(NamedTuple):
 
         Products are formed in the call, so that their bits do not depend on what XLA makes of them.
         """
-        made = self.made(static.kinds, dt.dtype)
+        of_one = values_of(self.request(static.kinds, dt.dtype))
+        steps = step + jnp.arange(many, dtype=step.dtype)
+        return jax.vmap(of_one, in_axes=(None, 0, None))(static.numbers, steps, dt)
 
-        def of_one(step):
-            numbers = static.numbers | weights_of(self.method, step, dt)
-            tracing = Tracing(self.scheme, static.kinds, numbers, np.dtype(dt.dtype), self.controls)
-            derived(tracing, self.method, step, self.derivative, self.controls)
-            values = tracing.graph.values
-            return jnp.stack([jnp.asarray(values[name], dt.dtype).reshape(()) for name in made.values])
 
-        return jax.vmap(of_one)(step + jnp.arange(many, dtype=step.dtype))
+@lru_cache(maxsize=MOST)
+def values_of(request: Request):
+    """The function (numbers, step, dt) -> values [n] of one step; see `Kernel.values`.
+
+    The dynamics are run once for all programs that take it, not once in each.
+    """
+    scheme, method, kinds, dtype, derivative, controls = request
+
+    def values(numbers, step, dt):
+        tracing = Tracing(scheme, kinds, numbers | weights_of(method, step, dt), np.dtype(dtype), controls)
+        derived(tracing, method, step, derivative, controls)
+        named = tracing.graph.values
+        return jnp.stack([jnp.asarray(named[name], dtype).reshape(()) for name in request.made.values])
+
+    return jax.jit(values, inline=True)
 
 
 def stacked(parts: dict, names, size, beyond, dtype, xp):

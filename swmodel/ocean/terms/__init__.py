@@ -1,7 +1,7 @@
-"""The terms of the equations besides pressure, advection and the Coriolis force: one file each, with all about it.
+"""The terms of the equations besides pressure, advection and the Coriolis force: each one in a file of its own.
 
 A new term is a file here and a line in TERMS. Configuration, input files, static fields, time-step limits, controls of
-gradients and assimilation, output and tests take what they need from the objects.
+gradients and assimilation, output and tests take what they need from the Term objects.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from .wind_drag import WIND_DRAG
 
 __all__ = ["PROCESSES", "TERMS", "Term"]
 
-#: In the order in which their tendencies are added.
+#: The terms in the order in which their tendencies are added.
 TERMS: dict[str, Term] = {
     term.name: term
     for term in (

@@ -1,4 +1,4 @@
-"""Air pressure at sea level: du/dt = - d_x (p / rho). At rest sea level is 9.95 mm lower where it is 1 hPa higher."""
+"""Air pressure at sea level: du/dt = - d_x (p / rho). At rest 1 hPa more lowers sea level by 9.95 mm."""
 
 from __future__ import annotations
 

@@ -34,7 +34,7 @@ def active(options) -> bool:
 
 
 def problems(config):
-    """An oscillation that the time steps do not see, a phase of none."""
+    """Lines about an oscillation too fast for the time step, and about a phase without an amplitude."""
     options, dt = config.body_force, config.time.dt
     for axis in COMPONENTS:
         if getattr(options, f"{axis}_phase") and not getattr(options, f"{axis}_amplitude"):
@@ -44,12 +44,12 @@ def problems(config):
 
 
 def names(axis: str) -> list[str]:
-    """Of the parts of a component among the params."""
+    """The names in the params of the parts of a component."""
     return [f"body_force_{axis}_{part}" for part in PARTS]
 
 
 def build(config, rows, columns):
-    """a, b cos(phase) and - b sin(phase) of each component, and what part of the period a step is."""
+    """a, b cos(phase) and - b sin(phase) of each component, and the fraction of the period in a step."""
     options = config.body_force
     built = dict(zip(TURNS, turns_of(config.time.dt, options.period), strict=True))
     for axis in COMPONENTS:
@@ -60,7 +60,7 @@ def build(config, rows, columns):
 
 
 def acceleration(config) -> float:
-    """|a| + |b| of both components."""
+    """The size of the force with |a| + |b| for each component, m s-2."""
     options = config.body_force
     return hypot(abs(options.x) + abs(options.x_amplitude), abs(options.y) + abs(options.y_amplitude))
 

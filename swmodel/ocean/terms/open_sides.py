@@ -1,14 +1,14 @@
-"""Open sides: water flows through them as a wave that leaves, on top of given sea level and transport outside.
+"""Open sides: waves leave through them, on top of sea level and transport that are given outside.
 
-The outermost row of cells of an open side is outside water, of which the model knows what is given alone. The transport
-through the face between it and the first cell inside follows from the sea level inside at each stage,
+The outermost row of cells of an open side is water outside the model: only what is given is known of it. The transport
+through the face between it and the first cell inside follows from the sea level inside, at each stage of a step,
 
     U = U_ext + n sqrt(g H) (eta_ext - eta_b),    n the direction inward, +1 or -1,
 
-with H and what is given in the middle of the two cells, and eta_b extrapolated to the face from the two cells inside
-(from one, where the second is land): what is left of a wave that leaves at right angles is of order dx⁴ of its energy.
-The face needs no memory. Under air pressure both levels are those at which water would stand under
-`open_sides.pressure`, eta + (p - pressure) / (rho g), so that a storm that crosses a side pumps no water.
+with H and what is given averaged over the two cells, and eta_b extrapolated to the face from the two cells inside
+(from one if the second is land). A wave that leaves at right angles leaves a fraction of order dx⁴ of its energy. The
+face needs no memory. Under air pressure both levels are those under `open_sides.pressure`, eta + (p - pressure) /
+(rho g), so that a storm that crosses a side pumps no water.
 
 Reference: Flather, R. A. (1976), Mém. Soc. R. Sci. Liège, 6e série, 10, 141-164.
 """
@@ -35,14 +35,14 @@ SIDES = {"west": "x", "east": "x", "south": "y", "north": "y"}
 
 #: Constituents of the tide outside.
 NAMES = ("M2", "S2", "N2", "K2", "K1", "O1", "P1", "Q1", "MF", "MM", "M4")
-#: Parts of an oscillation a cos(wt - phase): a cos(phase) of cos(wt), a sin(phase) of sin(wt).
+#: The parts of an oscillation a cos(wt - phase): the factors a cos(phase) of cos(wt) and a sin(phase) of sin(wt).
 PARTS = {"cosine": cos, "sine": sin}
-#: The date whose frequencies those of runs without a date are; they differ by less than 1e-9 from year to year.
+#: The date of the frequencies in runs without a date; they differ by less than 1e-9 from year to year.
 NO_DATE = "2000-01-01"
 
 
 def given(name: str, location: str, units: str, long_name: str, dimension: tuple) -> Variable:
-    """A field of the outside water, or its number in the section, which transports of a tide have not."""
+    """A field of the water outside, or its number in the section; a tide's transports have no number."""
     key = "" if name.endswith(tuple(PARTS)) and "transport" in name else name.replace("outside_", "open_sides.")
     return Variable(
         name, location, units, "", long_name, key, control="field", dimension=dimension, signed=True, small=1e-3
@@ -50,18 +50,18 @@ def given(name: str, location: str, units: str, long_name: str, dimension: tuple
 
 
 def parts_of(constituent: str, of: str = "") -> list[str]:
-    """The names of the PARTS of a constituent, of sea level or of what OSCILLATING names."""
+    """The names of the PARTS of a constituent, for sea level or another one of OSCILLATING."""
     return [f"outside_{constituent.lower()}_{of}{part}" for part in PARTS]
 
 
 def numbers_of(constituent: str) -> list[str]:
-    """Names among the params of what part of its period a step is, and of f cos(V + u) and f sin(V + u)."""
+    """The names in the params of the fraction of its period in a step, and of f cos(V + u) and f sin(V + u)."""
     words = ("turns_high", "turns_low", "start_cosine", "start_sine")
     return [f"outside_{constituent.lower()}_{word}" for word in words]
 
 
 def flows_of(constituent: str) -> str:
-    """The name among the params of a one that is there where transports have the tide, too."""
+    """The name in the params of a number that is present if transports have the tide, too."""
     return f"outside_{constituent.lower()}_flows"
 
 
@@ -76,7 +76,7 @@ MEAN = tuple(
         given("outside_current_y", "v", "m s-1", "current of the outside water in y, added to its transport", SPEED),
     )
 )
-#: What has tides: location, units, words and dimension, by what stands before the part in its names.
+#: The quantities that have tides: location, units, words and dimension, by the prefix of the part in their names.
 OSCILLATING = {
     "": ("centre", "m", "sea level", METRES),
     "transport_x_": ("u", "m2 s-1", "transport in x", TRANSPORT),
@@ -89,7 +89,7 @@ TIDES = tuple(
     for name in NAMES
     for part, field in zip(PARTS, parts_of(name, of), strict=True)
 )
-#: The number of the air pressure under which the sea level outside is as given.
+#: The name of the air pressure under which the sea level outside is as given.
 PRESSURE = "outside_pressure"
 NUMBERS = (
     *(
@@ -137,7 +137,7 @@ OpenSides = create_model(
 
 
 def number_of(constituent: str, function):
-    """The property of the section that is a part of a constituent, m."""
+    """The property of the section for a part of a constituent, m."""
 
     def value(section) -> float:
         amplitude, phase = (getattr(section, f"{constituent.lower()}_{key}") for key in ("amplitude", "phase"))
@@ -152,7 +152,7 @@ for _name in NAMES:
 
 
 class Outside(NamedTuple):
-    """What is given of the outside water at a time: sea level, m, and transports on u and on v faces, m2 s-1."""
+    """What is given of the water outside at a time: sea level, m, and transports on u and on v faces, m2 s-1."""
 
     level: Patch
     x: Patch
@@ -165,7 +165,7 @@ def active(options) -> bool:
 
 
 def problems(config):
-    """An open side of a ring, what is given of no outside water, a tide that the time steps do not see."""
+    """Lines about an open side of a ring, values given without an open side, and tides too fast for the time step."""
     options, grid = config.open_sides, config.grid
     for axis, ring in (("x", grid.periodic_x), ("y", grid.periodic_y)):
         for side in (side for side in options.sides if ring and SIDES[side] == axis):
@@ -188,7 +188,7 @@ def problems(config):
 
 
 def problems_of_dates(config):
-    """Tides of a date that there are not, that differ from those inside, or that the time steps do not see."""
+    """Lines about tides at an impossible date, that differ from those inside, or too fast for the time step."""
     given, time = names(config), config.time
     if given and time.start and config.tide.constituents and config.tide.nodal != config.open_sides.nodal:
         yield "open_sides.nodal: the tides outside and inside have the same Moon; set it and tide.nodal alike"
@@ -204,7 +204,7 @@ def are_given(config, name: str, *of: str) -> bool:
 
 
 def names(config) -> list[str]:
-    """Constituents of the tide outside: given by numbers, by files, by the case or in Python."""
+    """The constituents of the tide outside, given by numbers, by files, by the case or in Python."""
     amplitudes = {name: getattr(config.open_sides, f"{name.lower()}_amplitude") for name in NAMES}
     return [name for name in NAMES if amplitudes[name] or are_given(config, name, *OSCILLATING)]
 
@@ -215,7 +215,7 @@ def has_source(config, name: str) -> bool:
 
 
 def weighs(config) -> bool:
-    """Whether the air weighs on the water inside and outside."""
+    """Whether air pressure acts on the water inside and outside."""
     return config.open_sides.pressure is not None and has_source(config, "air_pressure")
 
 
@@ -226,9 +226,9 @@ def idle(config) -> list[str]:
 
 
 def build(config, rows, columns):
-    """Of each constituent what part of its period a step is, and f cos(V + u) and f sin(V + u) at the start.
+    """For each constituent the fraction of its period in a step, and f cos(V + u) and f sin(V + u) at the start.
 
-    With them the air pressure under which the level is as given, where there is any.
+    Also the air pressure under which the level is as given, if there is air pressure.
     """
     built = {PRESSURE: np.full((1, 1), config.open_sides.pressure)} if weighs(config) else {}
     for each in tides(names(config), config.time.start, config.open_sides.nodal):
@@ -240,7 +240,7 @@ def build(config, rows, columns):
 
 
 def tides(names, start: str, nodal: bool = True) -> list[Constituent]:
-    """The constituents called `names` at the date of the start; without one with f = 1 and V + u = 0."""
+    """The constituents called `names` at the date of the start; without a date with f = 1 and V + u = 0."""
     if start:
         return constituents(names, start, nodal)
     return [each._replace(phase=0.0, factor=1.0) for each in constituents(names, NO_DATE)]
@@ -249,8 +249,8 @@ def tides(names, start: str, nodal: bool = True) -> list[Constituent]:
 def given_outside(flow, params, now) -> Outside:
     """What is given at an Instant: the mean, and f (cosine cos(wt + V + u) + sine sin(wt + V + u)) of each tide.
 
-    The level is that under the air pressure there. Transports are those given and the currents times depth and sea
-    level.
+    The level is the one under the air pressure outside. Transports are those given, plus currents times the sum of
+    depth and sea level.
     """
     *means, u, v = (params[row.name] for row in MEAN)
     found = dict(zip(OSCILLATING, means, strict=True))
@@ -270,17 +270,17 @@ def given_outside(flow, params, now) -> Outside:
 
 
 def pressed(params) -> bool:
-    """Whether the air weighs on the water outside."""
+    """Whether air pressure acts on the water outside."""
     return PRESSURE in params and "air_pressure" in params
 
 
 def lowered(params):
-    """How much lower than under `open_sides.pressure` water stands under the pressure of the air, m."""
+    """How much lower water stands under the air pressure than under `open_sides.pressure`, m."""
     return (params["air_pressure"] - params[PRESSURE]) / (params["density"] * params["gravity"])
 
 
 def through(flow, params, now):
-    """Transport over length, and thickness, at the open faces in x, and at those in y."""
+    """Transport per length, m2 s-1, and thickness, m, at the open faces in x, and at those in y."""
     if not pressed(params):
         return flows(flow, params, flow.eta, given_outside(flow, params, now))
     lower, given = lowered(params), given_outside(flow, params, now)
@@ -289,12 +289,12 @@ def through(flow, params, now):
 
 
 def acceleration(config) -> float:
-    """None: health counts what waves bring in."""
+    """Zero: the check of health counts separately what waves bring in."""
     return 0.0
 
 
 def flows(flow, params, eta, given: Outside):
-    """As `through`, by the sea level inside and by what is given outside."""
+    """As `through`, from the sea level inside and what is given outside."""
     grid, g, wet = flow.grid, params["gravity"], flow.grid.wet
     from_west = wet * (eta + 0.5 * (west(grid.open_u) * (eta - west(eta))))
     from_east = wet * (eta + 0.5 * (grid.open_u * (eta - east(eta))))

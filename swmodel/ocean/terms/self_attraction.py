@@ -1,7 +1,7 @@
 """Self-attraction and loading in the scalar approximation: du/dt = + d_x (g beta eta).
 
-The water of a tide attracts itself and presses the sea floor down: together near beta eta, beta about 0.09. Waves are
-as with a gravity of (1 - beta) g. The energy of the diagnostics, which is without it, stays within 1 / (1 - beta).
+The water of a tide attracts itself and presses the sea floor down: together about beta eta, beta near 0.09. Waves are
+as with a gravity of (1 - beta) g. The energy of the diagnostics, without this term, stays within 1 / (1 - beta).
 
 Reference: Accad, Y. and Pekeris, C. L. (1978), Phil. Trans. R. Soc. A 290, 235-266.
 """
@@ -20,7 +20,7 @@ def head(flow, params, now):
 
 
 def acceleration(config):
-    """None for long: what it gives to the motion it has had from it."""
+    """Zero: it only returns to the motion energy that it has taken from it."""
     return 0.0
 
 

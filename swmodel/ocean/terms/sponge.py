@@ -1,4 +1,4 @@
-"""Relaxation along the sides to rest, or to what is given of the water outside open sides.
+"""Relaxation along the sides to rest, or to the water given outside open sides.
 
 dh/dt = - s (h - H - eta_ext), du/dt = - s (u - U_ext / h); s falls to zero away from the side.
 """
@@ -34,7 +34,7 @@ def active(options) -> bool:
 
 
 def problems(config):
-    """A rate without a width, or a width without a rate."""
+    """Lines about a rate without a width, or a width without a rate."""
     rate, width = config.sponge.rate, config.sponge.width
     if rate > 0 and width == 0:
         yield f"sponge.width: must be above 0 m for a sponge of rate {rate:g} s-1"
@@ -43,7 +43,7 @@ def problems(config):
 
 
 def build(config, rows, columns):
-    """The rate at centres and on faces; beyond a ring's end that of its other side."""
+    """The rate at centres and on faces; a ring continues beyond its end."""
     grid = config.grid
     ring = rows % grid.ny, columns % grid.nx
     return {name: parabolas(config, points(grid, location, *ring)) for name, location in LOCATIONS.items()}
@@ -56,7 +56,7 @@ def parabolas(config, at) -> np.ndarray:
 
 
 def tendency(flow, params, now):
-    """dh/dt = - s (h - H), du/dt = - s u, dv/dt = - s v; water that leaves takes with it what is dissolved in it."""
+    """dh/dt = - s (h - H), du/dt = - s u, dv/dt = - s v; water that is removed takes dissolved fields with it."""
     level, u, v = flow.h - flow.grid.depth, flow.u, flow.v
     if flow.let_through:
         given = given_outside(flow, params, now)
@@ -67,7 +67,7 @@ def tendency(flow, params, now):
 
 
 def rate(values, dx, dy):
-    """s, the largest of a cell and its faces."""
+    """The largest s of a cell and its faces."""
     centre, u, v = (values[name] for name in LOCATIONS)
     xp = centre.__array_namespace__()
     return xp.maximum(centre, xp.maximum(u, v))

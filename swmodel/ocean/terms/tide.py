@@ -1,11 +1,11 @@
-"""The potential that raises tides: du/dt = + d_x (g eta_eq), eta_eq the tide of an ocean in equilibrium with it.
+"""The tidal potential: du/dt = + d_x (g eta_eq), with eta_eq the equilibrium tide.
 
     eta_eq = sum over constituents of A (1 + k - h) f cos(w t + V + u + m lon) G_m(lat)
     G_0 = 1/2 - 3/2 sin² lat,   G_1 = sin 2 lat,   G_2 = cos² lat
 
-A is the amplitude, 1 + k - h what the yielding of the Earth leaves of it, m the species; f, u and V are those of the
-date of the start (`constituents`). However many constituents there are, the cells see five fields at most: G_0,
-G_m cos(m lon) and G_m sin(m lon), each times a number that varies in time.
+A is the amplitude, 1 + k - h the factor for the yielding Earth, m the species; f, u and V are those of the date of the
+start (`constituents`). Any number of constituents takes five fields at most: G_0, G_m cos(m lon) and G_m sin(m lon),
+each times a number that varies in time.
 
 Reference: Hendershott, M. C. (1972), Geophys. J. R. Astron. Soc. 29, 389-402; Arbic, B. K. et al. (2004), Deep-Sea Res.
 II 51, 3069-3101, table 1; Ssa as Schwiderski, E. W. (1980), Rev. Geophys. 18, 243-268.
@@ -29,18 +29,18 @@ from .term import Term
 
 
 class Equilibrium(NamedTuple):
-    """The tide of an ocean in equilibrium: amplitude A in m, and 1 + k - h."""
+    """An equilibrium tide: amplitude A in m, and 1 + k - h."""
 
     amplitude: float
     yielding: float
 
     @property
     def height(self) -> float:
-        """Over a yielding Earth, m."""
+        """The amplitude over a yielding Earth, m."""
         return self.amplitude * self.yielding
 
 
-#: Those of the constituents that there are.
+#: The equilibrium tides of the constituents.
 EQUILIBRIUM = {
     "M2": Equilibrium(0.242334, 0.693),
     "S2": Equilibrium(0.112743, 0.693),
@@ -56,13 +56,13 @@ EQUILIBRIUM = {
 }
 ALL = "main"
 
-#: Calendars in which the Moon is where it is.
+#: Calendars in which the Moon's position is known.
 CALENDARS = ("proleptic_gregorian", "standard")
 
-#: The largest slope of the shapes, times the radius of the Earth.
+#: The largest slopes of the shapes, times the radius of the Earth.
 STEEPEST = 2.0
 
-#: Fields of each species: what C = sum of a cos(phase) and what - S = - sum of a sin(phase) is multiplied by.
+#: Fields of each species: the factors of C = sum of a cos(phase), and of - S = - sum of a sin(phase).
 SHAPES = {
     0: ("tide_zonal", None),
     1: ("tide_diurnal_cosine", "tide_diurnal_sine"),
@@ -85,7 +85,7 @@ FACTOR = Variable(
 
 
 def known(names):
-    """The names in capitals; all of them for "main"."""
+    """The names in capitals; all names for "main"."""
     if not isinstance(names, list | tuple) or not all(isinstance(name, str) for name in names):
         return names
     return tuple(EQUILIBRIUM) if ALL in names else tuple(name.upper() for name in names)
@@ -107,7 +107,7 @@ def active(options) -> bool:
 
 
 def problems(config):
-    """A tide on a plane or of no date, twice the same, or too fast for the time step."""
+    """Lines about tides on a plane, without a date, named twice, or too fast for the time step."""
     names, dt, time = config.tide.constituents, config.time.dt, config.time
     if not names:
         return
@@ -124,7 +124,7 @@ def problems(config):
 
 
 def undated(time) -> str:
-    """What is wrong with the date of a run that depends on where the Moon is; "" for nothing. `time` is the section."""
+    """What is wrong with the date of a run that needs the Moon's position; "": nothing. `time` is the section."""
     if not time.start:
         return 'time.start: must be given, as "2020-03-01T06:00", as the phases of tides depend on it'
     if time.calendar not in CALENDARS:
@@ -137,7 +137,7 @@ def undated(time) -> str:
 
 
 def too_fast(key: str, names, time):
-    """The constituents whose periods the time steps do not see, a line each."""
+    """A line for each constituent that is too fast for the time step."""
     for each in constituents(names, time.start) if names and not undated(time) else ():
         if each.period <= 2 * time.dt:
             period = f"{each.name} has a period of {each.period:.6g} s"
@@ -145,7 +145,7 @@ def too_fast(key: str, names, time):
 
 
 def build(config, rows, columns):
-    """The shapes of the species that there are at centres, m; of each constituent what `Turns` has, and its parts."""
+    """The shapes of the species present, at centres; the Turns of each constituent, and its parts, m."""
     options, grid, built = config.tide, config.grid, {}
     at = points(grid, "centre", np.asarray(rows) % grid.ny, np.asarray(columns) % grid.nx)
     for each in constituents(options.constituents, config.time.start, options.nodal):
@@ -180,10 +180,10 @@ def head(flow, params, now):
 
 
 def add(sums: dict, species: int, cosine: Patch, sine: Patch, passed) -> None:
-    """Add a cos(phase) and - a sin(phase) of a constituent to the numbers by which the shapes are multiplied.
+    """Add a cos(phase) and - a sin(phase) of a constituent to the factors of the shapes.
 
     Args:
-        cosine, sine: a cos and a sin of its phase at the start.
+        cosine, sine: a cos(phase) and a sin(phase) at the start.
         passed: the phase since.
     """
     xp = passed.__array_namespace__()

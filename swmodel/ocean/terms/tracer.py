@@ -1,8 +1,8 @@
 """A passive tracer, carried by the current: dC/dt = - div(c u h), where C = c h is its content of the water column.
 
-First-order upwind: what leaves a cell has its concentration. Nothing is lost and a constant stays one; steps within the
-limit of the transport make no extremes with Runge-Kutta methods, and small ones with others. The price is a diffusivity
-|u| dx (1 - |u| dt/dx) / 2.
+First-order upwind: water leaves a cell with its concentration. Nothing is lost, and a constant stays constant. Steps in
+the limit of the transport make no new extremes with Runge-Kutta methods, and small ones with others. The price is a
+diffusivity |u| dx (1 - |u| dt/dx) / 2.
 
 Reference: Durran, D. R. (2010), Numerical Methods for Fluid Dynamics, Springer, section 5.5.
 """
@@ -53,7 +53,7 @@ def active(options) -> bool:
 
 
 def problems(config):
-    """An initial concentration of no tracer."""
+    """Lines about an initial concentration without a tracer."""
     for key, given in (("tracer.initial", config.tracer.initial), ("input.tracer", config.input.tracer)):
         if given and not active(config.tracer):
             yield f"{key}: has no effect where tracer.transport is none"
@@ -80,7 +80,7 @@ def tendency(flow, params, now):
 
 
 def through_open_sides(flow, c, along_x, along_y):
-    """What is carried, at open sides with the concentration of the cell inside: that outside is not known."""
+    """The fluxes of the tracer; at open sides with the concentration inside, as the one outside is not known."""
     grid, inside = flow.grid, flow.grid.wet * c
     return (
         np.where(grid.side_u > 0, flow.U * (inside + east(inside)), along_x),

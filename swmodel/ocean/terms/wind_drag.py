@@ -21,7 +21,7 @@ from ..option import Section, option
 from ..variable import Variable
 from .term import Term
 
-#: least, most, rest, and growth, s m-1, of C.
+#: The numbers least, most, rest and growth, s m-1, of C.
 LAWS = {
     "large_pond": (1.15e-3, math.inf, 0.49e-3, 0.065e-3),
     "garratt": (0.0, 3.5e-3, 0.75e-3, 0.067e-3),
@@ -49,13 +49,13 @@ class WindDrag(Section):
 
 
 def build(config, rows, columns):
-    """The numbers of the law."""
+    """The numbers of the drag law."""
     values = *LAWS[config.wind_drag.law], config.wind_drag.air_density
     return {row.name: np.full((1, 1), value) for row, value in zip(NUMBERS, values, strict=True)}
 
 
 def per_wind(speed, values):
-    """rho_a C |U|, kg m-2 s-1; with it the wind is the stress."""
+    """rho_a C |U|, kg m-2 s-1; times the wind it is the stress."""
     least, most, rest, growth, density = (values[row.name] for row in NUMBERS)
     return density * np.minimum(most, np.maximum(least, rest + growth * speed)) * speed
 

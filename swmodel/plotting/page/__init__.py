@@ -1,6 +1,6 @@
 """One self-contained HTML page of a run: maps to step through, time series, spectra, facts, configuration, provenance.
 
-Everything is in the file: it opens from a disk, without a server or a network. `page.js` draws it.
+The file holds everything: it opens from a disk, without a server or a network. `page.js` draws it.
 """
 
 from __future__ import annotations
@@ -29,26 +29,26 @@ from ..titles import case_of, titles
 from .fields import Limits, packed, plain
 from .spectra import spectra
 
-#: Fields that the page has without being asked, as many of these as there are.
+#: The usual fields of the page, as far as the file has them.
 PREFERRED = ("zeta", "eta", "speed", "eta_max")
-#: Bytes of all maps before they are compressed, and cells of one along its longer side.
+#: Most bytes of all maps before compression, and most cells of a map along its longer side.
 MOST_BYTES, MOST_CELLS = 40 * 10**6, 640
-#: Files that the page is put together from.
+#: The files of which the page is made.
 PARTS = ("html", "css", "js")
-#: Numbers of a time series.
+#: Most numbers of a time series.
 MOST_POINTS = 2000
 
 
 def view(path, fields=None, output=None) -> Path:
     """Write the page of a run, beside its data.
 
-    Large fields are averaged over blocks of cells, and records left out evenly, so that the page stays below some
-    50 MB; it says so.
+    Large fields are averaged over blocks of cells, and records are left out evenly, so that the page stays below about
+    50 MB; the page says so.
 
     Args:
         path: run folder or NetCDF file.
-        fields: names of fields; without them vorticity, sea level, speed and highest water, as far as there are such.
-        output: file to write; otherwise view.html in the run folder, or NAME.html beside NAME.nc.
+        fields: names of fields; None: vorticity, sea level, speed and highest water, as far as the file has them.
+        output: file to write; None: view.html in the run folder, or NAME.html beside NAME.nc.
 
     Returns:
         The file written.
@@ -92,7 +92,7 @@ def moving(data: netCDF4.Dataset, fields) -> list[str]:
 
 
 def usual(data: netCDF4.Dataset) -> list[str]:
-    """Those of PREFERRED that there are; in a file without any, what `swmodel plot` would draw."""
+    """The file's fields of PREFERRED; if it has none, those that `swmodel plot` would draw."""
     there = {*field_names(data), *derivable(data)}
     found = [name for name in PREFERRED if name in there]
     return found or [name for name in chosen(data, None) if changes(data, name)]
@@ -115,7 +115,7 @@ def maps(data: netCDF4.Dataset, names: list[str]) -> dict:
 
 
 def time_series(path: Path) -> Iterator[dict]:
-    """Mass, energy, ..., sea level at gauges, transports: each with a label, times and values, evenly fewer of many."""
+    """Mass, energy, ..., sea level at gauges, transports: each with a label, times and values, thinned out evenly."""
     for name, of_file in SERIES.items():
         if not (path.is_dir() and (path / name).exists()):
             continue
@@ -139,7 +139,7 @@ def of_places(dimension: str, field: str, data: netCDF4.Dataset) -> Iterator[tup
         yield values, f"{title}: {label}"
 
 
-#: Files with series, and the function of each, open, to the values and labels that are shown.
+#: Files with series, and for each the function of the open file to the values and labels that are shown.
 SERIES: dict[str, Callable] = {
     DIAGNOSTICS: of_domain,
     STATIONS: partial(of_places, "station", "eta"),
@@ -148,14 +148,14 @@ SERIES: dict[str, Callable] = {
 
 
 def configuration_text(path: Path, data: netCDF4.Dataset) -> str:
-    """The configuration as the run has it, TOML."""
+    """The configuration of the run, TOML."""
     if path.is_dir() and (path / CONFIG).is_file():
         return (path / CONFIG).read_text(encoding="utf-8")
     return getattr(data, "configuration", "none in this file")
 
 
 def provenance(data: netCDF4.Dataset) -> list[tuple[str, str]]:
-    """The global attributes of the file but the configuration."""
+    """The global attributes of the file, without the configuration."""
     return [(name, str(data.getncattr(name))) for name in data.ncattrs() if name != "configuration"]
 
 

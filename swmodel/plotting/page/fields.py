@@ -1,4 +1,4 @@
-"""Fields as a page holds them: every value in one byte, between the ends of the colours; compressed."""
+"""Fields in the form of the page: each value in one byte, between the ends of the colours; compressed."""
 
 from __future__ import annotations
 
@@ -15,35 +15,35 @@ from ..dataset import field_names, seconds
 from ..record import Map
 from ..shown import read, read_all
 
-#: Bytes from 0 to LEVELS stand for values between the ends of the colours, MISSING for land.
+#: Bytes from 0 to LEVELS are values between the ends of the colours; MISSING is land.
 LEVELS, MISSING = 253, 255
 
 
 @dataclass(frozen=True)
 class Limits:
-    """How large the maps of a page may be.
+    """Limits of the size of a page's maps.
 
     Attributes:
-        total: bytes of all of them.
-        side: cells of one along its longer side.
+        total: most bytes of all maps.
+        side: most cells of a map along its longer side.
     """
 
     total: int
     side: int
 
     def block(self, shape: tuple[int, int]) -> int:
-        """Rows and columns of cells that are averaged."""
+        """Rows and columns of the blocks of cells that are averaged."""
         return -(-max(shape) // self.side)
 
     def every(self, data: netCDF4.Dataset, names: Sequence[str]) -> int:
-        """Of how many records one is kept."""
+        """The interval of the records that are kept."""
         shape = data[field_names(data)[0]].shape[-2:]
         cells = np.prod([-(-length // self.block(shape)) for length in shape])
         return max(1, -(-int(cells) * len(names) * seconds(data).size // self.total))
 
 
 def packed(data: netCDF4.Dataset, name: str, records: Sequence[int], limits: Limits) -> dict:
-    """One field in all records, as page.js takes it: how it looks, where it lies, its bytes [record, y, x]."""
+    """One field in all records, for page.js: its look, its position, its bytes [record, y, x]."""
     look = style.look(read_all(data, [name], records, [None]))
     first = read(data, name, records[0])
     block, (low, high) = limits.block(first.values.shape), look.limits
@@ -65,7 +65,7 @@ def packed(data: netCDF4.Dataset, name: str, records: Sequence[int], limits: Lim
 
 
 def axes(field: Map) -> dict:
-    """Edges of the cells around the points of a field, in the unit that suits them, and what the axes are called."""
+    """Edges of the cells around the points of a field, in a suitable unit, and the names of the axes."""
     (dx, dy), west, south = field.spacing, field.x[0], field.y[0]
     size, unit = field.unit
     edges = (west - dx / 2, west + (field.x.size - 0.5) * dx, south - dy / 2, south + (field.y.size - 0.5) * dy)
@@ -74,7 +74,7 @@ def axes(field: Map) -> dict:
 
 
 def averaged(values: np.ma.MaskedArray, block: int) -> np.ma.MaskedArray:
-    """Means over blocks of cells, of those that are not masked; the last blocks of rows and columns may be smaller."""
+    """Means over blocks of cells that are not masked; the last blocks of rows and columns may be smaller."""
     if block == 1:
         return values
     starts = [np.arange(0, length, block) for length in values.shape]
@@ -88,7 +88,7 @@ def averaged(values: np.ma.MaskedArray, block: int) -> np.ma.MaskedArray:
 
 
 def quantised(values: np.ma.MaskedArray, low: float, high: float) -> np.ndarray:
-    """Bytes: the nearest of LEVELS + 1 values from `low` to `high`; what is beyond is at the end."""
+    """Bytes: the nearest of LEVELS + 1 values from `low` to `high`; values beyond are put at the ends."""
     level = np.clip(np.rint((np.ma.filled(values, low).astype(float) - low) / (high - low) * LEVELS), 0, LEVELS)
     return np.where(np.ma.getmaskarray(values), MISSING, level).astype(np.uint8)
 
@@ -100,5 +100,5 @@ def colours(colormap) -> str:
 
 
 def plain(label: str) -> str:
-    """A label without the marks of mathematics that matplotlib takes."""
+    """A label without matplotlib's marks of mathematics."""
     return label.replace(r"$\zeta/f$", "ζ/f")

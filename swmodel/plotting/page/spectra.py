@@ -1,4 +1,4 @@
-"""The spectra of a run as the page of it has them: by wavenumber in all directions, of all records or evenly fewer."""
+"""The spectra of a run for its page: by wavenumber in all directions, of all records or evenly fewer."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from .. import style
 from ..dataset import open_data, seconds
 from ..spectrum import DECADES
 
-#: Numbers of all spectra together.
+#: Most numbers of all spectra together.
 MOST_NUMBERS = 10**6
 
 
 def spectra(folder: Path) -> dict | None:
-    """Times, wavenumbers in rad km-1, and for each quantity its label and its density; None where there are none."""
+    """Times, wavenumbers in rad km-1, and for each quantity its label and its density; None if there are no spectra."""
     file = folder / SPECTRA
     if not file.is_file():
         return None

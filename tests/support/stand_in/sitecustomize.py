@@ -1,7 +1,7 @@
-"""What Python runs first where this folder is on its path: the program runs as a fork (support/forked_python.py).
+"""Python runs this module first if its folder is on the path: the program becomes a fork (support/forked_python.py).
 
-This process stands for it: it has the place in the environment that mpiexec and tests know, hands on signals, and ends
-as the fork ends. Where it cannot be a fork, it goes on as any Python does.
+This process stands in for the fork: mpiexec and tests know this process; it hands on signals, and ends as the fork
+ends. If the program cannot be a fork, this process goes on like any Python.
 """
 
 import json
@@ -10,7 +10,7 @@ import signal
 import socket
 import sys
 
-#: In the environment: the socket of what forks.
+#: Variable of the environment: the socket of the process that forks.
 SOCKET = "SWMODEL_TEST_FORKS"
 
 
@@ -21,13 +21,13 @@ def open_files():
         try:
             os.fstat(number)
         except OSError:
-            continue  # that of the folder, which is closed again
+            continue  # the number of the listed folder, which is closed again
         found.append(number)
     return found
 
 
 def stand_for(pid, line):
-    """Wait for the fork, and end as it does."""
+    """Wait for the fork, and end like it."""
     for number in (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT, signal.SIGTERM, signal.SIGUSR1, signal.SIGUSR2):
         signal.signal(number, lambda number, frame: os.kill(pid, number))
     code = os.waitstatus_to_exitcode(int.from_bytes(line.recv(8), "big"))
