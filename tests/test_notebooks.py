@@ -1,5 +1,6 @@
 """The notebooks of examples/: each runs as it is, and shows what it is kept with."""
 
+import os
 import re
 
 import nbformat
@@ -7,11 +8,14 @@ import pytest
 from conftest import ROOT
 from nbclient.exceptions import CellExecutionError
 from support.compiling import QUICK
+from support.forked_python import forking
 
 from tools.notebooks import executed
 
 pytestmark = pytest.mark.compiled
 
+#: What a kernel sets when it starts, before matplotlib is imported.
+PICTURES = {"MPLBACKEND": "module://matplotlib_inline.backend_inline"}
 NOTEBOOKS = sorted((ROOT / "examples").glob("*.ipynb"))
 
 
@@ -31,11 +35,13 @@ def shown(notebook):
 
 
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
-def test_a_notebook_runs_as_it_is_and_shows_what_it_is_kept_with(path, tmp_path):
+def test_a_notebook_runs_as_it_is_and_shows_what_it_is_kept_with(path, tmp_path, monkeypatch):
     kept = nbformat.read(path, as_version=4)
     assert any("image/png" in output.get("data", ()) for cell in code_of(kept) for output in cell.outputs)
     assert "assert " in code_of(kept)[-1].source
-    assert shown(executed(path, tmp_path, **QUICK)) == shown(kept), "python tools/notebooks.py keeps them anew"
+    for name, value in forking(os.environ | QUICK | PICTURES).items():
+        monkeypatch.setenv(name, value)
+    assert shown(executed(path, tmp_path)) == shown(kept), "python tools/notebooks.py keeps them anew"
 
 
 def test_a_cell_that_fails_is_named(tmp_path):

@@ -48,7 +48,7 @@ def test_the_matrix_is_the_gaussian_with_its_images_and_a_diagonal_of_the_varian
     sigma = 0.3
     background = case(rings, {name: (sigma, LENGTH)}, balanced=False)
     units = jnp.eye(NY * NX).reshape(-1, NY, NX)
-    rows = jax.vmap(lambda x: background.apply(background.transpose({name: x}))[name])(units)
+    rows = jax.jit(jax.vmap(lambda x: background.apply(background.transpose({name: x}))[name]))(units)
     B = np.asarray(rows).reshape(NY * NX, NY * NX)
     along_y = line(NY, DY, rings["periodic_y"], name == "v")
     along_x = line(NX, DX, rings["periodic_x"], name == "u")
@@ -70,11 +70,11 @@ def test_the_matrix_is_the_gaussian_with_its_images_and_a_diagonal_of_the_varian
 def test_the_square_root_and_its_transpose_fit(dtype):
     background = case(RINGS[1], CONTROLS, balanced=True, run__dtype=dtype)
     w, x = background.noise(1, 0), background.noise(1, 1)
-    image, back = background.apply(w), background.transpose(x)
+    image, back = jax.jit(background.apply)(w), jax.jit(background.transpose)(x)
     assert {field.dtype for field in image.values()} == {np.dtype(dtype)}
     left, right = (sum(float(np.vdot(a[n], b[n])) for n in a) for a, b in ((x, image), (back, w)))
     assert left == pytest.approx(right, rel=1e-12 if dtype == "float64" else 1e-4)
-    by_jax = jax.linear_transpose(background.apply, w)(x)[0]
+    by_jax = jax.jit(jax.linear_transpose(background.apply, w))(x)[0]
     for name, field in back.items():
         np.testing.assert_allclose(by_jax[name], field, rtol=0, atol=(1e-12 if dtype == "float64" else 1e-4))
 

@@ -1,4 +1,7 @@
-"""The native step: the reference's answer for every option, the same bits however it is cut up, nothing copied."""
+"""The native step: the same bits however it is cut up, nothing copied; the reference's answer with all terms at once.
+
+One option after the other is compared with the reference in tests/executors/test_conformance.py.
+"""
 
 import itertools
 import re
@@ -54,20 +57,18 @@ def difference(config, steps=3, **options):
 
 @pytest.mark.parametrize("ring", RINGS)
 @pytest.mark.parametrize("flux", FLUXES)
-@pytest.mark.parametrize("options", [{}, ALL_TERMS], ids=["harmonic", "all terms"])
-def test_every_term_and_boundary_agrees_with_the_reference(ring, flux, options):
-    config = configuration(7, 11, scheme__vorticity_flux=flux, **RINGS[ring], **options)
+def test_all_terms_at_once_agree_with_the_reference(ring, flux):
+    config = configuration(7, 11, scheme__vorticity_flux=flux, **RINGS[ring], **ALL_TERMS)
     assert difference(config) < 1e-12
 
 
 @pytest.mark.parametrize("stepper", STEPPERS)
-@pytest.mark.parametrize("dtype", ["float64", "float32"])
-def test_every_stepper_agrees_with_the_reference(stepper, dtype):
-    config = configuration(7, 11, time__stepper=stepper, grid__periodic_x=False, run__dtype=dtype)
-    assert difference(config, steps=5) < {"float64": 1e-12, "float32": 1e-5}[dtype]
+def test_every_stepper_agrees_with_the_reference_in_single_precision(stepper):
+    config = configuration(7, 11, time__stepper=stepper, grid__periodic_x=False, run__dtype="float32")
+    assert difference(config, steps=5) < 1e-5
 
 
-@pytest.mark.parametrize("size", [(1, 5), (5, 1), (1, 1), (2, 3), (3, 2), (13, 17), (31, 2)])
+@pytest.mark.parametrize("size", [(1, 1), (13, 17), (31, 2)])
 def test_thin_and_odd_domains_agree_with_the_reference(size):
     assert difference(configuration(*size, random_fields(*size, land=0.0), grid__periodic_y=True)) < 1e-12
 

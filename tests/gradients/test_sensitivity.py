@@ -40,18 +40,28 @@ SECTION = "transport:x=16e3,from=3e3,to=22e3"
 SILENT = (lambda event: None, "swmodel sensitivity", lambda function: None)
 
 
-@pytest.fixture
-def basin():
-    """A walled basin with islands and everything random; a function of overrides that gives its configuration."""
+def basin_values():
+    """The random fields of a walled basin with islands."""
     values = random_fields(NY, NX, seed=5, amplitude=0.3)
     values["mask"][1:4, 2:6] = 1.0
     values["mask"][6, 0] = 0.0
+    return values
+
+
+def walled(values, **overrides):
+    """The configuration of a basin with such fields."""
     defaults = {"grid__periodic_x": False, "grid__periodic_y": False, "physics__slip": "no", "run__steps": 5}
+    return configuration(NY, NX, values, **defaults | {"run__executor": "xla"} | overrides)
+
+
+@pytest.fixture
+def basin():
+    """A function of overrides that gives the configuration of a basin; its `values` are the fields."""
 
     def make(**overrides):
-        return configuration(NY, NX, values, **defaults | {"run__executor": "xla"} | overrides)
+        return walled(make.values, **overrides)
 
-    make.values = values
+    make.values = basin_values()
     return make
 
 
@@ -148,14 +158,19 @@ def test_with_reduced_gravity_sea_level_is_that_of_the_surface_and_eta_the_inter
     assert value(basin(physics__gravity=0.5), STATION) == eta
 
 
-def test_a_uniform_change_of_depth_changes_transport_by_the_sum_of_the_map(basin, tmp_path):
-    config = basin()
-    found, _ = compute(tmp_path, config, SECTION, ["depth"])
+@pytest.fixture(scope="module")
+def of_section(tmp_path_factory):
+    """The folder of the sensitivities of the transport through the section of the basin, and its maps."""
+    folder = tmp_path_factory.mktemp("section")
+    return folder, compute(folder, walled(basin_values()), SECTION, ["u", "v", "depth", "viscosity"])[0]
+
+
+def test_a_uniform_change_of_depth_changes_transport_by_the_sum_of_the_map(basin, of_section):
     kept, values = basin.values["depth"].copy(), []
     for sign in (1, -1):
         basin.values["depth"][...] = kept + sign * 1e-2
-        values.append(value(config, SECTION))
-    assert found["d_transport_d_depth"].sum() == pytest.approx((values[0] - values[1]) / 2e-2, rel=1e-6)
+        values.append(value(basin(), SECTION))
+    assert of_section[1]["d_transport_d_depth"].sum() == pytest.approx((values[0] - values[1]) / 2e-2, rel=1e-6)
 
 
 def test_maps_reach_into_the_water_outside_open_sides(basin, tmp_path):
@@ -314,9 +329,8 @@ def test_nothing_of_a_run_that_blows_up_is_kept(basin, tmp_path):
     assert not list(tmp_path.iterdir())
 
 
-def test_the_file_says_what_it_is(basin, tmp_path):
-    compute(tmp_path, basin(), SECTION, ["u", "v", "depth", "viscosity"])
-    with netCDF4.Dataset(tmp_path / "sensitivity.nc") as data:
+def test_the_file_says_what_it_is(of_section):
+    with netCDF4.Dataset(of_section[0] / "sensitivity.nc") as data:
         assert data.Conventions == "CF-1.12 SGRID-0.3"
         assert (data.quantity, data.quantity_units) == (SECTION, "m3 s-1")
         assert data["transport"][...] == data.quantity_value

@@ -131,8 +131,12 @@ def place(files, numbers):
 
 
 def follow_environment():
-    """Set JAX's options from the environment, which JAX reads only when it is imported."""
+    """Set options of JAX and matplotlib from the environment, which they read only when they are imported."""
     import jax
+    import matplotlib
+
+    if "MPLBACKEND" in os.environ:
+        matplotlib.rcParams["backend"] = os.environ["MPLBACKEND"]
 
     kinds = {bool: lambda text: text.lower() in ("1", "true"), int: int}
     for option, value in jax.config.values.items():

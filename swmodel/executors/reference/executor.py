@@ -27,9 +27,9 @@ class NumpyReference:
         return jax.tree.map(np.asarray, carry)._replace(step=int(carry.step))
 
     def exchange(self, params: dict, of) -> None:
-        """Go on with the coefficients that hold from a step on: it reads them by itself."""
+        """Do nothing: the reference reads coefficients that vary in time by itself."""
 
     def advance(self, carry: Carry, n: int) -> Carry:
-        """The carry n steps later. Of a state that blows up health speaks, once, and not NumPy."""
+        """The carry n steps later. NumPy does not warn of a blow-up: the check of health reports it, once."""
         with np.errstate(all="ignore"):
             return self.model.advance(carry, n, self.dt)

@@ -1,4 +1,4 @@
-"""What drives the sea: stress and forces, which are added to F, and potentials, heads of the Bernoulli function.
+"""Forces on the sea: stress and body forces, which are added to F, and potentials, added to the Bernoulli function.
 
 Functions of the Tendency T that prepare a term, and return the function of x that computes it.
 """
@@ -25,7 +25,7 @@ def wind(T):
 
 
 def wind_drag(T):
-    """du/dt = tau_x / (rho h^x), tau = rho_a C |U| U at centres, of the wind U at 10 m."""
+    """du/dt = tau_x / (rho h^x), tau = rho_a C |U| U at centres, with the wind U at 10 m."""
     ring, options = T.ring, T.ring.config.wind_drag
     wind_at_10_m = ring.in_time("u10"), ring.in_time("v10")
 

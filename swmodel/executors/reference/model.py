@@ -13,7 +13,7 @@ from .tendency import Tendency
 
 
 class Reference:
-    """The whole domain of a configuration, in its dtype. Values go in and come out as NumPy arrays [ny, nx]."""
+    """The whole domain of a configuration, in its dtype. Arguments and results are NumPy arrays [ny, nx]."""
 
     def __init__(self, config):
         self.config = config
@@ -21,7 +21,7 @@ class Reference:
         self._tendency = Tendency(self.ring)
 
     def start(self, state: State | None = None) -> Carry:
-        """Step 0, from the initial state of the case or from the one given; at rest on land and closed faces."""
+        """Step 0, from the initial state of the case or from `state`; at rest on land and closed faces."""
         config, ring = self.config, self.ring
         if state is None:
             depth, eta, u, v = (self._inside(name) for name in ("depth", "eta", "u", "v"))
@@ -36,11 +36,11 @@ class Reference:
         return Carry(state, (zeros,) * TENDENCIES_KEPT[config.time.stepper], 0)
 
     def _inside(self, name):
-        """A field of the case or of a file on the domain without the land of walls, float64."""
+        """A field of the case or of a file, on the domain without the land of walls, float64."""
         return evaluate(self.config, name, range(self.config.grid.ny), range(self.config.grid.nx))
 
     def advance(self, carry: Carry, n: int, dt: float) -> Carry:
-        """The carry n steps of dt seconds later; the one given is left as it is."""
+        """The carry n steps of dt seconds later; the argument is not changed."""
         ring, stepper = self.ring, self.config.time.stepper
         remembered = ring.rest if stepper == "leapfrog" else 0
         x = ring.embed(carry.state, ring.rest)
@@ -50,7 +50,7 @@ class Reference:
         return Carry(ring.extract(x), tuple(ring.extract(state) for state in memory), steps.stop)
 
     def tendency(self, state: State, time: float = 0.0) -> State:
-        """dh/dt (m s-1), du/dt and dv/dt (m s-2), and those of what is dissolved, at a time, s."""
+        """dh/dt (m s-1), du/dt and dv/dt (m s-2), and those of dissolved fields, at a time, s."""
         x = self.ring.embed(state, self.ring.rest)
         F = np.zeros_like(x)
         self._tendency(x, F, time)

@@ -43,7 +43,7 @@ def sw(a):
 
 
 def wrap(*arrays):
-    """Fill the outer rows and columns of padded arrays with what lies there on the ring."""
+    """Fill the outer rows and columns of padded arrays with the values from across the ring."""
     for a in arrays:
         a[..., 0] = a[..., -2]
         a[..., -1] = a[..., 1]

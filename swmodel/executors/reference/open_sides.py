@@ -1,4 +1,4 @@
-"""Water outside open sides, at single faces: lists of them, as of all that is exceptional on the Ring."""
+"""Water outside open sides, on lists of single faces, as for all exceptional points of the Ring."""
 
 from __future__ import annotations
 
@@ -7,18 +7,18 @@ import numpy as np
 from ...config.build import scheme_of
 from ...ocean.constituents import constituents
 
-#: Of the tides outside.
+#: Constituents of the tides outside.
 NAMES = ("M2", "S2", "N2", "K2", "K1", "O1", "P1", "Q1", "MF", "MM", "M4")
 
 
 class OpenSides:
-    """The faces between outside water and the first cells inside.
+    """The faces between the water outside and the first cells inside.
 
     All places are flat indices into padded fields; faces of x are looked up in u, those of y in v.
 
     Attributes:
-        faces: for x and y, where there are some, [6, faces]: the faces, the cells outside, inside, and beyond these,
-            the inward direction, +1 or -1, and the weight of the cell beyond, 1/2 or 0 where it is land.
+        faces: for x and y, if there are any, [6, faces]: the faces, the cells outside, inside, and beyond these, the
+            inward direction, +1 or -1, and the weight of the cell beyond, 1/2, or 0 if it is land.
     """
 
     def __init__(self, ring, wet, water):
@@ -72,15 +72,15 @@ class OpenSides:
         return self.padded((values - config.open_sides.pressure) / config.physics.density / self.gravity)
 
     def level(self, begin, time):
-        """Outside sea level at a time, s, of a step that began then, padded and flat."""
+        """Sea level outside at `time`, s, in a step that began at `begin`, padded and flat."""
         return self.without_air(begin, time) - self.air(begin, time)
 
     def without_air(self, begin, time):
-        """The same where the air weighs as much as it does where the level is as given."""
+        """The same under the air pressure for which the level is given."""
         return self.given["level"](begin, time) + self.tide("", time)
 
     def tide(self, wanted, time):
-        """The tide of sea level, or of what "transport_x_" or "transport_y_" stands for, padded and flat."""
+        """The tide of sea level, or of the transport for "transport_x_" or "transport_y_", padded and flat."""
         found = 0.0
         for of, each, cosine, sine in self.tides:
             if of == wanted:
@@ -89,14 +89,14 @@ class OpenSides:
         return found
 
     def transport(self, axis, level, begin, time):
-        """Outside transport along an axis, m2 s-1, padded and flat; the last row or column has any."""
+        """Transport outside along an axis, m2 s-1, padded and flat; the last row or column is arbitrary."""
         h = self.depth + level
         h = 0.5 * (h + np.roll(h, -1 if axis == "x" else -self.ring.shape[1]))
         given = self.given[f"transport_{axis}"](begin, time) + self.tide(f"transport_{axis}_", time)
         return given + self.given[f"current_{axis}"](begin, time) * h
 
     def flows(self, x, begin, time):
-        """For x and y the open faces, the transports over their lengths, m2 s-1, and thicknesses there, m."""
+        """For x and y the open faces, the transports per length, m2 s-1, and the thicknesses there, m."""
         level, air = self.without_air(begin, time), np.zeros(self.depth.shape) + self.air(begin, time)
         eta = x[0].reshape(-1) - self.depth + air
         for axis, found in self.faces.items():

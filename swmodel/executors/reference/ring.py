@@ -29,7 +29,7 @@ def north(a):
 
 
 class Course:
-    """A field that goes along straight lines between the two records that a step begins between."""
+    """A field that is linear in time between the two records between which a step begins."""
 
     def __init__(self, ring, name, place):
         self.ring, self.name, self.place = ring, name, place
@@ -47,12 +47,13 @@ class Course:
 
 
 class Ring:
-    """What is fixed in the domain: masks as lists of exceptional points, depth, Coriolis parameter, wind, drag, sponge.
+    """The static fields of the domain: masks as lists of exceptional points, depth, Coriolis parameter, coefficients.
 
     Masks are flat indices into padded arrays, so that a domain without coasts pays nothing for them.
 
     Attributes:
-        shape: of a padded field, (R+2, C+2), where R = ny, or ny + 1 with walls at south and north; likewise C.
+        shape: shape of a padded field, (R+2, C+2), with R = ny, or ny + 1 with walls in the south and north; likewise
+            C.
         depth: H at centres, m, broadcasts to [R, C].
         closed: land cells, closed u faces and closed v faces, flat indices into a padded [h, u, v].
         land: the first of them, flat indices into a padded field.
@@ -60,7 +61,7 @@ class Ring:
         boundary: boundary corners, flat indices into a padded field.
         corner_cells: the four cells of each of them [4, boundary], flat indices into a padded field.
         corner_weights: 1/wet cells for the wet ones of these, 0 for land [4, boundary].
-        coast: 0 for those beside outside water, else 1 [boundary].
+        coast: 0 for boundary corners beside water outside, else 1 [boundary].
         open_sides: `OpenSides`, the faces through which water comes in from outside.
         corner_dry: 1 m for each boundary corner without a wet cell, 0 m for the others [boundary].
     """
@@ -114,7 +115,7 @@ class Ring:
         self.coast = np.where(beside[row, column], 0, 1).astype(self.dtype)
 
     def coriolis(self):
-        """f = f0 + beta y at corners, s-1: [R, 1], or a number where it is constant; without both that of a sphere."""
+        """f = f0 + beta y at corners, s-1: [R, 1], or a number if it is constant; without both that of a sphere."""
         physics, grid = self.config.physics, self.config.grid
         if grid.kind == "latlon" and physics.f0 == physics.beta == 0:
             north = np.radians(grid.south + (self.rows[:, None] + 1) * grid.dlat)
@@ -131,27 +132,27 @@ class Ring:
         return (physics.f0 + physics.beta * y).astype(self.dtype)
 
     def at_faces(self, name):
-        """A field of the centres averaged to u faces and to v faces; a number where it is constant."""
+        """A field at centres averaged to u faces and to v faces; a number if it is constant."""
         values = self.field(name)
         return self.to_u(values), self.to_v(values)
 
     def to_u(self, values):
-        """Values of the centres averaged to u faces; a number where they are constant."""
+        """Values at centres averaged to u faces; a number if they are constant."""
         return values.item() if values.size == 1 else 0.5 * (values + east(values))
 
     def to_v(self, values):
-        """Values of the centres averaged to v faces; a number where they are constant."""
+        """Values at centres averaged to v faces; a number if they are constant."""
         return values.item() if values.size == 1 else 0.5 * (values + north(values))
 
     def in_time(self, name, place=lambda values: values):
-        """place(values) of a field as a function of when a step begins and of a time in it, s."""
+        """place(values) of a field, as a function of the time at which a step begins and a time in the step, s."""
         if varies(self.config, name):
             return Course(self, name, place)
         values = place(self.field(name))
         return lambda begin, time: values
 
     def at_corners(self, name):
-        """A field of the centres averaged over the wet cells around each corner; a number where it is constant."""
+        """A field at centres averaged over the wet cells around each corner; a number if it is constant."""
         values = self.field(name)
         if values.size == 1:
             return values.item()
@@ -165,7 +166,7 @@ class Ring:
     def embed(self, state, at_closed):
         """A padded copy [h, u, v, ...] of a State of [ny, nx] arrays, with the given values on land and closed faces.
 
-        What is beside h, u and v is dissolved in the water: there is none of it on land.
+        Fields besides h, u and v are dissolved in the water, and zero on land.
         """
         x = np.zeros((len(state), *self.shape), self.dtype)
         for padded, values in zip(x, state, strict=True):
@@ -176,7 +177,7 @@ class Ring:
         return x
 
     def inside(self, a):
-        """The part [..., ny, nx] of a padded array that is the domain."""
+        """The domain's part [..., ny, nx] of a padded array."""
         return c(a)[..., self.walls[0] :, self.walls[1] :]
 
     def extract(self, x):

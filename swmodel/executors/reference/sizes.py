@@ -1,25 +1,25 @@
-"""Sizes of cells as the tendencies need them, on a plane and, in spherical coordinates, on a sphere."""
+"""Sizes of cells for the tendencies, on a plane and, in spherical coordinates, on a sphere."""
 
 from __future__ import annotations
 
 import numpy as np
 
-#: Least cosine of a latitude: rows of land beyond the walls may lie beyond a pole.
+#: Smallest cosine of a latitude: rows of land beyond the walls may lie beyond a pole.
 NO_WIDTH = 1e-6
 
 
 class Sizes:
-    """Numbers on a plane; on a sphere numbers a row, [R, 1], but for dy.
+    """Numbers on a plane; on a sphere one number in each row, [R, 1], except those of dy.
 
     On a sphere transports in y are weighted with the cosine of their latitude, as lengths in x are: V = h^y v cos.
     With e = R dlon, the length of a cell at the equator, cos_c at the middle of a row and cos_v at its northern edge:
 
     Attributes:
-        per_x, per_y: 1/(e cos_c) and 1/dy, of slopes on faces.
-        out_x, out_y: dy/A and e/A, of what leaves cells of the area A.
-        round_x, round_y: dy/A and e/A, of the circulation around corners, A the area of the cell around them.
-        kinetic_x, kinetic_y: e cos_c dy/A and e dy/A: parts of a cell's area that half of its faces' are.
-        turned: 1/cos_c, from the flux V to what it does to u.
+        per_x, per_y: 1/(e cos_c) and 1/dy, for slopes on faces.
+        out_x, out_y: dy/A and e/A, for transports out of cells of the area A.
+        round_x, round_y: dy/A and e/A, for the circulation around corners, with A the area around them.
+        kinetic_x, kinetic_y: e cos_c dy/A and e dy/A: areas of a cell's faces divided by the area of the cell.
+        turned: 1/cos_c, from the flux V to its effect on u.
         flat: e/dy.
         steep: dy/(e cos_c).
         friction_u, friction_v: (x, y) 1/(e cos)² and 1/(cos dy²), cos of u and of v.
@@ -40,7 +40,7 @@ class Sizes:
         self.on_sphere(grid, ring)
 
     def on_sphere(self, grid, ring):
-        """Those of rows between parallels of latitude."""
+        """The sizes of rows between parallels of latitude."""
         rows = ring.rows[:, None]
         south = np.clip(grid.south + rows * grid.dlat, -90, 90)
         middle, north, beyond = (np.clip(south + part * grid.dlat, -90, 90) for part in (0.5, 1.0, 1.5))

@@ -1,7 +1,7 @@
 """The time steppers of docs/numerics.md on x = [h, u, v], one array: functions that take a range of steps.
 
-`tendency(x, F, begin, into)` writes dx/dt into F, `into` seconds after a step began at `begin`. Arrays given are
-overwritten; returned are x and the new memory.
+`tendency(x, F, begin, into)` writes dx/dt into F, `into` seconds after a step began at `begin`. The steppers overwrite
+their arguments, and return x and the new memory.
 """
 
 from __future__ import annotations
@@ -10,11 +10,11 @@ import numpy as np
 
 
 def adams_bashforth(tendency, x, memory, steps, dt, weights):
-    """x += dt (w0 F_n + w1 F_{n-1} + ...), with weights[n] at step n and the last ones from then on."""
+    """x += dt (w0 F_n + w1 F_{n-1} + ...), with weights[n] at step n, and the last weights at all later steps."""
     F = [*memory, np.zeros_like(x)]
     increment = np.empty_like(x)
     for step in steps:
-        F.insert(0, F.pop())  # the oldest tendency gives its place to the newest
+        F.insert(0, F.pop())  # the newest tendency takes the array of the oldest
         tendency(x, F[0], step * dt)
         for weight, F_k in zip(weights[min(step, len(weights) - 1)], F, strict=False):
             x += np.multiply(F_k, weight * dt, out=increment)

@@ -1,7 +1,7 @@
 """The tendencies of docs/numerics.md, one physical term a function.
 
-Every field is a padded array on the Ring. The terms a configuration does not use are not in the list of terms.
-Intermediate results go into arrays made once: at 3600 x 1800 an operation on fresh memory costs up to twice as much.
+Every field is a padded array on the Ring. The list of terms has only those that a configuration uses. Intermediate
+results go into arrays made once: at 3600 x 1800 an operation on fresh memory costs up to twice as much.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ FLUXES = {
     "arakawa_lamb": vorticity_flux.arakawa_lamb,
 }
 
-#: Terms that may be left out: functions of the Tendency that prepare them. They return the function (x, F) that adds
-#: the term to F, those of a head the function of x to the head.
+#: Optional terms: functions of the Tendency that prepare a term. They return the function (x, F) that adds the term to
+#: F, or, for a head, the function of x to the head.
 TERMS = {
     "wind": forces.wind,
     "wind_drag": forces.wind_drag,

@@ -8,7 +8,7 @@ from .neighbours import c, difference, e, n, s, w, wrap
 
 
 def tracer(T):
-    """dC/dt = - d_x (U C/h) - d_y (V C/h), C/h that of the cell that the water leaves."""
+    """dC/dt = - d_x (U C/h) - d_y (V C/h), with C/h of the cell that the water leaves."""
     ring, row = T.ring, T.ring.state._fields.index("tracer_content")
     concentration, carried_x, carried_y = np.zeros((3, *ring.shape), ring.dtype)
 

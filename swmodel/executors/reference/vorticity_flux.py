@@ -8,7 +8,7 @@ from .neighbours import c, e, mean, n, nw, s, se, sw, w, wrap
 
 
 def turned(T, flux):
-    """A flux of V, in place, as it acts on u: on a sphere over the cosine by which V is weighted."""
+    """A flux of V, in place, as it acts on u: on a sphere divided by the cosine that weights V."""
     if T.sizes.turned is not None:
         flux *= T.sizes.turned
     return flux
