@@ -51,7 +51,7 @@ class Pieces:
         pieces = max(len(list(self._spans(start, min(start + length, steps), piece))) for start in starts)
         step, besides = self.sweeps.stack_bytes(x, fixed)
         missing = max(0, pieces * piece - length) * step + max(0, pieces - 1) * besides
-        return self.sweeps.prepare(x, fixed, piece) + missing
+        return self.sweeps.prepare(x, fixed, piece, length) + missing
 
     def release(self, length: int | None = None) -> None:
         """See `Sweeps.release`."""

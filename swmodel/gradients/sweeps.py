@@ -74,18 +74,24 @@ class Sweeps:
             self._stack_bytes = two - one, 2 * one - two
         return self._stack_bytes
 
-    def prepare(self, x, fixed, length: int) -> int:
-        """Compile what segments of `length` steps need; returns the bytes that the way back takes for itself."""
-        if length not in self._workspaces:
-            self._workspaces[length] = self._compile(x, fixed, length)
-        return self._workspaces[length]
+    def prepare(self, x, fixed, length: int, segment: int | None = None) -> int:
+        """Compile what derivatives need; returns the bytes that the way back takes for itself.
 
-    def _compile(self, x, fixed, length: int) -> int:
+        Args:
+            length: most steps that are recorded at a time.
+            segment: steps of a segment of the Plan; None: `length`.
+        """
+        again = (segment or length) < self.steps  # else each step is recorded at once
+        if (length, again) not in self._workspaces:
+            self._workspaces[length, again] = self._compile(x, fixed, length, again)
+        return self._workspaces[length, again]
+
+    def _compile(self, x, fixed, length: int, again: bool) -> int:
         none = jnp.int32(0)
         self.release()
         carry, active = self.start(x, fixed)
         series = self.blank(carry, active, fixed)
-        if length < self.steps:  # else all steps are recorded at once, and none is taken again
+        if again:
             carry, series = self.forward(carry, active, series, none, none, fixed)
             carry = self.advance(carry, active, none, none, fixed)
         self.stepping.settle(active, fixed, back=True)
