@@ -4,18 +4,20 @@ import json
 
 import numpy as np
 from support.groups import of_layouts
-from support.random_case import configuration, random_fields
+from support.random_case import TIDE, configuration, random_fields
 
 from swmodel.gradients import Problem
 from swmodel.gradients.check import Checks, controls_of, fingerprint
 
 NY, NX = 12, 10
-#: Two sides with a tide outside, which is a control then.
+#: Two sides with a tide outside; on a sphere the tide inside and weather, too. All of it are controls then.
 OPEN = {"open_sides__sides": ("west", "north"), "open_sides__m2_amplitude": 0.3}
-#: Layouts one after the other, two of them beside others, and who computes the numbers of some.
-EXECUTORS = {(1, 1): "xla", (3, 1): "xla", (2, 2): "native"}
+EARTH = OPEN | {"sphere": True, "in_time": True, "open_sides__pressure": 50.0} | TIDE
+SEAS = {"xla": OPEN, "native": EARTH}
+#: Layouts one after the other, two of them beside others, and by whose steps derivatives are checked in some.
+EXECUTORS = {(1, 1): ("xla", "native"), (3, 1): ("xla",), (2, 2): ("native",)}
 PHASES = (((1, 1), (3, 1)), ((2, 2),), ((1, 2),))
-#: In what the bits of gradients are compared with those of one process.
+#: In what the bits of gradients by native steps are compared with those of one process.
 SINGLE, DOUBLE = ("float32",), ("float64",)
 PRECISIONS = {(1, 1): SINGLE + DOUBLE, (3, 1): SINGLE, (2, 2): DOUBLE, (1, 2): SINGLE}
 
@@ -36,22 +38,15 @@ def configured(layout, **run):
 
 
 def checked(layout, executor, dtype):
-    """The problem, also by what is given outside open sides, and its checks."""
-    config = configured(layout, run__executor=executor, run__dtype=dtype, **OPEN)
-    problem = Problem(config, controls_of(config), lambda view, k: view.state, every=3)
-    return problem, Checks(problem)
+    """The checks of a problem in the sea of the executor, with all that drives the water as controls."""
+    config = configured(layout, run__executor=executor, run__dtype=dtype, **SEAS[executor])
+    return Checks(Problem(config, controls_of(config), lambda view, k: view.state, every=3))
 
 
-def results(layout):
-    """Bits of the gradient by the native step; what says that derivatives are exact, and the derivatives."""
-    native = [("native", dtype) for dtype in PRECISIONS[layout]]
-    numbers = [(EXECUTORS[layout], "float64")] if layout in EXECUTORS else []
-    made = {way: checked(layout, *way) for way in dict.fromkeys(native + numbers)}
-    found = {"bits": {way[1]: fingerprint(made[way][0], made[way][1].gradient) for way in native}}
-    if not numbers:
-        return found
-    problem, checks = made[numbers[0]]
-    return found | {
+def numbers(checks):
+    """What says that derivatives are exact, and the derivatives."""
+    problem = checks.problem
+    return {
         "taylor_slope": checks.taylor_slope(),
         "dot_product_error": checks.dot_product_error(),
         "hessian_symmetry": checks.hessian_symmetry(),
@@ -59,6 +54,17 @@ def results(layout):
         "value": checks.value,
         "gradient": whole(checks.gradient, problem.transport),
         "hessian-vector": whole(problem.hessian_vector(checks.x, checks.d, *checks.loss), problem.transport),
+    }
+
+
+def results(layout):
+    """Bits of the gradient by the native step, by precision; numbers by executor."""
+    native = [("native", dtype) for dtype in PRECISIONS[layout]]
+    exact = [(executor, "float64") for executor in EXECUTORS.get(layout, ())]
+    made = {way: checked(layout, *way) for way in dict.fromkeys(native + exact)}
+    return {
+        "bits": {way[1]: fingerprint(made[way].problem, made[way].gradient) for way in native},
+        "numbers": {way[0]: numbers(made[way]) for way in exact},
     }
 
 
