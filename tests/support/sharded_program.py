@@ -83,6 +83,7 @@ def small():
     compile_quickly(True)
     return {
         "steps_per_sweep": several_steps_in_a_sweep(),
+        "compiled in steps": compiled_in_steps(),
         "compiled again": compiled_again(),
         "messages": messages(),
         "there and back": there_and_back(),
@@ -103,6 +104,14 @@ def several_steps_in_a_sweep():
     """Bits of the native step with one and with three steps in a pass over memory."""
     config = of_layout(13, 17, "2x2", run__executor="native")
     return [bits(Simulation(config, steps_per_sweep=steps)) for steps in (1, 3)]
+
+
+def compiled_in_steps():
+    """What is compiled in the first steps of a simulation that is made."""
+    simulation = Simulation(of_layout(13, 17, "4x1", run__executor="native"))
+    with compilations() as found:
+        simulation.advance(2)
+    return found
 
 
 def compiled_again():
