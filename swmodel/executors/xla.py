@@ -6,6 +6,7 @@ import traceback
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 
 from ..config.build import scheme_of
 from ..config.messages import failure
@@ -107,7 +108,8 @@ class Compiled:
     def start(self, state: State) -> Carry:
         """The carry before the first step."""
         memory = jax.tree.map(jnp.array, self.method.remember(state))
-        return Carry(state, memory, jnp.zeros((), jnp.int32))
+        # On all devices from the start, as it comes back: the loop is compiled once.
+        return Carry(state, memory, self.transport.put(np.int32(0)))
 
     def resume(self, carry: Carry) -> Carry:
         """The carry of a restart file."""

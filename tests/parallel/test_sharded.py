@@ -48,6 +48,11 @@ def test_spectra_and_what_else_transforms_give_have_the_bits_of_one_process(smal
         assert found == alone
 
 
+def test_the_loop_over_steps_is_compiled_once(small):
+    """Before the first step: what is compiled after that are looks at the state."""
+    assert not [name for name in small["compiled in steps"] if "loop" in name]
+
+
 def test_a_second_simulation_of_a_kind_compiles_nothing_though_another_layout_was_in_between(small):
     assert small["compiled again"] == []
 
@@ -75,7 +80,7 @@ def test_what_is_put_on_the_devices_comes_back(small):
 
 
 def test_the_host_makes_the_fields_of_one_device_at_a_time(small):
-    """All at once would take four times as much; what is made may wait to be copied while the next one is made."""
+    """Of four: all at once would take four times as much."""
     one, all_four = small["peak memory"]
     assert all_four < 2.5 * one
 

@@ -83,6 +83,7 @@ def small():
     compile_quickly(True)
     return {
         "steps_per_sweep": several_steps_in_a_sweep(),
+        "compiled in steps": compiled_in_steps(),
         "compiled again": compiled_again(),
         "messages": messages(),
         "there and back": there_and_back(),
@@ -103,6 +104,14 @@ def several_steps_in_a_sweep():
     """Bits of the native step with one and with three steps in a pass over memory."""
     config = of_layout(13, 17, "2x2", run__executor="native")
     return [bits(Simulation(config, steps_per_sweep=steps)) for steps in (1, 3)]
+
+
+def compiled_in_steps():
+    """What is compiled in the first steps of a simulation that is made."""
+    simulation = Simulation(of_layout(13, 17, "4x1", run__executor="native"))
+    with compilations() as found:
+        simulation.advance(2)
+    return found
 
 
 def compiled_again():
@@ -156,7 +165,10 @@ def there_and_back():
 
 
 def peak_memory():
-    """Most memory that the host takes for the fields of one of four blocks, and for a simulation on four devices."""
+    """Most memory that the host takes for the fields of one of four blocks, and for a simulation on four devices.
+
+    The least of three times: what the threads of JAX hold for a moment differs.
+    """
     config = of_layout(800, 800, "2x2", run__dtype="float32", **TERMS)
     one = block(0, (2, 2), 800, 800)
 
@@ -175,7 +187,7 @@ def peak_memory():
         return grid, params, kernel.static_of(grid, params, one.shape)
 
     static = peak(fields)
-    return static, peak(lambda: Simulation(config))
+    return static, min(peak(lambda: Simulation(config)) for _ in range(3))
 
 
 def too_late():

@@ -149,8 +149,6 @@ class Sharded(Hosts):
 
     def _place(self, array, device, margins):
         """The array of a block on its device, filled up to the shape of all blocks."""
-        if array.ndim == 0:
-            return jnp.asarray(array)
         missing = [(0, 0)] * array.ndim
         for axis in (-2, -1) if array.ndim > 1 else ():
             if array.shape[axis] > 1 or not any(margins):
@@ -162,8 +160,6 @@ class Sharded(Hosts):
 
     def _side_by_side(self, arrays):
         """The array of a jitted program, from the arrays of this process's blocks."""
-        if arrays[0].ndim == 0:
-            return arrays[0]
         shape = shape_of_all(arrays[0].shape, self.layout)
         sharding = NamedSharding(self.mesh, spec(arrays[0].ndim))
         return jax.make_array_from_single_device_arrays(shape, sharding, list(arrays))
