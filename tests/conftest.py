@@ -1,6 +1,7 @@
 """What all tests share: strict JAX in double precision, and a way to run programs under mpiexec with a time limit."""
 
 import gc
+import logging
 import os
 import shutil
 import subprocess
@@ -84,6 +85,13 @@ def quickly_compiled():
         for name, value in QUICK.items():
             patch.setenv(name, value)
         yield
+
+
+@pytest.fixture
+def caplog(caplog, monkeypatch):
+    """What is logged, but not that a step is compiled: that depends on which were compiled before."""
+    monkeypatch.setattr(logging.getLogger("swmodel.executors.native.compile"), "disabled", True)
+    return caplog
 
 
 @pytest.fixture
