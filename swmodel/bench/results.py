@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from dataclasses import fields
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -61,6 +62,9 @@ def read(path) -> dict:
         raise FilesError(f"{path}: not JSON: {error}") from None
     if not isinstance(record, dict) or record.get("format") != FORMAT:
         raise FilesError(f"{path}: not a result of `swmodel bench` (format {FORMAT})")
+    known = {field.name for field in fields(Row)}
+    if unknown := sorted({name for entry in record["rows"] for name in entry["row"]} - known):
+        raise FilesError(f"{path}: of another version of swmodel: its rows have {', '.join(unknown)}")
     return record
 
 

@@ -126,7 +126,16 @@ def test_resume_refuses_another_machine_or_revision(record, tmp_path, machine):
 
 
 @pytest.mark.parametrize(
-    ("text", "message"), [("{", "not JSON"), ("[]", "not a result"), ('{"format": 0}', "format 1")]
+    ("text", "message"),
+    [
+        ("{", "not JSON"),
+        ("[]", "not a result"),
+        ('{"format": 0}', "format 1"),
+        (
+            '{"format": 1, "rows": [{"row": {"nx": 8, "levels": 2}}]}',
+            "of another version of swmodel: its rows have levels",
+        ),
+    ],
 )
 def test_a_file_that_is_no_result_is_named(tmp_path, text, message):
     (tmp_path / results.NAME).write_text(text)
