@@ -15,9 +15,9 @@ def found(mpiexec, quickly_compiled):
     return json.loads(mpiexec("derivatives.py", 2).stdout.splitlines()[-1])
 
 
-def test_two_ranks_give_the_derivatives_of_one(found):
-    """In a ring, where both neighbours are the same rank."""
-    ours, one_process = found["1x2"], found["1x1"]
+@pytest.mark.parametrize("layout", ["2x1", "1x2"])
+def test_two_ranks_give_the_derivatives_of_one(found, layout):
+    ours, one_process = found[layout], found["1x1"]
     assert ours.keys() == one_process.keys()
     for name, truth in one_process.items():
         np.testing.assert_allclose(ours[name], truth, rtol=1e-12, atol=1e-12 * np.abs(truth).max(), err_msg=name)

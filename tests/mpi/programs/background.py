@@ -12,9 +12,9 @@ from swmodel.assimilation.conjugate_gradient import conjugate_gradients, make_do
 from swmodel.ocean.noise import white_noise
 
 jax.config.update("jax_enable_x64", True)
-NY, NX = 11, 10
+NY, NX = 11, 13
 #: Layouts computed at the same time.
-PHASES = (((1, 1), (1, 3)), ((2, 2),))
+PHASES = (((1, 1), (1, 2)), ((2, 1),), ((2, 2),), ((1, 4),))
 
 
 def numbers(x, dot, block):
