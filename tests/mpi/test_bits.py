@@ -38,11 +38,8 @@ def test_the_native_step_has_the_same_bits_in_every_layout_without_being_asked(m
         monkeypatch.setenv(name, value)
     found = bits(mpiexec, "native")
     assert len(found) == 2 * len(VARIANTS)
-    for variant in VARIANTS:
-        assert found[variant, "float32"].keys() | found[variant, "float64"].keys() == LAYOUTS
-    for dtype in ("float32", "float64"):
-        assert set().union(*(found[variant, dtype] for variant in VARIANTS)) == LAYOUTS
     for layouts in found.values():
+        assert layouts.keys() == LAYOUTS
         assert_one_answer(layouts)
 
 

@@ -18,7 +18,7 @@ def test_the_bits_of_a_gradient_are_those_of_one_process(found):
     """With respect to fields and numbers, on a sphere under weather with tides; each precision, cut in y and in x."""
     one_process, *others = (of["bits"] for of in found.values())
     assert len(set(one_process.values())) == 2
-    assert len(others) == 3
+    assert len(others) == 4
     assert all(of.items() <= one_process.items() for of in others)
 
 

@@ -65,19 +65,18 @@ VARIANTS = {
 DTYPES = ("float64", "float32")
 #: Layouts computed at the same time.
 PHASES = (((1, 1), (3, 1)), ((1, 2), (2, 1)), ((1, 3),), ((2, 2),))
-LAYOUTS = [layout for phase in PHASES for layout in phase]
 #: The variants, by number, that xla compiles, for seconds on each rank: all cut both ways, the rings in three blocks.
 XLA_LAYOUTS = {(1, 1): range(5), (2, 2): range(5), (3, 1): (2,), (1, 3): (2,)}
 
 
 def dtypes(variant, layout):
-    """Each variant in both precisions on one process and in every layout in one, each layout in both; with xla in one.
+    """Both precisions in every layout; of xla, which compiles for seconds on each rank, one by turns in XLA_LAYOUTS.
 
     The variant is a number.
     """
-    if EXECUTOR == "xla":
-        return (DTYPES[variant % 2],) if variant in XLA_LAYOUTS.get(layout, ()) else ()
-    return DTYPES if layout == (1, 1) else (DTYPES[(variant + LAYOUTS.index(layout)) % 2],)
+    if EXECUTOR == "native":
+        return DTYPES
+    return (DTYPES[variant % 2],) if variant in XLA_LAYOUTS.get(layout, ()) else ()
 
 
 def compute(config, transport, chunks):

@@ -16,10 +16,10 @@ EARTH = OPEN | {"sphere": True, "in_time": True, "open_sides__pressure": 50.0} |
 SEAS = {"xla": OPEN, "native": EARTH}
 #: Layouts one after the other, two of them beside others, and by whose steps derivatives are checked in some.
 EXECUTORS = {(1, 1): ("xla", "native"), (3, 1): ("xla",), (2, 2): ("native",)}
-PHASES = (((1, 1), (3, 1)), ((2, 2),), ((1, 2),))
+PHASES = (((1, 1), (3, 1)), ((2, 2),), ((1, 2), (2, 1)))
 #: In what the bits of gradients by native steps are compared with those of one process.
 SINGLE, DOUBLE = ("float32",), ("float64",)
-PRECISIONS = {(1, 1): SINGLE + DOUBLE, (3, 1): SINGLE, (2, 2): DOUBLE, (1, 2): SINGLE}
+PRECISIONS = {(1, 1): SINGLE + DOUBLE, (3, 1): SINGLE, (2, 2): DOUBLE, (1, 2): SINGLE, (2, 1): DOUBLE}
 
 
 def whole(x, transport):
