@@ -1,0 +1,160 @@
+"""Record the bits of some twenty small runs as SHA-256: make this before and after a change that is to change no bit.
+
+    tools/record.py before.json                  run everything and write the table
+    tools/record.py after.json --against before.json   also list what differs; exit code 1 if anything does
+    tools/record.py some.json --only storm members     run some of RUNS
+
+Each run gives an entry for each variable of its NetCDF files (output, diagnostics, series, restart, ensemble, maps of
+derivatives) and, for `check-gradient`, one for the gradient. Attributes, dates and versions are left out.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import json
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import netCDF4
+import numpy as np
+
+JET = "run jet -s grid.nx=37 -s grid.ny=29 --dtype float64"
+XLA = f"{JET} --executor xla --reproducible --steps 20"
+GYRE = "double_gyre -s grid.nx=25 -s grid.ny=41 -s grid.dx=40e3 -s grid.dy=40e3"
+BOX = "-s grid.nx=24 -s grid.ny=20"
+TIDES = "-s time.start=2012-03-01 -s tide.constituents=M2,K1 -s physics.self_attraction=0.1"
+
+#: A configuration with every term, and with series at places; it lies at {all}.
+ALL = """
+case.name = "rest"
+grid = {nx = 24, ny = 20, dx = 1e4, dy = 1e4}
+physics = {linear_drag = 1e-6, quadratic_drag = 1e-3, manning = 0.02, viscosity = 50, biharmonic_viscosity = 1e9}
+body_force = {x_amplitude = 1e-5, y = 2e-6, period = "12.42 h"}
+sponge = {rate = 1e-4, width = 3e4}
+tracer = {transport = "upwind", initial = 1.5}
+open_sides = {sides = ["west"], m2_amplitude = 0.5, s2_phase = 20, s2_amplitude = 0.1, pressure = "none"}
+output = {every_steps = 20, stations_every_steps = 3, sections_every_steps = 4}
+
+[[station]]
+name = "buoy"
+x = 3e4
+y = 1.2e5
+
+[[section]]
+name = "gate"
+start = [6e4, 2e4]
+end = [9e4, 1.5e5]
+"""
+
+#: The commands of each run, in turn. {out} is its folder, {grid} a file beside it.
+RUNS = {
+    "jet": [f"{JET} --steps 40"],
+    "jet_single": [f"{JET} --dtype float32 --steps 40"],
+    "jet_four_ranks": [f"{JET} --steps 40 --nproc 4"],
+    "jet_xla": [XLA],
+    "jet_xla_four_ranks": [f"{XLA} --nproc 4"],
+    "jet_xla_sharded": [f"{XLA} --transport sharded --devices 2"],
+    "jet_reference": [f"{JET} --executor reference --steps 20"],
+    "jet_restarted": [f"{JET} --steps 17", "resume {out} -s run.steps=40 --nproc 3"],
+    "ab3": [f"run vortex {BOX} -s time.stepper=ab3 --steps 12"],
+    "rk3": [f"run vortex {BOX} -s time.stepper=rk3 --steps 12"],
+    "rk4": [f"run vortex {BOX} -s time.stepper=rk4 --steps 12"],
+    "leapfrog": [f"run vortex {BOX} -s time.stepper=leapfrog --steps 12"],
+    "enstrophy": [f"run turbulence {BOX} -s scheme.vorticity_flux=enstrophy --steps 15"],
+    "arakawa_lamb": [f"run turbulence {BOX} -s scheme.vorticity_flux=arakawa_lamb --steps 15"],
+    "gyre_accumulators": [
+        f"run {GYRE} --steps 30 -s output.means=eta,u -s output.maxima=eta,speed -s output.arrival=1e-3"
+    ],
+    "stommel_reference": ["run stommel -s grid.nx=20 -s grid.ny=22 --steps 30 --executor reference"],
+    "every_term": ["run {all} --steps 50 --nproc 2"],
+    "every_term_reference": ["run {all} --steps 30 --executor reference"],
+    "seamount": [f"run seamount {BOX} --steps 20"],
+    "equatorial": [f"run equatorial {BOX} --steps 20"],
+    "sphere": ["run galewsky -s grid.nx=48 -s grid.ny=24 --steps 20 --nproc 2"],
+    "storm": [
+        "run hurricane -s grid.nx=24 -s grid.ny=16 -s grid.dx=40e3 -s grid.dy=40e3 -s output.maxima=eta,speed"
+        " --days 0.5 --nproc 2"
+    ],
+    "tsunami": ["run chile2010 -s output.maxima=eta -s output.arrival=0.01 --steps 40 --nproc 2"],
+    "open_sides": ["run gulf_tide --steps 60 --nproc 4"],
+    "tides": [
+        "grid {grid} --region -70,-10,10,45 --resolution 2.5",
+        f"run sea -s grid.file={{grid}} {TIDES} --steps 60 --nproc 2",
+        "resume {out} -s run.steps=90",
+    ],
+    "global_tide": ["run global_m2 --steps 6 -s output.harmonics= -s output.stations_every_steps=2"],
+    "members": [f"ensemble {GYRE} --members 3 --perturb initial.eta=0.5,1e5 --perturb wind=0.1 --steps 20 --nproc 2"],
+    "gradient": [f"check-gradient {GYRE} --steps 12 --json {{out}}.json"],
+    "gradient_four_ranks": [f"check-gradient {GYRE} --steps 12 --nproc 4 --json {{out}}.json"],
+    "sensitivity": [f"sensitivity vortex {BOX} --steps 12 --of energy --to eta --to depth --nproc 2"],
+}
+
+
+def swmodel(line: str, folder: Path) -> None:
+    """Run a command of the program; ends this one with what it printed where it fails."""
+    places = {"out": folder, "grid": folder.parent / "grid.nc", "all": folder.parent / "all.toml"}
+    places["all"].write_text(ALL)
+    words = [word.format(**places) for word in line.split()]
+    if words[0] in ("run", "ensemble", "sensitivity"):
+        words += ["--output", str(folder), "--force"]
+    done = subprocess.run([sys.executable, "-m", "swmodel", *words], capture_output=True, text=True)
+    if done.returncode:
+        sys.exit(f"{' '.join(words)}: exit code {done.returncode}\n{done.stderr}")
+
+
+def digest(values) -> str:
+    """SHA-256 of an array's type, shape and bytes."""
+    values = np.ascontiguousarray(np.ma.getdata(values))
+    what = values.tobytes() if values.dtype.kind != "O" else str(values.tolist()).encode()
+    return hashlib.sha256(f"{values.dtype.str}{values.shape}".encode() + what).hexdigest()
+
+
+def recorded(folder: Path) -> dict[str, str]:
+    """The digests of what a run has left in its folder, by FILE:VARIABLE."""
+    found = {}
+    for path in sorted(folder.rglob("*.nc")):
+        with netCDF4.Dataset(path) as data:
+            data.set_auto_maskandscale(False)
+            found |= {f"{path.relative_to(folder)}:{name}": digest(one[...]) for name, one in data.variables.items()}
+    if (path := folder.with_suffix(".json")).exists():
+        found["gradient"] = json.loads(path.read_text())["gradient_sha256"]
+    return found
+
+
+def differences(before: dict, after: dict) -> list[str]:
+    """What differs between two tables, one line each."""
+    lines = []
+    for run in after:
+        old, new = before.get(run, {}), after[run]
+        lines += [f"{run}: {name} is gone" for name in old.keys() - new.keys()]
+        lines += [f"{run}: {name} is new" for name in new.keys() - old.keys()]
+        lines += [f"{run}: {name} differs" for name in old.keys() & new.keys() if old[name] != new[name]]
+    return sorted(lines)
+
+
+def main() -> None:
+    """Make the table, and compare it."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("table", type=Path)
+    parser.add_argument("--against", type=Path)
+    parser.add_argument("--only", nargs="+", choices=RUNS, default=list(RUNS), metavar="RUN")
+    asked = parser.parse_args()
+    table = {}
+    for name in asked.only:
+        print(name, file=sys.stderr, flush=True)
+        with tempfile.TemporaryDirectory() as folder:
+            for line in RUNS[name]:
+                swmodel(line, Path(folder) / "run")
+            table[name] = recorded(Path(folder) / "run")
+    asked.table.write_text(json.dumps(table, indent=1) + "\n")
+    if asked.against:
+        found = differences(json.loads(asked.against.read_text()), table)
+        print("\n".join(found) or "nothing differs")
+        sys.exit(bool(found))
+
+
+if __name__ == "__main__":
+    main()
