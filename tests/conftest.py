@@ -14,7 +14,7 @@ os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # many tests start programs: th
 
 import jax
 import pytest
-from support import steps_compiled
+from support import compiling, steps_compiled
 
 from swmodel.parallel import environment
 
@@ -32,7 +32,9 @@ steps_compiled.compile_quickly()
 jax.config.update("jax_enable_x64", True)
 jax.config.update("jax_numpy_dtype_promotion", "strict")
 jax.config.update("jax_numpy_rank_promotion", "raise")
-jax.devices()  # this process has the flags for XLA of now, not those that tests set for the processes that they start
+with pytest.MonkeyPatch.context() as environ:  # XLA reads the flags once; processes that tests start have others
+    environ.setenv("XLA_FLAGS", compiling.XLA_FLAGS)
+    jax.devices()
 
 
 def of_xla(item):
@@ -57,11 +59,9 @@ def pytest_collection_finish():
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_setup(item):
-    """Programs of this process are compiled quickly, those of fixtures too; as users have them in tests of xla and in
-    those marked so."""
-    from support.compiling import compile_quickly
-
-    compile_quickly(not (of_xla(item) or item.get_closest_marker("fully_optimised")))
+    """Programs of this process are compiled quickly, those of fixtures too; optimised in tests of xla and in those
+    marked so."""
+    compiling.compile_quickly(not (of_xla(item) or item.get_closest_marker("fully_optimised")))
 
 
 @pytest.fixture(autouse=True, scope="session")
@@ -79,10 +79,8 @@ def files_examined_by_a_fork():
 @pytest.fixture(scope="module")
 def quickly_compiled():
     """The processes that tests start compile quickly too: for derivatives, which are exact either way."""
-    from support.compiling import QUICK
-
     with pytest.MonkeyPatch.context() as patch:
-        for name, value in QUICK.items():
+        for name, value in compiling.QUICK.items():
             patch.setenv(name, value)
         yield
 
