@@ -27,6 +27,7 @@ from swmodel.model.validate import check_config
             {"open_sides.sides": ["south"], "open_sides.m4_amplitude": 0.1, "time.dt": "4 h"},
             "open_sides: M4 has a period of 22357.1 s, which must be above two time steps",
         ),
+        ({"open_sides.sides": ["south"], "time.stepper": "leapfrog"}, "time.stepper: leapfrog"),
         (
             {
                 "open_sides.sides": ["south"],
