@@ -6,7 +6,7 @@ import numpy as np
 
 from ...ocean.coordinates import metrics
 from .. import fields
-from .outside import ROWS, side_of
+from .outside import side_of
 
 
 def radiation(config) -> float:
