@@ -45,6 +45,17 @@ def test_what_cannot_be_meant_is_refused(options, problem):
         check_config(swmodel.load("rest", {"time.dt": 20.0, **options}, {}))
 
 
+@pytest.mark.parametrize("value", [-200.0, np.nan])
+def test_a_depth_outside_that_is_none_is_refused(value):
+    depth = np.full((5, 6), 50.0)
+    depth[2:4, 5] = value
+    config = configuration(
+        5, 6, {"depth": depth, "mask": np.ones((5, 6))}, grid__periodic_x=False, open_sides__sides=("east",)
+    )
+    with pytest.raises(ConfigError, match="depth: must be above 0 m .* at rows 2 to 3 of the east side"):
+        check_config(config)
+
+
 def test_a_side_on_land_and_a_field_that_does_not_cover_the_side_are_refused():
     fields = {"mask": np.ones((5, 6)), "outside_level": np.zeros((5, 6))}
     fields["mask"][:, 0] = 0
