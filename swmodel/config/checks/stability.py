@@ -123,7 +123,8 @@ def largest_dt(config, extremes) -> tuple[float, str]:
 def dt_from_cfl(config, extremes) -> float:
     """The time step that the CFL number of the initial state asks for, within half the limits of slower processes, s.
 
-    dt = cfl / ((|u| + sqrt(g h)) sqrt(1/dx² + 1/dy²)), largest |u| and h, dx of the narrowest row with water.
+    dt = cfl / ((|u| + sqrt(g h)) sqrt(1/dx² + 1/dy²)), largest |u| and h, dx of the narrowest row with water; at
+    most 0.8 of the limit of waves through open sides.
     """
     rate, (dx, dy) = rates(config, extremes), (extremes.ranges[name][0] for name in ("dx", "dy"))
     speed = math.hypot(extremes.largest("u"), extremes.largest("v"))
