@@ -222,7 +222,7 @@ def _loop(model: Model, directory: Path, progress, options: tuple[str, bool], st
                 results.write()
             if progress and transport.rank == 0:
                 progress(event(model, results.numbers, time.perf_counter() - begin))
-            reason = calls.make(model) if step > first else ""  # the calls of the first step have been made
+            reason = make_calls(calls, model, health) if step > first else ""  # those of the first step have been made
             reason = reason or (stop.asked(transport) if step < steps else None)
             if (fresh and restarts.due(step)) or overdue or reason:
                 results.flush()
@@ -235,6 +235,17 @@ def _loop(model: Model, directory: Path, progress, options: tuple[str, bool], st
             health.check()
             each = model.loop_seconds / (model.step - model.first_step)
             chunk, overdue = transport.broadcast((max(1, int(CHUNK_SECONDS / each)), restarts.overdue()))
+
+
+def make_calls(calls: Calls, model: Model, health: Health) -> str:
+    """See `Calls.make`; what a function has set is no blow-up: health begins anew with it."""
+    if not calls:
+        return ""
+    before = model.carry
+    reason = calls.make(model)
+    if model.transport.any(model.carry is not before):
+        health.begin()
+    return reason
 
 
 def advance(model: Model, results: Results, last: int) -> None:

@@ -2,6 +2,10 @@
 
 Reference: Okada, Y. (1985), Surface deformation due to shear and tensile faults in a half-space, Bull. Seismol. Soc.
 Am. 75, 1135-1154, equations 25 to 30, with its symbols xi, eta, q, R and I1 to I5.
+
+Equations 28 of I1 to I5 divide small differences by cos(dip) and its square. Here they are rewritten without that, and
+hold for every dip; equations 29 are those of a vertical fault. What depends on xi and q alone is left out: it cancels
+between the corners.
 """
 
 from __future__ import annotations
@@ -9,12 +13,16 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
+from numpy.polynomial.polynomial import polyval
 
 #: mu / (lambda + mu) of a Poisson solid, lambda = mu.
 MEDIUM = 0.5
 
-#: Cosine of a dip below which a fault is vertical.
-VERTICAL = 1e-6
+#: Below this a power series is more exact than the function: its coefficients for (ln(1 + z) - z) / z² in z, and for
+#: (arctan t - t) / t³ in t².
+SMALL = 0.1
+LOGARITHM = [(-1) ** (n + 1) / (n + 2) for n in range(16)]
+ARCTANGENT = [(-1) ** (n + 1) / (2 * n + 3) for n in range(9)]
 
 
 class Fault(NamedTuple):
@@ -54,13 +62,13 @@ def at_corner(fault: Fault, xi, eta, q) -> np.ndarray:
     R = np.sqrt(xi**2 + eta**2 + q**2)
     y, d = eta * cosine + q * sine, eta * sine - q * cosine
     # Where R + eta or R + xi vanishes, so do the terms that it divides.
-    per_eta, per_xi = reciprocal(R + eta, R), reciprocal(R + xi, R)
+    per_eta, per_xi = (reciprocal(added(R, each, rest)) for each, rest in ((eta, xi**2 + q**2), (xi, eta**2 + q**2)))
     angle = np.arctan2(xi * eta * np.sign(q), np.abs(q) * R) * (q != 0)
     I1, I2, I3, I4, I5 = integrals(fault, xi, eta, q)
     strike_slip = (
         xi * q / R * per_eta + angle + I1 * sine,
-        y * q / R * per_eta + q * cosine * per_eta + I2 * sine,
-        d * q / R * per_eta + q * sine * per_eta + I4 * sine,
+        q * cosine / R + q * q / R * per_eta * sine + I2 * sine,
+        q * sine / R - q * q / R * per_eta * cosine + I4 * sine,
     )
     dip_slip = (
         q / R - I3 * sine * cosine,
@@ -81,27 +89,54 @@ def at_corner(fault: Fault, xi, eta, q) -> np.ndarray:
 
 
 def integrals(fault: Fault, xi, eta, q) -> tuple:
-    """I1 to I5 of equations 28 and 29."""
+    """I1 to I5 of equations 28 and 29, but for functions of xi and q.
+
+    For a negative dip those of the positive one at -eta: ln(R + eta) and -ln(R - eta) differ by ln(xi² + q²).
+    """
     sine, cosine = np.sin(fault.dip), np.cos(fault.dip)
+    sign, sine = np.copysign(1.0, sine), abs(sine)
+    eta = sign * eta
     R, X = np.sqrt(xi**2 + eta**2 + q**2), np.sqrt(xi**2 + q**2)
-    y, d = eta * cosine + q * sine, eta * sine - q * cosine
-    near = R + eta <= 1e-12 * R
-    log = np.where(near, -np.log(np.where(near, R - eta, 1.0)), np.log(np.where(near, 1.0, R + eta)))
-    if abs(cosine) < VERTICAL:
-        I4, I5 = -MEDIUM * q / (R + d), -MEDIUM * xi * sine / (R + d)
-        I1 = -MEDIUM / 2 * xi * q / (R + d) ** 2
-        I3 = MEDIUM / 2 * (eta / (R + d) + y * q / (R + d) ** 2 - log)
-    else:
-        tangent = sine / cosine
-        I4 = MEDIUM / cosine * (np.log(R + d) - sine * log)
-        over, under = eta * (X + q * cosine) + X * (R + X) * sine, xi * (R + X) * cosine
-        I5 = np.where(xi == 0, 0.0, MEDIUM * 2 / cosine * np.arctan(over / np.where(xi == 0, 1.0, under)))
-        I1 = -MEDIUM / cosine * xi / (R + d) - tangent * I5
-        I3 = MEDIUM * (y / (cosine * (R + d)) - log) + tangent * I4
-    return I1, -MEDIUM * log - I3, I3, I4, I5
+    d = eta * sine - q * cosine
+    total = added(R, eta, X**2)
+    per, log = reciprocal(total), np.log(np.where(total == 0, 1.0, total))
+    # (R + d) / (R + eta) = 1 + z
+    slope = (q + eta * cosine / (1 + sine)) * per
+    z = -cosine * slope
+    rest = rest_of_logarithm(z)
+    I4 = MEDIUM * (cosine / (1 + sine) * log - slope * (1 + z * rest))
+    I3 = eta / (R + d) + sine * (q * slope / (R + d) - eta * per / (1 + sine) + rest * slope**2) - log / (1 + sine)
+    I3 = sign * MEDIUM * I3
+    # k = tan(a / 2) of the angle a with eta = R sin(a); X m = 1 - k. The angle of I5 is taken from that at k = 1.
+    k, m = eta / (R + X), (1 + X * per) / (R + X)
+    F, H = (1 + k) * (1 + sine) - cosine * q * m, 1 + k * k + 2 * k * sine - (1 + k) * cosine * q * m
+    t = xi * m / F
+    rest = rest_of_arctangent(cosine * t)
+    I5 = -sign * 2 * MEDIUM * t * (1 + (cosine * t) ** 2 * rest)
+    I1 = cosine * ((X * m) ** 2 / (1 + sine) + 4 * k) + q * m * (1 + k) * (2 * sine - 1)
+    I1 = MEDIUM * (2 * sine * cosine * t**3 * rest - t * I1 / H)
+    return I1, -sign * MEDIUM * log - I3, I3, I4, I5
 
 
-def reciprocal(number, size):
-    """1 / number, zero where the number is rounding compared with `size`."""
-    small = np.abs(number) <= 1e-12 * size
-    return np.where(small, 0.0, 1 / np.where(small, 1.0, number))
+def added(R, part, rest):
+    """R + part without cancellation, where R² = part² + rest."""
+    return np.where(part < 0, rest / (R + np.abs(part)), R + part)
+
+
+def reciprocal(number):
+    """1 / number, zero where the number is."""
+    return np.where(number == 0, 0.0, 1 / np.where(number == 0, 1.0, number))
+
+
+def rest_of_logarithm(z):
+    """(ln(1 + z) - z) / z²."""
+    small = np.abs(z) < SMALL
+    large = np.where(small, 1.0, z)
+    return np.where(small, polyval(np.where(small, z, 0.0), LOGARITHM), (np.log1p(large) - large) / large**2)
+
+
+def rest_of_arctangent(t):
+    """(arctan t - t) / t³."""
+    small = np.abs(t) < SMALL
+    large = np.where(small, 1.0, t)
+    return np.where(small, polyval(np.where(small, t * t, 0.0), ARCTANGENT), (np.arctan(large) - large) / large**3)

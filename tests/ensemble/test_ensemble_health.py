@@ -13,7 +13,6 @@ from swmodel.errors import NumericalError
 from swmodel.files.restart.folder import candidates, facts
 from swmodel.files.status import read_status
 from swmodel.model.run import run
-from swmodel.ocean.state import State
 
 
 def unstable():
@@ -43,7 +42,7 @@ def disturbed(members, **values):
     for name, changes in values.items():
         for *place, value in changes:
             fields[name][tuple(place)] = value
-    return carry._replace(state=State(**fields))
+    return carry._replace(state=type(carry.state)(**fields))
 
 
 def test_members_beyond_the_stable_time_step_are_warned_of_blow_up_and_leave_the_state_of_the_first(tmp_path, caplog):
@@ -103,3 +102,14 @@ def test_a_member_without_thickness_at_the_start_ends_the_ensemble_and_leaves_it
     ):
         members.health(tmp_path)
     assert data(tmp_path / "blowup.nc")["h"][-1, 7, 3] == -4.0
+
+
+def test_the_bound_on_a_tracer_is_that_of_each_member():
+    model = Members(configuration(tracer__transport="upwind", tracer__initial=2.0))
+    health = model.health()
+    content = 15 * model.get(model.carry).state.h[3, 5, 4]
+    model.replace(disturbed(model, tracer_content=[(3, 5, 4, content)]), 0)
+    health.check()
+    model.replace(disturbed(model, tracer_content=[(3, 5, 4, 2 * content)]), 0)
+    with pytest.raises(NumericalError, match=r" in member 3: tracer is 30 at row 5, column 4, 15 times "):
+        health.check()

@@ -27,6 +27,7 @@ from swmodel.model.validate import check_config
             {"open_sides.sides": ["south"], "open_sides.m4_amplitude": 0.1, "time.dt": "4 h"},
             "open_sides: M4 has a period of 22357.1 s, which must be above two time steps",
         ),
+        ({"open_sides.sides": ["south"], "time.stepper": "leapfrog"}, "time.stepper: leapfrog"),
         (
             {
                 "open_sides.sides": ["south"],
@@ -42,6 +43,17 @@ from swmodel.model.validate import check_config
 def test_what_cannot_be_meant_is_refused(options, problem):
     with pytest.raises(ConfigError, match=re.escape(problem)):
         check_config(swmodel.load("rest", {"time.dt": 20.0, **options}, {}))
+
+
+@pytest.mark.parametrize("value", [-200.0, np.nan])
+def test_a_depth_outside_that_is_none_is_refused(value):
+    depth = np.full((5, 6), 50.0)
+    depth[2:4, 5] = value
+    config = configuration(
+        5, 6, {"depth": depth, "mask": np.ones((5, 6))}, grid__periodic_x=False, open_sides__sides=("east",)
+    )
+    with pytest.raises(ConfigError, match="depth: must be above 0 m .* at rows 2 to 3 of the east side"):
+        check_config(config)
 
 
 def test_a_side_on_land_and_a_field_that_does_not_cover_the_side_are_refused():

@@ -198,6 +198,27 @@ def test_what_conserves_energy_moves_it_between_wavenumbers_only(walls):
     assert found["kinetic_energy_flux"][2] == pytest.approx(-step * found["kinetic_energy_by_advection"][:3].sum())
 
 
+@pytest.mark.parametrize("walls", WALLS)
+@pytest.mark.parametrize(("flux", "conserves"), [("energy", True), ("arakawa_lamb", True), ("enstrophy", False)])
+def test_the_flux_of_kinetic_energy_at_the_last_ring_is_zero_where_the_scheme_conserves_energy(walls, flux, conserves):
+    found, _ = changed(sea_of(walls, scheme__vorticity_flux=flux))
+    energy = found["kinetic_energy_flux"]
+    assert (abs(energy[-1]) < 1e-12 * np.abs(energy).max()) == conserves
+    assert conserves or abs(energy[-1]) > 1e-3 * np.abs(energy).max()
+
+
+def test_the_flux_of_tracer_variance_at_the_last_ring_is_what_upwind_differences_take():
+    """In an even current the sum over x and y of |u| times the mean square difference of neighbours, over dx."""
+    fields = {"u": np.full((NY, NX), 0.3), "v": np.full((NY, NX), -0.2), "depth": np.full((NY, NX), 50.0)}
+    tracer = CASE["tracer"]
+    config = sea_of((True, True), fields | {"tracer": tracer}, **TRACER)
+    flux = changed(config)[0]["tracer_variance_flux"]
+    across = (0.3 / config.grid.dx, 1), (0.2 / config.grid.dy, 0)
+    taken = sum(rate * np.mean((tracer - np.roll(tracer, 1, axis)) ** 2) for rate, axis in across)
+    assert flux[-1] == pytest.approx(taken, rel=1e-10)
+    assert flux[-1] == flux.max()
+
+
 def test_what_has_no_spectra_is_refused_in_one_line():
     with pytest.raises(UsageError, match="seas without land"):
         swmodel.Simulation(sea_of((True, True), random_fields(NY, NX, land=0.2))).spectra()

@@ -16,6 +16,7 @@ from ...ocean.terms import PROCESSES
 from ...ocean.variable import Variable
 from .. import fields
 from ..build import scheme_of
+from .radiation import radiation
 
 CELLS = 2**17
 
@@ -107,6 +108,8 @@ def survey(config) -> Extremes:
     step = max(1, CELLS // config.grid.nx)
     for first in range(0, config.grid.ny, step):
         survey_band(config, found, np.arange(first, min(first + step, config.grid.ny)))
+    if not found.problems:
+        found.ranges["radiation_rate"] = (0.0, radiation(config))
     if "depth" not in found.ranges:
         found.problems["mask"] = "the domain has no water: the mask is 0 everywhere"
     elif "depth" in found.problems and config.input.depth:

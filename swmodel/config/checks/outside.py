@@ -91,6 +91,12 @@ def problems(config) -> Iterator[str]:
         found = side_of(config, side)
         if not found.open.any():
             yield f"open_sides.sides: there is no water along the {side} side; leave it out, or open another"
+        shallow = np.flatnonzero(found.open & ~(found.both(config, "depth")[0] > 0))
+        if shallow.size:
+            yield (
+                f"depth: must be above 0 m in the water outside, but is not at {'column' if side in ROWS else 'row'}"
+                f"{told(shallow)} of the {side} side; give it, or close such cells in input.mask"
+            )
         yield from problems_of_pressure(config, side, found)
         for name in (name for name in names if location_of(name) in ("centre", location_of(found.flows[0]))):
             missing = np.flatnonzero(found.open & ~np.isfinite(found.on_faces(config, name)))

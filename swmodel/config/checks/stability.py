@@ -83,6 +83,7 @@ class Rates(NamedTuple):
     drag: float  # of the terms that damp all motion: bottom drag and sponge
     friction: float  # of those that damp the shortest waves: 4 nu (1/dx² + 1/dy²) + 16 nu4 (1/dx² + 1/dy²)²
     transport: float  # of those that carry upwind with the current, |u|/dx + |v|/dy
+    radiation: float  # of waves that leave through open sides, `radiation`
 
 
 def rates(config, extremes) -> Rates:
@@ -90,7 +91,7 @@ def rates(config, extremes) -> Rates:
     return Rates(
         waves=extremes.largest("wave_rate"),
         inertial=fastest_turn(config),
-        **{process: extremes.largest(f"{process}_rate") for process in PROCESSES},
+        **{process: extremes.largest(f"{process}_rate") for process in (*PROCESSES, "radiation")},
     )
 
 
@@ -109,22 +110,28 @@ def largest_dt(config, extremes) -> tuple[float, str]:
         WAVES: stable_dt(time, 1j * rate.waves),
         "friction, drag and sponge": stable_dt(time, -damping),
         "the Coriolis force": stable_dt(time, 1j * rate.inertial),
+    }
+    local = {
         "the transport of a tracer": stable_dt(time, *(rate.transport * UPWIND)),
+        "waves through open sides": stable_dt(time, -damping - rate.radiation) if rate.radiation else math.inf,
     }
     together = stable_dt(time, -damping, 1j * rate.inertial, 1j * rate.waves - rate.friction, 1j * rate.waves - damping)
-    return min(together, alone["the transport of a tracer"]), min(alone, key=alone.__getitem__)
+    alone |= local
+    return min(together, *local.values()), min(alone, key=alone.__getitem__)
 
 
 def dt_from_cfl(config, extremes) -> float:
     """The time step that the CFL number of the initial state asks for, within half the limits of slower processes, s.
 
-    dt = cfl / ((|u| + sqrt(g h)) sqrt(1/dx² + 1/dy²)), largest |u| and h, dx of the narrowest row with water.
+    dt = cfl / ((|u| + sqrt(g h)) sqrt(1/dx² + 1/dy²)), largest |u| and h, dx of the narrowest row with water; at
+    most 0.8 of the limit of waves through open sides.
     """
     rate, (dx, dy) = rates(config, extremes), (extremes.ranges[name][0] for name in ("dx", "dy"))
     speed = math.hypot(extremes.largest("u"), extremes.largest("v"))
     speed += math.sqrt(config.physics.gravity * extremes.largest("h"))
-    dt = config.time.cfl / (speed * math.sqrt(1 / dx**2 + 1 / dy**2))
-    return min(dt, 0.5 * stable_dt(config.time, -rate.friction - rate.drag, 1j * rate.inertial))
+    dt, damping = config.time.cfl / (speed * math.sqrt(1 / dx**2 + 1 / dy**2)), -rate.friction - rate.drag
+    radiating = stable_dt(config.time, damping - rate.radiation)
+    return min(dt, 0.5 * stable_dt(config.time, damping, 1j * rate.inertial), 0.8 * radiating)
 
 
 def stable_dt(time, *eigenvalues: complex) -> float:

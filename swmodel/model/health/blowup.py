@@ -50,6 +50,16 @@ class Blowup:
         largest = self.transport.reduce(np.asarray(sizes.max(initial=0)), "max")
         return self.told(*self.first(state, sizes == largest))
 
+    def densest(self, run: int, of: str = "") -> str:
+        """The concentration that is largest in size, and `of` which run, in words."""
+        state, wet = self.state(run), self.wet()
+        contents = {name: VARIABLES[name].content for name in state._fields if VARIABLES[name].content}
+        found = {name: np.where(wet[: len(state.h)] > 0, getattr(state, name) / state.h, 0) for name in contents}
+        sizes = [np.abs(found.get(name, np.zeros_like(state.h))) for name in state._fields]
+        largest = self.transport.reduce(np.asarray(np.max(sizes, initial=0)), "max")
+        name, value, index = self.first(state._replace(**found), np.stack(sizes) == largest)
+        return self.told(contents[name], value, index, of)
+
     def first(self, state: State, marked: np.ndarray) -> tuple[str, float, int]:
         """Field, value and index of the first marked cell of the whole domain.
 
@@ -85,7 +95,8 @@ class Blowup:
     def told(self, name: str, value: float, index: int, of: str = "") -> str:
         """The value of a field in a cell of the whole domain, and `of` which run, in words."""
         row, column = divmod(index, self.grid.nx)
-        return f"{name}{of} is {value:.6g} {VARIABLES[name].units} at row {row}, column {column}"
+        units = f" {VARIABLES[name].units}".removesuffix(" 1")
+        return f"{name}{of} is {value:.6g}{units} at row {row}, column {column}"
 
     def remains(self, run: int, of: str) -> str:
         """Write blowup.nc, and say which files the run leaves."""

@@ -14,6 +14,7 @@ from ...config.checks.extremes import rates_of
 from ...ocean.grid import Grid
 from ...ocean.patch import Patch
 from ...ocean.state import State
+from ...ocean.table import VARIABLES
 from ...parallel.transport.halo import within
 from ...parallel.transport.programs import jitted
 
@@ -35,6 +36,7 @@ class Measures(NamedTuple):
     drag_rate: float
     friction_rate: float
     transport_rate: float
+    concentration: float  # largest in size of what is dissolved, C/h of any
     energy: float  # m5 s-2, sum over cells of area (h (u² + v²)/2 + g (h - depth)²/2)
 
 
@@ -86,6 +88,7 @@ def make_measure(gravity: float, terms, margin: int, transport):
         finite = functools.reduce(operator.and_, map(jnp.isfinite, state))
         low = jnp.where(finite, jnp.where(wet, -h, -jnp.inf), jnp.inf)
         square, eta = u * u + v * v, h - grid.depth
+        dissolved = (jnp.abs(C / h) for name, C in state._asdict().items() if VARIABLES[name].content)
         values = params | {"h": h, "u": jnp.abs(u), "v": jnp.abs(v)}
         rates = rates_of(terms, values, grid.dx.centre, grid.dy.centre)
         energy = grid.area.centre * (0.5 * h * square + 0.5 * gravity * eta * eta)
@@ -94,6 +97,7 @@ def make_measure(gravity: float, terms, margin: int, transport):
             high=jnp.where(wet, h, 0).max(),
             speed=jnp.sqrt(square.max()),
             **{name: jnp.where(wet, rates[name], 0).max().astype(h.dtype) for name in RATES},
+            concentration=jnp.where(wet, functools.reduce(jnp.maximum, dissolved, jnp.zeros_like(h)), 0).max(),
             energy=jnp.where(wet, energy, 0).sum(),
         )
         return jnp.stack(found)

@@ -6,6 +6,9 @@ F sqrt(max h / 2). Water outside open sides brings no more than the power p per 
 (`outside`), for the largest of all records so far. Everything else only takes energy away. So sqrt(e) never exceeds r,
 which is updated at each look: r <- min(sqrt(r² + p dt) + w dt, sqrt(e)). An energy of more than RUNAWAY times r² comes
 from an instability, also during spin-up from rest.
+
+What is dissolved is carried by upwind differences, which keep it between the values at the start: a concentration
+RUNAWAY times as large as any of these comes from an instability, too.
 """
 
 from __future__ import annotations
@@ -29,7 +32,7 @@ from .one import Forces, One, blocks_of
 
 log = logging.getLogger(__name__)
 
-#: Growth of energy that discretisation and round-off may cause. An instability exceeds it within tens of steps.
+#: Growth of energy, and of a concentration, that discretisation and round-off may cause.
 RUNAWAY = 10.0
 #: Ratio of sea level to depth whose energy counts as none: the round-off of a state of rest is far below.
 REST = 1e-4
@@ -95,12 +98,17 @@ class Health:
         self.static = Static(domain.grid, self.runs.params)
         parts = self.config.physics.gravity, domain.scheme.acting, domain.scheme.width + 1, domain.transport
         self._measure = self.runs.compile(make_measure, *parts)
-        self.last, self.step, self.time = self.look(), model.step, model.time
+        self.begin()
+        self.stable = (0.0,) * len(RATES)  # rates for which the time step is known to be stable
+        self.warned = False
+
+    def begin(self) -> None:
+        """Take the present states for those at the start; called by all processes together."""
+        self.last, self.step, self.time = self.look(), self.model.step, self.model.time
         if (bad := ~(self.last.low < 0)).any():
             self.refuse(bad)
         self.root = np.maximum(self.rest, np.sqrt(np.maximum(0.0, self.last.energy)))
-        self.stable = (0.0,) * len(RATES)  # rates for which the time step is known to be stable
-        self.warned = False
+        self.most = self.last.concentration + (np.inf if self.runs.domain.scheme.own else 0.0)  # they may dissolve more
 
     def check(self) -> None:
         """Look at the states; called by all processes together. Warns once if the time step is above the stable one.
@@ -120,9 +128,13 @@ class Health:
             passed = self.model.time - self.time
             bound = np.sqrt(self.root**2 + self.power * passed) + push * passed
         runaway = ~(now.energy <= RUNAWAY * bound**2)
-        if (broken | runaway).any():
+        loose = now.concentration > RUNAWAY * self.most
+        if (broken | runaway | loose).any():
             with np.errstate(all="ignore"):
-                self.fail(broken, broken | runaway, now.energy / bound**2)
+                if not (runaway | loose).any():
+                    self.dry_out(broken, now)
+                growths = now.energy / bound**2, now.concentration / self.most
+                self.fail(broken, runaway, broken | runaway | loose, growths)
         self.root = np.maximum(self.rest, np.minimum(bound, np.sqrt(now.energy)))
         self.last, self.step, self.time = now, self.model.step, self.model.time
         if not self.warned:
@@ -167,9 +179,9 @@ class Health:
                 what += "take larger cells"
             log.warning("step %d (day %.3f): the time step of %.6g s is %s", self.step, self.time / 86400, dt, what)
 
-    def largest_dt(self, margin: float = 1.0) -> tuple[float, str]:
+    def largest_dt(self, margin: float = 1.0, at: Measures | None = None) -> tuple[float, str]:
         """The largest time step stable in all runs at `margin` times the last rates, s; the process that sets it."""
-        ranges = {name: (0.0, margin * getattr(self.last, name).max()) for name in RATES}
+        ranges = {name: (0.0, margin * getattr(at or self.last, name).max()) for name in RATES}
         return largest_dt(self.config, Extremes(self.config.physics, ranges))
 
     def cfl(self) -> np.ndarray:
@@ -177,18 +189,20 @@ class Health:
         gravity = self.config.physics.gravity
         return self.config.time.dt * (self.last.speed + np.sqrt(gravity * self.last.high)) * self.scale
 
-    def fail(self, broken: np.ndarray, bad: np.ndarray, growth: np.ndarray):
+    def fail(self, broken: np.ndarray, runaway: np.ndarray, bad: np.ndarray, growths: tuple):
         """Write blowup.nc of the first bad run and raise NumericalError.
 
         Args:
-            broken, bad: the runs whose state cannot be used; these and the runs with too much energy, [runs].
-            growth: energy over its bound, [runs].
+            broken, runaway, bad: the runs whose state cannot be used; those with too much energy; all bad ones, [runs].
+            growths: energy over its bound, and the largest concentration over that at the start, [runs] each.
         """
         run, of = int(np.argmax(bad)), of_which(bad)
         if broken[run]:
             what = self.blowup.unusable_value(run, of)
+        elif runaway[run]:
+            what = f"energy{of} is {growths[0][run]:.3g} times what the run can have; {self.blowup.fastest(run)}"
         else:
-            what = f"energy{of} is {growth[run]:.3g} times what the run can have; {self.blowup.fastest(run)}"
+            what = f"{self.blowup.densest(run, of)}, {growths[1][run]:.3g} times the largest at the start"
         what += f"; CFL {self.cfl()[run]:.3g} at step {self.step}"
         self.blame_steps(bad, what, self.largest_dt()[0])
 
@@ -197,10 +211,22 @@ class Health:
         run, of = int(np.argmax(bad)), of_which(bad)
         what = self.blowup.unusable_value(run, of)
         if self.model.step > self.model.first_step:
+            self.dry_out(bad, self.last)
             self.blame_steps(bad, what, largest_dt(self.config, survey(self.config))[0])
         raise NumericalError(
             f"the state at step {self.model.step} cannot be used{in_which(bad)}: {what}"
             f"{self.runs.remedy_at_start}{self.blowup.remains(run, of)}"
+        )
+
+    def dry_out(self, bad: np.ndarray, now: Measures):
+        """Raise NumericalError if all bad runs have no more than water without thickness, at a stable time step."""
+        if not np.isfinite(now.low[bad]).all() or self.config.time.dt > self.largest_dt(at=now)[0]:
+            return
+        run, model, of = int(np.argmax(bad)), self.model, of_which(bad)
+        raise NumericalError(
+            f"the water fell dry by step {model.step} (day {model.time / 86400:.3f}){in_which(bad)}: "
+            f"{self.blowup.unusable_value(run, of)}, and there is no wetting and drying; take a larger least depth "
+            f"(physics.depth, input.depth; swmodel grid --min-depth){self.blowup.own()}{self.blowup.remains(run, of)}"
         )
 
     def blame_steps(self, bad: np.ndarray, what: str, largest: float):

@@ -165,8 +165,13 @@ def active(options) -> bool:
 
 
 def problems(config):
-    """Lines about an open side of a ring, values given without an open side, and tides too fast for the time step."""
+    """Lines about an open side of a ring, values given without an open side, a stepper and tides that do not fit."""
     options, grid = config.open_sides, config.grid
+    if options.sides and config.time.stepper == "leapfrog":
+        yield (
+            "time.stepper: leapfrog amplifies what leaves through open sides unless the time step is about a tenth of "
+            "the stable one elsewhere; take ab2, ab3, rk3 or rk4"
+        )
     for axis, ring in (("x", grid.periodic_x), ("y", grid.periodic_y)):
         for side in (side for side in options.sides if ring and SIDES[side] == axis):
             yield f"open_sides.sides: there is no {side} side where grid.periodic_{axis} is true; set it to false"

@@ -5,6 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from support.made_cases import changed
+from support.random_case import configuration
 
 from swmodel import Simulation, load
 from swmodel.cases import jet
@@ -188,3 +189,43 @@ def test_no_time_step_is_stable_with_a_rate_beyond_what_numbers_hold():
     """As of a state that blows up, about which a message is then made."""
     assert stability.stable_dt(STEPPERS["ab3"], 1.0, 1j * np.inf) == 0
     assert stability.stable_dt(STEPPERS["ab3"], np.nan) == 0
+
+
+OUTERMOST = {"west": np.s_[:, 0], "east": np.s_[:, -1], "south": np.s_[0], "north": np.s_[-1]}
+SIDES = [("west",), ("east",), ("south",), ("north",), ("west", "south"), ("east", "north")]
+
+
+@pytest.mark.parametrize("sides", SIDES, ids=" ".join)
+@pytest.mark.parametrize("stepper", ["ab2", "ab3", "rk3", "rk4"])
+def test_just_below_the_limit_waves_leave_through_open_sides_and_do_not_grow(stepper, sides):
+    """Over a flat floor, one deep in the corner only, and beside deep water outside, whose faces are the fastest."""
+    flat = np.full((7, 8), 50.0)
+    corner, shelf = flat / 20, flat.copy()
+    corner[:2, :2] = corner[-2:, -2:] = 50.0
+    for side in sides:
+        shelf[OUTERMOST[side]] = 4000.0
+    start = 1e-3 * np.random.default_rng(0).standard_normal((7, 8))
+    options = {
+        **{"grid__periodic_x": False, "grid__dx": 9e3, "grid__dy": 8e3, "open_sides__sides": sides},
+        **{"run__executor": "reference", "time__stepper": stepper, "physics__viscosity": 0.0},
+    }
+    for depth in (flat, corner, shelf):
+        fields = {"depth": depth, "eta": start}
+        config = configuration(7, 8, fields, **options)
+        largest, _ = largest_dt(config, survey(config))
+        model = Simulation(configuration(7, 8, fields, **options, time__dt=0.95 * largest))
+        model.take_steps(300)
+        assert np.abs(model.field("eta")).max() < 5e-3
+
+
+def test_the_limit_beside_deep_outside_water_is_no_shorter_than_it_has_to_be():
+    """A twentieth above it the basin blows up."""
+    depth = np.full((3, 8), 50.0)
+    depth[:, 0] = 4000.0
+    options = {"open_sides__sides": ("west",), "grid__periodic_x": False, "run__executor": "reference"}
+    config = configuration(3, 8, {"depth": depth}, **options)
+    largest, process = largest_dt(config, survey(config))
+    assert process == "waves through open sides"
+    model = Simulation(configuration(3, 8, {"depth": depth, "eta": depth / 1e6}, **options, time__dt=1.05 * largest))
+    model.take_steps(300)
+    assert not np.abs(model.field("eta")).max() < 1.0
