@@ -120,7 +120,7 @@ class Results:
         """The step `last`."""
         return last
 
-    def note(self, before: int) -> None:
+    def note(self) -> None:
         """Do nothing: records are of single states."""
 
     def write(self) -> None:

@@ -103,9 +103,9 @@ class Extremes:
             self.seen = restart.extremes
         else:
             start = jitted(make_start, *parts, simulation.transport)
-            self.seen = start(simulation.carry.state, self.given(simulation.step), np.int32(simulation.step))
+            self.seen = start(simulation.carry.state, self.given(), np.int32(simulation.step))
 
-    def given(self, step: int):
+    def given(self):
         """See `watching.Watcher`."""
         return self._simulation.grid, params_of(self._simulation)
 

@@ -16,8 +16,8 @@ KEPT_BYTES, MOST_TIMES = 4 << 20, 4096
 def make_look(every: int, scheme, transport):
     """The function look(kept, given, state, step) -> kept of one block, with the values after `step` in their row.
 
-    kept [times points] has a row for each time. The row of a step is (step / every, rounded up) - given["first"], so
-    that the last values written there are those after a multiple of `every`.
+    kept = values [times points], steps [times]. Row 0 belongs to the first multiple of `every` after given["handed"],
+    and each step writes into the row of the next multiple: the last values there are those of the multiple itself.
 
     Args:
         scheme: that of the run, if some of the points are faces of open sides; None: none is.
@@ -31,8 +31,10 @@ def make_look(every: int, scheme, transport):
         fields = jnp.stack(state)  # never written out: XLA reads points only
         values = fields[given["field"], given["row"], given["column"]]
         values = jnp.where(given["ours"], values, 0)
-        row = -(-step // every) - given["first"] - 1
-        return jax.lax.dynamic_update_slice_in_dim(kept, values, row * len(values), 0)
+        (rows, steps), step = kept, jnp.asarray(step, jnp.int32)
+        row = -(-step // every) - given["handed"] // every - 1
+        rows = jax.lax.dynamic_update_slice_in_dim(rows, values, row * len(values), 0)
+        return rows, jax.lax.dynamic_update_slice_in_dim(steps, step[None], row, 0)
 
     return look
 
@@ -45,53 +47,56 @@ class Recorder:
         every: steps between values.
 
     Attributes:
-        seen: the values kept, on the devices.
+        seen: the values kept, and the step of each row, on the devices.
+        handed: the step up to which the host has the values. Rows are counted from it, however steps are cut.
     """
 
     def __init__(self, points, every: int, simulation):
         self.every, self._transport, self._count = every, simulation.transport, len(points.fields)
         self._simulation, self._at_sides = simulation, points.at_sides
         self.look = make_look, every, simulation.scheme if points.at_sides else None
-        dtype = np.dtype(simulation.config.run.dtype)
-        self.times = max(1, min(MOST_TIMES, KEPT_BYTES // (self._count * dtype.itemsize)))
-        self.seen = self._transport.make(lambda block: np.zeros(self.times * self._count, dtype))
+        dtype, self.handed = np.dtype(simulation.config.run.dtype), simulation.step
+        times = self.times = max(1, min(MOST_TIMES, KEPT_BYTES // (self._count * dtype.itemsize)))
+        blank = np.zeros(times * self._count, dtype), np.full(times, -1, np.int32)
+        self.seen = self._transport.make(lambda block: blank)
         self._places = self._transport.make(lambda block: places(points, block))
 
-    def given(self, step: int) -> dict:
-        """The argument `given` of `look` for the steps after `step`."""
-        return self._given(step // self.every)
-
-    def _given(self, first: int) -> dict:
-        simulation, found = self._simulation, self._places | {"first": jnp.asarray(first, jnp.int32)}
+    def given(self) -> dict:
+        """The argument `given` of `look`."""
+        simulation, found = self._simulation, self._places | {"handed": jnp.asarray(self.handed, jnp.int32)}
         return found | ({"grid": simulation.grid, "params": simulation.params} if self._at_sides else {})
 
     def present(self, carry) -> np.ndarray:
-        """The values [1, points] of all blocks now."""
+        """The values [1, points] of all blocks now, where recording begins."""
+        step = int(carry.step)
+        self.handed = step - 1
         look = jitted(*self.look, self._transport, donate_argnums=0)
-        self.seen = look(self.seen, self._given(-(-int(carry.step) // self.every) - 1), carry.state, carry.step)
-        return self._rows(1)
+        self.seen = look(self.seen, self.given(), carry.state, carry.step)
+        return self.taken(step, last=True)[1]
 
     def most(self, step: int) -> int:
         """How many steps can be taken after `step` before the host must ask for the values."""
-        return (step // self.every + self.times) * self.every - step
+        return (self.handed // self.every + self.times) * self.every - step
 
-    def taken(self, before: int, step: int, last: bool) -> tuple[np.ndarray, np.ndarray]:
-        """The multiples of `every` after step `before` up to `step`, and the values [k, points] of all blocks then.
+    def taken(self, step: int, last: bool) -> tuple[np.ndarray, np.ndarray]:
+        """The multiples of `every` after what was handed up to `step`, and the values [k, points] of all blocks then.
 
         Args:
             last: `step` is the last of the run, and counts as well.
+
+        Raises:
+            RuntimeError: a step was taken without being recorded.
         """
-        steps = np.arange(before // self.every + 1, step // self.every + 1) * self.every
+        steps = np.arange(self.handed // self.every + 1, step // self.every + 1) * self.every
         if last and step % self.every:
             steps = np.append(steps, step)
-        return steps, self._rows(len(steps))
-
-    def _rows(self, times: int) -> np.ndarray:
-        """The first values that are kept, [times, points], of all blocks."""
-        pieces = self._transport.pieces(self.seen, None)
-        rows = np.sum([each[: times * self._count] for each in pieces], axis=0, dtype=pieces[0].dtype)
-        rows = self._transport.reduce(rows.reshape(times, self._count), "sum")
-        return rows + rows.dtype.type(0)  # -0 becomes 0, however many blocks there are
+        pieces, self.handed = self._transport.pieces(self.seen, None), step
+        for _, recorded in pieces:
+            if not np.array_equal(recorded[: len(steps)], steps):
+                raise RuntimeError(f"the values of some of the steps {steps} were not recorded")
+        rows = np.sum([each[: len(steps) * self._count] for each, _ in pieces], axis=0, dtype=pieces[0][0].dtype)
+        rows = self._transport.reduce(rows.reshape(len(steps), self._count), "sum")
+        return steps, rows + rows.dtype.type(0)  # -0 becomes 0, however many blocks there are
 
 
 def places(points, block) -> dict[str, np.ndarray]:

@@ -82,20 +82,20 @@ class Results:
         last = min(last, step + self.watching.most(step)) if self.watching else last
         return min(last, self.harmonics.next(step)) if self.harmonics else last
 
-    def note(self, before: int) -> None:
-        """Add the present state to harmonics and means; write the values at places for the steps after `before`."""
+    def note(self) -> None:
+        """Add the present state to harmonics and means; write the values at places of the steps since the last call."""
         if self.harmonics:
             self.harmonics.add()
         if self.means:
             self.means.add(self.simulation.carry.state)
-        self.write_series(before)
+        self.write_series()
 
-    def write_series(self, before: int) -> None:
-        """Write the values at places for the steps after `before`."""
+    def write_series(self) -> None:
+        """Write the values at places of the steps since the last call."""
         simulation = self.simulation
         step, dt, over = simulation.step, simulation.dt, simulation.step == simulation.config.run.steps
         for name, (places, recorder) in self.recorded.items():
-            steps, values = recorder.taken(before, step, over)
+            steps, values = recorder.taken(step, over)
             self.files[name].write(steps, steps * dt, places.values(values))
 
     def write(self) -> None:

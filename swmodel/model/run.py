@@ -58,8 +58,8 @@ class Results(Protocol):
     def until(self, last: int) -> int:
         """The step, at most `last`, to which the model may go before the next `note`."""
 
-    def note(self, before: int) -> None:
-        """Add the steps after `before` to means, harmonics and series.
+    def note(self) -> None:
+        """Add the steps since the last call to means, harmonics and series.
 
         Raises:
             FilesError: something could not be written, on all processes.
@@ -252,7 +252,7 @@ def advance(model: Model, results: Results, last: int) -> None:
     """Have the model take steps up to `last`, and note the results on the way."""
     while (step := model.step) < last:
         model.take_steps(results.until(last) - step, results.watching)
-        results.note(step)
+        results.note()
 
 
 def speed(model: Model) -> float:

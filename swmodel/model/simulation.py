@@ -235,9 +235,9 @@ class Simulation:
         while self._step < last:
             self._exchange()
             some = self._forcing.until(last) - self._step
-            given = self._executor, self._carry, some, self._step
             with self._forcing.ahead():
-                self._carry = watching.advance(*given) if watching else self._executor.advance(self._carry, some)
+                carry, executor = self._carry, self._executor
+                self._carry = watching.advance(executor, carry, some) if watching else executor.advance(carry, some)
             self._step += some
         self._loop_seconds += time.perf_counter() - begin
         self._present.forget()

@@ -20,8 +20,8 @@ class Watcher(Protocol):
     look: tuple
     seen: Any
 
-    def given(self, step: int) -> Any:
-        """What `look` is given besides for the steps after `step`, a tree of arrays."""
+    def given(self) -> Any:
+        """What `look` is given besides, a tree of arrays that holds for the next steps."""
 
     def most(self, step: int) -> int:
         """How many steps may be taken after `step` before the host must have asked for what was seen."""
@@ -52,9 +52,9 @@ class Watching:
         """See `Watcher.most`."""
         return min(each.most(step) for each in self.watchers)
 
-    def advance(self, executor, carry, steps: int, step: int):
-        """The executor's carry `steps` later, each of which was looked at; the one given is that of `step`."""
-        seen, given = tuple(each.seen for each in self.watchers), tuple(each.given(step) for each in self.watchers)
+    def advance(self, executor, carry, steps: int):
+        """The executor's carry `steps` later, each of which was looked at."""
+        seen, given = tuple(each.seen for each in self.watchers), tuple(each.given() for each in self.watchers)
         if executor.name in COMPILED:
             carry, seen = executor.watch(carry, steps, self._look, seen, given)
         else:
