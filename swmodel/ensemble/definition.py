@@ -18,8 +18,8 @@ from ..files.output.metadata import (
     times_of,
 )
 from ..files.output.static import FILL, define_static
-from ..ocean.diagnostics import quantities
-from ..ocean.table import entry_of, on_grid
+from ..ocean.diagnostics import Quantity, quantities
+from ..ocean.table import VARIABLES, entry_of, on_grid
 from .settings import viscosity_factors, wind_factors, written
 
 MEAN, SPREAD, RMS = "_mean", "_spread", "_spread_rms"
@@ -74,6 +74,11 @@ def define_members(dataset, config) -> None:
         variable = dataset.createVariable(f"{name}_factor", "f8", ("realization",), fill_value=False)
         variable.setncatts({"long_name": f"factor of the {name} of each member", "units": "1"})
         variable[:] = values
-    for name, quantity in quantities(scheme_of(config), config.open_sides.sides).items():
+    for name, quantity in series(scheme_of(config), config.open_sides.sides).items():
         variable = dataset.createVariable(name, "f8", ("time", "realization"), fill_value=False)
         variable.setncatts({"long_name": f"{quantity.long_name}, of each member", "units": quantity.units})
+
+
+def series(scheme, sides) -> dict[str, Quantity]:
+    """The `diagnostics.quantities` by their names here; that of a content is not the name of the concentration."""
+    return {f"{name}_content" if name in VARIABLES else name: of for name, of in quantities(scheme, sides).items()}

@@ -19,10 +19,9 @@ from ..files.output.series import put_series
 from ..files.output.static import land, on_water
 from ..files.run_folder import ENSEMBLE, OUTPUT
 from ..model.results import keepers, schedules
-from ..ocean.diagnostics import quantities
 from ..ocean.table import VARIABLES
 from ..parallel.transport import of_all_members
-from .definition import MEAN, RMS, SPREAD, define
+from .definition import MEAN, RMS, SPREAD, define, series
 from .settings import written
 
 
@@ -70,7 +69,7 @@ class EnsembleFile(RecordFile):
         if self.transport.rank == 0:
             self._moments(moments)
         found = of_all_members(self.transport, np.array([list(one.values()) for one in found if one]))
-        numbers = dict(zip(quantities(members.domain.scheme, members.config.open_sides.sides), found.T, strict=True))
+        numbers = dict(zip(series(members.domain.scheme, members.config.open_sides.sides), found.T, strict=True))
         self._file.put(put_series, numbers)
         self._file.complete(members.step, members.time)
         self._file.agree()

@@ -54,14 +54,13 @@ def with_stored(config, path):
         return config
     import h5py
 
-    found = {}
-    for name in (words[0] for words in map(str.split, own.fields) if IN_TIME in words and words[0] in missing):
-        if not in_time(getattr(type(config.case), name, None)):
+    found = {name: OfCase(in_time=True) for name in missing if in_time(getattr(type(config.case), name, None))}
+    for name in (words[0] for words in map(str.split, own.fields) if IN_TIME in words):
+        if name in missing and name not in found:
             raise FilesError(
                 f"{path}: {name} varies in time and was handed over in Python: only there the run can go on, as "
                 f'swmodel.Simulation.resume(DIR, fields={{"{name}": ...}}).run(DIR), or with case=CLASS where it has it'
             )
-        found[name] = OfCase(in_time=True)
     with file_errors(path, "read"), h5py.File(path, "r", locking=False) as file:
         for name in (name for name in missing if name not in found):
             if any(key not in file for key in keys_of(config, name)):

@@ -1,0 +1,350 @@
+"""Numbers that two outputs share are the same number, however the weather and the clock cut a run into chunks.
+
+The docs promise bits for `reference` and `native`. For `xla` they promise round-off between runs whose chunks differ.
+"""
+
+import datetime
+import itertools
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+import xarray
+from support.random_case import configuration, random_fields
+from support.restarts import data
+from support.stormy_sea import NX, NY, STATIONS, STEPS, sea
+
+import swmodel
+from swmodel.assimilation.interpolation import operator
+from swmodel.assimilation.observations import Observations
+from swmodel.config.positions.crossings import crossings
+from swmodel.config.positions.gauges import gauges
+from swmodel.config.tidal_analysis import analysis
+from swmodel.ensemble.members import Members
+from swmodel.ensemble.settings import check_ensemble
+from swmodel.files.output import metadata
+from swmodel.files.restart import write
+from swmodel.gradients import Problem
+from swmodel.gradients.quantities import parse
+from swmodel.model import run as loop
+from swmodel.ocean.coordinates import metrics
+from swmodel.plotting import spectra
+
+#: Steps between records, and the steps at which a run is interrupted: the weather is replaced at the first.
+EVERY, STOPS = 7, (13, 17)
+FIELDS = ("eta", "u", "v", "h", "tracer", "speed", "zeta", "q")
+VARIANTS = [
+    *itertools.product(("reference", "native"), ("constant", "formula", "recorded")),
+    pytest.param(("xla", "recorded"), marks=pytest.mark.compiled),
+]
+
+
+class Uneven:
+    """Stands for the seconds of a chunk: whatever a step takes, chunks have these numbers of steps in turn."""
+
+    def __init__(self, lengths):
+        self.lengths = itertools.cycle(lengths)
+
+    def __truediv__(self, seconds):
+        return next(self.lengths)
+
+
+class Still(datetime.datetime):
+    """A calendar that stands still."""
+
+    @classmethod
+    def now(cls, zone=None):
+        return cls(2020, 2, 29, tzinfo=zone)
+
+
+def run(model, folder, chunks, every=None):
+    """A run whose chunks have the given lengths; its folder.
+
+    Args:
+        every: {interval: a function of the model that is called then}.
+    """
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(loop, "CHUNK_SECONDS", Uneven(chunks))
+        for module in (metadata, write):
+            patch.setattr(module, "datetime", Still)
+        for interval, function in (every or {}).items():
+            model.every(interval, function)
+        model.run(folder)
+    return folder
+
+
+def opened(folder, name):
+    return xarray.open_dataset(folder / name, decode_times=False).load()
+
+
+@pytest.fixture(scope="module", params=VARIANTS, ids=" ".join)
+def outputs(request, tmp_path_factory):
+    """A run with its fields at each step, one with few records, and what a function of `every` saw of that."""
+    executor, forcing = request.param
+    folder, seen = tmp_path_factory.mktemp("outputs"), {}
+
+    def look(model):
+        seen[model.step] = model.fields(["eta", "u", "zeta"]), model.dataset(["eta", "speed"]), model.diagnostics()
+
+    def made(every, **more):
+        given = {"run__executor": executor, "output__every_steps": every, "output__fields": FIELDS}
+        return swmodel.Simulation(sea(forcing, folder, **given | more))
+
+    each, few = made(1), made(EVERY)
+    return SimpleNamespace(
+        each=opened(run(each, folder / "each", [1]), "output.nc"),
+        folder=run(few, folder / "few", [50, 3, 17], {f"{EVERY} steps": look}),
+        records=opened(folder / "few", "output.nc"),
+        config=few.config,
+        made=made,
+        seen=seen,
+        # Between runs of different chunks.
+        tolerance={"rtol": 1e-9, "atol": 1e-10} if executor == "xla" else {"rtol": 0, "atol": 0},
+    )
+
+
+def seen_at(fields, points):
+    """What Points have of the fields of each record."""
+    names = np.array(["h", "u", "v", "tracer"])[points.fields]
+    fields = fields | {"tracer": fields["tracer"] * fields["h"]}  # its content
+    return np.stack(
+        [np.nan_to_num(fields[name][:, j, i], nan=1.0) for name, j, i in zip(names, *points[1:3], strict=True)], axis=1
+    )
+
+
+def values_of(dataset):
+    return {name: dataset[name].values for name in FIELDS}
+
+
+def test_records_are_the_fields_of_their_steps(outputs):
+    each, records = outputs.each, outputs.records
+    assert records.step.values.tolist() == [*range(0, STEPS, EVERY), STEPS]
+    for name in FIELDS:
+        np.testing.assert_allclose(records[name], each[name][records.step.values], **outputs.tolerance, err_msg=name)
+
+
+def test_gauges_have_the_fields_of_every_step(outputs):
+    found, places = opened(outputs.folder, "stations.nc"), gauges(outputs.config)
+    assert found.step.values.tolist() == list(range(STEPS + 1))
+    for fields, steps, exact in (
+        (outputs.each, slice(None), outputs.tolerance["rtol"] == 0),
+        (outputs.records, outputs.records.step.values, True),
+    ):
+        truth = places.values(seen_at(values_of(fields), places.points))
+        for name in ("eta", "u", "v", "tracer"):
+            # NumPy computes for output.nc what comes in through open sides, and the run's program for the gauges.
+            tolerance = {"rtol": 0, "atol": 0} if exact and name == "eta" else {"rtol": 1e-9, "atol": 1e-10}
+            np.testing.assert_allclose(found[name][steps], truth[name], **tolerance, err_msg=name)
+    on_a_centre = outputs.records.eta[:, 1, 3]
+    np.testing.assert_array_equal(found.eta[outputs.records.step.values, 0], on_a_centre)
+    assert float(found.eta.std("time").min()) > 1e-3
+
+
+def test_sections_have_the_transport_of_each_second_step(outputs):
+    found, places = opened(outputs.folder, "sections.nc"), crossings(outputs.config)
+    steps = [*range(0, STEPS, 2), STEPS]
+    assert found.step.values.tolist() == steps
+    truth = places.values(seen_at(values_of(outputs.each), places.points))["transport"]
+    np.testing.assert_allclose(found.transport, truth[steps], rtol=outputs.tolerance["rtol"])
+    assert float(abs(found.transport).min()) > 0
+
+
+@pytest.mark.parametrize("name", ["eta", "speed"])
+def test_the_largest_values_are_those_of_all_steps(outputs, name):
+    """Their times are the first at which they were reached. The speed is that of another program."""
+    each = outputs.each[name].values
+    tolerance = outputs.tolerance if name == "eta" else {"rtol": 1e-9, "atol": 1e-10}
+    for number, step in enumerate(outputs.records.step.values):
+        there, record = each[: step + 1], outputs.records.isel(time=number)
+        most = there.max(axis=0)
+        np.testing.assert_allclose(record[f"{name}_max"], most, **tolerance)
+        wet = np.isfinite(most)
+        steps = np.rint(record[f"{name}_max_time"].values[wet] / outputs.config.time.dt).astype(int)
+        np.testing.assert_allclose(there[:, wet][steps, np.arange(wet.sum())], most[wet], **tolerance)
+        if not tolerance["rtol"]:
+            np.testing.assert_array_equal(steps, there[:, wet].argmax(axis=0))
+
+
+def test_a_wave_arrives_at_the_first_step_at_which_it_is_there(outputs):
+    there = np.abs(outputs.each.eta.values) >= outputs.config.output.arrival
+    for number, step in enumerate(outputs.records.step.values):
+        ever, first = there[: step + 1].any(axis=0), there[: step + 1].argmax(axis=0)
+        expected = np.where(ever, first * outputs.config.time.dt, np.nan)
+        np.testing.assert_array_equal(outputs.records.eta_arrival[number], expected)
+
+
+def test_the_diagnostics_are_those_of_the_fields(outputs):
+    """Those of currents need what is outside the open side: a sea without it has them in a test below."""
+    config, found = outputs.config, opened(outputs.folder, "diagnostics.nc")
+    assert found.step.values.tolist() == outputs.records.step.values.tolist()
+    water = outputs.records.isel(x_c=slice(1, None))  # without the column outside
+    volume = metrics(config.grid, range(NY))["area"].centre * water.h
+    for name, values in {
+        "mass": config.physics.density * volume.sum(("y_c", "x_c")),
+        "tracer": (volume * water.tracer).sum(("y_c", "x_c")),
+        "min_h": water.h.min(("y_c", "x_c")),
+    }.items():
+        np.testing.assert_allclose(found[name], values, rtol=1e-13, err_msg=name)
+
+
+def test_the_constants_of_tides_are_those_of_the_fields(outputs):
+    """By least squares."""
+    series, found = analysis(outputs.config), opened(outputs.folder, "harmonics.nc")
+    steps, (tide,) = np.array(series.steps), series.constituents
+    phase = 2 * np.pi * steps * outputs.config.time.dt / tide.period + tide.phase
+    basis = np.stack([np.ones(len(steps)), tide.factor * np.cos(phase), tide.factor * np.sin(phase)], axis=1)
+    for name in ("eta", "u", "v"):
+        values = outputs.each[name].values[steps].reshape(len(steps), -1)
+        mean, cosine, sine = np.linalg.lstsq(basis, np.nan_to_num(values))[0].reshape(3, NY, NX)
+        ours = (found[f"{name}_M8_amplitude"] * np.exp(1j * np.radians(found[f"{name}_M8_phase"]))).values
+        there = np.isfinite(ours)
+        np.testing.assert_allclose(ours[there], (cosine + 1j * sine)[there], atol=1e-10)
+        np.testing.assert_allclose(found[f"{name}_mean"].values[there], mean[there], atol=1e-10)
+
+
+def test_functions_of_every_see_what_is_written(outputs):
+    numbers = opened(outputs.folder, "diagnostics.nc")
+    assert sorted(outputs.seen) == list(range(EVERY, STEPS, EVERY))
+    for step, (fields, dataset, diagnostics) in outputs.seen.items():
+        record = outputs.records.isel(time=step // EVERY)
+        for name, values in fields.items():
+            there = np.isfinite(record[name].values)
+            np.testing.assert_array_equal(values[there], record[name].values[there], err_msg=name)
+        for name in ("eta", "speed"):
+            np.testing.assert_array_equal(dataset[name], record[name], err_msg=name)
+        for name, number in diagnostics.items():
+            assert number == numbers[name].values[step // EVERY], name
+
+
+def test_means_are_those_of_the_steps(outputs, tmp_path):
+    found = opened(run(outputs.made(EVERY, output__means=("eta", "speed")), tmp_path / "run", [50]), "output.nc")
+    for name, number in itertools.product(("eta", "speed"), range(1, len(found.step))):
+        first, last = found.step.values[number - 1 : number + 1]
+        expected = outputs.each[name][first + 1 : last + 1].mean("time")
+        np.testing.assert_allclose(found[f"{name}_mean"][number], expected, rtol=1e-9, atol=1e-10)
+
+
+def test_a_run_that_was_interrupted_leaves_the_same_values(outputs, tmp_path):
+    model = outputs.made(EVERY, run__steps=STOPS[0])
+    folder = run(model, tmp_path / "run", [50])
+    for steps, chunks in ((STOPS[1], [3]), (STEPS, [2, 11])):
+        again = swmodel.Simulation.from_restart(folder, {"run.steps": steps}, case=type(model.config.case))
+        run(again, folder, chunks)
+    assert_same_values(outputs, folder)
+
+
+def test_a_run_twice_leaves_the_same_bytes(outputs, tmp_path):
+    """Its chunks are others. A restart file has the time at which HDF5 made it, and the same values."""
+    again = run(outputs.made(EVERY), tmp_path / "run", [4, 1, 23])
+    assert_same_values(outputs, again)
+    for path in outputs.folder.glob("*.nc"):
+        if not outputs.tolerance["rtol"]:
+            assert (again / path.name).read_bytes() == path.read_bytes(), path.name
+
+
+def assert_same_values(outputs, folder):
+    """All numbers in the files of another run are those of the run with few records."""
+    paths = [*outputs.folder.glob("*.nc"), outputs.folder / f"restart/step-{STEPS:010d}.nc"]
+    assert len(paths) == 6
+    for path in paths:
+        ours, theirs = data(folder / path.relative_to(outputs.folder)), data(path)
+        assert ours.keys() == theirs.keys()
+        for name in (name for name, values in theirs.items() if values.dtype.kind == "f"):
+            np.testing.assert_allclose(ours[name], theirs[name], **outputs.tolerance, err_msg=f"{path.name} {name}")
+
+
+def test_all_diagnostics_are_those_of_the_fields_of_a_plane_with_islands(tmp_path):
+    """It is closed in itself: each corner, whose vorticity output.nc has, belongs to four cells."""
+    given = {"tracer__transport": "upwind", "output__fields": FIELDS, "output__every_steps": 1}
+    given |= {"grid__periodic_x": True, "grid__periodic_y": True, "run__executor": "reference", "run__steps": 9}
+    config = configuration(NY, NX, random_fields(NY, NX, amplitude=0.3), in_time=True, **given)
+    run(swmodel.Simulation(config), tmp_path / "run", [4])
+    found, output = (opened(tmp_path / "run", name) for name in ("diagnostics.nc", "output.nc"))
+    wet, grid, physics = output.mask.values != 0, config.grid, config.physics
+    h, u, v, eta, q, zeta, tracer = (
+        output[name].fillna(0).values for name in ("h", "u", "v", "eta", "q", "zeta", "tracer")
+    )
+
+    def total(field):
+        return grid.dx * grid.dy * field.sum(axis=(1, 2))
+
+    east, north = (np.roll(h, -1, axis) for axis in (2, 1))
+    squares = (u**2 + np.roll(u, 1, 2) ** 2 + v**2 + np.roll(v, 1, 1) ** 2)[:, wet] / 2
+    cells = sum(np.roll(wet, way, (0, 1)) for way in itertools.product((0, -1), repeat=2)) / 4
+    per_length, speed = np.hypot(1 / grid.dx, 1 / grid.dy), np.sqrt(squares.max(axis=1))
+    truth = {
+        "mass": physics.density * total(h),
+        "energy": physics.density
+        * total((h + east) * u**2 / 4 + (h + north) * v**2 / 4 + physics.gravity * eta**2 / 2),
+        "potential_enstrophy": total(cells * (physics.f0 + zeta) * q / 2),
+        "max_speed": speed,
+        "min_h": h[:, wet].min(axis=1),
+        "cfl": config.time.dt * (speed + np.sqrt(physics.gravity * h.max(axis=(1, 2)))) * per_length,
+        "tracer": total(h * tracer),
+    }
+    assert truth.keys() == found.data_vars.keys() - {"step", "crc32"}
+    for name, values in truth.items():
+        np.testing.assert_allclose(found[name], values, rtol=1e-12, err_msg=name)
+
+
+def test_spectra_are_those_that_functions_of_every_see_and_those_of_the_fields(tmp_path):
+    sea_without_land = random_fields(NY, NX, land=0.0, amplitude=0.1) | {"depth": np.full((NY, NX), 50.0)}
+    given = {"output__fields": ("h", "u", "v"), "output__every_steps": 3, "output__spectra_every_steps": 3}
+    given |= {"grid__periodic_y": True, "run__executor": "reference", "run__steps": 9}
+    config, seen = configuration(NY, NX, sea_without_land, in_time=True, **given), {}
+    model = swmodel.Simulation(config)
+    run(model, tmp_path / "run", [2], {"3 steps": lambda model: seen.update({model.step: model.spectra()})})
+    online = opened(tmp_path / "run", "spectra.nc")
+    after = xarray.open_dataset(spectra(tmp_path / "run", output=tmp_path / "made.nc")[0], decode_times=False)
+    for name in ("kinetic_energy", "potential_energy", "enstrophy"):
+        np.testing.assert_allclose(after[name], online[name], rtol=1e-9, atol=1e-12 * float(online[name].max()))
+        for step, found in seen.items():
+            np.testing.assert_array_equal(found[name], online[name][step // 3])
+
+
+@pytest.mark.compiled
+def test_a_member_of_an_ensemble_has_the_fields_and_the_diagnostics_of_a_run(tmp_path):
+    """Number 0 is that run; the sea has no places, which an ensemble does not write."""
+    none = {f"output__{name}": () for name in ("stations", "sections", "maxima", "harmonics")}
+    none |= {"output__arrival": None, "run__executor": "native", "output__every_steps": EVERY, "output__fields": FIELDS}
+    config = sea("recorded", tmp_path, **none, ensemble__members=2, ensemble__wind=0.3)
+    run(swmodel.Simulation(config), tmp_path / "run", [50])
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(loop, "CHUNK_SECONDS", Uneven([4, 1, 23]))
+        loop.run(Members(check_ensemble(config)), tmp_path / "members")
+    alone, numbers, members = (
+        opened(tmp_path / folder, name)
+        for folder, name in (("run", "output.nc"), ("run", "diagnostics.nc"), ("members", "ensemble.nc"))
+    )
+    assert members.step.values.tolist() == alone.step.values.tolist()
+    for name in FIELDS:
+        np.testing.assert_array_equal(members[name][:, 0], alone[name], err_msg=name)
+        np.testing.assert_allclose(members[f"{name}_mean"], members[name].mean("member"), rtol=1e-12, err_msg=name)
+    for name in numbers.data_vars.keys() - {"step", "crc32"}:
+        ours = members["tracer_content" if name == "tracer" else name]
+        np.testing.assert_array_equal(ours[:, 0], numbers[name], err_msg=name)
+
+
+@pytest.mark.compiled
+def test_what_derivatives_and_assimilation_observe_are_the_series(tmp_path):
+    """Level at each gauge and transport through each section; the current at a gauge away from the open side."""
+    config = sea("recorded", tmp_path, run__executor="native", output__sections_every_steps=1)
+    model = swmodel.Simulation(config)
+    folder, config, (lon, lat), dt = run(model, tmp_path / "run", [50]), model.config, STATIONS[2], model.dt
+    names = [*(f"eta:gauge {n}" for n in range(len(STATIONS))), "transport:slant", "transport:south"]
+    sought = [parse(name, config) for name in names]
+    numbers, steps = (each.ravel() for each in np.mgrid[:3, : STEPS + 1])
+    constant = (np.full(len(steps), value) for value in (lon, lat, np.nan, 1.0, ""))
+    observed = operator(Observations(numbers, steps * dt, *constant), config, model.block, 1)
+
+    def observe(view, k):
+        return [each.observe(view, k) for each in sought], observed.observe(view, k)
+
+    problem = Problem(config, "eta", observe, every=1)
+    places, points = problem.series(problem.first_guess())
+    stations, sections = opened(folder, "stations.nc"), opened(folder, "sections.nc")
+    np.testing.assert_allclose(np.stack(places[:4], axis=1), stations.eta, rtol=0, atol=1e-11)
+    np.testing.assert_allclose(np.stack(places[4:], axis=1), sections.transport, rtol=1e-9)
+    values = observed.collect(np.asarray(points)).reshape(3, -1)
+    for name, ours in zip(("eta", "u", "v"), values, strict=True):
+        np.testing.assert_allclose(ours, stations[name][:, 2], rtol=0, atol=1e-11, err_msg=name)

@@ -1,0 +1,72 @@
+"""A sea with all that outputs may depend on: tide, self-attraction, air pressure, wind, an open side, an island."""
+
+import netCDF4
+import numpy as np
+
+from support.random_case import configuration, random_fields, weather
+
+NY, NX, STEPS = 9, 13, 31  # the steps are longer than the period of M8
+FIELDS = random_fields(NY, NX, land=0.0, amplitude=0.1) | {"mask": np.ones((NY, NX))}
+FIELDS["mask"][4:6, 5:8] = 0.0
+WEATHER = weather(NY, NX, records=7)
+#: On a centre of a cell; within a cell of the open side; beside the island; between points.
+STATIONS = ((317.5, 17.5), (306.0, 33.0), (325.5, 29.0), (355.2, 50.1))
+OPTIONS = {
+    "sphere": True,
+    "grid__periodic_x": False,
+    "grid__radius": 1.5e6,
+    "time__dt": 560.0,
+    "time__start": "2020-03-01",
+    "run__steps": STEPS,
+    "tide__constituents": ("M2",),
+    "physics__self_attraction": 0.1,
+    "open_sides__sides": ("west",),
+    "open_sides__m2_amplitude": 0.3,
+    "open_sides__pressure": 0.0,
+    "tracer__transport": "upwind",
+    "forcing__every": 3600.0,
+    "output__stations": tuple({"name": f"gauge {n}", "lon": x, "lat": y} for n, (x, y) in enumerate(STATIONS)),
+    "output__sections": (
+        {"name": "slant", "start": (310.0, 10.0), "end": (350.0, 55.0)},
+        {"name": "south", "start": (340.0, 10.0), "end": (340.0, 30.0)},
+    ),
+    "output__fields": ("eta", "u", "v", "h", "tracer", "speed", "zeta", "q"),
+    "output__maxima": ("eta", "speed"),
+    "output__arrival": 0.2,
+    "output__harmonics": ("M8",),
+    "output__harmonics_fields": ("eta", "u", "v"),
+    "output__harmonics_every_steps": 2,
+    "output__sections_every_steps": 2,
+}
+
+
+def sea(forcing, folder, **options):
+    """Its configuration, the weather of which is constant, a formula in time, or recorded in a file of the folder."""
+    given = OPTIONS | options
+    if forcing == "constant":
+        return configuration(NY, NX, FIELDS | {name: values[0] for name, values in WEATHER.items()}, **given)
+    if forcing == "formula":
+        return configuration(NY, NX, FIELDS | WEATHER, **given)
+    path = write_weather(folder / "weather.nc")
+    winds = {f"input__{name}": f"{path}:{name}" for name in WEATHER}
+    fields = {name: values for name, values in FIELDS.items() if name not in WEATHER}
+    return configuration(NY, NX, fields, **given | winds)
+
+
+def write_weather(path, units=("degrees_east", "degrees_north"), ends=((300.0, 365.0), (10.0, 55.0))):
+    """Write the weather into a file, on centres between the ends of each axis, with a record an hour."""
+    if path.exists():
+        return path
+    kinds = {"wind_x": "Pa", "wind_y": "Pa", "u10": "m s-1", "v10": "m s-1", "air_pressure": "Pa"}
+    with netCDF4.Dataset(path, "w") as file:
+        for name, unit, (low, high), size in zip(("x", "y"), units, ends, (NX, NY), strict=True):
+            file.createDimension(name, size)
+            file.createVariable(name, "f8", (name,)).units = unit
+            file[name][:] = low + (np.arange(size) + 0.5) * (high - low) / size
+        file.createDimension("time")
+        file.createVariable("time", "f8", ("time",)).units = "hours since 2020-03-01"
+        for name, values in WEATHER.items():
+            file.createVariable(name, "f8", ("time", "y", "x")).units = kinds[name]
+            file[name][:] = values
+        file["time"][:] = np.arange(len(values))
+    return path
