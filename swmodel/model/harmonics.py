@@ -86,7 +86,8 @@ class Harmonics:
         if simulation.step not in steps:
             return
         values = basis(self.analysis.constituents, simulation.dt, [simulation.step])[:, 0]
-        values = simulation.transport.put(values.astype(simulation.config.run.dtype))
+        values = values.astype(simulation.config.run.dtype)
+        values = simulation.transport.make(lambda block: values)
         self.seen = self._update(self.seen, values, *given_to_fields(simulation, simulation.carry.state))
 
     def constants(self) -> dict[str, tuple]:

@@ -41,6 +41,13 @@ def test_several_steps_in_a_sweep_change_no_bit_where_blocks_differ_in_size(smal
     assert one == three
 
 
+def test_series_and_constants_of_tides_have_the_bits_of_one_process_that_writes_each_step(small):
+    """The weather varies: steps are cut where its records are, and rows of the series are not."""
+    alone, devices = small["series"]
+    assert min(map(len, alone)) > 5
+    assert devices == alone
+
+
 def test_spectra_and_what_else_transforms_give_have_the_bits_of_one_process(small):
     alone, *others = small["spectral"].values()
     assert len(alone) == 8

@@ -7,6 +7,7 @@ import hashlib
 import itertools
 import json
 import sys
+import tempfile
 import tracemalloc
 
 import jax
@@ -17,7 +18,9 @@ from support.collectives import collectives
 from support.compilations import compilations
 from support.compiling import compile_quickly
 from support.random_case import TIDE, configuration
+from support.restarts import data
 from support.spectral_case import spectral_bits
+from support.stormy_sea import sea
 from swmodel.config.build import build_grid, build_params
 from swmodel.executors.native import request_of
 from swmodel.executors.native.kernel import Kernel
@@ -90,6 +93,7 @@ def small():
         "peak memory": peak_memory(),
         "too late": too_late(),
         "spectral": spectral(),
+        "series": series(),
     }
 
 
@@ -98,6 +102,19 @@ def spectral():
     sharded = {"run__transport": "sharded", "run__devices": DEVICES}
     found = {layout: spectral_bits("rings", **sharded, run__layout=layout) for layout in ("2x2",)}
     return {"one process": spectral_bits("rings")} | found
+
+
+def series():
+    """Bits of series and of the constants of tides: of one process that writes each step, and of devices."""
+    found = []
+    for where, every in (({}, 1), ({"run__transport": "sharded", "run__devices": DEVICES, "run__layout": "2x2"}, 7)):
+        with tempfile.TemporaryDirectory() as folder:
+            given = {"run__executor": "native", "output__every_steps": every} | where
+            Simulation(sea("formula", folder, **given)).run(folder)
+            files = [data(f"{folder}/{name}.nc") for name in ("stations", "sections", "harmonics")]
+            bits = [{name: hashlib.sha256(values).hexdigest() for name, values in each.items()} for each in files]
+            found.append(bits)
+    return found
 
 
 def several_steps_in_a_sweep():

@@ -35,7 +35,7 @@ OPTIONS = {
     "output__arrival": 0.2,
     "output__harmonics": ("M8",),
     "output__harmonics_fields": ("eta", "u", "v"),
-    "output__harmonics_every_steps": 2,
+    "output__harmonics_every_steps": 5,
     "output__sections_every_steps": 2,
 }
 
@@ -47,26 +47,29 @@ def sea(forcing, folder, **options):
         return configuration(NY, NX, FIELDS | {name: values[0] for name, values in WEATHER.items()}, **given)
     if forcing == "formula":
         return configuration(NY, NX, FIELDS | WEATHER, **given)
-    path = write_weather(folder / "weather.nc")
+    path = folder / "weather.nc"
+    if not path.exists():
+        write_weather(path, WEATHER)
     winds = {f"input__{name}": f"{path}:{name}" for name in WEATHER}
     fields = {name: values for name, values in FIELDS.items() if name not in WEATHER}
     return configuration(NY, NX, fields, **given | winds)
 
 
-def write_weather(path, units=("degrees_east", "degrees_north"), ends=((300.0, 365.0), (10.0, 55.0))):
-    """Write the weather into a file, on centres between the ends of each axis, with a record an hour."""
-    if path.exists():
-        return path
+def write_weather(path, weather, seconds=3600.0, cell=None):
+    """Write weather, [records, ny, nx] by name, into a file for runs from 2020-03-01 on; so many seconds apart.
+
+    Args:
+        cell: side of a cell, m, for coordinates on a plane; None: without coordinates.
+    """
     kinds = {"wind_x": "Pa", "wind_y": "Pa", "u10": "m s-1", "v10": "m s-1", "air_pressure": "Pa"}
     with netCDF4.Dataset(path, "w") as file:
-        for name, unit, (low, high), size in zip(("x", "y"), units, ends, (NX, NY), strict=True):
+        for name, size in zip(("time", "y", "x"), next(iter(weather.values())).shape, strict=True):
             file.createDimension(name, size)
-            file.createVariable(name, "f8", (name,)).units = unit
-            file[name][:] = low + (np.arange(size) + 0.5) * (high - low) / size
-        file.createDimension("time")
-        file.createVariable("time", "f8", ("time",)).units = "hours since 2020-03-01"
-        for name, values in WEATHER.items():
+            if cell and name != "time":
+                file.createVariable(name, "f8", (name,)).units = "m"
+                file[name][:] = (np.arange(size) + 0.5) * cell
+        file.createVariable("time", "f8", ("time",)).units = "seconds since 2020-03-01"
+        file["time"][:] = seconds * np.arange(file.dimensions["time"].size)
+        for name, values in weather.items():
             file.createVariable(name, "f8", ("time", "y", "x")).units = kinds[name]
             file[name][:] = values
-        file["time"][:] = np.arange(len(values))
-    return path
