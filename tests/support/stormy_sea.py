@@ -67,7 +67,7 @@ def write_weather(path, weather, seconds=3600.0, cell=None):
             file.createDimension(name, size)
             if cell and name != "time":
                 file.createVariable(name, "f8", (name,)).units = "m"
-                file[name][:] = (np.arange(size) + 0.5) * cell
+                file[name][:] = np.arange(size) * cell
         file.createVariable("time", "f8", ("time",)).units = "seconds since 2020-03-01"
         file["time"][:] = seconds * np.arange(file.dimensions["time"].size)
         for name, values in weather.items():
