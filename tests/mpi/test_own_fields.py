@@ -6,7 +6,10 @@ import re
 import numpy as np
 import pytest
 from support.own_run import gradient_of_energy, nudge, simulation
-from support.restarts import assert_same_run
+from support.restarts import assert_same_data, assert_same_run
+from support.stormy_sea import sea
+
+import swmodel
 
 
 @pytest.fixture(scope="module")
@@ -25,6 +28,15 @@ def test_two_processes_leave_the_files_of_one(made, tmp_path):
     model.run(tmp_path / "one")
     assert_same_run(folder / "run", tmp_path / "one", 9)
     assert told["dataset"] == [[*shape, *shape] for shape in ([11, 12], [11, 11])]
+
+
+def test_the_weather_cuts_no_series_of_two_processes(made, tmp_path):
+    """They are those of one process that writes each step."""
+    folder, told = made
+    assert told["weather"] == [["done", 0]] * 2
+    swmodel.Simulation(sea("recorded", folder, run__executor="native", output__every_steps=1)).run(tmp_path / "one")
+    for name in ("stations.nc", "sections.nc", "harmonics.nc"):
+        assert_same_data(folder / "weather" / name, tmp_path / "one" / name)
 
 
 def test_a_function_that_fails_on_one_process_stops_all_and_the_run_goes_on(made, tmp_path):

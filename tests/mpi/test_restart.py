@@ -10,8 +10,6 @@ import numpy as np
 import pytest
 from conftest import ROOT
 from support.forked_python import forking
-from support.random_case import weather
-from support.stormy_sea import write_weather
 
 from swmodel.files.restart import folder
 from swmodel.files.status import read_status
@@ -56,25 +54,17 @@ def assert_same_data(path, other):
 
 
 @pytest.fixture(scope="module")
-def asked(tmp_path_factory):
-    """What is asked of the runs, with a wind that has records each two or three steps."""
-    path = tmp_path_factory.mktemp("wind") / "wind.nc"
-    write_weather(path, {"wind_x": weather(17, 24, records=12)["wind_x"]}, seconds=47.0, cell=5e3)
-    return [*CASE, *RECORDS, *PLACES, "-s", f"input.wind_x={path}:wind_x", "-s", "time.start=2020-03-01"]
-
-
-@pytest.fixture(scope="module")
-def undisturbed(asked, tmp_path_factory):
+def undisturbed(tmp_path_factory):
     directory = tmp_path_factory.mktemp("runs") / "undisturbed"
-    swmodel("run", *asked, "--steps", 20, "-o", directory)
+    swmodel("run", *CASE, *RECORDS, *PLACES, "--steps", 20, "-o", directory)
     return directory
 
 
 @pytest.fixture(scope="module")
-def stopped(asked, tmp_path_factory):
+def stopped(tmp_path_factory):
     """Ended at step 9, on no interval, with restart files at 8 and 9."""
     directory = tmp_path_factory.mktemp("runs") / "stopped"
-    swmodel("run", *asked, "-s", "restart.every_steps=8", "--steps", 9, "--nproc", 2, "-o", directory)
+    swmodel("run", *CASE, *RECORDS, *PLACES, "-s", "restart.every_steps=8", "--steps", 9, "--nproc", 2, "-o", directory)
     return directory
 
 
@@ -133,9 +123,9 @@ def test_what_is_wrong_is_said_once_by_all_processes_together(stopped, tmp_path)
     directory = shutil.copytree(stopped, tmp_path / "run")
     two = (find_mpiexec(), "-n", "2")
     assert "step 9 (day" in swmodel("resume", directory, under=two)
-    assert said(swmodel("resume", directory, "--steps", 20, "-s", "time.stepper=rk3", under=two, code=2)) == [
+    assert said(swmodel("resume", directory, "--steps", 20, "-s", "grid.nx=30", under=two, code=2)) == [
         f"Error: {folder.path_of(directory, 9)} is of another run:",
-        "Error: time.stepper: ab3 before, rk3 now",
+        "Error: grid.nx: 24 before, 30 now",
     ]
     shutil.rmtree(directory / "restart")
     errors = said(swmodel("resume", directory, "--steps", 20, under=two, code=5))

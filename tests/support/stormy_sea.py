@@ -1,5 +1,7 @@
 """A sea with all that outputs may depend on: tide, self-attraction, air pressure, wind, an open side, an island."""
 
+import os
+
 import netCDF4
 import numpy as np
 
@@ -49,27 +51,22 @@ def sea(forcing, folder, **options):
         return configuration(NY, NX, FIELDS | WEATHER, **given)
     path = folder / "weather.nc"
     if not path.exists():
-        write_weather(path, WEATHER)
+        write_weather(path)
     winds = {f"input__{name}": f"{path}:{name}" for name in WEATHER}
     fields = {name: values for name, values in FIELDS.items() if name not in WEATHER}
     return configuration(NY, NX, fields, **given | winds)
 
 
-def write_weather(path, weather, seconds=3600.0, cell=None):
-    """Write weather, [records, ny, nx] by name, into a file for runs from 2020-03-01 on; so many seconds apart.
-
-    Args:
-        cell: side of a cell, m, for coordinates on a plane; None: without coordinates.
-    """
+def write_weather(path):
+    """Write the weather into a file, a record an hour; it appears whole, though several processes may write it."""
     kinds = {"wind_x": "Pa", "wind_y": "Pa", "u10": "m s-1", "v10": "m s-1", "air_pressure": "Pa"}
-    with netCDF4.Dataset(path, "w") as file:
-        for name, size in zip(("time", "y", "x"), next(iter(weather.values())).shape, strict=True):
+    made = path.with_suffix(f".{os.getpid()}")
+    with netCDF4.Dataset(made, "w") as file:
+        for name, size in (("time", None), ("y", NY), ("x", NX)):
             file.createDimension(name, size)
-            if cell and name != "time":
-                file.createVariable(name, "f8", (name,)).units = "m"
-                file[name][:] = np.arange(size) * cell
-        file.createVariable("time", "f8", ("time",)).units = "seconds since 2020-03-01"
-        file["time"][:] = seconds * np.arange(file.dimensions["time"].size)
-        for name, values in weather.items():
+        for name, values in WEATHER.items():
             file.createVariable(name, "f8", ("time", "y", "x")).units = kinds[name]
             file[name][:] = values
+        file.createVariable("time", "f8", ("time",)).units = "hours since 2020-03-01"
+        file["time"][:] = np.arange(len(values))
+    made.rename(path)

@@ -11,10 +11,12 @@ import jax
 import numpy as np
 from mpi4py import MPI
 from support.own_run import WIND, drag, gradient_of_energy, nudge, simulation
+from support.stormy_sea import sea
 
 import swmodel
 from swmodel.errors import exit_code
 
+STORMY = {"run__executor": "native", "run__nproc": 2, "output__every_steps": 7}
 FOLDER, RANK = Path(sys.argv[1]), MPI.COMM_WORLD.rank
 told = {}
 
@@ -56,5 +58,6 @@ attempt("set others", lambda: stopped.set(**{"uv"[RANK]: 0.0}))
 attempt("set shape", lambda: stopped.set(eta=np.zeros((3, 3)) if RANK == 1 else 0.0))
 told["gradient"] = MPI.COMM_WORLD.allgather(gradient_of_energy().tolist())
 attempt("checkpoint", lambda: gradient_of_energy(jax.checkpoint))
+attempt("weather", lambda: swmodel.Simulation(sea("recorded", FOLDER, **STORMY)).run(FOLDER / "weather"))
 if RANK == 0:
     print(json.dumps(told))
