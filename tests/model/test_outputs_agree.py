@@ -3,7 +3,6 @@
 The docs promise bits for `reference` and `native`. For `xla` they promise round-off between runs whose chunks differ.
 """
 
-import datetime
 import itertools
 from types import SimpleNamespace
 
@@ -12,7 +11,7 @@ import pytest
 import xarray
 from support.random_case import configuration, random_fields
 from support.restarts import data
-from support.stormy_sea import NX, NY, STATIONS, STEPS, sea
+from support.stormy_sea import NX, NY, STATIONS, STEPS, Uneven, run, sea
 
 import swmodel
 from swmodel.assimilation.interpolation import operator
@@ -22,8 +21,6 @@ from swmodel.config.positions.gauges import gauges
 from swmodel.config.tidal_analysis import analysis
 from swmodel.ensemble.members import Members
 from swmodel.ensemble.settings import check_ensemble
-from swmodel.files.output import metadata
-from swmodel.files.restart import write
 from swmodel.gradients import Problem
 from swmodel.gradients.quantities import parse
 from swmodel.model import run as loop
@@ -37,40 +34,6 @@ VARIANTS = [
     *itertools.product(("reference", "native"), ("constant", "formula", "recorded")),
     pytest.param(("xla", "recorded"), marks=pytest.mark.compiled),
 ]
-
-
-class Uneven:
-    """Stands for the seconds of a chunk: whatever a step takes, chunks have these numbers of steps in turn."""
-
-    def __init__(self, lengths):
-        self.lengths = itertools.cycle(lengths)
-
-    def __truediv__(self, seconds):
-        return next(self.lengths)
-
-
-class Still(datetime.datetime):
-    """A calendar that stands still."""
-
-    @classmethod
-    def now(cls, zone=None):
-        return cls(2020, 2, 29, tzinfo=zone)
-
-
-def run(model, folder, chunks, every=None):
-    """A run whose chunks have the given lengths; its folder.
-
-    Args:
-        every: {interval: a function of the model that is called then}.
-    """
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(loop, "CHUNK_SECONDS", Uneven(chunks))
-        for module in (metadata, write):
-            patch.setattr(module, "datetime", Still)
-        for interval, function in (every or {}).items():
-            model.every(interval, function)
-        model.run(folder)
-    return folder
 
 
 def opened(folder, name):
@@ -138,6 +101,15 @@ def test_gauges_have_the_fields_of_every_step(outputs):
     on_a_centre = outputs.records.eta[:, 1, 3]
     np.testing.assert_array_equal(found.eta[outputs.records.step.values, 0], on_a_centre)
     assert float(found.eta.std("time").min()) > 1e-3
+
+
+def test_steps_that_nobody_looked_at_are_no_values_of_gauges(tmp_path):
+    model = swmodel.Simulation(sea("constant", tmp_path, run__executor="reference"))
+    with model.results(tmp_path) as results:
+        results.write()
+        model.take_steps(2)
+        with pytest.raises(RuntimeError, match="not recorded"):
+            results.note()
 
 
 def test_sections_have_the_transport_of_each_second_step(outputs):

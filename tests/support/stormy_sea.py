@@ -1,11 +1,20 @@
-"""A sea with all that outputs may depend on: tide, self-attraction, air pressure, wind, an open side, an island."""
+"""A sea with all that outputs may depend on, and runs of it in chunks of given lengths.
 
+It has a tide, self-attraction, air pressure, wind, an open side and an island.
+"""
+
+import datetime
+import itertools
 import os
 
 import netCDF4
 import numpy as np
+import pytest
 
 from support.random_case import configuration, random_fields, weather
+from swmodel.files.output import metadata
+from swmodel.files.restart import write
+from swmodel.model import run as loop
 
 NY, NX, STEPS = 9, 13, 31  # the steps are longer than the period of M8
 FIELDS = random_fields(NY, NX, land=0.0, amplitude=0.1) | {"mask": np.ones((NY, NX))}
@@ -70,3 +79,37 @@ def write_weather(path):
         file.createVariable("time", "f8", ("time",)).units = "hours since 2020-03-01"
         file["time"][:] = np.arange(len(values))
     made.rename(path)
+
+
+class Uneven:
+    """Stands for the seconds of a chunk: whatever a step takes, chunks have these numbers of steps in turn."""
+
+    def __init__(self, lengths):
+        self.lengths = itertools.cycle(lengths)
+
+    def __truediv__(self, seconds):
+        return next(self.lengths)
+
+
+class Still(datetime.datetime):
+    """A calendar that stands still."""
+
+    @classmethod
+    def now(cls, zone=None):
+        return cls(2020, 2, 29, tzinfo=zone)
+
+
+def run(model, folder, chunks, every=None):
+    """A run whose chunks have the given lengths; its folder.
+
+    Args:
+        every: {interval: a function of the model that is called then}.
+    """
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(loop, "CHUNK_SECONDS", Uneven(chunks))
+        for module in (metadata, write):
+            patch.setattr(module, "datetime", Still)
+        for interval, function in (every or {}).items():
+            model.every(interval, function)
+        model.run(folder)
+    return folder
