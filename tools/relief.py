@@ -4,7 +4,8 @@ python tools/relief.py FILE
 
 Heights of ETOPO1 bedrock (NOAA NCEI; Amante and Eakins 2009, doi 10.7289/V5C8276M; public domain) on nodes every 0.1
 degrees, with the share of sea of global-land-mask 1.0.0 (MIT licence; from NOAA's GLOBE, 30 arc seconds), in which
-lakes are land. Each node of the half degree has the mean over the area of its cell.
+lakes are land. Each node of the half degree has the mean over the area of its cell; where straits of the finer relief
+connect seas through cells with less than half sea, such as Gibraltar, these have half.
 """
 
 from __future__ import annotations
@@ -15,10 +16,14 @@ from contextlib import ExitStack
 import netCDF4
 import numpy as np
 
-from swmodel.cli.relief.average import overlaps
+from swmodel.cli.relief.average import is_sea, overlaps
 from swmodel.cli.relief.source import SHIPPED, open_relief
+from swmodel.cli.relief.straits import connected
 
 STEP = 0.5
+
+#: Places along each side of a cell, at which the finer relief is asked for straits.
+PLACES = 5
 LAND = {"units": "percent", "standard_name": "sea_area_fraction", "long_name": "share of the cell that is sea"}
 
 
@@ -30,8 +35,13 @@ def coarse(source: str) -> tuple[np.ndarray, ...]:
         relief = open_relief(source, stack)
         (of_x, columns), (of_y, rows) = (overlaps(relief, *pair) for pair in zip(("lon", "lat"), edges, strict=True))
         fields = [relief.factor * relief.read(relief.height, rows, columns), relief.window(rows, columns)[1]]
+        within = STEP * (np.arange(PLACES) - (PLACES - 1) / 2) / PLACES
+        x, y = (np.add.outer(nodes, within).ravel() for nodes in (lon, lat))
+        places = is_sea(relief, *np.broadcast_arrays(x, np.clip(y, -90, 90)[:, None]))
     area = of_y @ np.ones_like(fields[0]) @ of_x.T
-    return lon, lat, *(of_y @ values @ of_x.T / area for values in fields)
+    height, sea = (of_y @ values @ of_x.T / area for values in fields)
+    wet, _ = connected(sea >= 0.5, sea, places.reshape(len(lat), PLACES, len(lon), PLACES), True)
+    return lon, lat, height, np.where(wet, np.maximum(sea, 0.5), sea)
 
 
 def write(source: str) -> None:

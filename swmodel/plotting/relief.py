@@ -32,6 +32,6 @@ def plot_grid(file) -> Path:
         if rows.size:
             axes = figure.axes[0]
             axes.scatter(closed.x[columns], closed.y[rows], s=5, marker="s", color=MARK, linewidths=0)
-        marks = f"; {rows.size} cells of lakes and bays that were closed in red" if rows.size else ""
+        marks = f"; {rows.size} cells that became land in red" if rows.size else ""
         write_caption(figure, f"{file.name}{marks}")
         return save(figure, file.with_suffix(".png"))

@@ -116,21 +116,56 @@ def refuse(relief: Relief, name: str, position: float):
 
 def sampled(relief: Relief, grid) -> Iterator[tuple[np.ndarray, ...]]:
     """For each band of rows: volume and area of the sea, and the whole area, of each cell, by places spread over it."""
-    along = axes(grid)
-    count = [
-        max(FEWEST, math.ceil(EACH * axis.spacing / np.diff(line.points).min()))
-        for axis, line in zip(along, relief[-2:], strict=True)
-    ]
-    x = along.x.edges[0] + (np.arange(grid.nx * count[0]) + 0.5) * along.x.spacing / count[0]
-    each = max(1, MOST // (len(x) * count[1]))
-    for first in range(0, grid.ny, each):
-        rows = min(each, grid.ny - first)
-        y = along.y.edges[0] + (first * count[1] + np.arange(rows * count[1]) + 0.5) * along.y.spacing / count[1]
-        lon, lat = to_earth(grid.pole, x, y[:, None]) if turned(grid) else np.broadcast_arrays(x, y[:, None])
+    count = places_along(relief, grid)
+    for cells, y, lon, lat in places(grid, count, max(1, MOST // (grid.nx * count[0] * count[1]))):
         depth, sea = at_places(relief, lon, lat)
         area = np.broadcast_to(np.cos(np.radians(y))[:, None], sea.shape)
-        cells = rows, count[1], grid.nx, count[0]
         yield tuple(each.reshape(cells).sum(axis=(1, 3)) for each in (area * depth * sea, area * sea, area))
+
+
+def places_along(relief: Relief, grid) -> list[int]:
+    """How many places are spread along x and y in a cell."""
+    return [
+        max(FEWEST, math.ceil(EACH * axis.spacing / np.diff(line.points).min()))
+        for axis, line in zip(axes(grid), relief[-2:], strict=True)
+    ]
+
+
+def places(grid, count, rows: int) -> Iterator[tuple]:
+    """Bands of rows: shape [rows, ky, nx, kx], y of the places, their true longitudes and latitudes [y, x], degrees.
+
+    Args:
+        count: of places along x and y in a cell.
+        rows: of a band.
+    """
+    along = axes(grid)
+    x = along.x.edges[0] + (np.arange(grid.nx * count[0]) + 0.5) * along.x.spacing / count[0]
+    for first in range(0, grid.ny, rows):
+        here = min(rows, grid.ny - first)
+        y = along.y.edges[0] + (first * count[1] + np.arange(here * count[1]) + 0.5) * along.y.spacing / count[1]
+        lon, lat = to_earth(grid.pole, x, y[:, None]) if turned(grid) else np.broadcast_arrays(x, y[:, None])
+        yield (here, count[1], grid.nx, count[0]), y, lon, lat
+
+
+def sea_places(relief: Relief, grid) -> np.ndarray:
+    """Whether places spread over the cells are sea, as the nearest point of the relief is, [ny, ky, nx, kx].
+
+    All together are no more than MOST, so that of a much finer relief some points are passed over.
+    """
+    most = max(1, math.isqrt(MOST // (grid.nx * grid.ny)))
+    count = [min(number, most) for number in places_along(relief, grid)]
+    rows = max(1, MOST // int(len(relief.x.points) * (axes(grid).y.spacing / relief.y.step + 2)))
+    return np.concatenate([is_sea(relief, lon, lat).reshape(cells) for cells, _, lon, lat in places(grid, count, rows)])
+
+
+def is_sea(relief: Relief, lon: np.ndarray, lat: np.ndarray) -> np.ndarray:
+    """Whether the nearest points of the relief to true longitudes and latitudes [y, x] are sea, by half or more."""
+    j, i = (
+        np.where(part < 0.5, low, high)
+        for low, high, part in (between(relief, "lat", lat), between(relief, "lon", lon))
+    )
+    rows, columns = np.unique(j), np.unique(i)
+    return relief.window(rows, columns)[1][np.searchsorted(rows, j), np.searchsorted(columns, i)] >= 0.5
 
 
 def at_places(relief: Relief, lon: np.ndarray, lat: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

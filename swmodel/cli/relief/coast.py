@@ -1,4 +1,4 @@
-"""Land and sea of a grid: seas that are cut off from the largest, and bays of one cell, become land."""
+"""Land and sea of a grid: small seas that are cut off from the largest, and bays of one cell, become land."""
 
 from __future__ import annotations
 
@@ -6,12 +6,15 @@ from typing import NamedTuple
 
 import numpy as np
 
+#: A sea with more cells than this part of the largest stays, too.
+ALSO = 0.5
 
-class Closed(NamedTuple):
-    """Water that became land.
+
+class Changed(NamedTuple):
+    """Water that became land, or land that became water.
 
     Attributes:
-        what: lake or bay.
+        what: isthmus, cut-off sea, bay or strait.
         cells: how many.
         row, column: of one of them.
     """
@@ -22,28 +25,32 @@ class Closed(NamedTuple):
     column: int
 
 
-def close(wet: np.ndarray, ring: bool, keep=()) -> tuple[np.ndarray, list[Closed]]:
-    """The mask without lakes and bays, and what became land, the largest first.
+def close(wet: np.ndarray, ring: bool, keep=()) -> tuple[np.ndarray, list[Changed]]:
+    """The mask without seas that are cut off from the largest and without bays, and what became land.
 
-    Water is one sea where cells share a side. A bay is a cell with water on one side only; where it ends a narrow
-    inlet, the next cell of that becomes one, and so on.
+    Water is one sea where cells share a side. Where a region has two large seas, as Central America, both stay. A bay
+    is a cell with water on one side only; where it ends a narrow inlet, the next cell of that becomes one, and so on.
 
     Args:
         wet: whether cells are water, [ny, nx].
         ring: whether the last column is a neighbour of the first.
-        keep: (row, column) of cells whose seas stay although they are not the largest.
+        keep: (row, column) of cells whose seas stay although they are smaller.
     """
     seas = label(wet, ring)
     sizes = np.bincount(seas.ravel())
     sizes[0] = 0
-    stays = {int(sizes.argmax()), *(int(seas[at]) for at in keep)} - {0}
-    lakes = [Closed("lake", int(sizes[n]), *map(int, np.argwhere(seas == n)[0]))
-             for n in np.flatnonzero(sizes) if n not in stays]  # fmt: skip
-    open_sea = without_bays(np.isin(seas, list(stays)), ring)
-    bays = label(np.isin(seas, list(stays)) & ~open_sea, ring)
-    found = np.bincount(bays.ravel())
-    closed = lakes + [Closed("bay", int(found[n]), *map(int, np.argwhere(bays == n)[0])) for n in range(1, len(found))]
-    return open_sea, sorted(closed, key=lambda one: (one.what != "lake", -one.cells))
+    stays = {*np.flatnonzero(sizes > ALSO * sizes.max()), *(seas[at] for at in keep)} - {0}
+    stay = np.isin(seas, list(stays))
+    open_sea = without_bays(stay, ring)
+    return open_sea, [*parts(wet & ~stay, ring, "cut-off sea"), *parts(stay & ~open_sea, ring, "bay")]
+
+
+def parts(changed: np.ndarray, ring: bool, what: str) -> list[Changed]:
+    """The connected parts of a mask, the largest first."""
+    numbers = label(changed, ring)
+    sizes = np.bincount(numbers.ravel())
+    found = [Changed(what, int(sizes[n]), *map(int, np.argwhere(numbers == n)[0])) for n in range(1, len(sizes))]
+    return sorted(found, key=lambda one: -one.cells)
 
 
 def label(wet: np.ndarray, ring: bool) -> np.ndarray:

@@ -19,7 +19,7 @@ from ...files.output.static import TURNED, place
 from ...ocean.coordinates import axes, metrics, points, turned
 from ...ocean.table import VARIABLES
 from ...ocean.variable import Variable
-from .coast import Closed
+from .coast import Changed
 
 #: Keys of [grid] that a file gives.
 KEYS = ("kind", "nx", "ny", "west", "south", "dlon", "dlat", "pole", "periodic_x", "periodic_y")
@@ -28,7 +28,7 @@ KEYS = ("kind", "nx", "ny", "west", "south", "dlon", "dlat", "pole", "periodic_x
 SHARE = Variable("sea_area_fraction", "centre", "1", "sea_area_fraction", "share of the cell that is sea")
 CLOSED = Variable("closed", "centre", "1", "", "water of the relief that became land")
 
-#: How many lakes, or bays, are named on the terminal.
+#: How many of each kind of change are named on the terminal.
 NAMED = 8
 
 
@@ -42,7 +42,7 @@ class Made:
         wet: whether cells are water, [ny, nx].
         share: of sea by the relief, [ny, nx].
         lost: water by the relief that became land, [ny, nx].
-        closed: the parts of it.
+        changes: parts of it, and straits that were opened.
     """
 
     grid: Grid
@@ -50,7 +50,7 @@ class Made:
     wet: np.ndarray
     share: np.ndarray
     lost: np.ndarray
-    closed: list[Closed]
+    changes: list[Changed]
 
     def words(self) -> Iterable[str]:
         """What was made and what was closed, for the terminal."""
@@ -62,14 +62,16 @@ class Made:
             f"{100 * sea.sum() / area.sum():.0f} % is sea, {depth.min():.4g} to {depth.max():.4g} m deep, "
             f"{(depth * sea).sum() / sea.sum():.4g} m on average"
         )
-        for what in dict.fromkeys(one.what for one in self.closed):
-            some = [one for one in self.closed if one.what == what]
+        for what in dict.fromkeys(one.what for one in self.changes):
+            some = [one for one in self.changes if one.what == what]
             more = f" and {len(some) - NAMED} more" if len(some) > NAMED else ""
             named = ", ".join(map(self.place, some[:NAMED]))
-            yield f"closed {len(some)} {what}{'s' * (len(some) > 1)}, at longitude and latitude {named}{more}"
+            many = "" if len(some) == 1 else "es" if what.endswith("s") else "s"
+            done = "opened" if what == "strait" else "closed"
+            yield f"{done} {len(some)} {what}{many}, at longitude and latitude {named}{more}"
 
-    def place(self, one: Closed) -> str:
-        """Where a lake or bay was, and how large."""
+    def place(self, one: Changed) -> str:
+        """Where a part was, and how large."""
         at = points(self.grid, "centre", [one.row], [one.column])
         return f"{at.lon.item():.5g} {at.lat.item():.5g} ({one.cells} cell{'s' * (one.cells > 1)})"
 
@@ -96,28 +98,34 @@ def fields_of(made: Made) -> Iterator[Field]:
 
 
 def check_vacant(target, force: bool) -> None:
-    """Whether the file of a grid may be written under this name.
+    """Whether the file of a grid, and its picture beside it, may be written under this name.
 
     Args:
-        force: whether one that is there may be replaced.
+        force: whether those that are there may be replaced.
 
     Raises:
-        UsageError: there is one, and `force` is not given.
-        FilesError: there is another file of that name, or it cannot be read.
+        UsageError: one is there, and `force` is not given; or the name is that of a picture.
+        FilesError: there is no such folder, or another file of that name, or it cannot be read.
     """
     import netCDF4
 
-    if not Path(target).exists():
-        return
-    try:
-        with netCDF4.Dataset(target) as data:
-            foreign = not hasattr(data, ATTRIBUTE)
-    except OSError as error:
-        raise FilesError(f"{target} cannot be read: {error.strerror or error}") from None
-    if foreign:
-        raise FilesError(f"{target} is no file of `swmodel grid`, and is not replaced")
-    if not force:
-        raise UsageError(f"{target} is there already; give --force to replace it, or another name")
+    target = Path(target)
+    picture = target.with_suffix(".png")
+    if picture == target:
+        raise UsageError(f"{target} is the name of a picture; give the grid another, as {target.with_suffix('.nc')}")
+    if not target.parent.is_dir():
+        raise FilesError(f"{target} cannot be written: there is no folder {target.parent}")
+    if target.exists():
+        try:
+            with netCDF4.Dataset(target) as data:
+                foreign = not hasattr(data, ATTRIBUTE)
+        except OSError as error:
+            raise FilesError(f"{target} cannot be read: {error.strerror or error}") from None
+        if foreign:
+            raise FilesError(f"{target} is no file of `swmodel grid`, and is not replaced")
+    there = [str(file) for file in (target, picture) if file.exists()]
+    if there and not force:
+        raise UsageError(f"{there[0]} is there already; give --force to replace it, or another name")
 
 
 def write(target, made: Made, source: str, command_line: str) -> None:

@@ -13,14 +13,19 @@ from ...config.fields.netcdf_input.errors import remark
 from ...config.options.grid import CIRCLE, MOST_CELLS, NEAREST, POLE, ROUND_OFF, Grid
 from ...errors import UsageError
 from ...ocean.coordinates import along_axes, axes
-from .average import averages
-from .coast import close, smooth
+from ...parallel.environment import total_memory
+from .average import averages, is_coarse, sea_places
+from .coast import close, parts, smooth
 from .doubt import doubts
 from .grid_file import Made, check_vacant, write
 from .source import ReliefError, open_relief
+from .straits import connected
 
 #: Share of sea from which on a cell is water.
 WATER = 0.5
+
+#: Memory that making a grid and its picture takes for each cell, bytes, as measured with 3000 x 3000 cells.
+CELL_BYTES = 200
 
 
 @dataclass(frozen=True)
@@ -66,16 +71,25 @@ def make_grid(target, wish: Wish, relief=None, command_line: str = "", force: bo
         taken = opened.taken_for()
         for line in doubts(opened, grid, share >= WATER):
             remark(line)
+        places = None if (finer := is_coarse(opened, grid)) else sea_places(opened, grid)
+        if finer:
+            remark(
+                f"cells of {grid.dlon:.4g} by {grid.dlat:.4g} degrees are finer than {opened.path}, which has points "
+                f"every {opened.x.step:.4g} by {opened.y.step:.4g} degrees: the grid shows no more of coast and floor "
+                "than that; --relief takes a finer one"
+            )
         about = str(getattr(opened.height.group(), "source", getattr(opened.height, "source", "")))
     source = ", ".join(filter(None, [os.path.basename(opened.path), about]))
     grid, rows = without_poles(grid, share >= WATER)
     depth, share = depth[rows], share[rows]
-    sea = share >= WATER
-    wet, closed = close(sea, grid.periodic_x, [cell_of(grid, place, sea) for place in wish.keep])
+    sea, ring = share >= WATER, grid.periodic_x
+    joined, isthmus = (sea, sea & False) if places is None else connected(sea, share, places[rows], ring)
+    wet, closed = close(joined, ring, [cell_of(grid, place, joined) for place in wish.keep])
+    changes = [*parts(isthmus, ring, "isthmus"), *parts(wet & ~sea, ring, "strait"), *closed]
     if not wet.any():
         raise ReliefError(f"--region: there is no water in it by {opened.path}{taken}")
     depth = smooth(np.maximum(depth, wish.min_depth), wet, grid.periodic_x, wish.smooth)
-    made = Made(grid, depth, wet, share, sea & ~wet, closed)
+    made = Made(grid, depth, wet, share, sea & ~wet, changes)
     write(target, made, source, command_line)
     return made
 
@@ -128,6 +142,13 @@ def check_region(west: float, east: float, south: float, north: float, resolutio
         )
     if max(wide, high) / resolution > MOST_CELLS:
         raise UsageError(f"--resolution: cells of {resolution:g} degrees: at most {MOST_CELLS} fit along an axis")
+    cells, present = wide * high / resolution**2, total_memory()
+    if cells * CELL_BYTES > present:
+        raise UsageError(
+            f"--resolution: cells of {resolution:g} degrees: {wide / resolution:.3g} x {high / resolution:.3g} cells "
+            f"need {cells * CELL_BYTES / 1e9:.3g} GB, and this machine has {present / 1e9:.3g} GB; take larger cells "
+            "or a smaller region"
+        )
 
 
 def without_poles(grid: Grid, wet: np.ndarray) -> tuple[Grid, slice]:

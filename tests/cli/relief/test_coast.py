@@ -20,14 +20,14 @@ LAKES = mask(
 def test_all_but_the_largest_sea_is_closed_and_one_across_the_ring_is_one():
     wet, closed = close(LAKES, ring=True)
     assert [(one.what, one.cells, one.row, one.column) for one in closed] == [
-        ("lake", 2, 1, 4),
-        ("lake", 2, 2, 6),
-        ("lake", 1, 3, 2),
+        ("cut-off sea", 2, 1, 4),
+        ("cut-off sea", 2, 2, 6),
+        ("cut-off sea", 1, 3, 2),
     ]
     assert wet.sum() == 6
     basin, closed = close(LAKES, ring=False)
     assert basin.sum() == 4
-    assert closed[0][:2] == ("lake", 2)
+    assert closed[0][:2] == ("cut-off sea", 2)
     assert closed[0].column == 9
 
 

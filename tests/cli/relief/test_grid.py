@@ -10,6 +10,7 @@ import swmodel
 from swmodel import ConfigError, load
 from swmodel.cli import main
 from swmodel.cli.relief import Wish, make_grid
+from swmodel.cli.relief.coast import label
 from swmodel.config import fields, from_toml, to_toml
 
 MEDITERRANEAN = (-6.0, 37.0, 30.0, 46.0)
@@ -48,7 +49,7 @@ def test_what_was_made_and_closed_is_said_and_drawn(sea):
     path, said = sea
     assert "43 x 16 cells of 1 by 1 degrees, lon -6 to 37 degrees, lat 30 to 46 degrees; " in said
     assert "% is sea, 200 to " in said
-    assert "closed 2 lakes, at longitude and latitude " in said
+    assert "closed 2 cut-off seas, at longitude and latitude " in said
     assert f"Wrote {path.with_suffix('.png')}" in said
     assert path.with_suffix(".png").stat().st_size > 10_000
 
@@ -104,6 +105,33 @@ def test_rows_of_land_at_the_poles_are_left_out(earth):
     assert wet[-2:].any()
 
 
+def sea_at(made, lon, lat):
+    """The number of the sea in the cell around a place."""
+    grid = made.grid
+    return label(made.wet, grid.periodic_x)[int((lat - grid.south) / grid.dlat), int((lon - grid.west) / grid.dlon)]
+
+
+@pytest.mark.parametrize("resolution", [0.5, 1.0, 2.0])
+def test_panama_is_closed_and_both_oceans_stay(folder, resolution):
+    made = make_grid(folder / "america.nc", Wish((-120.0, -50.0, -5.0, 35.0), resolution), force=True)
+    pacific, caribbean = sea_at(made, -90.0, 5.0), sea_at(made, -75.0, 15.0)
+    assert min(pacific, caribbean) > 0
+    assert pacific != caribbean
+
+
+@pytest.mark.parametrize("resolution", [0.5, 1.0, 2.0])
+def test_the_mediterranean_and_the_baltic_are_connected_with_the_atlantic(folder, resolution):
+    made = make_grid(folder / "europe.nc", Wish((-16.0, 40.0, 24.0, 68.0), resolution), force=True)
+    atlantic, *others = (sea_at(made, *place) for place in ((-14.0, 40.0), (6.0, 39.0), (19.0, 34.5), (19.5, 57.5)))
+    assert set(others) == {atlantic} != {0}
+    assert any("opened" in line for line in made.words())
+
+
+def test_cells_finer_than_the_relief_are_said(folder, caplog):
+    make_grid(folder / "fine.nc", Wish((-30.0, -29.0, 30.0, 31.0), 0.25))
+    assert "finer than" in caplog.text
+
+
 def test_the_sea_that_is_to_be_kept_is_named_by_a_place_in_it(folder):
     made = make_grid(folder / "kept.nc", Wish(MEDITERRANEAN, 1.0, keep=((34.5, 43.5),)))
     assert made.wet[13, 40]
@@ -122,6 +150,7 @@ def test_the_sea_that_is_to_be_kept_is_named_by_a_place_in_it(folder):
         (("--region", "10,5,0,20"), 2, "beyond 180, and S below N; it is 10,5,0,20"),
         (("--region", "0,inf,0,20"), 2, "--region: write it as W,E,S,N with W below E"),
         (("--region", "0,5,0,5", "--resolution", "0"), 2, "--resolution: cells of 0 degrees: it must be above 0"),
+        (("--region", "0,5,0,5", "--resolution", "1e-5"), 2, "5e+05 x 5e+05 cells need 5e+04 GB, and this machine has"),
         (
             ("--region", "0,5,0,5", "--resolution", "1e-9"),
             2,
@@ -157,6 +186,23 @@ def test_a_grid_is_replaced_where_that_is_wanted(folder):
     assert done.exit_code == 0, done.output
     with netCDF4.Dataset(path) as data:
         assert data["depth"][:].min() == 300
+
+
+def test_the_picture_of_another_grid_is_not_replaced(folder):
+    words = ("--region", "-6,37,30,46", "--resolution", 2)
+    done = CliRunner().invoke(main, ["grid", str(folder / "one.nc"), *map(str, words)])
+    assert done.exit_code == 0, done.output
+    before = (folder / "one.png").read_bytes()
+    code, told = refused(folder / "one.nc4", *words)
+    assert (code, "one.png is there already; give --force" in told) == (2, True)
+    assert not (folder / "one.nc4").exists()
+    assert (folder / "one.png").read_bytes() == before
+    assert "name of a picture" in refused(folder / "one.png", *words, "--force")[1]
+
+
+def test_a_folder_that_is_not_there_is_named(folder):
+    code, told = refused(folder / "none" / "sea.nc", "--region", "-6,37,30,46", "--resolution", 2)
+    assert (code, f"there is no folder {folder / 'none'}" in told) == (5, True)
 
 
 def test_no_other_file_is_replaced(folder):
