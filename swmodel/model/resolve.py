@@ -116,9 +116,9 @@ def for_processes(config: Config, nproc: int) -> Config:
 
 
 def initial_dt(config: Config) -> float:
-    """The time step that follows from `time.cfl`, s."""
+    """The time step that follows from `time.cfl`, a round number, s."""
     from ..config.checks.extremes import survey
-    from ..config.checks.stability import dt_from_cfl
+    from ..config.checks.stability import automatic_dt
     from ..config.fields.netcdf_input import InputError
 
     try:
@@ -127,4 +127,4 @@ def initial_dt(config: Config) -> float:
         raise ConfigError([str(error)]) from None
     if extremes.problems:
         raise ConfigError(extremes.problems.values())
-    return dt_from_cfl(config, extremes)
+    return automatic_dt(config, extremes)

@@ -14,7 +14,7 @@ from ..config import Config, ConfigError, tidal_analysis
 from ..config.build import scheme_of
 from ..config.checks import outside
 from ..config.checks.extremes import CELLS, Extremes, survey
-from ..config.checks.stability import WAVES, dt_from_cfl, largest_dt, rates
+from ..config.checks.stability import WAVES, automatic_dt, largest_dt, rates
 from ..config.fields.formula import position_problems
 from ..config.fields.netcdf_input import InputError, opened
 from ..config.fields.own import formulas
@@ -23,7 +23,7 @@ from ..config.fields.varying import record
 from ..config.positions import crossings, gauges, places
 from ..errors import UsageError
 from ..executors.native import REMEDY, native_missing, unable
-from ..ocean.coordinates import metrics, on_sphere
+from ..ocean.coordinates import on_sphere
 from ..ocean.table import FORCING, POTENTIALS, entry_of
 from ..ocean.terms import TERMS
 from ..parallel.environment import total_memory
@@ -106,13 +106,6 @@ def check_options(config: Config) -> Iterator[str]:
 
 def check_physics(config: Config) -> Iterator[str]:
     """Options that contradict each other."""
-    holds, sizes = np.finfo(config.run.dtype), ", ".join(f"grid.{extent.size}" for extent in config.grid.extents)
-    ends = np.array([0, config.grid.ny - 1])  # on a sphere one of them has the smallest cells
-    areas = metrics(config.grid, ends)["area"].centre
-    for area in map(float, sorted({areas.min(), areas.max()})):
-        if not float(holds.tiny) <= area <= 1 / float(holds.tiny):
-            how = "larger" if area < 1 else "smaller"
-            yield f"{sizes}: cells of {area:.3g} m2 are beyond {config.run.dtype}; take {how} ones"
     if config.grid.periodic_y and config.physics.beta != 0:
         yield "physics.beta: must be 0 m-1 s-1 where grid.periodic_y is true: f would jump where the ring closes"
     yield from check_gravity(config.physics)
@@ -266,7 +259,7 @@ def check_dt(config: Config, extremes: Extremes) -> Iterator[str]:
     if largest == 0:
         yield f"time.stepper: no time step of {stepper} is stable ({process})"
         return
-    dt = dt_from_cfl(config, extremes) if time.dt is None else time.dt
+    dt = automatic_dt(config, extremes) if time.dt is None else time.dt
     if time.dt is None:
         stepped = config.model_copy(update={"time": time.model_copy(update={"dt": dt})})
         yield from (line for line in check_options(stepped) if line not in set(check_options(config)))

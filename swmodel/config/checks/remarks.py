@@ -13,15 +13,13 @@ from ..messages import metres
 from ..options.grid import CIRCLE, CORIOLIS, EXTENTS, ROUND_OFF, Extent, Grid
 from ..options.model import Config
 from .outside import unknown_in_sponge
+from .stability import dividing
 
 #: Acceleration, m s-2, below which gravity is most likely a reduced one: that of the Moon is 1.62.
 SMALL_GRAVITY = 1.0
 
-#: A time step of no more digits than this is preferred to a longer one, at the cost of this part more steps.
-FEW_DIGITS, MORE_STEPS = 8, 0.05
-
-#: Time steps that are tried, and records whose times are looked at for each.
-TRIED, RECORDS = 10_000, 10_000
+#: Records whose times are looked at.
+RECORDS = 10_000
 
 
 def remarks(config: Config, sources: Sources, records: bool = True) -> list[str]:
@@ -140,23 +138,3 @@ def record_times(config: Config) -> Iterator[str]:
         f"time.dt = {dt:.6g} s does not divide output.every = {every:.12g} s: records come up to a step late; "
         f"time.dt={better!r} meets them, with {steps} steps between two"
     )
-
-
-def dividing(every: float, dt: float, records: int) -> tuple[float, int]:
-    """A time step of at most dt that divides `every`, and how many of them `every` takes.
-
-    The longest whose products with whole numbers have no rounding error in `records` records, unless one with few
-    digits is little shorter: model time is a product, and readers show its last bit as a nanosecond.
-    """
-
-    def exact(steps: int) -> bool:
-        return all(k * steps * (every / steps) == k * every for k in range(1, records + 1))
-
-    def order(steps: int) -> tuple[bool, int]:
-        return len(repr(every / steps)) > FEW_DIGITS, steps
-
-    least = math.ceil(every / dt)
-    most = max(least, min(least + TRIED, int(least * (1 + MORE_STEPS))))
-    tried = sorted(range(least, most + 1), key=order)
-    best = next(filter(exact, tried), least)
-    return every / best, best

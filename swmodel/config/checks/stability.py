@@ -25,6 +25,15 @@ UPWIND = np.exp(1j * np.linspace(0, np.pi, 9)) - 1
 #: The process whose rates depend on the depth and the lengths of a cell.
 WAVES = "gravity waves and advection"
 
+#: A time step of no more digits than this is preferred to a longer one, at the cost of this part more steps.
+FEW_DIGITS, MORE_STEPS = 8, 0.1
+
+#: Time steps that are tried, and digits of one that nothing has to be divided by.
+TRIED, DIGITS = 10_000, 3
+
+#: What intervals of time are counted in where one is looked for that divides them all, s.
+TICK = 1e-6
+
 #: Growth per step that counts as none: round-off of double roots, and slow growth that no run is long enough to see.
 TOLERANCE = 1e-6
 
@@ -132,6 +141,43 @@ def dt_from_cfl(config, extremes) -> float:
     dt, damping = config.time.cfl / (speed * math.sqrt(1 / dx**2 + 1 / dy**2)), -rate.friction - rate.drag
     radiating = stable_dt(config.time, damping - rate.radiation)
     return min(dt, 0.5 * stable_dt(config.time, damping, 1j * rate.inertial), 0.8 * radiating)
+
+
+def automatic_dt(config, extremes) -> float:
+    """The time step of a run that is given none: that of `dt_from_cfl`, rounded down to a round number, s.
+
+    It divides the intervals between records, and the run if that is given in days, where these are not shorter.
+    """
+    dt, output = dt_from_cfl(config, extremes), config.output
+    if not 0 < dt < math.inf:
+        return dt
+    given = (output.every, output.spectra, config.restart.every, 86400.0 * (config.run.days or 0.0))
+    common = TICK * math.gcd(*(round(each / TICK) for each in given if each))
+    for interval in (common, output.every or 0.0):
+        if interval >= dt:
+            return dividing(interval, dt, 1)[0]
+    unit = 10.0 ** (math.floor(math.log10(dt)) + 1 - DIGITS)
+    return float(f"{math.floor(dt / unit) * unit:.{DIGITS}g}")
+
+
+def dividing(every: float, dt: float, records: int) -> tuple[float, int]:
+    """A time step of at most dt that divides `every`, and how many of them `every` takes.
+
+    The longest whose products with whole numbers have no rounding error in `records` records, unless one with few
+    digits is little shorter: model time is a product, and readers show its last bit as a nanosecond.
+    """
+
+    def exact(steps: int) -> bool:
+        return all(k * steps * (every / steps) == k * every for k in range(1, records + 1))
+
+    def order(steps: int) -> tuple[bool, int]:
+        return len(repr(every / steps)) > FEW_DIGITS, steps
+
+    least = math.ceil(every / dt)
+    most = max(least, min(least + TRIED, int(least * (1 + MORE_STEPS))))
+    tried = sorted(range(least, most + 1), key=order)
+    best = next(filter(exact, tried), least)
+    return every / best, best
 
 
 def stable_dt(time, *eigenvalues: complex) -> float:

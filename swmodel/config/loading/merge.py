@@ -13,7 +13,7 @@ from ... import cases
 from ..errors import ConfigError, suggest, unknown
 from ..messages import describe_mistake, elements, kind
 from ..options.case import Case
-from ..options.grid import CORIOLIS, EXTENTS, KEYS_OF, Grid
+from ..options.grid import CORIOLIS, EXTENTS, KEYS_OF, Grid, cells_between
 from ..options.model import ALTERNATIVES, Config, Section
 from ..options.run import Run, outdated
 from .sources import Given, Layer, read_text
@@ -107,6 +107,10 @@ def add_layer(merged: dict, layer: Layer, classes: dict[str, type[Section]], cas
         both = [accepted[at] for key in (extent.size, extent.end) if (at := ("grid", key)) in accepted]
         if any(each.value is not None for each in both):
             forget(merged, "grid", extent.size, extent.end)
+        if len(both) == 2 and ("grid", extent.cells) not in accepted:
+            start = (merged | accepted).get(("grid", extent.start))
+            cells = cells_between(*(each.value for each in both), start.value if start else 0.0)
+            accepted |= {("grid", extent.cells): both[0]._replace(value=cells)} if cells else {}
     take_back_layout(merged, accepted)
     merged.update(accepted)
     return problems

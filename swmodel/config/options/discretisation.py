@@ -27,7 +27,9 @@ class Time(Section):
     """Discretisation in time."""
 
     stepper: Literal["ab2", "ab3", "rk3", "rk4", "leapfrog"] = option("ab2", "", "time stepper")
-    dt: Duration | None = option(None, "s", "time step (or give cfl)")
+    dt: Duration | None = option(
+        None, "s", "time step (or give cfl, and a round one that divides output.every follows)"
+    )
     cfl: float = option(0.15, "1", "(|u| + sqrt(g h)) dt sqrt(1/dx2 + 1/dy2) of the initial state (or give dt)", gt=0)
     ab2_epsilon: float = option(0.1, "1", "ab2 weights are 1.5 + epsilon and -(0.5 + epsilon)", ge=0)
     robert_asselin: float = option(0.05, "1", "coefficient of the leapfrog's Robert-Asselin filter", ge=0, lt=1)

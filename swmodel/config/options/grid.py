@@ -6,13 +6,13 @@ import math
 from collections.abc import Iterator
 from typing import Literal, NamedTuple, cast
 
-from ...ocean.option import LEAST, Section, option
+from ...ocean.option import Section, option
 
 #: Along one axis; the numbers of cells and their products stay exact in 64 bits.
 MOST_CELLS = 10**9
 
-#: Of the domain along one axis, m: its cells are not smaller than LEAST.
-LEAST_LENGTH = LEAST * MOST_CELLS
+#: Least and largest size of cells, m or degrees, and of a sphere, m.
+LEAST_CELL, LARGEST_CELL = 1e-6, 1e12
 
 #: Relative difference of what is the same but for rounding, such as a length and cells times their size.
 ROUND_OFF = 1e-12
@@ -55,6 +55,13 @@ KEYS_OF = {
 }
 
 
+def cells_between(size, end, start=0.0) -> int | None:
+    """How many cells of a size the domain takes, rounded; None where these are no positive numbers."""
+    if not all(isinstance(each, int | float) and math.isfinite(each) for each in (size, end, start)):
+        return None
+    return max(1, round((end - start) / size)) if size > 0 and end > start else None
+
+
 class Grid(Section):
     """C-grid of ny rows by nx columns: cells of one size on a plane, or in degrees on a sphere."""
 
@@ -62,12 +69,14 @@ class Grid(Section):
         "plane", "", "plane: cells of one size in m; latlon: cells of one size in degrees, on a sphere"
     )
     file: str = option("", "", "of `swmodel grid`, NetCDF: gives this section, and [input] depth and mask")
-    nx: int = option(360, "cells", "cells in x (west to east)", ge=1, le=MOST_CELLS)
-    ny: int = option(180, "cells", "cells in y (south to north)", ge=1, le=MOST_CELLS)
+    nx: int = option(360, "cells", "cells in x (west to east); or give dx and lx (dlon and east)", ge=1, le=MOST_CELLS)
+    ny: int = option(
+        180, "cells", "cells in y (south to north); or give dy and ly (dlat and north)", ge=1, le=MOST_CELLS
+    )
     dx: float | None = option(5e3, "m", "cell size in x (or give lx)", gt=0)
     dy: float | None = option(5e3, "m", "cell size in y (or give ly)", gt=0)
-    lx: float | None = option(None, "m", "size of the domain in x; dx is lx / nx (or give dx)", ge=LEAST_LENGTH)
-    ly: float | None = option(None, "m", "size of the domain in y; dy is ly / ny (or give dy)", ge=LEAST_LENGTH)
+    lx: float | None = option(None, "m", "size of the domain in x; dx is lx / nx (or give dx)", gt=0)
+    ly: float | None = option(None, "m", "size of the domain in y; dy is ly / ny (or give dy)", gt=0)
     west: float | None = option(None, "degrees", "of latlon: longitude of the western edge; 0 without it, on a ring")
     south: float | None = option(None, "degrees", "of latlon: latitude of the southern edge")
     dlon: float | None = option(
@@ -81,7 +90,9 @@ class Grid(Section):
         "degrees",
         "of latlon: longitude and latitude of the grid's own north pole; limits and steps are then about that pole",
     )
-    radius: float | None = option(None, "m", f"of latlon: radius of the sphere; {RADIUS:g} without it", gt=0)
+    radius: float | None = option(
+        None, "m", f"of latlon: radius of the sphere; {RADIUS:g} without it", ge=LEAST_CELL, le=LARGEST_CELL
+    )
     rotation: float | None = option(
         None,
         "s-1",
@@ -113,7 +124,16 @@ class Grid(Section):
         }
         if self.kind == "latlon":
             found |= dict(self.misplaced())
-        return found or dict(self.unequal())
+        return found or dict(self.unequal()) or dict(self.absurd())
+
+    def absurd(self) -> Iterator[tuple[str, str]]:
+        """Sizes of cells beyond any use."""
+        grid = self.sized()
+        for _, size, end, _ in self.extents:
+            if not LEAST_CELL <= (each := getattr(grid, size)) <= LARGEST_CELL:
+                unit = "degrees" if self.kind == "latlon" else "m"
+                words = f"cells of {each:g} {unit}; they must be of {LEAST_CELL:g} to {LARGEST_CELL:g} {unit}"
+                yield size if self.given(size) else end, words
 
     def unequal(self) -> Iterator[tuple[str, str]]:
         """Ends of the domain that differ by more than round-off from cells times their size, where that is given."""

@@ -1,5 +1,6 @@
 """Where the values of a configuration come from, which of them holds, and that its text gives it back."""
 
+import math
 import subprocess
 import sys
 import tomllib
@@ -8,8 +9,15 @@ import pytest
 
 from swmodel import cases, load
 from swmodel.config import ConfigError, config_hash, to_toml
+from swmodel.config.checks.extremes import survey
+from swmodel.config.checks.stability import dt_from_cfl
 from swmodel.config.options.model import Config, Grid
 from swmodel.model.resolve import fastest_executor, for_processes, resolve
+
+#: Four degrees of latitude.
+SPHERE = {
+    "grid.kind": "latlon", "grid.south": 0.0, "grid.north": 4.0, "grid.dlat": 0.1, "grid.periodic_x": False,
+}  # fmt: skip
 
 
 @pytest.fixture
@@ -292,3 +300,46 @@ def test_configuring_imports_neither_jax_nor_mpi_nor_netcdf():
 
 def test_the_text_is_toml_with_one_table_for_each_section():
     assert list(tomllib.loads(to_toml(load("jet", environ={})))) == list(Config.model_fields)
+
+
+@pytest.mark.parametrize(
+    ("overrides", "cells"),
+    [
+        ({"grid.lx": 7e4, "grid.dx": 1e3, "grid.ly": 1e4, "grid.dy": 500.0}, (70, 20)),
+        ({"grid.lx": 7e4, "grid.dx": 1e3}, (70, 60)),
+        ({**SPHERE, "grid.west": -10.0, "grid.east": 10.0, "grid.dlon": 0.1}, (200, 40)),
+    ],
+)
+def test_the_number_of_cells_follows_from_their_size_and_that_of_the_domain(overrides, cells):
+    grid = load("rest", overrides, {}).grid
+    assert (grid.nx, grid.ny) == cells
+
+
+def test_cells_that_do_not_fill_the_domain_are_refused():
+    with pytest.raises(ConfigError, match=r"^grid.lx: 1000000 m are not nx dx = 3 x 300000 m;"):
+        load("rest", {"grid.lx": 1e6, "grid.dx": 3e5}, {})
+
+
+@pytest.mark.parametrize(
+    "overrides",
+    [
+        {"output.every": 3600.0},
+        {"output.every": 3600.0, "restart.every": 5400.0},
+        {"output.every_steps": 5, "run.days": 0.7},
+        {"output.every": 600.0, "output.spectra": 700.0},
+    ],
+)
+def test_a_time_step_that_nobody_gave_divides_the_intervals_of_output(overrides):
+    bare, given = load("rest", {"output.every_steps": 1, "run.steps": 1}, {}), load("rest", overrides, {})
+    dt = resolve(given).time.dt
+    longest = dt_from_cfl(bare, survey(bare))
+    assert 0.5 * longest < dt <= longest
+    for interval in (given.output.every, given.output.spectra, given.restart.every, 86400 * (given.run.days or 0)):
+        assert interval is None or math.isclose(round(interval / dt) * dt, interval, rel_tol=1e-12)
+
+
+def test_a_time_step_that_nothing_asks_to_divide_is_a_round_number():
+    config = load("rest", {"output.every_steps": 5, "run.steps": 7}, {})
+    longest, dt = dt_from_cfl(config, survey(config)), resolve(config).time.dt
+    assert 0.99 * longest < dt <= longest
+    assert len(repr(dt)) <= 4
