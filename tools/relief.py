@@ -4,8 +4,8 @@ python tools/relief.py FILE
 
 Heights of ETOPO1 bedrock (NOAA NCEI; Amante and Eakins 2009, doi 10.7289/V5C8276M; public domain) on nodes every 0.1
 degrees, with the share of sea of global-land-mask 1.0.0 (MIT licence; from NOAA's GLOBE, 30 arc seconds), in which
-lakes are land. Each node of the half degree has the mean over the area of its cell; where straits of the finer relief
-connect seas through cells with less than half sea, such as Gibraltar, these have half.
+lakes are land. Each node of the half degree has the mean over the area of its cell. Where straits of the finer relief
+connect seas through cells with less than half sea, such as Gibraltar, these are marked.
 """
 
 from __future__ import annotations
@@ -17,18 +17,19 @@ import netCDF4
 import numpy as np
 
 from swmodel.cli.relief.average import is_sea, overlaps
-from swmodel.cli.relief.source import SHIPPED, open_relief
+from swmodel.cli.relief.source import SHIPPED, STRAIT, open_relief
 from swmodel.cli.relief.straits import connected
 
 STEP = 0.5
 
 #: Places along each side of a cell, at which the finer relief is asked for straits.
 PLACES = 5
+FLAGS = np.array([0, 1], "u1")
 LAND = {"units": "percent", "standard_name": "sea_area_fraction", "long_name": "share of the cell that is sea"}
 
 
 def coarse(source: str) -> tuple[np.ndarray, ...]:
-    """Longitudes, latitudes, heights and shares of sea on the nodes of the half degree."""
+    """Longitudes, latitudes, heights, shares of sea and straits on the nodes of the half degree."""
     lon, lat = np.arange(-180, 180, STEP), np.arange(-90, 90 + STEP / 2, STEP)
     edges = [np.append(lon - STEP / 2, lon[-1] + STEP / 2), np.clip(np.append(lat - STEP / 2, 90.25), -90, 90)]
     with ExitStack() as stack:
@@ -41,12 +42,12 @@ def coarse(source: str) -> tuple[np.ndarray, ...]:
     area = of_y @ np.ones_like(fields[0]) @ of_x.T
     height, sea = (of_y @ values @ of_x.T / area for values in fields)
     wet, _ = connected(sea >= 0.5, sea, places.reshape(len(lat), PLACES, len(lon), PLACES), True)
-    return lon, lat, height, np.where(wet, np.maximum(sea, 0.5), sea)
+    return lon, lat, height, sea, wet & (sea < 0.5)
 
 
 def write(source: str) -> None:
     """Write the relief into its place in the package."""
-    lon, lat, height, sea = coarse(source)
+    lon, lat, height, sea, strait = coarse(source)
     with netCDF4.Dataset(SHIPPED, "w") as data:
         data.setncatts(
             {
@@ -69,6 +70,11 @@ def write(source: str) -> None:
         made = data.createVariable("sea", "u1", ("lat", "lon"), **packed)
         made.setncatts(LAND)
         made[:] = np.rint(100 * sea)
+        made = data.createVariable(STRAIT, "u1", ("lat", "lon"), **packed)
+        made.setncatts(
+            {"long_name": "less than half sea, but connects seas", "flag_values": FLAGS, "flag_meanings": "no yes"}
+        )
+        made[:] = strait
 
 
 if __name__ == "__main__":

@@ -40,7 +40,9 @@ def averages(relief: Relief, grid) -> tuple[np.ndarray, np.ndarray]:
 
 def is_coarse(relief: Relief, grid) -> bool:
     """Whether the steps of the relief are longer than the cells of the grid."""
-    return any(axis.spacing < (1 - SAME) * line.step for axis, line in zip(axes(grid), relief[-2:], strict=True))
+    return any(
+        axis.spacing < (1 - SAME) * line.step for axis, line in zip(axes(grid), (relief.x, relief.y), strict=True)
+    )
 
 
 def overlapping(relief: Relief, grid) -> Iterator[tuple[np.ndarray, ...]]:
@@ -127,7 +129,7 @@ def places_along(relief: Relief, grid) -> list[int]:
     """How many places are spread along x and y in a cell."""
     return [
         max(FEWEST, math.ceil(EACH * axis.spacing / np.diff(line.points).min()))
-        for axis, line in zip(axes(grid), relief[-2:], strict=True)
+        for axis, line in zip(axes(grid), (relief.x, relief.y), strict=True)
     ]
 
 
@@ -165,7 +167,7 @@ def is_sea(relief: Relief, lon: np.ndarray, lat: np.ndarray) -> np.ndarray:
         for low, high, part in (between(relief, "lat", lat), between(relief, "lon", lon))
     )
     rows, columns = np.unique(j), np.unique(i)
-    return relief.window(rows, columns)[1][np.searchsorted(rows, j), np.searchsorted(columns, i)] >= 0.5
+    return relief.is_sea(rows, columns)[np.searchsorted(rows, j), np.searchsorted(columns, i)]
 
 
 def at_places(relief: Relief, lon: np.ndarray, lat: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -35,6 +35,9 @@ NAMES |= dict.fromkeys(("depth", "bathymetry", "bathy", "deptho"), -1.0)
 SEA = {"sea_area_fraction", "sea_binary_mask", "sea"}
 LAND = {"land_area_fraction", "land_binary_mask", "land"}
 
+#: Name of the points that connect seas (`Relief.strait`).
+STRAIT = "strait"
+
 #: What a share is divided by, by its units.
 SHARES = {"1": 1.0, "": 1.0, "percent": 100.0, "%": 100.0}
 
@@ -79,6 +82,8 @@ class Relief(NamedTuple):
         factor: metres upward in a unit of the height.
         parts: what the share is multiplied by, and what is added, to be the share of sea.
         x, y: where they are.
+        strait: the variable of points that connect seas of a finer relief, though less than half of them is sea; None
+            where it has none.
     """
 
     path: str
@@ -88,6 +93,7 @@ class Relief(NamedTuple):
     parts: tuple[float, float]
     x: Line
     y: Line
+    strait: Any = None
 
     def window(self, rows: np.ndarray, columns: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Depth below sea level, m, zero where there is none, and share of sea, of points [rows, columns].
@@ -125,6 +131,11 @@ class Relief(NamedTuple):
         return (
             f', whose {self.height.name} is taken for {taken}; if wrongly, give it the attribute positive = "{else_}"'
         )
+
+    def is_sea(self, rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
+        """Whether points [rows, columns] are sea, by half or more, or straits."""
+        sea = self.window(rows, columns)[1] >= 0.5
+        return sea if self.strait is None else sea | (self.read(self.strait, rows, columns) > 0)
 
     def read(self, variable, rows, columns) -> np.ndarray:
         """Values of a variable, float64, NaN where missing."""
@@ -176,7 +187,8 @@ def relief_in(data, wanted) -> Relief:
         raise ReliefError(f'{place} is in "{units}"; a relief is in m or km' if units else f"{place} {remedy}")
     lines = {axis: line_of(data, found, axis, place) for axis in "xy"}
     share, parts = share_in(data, found)
-    return Relief(wanted.path, found, share, sign * LENGTHS[units], parts, lines["x"], lines["y"])
+    strait = next((v for v in data.variables.values() if v.name == STRAIT and v.dimensions == found.dimensions), None)
+    return Relief(wanted.path, found, share, sign * LENGTHS[units], parts, lines["x"], lines["y"], strait)
 
 
 def find(data, wanted):

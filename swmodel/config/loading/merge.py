@@ -109,7 +109,7 @@ def add_layer(merged: dict, layer: Layer, classes: dict[str, type[Section]], cas
             forget(merged, "grid", extent.size, extent.end)
         if len(both) == 2 and ("grid", extent.cells) not in accepted:
             start = (merged | accepted).get(("grid", extent.start))
-            cells = cells_between(*(each.value for each in both), start.value if start else 0.0)
+            cells = cells_between(both[0].value, both[1].value, start.value if start else 0.0)
             accepted |= {("grid", extent.cells): both[0]._replace(value=cells)} if cells else {}
     take_back_layout(merged, accepted)
     merged.update(accepted)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from typing import Literal, NamedTuple, cast
+from typing import Any, Literal, NamedTuple, cast
 
 from ...ocean.option import Section, option
 
@@ -55,7 +55,7 @@ KEYS_OF = {
 }
 
 
-def cells_between(size, end, start=0.0) -> int | None:
+def cells_between(size: Any, end: Any, start: Any = 0.0) -> int | None:
     """How many cells of a size the domain takes, rounded; None where these are no positive numbers."""
     if not all(isinstance(each, int | float) and math.isfinite(each) for each in (size, end, start)):
         return None
