@@ -35,12 +35,17 @@ def drawn(usual: str):
 @click.option("--member", type=int, metavar="N", help="Of an ensemble, whose fields are drawn.")
 @drawn("record")
 @click.option("--diagnostics", is_flag=True, help="Time series of mass, energy, ... instead of maps.")
-@click.option("--stations", is_flag=True, help="Series of the gauges instead of maps: eta, or the field named.")
+@click.option(
+    "--stations",
+    is_flag=True,
+    help="Series of the gauges instead of maps: eta, or the field named; of many the first 40.",
+)
+@click.option("--station", "names", metavar="NAME", multiple=True, help="A gauge to draw; may be repeated.")
 @click.option("--sections", is_flag=True, help="Series of the transports through sections instead of maps.")
 @click.option("--maxima", is_flag=True, help="Largest values of the run, with isochrones of the arrival.")
 @click.option("-o", "--output", type=click.Path(path_type=Path), metavar="FILE", help="Picture: PNG, PDF or SVG.")
 @click.pass_context
-def plot(context, path, fields, record, time, member, output, **how):
+def plot(context, path, fields, record, time, member, names, output, **how):
     """Draw maps of a run: vorticity and eta, or the fields named; of an ensemble, mean and spread.
 
     DIR may also be that of a sensitivity or an assimilation. Vorticity, speed and the like are computed from u, v (and
@@ -63,6 +68,8 @@ def plot(context, path, fields, record, time, member, output, **how):
     from .. import plotting
 
     seconds, special = model_time(time), [name for name in SPECIAL if how.pop(name)]
+    if names and not special:
+        special = ["stations"]
     for name in special:
         if others := given(context) - {f"--{name}", "--output", *SPECIAL[name]}:
             raise click.UsageError(f"--{name} draws a picture of its own; leave out {', '.join(sorted(others))}")
@@ -71,7 +78,7 @@ def plot(context, path, fields, record, time, member, output, **how):
     if special == ["diagnostics"]:
         written = plotting.plot_diagnostics(path, output=output)
     elif special == ["stations"]:
-        written = plotting.plot_stations(path, next(iter(fields), None), output)
+        written = plotting.plot_stations(path, next(iter(fields), None), output, names)
     elif special == ["sections"]:
         written = plotting.plot_sections(path, output)
     elif special == ["maxima"]:
@@ -84,7 +91,7 @@ def plot(context, path, fields, record, time, member, output, **how):
 #: Options that draw other pictures, and the further options that each takes besides --output.
 SPECIAL = {
     "diagnostics": (),
-    "stations": ("--field",),
+    "stations": ("--field", "--station"),
     "sections": (),
     "maxima": ("--record", "--time", "--vmin", "--vmax", "--range"),
 }

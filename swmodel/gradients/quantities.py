@@ -71,7 +71,8 @@ def at_station(name: str, place: str, config) -> Quantity:
     except ValueError:
         raise UsageError(f'"{place}" is no position; write {names[0]} and {names[1]} in {unit}, {name}:X,Y') from None
     at, physics = station(config, at), config.physics
-    told = f"{entry_of(name, physics).long_name} at {names[0]} = {shown(x)}, {names[1]} = {shown(y)}"
+    named = f'"{gauge.name}", ' if gauge else ""
+    told = f"{entry_of(name, physics).long_name} at {named}{names[0]} = {shown(x)}, {names[1]} = {shown(y)}"
     reduced = {"full_gravity": physics.full_gravity} if name == "sea_level" and physics.reduced_gravity else {}
     return Quantity(name, "m", told, ((at.x, at.y),), {"at": at} | reduced)
 

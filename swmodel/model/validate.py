@@ -20,7 +20,7 @@ from ..config.fields.netcdf_input import InputError, opened
 from ..config.fields.own import formulas
 from ..config.fields.series import series_of, varies
 from ..config.fields.varying import record
-from ..config.positions import crossings, gauges, places
+from ..config.positions import crossings, gauges
 from ..errors import UsageError
 from ..executors.native import REMEDY, native_missing, unable
 from ..ocean.coordinates import on_sphere
@@ -201,8 +201,8 @@ def check_fields(config: Config) -> list[str]:
 def check_places(config: Config) -> Iterator[str]:
     """Whether there is water at the stations and along the sections."""
     try:
-        yield from places.problems(config, "stations", gauges.position)
-        yield from places.problems(config, "sections", crossings.section)
+        yield from gauges.problems(config)
+        yield from crossings.problems(config)
     except InputError as error:
         yield str(error)
 

@@ -260,14 +260,21 @@ def sides(grid) -> tuple[float, float]:
     return grid.nx * float(lengths["dx"].centre.max()), grid.ny * float(lengths["dy"].centre.max())
 
 
+def apart(grid, one, other) -> np.ndarray:
+    """Distances of positions from others, both along the axes or both on the Earth, m along the surface."""
+    if on_sphere(grid):
+        chord = np.linalg.norm(directions(*other) - directions(*one), axis=-1)
+        return 2 * grid.radius * np.arcsin(np.minimum(0.5 * chord, 1.0))
+    return np.hypot(*(there - here for there, here in zip(other, one, strict=True)))
+
+
 def distances(grid, place: tuple[float, float], at: Points) -> np.ndarray:
     """Distances of points from a place in m or degrees, m along the surface; on a ring the shorter one."""
     if on_sphere(grid):
-        chord = np.linalg.norm(directions(at.lon, at.lat) - directions(*place), axis=-1)
-        return 2 * grid.radius * np.arcsin(np.minimum(0.5 * chord, 1.0))
-    apart = [np.abs(along - where) for along, where in zip((at.x, at.y), place, strict=True)]
+        return apart(grid, place, (at.lon, at.lat))
+    gaps = [np.abs(along - where) for along, where in zip((at.x, at.y), place, strict=True)]
     rings = (grid.periodic_x, at.length_x), (grid.periodic_y, at.length_y)
-    return np.hypot(*(np.minimum(a, length - a) if ring else a for a, (ring, length) in zip(apart, rings, strict=True)))
+    return np.hypot(*(np.minimum(a, length - a) if ring else a for a, (ring, length) in zip(gaps, rings, strict=True)))
 
 
 def azimuthal(grid, centre: tuple[float, float], at: Points) -> tuple[np.ndarray, np.ndarray]:

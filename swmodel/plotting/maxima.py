@@ -17,13 +17,11 @@ from .files import default_output, save
 from .overlays import EDGE
 from .record import Map, read_map
 from .scale import OF_RECORD, Scale, looks
+from .series import DRAWN
 from .titles import titles
 
 #: Seconds between isochrones: the first of these that gives at most so many lines.
 STEPS, MOST = (60.0, 300.0, 600.0, 1800.0, 3600.0, 2 * 3600.0, 6 * 3600.0, 12 * 3600.0, 86400.0, 5 * 86400.0), 16
-
-#: Percentile at the upper end of the colours: near its source a wave is many times higher.
-REACH = 98.0
 
 
 def plot_maxima(path, output=None, record: int = -1, time: float | None = None, scale: Scale = OF_RECORD) -> Path:
@@ -71,9 +69,8 @@ def picture(data: netCDF4.Dataset, record: int, scale: Scale = OF_RECORD) -> Fig
 
 
 def top(field: Map) -> float | None:
-    """The upper end of the colours; None: the usual one."""
-    values = field.values.compressed()
-    high = float(np.percentile(values, REACH)) if values.size else 0.0
+    """The upper end of the colours, the largest value; None: the usual one."""
+    high = float(field.values.max()) if field.values.count() else 0.0
     return high if field.name.endswith(MAXIMUM) and high > 0 else None
 
 
@@ -94,9 +91,9 @@ def isochrones(axes: Sequence, arrival: Map) -> str:
 
 
 def mark_stations(axes, data: netCDF4.Dataset, panel: Map) -> None:
-    """A mark and the name of each gauge of the run on a map."""
+    """A mark and the name of each gauge of the run on a map, of many at the first ones."""
     scale, _ = panel.unit
-    for station in configuration(data).get("output", {}).get("stations", []):
+    for station in configuration(data).get("output", {}).get("stations", [])[:DRAWN]:
         x, y = panel.along_axes(*(station[key] for key in (("lon", "lat") if "lon" in station else ("x", "y"))))
         if x > panel.domain[1]:
             continue

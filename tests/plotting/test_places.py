@@ -4,9 +4,11 @@ import matplotlib.figure
 import numpy as np
 import pytest
 import xarray
+from click.testing import CliRunner
 from support.pages import content_of
 from support.small_run import make_run
 
+from swmodel.cli import main
 from swmodel.ocean.rotated import directions
 from swmodel.plotting import PlotError, maxima, plot_maxima, plot_sections, plot_stations, series, view
 from swmodel.plotting.dataset import open_data
@@ -46,6 +48,26 @@ def test_a_panel_for_each_gauge_with_its_name_its_place_and_its_series(folder, t
         plot_stations(folder, "w")
 
 
+def test_of_many_gauges_the_first_are_drawn_and_others_by_name(folder, tmp_path, monkeypatch):
+    monkeypatch.setattr(series, "DRAWN", 1)
+    with open_data(folder / "stations.nc") as data:
+        figure, named = series.draw(data, "station", "eta"), series.draw(data, "station", "eta", ["b"])
+        assert [title for title, _ in lines_of(figure)][0].startswith("Côte:")
+        assert [title for title, _ in lines_of(named)][0].startswith("b:")
+        assert len(figure.axes) == len(named.axes) == 1
+        assert "1 of 2 stations" in figure.get_suptitle()
+        np.testing.assert_allclose(
+            lines_of(named)[0][1] / np.abs(lines_of(named)[0][1]).max(),
+            data["eta"][:, 1] / np.abs(data["eta"][:, 1]).max(),
+        )
+    done = CliRunner().invoke(main, ["plot", str(folder), "--station", "b", "-o", str(tmp_path / "b.png")])
+    assert done.exit_code == 0, done.output
+    refused = CliRunner().invoke(main, ["plot", str(folder), "--station", "c"])
+    assert (refused.exit_code, 'no station "c"' in refused.output) == (2, True)
+    labels = [each["label"] for each in content_of(view(folder, output=tmp_path / "page.html"))["series"]]
+    assert len([label for label in labels if "(1 of 2 stations)" in label]) == 1
+
+
 def test_transports_are_shown_in_sverdrup(folder, tmp_path):
     with open_data(folder / "sections.nc") as data:
         figure = series.draw(data, "section", "transport")
@@ -81,6 +103,7 @@ def test_highest_water_has_marks_of_the_gauges_and_lines_of_the_arrival(folder, 
     assert any("first time that sea level is 6 m above or below its rest" in text.get_text() for text in figure.texts)
     with xarray.open_dataset(folder / "output.nc", decode_times=False) as data:
         np.testing.assert_allclose(axes.images[0].get_array(), data.eta_max[-1], rtol=1e-6)
+        assert axes.images[0].norm.vmax == pytest.approx(float(data.eta_max[-1].max()))
 
 
 def test_a_gauge_is_marked_at_its_place_on_a_grid_with_a_pole_of_its_own(tmp_path):

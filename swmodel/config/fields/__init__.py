@@ -31,6 +31,9 @@ VECTORS = {
     for name in pair
 }
 
+#: Air pressures on the Earth, hPa.
+HECTOPASCALS = 870.0, 1085.0
+
 #: Step (rows, columns) to the cell across the face, of fields on faces.
 ACROSS = {"u": (0, 1), "v": (1, 0)}
 
@@ -78,6 +81,8 @@ def evaluate(config, name: str, rows, columns) -> np.ndarray:
     values = from_source(config, name, rows, columns)
     if name == "mask":
         check_mask(config, values, rows, columns)
+    if name == "air_pressure":
+        check_pressure(values, f"air_pressure: {getattr(config.input, name) or 'of the case, or handed over'}")
     return values
 
 
@@ -172,6 +177,15 @@ def check_mask(config, values: np.ndarray, rows, columns) -> None:
         f"{of}: must be 0 (land) or 1 (water), but is {value:g} at row {rows[row] % config.grid.ny}, "
         f"column {columns[column] % config.grid.nx}; if it is a share of water, write 1 where it is above {half:g}"
     )
+
+
+def check_pressure(values: np.ndarray, what: str) -> None:
+    """Raise InputError where a pressure in Pa is, all over, what that of the atmosphere is in hPa."""
+    if values.size and values.min() >= HECTOPASCALS[0] and values.max() <= HECTOPASCALS[1]:
+        raise InputError(
+            f"{what}: is {values.min():g} to {values.max():g} Pa, as pressures in hPa are: give it those units, or "
+            "multiply it by 100"
+        )
 
 
 def tabulated(config, name: str) -> bool:

@@ -11,7 +11,7 @@ import numpy as np
 from ...ocean.coordinates import points, turned
 from ...ocean.records import names_of, numbers_of
 from ...ocean.table import location_of
-from . import VECTORS, fill_land
+from . import VECTORS, check_pressure, fill_land
 from .netcdf_input import InputError
 from .series import Series, series_of, varies
 
@@ -30,6 +30,8 @@ def record(config, name: str, number: int, rows, columns, of: Series | None = No
         grid, (row, column) = config.grid, np.argwhere(~np.isfinite(values))[0]
         place = f"row {rows[row] % grid.ny}, column {columns[column] % grid.nx}"
         raise InputError(f"{of.what}: must be finite on water, but is missing at {of.told(number)}, {place}")
+    if name == "air_pressure":
+        check_pressure(values, of.what)
     return values
 
 

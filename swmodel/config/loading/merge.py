@@ -17,8 +17,12 @@ from ..options.grid import CORIOLIS, EXTENTS, KEYS_OF, Grid, cells_between
 from ..options.model import ALTERNATIVES, Config, Section
 from ..options.run import Run, outdated
 from .sources import Given, Layer, read_text
+from .stations_file import stations_in
 
 KIND = "grid", "kind"
+
+#: May be the name of a file.
+STATIONS = "output", "stations"
 
 
 class Sources(NamedTuple):
@@ -90,7 +94,15 @@ def add_layer(merged: dict, layer: Layer, classes: dict[str, type[Section]], cas
             if section != "case" or case_known:
                 unknown(problems, given.place, "key", key, classes[section].model_fields)
         else:
-            accepted[section, key] = given._replace(value=convert(given, section, classes[section].model_fields[key]))
+            field = classes[section].model_fields[key]
+            given = given._replace(value=convert(given, section, field), is_text=False)
+            if (section, key) == STATIONS and isinstance(given.value, str):
+                try:
+                    given = stations_in(given)
+                except ConfigError as error:
+                    problems += [f"{given.place}: {line}" for line in error.problems]
+                    continue
+            accepted[section, key] = given
     for section, first, second in ALTERNATIVES:
         both = [accepted[section, key] for key in (first, second) if (section, key) in accepted]
         if len(both) == 2 and None not in (both[0].value, both[1].value):
@@ -148,7 +160,8 @@ def convert(given: Given, section: str, field) -> Any:
             listed = [word.strip() for word in words.split(",") if word.strip()]
             if {int, float} & set(elements(field.annotation)):
                 listed = [read_text(word) for word in listed]
-            value = parsed if isinstance(parsed, list) else listed
+            of_tables = any(isinstance(each, type) and issubclass(each, Section) for each in elements(field.annotation))
+            value = parsed if isinstance(parsed, list) or of_tables else listed
         elif base is not str or isinstance(parsed, str):
             value = parsed
     if base is tuple and isinstance(value, list):

@@ -23,8 +23,8 @@ KEY = re.compile(r"""\s*["']?([\w-]+)["']?(?:\s*\.\s*["']?([\w-]+)["']?)?\s*="""
 #: Lists of tables, [[station]] in place of output.stations.
 LISTS = {"station": ("output", "stations"), "section": ("output", "sections")}
 
-#: Largest size of a file, bytes; a complete one with all its comments has a tenth.
-LONGEST_FILE = 100_000
+#: Largest size of a file, bytes; a complete one with all its comments has 10 kB, one with 20 000 gauges 1.4 MB.
+LONGEST_FILE = 2_000_000
 #: Most dots in a line: those of file names, numbers and keys.
 MOST_DOTS = 100
 
@@ -49,7 +49,7 @@ class Layer(NamedTuple):
 def read_file(path: Path, sections: Collection[str]) -> Layer:
     """The layer of a TOML file, of which `sections` are the tables; problems say `file:line`."""
     try:
-        text = text_in(path, LONGEST_FILE, "configuration")
+        text = text_in(path, LONGEST_FILE, "configuration", "; many gauges go into another file: docs/stations.md")
     except ConfigError as error:
         return Layer({}, list(error.problems))
     try:
@@ -61,8 +61,8 @@ def read_file(path: Path, sections: Collection[str]) -> Layer:
     return flatten(tables, lines_of_keys(text), path, sections)
 
 
-def text_in(path: Path, longest: int, what: str) -> str:
-    """The text of a file that is to hold `what`, in at most `longest` bytes.
+def text_in(path: Path, longest: int, what: str, more: str = "") -> str:
+    """The text of a file that is to hold `what`, in at most `longest` bytes; `more` says what to do if it is longer.
 
     Raises:
         ConfigError: there is none, or no text in it.
@@ -75,7 +75,7 @@ def text_in(path: Path, longest: int, what: str) -> str:
         raise ConfigError([f"{path}: is a device or a pipe; write the {what} into a file"])
     try:
         if path.stat().st_size > longest:
-            raise ConfigError([f"{path}: is no {what}: it has more than {longest} bytes"])
+            raise ConfigError([f"{path}: is no {what}: it has more than {longest} bytes{more}"])
         return path.read_bytes().decode()
     except (OSError, UnicodeDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else "it is not text in UTF-8"
@@ -103,6 +103,8 @@ def flatten(tables: Mapping, lines: Mapping, path: Path, sections: Collection[st
         line = lines.get((section, None)) or lines.get((None, section))
         place = f"{path}:{line}" if line else f"{path}"
         if isinstance(table, list) and section in LISTS:
+            if LISTS[section] in layer.values:
+                layer.problems.append(f"{place}: give [[{section}]] or {'.'.join(LISTS[section])}, not both")
             named = [f"{section}, number {number}" for number in range(1, len(table) + 1)]
             each = tuple(
                 f"{path}:{lines.get((name, None), line)}: [[{section}]]{name[len(section) :]}" for name in named
@@ -118,6 +120,8 @@ def flatten(tables: Mapping, lines: Mapping, path: Path, sections: Collection[st
             continue
         for key, value in table.items():
             at = lines.get((section, key)) or line
+            if (section, key) in layer.values:
+                layer.problems.append(f"{path}:{at}: {section}.{key}: give it or its tables, not both")
             layer.values[section, key] = Given(value, f"{path}:{at}: {section}.{key}", path.parent)
     return layer
 

@@ -64,7 +64,9 @@ def value(item: Any) -> str:
     if isinstance(item, str):
         return json.dumps(item, ensure_ascii=False).replace("\x7f", "\\u007f")
     if isinstance(item, tuple):
-        return f"[{', '.join(value(part) for part in item)}]"
+        tables = item and isinstance(item[0], Section)  # one a line
+        parts = (",\n  " if tables else ", ").join(value(part) for part in item)
+        return f"[\n  {parts}\n]" if tables else f"[{parts}]"
     if isinstance(item, Section):
         given = ((key, getattr(item, key)) for key in type(item).model_fields)
         return f"{{{', '.join(f'{key} = {value(part)}' for key, part in given if part is not None)}}}"

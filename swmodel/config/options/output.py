@@ -56,7 +56,9 @@ class Output(Section):
     harmonics_every_steps: int | None = option(
         None, "steps", "steps between the values that they are fitted to; without it, those of a 40th of a period", ge=1
     )
-    stations: tuple[Station, ...] = option((), "", "gauges, each a table [[station]]: name, lon and lat (or x and y)")
+    stations: tuple[Station, ...] = option(
+        (), "", 'gauges, each a table [[station]]: name, lon and lat (or x and y); or "gauges.csv"'
+    )
     stations_every_steps: int = option(1, "steps", "steps between values of the gauges' series", ge=1)
     sections: tuple[Line, ...] = option(
         (), "", "lines whose transport is written, each a table [[section]]: name, start = [x, y], end = [x, y]"

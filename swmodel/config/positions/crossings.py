@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
@@ -11,7 +12,7 @@ from ...ocean.coordinates import along_axes, axes, metrics, places, turned
 from .. import fields
 from ..build import scheme_of
 from .gauges import Points
-from .places import inside
+from .places import inside, twice
 
 
 class Faces(NamedTuple):
@@ -204,3 +205,17 @@ def open_faces(config, rows: np.ndarray, columns: np.ndarray) -> Faces:
     # On the way north the flow to the east goes to the right; on the way east that to the north goes to the left.
     faces = in_x.astype(int), row % grid.ny, column % grid.nx, np.where(in_x, up, -across) * size
     return Faces(*(each[is_open] for each in faces))
+
+
+def problems(config) -> Iterator[str]:
+    """What is wrong with the sections of a configuration, one line each.
+
+    Raises:
+        InputError: the file of the mask cannot be read.
+    """
+    yield from twice(config, "sections")
+    for line in config.output.sections:
+        try:
+            section(config, line)
+        except UsageError as error:
+            yield f"output.sections: {error}"

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
 
 from ...errors import UsageError
-from ...ocean.coordinates import distances, points, positions, turned
+from ...ocean.coordinates import apart, axes, positions, turned
 from ...ocean.rotated import turn
 from ...ocean.table import VARIABLES
 from .. import fields
 from ..build import scheme_of
-from .places import on_water
-from .stencils import QUANTITIES, cells_around, stencils
+from .places import all_on_water, on_water, twice
+from .stencils import QUANTITIES, cells_around, neighbourhoods, stencils
 
 
 class Station(NamedTuple):
@@ -106,8 +107,8 @@ def gauges(config) -> Gauges | None:
     if not config.output.stations:
         return None
     grid, stations = config.grid, config.output.stations
-    x, y = np.array([position(config, at) for at in stations]).T
     given = np.array([place_of(config, at) for at in stations]).T
+    x, y = np.array([require(at) for at in located(config, stations)]).T
     state = scheme_of(config).state._fields
     of = {"eta": ("h",), "u": ("u",), "v": ("v",)}
     of |= {VARIABLES[name].content: (name, "h") for name in state if VARIABLES[name].content}
@@ -123,12 +124,12 @@ def gauges(config) -> Gauges | None:
         at_sides,
     )
     at = found["eta"]
-    depth = np.array([depths(config, *pair) for pair in zip(at.rows, at.columns, strict=True)])
+    depth = neighbourhoods(config, at.rows[:, 0], at.columns[:, 0], depths)[:, :2, :2].reshape(-1, 4)
     return Gauges(
         [station.name for station in stations],
         given,
         (at.weights * depth).sum(axis=1),
-        np.array([away(config, station) for station in stations]),
+        distance_of_water(config, x, y),
         stacked,
         of,
         {name: found[name].weights for name in of},
@@ -138,17 +139,19 @@ def gauges(config) -> Gauges | None:
 
 
 def depths(config, rows, columns) -> np.ndarray:
-    """Resting depths at the four points of a stencil, [4]."""
-    values = fields.evaluate(config, "depth", rows[[0, 2]], columns[[0, 1]])
-    return np.broadcast_to(values, (2, 2)).ravel()
+    """Resting depths of cells, m."""
+    return fields.evaluate(config, "depth", rows, columns)
 
 
-def away(config, station) -> float:
-    """Distance of the nearest centre of a wet cell from a station on water, m."""
-    (row,), (column,) = cells_around(config, *([at] for at in position(config, station)))
-    rows, columns = np.arange(row - 1, row + 2), np.arange(column - 1, column + 2)
-    apart = distances(config.grid, place_of(config, station), points(config.grid, "centre", rows, columns))
-    return float(np.where(fields.wet(config, rows, columns) != 0, apart, np.inf).min())
+def distance_of_water(config, x: np.ndarray, y: np.ndarray) -> np.ndarray:
+    """Distances of the nearest centres of wet cells from positions on water, along the axes, m, [n]."""
+    rows, columns = cells_around(config, x, y)
+    wet = neighbourhoods(config, rows - 1, columns - 1)
+    (of_x, of_y), near = axes(config.grid), np.full(x.shape, np.inf)
+    for j, i in np.ndindex(3, 3):
+        there = of_x.first + (columns + i - 1) * of_x.spacing, of_y.first + (rows + j - 1) * of_y.spacing
+        near = np.minimum(near, np.where(wet[:, j, i] != 0, apart(config.grid, (x, y), there), np.inf))
+    return near
 
 
 def place_of(config, station) -> tuple[float, float]:
@@ -163,11 +166,42 @@ def place_of(config, station) -> tuple[float, float]:
     return tuple(getattr(station, key) for key in keys)
 
 
-def position(config, station) -> list[float]:
-    """The same along the axes of the grid, on water.
+def located(config, stations) -> list[list[float] | UsageError]:
+    """The same along the axes of the grid, on water, or why they are not: not given, outside, or on land.
 
     Raises:
-        UsageError: it is not given, outside, or on land.
         InputError: the file of the mask cannot be read.
     """
-    return on_water(config, place_of(config, station), f'the station "{station.name}"')
+    found: list[list[float] | UsageError | None] = []
+    for station in stations:
+        try:
+            place_of(config, station)
+            found.append(None)
+        except UsageError as error:
+            found.append(error)
+    there = [station for station, at in zip(stations, found, strict=True) if at is None]
+    names = [f'the station "{station.name}"' for station in there]
+    rest = iter(all_on_water(config, [place_of(config, station) for station in there], names))
+    return [next(rest) if at is None else at for at in found]
+
+
+def require(found: list[float] | UsageError) -> list[float]:
+    """What was found.
+
+    Raises:
+        UsageError: it was not.
+    """
+    if isinstance(found, UsageError):
+        raise found
+    return found
+
+
+def problems(config) -> Iterator[str]:
+    """What is wrong with the gauges of a configuration, one line each.
+
+    Raises:
+        InputError: the file of the mask cannot be read.
+    """
+    yield from twice(config, "stations")
+    wrong = (at for at in located(config, config.output.stations) if isinstance(at, UsageError))
+    yield from (f"output.stations: {error}" for error in wrong)

@@ -2,37 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections import Counter
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
 from ...errors import UsageError
 from ...ocean.coordinates import along_axes, axes, distances, places, points, positions
 from .. import fields
-from .stencils import cells_around
+from .stencils import cells_around, neighbourhoods
 
 #: Most cells whose mask is looked at together.
 CELLS = 2**20
 
 
-def problems(config, key: str, check: Callable) -> Iterator[str]:
-    """What is wrong with the tables of a key of `output`, one line each: a name given twice, or what `check` says.
+#: Positions on land whose nearest water is looked for, and said.
+NAMED = 10
 
-    Args:
-        check: function of the configuration and an entry; raises UsageError.
 
-    Raises:
-        InputError: the file of the mask cannot be read.
-    """
-    entries = getattr(config.output, key)
-    for number, entry in enumerate(entries):
-        if entry.name in [other.name for other in entries[:number]]:
-            yield f'output.{key}: "{entry.name}" is there twice'
-            continue
-        try:
-            check(config, entry)
-        except UsageError as error:
-            yield f"output.{key}: {error}"
+def twice(config, key: str) -> Iterator[str]:
+    """Names that several tables of a key of `output` have, one line each."""
+    for name, count in Counter(entry.name for entry in getattr(config.output, key)).items():
+        if count > 1:
+            yield f'output.{key}: "{name}" is there {"twice" if count == 2 else f"{count} times"}'
 
 
 def inside(axis, what: str, position: float) -> float:
@@ -54,18 +46,51 @@ def on_water(config, place: tuple[float, float], what: str) -> list[float]:
         UsageError: it is outside, or in a cell of land; with the place of the nearest water.
         InputError: the file of the mask cannot be read.
     """
-    along = zip(axes(config.grid), along_axes(config.grid, *place), strict=True)
-    found = [inside(axis, what, float(at)) for axis, at in along]
-    (row,), (column,) = cells_around(config, *([at] for at in found))
-    if not np.broadcast_to(fields.wet(config, [row], [column]), (1, 1))[0, 0]:
-        keys, unit = positions(config.grid)
-        distance, water = nearest_water(config, place)
-        here, there = (
-            ", ".join(f"{key} = {at:.7g} {unit}" for key, at in zip(keys, p, strict=True)) for p in (place, water)
-        )
-        far = f"the nearest water is {distance / 1e3:.3g} km away, the cell at {there}"
-        raise UsageError(f"{what} at {here} is on land; {far}")
+    (found,) = all_on_water(config, [place], [what])
+    if isinstance(found, UsageError):
+        raise found
     return found
+
+
+def all_on_water(config, given: Sequence[tuple[float, float]], names: Sequence[str]) -> list[list[float] | UsageError]:
+    """Several places along the axes of the grid, or what `on_water` would raise; the mask is read once for all.
+
+    Raises:
+        InputError: the file of the mask cannot be read.
+    """
+    found: list[list[float] | UsageError] = []
+    for place, what in zip(given, names, strict=True):
+        along = zip(axes(config.grid), along_axes(config.grid, *place), strict=True)
+        try:
+            found.append([inside(axis, what, float(at)) for axis, at in along])
+        except UsageError as error:
+            found.append(error)
+    within = [number for number, at in enumerate(found) if not isinstance(at, UsageError)]
+    if not within:
+        return found
+    cells = cells_around(config, *np.array([found[number] for number in within], dtype=np.float64).T)
+    dry = np.flatnonzero(neighbourhoods(config, *cells)[:, 0, 0] == 0)
+    for count, number in enumerate(within[n] for n in dry):
+        named = count < NAMED
+        found[number] = (
+            on_land(config, given[number], names[number]) if named else UsageError(f"{names[number]} is on land")
+        )
+    return found
+
+
+def on_land(config, place: tuple[float, float], what: str) -> UsageError:
+    """That a place is on land, and where the nearest water is.
+
+    Raises:
+        InputError: the file of the mask cannot be read.
+    """
+    keys, unit = positions(config.grid)
+    distance, water = nearest_water(config, place)
+    here, there = (
+        ", ".join(f"{key} = {at:.7g} {unit}" for key, at in zip(keys, p, strict=True)) for p in (place, water)
+    )
+    far = f"the nearest water is {distance / 1e3:.3g} km away, the cell at {there}"
+    return UsageError(f"{what} at {here} is on land; {far}")
 
 
 def nearest_water(config, place: tuple[float, float]) -> tuple[float, tuple[float, float]]:

@@ -13,8 +13,8 @@ from ...ocean.table import eastward, entry_of
 from .metadata import IN_DEGREES, IN_METRES, define_checksums, define_provenance, define_time, times_of
 from .record_file import RecordFile
 
-#: Records of a chunk.
-CHUNK = 1024
+#: Records of a chunk, fewer where there are so many places that it would have more values than MOST.
+CHUNK, MOST = 1024, 2**20
 
 
 class Samples(RecordFile):
@@ -58,7 +58,8 @@ class Samples(RecordFile):
 
     def define_series(self, dataset, name: str, told: dict, coordinates: str) -> None:
         """Make a variable with time for all places."""
-        shape = CHUNK, len(dataset.dimensions[self.dimension])
+        places = len(dataset.dimensions[self.dimension])
+        shape = max(1, min(CHUNK, MOST // places)), places
         variable = dataset.createVariable(name, "f8", ("time", self.dimension), fill_value=False, chunksizes=shape)
         variable.setncatts(told | {"coordinates": coordinates, "cell_methods": "time: point"})
 

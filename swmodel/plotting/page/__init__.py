@@ -133,10 +133,13 @@ def of_domain(data: netCDF4.Dataset) -> Iterator[tuple[np.ndarray, str]]:
 
 
 def of_places(dimension: str, field: str, data: netCDF4.Dataset) -> Iterator[tuple[np.ndarray, str]]:
-    """Values and label of the series of a quantity at each place."""
-    for number, title in enumerate(series.titles(data, dimension)):
-        values, label = series.scaled(data[field], number)
-        yield values, f"{title}: {label}"
+    """Values and label of the series of a quantity at each place, of many at the first ones."""
+    shown, total = series.chosen(data, dimension), len(data.dimensions[dimension])
+    part = f" ({len(shown)} of {total} {dimension}s)" if len(shown) < total else ""
+    columns = data[field][:, shown].T
+    for column, title in zip(columns, series.titles(data, dimension, shown), strict=True):
+        values, label = series.scaled(data[field], column)
+        yield values, f"{title}: {label}{part}"
 
 
 #: Files with series, and for each the function of the open file to the values and labels that are shown.

@@ -149,7 +149,7 @@ def test_coordinates_in_metres_or_in_two_dimensions_are_refused(tmp_path):
             dataset[f"nav_{name}"][:] = np.arange(108.0).reshape(6, 18)
         dataset.createVariable("curved", "f8", ("lat_n", "lon_n")).units = "m"
     for name, message in (
-        ("flat", 'y is in "m"; a grid on a sphere needs degree'),
+        ("flat", 'y is in "m"; a grid on a sphere needs .*degrees_north'),
         ("curved", "varies along lat_n and"),
     ):
         with pytest.raises(InputError, match=message):

@@ -20,6 +20,8 @@ FACTORS = {
     | dict.fromkeys(("mm", "millimeter", "millimeters", "millimetre", "millimetres"), 1e-3),
     "m s-1": dict.fromkeys(("cm s-1", "cm/s", "centimeter/sec"), 1e-2),
     "m2 s-1": dict.fromkeys(("cm2 s-1", "cm2/s", "cm^2/s", "centimeter^2/sec"), 1e-4),
+    "Pa": dict.fromkeys(("hPa", "hectopascal", "hectopascals", "mbar", "mb", "millibar", "millibars"), 1e2)
+    | dict.fromkeys(("kPa", "kilopascal", "kilopascals"), 1e3),
 }
 
 KILOMETRES = ("km", "kilometer", "kilometers", "kilometre", "kilometres")
@@ -33,6 +35,12 @@ DEGREES = {
     "y": {"degrees_north", "degree_north", "degree_N", "degrees_N", "degreeN", "degreesN"},
     "": {"degrees", "degree"},
 }
+
+
+def axis_of_degrees(units: str) -> str | None:
+    """The axis, x, y or empty for either, that units of degrees are of, in large or small letters; None for others."""
+    bare = units.strip().lower().replace(" ", "_")
+    return next((axis for axis, words in DEGREES.items() if bare in {word.lower() for word in words}), None)
 
 
 def attribute(variable, name: str) -> str:

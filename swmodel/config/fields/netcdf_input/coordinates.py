@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from .attributes import DEGREES, LENGTHS, attribute, numeric
+from .attributes import LENGTHS, attribute, axis_of_degrees, numeric
 
 STANDARD_NAMES = {
     "projection_x_coordinate": "x", "longitude": "x", "grid_longitude": "x",
@@ -24,14 +24,14 @@ def kind(coordinate) -> str:
     return (
         (axis if axis in ("x", "y", "z", "t") else "")
         or STANDARD_NAMES.get(attribute(coordinate, "standard_name"), "")
-        or next((axis for axis, words in DEGREES.items() if units in words), "")
+        or axis_of_degrees(units)
         or NAMES.get(coordinate.name.lower(), "")
     )
 
 
 def in_degrees(coordinate) -> bool:
     """Whether the units of a coordinate are degrees."""
-    return any(attribute(coordinate, "units") in words for words in DEGREES.values())
+    return axis_of_degrees(attribute(coordinate, "units")) is not None
 
 
 def along(dataset, dimension: str) -> list:

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ....ocean.coordinates import CIRCLE, OFFSETS, Axis, axes, points, turned
-from .attributes import DEGREES, attribute
+from .attributes import attribute
 from .coordinates import in_degrees, values_along
 from .errors import InputError
 
@@ -120,8 +120,10 @@ def line_of(coordinate, dimension: str, axis: str, place: str) -> Line:
     """
     place = f"{place}: {coordinate.name}"
     if not in_degrees(coordinate):
-        units = attribute(coordinate, "units") or "no units"
-        raise InputError(f'{place} is in "{units}"; a grid on a sphere needs {min(DEGREES[axis])}')
+        units = attribute(coordinate, "units")
+        has = f'is in "{units}"' if units else "has no units"
+        needed = {"x": "degrees_east", "y": "degrees_north"}[axis]
+        raise InputError(f'{place} {has}; a grid on a sphere needs the attribute units = "{needed}"')
     if coordinate.ndim > 1:
         raise InputError(
             f"{place} varies along {' and '.join(coordinate.dimensions)}; a grid on a sphere takes fields whose "

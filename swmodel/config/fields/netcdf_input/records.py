@@ -8,6 +8,7 @@ from datetime import timedelta
 import numpy as np
 
 from .attributes import attribute, numeric
+from .coordinates import kind
 from .errors import InputError
 
 #: A time as it is written to choose a record; cftime passes over what it does not understand in others.
@@ -53,10 +54,11 @@ class Times:
     """The times of the records along a dimension: none where it has no coordinate in units of time since a date."""
 
     def __init__(self, dataset, dimension: str, count: int):
-        self.count, self.values, self.units = count, np.empty(0), ""
+        self.count, self.values, self.units, self.kind = count, np.empty(0), "", ""
         variable = dataset.variables.get(dimension)
         if variable is None or variable.shape != (count,) or not numeric(variable):
             return
+        self.kind = kind(variable)
         self.units, self.calendar = attribute(variable, "units"), attribute(variable, "calendar") or "standard"
         values = np.ma.filled(np.ma.asarray(variable[:], dtype=np.float64), np.nan)
         try:
@@ -83,6 +85,9 @@ class Times:
         """From when to when they are, or why that is not known, in words that follow others."""
         if not self and "since" in self.units:
             return f', whose times are not understood, in "{self.units}" of the calendar {self.calendar}'
+        if not self and self.kind == "t":
+            has = f'the units "{self.units}"' if self.units else "no units"
+            return f', which have no dates: their times have {has}, and need such as "hours since 2020-01-01"'
         return f", {self.text(0)} to {self.text(-1)}" if self else ""
 
     def date(self, record: str):

@@ -85,7 +85,7 @@ def made(amplitude, lag, place: str, variable) -> Made:
 
 
 def find(dataset, source: Source, variable):
-    """The variable that is named, or the only one with the standard name of the field, or without that with its name.
+    """The variable that is named, or the only one with the standard name of the field, else of its name without one.
 
     Raises:
         InputError: there is none, or there are several.
@@ -103,6 +103,9 @@ def find(dataset, source: Source, variable):
     others = (each.get(variable.standard_name) for each in (EASTWARD, OTHERS))
     standard_names = [variable.standard_name, *filter(None, others)]
     matches = [v for v in dataset.variables.values() if attribute(v, "standard_name") in standard_names]
+    named = dataset.variables.get(variable.name)
+    if not matches and named is not None and named.ndim > 1 and not attribute(named, "standard_name"):
+        matches = [named]
     if len(matches) == 1:
         return matches[0]
     names = ", ".join(v.name for v in matches) or names
