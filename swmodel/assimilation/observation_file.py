@@ -179,6 +179,8 @@ def save(path, columns: dict[str, np.ndarray], platform: np.ndarray | None, attr
     import netCDF4
 
     part = f"{path}.part"
+    if not os.path.isdir(folder := os.path.dirname(os.path.abspath(path))):
+        raise FilesError(f"{path} cannot be written: there is no folder {folder}")
     try:
         with netCDF4.Dataset(part, "w") as dataset:
             dataset.setncatts({"Conventions": "CF-1.12", "featureType": "point", **attributes})

@@ -128,7 +128,7 @@ def test_the_file_satisfies_the_cf_checker(tmp_path, config):
 
 
 def test_a_file_that_cannot_be_written_is_one_error_and_leaves_nothing(tmp_path, config):
-    with pytest.raises(FilesError, match="cannot be written"):
+    with pytest.raises(FilesError, match="there is no folder"):
         write(tmp_path / "none" / "obs.nc", some(), config)
     (tmp_path / "folder").mkdir()
     with pytest.raises(FilesError, match="folder cannot be written"):

@@ -228,6 +228,12 @@ def test_sea_level_at_a_centre_is_that_of_the_cell_and_linear_between(basin):
     assert value(config, "sea_level:36e3,2.5e3") == pytest.approx(eta[0, 8], rel=1e-12)
 
 
+def test_the_name_of_a_gauge_stays_in_the_name_of_its_sea_level(basin):
+    """Which is the title of the picture."""
+    config = basin(output__stations=({"name": "old harbour", "x": 14e3, "y": 12.5e3},))
+    assert '"old harbour"' in quantities.parse("sea_level:old harbour", config).long_name
+
+
 def test_sea_level_across_the_end_of_a_ring_lies_between_the_cells_on_both_sides(basin):
     basin.values["mask"][...] = 1.0
     config = basin(run__steps=0, grid__periodic_x=True)
