@@ -1,6 +1,8 @@
-"""Makes the relief that the package ships, half a degree, from a finer one.
+"""Makes the relief that the package ships, half a degree, from a finer one, and compares it with the file there.
 
-python tools/relief.py FILE
+python tools/relief.py FILE [--write]
+
+Only with --write it replaces the relief in swmodel/.
 
 Heights of ETOPO1 bedrock (NOAA NCEI; Amante and Eakins 2009, doi 10.7289/V5C8276M; public domain) on nodes every 0.1
 degrees, with the share of sea of global-land-mask 1.0.0 (MIT licence; from NOAA's GLOBE, 30 arc seconds), in which
@@ -9,7 +11,7 @@ lakes are land. Each node of the half degree has the mean over the area of its c
 
 from __future__ import annotations
 
-import sys
+import argparse
 from contextlib import ExitStack
 
 import netCDF4
@@ -34,15 +36,22 @@ def coarse(source: str) -> tuple[np.ndarray, ...]:
     return lon, lat, *(of_y @ values @ of_x.T / area for values in fields)
 
 
-def write(source: str) -> None:
+def compare(height: np.ndarray, sea: np.ndarray) -> str:
+    """How many heights and shares of sea of the package differ from these."""
+    with netCDF4.Dataset(SHIPPED) as data:
+        kept = data["z"][...], data["sea"][...]
+    changed = [int((np.rint(made) != old).sum()) for made, old in zip((height, 100 * sea), kept, strict=True)]
+    return f"{SHIPPED}: {changed[0]} heights and {changed[1]} shares of sea of {height.size} differ"
+
+
+def write(lon, lat, height: np.ndarray, sea: np.ndarray) -> None:
     """Write the relief into its place in the package."""
-    lon, lat, height, sea = coarse(source)
     with netCDF4.Dataset(SHIPPED, "w") as data:
         data.setncatts(
             {
                 "Conventions": "CF-1.12",
                 "title": "Relief of the Earth, half a degree",
-                "source": __doc__.split("\n\n")[2],
+                "source": __doc__.split("\n\n")[3],
             }
         )
         for name, values, axis in (("lat", lat, "latitude"), ("lon", lon, "longitude")):
@@ -62,4 +71,11 @@ def write(source: str) -> None:
 
 
 if __name__ == "__main__":
-    write(sys.argv[1])
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("file", help="of the finer relief")
+    parser.add_argument("--write", action="store_true", help=f"replace {SHIPPED}")
+    asked = parser.parse_args()
+    made = coarse(asked.file)
+    print(f"{compare(*made[2:])}; {'replaced' if asked.write else '--write replaces it'}")
+    if asked.write:
+        write(*made)

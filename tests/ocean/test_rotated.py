@@ -1,5 +1,7 @@
 """Grids with a pole of their own: places, directions, f, and what is given eastward and northward."""
 
+from pathlib import Path
+
 import netCDF4
 import numpy as np
 import pytest
@@ -14,6 +16,7 @@ from swmodel.config.build import coriolis
 from swmodel.config.fields.netcdf_input import InputError
 from swmodel.config.fields.varying import record
 from swmodel.config.positions.gauges import station
+from swmodel.ocean import rotated
 from swmodel.ocean.coordinates import along_axes, axes, points
 from swmodel.ocean.rotated import from_earth, to_earth, turn
 
@@ -46,6 +49,17 @@ def test_places_come_back_and_the_pole_is_the_pole():
     assert from_earth(POLE, *POLE)[1] == pytest.approx(90)
     np.testing.assert_allclose(to_earth(POLE, 0.0, 0.0), (138.0, 14.0), atol=1e-12)
     np.testing.assert_allclose(to_earth((0.0, 90.0), *PLACES), ((PLACES[0] + 360) % 360 - 180, PLACES[1]), atol=1e-9)
+
+
+@pytest.mark.parametrize("pole", [POLE, (100.0, -20.0)])
+def test_the_meridian_0_runs_over_the_north_pole_of_the_earth_as_is_said(pole):
+    lon, lat = from_earth(pole, 0.0, [90.0, -90.0])
+    np.testing.assert_allclose(lat, [pole[1], -pole[1]])
+    np.testing.assert_allclose(np.cos(np.radians(lon)), [1, -1])
+    page = (Path(__file__).parents[2] / "docs" / "real-sea.md").read_text()
+    for words in (rotated.__doc__, page):
+        assert "meridian 0 runs from" in (words := " ".join(words.split()))
+        assert "north pole of the Earth" in words.partition("meridian 0 runs from")[2][:60]
 
 
 @pytest.mark.parametrize("pole", [POLE, (100.0, -20.0), (0.0, 90.0)])
