@@ -31,6 +31,7 @@ def remarks(config: Config, sources: Sources, records: bool = True) -> list[str]
         records: whether there will be records after intervals of time.
     """
     found = [*domain(sources), *gravity(config), *rotation(config), *components(config), *relaxation(config)]
+    found += ramped(config)
     return [*found, *record_times(config)] if records else found
 
 
@@ -68,6 +69,13 @@ def relaxation(config: Config) -> Iterator[str]:
     """Where a sponge relaxes to zero, as nothing is known of the water outside."""
     for name, missing, cells in unknown_in_sponge(config):
         yield f"input.{name}: has no value at {missing} of the {cells} cells of the sponge, which relaxes to zero there"
+
+
+def ramped(config: Config) -> Iterator[str]:
+    """A harmonic analysis of a tide that still grows."""
+    ramp, output = config.tide.ramp, config.output
+    if ramp and output.harmonics and (output.harmonics_from or 0.0) < ramp:
+        yield f'output.harmonics begins within tide.ramp, {ramp:g} s; output.harmonics_from="{ramp:g} s" is after it'
 
 
 def value(merged: dict, key: str):
