@@ -136,7 +136,7 @@ def test_tables_lie_along_the_axes_and_are_not_turned_nor_mixed_with_what_is():
     np.testing.assert_array_equal(fields.evaluate(config, "u", *ALL), table)
     assert not fields.evaluate(config, "v", *ALL).any()
     mixed = load(Case, GLOBE, environ={}, fields={"u": table, "v": lambda at: at.lat})
-    with pytest.raises(InputError, match="u and v: one is given eastward or northward, and the other along the axes"):
+    with pytest.raises(InputError, match="u and v: are turned to the axes of the grid"):
         fields.evaluate(mixed, "u", *ALL)
 
 
@@ -251,15 +251,44 @@ def test_the_file_of_a_run_says_where_its_cells_are_and_satisfies_the_cf_checker
         np.testing.assert_allclose(data["angle"][:], np.degrees(turned), atol=1e-9)
 
 
-def test_a_run_goes_on_from_the_output_of_another_on_the_same_grid_and_on_no_other(run):
+def test_a_run_goes_on_from_the_output_of_another_on_the_same_grid_to_the_bit(run):
     names = {f"input.{name}": f"{run[0] / 'output.nc'}:{name}@-1" for name in ("eta", "u", "v")}
     names |= {f"input.{name}": f"{run[0] / 'output.nc'}:{name}" for name in ("depth", "mask")}
     again = swmodel.Simulation(config_of(**names, **{"run.executor": "reference", "run.dtype": "float64"}))
     for name in ("u", "v"):
         np.testing.assert_array_equal(again.field(name), run[1].field(name))
-    other = config_of(**names | {"grid.pole": (-40.0, 75.0)})
-    with pytest.raises(InputError, match="lies about the pole -42,76, and the pole of the grid is -40,75"):
-        fields.evaluate(other, "eta", *ALL)
+
+
+@pytest.mark.parametrize("pole", [None, (100.0, 60.0)])
+def test_fields_and_vectors_about_another_pole_are_taken_to_the_places_and_axes_of_the_grid(tmp_path, pole):
+    """Of second order in the spacing of the file; steady, in time, and as a run's own file has them."""
+    errors = []
+    for nx in (48, 96):
+        path = tmp_path / f"run-{nx}"
+        spaced = {"grid.nx": nx, "grid.ny": 2 * nx // 3, "run.steps": 1, "time.dt": 1e-3, "run.executor": "reference"}
+        given = {"u": lambda at: eastward_flow(at)[0], "v": lambda at: eastward_flow(at)[1], "eta": lambda at: eastward_flow(at)[0]}
+        swmodel.Simulation(load(Case, GLOBE | spaced | {"run.dtype": "float64"}, environ={}, fields=given)).run(path)
+        small = {"grid.west": 0.0, "grid.east": 60.0, "grid.south": -20.0, "grid.north": 20.0, "grid.pole": pole}
+        inputs = {f"input.{name}": f"{path / 'output.nc'}:{name}@0" for name in ("eta", "u", "v")}
+        current = "outside_current_x", "outside_current_y"
+        inputs |= {f"input.{name}": f"{path / 'output.nc'}:{of}" for name, of in zip(current, "uv", strict=True)}
+        inputs |= {"time.start": "2000-01-01", "time.dt": 1e-3}
+        config = config_of(**small | inputs | {"grid.periodic_x": False})
+        known = load(Case, GLOBE | small | {"grid.periodic_x": False}, environ={}, fields=given)
+        found = {name: fields.evaluate(config, name, *ALL) for name in given}
+        for name, of in zip(current, "uv", strict=True):
+            np.testing.assert_array_equal(record(config, name, 0, *ALL), found[of])
+        errors.append(max(np.abs(found[name] - fields.evaluate(known, name, *ALL)).max() for name in given))
+    assert errors[0] < 0.05
+    assert np.log2(errors[0] / errors[1]) == pytest.approx(2, abs=0.2)
+
+
+def test_one_component_alone_about_another_pole_is_refused(run):
+    files = {"input.u": f"{run[0] / 'output.nc'}:u@0"}
+    for pole in (None, (100.0, 60.0)):
+        config = config_of(**files, **{"grid.pole": pole, "grid.north": 20.0, "grid.south": -20.0})
+        with pytest.raises(InputError, match="u and v: are turned"):
+            fields.evaluate(config, "u", *ALL)
 
 
 def test_a_balanced_jet_round_the_earth_stays_to_second_order_on_a_grid_that_is_turned_against_it():
