@@ -186,10 +186,10 @@ def turn_from(grid, pole, location: str, rows, columns) -> tuple[np.ndarray, np.
     grid; with the pole None these are eastward and northward.
     """
     at = points(grid, location, rows, columns)
-    cosine, sine = at.turn or (1.0, 0.0)
+    cosine, sine = at.turn or (np.ones((1, 1)), np.zeros((1, 1)))
     if not pole:
         return cosine, sine
-    c, s = turn(pole, *from_earth(pole, *at.degrees))
+    c, s = turn(pole, *from_earth(pole, at.lon, at.lat))
     return cosine * c + sine * s, sine * c - cosine * s
 
 

@@ -266,7 +266,11 @@ def test_fields_and_vectors_about_another_pole_are_taken_to_the_places_and_axes_
     for nx in (48, 96):
         path = tmp_path / f"run-{nx}"
         spaced = {"grid.nx": nx, "grid.ny": 2 * nx // 3, "run.steps": 1, "time.dt": 1e-3, "run.executor": "reference"}
-        given = {"u": lambda at: eastward_flow(at)[0], "v": lambda at: eastward_flow(at)[1], "eta": lambda at: eastward_flow(at)[0]}
+        given = {
+            "u": lambda at: eastward_flow(at)[0],
+            "v": lambda at: eastward_flow(at)[1],
+            "eta": lambda at: eastward_flow(at)[0],
+        }
         swmodel.Simulation(load(Case, GLOBE | spaced | {"run.dtype": "float64"}, environ={}, fields=given)).run(path)
         small = {"grid.west": 0.0, "grid.east": 60.0, "grid.south": -20.0, "grid.north": 20.0, "grid.pole": pole}
         inputs = {f"input.{name}": f"{path / 'output.nc'}:{name}@0" for name in ("eta", "u", "v")}

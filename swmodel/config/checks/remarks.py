@@ -12,7 +12,7 @@ from ..loading.merge import Sources, add_layer
 from ..messages import metres
 from ..options.grid import CIRCLE, CORIOLIS, EXTENTS, ROUND_OFF, Extent, Grid
 from ..options.model import Config
-from .outside import unknown_in_sponge
+from .outside import filled, incomplete, level_alone, unknown_in_sponge
 
 #: Acceleration, m s-2, below which gravity is most likely a reduced one: that of the Moon is 1.62.
 SMALL_GRAVITY = 1.0
@@ -31,7 +31,7 @@ def remarks(config: Config, sources: Sources, records: bool = True) -> list[str]
         records: whether there will be records after intervals of time.
     """
     found = [*domain(sources), *gravity(config), *rotation(config), *components(config), *relaxation(config)]
-    found += ramped(config)
+    found += [*level_alone(config), *incomplete(config), *filled(config), *ramped(config)]
     return [*found, *record_times(config)] if records else found
 
 

@@ -5,7 +5,6 @@ Everything is evaluated where it is asked for, so that a rank builds its own blo
 
 from __future__ import annotations
 
-
 import numpy as np
 
 from ...ocean.coordinates import on_sphere, points, turn_from, turned
