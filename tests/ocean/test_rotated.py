@@ -11,7 +11,7 @@ from support.made_cases import case_of
 
 import swmodel
 from swmodel import Case, load
-from swmodel.config import fields
+from swmodel.config import ConfigError, fields
 from swmodel.config.build import coriolis
 from swmodel.config.fields.netcdf_input import InputError
 from swmodel.config.fields.varying import record
@@ -317,3 +317,14 @@ def test_a_balanced_jet_round_the_earth_stays_to_second_order_on_a_grid_that_is_
         errors.append(sum(((simulation.field(n) - s) ** 2).mean() for n, s in zip("uv", start, strict=True)) ** 0.5)
     assert errors[1] / 40 < 0.015
     assert np.log2(errors[0] / errors[1]) == pytest.approx(2, abs=0.35)
+
+
+def test_an_array_of_a_vector_on_true_degrees_is_refused_as_arrays_are_not_turned():
+    """It was taken along the axes of the grid; a scalar on true degrees goes to its places."""
+    degrees = {"lat": np.arange(-90.0, 91, 5), "lon": np.arange(-180.0, 180, 5)}
+    values = xarray.DataArray(np.zeros((37, 72)), degrees, ("lat", "lon"))
+    for name, units in (("lat", "degrees_north"), ("lon", "degrees_east")):
+        values[name].attrs["units"] = units
+    load(Case, GLOBE, environ={}, fields={"eta": values})
+    with pytest.raises(ConfigError, match="fields: u: .* arrays are not turned"):
+        load(Case, GLOBE, environ={}, fields={"u": values, "v": values})

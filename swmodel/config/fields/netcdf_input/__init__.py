@@ -3,7 +3,7 @@
 from . import series
 from .attributes import DEGREES, LENGTHS, SYNONYMS
 from .errors import InputError
-from .labelled import read_labelled, records_in, times_of
+from .labelled import field_in, read_labelled, records_in, times_of
 from .read import distances, opened, pole_in, read_field
 
 __all__ = [
@@ -12,6 +12,7 @@ __all__ = [
     "SYNONYMS",
     "InputError",
     "distances",
+    "field_in",
     "opened",
     "pole_in",
     "read_field",
