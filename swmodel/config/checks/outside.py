@@ -129,8 +129,8 @@ def filled(config) -> Iterator[str]:
             away = max(part.max() for part in parts.values() if part.size)
             points = "1 point" if most == 1 else f"{most} points"
             yield (
-                f"input.{name}: {points} of the {side} side lie on land of its file and have the value of the nearest "
-                f"water there, up to {away:.3g} degrees away"
+                f"input.{name}: its file has land at {points} of the {side} side, where the value of the nearest water "
+                f"is taken, up to {away:.3g} degrees away"
             )
 
 

@@ -124,6 +124,11 @@ class Mean(Section):
         "air pressure under which the level outside is as given; under another one it is lower, as by a barometer; "
         "none: it is as given under any, as that of another run is",
     )
+    tide: str = option(
+        "",
+        "",
+        "its tide from harmonics.nc of another run, on any grid: gives [input] level and transport of constituents",
+    )
     nodal: bool = option(True, "", "as the nodes of the Moon's orbit change its tide, with time.start; false: not")
 
 

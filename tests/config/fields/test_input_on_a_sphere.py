@@ -291,7 +291,7 @@ def test_where_the_file_has_land_the_nearest_water_is_taken_and_its_distance_is_
         there = (there.imag if "sine" in name.split("_") else there.real).tolist()
         assert any(whole[row, 0] == pytest.approx(value, abs=1e-9) for value in there)
     (line,) = filled(config)
-    number, away = re.search(r"(\d+) points of the west side .* up to ([\d.]+) degrees", line).groups()
+    number, away = re.search(r"(\d+) points of the west side, .* up to ([\d.]+) degrees", line).groups()
     assert int(number) == 4
     assert 0.5 < float(away) <= 1.01
     holed(atlas, [(j + dj, i + di) for dj in range(-9, 9) for di in range(-9, 9)])
