@@ -312,3 +312,41 @@ def test_where_the_file_has_land_the_nearest_water_is_taken_and_its_distance_is_
 def test_what_is_no_part_of_a_tide_is_refused(atlas, variables, name, words):
     with pytest.raises(InputError, match=re.escape(words)):
         read(f"{atlas}:{variables}", grid_of(), name)
+
+
+def constants_of(path, *names):
+    """The path of a file with constants of fields and constituents."""
+    with netCDF4.Dataset(path, "w") as data:
+        data.constituents = " ".join(dict.fromkeys(name.split("_")[-1] for name in names))
+        for name in names:
+            for what in ("amplitude", "phase"):
+                data.createVariable(f"{name}_{what}", "f8", ())
+    return path
+
+
+def test_a_file_of_constants_gives_the_parts_of_each_tide_and_what_is_named_comes_first(tmp_path, caplog):
+    path = constants_of(tmp_path / "harmonics.nc", "eta_M2", "transport_x_M2", "eta_K1", "eta_MS4")
+    toml = tmp_path / "my.toml"
+    toml.write_text('[open_sides]\ntide = "harmonics.nc"\n[input]\noutside_k1_sine = "other.nc:a,g"\n')
+    config = load(toml, {"input.outside_m2_cosine": ""}, environ={})
+    found = {name: text for name in type(config.input).model_fields if (text := getattr(config.input, name))}
+    assert found == {
+        "outside_m2_sine": f"{path}:eta_M2_amplitude,eta_M2_phase",
+        "outside_m2_transport_x_cosine": f"{path}:transport_x_M2_amplitude,transport_x_M2_phase",
+        "outside_m2_transport_x_sine": f"{path}:transport_x_M2_amplitude,transport_x_M2_phase",
+        "outside_k1_cosine": f"{path}:eta_K1_amplitude,eta_K1_phase",
+        "outside_k1_sine": str(tmp_path / "other.nc:a,g"),
+    }
+    assert "MS4 of" in caplog.text
+    assert config.open_sides.tide == ""
+    assert load(config, environ={}) == config
+
+
+@pytest.mark.parametrize("names", [None, (), ("u_M2",), ("eta_MS4",)])
+def test_a_file_without_the_constants_of_sea_level_is_refused(tmp_path, names):
+    path = tmp_path / "harmonics.nc"
+    if names is not None:
+        constants_of(path, *names)
+    words = "no file" if names is None else "has no amplitude and phase of eta"
+    with pytest.raises(ConfigError, match=f"open_sides.tide: .*{words}"):
+        load("rest", {"open_sides.tide": str(path)}, environ={})
