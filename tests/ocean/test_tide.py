@@ -160,10 +160,10 @@ def test_the_ramp_is_that_of_its_formula_in_each_stage_and_ends_at_one():
     assert ours.item() == 1
 
 
-def test_an_analysis_that_begins_within_the_ramp_is_named():
+def test_an_analysis_or_an_end_within_the_ramp_is_named():
     options = SPHERE | {"tide.constituents": ["M2"], "time.start": DATE, "output.harmonics": ["M2"], "run.days": 5.0}
-    for begins, said in (("1 day", 1), ("2 days", 0)):
-        given = options | {"tide.ramp": "2 days", "output.harmonics_from": begins}
+    for ramp, begins, said in (("2 days", "1 day", 1), ("2 days", "2 days", 0), ("6 days", "2 days", 2)):
+        given = options | {"tide.ramp": ramp, "output.harmonics_from": begins}
         found = remarks(resolve(swmodel.load("rest", given, {})), gather("rest", given, {}), records=False)
         assert sum("tide.ramp" in line for line in found) == said
 

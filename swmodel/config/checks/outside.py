@@ -10,7 +10,7 @@ import numpy as np
 from ...ocean.coordinates import points
 from ...ocean.table import location_of
 from ...ocean.terms import TERMS, sponge
-from ...ocean.terms.open_sides import SIDES, TIDES, are_given, names, parts_of, weighs
+from ...ocean.terms.open_sides import NAMES, SIDES, TIDES, are_given, names, parts_of, weighs
 from .. import fields
 from ..fields import varying
 from ..fields.series import series_of, varies
@@ -164,8 +164,23 @@ def incomplete(config) -> Iterator[str]:
         if not getattr(config.open_sides, f"{name.lower()}_amplitude") and not are_given(config, name, ""):
             keys = " and ".join(f"input.{part}" for part in parts_of(name))
             yield f"open_sides: the tide {name} has a transport and no level: half of it comes in; give {keys}, too"
+    yield from zero_on_land(config, files)
     if files and not config.time.start:
         yield f"input.{files[0]}: its lags count from the start of the run; with time.start they do behind Greenwich"
+
+
+def zero_on_land(config, files: list[str]) -> Iterator[str]:
+    """Tides of files whose level is 0 at a part of a side, as in an atlas that has 0 on its land."""
+    for side in config.open_sides.sides:
+        found = side_of(config, side)
+        for cosine, sine in (parts_of(name) for name in NAMES if {*parts_of(name)} <= {*files}):
+            parts = [np.broadcast_to(found.on_faces(config, name), found.open.shape) for name in (cosine, sine)]
+            zero = found.open & (np.abs(parts).max(axis=0) == 0)
+            if 0 < zero.sum() < found.open.sum():
+                yield (
+                    f"input.{cosine} and input.{sine}: are 0 at {'column' if found.in_rows else 'row'}"
+                    f"{told(np.flatnonzero(zero))} of the {side} side; land of the file must be missing there, not 0"
+                )
 
 
 def unknown_in_sponge(config) -> Iterator[tuple[str, int, int]]:

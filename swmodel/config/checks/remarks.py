@@ -72,8 +72,10 @@ def relaxation(config: Config) -> Iterator[str]:
 
 
 def ramped(config: Config) -> Iterator[str]:
-    """A harmonic analysis of a tide that still grows."""
+    """A harmonic analysis of a tide that still grows, and a run that ends while it does."""
     ramp, output = config.tide.ramp, config.output
+    if ramp and ramp > config.run.steps * config.time.dt:
+        yield f"tide.ramp: at the end of the run, before {ramp:g} s, the tide is not as large yet as it is given"
     if ramp and output.harmonics and (output.harmonics_from or 0.0) < ramp:
         yield f'output.harmonics begins within tide.ramp, {ramp:g} s; output.harmonics_from="{ramp:g} s" is after it'
 

@@ -9,7 +9,7 @@ import pytest
 from swmodel import Case, load
 from swmodel.config import ConfigError, fields
 from swmodel.config.build import build_params
-from swmodel.config.checks.outside import filled, level_alone
+from swmodel.config.checks.outside import filled, incomplete, level_alone
 from swmodel.config.checks.remarks import remarks
 from swmodel.config.fields.netcdf_input import InputError, read_field
 from swmodel.config.loading.load import gather
@@ -297,6 +297,17 @@ def test_where_the_file_has_land_the_nearest_water_is_taken_and_its_distance_is_
     holed(atlas, [(j + dj, i + di) for dj in range(-9, 9) for di in range(-9, 9)])
     with pytest.raises(ConfigError, match="outside_m2_cosine: has no value .* further than 1 degrees"):
         check_config(load("rest", options, environ={}))
+
+
+def test_an_atlas_with_zero_on_its_land_is_said(atlas):
+    """Which is no missing value, so that less of the tide would come in without a word."""
+    options = BAND | SIDES | {f"input.{name}": f"{atlas}:{text}" for name, text in LEVEL.items()}
+    config = load("rest", options | {"time.start": "2012-03-01", "time.dt": 100.0}, environ={})
+    assert not any("are 0 at" in line for line in incomplete(config))
+    with netCDF4.Dataset(atlas, "a") as data:
+        data["amplitude"][60:100] = 0.0
+    (line,) = (line for line in incomplete(config) if "are 0 at" in line)
+    assert "rows 2 to 3 of the west side" in line
 
 
 @pytest.mark.parametrize(
