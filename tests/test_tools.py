@@ -18,8 +18,8 @@ WORDS = {
     "pictures": ["rest"],
     "relief": [str(ROOT / "swmodel" / "cli" / "relief" / "relief.nc")],
 }
-#: Those that write into their own folder of results alone.
-OTHERS = {"exactness", "twins"}
+#: Those that write where they are told alone, or into their folder of results.
+OTHERS = {"exactness", "record", "twins"}
 
 
 def shipped(*more: Path) -> dict[Path, tuple[int, int]]:
