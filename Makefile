@@ -55,8 +55,8 @@ docs: $(READY)
 	@echo "docs/_build/index.html"
 
 pictures: $(READY)
-	$(BIN)/python tools/pictures.py
-	$(BIN)/python tools/notebooks.py
+	$(BIN)/python tools/pictures.py --write
+	$(BIN)/python tools/notebooks.py --write
 
 exactness: $(READY)
 	$(BIN)/python tools/exactness.py

@@ -41,7 +41,7 @@ def test_a_notebook_runs_as_it_is_and_shows_what_it_is_kept_with(path, tmp_path,
     assert "assert " in code_of(kept)[-1].source
     for name, value in forking(os.environ | QUICK | PICTURES).items():
         monkeypatch.setenv(name, value)
-    assert shown(executed(path, tmp_path)) == shown(kept), "python tools/notebooks.py keeps them anew"
+    assert shown(executed(path, tmp_path)) == shown(kept), "python tools/notebooks.py --write keeps them anew"
 
 
 def test_a_cell_that_fails_is_named(tmp_path):

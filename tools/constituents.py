@@ -1,6 +1,8 @@
-"""Make swmodel/ocean/constituents.json, the table of tidal constituents, from that of the package utide.
+"""Makes the table of tidal constituents from that of the package utide, and compares it with the file there.
 
-    python tools/constituents.py
+    python tools/constituents.py [--write]
+
+Only with --write it replaces swmodel/ocean/constituents.json.
 
 utide (MIT, https://github.com/wesleybowman/UTide) has it from Foreman (1977) by way of t_tide and UTide. Left out are
 satellites of the third degree of the potential, whose size depends on latitude, and constituents that are neither of
@@ -10,6 +12,7 @@ the potential nor sums of such. Added are the satellites of MF and MM, which it 
 
 from __future__ import annotations
 
+import argparse
 import json
 from pathlib import Path
 
@@ -63,5 +66,12 @@ def table() -> dict[str, dict]:
 
 
 if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--write", action="store_true", help=f"replace {TABLE}")
+    asked = parser.parse_args()
     lines = ",\n".join(f"  {json.dumps(name)}: {json.dumps(entry)}" for name, entry in table().items())
-    TABLE.write_text(f'{{"source": "utide {utide.__version__}; {FORM}",\n "constituents": {{\n{lines}\n}}}}\n')
+    made = f'{{"source": "utide {utide.__version__}; {FORM}",\n "constituents": {{\n{lines}\n}}}}\n'
+    how = "is the same" if TABLE.read_text() == made else "differs"
+    print(f"{TABLE}: {how}; {'replaced' if asked.write else '--write replaces it'}")
+    if asked.write:
+        TABLE.write_text(made)

@@ -1,12 +1,15 @@
-"""Makes the relief of the case global_m2, one degree, from that of the package.
+"""Makes the relief of the case global_m2, one degree, from that of the package, and compares it with the file there.
 
-python tools/global_m2.py
+python tools/global_m2.py [--write]
+
+Only with --write it replaces swmodel/cases/global_m2.npz.
 
 Depths of `swmodel grid --region=-180,180,-86,86 --resolution 1 --pole=-42,76` in whole metres, 0 on land.
 """
 
 from __future__ import annotations
 
+import argparse
 import tempfile
 from pathlib import Path
 
@@ -27,5 +30,13 @@ def depths(folder) -> np.ndarray:
 
 
 if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--write", action="store_true", help=f"replace {RELIEF}")
+    asked = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
-        np.savez_compressed(RELIEF, depth=depths(folder))
+        made = depths(folder)
+    with np.load(RELIEF) as kept:
+        changed = made.size if kept["depth"].shape != made.shape else int((kept["depth"] != made).sum())
+    print(f"{RELIEF}: {changed} of {made.size} depths differ; {'replaced' if asked.write else '--write replaces it'}")
+    if asked.write:
+        np.savez_compressed(RELIEF, depth=made)

@@ -1,10 +1,13 @@
-"""Executes the notebooks of examples/ and keeps them with what they have shown, as the site shows them; some minutes.
+"""Executes the notebooks of examples/, some minutes.
 
-python tools/notebooks.py [NOTEBOOK.ipynb ...]
+python tools/notebooks.py [--write] [NOTEBOOK.ipynb ...]
+
+Only with --write it keeps them with what they have shown, as the site shows them.
 """
 
 from __future__ import annotations
 
+import argparse
 import os
 import sys
 import tempfile
@@ -35,8 +38,19 @@ def executed(path: Path, folder: Path, **environ):
     return notebook
 
 
-if __name__ == "__main__":
-    for each in map(Path, sys.argv[1:] or sorted(FOLDER.glob("*.ipynb"))):
+def main(words=None) -> None:
+    """Execute those that are named, or all."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("notebooks", nargs="*", type=Path, help="without any, all of examples/")
+    parser.add_argument("--write", action="store_true", help="replace each by what it has become")
+    asked = parser.parse_args(words)
+    for each in asked.notebooks or sorted(FOLDER.glob("*.ipynb")):
         with tempfile.TemporaryDirectory() as folder:
-            nbformat.write(executed(each, Path(folder)), each)
-        print(each)
+            made = executed(each, Path(folder))
+        if asked.write:
+            nbformat.write(made, each)
+        print(f"{each}: {'replaced' if asked.write else 'executed; --write keeps what it has shown'}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,10 +1,13 @@
 """Draws the pictures and the films of the gallery (docs/gallery.md): every case run as its command says, some minutes.
 
-python tools/pictures.py [CASE ...]
+python tools/pictures.py [--write] [CASE ...]
+
+They go to outputs/pictures; only with --write they replace those in docs/images.
 """
 
 from __future__ import annotations
 
+import argparse
 import re
 import shlex
 import subprocess
@@ -22,7 +25,7 @@ from swmodel.cases import names
 from swmodel.cases.chile2010 import recorded
 from swmodel.plotting import style
 
-FOLDER = Path(__file__).parents[1] / "docs" / "images" / "cases"
+DOCS = Path(__file__).parents[1] / "docs"
 #: Cases whose pictures docs/assimilation.md and docs/real-sea.md have, and what others are run and drawn with.
 LEFT_OUT = {"double_gyre_twin", "double_gyre_drag", "sea"}
 RUN = {
@@ -70,22 +73,23 @@ def shrink(film: Path) -> None:
     small.replace(film)
 
 
-def draw(case: str) -> None:
-    """Run a case and draw its last record; of FILMS, all records."""
+def draw(case: str, images: Path) -> None:
+    """Run a case and draw its last record into a folder `cases` of `images`; of FILMS, all records."""
+    (images / "cases").mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory() as folder:
         run = Path(folder) / case
         swmodel("run", case, "--output", run, *RUN.get(case, []))
-        picture = FOLDER / f"{case}.png"
+        picture = images / "cases" / f"{case}.png"
         swmodel("plot", run / FILE.get(case, ""), "--output", picture, *PLOT.get(case, []))
         Image.open(picture).convert("RGB").quantize(256).save(picture, optimize=True)  # a third of the size
         if case in FILMS:
-            swmodel("animate", run, "--field", *FILMS[case], "--output", film := FOLDER / f"{case}.mp4")
+            swmodel("animate", run, "--field", *FILMS[case], "--output", film := picture.with_suffix(".mp4"))
             shrink(film)
         if case == "chile2010":
-            beside_the_record(run)
+            beside_the_record(run, images / "chile2010_gauge.png")
 
 
-def beside_the_record(run: Path) -> None:
+def beside_the_record(run: Path, picture: Path) -> None:
     """Draw the series of the buoy, at half a degree, with what it has recorded."""
     with netCDF4.Dataset(run / "stations.nc") as data, mpl.rc_context(style.RC):
         figure = Figure(figsize=(7.2, 2.6), layout="constrained")
@@ -98,24 +102,34 @@ def beside_the_record(run: Path) -> None:
         axes.spines[["top", "right"]].set_visible(False)
         axes.margins(x=0.01)
         axes.legend(frameon=False, fontsize=8)
-        figure.savefig(FOLDER.parent / "chile2010_gauge.png")
+        figure.savefig(picture)
 
 
-def draw_sea() -> None:
+def draw_sea(images: Path) -> None:
     """Run the commands of docs/real-sea.md, and keep their pictures."""
-    page = (FOLDER.parents[1] / "real-sea.md").read_text()
+    page = (DOCS / "real-sea.md").read_text()
     with tempfile.TemporaryDirectory() as folder:
         for block in re.findall(r"```bash\n(.*?)```", page, re.DOTALL):
             for line in block.splitlines():
                 subprocess.run([sys.executable, "-m", *shlex.split(line)], check=True, cwd=folder)
         for name, made in SEA.items():
-            picture = FOLDER.parent / f"{name}.png"
+            picture = images / f"{name}.png"
             Image.open(Path(folder) / made).convert("RGB").quantize(256).save(picture, optimize=True)
 
 
+def main(words=None) -> None:
+    """Draw the cases that are named, or all pictures."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("cases", nargs="*", help="without any, all")
+    parser.add_argument("--write", action="store_true", help="replace the pictures in docs/images")
+    asked = parser.parse_args(words)
+    images = DOCS / "images" if asked.write else Path("outputs", "pictures")
+    for each in asked.cases or sorted(set(names()) - LEFT_OUT):
+        draw(each, images)
+    if not asked.cases:
+        draw_sea(images)
+    print(f"{images}: drawn")
+
+
 if __name__ == "__main__":
-    FOLDER.mkdir(parents=True, exist_ok=True)
-    for each in sys.argv[1:] or sorted(set(names()) - LEFT_OUT):
-        draw(each)
-    if not sys.argv[1:]:
-        draw_sea()
+    main()

@@ -1,6 +1,8 @@
-"""Makes the relief that the package ships, half a degree, from a finer one.
+"""Makes the relief that the package ships, half a degree, from a finer one, and compares it with the file there.
 
-python tools/relief.py FILE
+python tools/relief.py FILE [--write]
+
+Only with --write it replaces the relief in swmodel/.
 
 Heights of ETOPO1 bedrock (NOAA NCEI; Amante and Eakins 2009, doi 10.7289/V5C8276M; public domain) on nodes every 0.1
 degrees, with the share of sea of global-land-mask 1.0.0 (MIT licence; from NOAA's GLOBE, 30 arc seconds), in which
@@ -10,7 +12,7 @@ connect seas through cells with less than half sea, such as Gibraltar, these are
 
 from __future__ import annotations
 
-import sys
+import argparse
 from contextlib import ExitStack
 
 import netCDF4
@@ -45,15 +47,24 @@ def coarse(source: str) -> tuple[np.ndarray, ...]:
     return lon, lat, height, sea, wet & (sea < 0.5)
 
 
-def write(source: str) -> None:
+def compare(height: np.ndarray, sea: np.ndarray, strait: np.ndarray) -> str:
+    """How many heights, shares of sea and straits of the package differ from these."""
+    with netCDF4.Dataset(SHIPPED) as data:
+        kept = data["z"][...], data["sea"][...], data[STRAIT][...]
+    made = height, 100 * sea, strait
+    changed = [int((np.rint(new) != old).sum()) for new, old in zip(made, kept, strict=True)]
+    heights, shares, straits = changed
+    return f"{SHIPPED}: {heights} heights, {shares} shares of sea and {straits} straits of {height.size} differ"
+
+
+def write(lon, lat, height: np.ndarray, sea: np.ndarray, strait: np.ndarray) -> None:
     """Write the relief into its place in the package."""
-    lon, lat, height, sea, strait = coarse(source)
     with netCDF4.Dataset(SHIPPED, "w") as data:
         data.setncatts(
             {
                 "Conventions": "CF-1.12",
                 "title": "Relief of the Earth, half a degree",
-                "source": __doc__.split("\n\n")[2],
+                "source": __doc__.split("\n\n")[3],
             }
         )
         for name, values, axis in (("lat", lat, "latitude"), ("lon", lon, "longitude")):
@@ -78,4 +89,11 @@ def write(source: str) -> None:
 
 
 if __name__ == "__main__":
-    write(sys.argv[1])
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("file", help="of the finer relief")
+    parser.add_argument("--write", action="store_true", help=f"replace {SHIPPED}")
+    asked = parser.parse_args()
+    made = coarse(asked.file)
+    print(f"{compare(*made[2:])}; {'replaced' if asked.write else '--write replaces it'}")
+    if asked.write:
+        write(*made)

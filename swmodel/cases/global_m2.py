@@ -47,7 +47,7 @@ class GlobalM2(Case):
             "every": 86400.0,
             "fields": ("eta", "u", "v"),
             "harmonics": ("M2",),
-            "harmonics_fields": ("eta", "u", "v"),
+            "harmonics_fields": ("eta", "u", "v", "transport_x", "transport_y"),
             "harmonics_from": 9 * 86400.0,
         },
     }

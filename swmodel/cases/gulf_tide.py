@@ -43,10 +43,16 @@ class GulfTide(Case):
         return config.physics.depth * ((config.case.head + at.x) / mouth(config)) ** 2
 
     def outside_m2_cosine(self, config, at):
-        return incoming(config).real
+        return outside(config)[0].real
 
     def outside_m2_sine(self, config, at):
-        return -incoming(config).imag
+        return -outside(config)[0].imag
+
+    def outside_m2_transport_x_cosine(self, config, at):
+        return outside(config)[1].real
+
+    def outside_m2_transport_x_sine(self, config, at):
+        return -outside(config)[1].imag
 
 
 def mouth(config):
@@ -72,12 +78,12 @@ def solution(config, x):
     return level, -g * slope / (1j * w + r)
 
 
-def incoming(config):
-    """Level of outside water at rest whose wave comes in as that of the solution does: eta - H u / sqrt(g H), complex.
+def outside(config):
+    """Complex amplitudes of sea level, m, and of transport, m2 s-1, of the solution at the mouth.
 
-    At the mouth the depth is the mean of the cells on either side, as in the model.
+    The depth there is the mean of the cells on either side, as in the model.
     """
     level, current = solution(config, mouth(config) - config.case.head)
     end, half = mouth(config), config.grid.dx / 2
     depth = config.physics.depth * ((end - half) ** 2 + (end + half) ** 2) / (2 * end**2)
-    return level - np.sqrt(depth / config.physics.gravity) * current
+    return level, depth * current

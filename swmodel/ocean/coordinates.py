@@ -179,6 +179,20 @@ def places(grid, x, y) -> tuple:
     return to_earth(grid.pole, x, y) if turned(grid) else (x, y)
 
 
+def turn_from(grid, pole, location: str, rows, columns) -> tuple[np.ndarray, np.ndarray]:
+    """Cosine and sine, at points of the grid, of the angle from the x axis of another pole to that of the grid.
+
+    A vector with the components (a, b) along the axes about that pole has (c a + s b, -s a + c b) along those of the
+    grid; with the pole None these are eastward and northward.
+    """
+    at = points(grid, location, rows, columns)
+    cosine, sine = at.turn or (np.ones((1, 1)), np.zeros((1, 1)))
+    if not pole:
+        return cosine, sine
+    c, s = turn(pole, *from_earth(pole, at.lon, at.lat))
+    return cosine * c + sine * s, sine * c - cosine * s
+
+
 def points(grid, location: str, rows, columns) -> Points:
     """The points of `location` in the given row and column numbers (which may lie beyond the grid)."""
     north, east = OFFSETS[location]

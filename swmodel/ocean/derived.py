@@ -10,7 +10,7 @@ import numpy as np
 from ..errors import UsageError
 from .dynamics import potential_vorticity, relative_vorticity
 from .instant import Instant
-from .operators import curl, divergence, mx_c, my_c
+from .operators import curl, divergence, mx_c, mx_f, my_c, my_f
 from .patch import Patch
 from .records import present
 from .state import State
@@ -49,6 +49,16 @@ def speed(state: State, grid, physics) -> Patch:
     return np.sqrt(grid.rarea.centre * (mx_c(through_x) + my_c(through_y)))
 
 
+def transport_x(state: State, grid, physics) -> Patch:
+    """h^x u on u faces, m2 s-1."""
+    return mx_f(state.h) * (grid.open_u * state.u)
+
+
+def transport_y(state: State, grid, physics) -> Patch:
+    """h^y v on v faces, m2 s-1."""
+    return my_f(state.h) * (grid.open_v * state.v)
+
+
 def rotation(state: State, grid, physics) -> Patch:
     """d_x v - d_y u at corners, s-1, without the boundary condition on walls."""
     return curl(grid.open_u * state.u, grid.open_v * state.v, grid)
@@ -77,6 +87,8 @@ DERIVED = {
     "zeta": vorticity,
     "q": potential_vorticity_of_layer,
     "speed": speed,
+    "transport_x": transport_x,
+    "transport_y": transport_y,
     "streamfunction": Inverse(rotation, "corner"),
     "velocity_potential": Inverse(outflow, "centre"),
 } | {name: function for term in TERMS.values() for name, function in term.derived.items()}

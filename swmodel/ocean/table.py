@@ -32,6 +32,8 @@ EQUATIONS = (
         dimension=(0, -1, -1, 0),
     ),
     Variable("speed", "centre", "m s-1", "sea_water_speed", "speed of the current", least=0.0, dimension=SPEED),
+    Variable("transport_x", "u", "m2 s-1", "", "transport in x per width", dimension=(1, 1, -1, 0), signed=True),
+    Variable("transport_y", "v", "m2 s-1", "", "transport in y per width", dimension=(1, 1, -1, 0), signed=True),
     Variable("streamfunction", "corner", "m2 s-1", "", "stream function of the current", **POTENTIAL),
     Variable("velocity_potential", "centre", "m2 s-1", "", "velocity potential of the current", **POTENTIAL),
     Variable(
@@ -89,7 +91,7 @@ POTENTIALS = ("streamfunction", "velocity_potential")
 
 #: Fields that a run may write.
 WRITABLE = (
-    *("h", "u", "v", "eta", "sea_level", "zeta", "q", "speed", *POTENTIALS),
+    *("h", "u", "v", "eta", "sea_level", "zeta", "q", "speed", "transport_x", "transport_y", *POTENTIALS),
     *(name for term in TERMS.values() for name in term.derived),
 )
 

@@ -27,6 +27,8 @@ SOURCES = {
     "zeta": ("u", "v"),
     "q": ("h", "u", "v"),
     "speed": ("u", "v"),
+    "transport_x": ("h", "u"),
+    "transport_y": ("h", "v"),
     "streamfunction": ("u", "v"),
     "velocity_potential": ("u", "v"),
 }

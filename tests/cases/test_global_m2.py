@@ -14,20 +14,29 @@ from swmodel.cli.relief.make import grid_of
 from swmodel.cli.relief.source import open_relief
 from swmodel.config import fields
 from swmodel.config.build import build_grid
+from swmodel.ocean.rotated import from_earth
+from swmodel.ocean.terms.open_sides import FLOWS, parts_of
 from swmodel.parallel.decomposition import block
+
+#: So much drag that waves die soon.
+STRONG = {"physics.linear_drag": 2e-5, "output.every": "5 days", "output.harmonics_from": "4 days", "run.days": 6.0}
 
 
 @pytest.fixture(scope="module")
-def tide(tmp_path_factory):
-    """The configuration of a run at five degrees with so much drag that waves die soon, and its constants."""
-    options = {"grid.nx": 72, "grid.ny": 34, "physics.linear_drag": 2e-5, "output.every": "5 days"}
-    options |= {"output.harmonics_from": "4 days", "run.days": 6.0}
-    folder = tmp_path_factory.mktemp("global_m2")
-    simulation = swmodel.Simulation(swmodel.load("global_m2", options, environ={}))
-    simulation.run(folder / "run")
-    with netCDF4.Dataset(folder / "run" / "harmonics.nc") as data:
+def run(tmp_path_factory):
+    """The configuration and the folder of a run at five degrees."""
+    folder = tmp_path_factory.mktemp("global_m2") / "run"
+    config = swmodel.load("global_m2", STRONG | {"grid.nx": 72, "grid.ny": 34}, environ={})
+    swmodel.Simulation(config).run(folder)
+    return config, folder
+
+
+@pytest.fixture(scope="module")
+def tide(run):
+    """The configuration of that run, and its constants."""
+    with netCDF4.Dataset(run[1] / "harmonics.nc") as data:
         data.set_auto_mask(False)
-        return simulation.config, {name: data[name][...] for name in data.variables}
+        return run[0], {name: data[name][...] for name in data.variables}
 
 
 def test_what_the_moon_gives_drag_takes(tide):
@@ -66,3 +75,31 @@ def test_the_moon_works_where_the_tide_lags_behind_it():
     assert global_m2.power(config, 1.0, -2 * lon, lon, 0.0) == pytest.approx(0.0, abs=1e-12)
     expected = 1025 * 9.81 * 2 * np.pi / 44714.16 * 0.242334 * 0.693 / 2
     assert global_m2.power(config, 1.0, 90 - 2 * lon, lon, 0.0) == pytest.approx(expected, rel=1e-6)
+
+
+@pytest.mark.parametrize("pole", [None, (-40.0, -80.0)])
+def test_the_tide_drives_a_part_of_the_ocean_on_a_grid_of_its_own_by_one_key(run, tmp_path, pole):
+    """The South Atlantic at 2.5 degrees, about the pole of the Earth and another one: as in the run of all oceans."""
+    part = {"grid.nx": 16, "grid.ny": 16, "grid.periodic_x": False, "grid.pole": pole, "time.cfl": 0.3}
+    part |= STRONG | {"output.harmonics_from": "2 days", "run.days": 4.0, "run.executor": "reference"}
+    if pole:  # cells near (20 W, 20 S), which lies 60 degrees from the pole
+        lon, lat = from_earth(pole, -20.0, -20.0)
+        part |= {"grid.west": lon - 20.0, "grid.east": lon + 20.0, "grid.south": lat - 20.0, "grid.north": lat + 20.0}
+    else:
+        part |= {"grid.west": -40.0, "grid.east": 0.0, "grid.south": -40.0, "grid.north": 0.0}
+    sides = {"open_sides.sides": ["west", "east", "south", "north"], "open_sides.nodal": False}
+    whole = part | sides | {"open_sides.tide": str(run[1] / "harmonics.nc"), "tide.ramp": "1 day"}
+    flows = [part for of in FLOWS for part in parts_of("M2", of)]
+    errors = []
+    alone = {} if pole else {"level": {f"input.{flow}": "" for flow in flows}}
+    for name, more in ({"whole": {}} | alone).items():
+        config = swmodel.load("global_m2", whole | more, environ={})
+        swmodel.Simulation(config).run(tmp_path / name)
+        with netCDF4.Dataset(tmp_path / name / "harmonics.nc") as data:
+            found = data["eta_M2_amplitude"][:] * np.exp(1j * np.radians(data["eta_M2_phase"][:]))
+        rows, columns = np.arange(16), np.arange(16)
+        there = [fields.unfilled(config, part, rows, columns) for part in parts_of("M2")]
+        known = np.ma.masked_invalid(there[0] + 1j * there[1])
+        errors.append(np.sqrt((abs(found - known) ** 2).mean() / (abs(known) ** 2).mean()))
+    assert errors[0] < 0.1
+    assert all(error > 0.3 for error in errors[1:])

@@ -42,6 +42,7 @@ OPEN = {
         "open_sides__m2_phase": 70.0,
         "open_sides__k1_amplitude": 0.2,
         "open_sides__k1_phase": -30.0,
+        "tide__ramp": 50.0,
         **OPTIONS["tracer, sponge"],
     },
     "south, east; fields": {"open_sides__transport_y": 3.0},

@@ -102,7 +102,7 @@ def test_writing_into_the_state_is_an_error_and_into_a_field_harmless(executor):
 
 def test_unknown_fields_are_named_with_those_that_there_are(model):
     for ask in (model.field, model.fields, model.means, lambda name: model.fields(["eta", name])):
-        known = "h, u, v, eta, sea_level, zeta, q, speed, streamfunction, velocity_potential"
+        known = "h, u, v, eta, sea_level, zeta, q, speed, transport_x, transport_y, streamfunction, velocity_potential"
         with pytest.raises(UsageError, match=f"^no field nope; there are {known}$"):
             ask("nope")
     assert list(model.fields("eta")) == ["eta"]

@@ -1,5 +1,7 @@
 """Grids with a pole of their own: places, directions, f, and what is given eastward and northward."""
 
+from pathlib import Path
+
 import netCDF4
 import numpy as np
 import pytest
@@ -9,11 +11,12 @@ from support.made_cases import case_of
 
 import swmodel
 from swmodel import Case, load
-from swmodel.config import fields
+from swmodel.config import ConfigError, fields
 from swmodel.config.build import coriolis
 from swmodel.config.fields.netcdf_input import InputError
 from swmodel.config.fields.varying import record
 from swmodel.config.positions.gauges import station
+from swmodel.ocean import rotated
 from swmodel.ocean.coordinates import along_axes, axes, points
 from swmodel.ocean.rotated import from_earth, to_earth, turn
 
@@ -46,6 +49,17 @@ def test_places_come_back_and_the_pole_is_the_pole():
     assert from_earth(POLE, *POLE)[1] == pytest.approx(90)
     np.testing.assert_allclose(to_earth(POLE, 0.0, 0.0), (138.0, 14.0), atol=1e-12)
     np.testing.assert_allclose(to_earth((0.0, 90.0), *PLACES), ((PLACES[0] + 360) % 360 - 180, PLACES[1]), atol=1e-9)
+
+
+@pytest.mark.parametrize("pole", [POLE, (100.0, -20.0)])
+def test_the_meridian_0_runs_over_the_north_pole_of_the_earth_as_is_said(pole):
+    lon, lat = from_earth(pole, 0.0, [90.0, -90.0])
+    np.testing.assert_allclose(lat, [pole[1], -pole[1]])
+    np.testing.assert_allclose(np.cos(np.radians(lon)), [1, -1])
+    page = (Path(__file__).parents[2] / "docs" / "real-sea.md").read_text()
+    for words in (rotated.__doc__, page):
+        assert "meridian 0 runs from" in (words := " ".join(words.split()))
+        assert "north pole of the Earth" in words.partition("meridian 0 runs from")[2][:60]
 
 
 @pytest.mark.parametrize("pole", [POLE, (100.0, -20.0), (0.0, 90.0)])
@@ -122,7 +136,7 @@ def test_tables_lie_along_the_axes_and_are_not_turned_nor_mixed_with_what_is():
     np.testing.assert_array_equal(fields.evaluate(config, "u", *ALL), table)
     assert not fields.evaluate(config, "v", *ALL).any()
     mixed = load(Case, GLOBE, environ={}, fields={"u": table, "v": lambda at: at.lat})
-    with pytest.raises(InputError, match="u and v: one is given eastward or northward, and the other along the axes"):
+    with pytest.raises(InputError, match="u and v: are turned to the axes of the grid"):
         fields.evaluate(mixed, "u", *ALL)
 
 
@@ -238,14 +252,48 @@ def test_the_file_of_a_run_says_where_its_cells_are_and_satisfies_the_cf_checker
 
 
 def test_a_run_goes_on_from_the_output_of_another_on_the_same_grid_and_on_no_other(run):
+    """To the bit; about another pole it has what is interpolated (below)."""
     names = {f"input.{name}": f"{run[0] / 'output.nc'}:{name}@-1" for name in ("eta", "u", "v")}
     names |= {f"input.{name}": f"{run[0] / 'output.nc'}:{name}" for name in ("depth", "mask")}
     again = swmodel.Simulation(config_of(**names, **{"run.executor": "reference", "run.dtype": "float64"}))
     for name in ("u", "v"):
         np.testing.assert_array_equal(again.field(name), run[1].field(name))
-    other = config_of(**names | {"grid.pole": (-40.0, 75.0)})
-    with pytest.raises(InputError, match="lies about the pole -42,76, and the pole of the grid is -40,75"):
-        fields.evaluate(other, "eta", *ALL)
+
+
+@pytest.mark.parametrize("pole", [None, (100.0, 60.0)])
+def test_fields_and_vectors_about_another_pole_are_taken_to_the_places_and_axes_of_the_grid(tmp_path, pole):
+    """Of second order in the spacing of the file; steady, in time, and as a run's own file has them."""
+    errors = []
+    for nx in (48, 96):
+        path = tmp_path / f"run-{nx}"
+        spaced = {"grid.nx": nx, "grid.ny": 2 * nx // 3, "run.steps": 1, "time.dt": 1e-3, "run.executor": "reference"}
+        given = {
+            "u": lambda at: eastward_flow(at)[0],
+            "v": lambda at: eastward_flow(at)[1],
+            "eta": lambda at: eastward_flow(at)[0],
+        }
+        swmodel.Simulation(load(Case, GLOBE | spaced | {"run.dtype": "float64"}, environ={}, fields=given)).run(path)
+        small = {"grid.west": 0.0, "grid.east": 60.0, "grid.south": -20.0, "grid.north": 20.0, "grid.pole": pole}
+        inputs = {f"input.{name}": f"{path / 'output.nc'}:{name}@0" for name in ("eta", "u", "v")}
+        current = "outside_current_x", "outside_current_y"
+        inputs |= {f"input.{name}": f"{path / 'output.nc'}:{of}" for name, of in zip(current, "uv", strict=True)}
+        inputs |= {"time.start": "2000-01-01", "time.dt": 1e-3}
+        config = config_of(**small | inputs | {"grid.periodic_x": False})
+        known = load(Case, GLOBE | small | {"grid.periodic_x": False}, environ={}, fields=given)
+        found = {name: fields.evaluate(config, name, *ALL) for name in given}
+        for name, of in zip(current, "uv", strict=True):
+            np.testing.assert_array_equal(record(config, name, 0, *ALL), found[of])
+        errors.append(max(np.abs(found[name] - fields.evaluate(known, name, *ALL)).max() for name in given))
+    assert errors[0] < 0.05
+    assert np.log2(errors[0] / errors[1]) == pytest.approx(2, abs=0.2)
+
+
+def test_one_component_alone_about_another_pole_is_refused(run):
+    files = {"input.u": f"{run[0] / 'output.nc'}:u@0"}
+    for pole in (None, (100.0, 60.0)):
+        config = config_of(**files, **{"grid.pole": pole, "grid.north": 20.0, "grid.south": -20.0})
+        with pytest.raises(InputError, match="u and v: are turned"):
+            fields.evaluate(config, "u", *ALL)
 
 
 def test_a_balanced_jet_round_the_earth_stays_to_second_order_on_a_grid_that_is_turned_against_it():
@@ -270,3 +318,14 @@ def test_a_balanced_jet_round_the_earth_stays_to_second_order_on_a_grid_that_is_
         errors.append(sum(((simulation.field(n) - s) ** 2).mean() for n, s in zip("uv", start, strict=True)) ** 0.5)
     assert errors[1] / 40 < 0.015
     assert np.log2(errors[0] / errors[1]) == pytest.approx(2, abs=0.35)
+
+
+def test_an_array_of_a_vector_on_true_degrees_is_refused_as_arrays_are_not_turned():
+    """It was taken along the axes of the grid; a scalar on true degrees goes to its places."""
+    degrees = {"lat": np.arange(-90.0, 91, 5), "lon": np.arange(-180.0, 180, 5)}
+    values = xarray.DataArray(np.zeros((37, 72)), degrees, ("lat", "lon"))
+    for name, units in (("lat", "degrees_north"), ("lon", "degrees_east")):
+        values[name].attrs["units"] = units
+    load(Case, GLOBE, environ={}, fields={"eta": values})
+    with pytest.raises(ConfigError, match="fields: u: .* arrays are not turned"):
+        load(Case, GLOBE, environ={}, fields={"u": values, "v": values})

@@ -60,6 +60,7 @@ PARAMETERS = {
     "tracer.initial": (0, 0, 0, 0),
     "sponge.rate": (0, 0, -1, 0),
     "sponge.width": (1, 0, 0, 0),
+    "tide.ramp": (0, 0, 1, 0),
     "time.dt": (0, 0, 1, 0),
     "time.cfl": (0, 0, 0, 0),
     "time.ab2_epsilon": (0, 0, 0, 0),

@@ -6,15 +6,21 @@ import re
 import numpy as np
 import pytest
 from support.canal import DATE, DEPTH, RADIUS, canal
+from support.made_cases import case_of
 from support.stepping import after
 
 import swmodel
 from swmodel.config import ConfigError
+from swmodel.config.checks.remarks import remarks
+from swmodel.config.loading.load import gather
 from swmodel.errors import NumericalError
+from swmodel.model.resolve import resolve
 from swmodel.model.validate import check_config
 from swmodel.ocean.constituents import constituents, date_of, table
+from swmodel.ocean.instant import Instant
+from swmodel.ocean.patch import Patch
 from swmodel.ocean.terms import TERMS
-from swmodel.ocean.terms.tide import EQUILIBRIUM, SPECIES, shapes
+from swmodel.ocean.terms.tide import EQUILIBRIUM, SPECIES, grown, ramp_of, shapes
 
 DATES = ("2000-01-01", "1975-07-14T03:00", "2033-11-05 17:41:30")
 
@@ -124,6 +130,44 @@ def test_a_canal_round_the_equator_answers_as_airy_says(beta):
     np.testing.assert_allclose(h - DEPTH, expected, rtol=0, atol=2e-6 * abs(height))
 
 
+def test_a_tide_that_grows_slowly_raises_no_free_waves():
+    """In a canal at rest, without drag: what is left besides the forced wave, over that, after the ramp."""
+    (tide,) = constituents(("M2",), DATE)
+    lon = 2 * np.pi * (np.arange(12) + 0.5) / 12
+    left = {}
+    for ramp in (None, 8 * tide.period):
+        config, height, _ = canal(12, tide__ramp=ramp)
+        config = config.model_copy(update={"case": case_of({"eta": np.zeros((1, 12))}, "Rest")})
+        h = after("reference", config, 10 * 96)[0]
+        left[ramp] = np.abs(h - DEPTH - height * np.cos(tide.phase + 2 * lon)).max() / abs(height)
+    assert left[None] > 0.5
+    assert left[8 * tide.period] < 0.01
+
+
+def test_the_ramp_is_that_of_its_formula_in_each_stage_and_ends_at_one():
+    """(1 - cos(pi t / T)) / 2; in both precisions, and from the step count alone, so that a restart has the same."""
+    config, *_ = canal(24, tide__ramp=7e5)
+    part = {name: Patch(value, (0, 0)) for name, value in ramp_of(config, "r").items()}
+    for dtype, digits in (("float64", 14), ("float32", 5)):
+        narrow = {
+            name: each.map(lambda a, t=dtype: a if a.dtype == np.uint32 else a.astype(t)) for name, each in part.items()
+        }
+        for step, stage in ((0, 0.0), (100, 0.5), (1500, 1.0), (2**31 - 1, 0.5)):
+            ours = np.asarray(grown("r", narrow, Instant(np.int32(step), stage), np.dtype(dtype)))
+            t = min((step + stage) * config.time.dt / 7e5, 1.0)
+            assert ours.dtype == dtype
+            assert ours.item() == pytest.approx(0.5 - 0.5 * math.cos(math.pi * t), abs=10.0**-digits)
+    assert ours.item() == 1
+
+
+def test_an_analysis_or_an_end_within_the_ramp_is_named():
+    options = SPHERE | {"tide.constituents": ["M2"], "time.start": DATE, "output.harmonics": ["M2"], "run.days": 5.0}
+    for ramp, begins, said in (("2 days", "1 day", 1), ("2 days", "2 days", 0), ("6 days", "2 days", 2)):
+        given = options | {"tide.ramp": ramp, "output.harmonics_from": begins}
+        found = remarks(resolve(swmodel.load("rest", given, {})), gather("rest", given, {}), records=False)
+        assert sum("tide.ramp" in line for line in found) == said
+
+
 def test_the_answer_of_a_canal_converges_in_second_order():
     (tide,) = constituents(("M2",), DATE)
     speed = 2 * np.pi * tide.frequency * RADIUS / 2
@@ -148,6 +192,7 @@ TIDE = SPHERE | {"tide.constituents": ["M2"], "time.start": DATE}
             "time.calendar: tides are those of proleptic_gregorian or standard, not of noleap",
         ),
         ({"time.dt": 30000.0}, "tide.constituents: M2 has a period of 44714.2 s, which must be above two time steps"),
+        ({"tide.constituents": [], "tide.ramp": 100.0}, "tide.ramp: has no effect without tide.constituents"),
         ({"physics.reduced_gravity": True}, "tide.constituents: tides move the whole water column"),
     ],
 )

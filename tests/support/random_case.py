@@ -8,8 +8,8 @@ from swmodel import config
 #: A grid on a sphere whose northern rows are half as wide as its southern ones, with water all round or in a basin.
 SPHERE = {"kind": "latlon", "west": 300.0, "south": 10.0, "dlat": 5.0, "radius": 50e3}
 
-#: Large tides of every species.
-TIDE = {"tide__constituents": ("M2", "K1", "MF"), "tide__factor": 30.0, "time__start": "2020-03-01"}
+#: Large tides of every species, which grow for two steps and a half.
+TIDE = {"tide__constituents": ("M2", "K1", "MF"), "tide__factor": 30.0, "time__start": "2020-03-01", "tide__ramp": 50.0}
 
 #: Sizes of the fields of coefficients that the random case can have.
 COEFFICIENTS = {

@@ -10,12 +10,15 @@ import numpy as np
 from ...ocean.coordinates import points
 from ...ocean.table import location_of
 from ...ocean.terms import TERMS, sponge
-from ...ocean.terms.open_sides import weighs
+from ...ocean.terms.open_sides import NAMES, SIDES, TIDES, are_given, names, parts_of, weighs
 from .. import fields
 from ..fields import varying
 from ..fields.series import series_of, varies
 
 ROWS = ("south", "north")
+
+#: What gives the flow through a side, with its axis behind it.
+FLOW = "transport", "current"
 
 #: Most cells that are looked at together.
 CELLS = 2**17
@@ -70,7 +73,7 @@ def side_of(config, side: str) -> Side:
     last = (grid.ny if side in ROWS else grid.nx) - 1
     across = np.array([0, 1] if side in ("west", "south") else [last, last - 1])
     rows, columns = (across, along) if side in ROWS else (along, across)
-    flows = tuple(f"outside_{what}_{'y' if side in ROWS else 'x'}" for what in ("transport", "current"))
+    flows = tuple(f"outside_{what}_{'y' if side in ROWS else 'x'}" for what in FLOW)
     found = Side(rows, columns, along, flows, int(across[0] > 0), side in ROWS)
     inside = fields.within(config, rows, columns, 1)
     inside = np.broadcast_to(inside, (rows.size, columns.size))
@@ -80,7 +83,7 @@ def side_of(config, side: str) -> Side:
 
 def problems(config) -> Iterator[str]:
     """Sides that are land, and what is not given where water comes in."""
-    names = given(config)
+    fields_given = given(config)
     for name, missing, cells in unknown_in_sponge(config):
         if 2 * missing > cells:
             yield (
@@ -98,13 +101,85 @@ def problems(config) -> Iterator[str]:
                 f"{told(shallow)} of the {side} side; give it, or close such cells in input.mask"
             )
         yield from problems_of_pressure(config, side, found)
-        for name in (name for name in names if location_of(name) in ("centre", location_of(found.flows[0]))):
+        for name in (name for name in fields_given if location_of(name) in ("centre", location_of(found.flows[0]))):
             missing = np.flatnonzero(found.open & ~np.isfinite(found.on_faces(config, name)))
             if missing.size:
                 yield (
                     f"input.{name}: has no value at {'column' if side in ROWS else 'row'}{told(missing)} of the {side} "
                     "side; it must cover both rows of cells at the side, the outermost and the next, but where one of "
-                    "them is land: close such cells in input.mask"
+                    f"them is land: close such cells in input.mask{too_far(config, name, found)}"
+                )
+
+
+def too_far(config, name: str, found: Side) -> str:
+    """How far the nearest value of a file may be that stands for a missing one, in words; "" where none may."""
+    if varies(config, name) or not (reach := fields.how_far(config, name, found.rows, found.columns)[1]):
+        return ""
+    return f"; the nearest value in the file is further than {reach:.3g} degrees"
+
+
+def filled(config) -> Iterator[str]:
+    """Where water of the grid beside open sides is land of the file that gives the outside: how far water is there."""
+    for side in config.open_sides.sides:
+        found = side_of(config, side)
+        parts = {name: fields.how_far(config, name, found.rows, found.columns)[0]
+                 for name in given(config) if not varies(config, name)}  # fmt: skip
+        name = max(parts, key=lambda name: parts[name].size, default="")
+        if name and (most := parts[name].size):
+            away = max(part.max() for part in parts.values() if part.size)
+            points = "1 point" if most == 1 else f"{most} points"
+            yield (
+                f"input.{name}: its file has land at {points} of the {side} side, where the value of the nearest water "
+                f"is taken, up to {away:.3g} degrees away"
+            )
+
+
+def level_alone(config) -> Iterator[str]:
+    """Tides, and sea level that varies in time, outside of which the flow is not known, so that half comes in."""
+    sides = config.open_sides.sides
+    axes = [axis for axis in "xy" if axis in {SIDES[side] for side in sides}]
+    axes = [axis for axis in axes if not any(varies(config, f"outside_{flow}_{axis}") for flow in FLOW)]
+    unknown = {name: [of for of in axes if not are_given(config, name, f"transport_{of}_")] for name in names(config)}
+    alone = [name for name in unknown if unknown[name]]
+    half = "a wave that nothing reflects comes in with half of its level"
+    if alone:
+        pairs = [parts_of(alone[0], f"transport_{axis}_") for axis in unknown[alone[0]]]
+        keys = ", ".join(f"input.{cosine} and input.{sine}" for cosine, sine in pairs)
+        others = f", and those of {', '.join(alone[1:])}" if alone[1:] else ""
+        yield f"open_sides: the tide outside has a level and no transport: {half}; give {keys}{others}"
+    if axes and varies(config, "outside_level"):
+        keys = " and ".join(f"input.outside_current_{axis} (or outside_transport_{axis})" for axis in axes)
+        yield f"input.outside_level: varies in time, without a current: {half}; give {keys}"
+
+
+def incomplete(config) -> Iterator[str]:
+    """Tides of files with one part of two, or with transports alone; lags behind Greenwich in a run without a date."""
+    files = [row.name for row in TIDES if getattr(config.input, row.name)]
+    for name in files:
+        stem, _, part = name.rpartition("_")
+        other = f"{stem}_{'sine' if part == 'cosine' else 'cosine'}"
+        if not fields.given(config, other) and not fields.constant(config, other):
+            yield f"input.{name} is given and input.{other} is not: that part of the tide is 0"
+    for name in names(config):
+        if not getattr(config.open_sides, f"{name.lower()}_amplitude") and not are_given(config, name, ""):
+            keys = " and ".join(f"input.{part}" for part in parts_of(name))
+            yield f"open_sides: the tide {name} has a transport and no level: half of it comes in; give {keys}, too"
+    yield from zero_on_land(config, files)
+    if files and not config.time.start:
+        yield f"input.{files[0]}: its lags count from the start of the run; with time.start they do behind Greenwich"
+
+
+def zero_on_land(config, files: list[str]) -> Iterator[str]:
+    """Tides of files whose level is 0 at a part of a side, as in an atlas that has 0 on its land."""
+    for side in config.open_sides.sides:
+        found = side_of(config, side)
+        for cosine, sine in (parts_of(name) for name in NAMES if {*parts_of(name)} <= {*files}):
+            parts = [np.broadcast_to(found.on_faces(config, name), found.open.shape) for name in (cosine, sine)]
+            zero = found.open & (np.abs(parts).max(axis=0) == 0)
+            if 0 < zero.sum() < found.open.sum():
+                yield (
+                    f"input.{cosine} and input.{sine}: are 0 at {'column' if found.in_rows else 'row'}"
+                    f"{told(np.flatnonzero(zero))} of the {side} side; land of the file must be missing there, not 0"
                 )
 
 

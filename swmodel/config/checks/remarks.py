@@ -12,7 +12,7 @@ from ..loading.merge import Sources, add_layer
 from ..messages import metres
 from ..options.grid import CIRCLE, CORIOLIS, EXTENTS, ROUND_OFF, Extent, Grid
 from ..options.model import Config
-from .outside import unknown_in_sponge
+from .outside import filled, incomplete, level_alone, unknown_in_sponge
 from .stability import dividing
 
 #: Acceleration, m s-2, below which gravity is most likely a reduced one: that of the Moon is 1.62.
@@ -29,6 +29,7 @@ def remarks(config: Config, sources: Sources, records: bool = True) -> list[str]
         records: whether there will be records after intervals of time.
     """
     found = [*domain(sources), *gravity(config), *rotation(config), *components(config), *relaxation(config)]
+    found += [*level_alone(config), *incomplete(config), *filled(config), *ramped(config)]
     return [*found, *record_times(config)] if records else found
 
 
@@ -66,6 +67,15 @@ def relaxation(config: Config) -> Iterator[str]:
     """Where a sponge relaxes to zero, as nothing is known of the water outside."""
     for name, missing, cells in unknown_in_sponge(config):
         yield f"input.{name}: has no value at {missing} of the {cells} cells of the sponge, which relaxes to zero there"
+
+
+def ramped(config: Config) -> Iterator[str]:
+    """A harmonic analysis of a tide that still grows, and a run that ends while it does."""
+    ramp, output = config.tide.ramp, config.output
+    if ramp and ramp > config.run.steps * config.time.dt:
+        yield f"tide.ramp: at the end of the run, before {ramp:g} s, the tide is not as large yet as it is given"
+    if ramp and output.harmonics and (output.harmonics_from or 0.0) < ramp:
+        yield f'output.harmonics begins within tide.ramp, {ramp:g} s; output.harmonics_from="{ramp:g} s" is after it'
 
 
 def value(merged: dict, key: str):

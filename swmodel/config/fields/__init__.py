@@ -5,16 +5,14 @@ Everything is evaluated where it is asked for, so that a rank builds its own blo
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
-from ...ocean.coordinates import points, turned
+from ...ocean.coordinates import on_sphere, points, turn_from, turned
 from ...ocean.table import VARIABLES, entry_of, location_of
 from ...ocean.terms.open_sides import FLOWS, NAMES, parts_of
 from ..options.assimilation import TOGETHER
 from .formula import values_of_case
-from .netcdf_input import InputError, on_true_degrees, read_field
+from .netcdf_input import InputError, distances, pole_in, read_field
 from .own import source_in
 from .series import varies
 
@@ -90,6 +88,8 @@ def from_source(config, name: str, rows, columns) -> np.ndarray:
     """Values of a field as it was handed over, of its file, the case's formula or a constant; see `evaluate`."""
     values = unfilled(config, name, rows, columns)
     if values is not None:
+        if name.startswith("outside_") and (lacking := beside_land_of_file(config, name, values, rows, columns)).any():
+            values = unfilled(config, name, rows, columns, lacking)
         whole = name == "mask" and not is_handed(config, name)
         return values if whole else fill_land(config, name, values, rows, columns)
     if name == "mask" and tabulated(config, "depth"):
@@ -97,61 +97,64 @@ def from_source(config, name: str, rows, columns) -> np.ndarray:
     return np.full((1, 1), constant(config, name))
 
 
-def unfilled(config, name: str, rows, columns) -> np.ndarray | None:
-    """Values as they were handed over, of the file or the case's formula, NaN for none; None: nothing gives them."""
-    if name in VECTORS and turned(config.grid) and given(config, name):
-        return along_axes(config, name, rows, columns)
+def unfilled(config, name: str, rows, columns, fill=None) -> np.ndarray | None:
+    """Values as they were handed over, of the file or the case's formula, NaN for none; None: nothing gives them.
+
+    Args:
+        fill: [rows, columns], where a value that a file lacks is the nearest one in it.
+    """
+    if name in VECTORS and on_sphere(config.grid) and given(config, name):
+        return along_axes(config, name, rows, columns, fill)
     if is_handed(config, name):
-        return as_given(config, name, rows, columns)
+        return as_given(config, name, rows, columns, fill)
     if not hasattr(config.case, name):
         return None
     at = points(config.grid, location_of(name), rows % config.grid.ny, columns % config.grid.nx)
     return values_of_case(config, name, at)
 
 
-def along_axes(config, name: str, rows, columns) -> np.ndarray:
-    """A component, along the axes of a turned grid, of a vector whose components are both given.
+def along_axes(config, name: str, rows, columns, fill=None) -> np.ndarray:
+    """A component, along the axes of the grid, of a vector whose components are both given.
 
-    Functions and files on true longitudes and latitudes have eastward and northward components; tables, and files on
-    the axes of the grid, those along its axes.
+    Functions and files on true longitudes and latitudes have eastward and northward components; tables those along the
+    axes of the grid; files about a pole those along the axes about that.
 
     Raises:
-        InputError: one is eastward or northward, and the other along the axes.
+        InputError: the components lie about two poles, or one of two that have to be turned is missing.
     """
     pair, location = VECTORS[name], location_of(name)
     there = [each for each in pair if has_source(config, each)]
-    true = {on_earth(config, each) for each in there}
-    if true == {False}:
-        return component(config, name, location, rows, columns) if name in there else np.zeros((1, 1))
-    if len(true) > 1:
+    poles = {pole_of(config, each) for each in there}
+    if poles == {config.grid.pole}:
+        return component(config, name, location, rows, columns, fill) if name in there else np.zeros((1, 1))
+    if len(poles) > 1 or (None not in poles and len(there) == 1):
         raise InputError(
-            f"{pair[0]} and {pair[1]}: one is given eastward or northward, and the other along the axes of the grid, "
-            "whose pole is not that of the Earth; give both in one way"
+            f"{pair[0]} and {pair[1]}: are turned to the axes of the grid, whose pole is another one; give both in one "
+            "way: eastward and northward, or along the axes of one grid"
         )
-    at: Any = points(config.grid, location, rows % config.grid.ny, columns % config.grid.nx)
-    cosine, sine = at.turn
-    east, north = (
-        component(config, each, location, rows, columns) if each in there else np.zeros((1, 1)) for each in pair
+    cosine, sine = turn_from(config.grid, *poles, location, rows % config.grid.ny, columns % config.grid.nx)
+    first, second = (
+        component(config, each, location, rows, columns, fill) if each in there else np.zeros((1, 1)) for each in pair
     )
-    return cosine * east + sine * north if name == pair[0] else cosine * north - sine * east
+    return cosine * first + sine * second if name == pair[0] else cosine * second - sine * first
 
 
-def on_earth(config, name: str) -> bool:
-    """Whether a component is eastward or northward rather than along the axes of the grid."""
+def pole_of(config, name: str) -> tuple[float, float] | None:
+    """The pole about which the axes lie along which a component is given; None: that of the Earth."""
     if source := source_in(config, name):
-        return not source.stored
+        return config.grid.pole if source.stored else None
     text = getattr(config.input, name, None)
-    return on_true_degrees(text, entry_of(name, config.physics), config.grid) if text else True
+    return pole_in(text, entry_of(name, config.physics), config.grid) if text else None
 
 
-def component(config, name: str, location: str, rows, columns) -> np.ndarray:
+def component(config, name: str, location: str, rows, columns, fill=None) -> np.ndarray:
     """A component of a vector as it was given, at points of any location; NaN for none."""
     rows, columns = rows % config.grid.ny, columns % config.grid.nx
     if source := source_in(config, name):
         return source.read(config, name, rows, columns, location)
     if text := getattr(config.input, name, None):
         entry = entry_of(name, config.physics)._replace(location=location)
-        return read_field(text, entry, config.grid, rows, columns)
+        return read_field(text, entry, config.grid, rows, columns, fill)
     return values_of_case(config, name, points(config.grid, location, rows, columns))
 
 
@@ -195,13 +198,13 @@ def tabulated(config, name: str) -> bool:
     return bool(getattr(config.input, name))
 
 
-def as_given(config, name: str, rows, columns) -> np.ndarray:
+def as_given(config, name: str, rows, columns, fill=None) -> np.ndarray:
     """Values of a field that was handed over or lies in a file, which broadcast to [rows, columns]; NaN for none."""
     grid = config.grid
     rows, columns = rows % grid.ny, columns % grid.nx
     if source := source_in(config, name):
         return source.read(config, name, rows, columns)
-    return read_field(getattr(config.input, name), entry_of(name, config.physics), grid, rows, columns)
+    return read_field(getattr(config.input, name), entry_of(name, config.physics), grid, rows, columns, fill)
 
 
 def fill_land(config, name: str, values: np.ndarray, rows, columns) -> np.ndarray:
@@ -219,6 +222,24 @@ def fill_land(config, name: str, values: np.ndarray, rows, columns) -> np.ndarra
     else:
         needed = evaluate(config, "mask", rows, columns)
     return np.where(missing & (needed == 0), config.physics.depth if name == "depth" else 0.0, values)
+
+
+def beside_land_of_file(config, name: str, values, rows, columns) -> np.ndarray:
+    """Where outside water has to be known and a file on a sphere has no value, [rows, columns]."""
+    if not (on_sphere(config.grid) and getattr(config.input, name, None)) or np.isfinite(values).all():
+        return np.zeros((1, 1), bool)
+    return np.isnan(values) & (around_open_faces(config, location_of(name), rows, columns) > 0)
+
+
+def how_far(config, name: str, rows, columns) -> tuple[np.ndarray, float]:
+    """How far the values are that stand for those which a file of the outside lacks, and may be, degrees of arc."""
+    rows, columns = (np.asarray(each) for each in (rows, columns))
+    values = unfilled(config, name, rows, columns)
+    lacking = beside_land_of_file(config, name, values, rows, columns)
+    if not lacking.any():
+        return np.zeros(0), 0.0
+    entry = entry_of(name, config.physics)
+    return distances(getattr(config.input, name), entry, config.grid, rows, columns, lacking)
 
 
 def around_open_faces(config, location: str, rows, columns) -> np.ndarray:

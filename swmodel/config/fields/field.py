@@ -13,7 +13,8 @@ from numpy.typing import ArrayLike
 from ...ocean.coordinates import Points
 from ...ocean.variable import Variable
 from ..errors import ConfigError
-from .netcdf_input import InputError, read_labelled, times_of
+from . import VECTORS
+from .netcdf_input import InputError, field_in, read_labelled, times_of
 from .source import Formula, Source, Table, TableInTime
 
 if TYPE_CHECKING:
@@ -67,9 +68,16 @@ def source_of(value: Any, row: Variable, grid: Any) -> Source | Local:
         raise ConfigError([f"{place}: a Dataset holds several fields; give one of them, dataset[NAME]"])
     if hasattr(value, "dims") and hasattr(value, "coords"):
         try:
-            if not (row.varies and (timed := times_of(value, place))):
-                return Table(frozen(read_labelled(value, row, grid, place)))
-            read_labelled(value.isel({timed[0]: 0}), row, grid, place)  # that it is as wanted
+            timed = times_of(value, place) if row.varies else None
+            one = value.isel({timed[0]: 0}) if timed else value
+            if row.name in VECTORS and field_in(one, row, grid, place).pole(grid) != grid.pole:
+                raise InputError(
+                    f"{place}: lies along the axes of another pole than that of the grid, and arrays are not turned; "
+                    f"write it into a file for input.{row.name}, or give a function of the points"
+                )
+            values = read_labelled(one, row, grid, place)
+            if not timed:
+                return Table(frozen(values))
             return TableInTime(value, place)
         except InputError as error:
             raise ConfigError([str(error)]) from None

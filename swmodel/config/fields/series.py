@@ -41,8 +41,8 @@ class Series(Protocol):
             location: of the points, where it is not that of the coefficient.
         """
 
-    def on_earth(self, number: int) -> bool:
-        """Whether a record lies on true longitudes and latitudes, so that vectors are eastward and northward."""
+    def pole(self, number: int) -> tuple[float, float] | None:
+        """The pole about which the axes of a record lie; None: the Earth's, so that vectors are eastward, northward."""
 
     def told(self, number: int) -> str:
         """When a record is, in words."""
@@ -119,8 +119,8 @@ class Dated:
         entry = self.entry._replace(location=location or self.entry.location)
         return self.records.read(number, entry, self.config.grid, rows, columns)
 
-    def on_earth(self, number):
-        return self.records.on_earth(number, self.entry, self.config.grid)
+    def pole(self, number):
+        return self.records.pole(number, self.entry, self.config.grid)
 
     def told(self, number):
         return self.records.dates[number]
@@ -149,8 +149,8 @@ class Evaluated:
         t = number * self.config.forcing.every
         return self.source.read(self.config, self.name, rows, columns, location, t=t)
 
-    def on_earth(self, number):
-        return True
+    def pole(self, number):
+        return None
 
     def told(self, number):
         return f"t = {number * self.config.forcing.every:g} s"

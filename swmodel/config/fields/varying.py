@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ...ocean.coordinates import points, turned
+from ...ocean.coordinates import on_sphere, turn_from
 from ...ocean.records import names_of, numbers_of
 from ...ocean.table import location_of
 from . import VECTORS, check_pressure, fill_land
@@ -44,7 +44,7 @@ def record_where_there(config, name: str, number: int, rows, columns, of: Series
 def unfilled(config, name: str, number: int, rows, columns, of: Series | None = None) -> np.ndarray:
     """The same, and NaN where values are missing."""
     of, grid = of or series_of(config, name), config.grid
-    read = along_axes if name in VECTORS and turned(grid) else as_given
+    read = along_axes if name in VECTORS and on_sphere(grid) else as_given
     values = read(config, name, of, number, rows % grid.ny, columns % grid.nx)
     return np.broadcast_to(values, (len(rows), len(columns)))
 
@@ -55,22 +55,22 @@ def as_given(config, name: str, of: Series, number: int, rows, columns) -> np.nd
 
 
 def along_axes(config, name: str, of: Series, number: int, rows, columns) -> np.ndarray:
-    """The same along the axes of a grid that is turned, of a component that is eastward or northward.
+    """The same along the axes of the grid, of a component along those of another pole.
 
     Raises:
         InputError: the other component has no record of the same time.
     """
-    if not of.on_earth(number):
+    if (pole := of.pole(number)) == config.grid.pole:
         return of.read(number, rows, columns)
     (first, second), location = VECTORS[name], location_of(name)
     other = second if name == first else first
     others = series_of(config, other) if varies(config, other) else None
-    if others is None or not others.on_earth(number) or others.told(number) != of.told(number):
+    if others is None or others.pole(number) != pole or others.told(number) != of.told(number):
         raise InputError(
-            f"{of.what}: is eastward or northward, and turned to the axes of the grid, whose pole is not that of the "
-            f"Earth: {other} needs a record at {of.told(number)}, too"
+            f"{of.what}: is turned to the axes of the grid, whose pole is another one: {other} needs a record at "
+            f"{of.told(number)}, too"
         )
-    cosine, sine = points(config.grid, location, rows, columns).turn
+    cosine, sine = turn_from(config.grid, pole, location, rows, columns)
     mine, theirs = of.read(number, rows, columns), others.read(number, rows, columns, location)
     return cosine * mine + sine * theirs if name == first else cosine * mine - sine * theirs
 

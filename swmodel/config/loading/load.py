@@ -16,8 +16,8 @@ from ..options.case_check import terms_in
 from ..options.grid import Grid
 from ..options.input import Own
 from ..options.model import Config, section_class
+from . import grid_from_file, tide_from_file
 from .find_case import IDENTITY, case_of, find_case, is_case, take_identity
-from .grid_from_file import expanded
 from .merge import Sources, convert, merge
 from .sources import Given, Layer, from_environment, from_mapping, from_overrides, read_file
 from .toml import to_toml
@@ -88,8 +88,9 @@ def gather(source, overrides=(), environ=None) -> Sources:
         return Sources(layers, None, classes, [*problems, *error.problems])
     classes["case"] = case
     layers = [from_mapping(case.defaults, f"case {name_of(case)}"), of_case, *layers]
-    layers, wrong = expanded(layers, lambda key, given: convert(given, "grid", Grid.model_fields[key]))
-    problems += wrong
+    layers, wrong = grid_from_file.expanded(layers, lambda key, given: convert(given, "grid", Grid.model_fields[key]))
+    layers, more = tide_from_file.expanded(layers)
+    problems += wrong + more
     if not isinstance(source, Config):
         return Sources(layers, case, classes, problems)
     own = source.own

@@ -51,7 +51,9 @@ class Output(Section):
     harmonics: tuple[Annotated[str, BeforeValidator(in_capitals)], ...] = option(
         (), "", 'constituents of tides whose amplitude and phase over the run are fitted, as ["M2", "K1"]'
     )
-    harmonics_fields: tuple[Literal["eta", "u", "v"], ...] = option(("eta",), "", "fields that they are fitted to")
+    harmonics_fields: tuple[Literal["eta", "u", "v", "transport_x", "transport_y"], ...] = option(
+        ("eta",), "", "fields that they are fitted to"
+    )
     harmonics_from: Duration | None = option(None, "s", 'model time from which on they are fitted, as "5 days"')
     harmonics_every_steps: int | None = option(
         None, "steps", "steps between the values that they are fitted to; without it, those of a 40th of a period", ge=1

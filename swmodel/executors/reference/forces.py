@@ -81,10 +81,15 @@ def tide(T):
             turns = 2 * np.pi * (each.frequency * T.time) + each.phase
             height = each.factor * EQUILIBRIUM[each.name].height
             level += height * shapes[each.species] * np.cos(turns + each.species * lon)
-        level *= -T.physics.gravity * options.factor
+        level *= -T.physics.gravity * options.factor * ramp(options.ramp, T.time)
         return level
 
     return head
+
+
+def ramp(length, time):
+    """What a tide is multiplied by at a time: sin² of a quarter of a turn up to the end of the ramp."""
+    return np.sin(0.5 * np.pi * min(time / length, 1.0)) ** 2 if length else 1.0
 
 
 def self_attraction(T):

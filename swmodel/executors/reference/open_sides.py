@@ -6,6 +6,7 @@ import numpy as np
 
 from ...config.build import scheme_of
 from ...ocean.constituents import constituents
+from .forces import ramp
 
 #: Constituents of the tides outside.
 NAMES = ("M2", "S2", "N2", "K2", "K1", "O1", "P1", "Q1", "MF", "MM", "M4")
@@ -86,7 +87,7 @@ class OpenSides:
             if of == wanted:
                 phase = 2 * np.pi * each.frequency * time + each.phase
                 found = found + each.factor * (cosine * np.cos(phase) + sine * np.sin(phase))
-        return found
+        return found * ramp(self.config.tide.ramp, time)
 
     def transport(self, axis, level, begin, time):
         """Transport outside along an axis, m2 s-1, padded and flat; the last row or column is arbitrary."""

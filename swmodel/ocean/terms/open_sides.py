@@ -28,7 +28,7 @@ from ..option import Section, option
 from ..patch import Patch, east, north, south, west
 from ..variable import Variable
 from .term import Term
-from .tide import too_fast, undated
+from .tide import grown, ramp_fields, ramp_of, too_fast, undated
 
 #: The axis of each side.
 SIDES = {"west": "x", "east": "x", "south": "y", "north": "y"}
@@ -91,12 +91,15 @@ TIDES = tuple(
 )
 #: The name of the air pressure under which the sea level outside is as given.
 PRESSURE = "outside_pressure"
+#: The ramp of the tide outside, as `tide.RAMP`.
+RAMP = "outside_ramp"
 NUMBERS = (
     *(
         Variable(word, "", "1", "", f"part of the constituent {name}")
         for name in NAMES
         for word in (*numbers_of(name), flows_of(name))
     ),
+    *ramp_fields(RAMP),
     Variable(PRESSURE, "", "Pa", "", "air pressure under which the level of the outside water is as given"),
 )
 
@@ -120,6 +123,11 @@ class Mean(Section):
         "Pa",
         "air pressure under which the level outside is as given; under another one it is lower, as by a barometer; "
         "none: it is as given under any, as that of another run is",
+    )
+    tide: str = option(
+        "",
+        "",
+        "its tide from harmonics.nc of another run, on any grid: gives [input] level and transport of constituents",
     )
     nodal: bool = option(True, "", "as the nodes of the Moon's orbit change its tide, with time.start; false: not")
 
@@ -189,6 +197,8 @@ def problems(config):
         key = f"open_sides.{name.lower()}"
         if getattr(options, f"{name.lower()}_phase") and not getattr(options, f"{name.lower()}_amplitude"):
             yield f"{key}_phase: has no effect where {key}_amplitude is 0 m"
+    if config.tide.ramp and not (config.tide.constituents or names(config)):
+        yield "tide.ramp: has no effect without tide.constituents, or a tide outside open sides"
     yield from problems_of_dates(config)
 
 
@@ -236,6 +246,7 @@ def build(config, rows, columns):
     Also the air pressure under which the level is as given, if there is air pressure.
     """
     built = {PRESSURE: np.full((1, 1), config.open_sides.pressure)} if weighs(config) else {}
+    built |= ramp_of(config, RAMP) if names(config) else {}
     for each in tides(names(config), config.time.start, config.open_sides.nodal):
         start = (np.full((1, 1), each.factor * function(each.phase)) for function in PARTS.values())
         values = *turns_of(config.time.dt, each.period), *start
@@ -254,16 +265,17 @@ def tides(names, start: str, nodal: bool = True) -> list[Constituent]:
 def given_outside(flow, params, now) -> Outside:
     """What is given at an Instant: the mean, and f (cosine cos(wt + V + u) + sine sin(wt + V + u)) of each tide.
 
-    The level is the one under the air pressure outside. Transports are those given, plus currents times the sum of
-    depth and sea level.
+    Tides grow as `tide.ramp` says. The level is the one under the air pressure outside. Transports are those given,
+    plus currents times the sum of depth and sea level.
     """
     *means, u, v = (params[row.name] for row in MEAN)
     found = dict(zip(OSCILLATING, means, strict=True))
+    ramp = grown(RAMP, params, now, flow.h.values.dtype)
     for name in (name for name in NAMES if numbers_of(name)[0] in params):
         high, low, cosine, sine = (params[word] for word in numbers_of(name))
         passed = angle(Turns(high.values, low.values), now, flow.h.values.dtype)
         xp = passed.__array_namespace__()
-        c, s = xp.cos(passed), xp.sin(passed)
+        c, s = ramp * xp.cos(passed), ramp * xp.sin(passed)
         for of in OSCILLATING if flows_of(name) in params else ("",):
             cosines, sines = (params[part] for part in parts_of(name, of))
             found[of] = found[of] + cosines * (cosine * c - sine * s)

@@ -5,7 +5,8 @@
 
 A is the amplitude, 1 + k - h the factor for the yielding Earth, m the species; f, u and V are those of the date of the
 start (`constituents`). Any number of constituents takes five fields at most: G_0, G_m cos(m lon) and G_m sin(m lon),
-each times a number that varies in time.
+each times a number that varies in time. With `tide.ramp` T > 0 all is multiplied by r(t) = (1 - cos(pi t / T)) / 2 up
+to t = T, and by 1 from then on: a start from rest raises no waves of its own. The tide outside open sides is, too.
 
 Reference: Hendershott, M. C. (1972), Geophys. J. R. Astron. Soc. 29, 389-402; Arbic, B. K. et al. (2004), Deep-Sea Res.
 II 51, 3069-3101, table 1; Ssa as Schwiderski, E. W. (1980), Rev. Geophys. 18, 243-268.
@@ -13,7 +14,7 @@ II 51, 3069-3101, table 1; Ssa as Schwiderski, E. W. (1980), Rev. Geophys. 18, 2
 
 from __future__ import annotations
 
-from math import cos, sin
+from math import cos, pi, sin
 from typing import Annotated, Literal, NamedTuple
 
 import numpy as np
@@ -22,8 +23,9 @@ from pydantic import BeforeValidator
 from ..constituents import constituents, date_of
 from ..coordinates import on_sphere, points
 from ..instant import Turns, angle, turns_of
-from ..option import Section, option
+from ..option import Duration, Section, option
 from ..patch import Patch
+from ..records import Span, names_of, numbers_of, weight
 from ..variable import Variable
 from .term import Term
 
@@ -70,6 +72,8 @@ SHAPES = {
 }
 SPECIES = {name: 0 if name in ("MF", "MM", "SSA") else int(name[-1]) for name in EQUILIBRIUM}
 PARTS = ("turns_high", "turns_low", "cosine", "sine")
+#: The ramp of the potential, and the names of its numbers in the params, which are there if there is a ramp.
+RAMP = "tide_ramp"
 
 FACTOR = Variable(
     "tide_factor",
@@ -99,6 +103,9 @@ class Tide(Section):
     )
     nodal: bool = option(True, "", "as the nodes of the Moon's orbit change them: f and u of the start; false: 1 and 0")
     factor: float = option(1.0, "1", "factor of the potential")
+    ramp: Duration | None = option(
+        None, "s", 'time in which the tide grows from zero, inside and outside, as "1 day"; none: it is there at once'
+    )
 
 
 def active(options) -> bool:
@@ -153,9 +160,28 @@ def build(config, rows, columns):
         numbers = np.full((1, 1), height * cos(each.phase)), np.full((1, 1), height * sin(each.phase))
         values = *turns_of(config.time.dt, each.period), *numbers
         built |= {f"tide_{each.name}_{part}": value for part, value in zip(PARTS, values, strict=True)}
+    built |= ramp_of(config, RAMP)
     for species in {SPECIES[name] for name in options.constituents}:
         built |= shapes(species, at.lon, at.lat)
     return built
+
+
+def ramp_of(config, name: str) -> dict[str, np.ndarray]:
+    """The numbers of the ramp of this name in the params: from 0 at the start to 1 after `tide.ramp`; or nothing."""
+    return numbers_of(name, Span(0.0, config.tide.ramp / config.time.dt)) if config.tide.ramp else {}
+
+
+def ramp_fields(name: str) -> tuple[Variable, ...]:
+    """The variables of `ramp_of`."""
+    return tuple(Variable(part, "", "1", "", "number of the ramp of the tide") for part in names_of(name)[2:])
+
+
+def grown(name: str, params, now, dtype):
+    """(1 - cos(pi t / T)) / 2 at an Instant, and 1 after the time T of the ramp of this name; 1 without a ramp."""
+    if names_of(name).rate not in params:
+        return 1.0
+    passed = weight(tuple(params[part].values for part in names_of(name)[2:]), now, dtype)
+    return 0.5 - 0.5 * passed.__array_namespace__().cos(pi * passed)
 
 
 def shapes(species: int, lon, lat) -> dict[str, np.ndarray]:
@@ -176,7 +202,8 @@ def head(flow, params, now):
         passed = angle(Turns(high.values, low.values), now, flow.h.values.dtype)
         add(sums, SPECIES[name], *parts, passed)
     height = sum(params[field] * number for field, number in sums.items())
-    return -((params["gravity"] * params["tide_factor"]) * height)
+    growth = grown(RAMP, params, now, flow.h.values.dtype)
+    return -((params["gravity"] * params["tide_factor"] * growth) * height)
 
 
 def add(sums: dict, species: int, cosine: Patch, sine: Patch, passed) -> None:
@@ -213,6 +240,7 @@ FIELDS = (
         for name in EQUILIBRIUM
         for part in PARTS
     ),
+    *ramp_fields(RAMP),
 )
 TIDE = Term(
     "tide",

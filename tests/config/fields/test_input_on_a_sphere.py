@@ -7,9 +7,12 @@ import numpy as np
 import pytest
 
 from swmodel import Case, load
-from swmodel.config import fields
+from swmodel.config import ConfigError, fields
 from swmodel.config.build import build_params
+from swmodel.config.checks.outside import filled, incomplete, level_alone
+from swmodel.config.checks.remarks import remarks
 from swmodel.config.fields.netcdf_input import InputError, read_field
+from swmodel.config.loading.load import gather
 from swmodel.model.validate import check_config
 from swmodel.ocean.coordinates import points
 from swmodel.ocean.table import VARIABLES
@@ -213,6 +216,100 @@ def test_a_run_has_the_tide_of_an_atlas_at_its_sides(atlas):
     assert TERMS["open_sides"].idle(config)[:2] == ["outside_s2_cosine", "outside_s2_sine"]
 
 
+SIDES = {"grid.periodic_x": False, "grid.east": 20.0, "open_sides.sides": ["west"], "physics.depth": 80.0}
+LEVEL, FLOW, BOTH = (
+    {f"outside_m2_{of}{part}": text for part, text in texts.items()}
+    for of, texts in (
+        ("", dict.fromkeys(("cosine", "sine"), "amplitude,phase")),
+        ("transport_x_", {"cosine": "uRe", "sine": "-uIm"}),
+        ("transport_x_", {"cosine": "uRe"}),
+    )
+)
+
+
+@pytest.mark.parametrize(
+    ("given", "start", "words"),
+    [
+        (LEVEL, "2012-03-01", ["comes in with half of its level; give input.outside_m2_transport_x_cosine and"]),
+        (FLOW, "2012-03-01", ["half of it comes in; give input.outside_m2_cosine and input.outside_m2_sine"]),
+        (LEVEL | BOTH, "2012-03-01", ["input.outside_m2_transport_x_sine is not: that part of the tide is 0"]),
+        (LEVEL | FLOW, "", ["lags count from the start of the run"]),
+        (LEVEL | FLOW, "2012-03-01", []),
+    ],
+)
+def test_a_tide_of_which_a_part_is_missing_is_said(atlas, given, start, words):
+    options = BAND | SIDES | {f"input.{name}": f"{atlas}:{text}" for name, text in given.items()}
+    options |= {"time.start": start, "time.dt": 100.0}
+    found = remarks(check_config(load("rest", options, {})), gather("rest", options, {}), records=False)
+    found = [line for line in found if "outside_m2" in line]
+    assert len(found) == len(words)
+    assert all(word in line for word, line in zip(words, found, strict=True)), found
+
+
+def test_the_water_of_a_case_that_varies_in_time_without_a_current_is_said():
+    class Surge(Case):
+        def outside_level(self, config, at, t):
+            return 0 * at.lat + t
+
+    class Flowing(Surge):
+        def outside_current_x(self, config, at, t):
+            return 0 * at.lat + t
+
+    options = BAND | SIDES | {"time.dt": 100.0, "run.steps": 1}
+    for case, said in ((Surge, 1), (Flowing, 0)):
+        found = level_alone(check_config(load(case, options, environ={})))
+        assert sum("input.outside_current_x" in line for line in found) == said
+
+
+def holed(path, holes):
+    """Take values of the fields of a file away; the numbers of rows and columns [points, 2]."""
+    with netCDF4.Dataset(path, "a") as data:
+        for name in ("amplitude", "phase", "uRe", "uIm"):
+            values = data[name][:].T if name.startswith("u") else data[name][:]
+            values[tuple(np.transpose(holes))] = np.ma.masked
+            data[name][:] = values.T if name.startswith("u") else values
+
+
+def test_where_the_file_has_land_the_nearest_water_is_taken_and_its_distance_is_said(atlas):
+    """Where nothing else is known of a point; the same in every block, and no further than two steps."""
+    options = BAND | SIDES | {f"input.{name}": f"{atlas}:{text}" for name, text in (LEVEL | FLOW).items()}
+    options |= {"time.start": "2012-03-01", "time.dt": 100.0, "grid.nx": 80, "grid.ny": 120}
+    config = load("rest", options, environ={})
+    row, wanted = 60, ("outside_m2_cosine", "outside_m2_sine", "outside_m2_transport_x_cosine")
+    lat = config.grid.south + 0.5 * (row + 0.5)
+    j, i = round((lat + 40) / 0.5), round((340 - 0.25) / 0.5)
+    holed(atlas, [(j + dj, i + di) for dj in (-1, 0, 1) for di in range(-3, 6)])
+    check_config(config)
+    for name in wanted:
+        whole = fields.evaluate(config, name, np.arange(120), np.arange(80))
+        assert np.isfinite(whole[row, :2]).all()
+        np.testing.assert_array_equal(fields.evaluate(config, name, [row, row - 1], [1, 0])[0, ::-1], whole[row, :2])
+        place = VARIABLES[name].location
+        at = points(config.grid, place, [row], [0])
+        x = at.lon.item() - 0.25
+        there = wave(0.25 + 0.5 * np.rint(x / 0.5), np.array([-40 + 0.5 * (j + d) for d in (-2, 2)]))
+        there = (there.imag if "sine" in name.split("_") else there.real).tolist()
+        assert any(whole[row, 0] == pytest.approx(value, abs=1e-9) for value in there)
+    (line,) = filled(config)
+    number, away = re.search(r"(\d+) points of the west side, .* up to ([\d.]+) degrees", line).groups()
+    assert int(number) == 4
+    assert 0.5 < float(away) <= 1.01
+    holed(atlas, [(j + dj, i + di) for dj in range(-9, 9) for di in range(-9, 9)])
+    with pytest.raises(ConfigError, match="outside_m2_cosine: has no value .* further than 1 degrees"):
+        check_config(load("rest", options, environ={}))
+
+
+def test_an_atlas_with_zero_on_its_land_is_said(atlas):
+    """Which is no missing value, so that less of the tide would come in without a word."""
+    options = BAND | SIDES | {f"input.{name}": f"{atlas}:{text}" for name, text in LEVEL.items()}
+    config = load("rest", options | {"time.start": "2012-03-01", "time.dt": 100.0}, environ={})
+    assert not any("are 0 at" in line for line in incomplete(config))
+    with netCDF4.Dataset(atlas, "a") as data:
+        data["amplitude"][60:100] = 0.0
+    (line,) = (line for line in incomplete(config) if "are 0 at" in line)
+    assert "rows 2 to 3 of the west side" in line
+
+
 @pytest.mark.parametrize(
     ("variables", "name", "words"),
     [
@@ -226,3 +323,41 @@ def test_a_run_has_the_tide_of_an_atlas_at_its_sides(atlas):
 def test_what_is_no_part_of_a_tide_is_refused(atlas, variables, name, words):
     with pytest.raises(InputError, match=re.escape(words)):
         read(f"{atlas}:{variables}", grid_of(), name)
+
+
+def constants_of(path, *names):
+    """The path of a file with constants of fields and constituents."""
+    with netCDF4.Dataset(path, "w") as data:
+        data.constituents = " ".join(dict.fromkeys(name.split("_")[-1] for name in names))
+        for name in names:
+            for what in ("amplitude", "phase"):
+                data.createVariable(f"{name}_{what}", "f8", ())
+    return path
+
+
+def test_a_file_of_constants_gives_the_parts_of_each_tide_and_what_is_named_comes_first(tmp_path, caplog):
+    path = constants_of(tmp_path / "harmonics.nc", "eta_M2", "transport_x_M2", "eta_K1", "eta_MS4")
+    toml = tmp_path / "my.toml"
+    toml.write_text('[open_sides]\ntide = "harmonics.nc"\n[input]\noutside_k1_sine = "other.nc:a,g"\n')
+    config = load(toml, {"input.outside_m2_cosine": ""}, environ={})
+    found = {name: text for name in type(config.input).model_fields if (text := getattr(config.input, name))}
+    assert found == {
+        "outside_m2_sine": f"{path}:eta_M2_amplitude,eta_M2_phase",
+        "outside_m2_transport_x_cosine": f"{path}:transport_x_M2_amplitude,transport_x_M2_phase",
+        "outside_m2_transport_x_sine": f"{path}:transport_x_M2_amplitude,transport_x_M2_phase",
+        "outside_k1_cosine": f"{path}:eta_K1_amplitude,eta_K1_phase",
+        "outside_k1_sine": str(tmp_path / "other.nc:a,g"),
+    }
+    assert "MS4 of" in caplog.text
+    assert config.open_sides.tide == ""
+    assert load(config, environ={}) == config
+
+
+@pytest.mark.parametrize("names", [None, (), ("u_M2",), ("eta_MS4",)])
+def test_a_file_without_the_constants_of_sea_level_is_refused(tmp_path, names):
+    path = tmp_path / "harmonics.nc"
+    if names is not None:
+        constants_of(path, *names)
+    words = "no file" if names is None else "has no amplitude and phase of eta"
+    with pytest.raises(ConfigError, match=f"open_sides.tide: .*{words}"):
+        load("rest", {"open_sides.tide": str(path)}, environ={})

@@ -3,16 +3,18 @@
 from . import series
 from .attributes import DEGREES, LENGTHS, SYNONYMS
 from .errors import InputError
-from .labelled import read_labelled, records_in, times_of
-from .read import on_true_degrees, opened, read_field
+from .labelled import field_in, read_labelled, records_in, times_of
+from .read import distances, opened, pole_in, read_field
 
 __all__ = [
     "DEGREES",
     "LENGTHS",
     "SYNONYMS",
     "InputError",
-    "on_true_degrees",
+    "distances",
+    "field_in",
     "opened",
+    "pole_in",
     "read_field",
     "read_labelled",
     "records_in",

@@ -94,7 +94,8 @@ def between_points(dataset, coordinates: dict, found, variable, grid, place: str
     """
     made = degrees.places(dataset, coordinates, found, grid, variable, place)
     if words := made.words():
-        remark(f"{place}: {'; '.join(words)}")
+        of_tide = variable.name.endswith(("_cosine", "_sine"))  # six of each constituent, all alike
+        remark(f"the tide in {dataset.filepath()} is interpolated" if of_tide else f"{place}: {'; '.join(words)}")
     numbers = tuple(found.dimensions.index(coordinates[axis][1]) for axis in "yx")
     several = [name for n, name in enumerate(found.dimensions) if n not in numbers and found.shape[n] > 1]
     if len(several) > 1:

@@ -1,6 +1,6 @@
 """Fields on longitudes and latitudes, taken to the points of a grid on a sphere by bilinear interpolation.
 
-Those about the pole of the grid are compared with its axes, true ones with the points of a grid with a pole of its own.
+Those about the pole of the grid are compared with its axes, others with the places of its points about their own pole.
 """
 
 from __future__ import annotations
@@ -9,13 +9,17 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ....ocean.coordinates import CIRCLE, OFFSETS, Axis, axes, points, turned
+from ....ocean.coordinates import CIRCLE, OFFSETS, Axis, axes, points
+from ....ocean.rotated import directions, from_earth
 from .attributes import attribute
 from .coordinates import in_degrees, values_along
 from .errors import InputError
 
 #: A point nearer than this to one of the file, in its steps, is that point.
 SNAP = 1e-6
+
+#: How far the nearest value may be that stands for a missing one: so many steps of the file, or cells of the grid.
+REACH = 2.0
 
 
 class Between(NamedTuple):
@@ -70,7 +74,7 @@ class Places(NamedTuple):
         y, x: the coordinates of the file.
         grid: section of the configuration.
         location: of the field.
-        on_earth: whether the points are compared by true longitudes and latitudes, not by those of the axes.
+        pole: about which the positions of the file are; None: that of the Earth.
         nearest: whether each takes the value of the nearest point of the file.
     """
 
@@ -78,16 +82,25 @@ class Places(NamedTuple):
     x: Line
     grid: Any
     location: str
-    on_earth: bool
+    pole: tuple[float, float] | None
     nearest: bool
+
+    @property
+    def own(self) -> bool:
+        """Whether the file is about the pole of the grid, so that points are compared by those of the axes."""
+        return self.pole == self.grid.pole
+
+    def positions(self, rows: np.ndarray, columns: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Longitudes and latitudes about the pole of the file of points, which broadcast to [rows, columns]."""
+        if not self.own:
+            x, y = points(self.grid, self.location, rows, columns).degrees
+            return from_earth(self.pole, x, y) if self.pole else (x, y)
+        along, (north, east) = axes(self.grid), OFFSETS[self.location]
+        return position(along.x, columns[None, :], east), position(along.y, rows[:, None], north)
 
     def at(self, rows: np.ndarray, columns: np.ndarray) -> tuple[Between, Between]:
         """The Between along y and along x of points in rows and columns, which broadcast to [rows, columns]."""
-        if self.on_earth:
-            x, y = points(self.grid, self.location, rows, columns).degrees
-        else:
-            along, (north, east) = axes(self.grid), OFFSETS[self.location]
-            x, y = position(along.x, columns[None, :], east), position(along.y, rows[:, None], north)
+        x, y = self.positions(rows, columns)
         made = self.y.between(y), self.x.between(x)
         return tuple(one._replace(part=np.rint(one.part)) if self.nearest else one for one in made)
 
@@ -96,7 +109,7 @@ class Places(NamedTuple):
         found = []
         for line, axis, shift in zip((self.y, self.x), reversed(axes(self.grid)), OFFSETS[self.location], strict=True):
             step, name = np.diff(line.values).mean(), line.place.rpartition(" ")[2]
-            if not self.on_earth:
+            if self.own:
                 wanted = position(axis, np.arange(axis.cells), shift)
                 one = located(line.values, wanted, line.turns)[0]
                 nearest = line.values[np.where(one.part > 0.5, one.second, one.first)]
@@ -167,15 +180,14 @@ def places(dataset, found: dict, field, grid, variable, place: str) -> Places:
         variable: the entry of VARIABLES that it is for. A mask is that of the nearest point.
 
     Raises:
-        InputError: they do not cover the grid, are not in degrees, or are about another pole than that of the grid.
+        InputError: they do not cover the grid, are not in degrees, or are about a pole that the file does not name.
     """
     lines = [line_of(*found[axis], axis, place) for axis in "yx"]
-    about = pole_of(dataset, found["x"][0], field)
-    if about is not None and about != grid.pole:
-        own = f"{grid.pole[0]:g},{grid.pole[1]:g}" if grid.pole else "that of the Earth"
-        raise InputError(f"{place} lies about the pole {about[0]:g},{about[1]:g}, and the pole of the grid is {own}")
-    made = Places(*lines, grid, variable.location, turned(grid) and about is None, variable.name == "mask")
-    if not made.on_earth:
+    pole = pole_of(dataset, found["x"][0], field)
+    if pole and not np.isfinite(pole).all():
+        raise InputError(f"{place} has grid_longitude, and no grid_mapping that names the pole")
+    made = Places(*lines, grid, variable.location, pole, variable.name == "mask")
+    if made.own:
         made.at(np.arange(grid.ny), np.arange(grid.nx))
     return made
 
@@ -189,13 +201,14 @@ def pole_of(dataset, coordinate, field) -> tuple[float, float] | None:
     return tuple(float(getattr(mapping, name, np.nan)) for name in names)
 
 
-def interpolated(read, places: Places, rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
+def interpolated(read, places: Places, rows: np.ndarray, columns: np.ndarray, fill=None) -> np.ndarray:
     """Values in rows and columns of the grid.
 
     A value that is missing has no weight; where those that are have less than half of it, the result is missing too.
 
     Args:
         read: function of row and column numbers of the file to their values [rows, columns], NaN where missing.
+        fill: [rows, columns], where a missing value is the `nearest` one; None: nowhere.
     """
     y, x = places.at(rows, columns)
     needed = [np.unique(np.concatenate([one.first, one.second], axis=None)) for one in (y, x)]
@@ -209,4 +222,50 @@ def interpolated(read, places: Places, rows: np.ndarray, columns: np.ndarray) ->
             total = total + np.where(there, weights * values, 0.0)
             weight = weight + np.where(there, weights, 0.0)
     enough = weight >= 0.5
-    return np.where(enough, total / np.where(enough, weight, 1.0), np.nan)
+    found = np.where(enough, total / np.where(enough, weight, 1.0), np.nan)
+    if fill is None or not (lacking := fill & ~enough).any():
+        return found
+    found[lacking] = nearest(read, places, rows, columns, lacking)[0]
+    return found
+
+
+def reach_of(places: Places) -> float:
+    """How far the nearest value may be, degrees of arc."""
+    grid, steps = places.grid, [np.diff(line.values).max() for line in (places.y, places.x)]
+    return REACH * max(*steps, grid.dlon, grid.dlat)
+
+
+def nearest(read, places: Places, rows: np.ndarray, columns: np.ndarray, wanted: np.ndarray):
+    """The nearest values of the file that are there, for some points, and how far they are, degrees of arc.
+
+    Args:
+        read: see `interpolated`.
+        wanted: [rows, columns], the points.
+
+    Returns:
+        Two arrays [points]: NaN and infinity where there is no value within `reach_of`.
+    """
+    shape, most = (len(rows), len(columns)), reach_of(places)
+    x, y = (np.broadcast_to(each, shape)[wanted] for each in places.positions(rows, columns))
+    narrow = max(np.cos(np.radians(np.abs(y).max())), 0.1)  # degrees of longitude are shorter there
+    near = [around(line, at, far) for line, at, far in ((places.y, y, most), (places.x, x, most / narrow))]
+    needed = [np.unique(line.order[numbers]) for line, numbers in zip((places.y, places.x), near, strict=True)]
+    window, points_of = read(*needed), directions(x, y)
+    best, values = np.full(len(x), np.inf), np.full(len(x), np.nan)
+    for row in near[0]:
+        for column in near[1]:
+            there = window[tuple(np.searchsorted(need, line.order[numbers]) for need, line, numbers in
+                                 zip(needed, (places.y, places.x), (row, column), strict=True))]  # fmt: skip
+            chord = np.linalg.norm(directions(places.x.values[column], places.y.values[row]) - points_of, axis=-1)
+            away = np.degrees(2 * np.arcsin(np.minimum(0.5 * chord, 1.0)))
+            closer = np.isfinite(there) & (away < np.minimum(best, most * (1 + SNAP)))
+            best, values = np.where(closer, away, best), np.where(closer, there, values)
+    return values, best
+
+
+def around(line: Line, wanted: np.ndarray, far: float) -> np.ndarray:
+    """Numbers [near, positions] among the values of a Line, so far to both sides of some positions, and one more."""
+    count, ways = len(line.values), int(np.ceil(far / np.diff(line.values).min())) + 1
+    at = located(line.values, wanted, line.turns)[0]
+    numbers = at.first + np.arange(-ways, ways + 1)[: 2 * count + 1, None]
+    return numbers % count if line.turns else np.clip(numbers, 0, count - 1)

@@ -14,7 +14,7 @@ import numpy as np
 from . import records, zarr_store
 from .attributes import FACTORS, SYNONYMS, attribute, numeric
 from .axes import Axes, arrange
-from .degrees import interpolated
+from .degrees import interpolated, nearest, reach_of
 from .errors import InputError, remark
 from .source import find, parse
 
@@ -41,13 +41,12 @@ class Field(NamedTuple):
     axes: Axes
     factor: float
 
-    @property
-    def on_earth(self) -> bool:
-        """Whether it lies on true longitudes and latitudes rather than on the axes of a grid with its own pole."""
-        return bool(self.axes.along) and self.axes.along.on_earth
+    def pole(self, grid) -> tuple[float, float] | None:
+        """The pole about which its axes lie: that of the grid where it has no longitudes; None: that of the Earth."""
+        return self.axes.along.pole if self.axes.along else grid.pole
 
 
-def read_field(source: str, variable, grid, rows, columns) -> np.ndarray:
+def read_field(source: str, variable, grid, rows, columns, fill=None) -> np.ndarray:
     """Values of one variable in the given rows and columns of the grid, float64; missing values become NaN.
 
     Only runs of neighbouring rows and columns are read: a block that reaches round the ring costs no more than another.
@@ -58,31 +57,48 @@ def read_field(source: str, variable, grid, rows, columns) -> np.ndarray:
         variable: the entry of VARIABLES that says which standard name, location and units are wanted.
         grid: section of the configuration.
         rows, columns: numbers within the grid, in any order.
+        fill: see `degrees.interpolated`.
 
     Raises:
         InputError: the file, the variable, its shape, coordinates, record or units are not as wanted.
     """
     with opened(source, variable, grid) as field:
-        return values_of(field, grid, rows, columns)
+        return values_of(field, grid, rows, columns, fill)
 
 
-def values_of(field: Field, grid, rows, columns) -> np.ndarray:
+def values_of(field: Field, grid, rows, columns, fill=None) -> np.ndarray:
     """Values of a Field in the given rows and columns; see `read_field`."""
     if field.axes.along:
         read = partial(read_cells, field, over=READ_OVER)
-        return interpolated(read, field.axes.along, np.asarray(rows), np.asarray(columns))
+        return interpolated(read, field.axes.along, np.asarray(rows), np.asarray(columns), fill)
     turned_y, turned_x = field.axes.turned
     return read_cells(field, in_file(rows, grid.ny, turned_y), in_file(columns, grid.nx, turned_x))
 
 
-def on_true_degrees(source: str, variable, grid) -> bool:
-    """Whether a variable lies on true longitudes and latitudes rather than on the axes of a grid with its own pole.
+def pole_in(source: str, variable, grid) -> tuple[float, float] | None:
+    """See `Field.pole`, of a variable of a file.
 
     Raises:
         InputError: as `read_field`.
     """
     with opened(source, variable, grid) as field:
-        return field.on_earth
+        return field.pole(grid)
+
+
+def distances(source: str, variable, grid, rows, columns, wanted: np.ndarray) -> tuple[np.ndarray, float]:
+    """How far the values are that stand for missing ones at some points of the grid, and may be, degrees of arc.
+
+    Args:
+        wanted: [rows, columns], the points.
+
+    Raises:
+        InputError: as `read_field`.
+    """
+    with opened(source, variable, grid) as field:
+        if not field.axes.along:
+            return np.full(wanted.sum(), np.inf), 0.0
+        read = partial(read_cells, field, over=READ_OVER)
+        return nearest(read, field.axes.along, rows, columns, wanted)[1], reach_of(field.axes.along)
 
 
 def read_cells(field: Field, rows: np.ndarray, columns: np.ndarray, over: int = 1) -> np.ndarray:

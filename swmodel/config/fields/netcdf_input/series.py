@@ -42,10 +42,10 @@ class Records:
         with self.fields[number](variable, grid) as field:
             return values_of(field, grid, rows, columns)
 
-    def on_earth(self, number: int, variable, grid) -> bool:
-        """See `Field.on_earth`, of a record."""
+    def pole(self, number: int, variable, grid) -> tuple[float, float] | None:
+        """See `Field.pole`, of a record."""
         with self.fields[number](variable, grid) as field:
-            return field.on_earth
+            return field.pole(grid)
 
 
 def files_of(source: Source) -> list[str]:
