@@ -10,6 +10,7 @@ import numpy as np
 from ..config import Config, ConfigError, load
 from ..config.build import build_grid, build_params, scheme_of
 from ..config.loading.load import is_source
+from ..config.loading.unchanged import read_anew
 from ..errors import UsageError
 from ..ocean.grid import Grid
 from ..ocean.scheme import Scheme
@@ -76,7 +77,7 @@ def loaded(config, place) -> Config:
     config = load(config) if is_source(config) else config() if callable(config) else config
     if not isinstance(config, Config):
         raise UsageError(f"{config!r:.60}: a Config (swmodel.load), a case, or the name of a case or file, is needed")
-    return config if place is None else for_processes(config, place.size)
+    return read_anew(config if place is None else for_processes(config, place.size))
 
 
 def checked(config) -> Config:

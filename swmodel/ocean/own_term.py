@@ -38,7 +38,7 @@ NUMBERS = ("gravity", "density")
 #: The number in the params from which `t` follows.
 TIME_STEP = Variable("own_time_step", "", "s", "", "time step")
 
-#: Most Terms that are kept, so that programs with them are compiled once.
+#: Most Terms of cases that are kept.
 KEPT = 256
 
 #: The attributes that a Term of the user's own may have; the others need the configuration or files.
@@ -46,38 +46,30 @@ ALLOWED = ("name", "tendency", "coefficients", "rate", "process", "stress", "acc
 
 
 def own_term(given: OwnTerm) -> Term:
-    """The Term of a function of (state, grid, t, *coefficients), one for each function; a Term is returned as it is.
-
-    A Parametric has one Term for all parameters of one form, whatever their values.
+    """A new Term of a function of (state, grid, t, *coefficients); a Term is returned as it is.
 
     Raises:
         UsageError: it is none of these, or has parameters or attributes that such a term cannot have.
     """
     if isinstance(given, Term):
         return checked_term(given)
-    parts: tuple = (given,)
-    if isinstance(given, Parametric):
-        if not callable(given.function):
-            asked_for(given.function, FIXED + PARAMETERS)  # raises
-        name = f"terms: {place_of(given.function)}: {name_of(given.function)}"
-        try:
-            parts = given.function, form_of(given.parameters)
-        except UsageError as error:
-            raise UsageError(f"{name}: {error}") from None
+    if not isinstance(given, Parametric):
+        return term_of(given)
+    if not callable(given.function):
+        asked_for(given.function, FIXED + PARAMETERS)  # raises
     try:
-        hash(parts)
-    except TypeError:
-        return term_of.__wrapped__(*parts)
-    return term_of(*parts)
+        form = form_of(given.parameters)
+    except UsageError as error:
+        raise UsageError(f"terms: {place_of(given.function)}: {name_of(given.function)}: {error}") from None
+    return term_of(given.function, form)
 
 
 @lru_cache(maxsize=KEPT)
-def term_of_case(case, name: str) -> Term:
+def term_of_case(case, method) -> Term:
     """The Term of a method (self, state, grid, t, *coefficients) of a case, one for all equal cases."""
-    return own_term(partial(getattr(type(case), name), case))
+    return own_term(partial(method, case))
 
 
-@lru_cache(maxsize=KEPT)
 def term_of(given, form: Form | None = None) -> Term:
     """See `own_term`.
 
@@ -96,7 +88,7 @@ def term_of(given, form: Form | None = None) -> Term:
         whole = now.step.astype(flow.h.values.dtype).reshape(1, 1) * dt  # the native step takes a number for constant
         t = whole + now.stage * dt if now.stage else whole
         coefficients = {name: params[name] for name in names}
-        with double_precision(flow.h.values):
+        with computed_at_once(flow.h.values):
             parameters = (form.pytree(params[name]),) if form else ()
             found = given(flow, flow.grid, t, *parameters, **coefficients)
         rates = checked_rates(found, flow, f"{place}: {name}")
@@ -115,10 +107,15 @@ def term_of(given, form: Form | None = None) -> Term:
     )
 
 
-def double_precision(values):
-    """A context in which JAX, if used, computes with NumPy arrays in their precision."""
+@contextlib.contextmanager
+def computed_at_once(values):
+    """A context in which JAX, if used, computes with NumPy arrays in their precision, also while it records."""
     jax = sys.modules.get("jax")
-    return jax.enable_x64(True) if jax and isinstance(values, np.ndarray) else contextlib.nullcontext()
+    if not jax or not isinstance(values, np.ndarray):
+        yield
+        return
+    with jax.enable_x64(True), jax.ensure_compile_time_eval():
+        yield
 
 
 def name_of(function) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from functools import cache
+from functools import lru_cache
 
 import numpy as np
 
@@ -19,9 +19,11 @@ from .table import VARIABLES
 CELLS = 64
 #: Most rows of neighbours that a scheme may need.
 WIDEST = 16
+#: Schemes whose reach is kept.
+KEPT = 128
 
 
-@cache
+@lru_cache(maxsize=KEPT)
 def reach(scheme) -> int:
     """Rows of neighbours that the scheme needs on each side of a block.
 

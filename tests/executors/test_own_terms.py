@@ -7,7 +7,9 @@ import numpy as np
 import pytest
 
 import swmodel
+from swmodel import Parametric
 from swmodel import operators as op
+from swmodel.cases.double_gyre import DoubleGyre
 from swmodel.errors import UsageError
 from swmodel.gradients import Problem
 from swmodel.model import resolve
@@ -96,6 +98,126 @@ def test_a_term_that_is_written_anew_under_its_name_is_the_new_one():
         answers.append(np.array(ours.state.u))
     assert np.array_equal(answers[0], answers[2])
     assert np.abs(answers[1] - answers[0]).max() > 1e-6 * np.abs(answers[0]).max()
+
+
+RATE = 0.0
+
+
+def of_global(state, grid, t):
+    return {"u": -RATE * state.u}
+
+
+def of_dict(state, grid, t):
+    return {"u": -GIVEN["rate"] * state.u}
+
+
+class Damping:
+    rate = 0.0
+
+    def method(self, state, grid, t):
+        return {"u": -self.rate * state.u}
+
+
+def of_attribute(state, grid, t):
+    return {"u": -DAMPING.rate * state.u}
+
+
+def later(state, grid, t):
+    return {"u": np.where(t > 7e5 * RATE, -1e-5, 0.0) * state.u}
+
+
+def network(state, grid, t, weights):
+    return {"u": -RATE * weights[0] * state.u}
+
+
+class Damped(DoubleGyre):
+    def damping(self, state, grid, t):
+        return {"u": -RATE * state.u}
+
+
+GIVEN, DAMPING = {"rate": 0.0}, Damping()
+
+
+def constant(rate):
+    return lambda state, grid, t: {"u": -rate * state.u}
+
+
+def set_rate(rate):
+    global RATE
+    RATE = DAMPING.rate = GIVEN["rate"] = rate
+
+
+RATES = 1e-5, 1e-3, 1e-5
+#: Terms that read a rate in every way; and the case.
+READING = {
+    "global": ([of_global], "double_gyre"),
+    "dict": ([of_dict], "double_gyre"),
+    "attribute": ([of_attribute], "double_gyre"),
+    "bound method": ([DAMPING.method], "double_gyre"),
+    "term": ([swmodel.Term("damping", lambda flow, params, now: {"u": -RATE * flow.u})], "double_gyre"),
+    "parameters": ([Parametric(network, np.ones(2))], "double_gyre"),
+    "case": ([], Damped),
+}
+
+
+def answer(way, case, terms):
+    """Numbers that six steps give."""
+    options = SMALL | {"run.steps": 6, "run.executor": "native" if way == "native" else "xla"}
+    config = swmodel.load(case, options, {}, fields={"u": 0.1}, terms=terms)
+    if way == "functional":
+        carry, static, step = swmodel.functional(config)
+        return np.array(step(carry, static, 0).state.u)
+    if way == "problem":
+        problem = Problem(config, ["eta"], lambda view, k: view.state)
+        return problem.value_and_gradient(problem.first_guess(), lambda series: jnp.sum(series.u[-1] ** 2))[1]["eta"]
+    model = swmodel.Simulation(config)
+    model.advance(6)
+    return np.array(model.state.u)
+
+
+@pytest.fixture(scope="module")
+def answers():
+    """By the way, what a function of its own gives for each rate."""
+    ways = ("native", "xla", "functional", "problem")
+    return {way: [answer(way, "double_gyre", [constant(rate)]) for rate in RATES[:2]] for way in ways}
+
+
+@pytest.mark.parametrize(
+    ("way", "reading"),
+    [(way, reading) for way in ("native", "jax") for reading in READING if (way, reading) != ("native", "parameters")]
+    + [("functional", "global"), ("problem", "global"), ("problem", "case")],
+)
+def test_a_sweep_over_what_a_term_reads_gives_the_answer_of_each_value(answers, way, reading):
+    """To rounding that of functions which were made for each; a kept program would give the first one's."""
+    terms, case = READING[reading]
+    way = EXECUTORS.get(way, way)
+    first, second = answers[way]
+    assert np.abs(np.subtract(first, second)).max() > 0
+    for rate, expected in zip(RATES, (first, second, first), strict=True):
+        set_rate(rate)
+        np.testing.assert_allclose(answer(way, case, terms), expected, rtol=1e-13)
+
+
+@pytest.mark.parametrize("term", [of_global, later])
+def test_a_term_that_changes_during_a_run_is_refused_where_it_is_recorded_again(tmp_path, term):
+    """As for the program that looks at each step; one value before it and another in it would be no run at all."""
+    set_rate(1e-3)
+    model = simulation("xla", terms=[term], run__steps=4, output__maxima=["speed"])
+    model.advance(2)
+    set_rate(2e-3)
+    with pytest.raises(UsageError, match=rf"test_own_terms.py:\d+: {term.__name__} .*has changed"):
+        model.run(tmp_path / "run")
+
+
+def test_the_native_step_goes_on_with_what_it_has_recorded(tmp_path):
+    found = []
+    for later_rate in (1e-3, 2e-3):
+        set_rate(1e-3)
+        model = simulation("native", {"u": 0.1}, [of_global], run__steps=4, output__maxima=["speed"])
+        set_rate(later_rate)
+        model.run(tmp_path / str(later_rate))
+        found.append(np.array(model.state.u))
+    np.testing.assert_array_equal(*found)
 
 
 def test_derivatives_go_through_it():

@@ -12,6 +12,7 @@ from swmodel import operators as op
 from swmodel.config.build import scheme_of
 from swmodel.config.loading.decisive import differences
 from swmodel.config.loading.toml import to_toml
+from swmodel.config.loading.unchanged import read_anew
 from swmodel.model.validate import check_config
 from swmodel.ocean.variable import Variable
 
@@ -53,12 +54,13 @@ def problems(*terms, case=Case, **fields):
     return list(caught.value.problems)
 
 
-def test_the_same_function_is_the_same_term_so_that_programs_are_compiled_once():
-    first, second = (scheme_of(made(damp)) for _ in range(2))
-    assert first == second
-    assert hash(first) == hash(second)
-    icy = [scheme_of(resolve(load(Icy, SMALL | {"run.steps": steps}, {}))) for steps in (1, 2)]
-    assert icy[0] == icy[1] != scheme_of(load(Icy, SMALL | {"case.strength": 2.0}, {}))
+def test_one_configuration_has_one_scheme_and_each_run_of_a_term_has_its_own():
+    """Programs are kept by the scheme; one that was made of a term may not serve another run."""
+    icy = read_anew(load(Icy, SMALL, {}))
+    assert scheme_of(icy) == scheme_of(resolve(icy)) != scheme_of(load(Icy, SMALL | {"case.strength": 2.0}, {}))
+    for config in (icy, made(damp)):
+        assert scheme_of(config) == scheme_of(config.model_copy())
+        assert scheme_of(read_anew(config)) != scheme_of(read_anew(config))
 
 
 def test_a_case_has_terms_and_what_they_ask_for():

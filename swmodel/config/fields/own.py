@@ -24,6 +24,7 @@ def with_own(config, fields, terms, sources: Mapping[str, Source], objects, para
     own = type(config.own)(fields=tuple(fields), terms=tuple(terms))
     own._sources, own._terms = dict(sources), tuple(objects)
     own._parameters = dict(config.own._parameters if parameters is None else parameters)
+    own._anew = config.own._anew
     return config.model_copy(update={"own": own})
 
 
@@ -36,7 +37,7 @@ def case_terms(config) -> list[Term]:
     """The terms that the case has as functions."""
     case: Any = config.case  # hashable, as it is frozen
     cls: Any = type(case)
-    return [term_of_case(case, name) for name in terms_in(cls)]
+    return [term_of_case(case, getattr(cls, name)) for name in terms_in(cls)]
 
 
 def own_terms(config) -> tuple[Term, ...]:
@@ -45,7 +46,8 @@ def own_terms(config) -> tuple[Term, ...]:
     Raises:
         ConfigError: one that is recorded is not there.
     """
-    found = (*case_terms(config), *config.own._terms)
+    anew = config.own._anew
+    found = tuple(anew.get(term, term) for term in (*case_terms(config), *config.own._terms))
     there = {term.name for term in found}
     if missing := [text.split()[0] for text in config.own.terms if text.split()[0] not in there]:
         raise ConfigError(

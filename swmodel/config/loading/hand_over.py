@@ -76,7 +76,9 @@ def hand_over(config, fields: Mapping | None = None, terms: Iterable = ()):
     replaced = {text.split()[0]: text for text in own.fields} | {name: name for name in added}
     terms = {text.split()[0]: text for text in own.terms} | {term.name: term.name for term in made}
     objects = (*own._terms, *made)
-    return with_own(config, replaced.values(), terms.values(), own._sources | added, objects, parameters)
+    config = with_own(config, replaced.values(), terms.values(), own._sources | added, objects, parameters)
+    config.own._anew = {term: replace(term) for term in case_terms(config)}
+    return config
 
 
 def check_terms(config) -> None:
@@ -174,10 +176,19 @@ def rates_of(term: Term, scheme, parameters: Mapping, width: int) -> dict[str, n
         return drawn.uniform(1.0, 2.0, [n + 2 * cut for n in shape])[cut : shape[0] + cut, cut : shape[1] + cut]
 
     state, now, grid, params = small_block(scheme, width, values)
+    given = {name: parameters[name] for name in params if name in parameters}
+    return rates_on(term, state, now._replace(stage=0.5), grid, params | given)
+
+
+def rates_on(term: Term, state, now, grid, params) -> dict[str, np.ndarray]:
+    """Tendencies [CELLS, CELLS] by one term on a block of `reach.small_block`.
+
+    Raises:
+        UsageError: it fails; with the line.
+    """
     try:
         with np.errstate(all="ignore"):
-            given = {name: parameters[name] for name in params if name in parameters}
-            rates = term.tendency(Flow(state, grid), params | given, now._replace(stage=0.5))
+            rates = term.tendency(Flow(state, grid), params, now)
         found = {name: np.asarray(rates[name].on((CELLS, CELLS)), np.float64) for name in sorted(rates)}
         return {name: np.broadcast_to(one, (CELLS, CELLS)) for name, one in found.items()}
     except BeyondHalo as error:
@@ -200,12 +211,13 @@ def recorded(config):
         ConfigError: a field cannot be evaluated.
     """
     own, case = config.own, config.case
-    sources, terms, scheme = dict(own._sources), {term.name: term for term in own._terms}, scheme_of(config)
+    sources, scheme = dict(own._sources), scheme_of(config)
+    terms, names = {term.name: term for term in scheme.own}, [text.split()[0] for text in own.terms]
     if not cases.shipped(case) and not case.file_text:
         given = [name for name in (*GIVEN, *rows_asked_for(case_terms(config))) if hasattr(case, name)]
         given = [name for name in given if name not in own.names and not getattr(config.input, name, "")]
         sources |= {name: OfCase(in_time(getattr(type(case), name))) for name in given}
-        terms |= {term.name: term for term in case_terms(config)}
+        names += [term.name for term in case_terms(config)]
     old = {text.split()[0]: text for text in (*own.fields, *own.terms) if " " in text}
     anew = {name for name, source in sources.items() if source.in_time}  # no file has what these were
     kinds = {name: f"{name} {IN_TIME}" if name in anew else name for name in sources}
@@ -215,9 +227,7 @@ def recorded(config):
     }
     for name in (name for name in own.names if name not in fields):
         fields[name] = old.get(name) or source_in(config, name)  # which says that nothing was handed over
-    names = [text.split()[0] for text in own.terms]
     texts = [
-        old.get(name) or f"{name} {identity(terms[name], scheme, own._parameters)}"
-        for name in dict.fromkeys((*names, *terms))
+        old.get(name) or f"{name} {identity(terms[name], scheme, own._parameters)}" for name in dict.fromkeys(names)
     ]
     return with_own(config, fields.values(), texts, sources, own._terms)

@@ -20,13 +20,13 @@ import subprocess
 import tempfile
 import time
 from contextlib import contextmanager, suppress
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import NamedTuple
 
 from ...errors import SetupError, UsageError
 from ...ocean.timestep import Leapfrog, Multistep, RungeKutta
-from .generate import Generated, generate
+from .generate import KEPT, Generated, generate
 
 HERE = Path(__file__).parent
 #: Libraries that came with the package.
@@ -106,7 +106,7 @@ def instructions() -> str:
     return f"native {platform.machine()} {hashlib.sha256(processor.encode()).hexdigest()}"
 
 
-@cache
+@lru_cache(maxsize=KEPT)
 def function(request: Request) -> int:
     """The address of a step's function; compiles the step unless that was done before.
 
@@ -125,7 +125,7 @@ def function(request: Request) -> int:
 _loaded: list[ctypes.CDLL] = []
 
 
-@cache
+@lru_cache(maxsize=KEPT)
 def obstacle(request: Request) -> str:
     """Why there is no compiled step and none can be made; empty where there is one now."""
     try:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from functools import cache
+from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
@@ -29,6 +29,10 @@ std::size_t swmodel_call(const Job* job, int pass, int phase, Index j0, Index j1
 
 CALL = "  if (pass == {number}) return call<{type}, Pass{number}>(*job, phase, j0, j1, space);"
 TYPES = {"float32": "float", "float64": "double"}
+
+
+#: Most steps that a process keeps; each run with terms of the user's own has steps of its own.
+KEPT = 128
 
 
 class Generated(NamedTuple):
@@ -60,7 +64,7 @@ class Generated(NamedTuple):
     masks: frozenset[tuple[int, int, int]]
 
 
-@cache
+@lru_cache(maxsize=KEPT)
 def generate(scheme, method, kinds, dtype, derivative=(), controls=()) -> Generated:
     """The step of a scheme, made once.
 
