@@ -5,7 +5,8 @@ wind piles water up on the shelf, right of its track (on the northern hemisphere
 pressure. It starts in balance with the pressure. Wind and pressure are formulas in time, evaluated each
 `forcing.every`.
 With `case.track` the storm is that of a file, HURDAT2, a best track of ATCF or a table (docs/input.md), on a grid in
-degrees; depth and land come from `input.depth` then, and t = 0 is `time.start`, or the first time of the track.
+degrees; depth and land come from `input.depth` then, and `time.start` is the first time of the track, if none is given.
+A run that reaches beyond the track is refused.
 
 Reference: Holland, G. J. (1980), Mon. Wea. Rev. 108, 1212-1218; Pugh, D. and Woodworth, P. (2014), Sea-Level Science,
 Cambridge, chapter 7.
@@ -23,6 +24,7 @@ from deep water (`set_up`), where the storm comes slowly and the Earth does not 
 import functools
 import math
 import os
+from datetime import datetime, timedelta
 
 import numpy as np
 
@@ -35,6 +37,8 @@ from ..ocean.coordinates import on_sphere, points
 
 #: A degree in radians, and depth at the edge of the shelf over that of the deep water.
 DEGREE, EDGE = math.pi / 180, 0.1
+#: Largest distance, m, of a track from a grid; and rows and columns that it is measured from.
+FARTHEST, CELLS = 2e6, 33
 
 
 class Hurricane(Case):
@@ -64,6 +68,10 @@ class Hurricane(Case):
     def recorded(self):
         """With the track itself in place of its file: a run goes on without it, and with no other."""
         return self.model_copy(update={"track": "", "storm": best_track.table(track_of(self))}) if self.track else self
+
+    def start_date(self):
+        """The first time of the track."""
+        return track_of(self).dates[0].isoformat() if self.track or self.storm else ""
 
     def depth(self, config, at):
         """From the coast to EDGE of the deep water along the shelf, and down to that over half as wide a slope."""
@@ -125,24 +133,61 @@ def coriolis(config, at):
 
 
 def storm_of(case: Hurricane, config, t: float) -> holland.Storm:
-    """The storm of a track at a time, s since `time.start`, or since the first time of the track."""
-    track = track_of(case)
+    """The storm of a track at a time, s since the start of the run.
+
+    Raises:
+        ConfigError: the run reaches beyond the track, or the grid lies elsewhere.
+    """
+    track, name = track_of(case), case.track or "the track"
     if not on_sphere(config.grid):
         raise ConfigError(["case.track: a track is in degrees; it needs a grid on a sphere, grid.kind=latlon"])
     start = date_of(config.time.start) if config.time.start else track.dates[0]
-    if start >= track.dates[-1]:
-        name = case.track or "the track"
+    run, dt = config.run, config.time.dt or 0.0
+    length = run.days * 86400.0 if run.days is not None else (run.steps or 0) * dt
+    last = track.seconds(start)[-1]
+    # Records are asked for up to two behind the last step.
+    if start < track.dates[0] or max(length - dt, t - dt - 2 * config.forcing.every) > last:
+        end = start + timedelta(seconds=max(length, t))
         raise ConfigError(
-            [f"case.track: {name} ends at {track.dates[-1]:%Y-%m-%dT%H:%M}, and the run starts at {config.time.start}"]
+            [
+                f"case.track: {name} goes from {told(track.dates[0])} to {told(track.dates[-1])}, and the run from "
+                f"{told(start)} to {told(end)}; give another time.start or run.days, or add times to the track"
+            ]
+        )
+    if (away := nearest(config.grid, case.track, case.storm, changed(case))) > FARTHEST:
+        raise ConfigError(
+            [
+                f"case.track: {name} stays {away / 1e3:.0f} km or more away from the grid; are longitude and latitude "
+                "exchanged, or has one lost its sign?"
+            ]
         )
     metres = config.grid.radius * DEGREE
     narrow = math.cos(math.radians(float(np.mean(track.values[:, 1]))))
     return best_track.storm_at(track.seconds(start), track.values, t, (metres * narrow, metres))
 
 
+def told(date: datetime) -> str:
+    """A date in a message."""
+    return f"{date:%Y-%m-%dT%H:%M}"
+
+
+def changed(case: Hurricane) -> float:
+    """When the file of a track was last changed; 0 without one."""
+    return os.path.getmtime(case.track) if os.path.exists(case.track) else 0.0
+
+
 def track_of(case: Hurricane) -> best_track.Track:
     """The track in the file of a case, or the one that it has recorded."""
-    return read_track(case.track, case.storm, os.path.getmtime(case.track) if os.path.exists(case.track) else 0.0)
+    return read_track(case.track, case.storm, changed(case))
+
+
+@functools.lru_cache(maxsize=4)
+def nearest(grid, path: str, lines: tuple[str, ...], changed: float) -> float:
+    """The least distance of a track from some cells all over a grid, m."""
+    rows, columns = (np.unique(np.linspace(0, n - 1, min(n, CELLS)).astype(int)) for n in (grid.ny, grid.nx))
+    at, (lon, lat) = points(grid, "centre", rows, columns), read_track(path, lines, changed).values[:, :2].T
+    lon, lat = lon[:, None, None], lat[:, None, None]
+    return float(best_track.distance(lon, lat, at.lon, at.lat).min())
 
 
 @functools.lru_cache(maxsize=4)

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 import re
-from datetime import datetime
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import NamedTuple
 
@@ -36,6 +36,18 @@ COLUMNS = {
 }
 
 
+#: Least and largest value of each column that a file may have, beyond all storms on record: degrees and SI units.
+BOUNDS = {
+    "longitude": (-360.0, 360.0, 1.0, "degrees"),
+    "latitude": (-75.0, 75.0, 1.0, "degrees"),
+    "wind": (0.0, 120.0, 1.0, "m/s"),
+    "pressure in the centre": (85000.0, 105000.0, HECTOPASCAL, "hPa"),
+    "pressure around": (90000.0, 107000.0, HECTOPASCAL, "hPa"),
+    "radius of the largest wind": (1e3, 1e6, 1e3, "km"),
+}
+#: Largest velocity of a storm, m s-1, and the error of a position, m: beyond, it has jumped.
+FASTEST, ERROR = 60.0, 50e3
+EARTH_RADIUS = 6.371e6
 #: Most times of a track: a run records them in its configuration, which may take 64 KiB in files.
 MOST_TIMES = 400
 
@@ -76,7 +88,8 @@ def parsed(lines, path) -> Track:
         path: the name of the file in messages.
 
     Raises:
-        UsageError: the format is none of these, times do not rise, or there are not 2 to MOST_TIMES; with the line.
+        UsageError: the format is none of these, times do not rise, there are not 2 to MOST_TIMES, or a value is none of
+            a storm; with the line.
     """
     read_line = reader_of(lines[0]) if lines else None
     if read_line is None:
@@ -88,11 +101,12 @@ def parsed(lines, path) -> Track:
         try:
             if row := read_line(line):
                 date, values = row
-                if found and date < max(found):
-                    raise UsageError(
-                        f"{path}:{number}: times must rise, but {date:%Y-%m-%dT%H:%M} is behind a later one"
-                    )
-                found.setdefault(date, values)  # a best track has a line for each wind radius
+                last = next(reversed(found.items()), None)
+                if last and date == last[0] and read_line is of_atcf and values[:4] == last[1][:4]:
+                    continue  # a best track has a line for each wind radius
+                if problem := implausible(date, values, last):
+                    raise UsageError(f"{path}:{number}: {problem}")
+                found[date] = values
         except (ValueError, IndexError, KeyError) as error:
             raise UsageError(f"{path}:{number}: cannot be read as the others: {error}") from None
     if len(found) < 2:
@@ -102,6 +116,39 @@ def parsed(lines, path) -> Track:
     values = np.array([complete(values) for values in found.values()])
     values[:, 0] = np.unwrap(values[:, 0], period=360.0)  # 179 E and 179 W are two degrees apart
     return Track(tuple(found), values)
+
+
+def implausible(date: datetime, values: list[float], last: tuple[datetime, list] | None) -> str:
+    """What no storm can have among the values at a time, in words; "" for nothing.
+
+    Args:
+        values: as read from a line, NaN where it has none.
+        last: date and values of the line before.
+    """
+    for value, (name, (least, most, unit, units)) in zip(values, BOUNDS.items(), strict=True):
+        if not least <= value <= most and not math.isnan(value):
+            return f"the {name} is {value / unit:.6g} {units}; must lie from {least / unit:g} to {most / unit:g}"
+    lon, lat, wind, pressure, outer, _ = values
+    if math.isnan(lon + lat + wind):
+        return "a track has a place and a wind at all times"
+    if outer < pressure:
+        around, centre = outer / HECTOPASCAL, pressure / HECTOPASCAL
+        return f"the pressure around is {around:g} hPa, below the {centre:g} hPa of the centre"
+    if last is None:
+        return ""
+    seconds = (date - last[0]).total_seconds()
+    if seconds <= 0:
+        return f"times must rise, but {date:%Y-%m-%dT%H:%M} is not behind {last[0]:%Y-%m-%dT%H:%M}"
+    if (way := distance(lon, lat, *last[1][:2])) > FASTEST * seconds + ERROR:
+        return f"the storm moves {way / 1e3:.0f} km in {seconds / 3600:g} h; has a longitude or latitude lost its sign?"
+    return ""
+
+
+def distance(lon, lat, other_lon, other_lat):
+    """Between points on the Earth, m; all in degrees."""
+    lon, lat, other_lon, other_lat = (np.radians(x) for x in (lon, lat, other_lon, other_lat))
+    square = np.sin((lat - other_lat) / 2) ** 2 + np.cos(lat) * np.cos(other_lat) * np.sin((lon - other_lon) / 2) ** 2
+    return 2 * EARTH_RADIUS * np.arcsin(np.sqrt(np.minimum(square, 1.0)))
 
 
 def table(track: Track) -> tuple[str, ...]:
@@ -130,7 +177,9 @@ def of_table(names: list[str], line: str):
     row = dict(zip(names, parts, strict=True))
     values = {name: float(row[name]) * unit for name, unit in COLUMNS.items() if name != "time" and row.get(name)}
     order = "lon", "lat", "wind", "pressure", "outer", "radius"
-    return datetime.fromisoformat(row["time"]), [values.get(name, math.nan) for name in order]
+    date = datetime.fromisoformat(row["time"])
+    date = date.astimezone(UTC).replace(tzinfo=None) if date.tzinfo else date
+    return date, [values.get(name, math.nan) for name in order]
 
 
 def of_hurdat(line: str):
@@ -176,8 +225,6 @@ def complete(values: list[float]) -> list[float]:
     radius is 46.4 km exp(-0.0155 wind + 0.0169 |latitude|), by Willoughby and others (2006), wind in m s-1.
     """
     lon, lat, wind, pressure, outer, radius = values
-    if not math.isfinite(wind):
-        raise UsageError("a track has a wind at all times")
     outer = outer if math.isfinite(outer) else OUTER
     if not math.isfinite(pressure):
         pressure = 101000.0 - HECTOPASCAL * (wind / KNOT / 6.7) ** (1 / 0.644)
@@ -187,18 +234,14 @@ def complete(values: list[float]) -> list[float]:
 
 
 def storm_at(seconds: np.ndarray, values: np.ndarray, t: float, scale) -> Storm:
-    """The storm at a time, linear in time between those of a track; before and after the track the nearest one, at
-    rest.
+    """The storm at a time, linear in time between those of a track; just behind the last, it moves on unchanged.
 
     Args:
         seconds: [times].
         values: [times, 6]: x, y, wind, pressure, outer, radius.
         scale: metres in a unit of x and of y.
     """
-    x, y, *more = (np.interp(t, seconds, column) for column in values.T)
     n = int(np.clip(np.searchsorted(seconds, t, side="right") - 1, 0, len(seconds) - 2))
-    moves = seconds[0] <= t <= seconds[-1]
-    along = (
-        (values[n + 1, :2] - values[n, :2]) * np.asarray(scale) / (seconds[n + 1] - seconds[n]) if moves else (0.0, 0.0)
-    )
-    return Storm(x, y, *more, *map(float, along))
+    rate = (values[n + 1, :2] - values[n, :2]) / (seconds[n + 1] - seconds[n])
+    x, y = values[n, :2] + rate * (t - seconds[n])
+    return Storm(x, y, *(np.interp(t, seconds, column) for column in values.T[2:]), *(rate * scale).tolist())

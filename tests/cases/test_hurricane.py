@@ -97,9 +97,22 @@ def test_a_vortex_has_the_largest_wind_at_its_radius_inside_the_bounds_of_its_sh
     [
         ("hello\n", "is no track: neither HURDAT2, nor a best track of ATCF, nor a table"),
         (HURDAT.replace("21.2N", "21.2X"), ':3: cannot be read as the others: "21.2X" is no longitude or latitude'),
-        (TABLE.replace("25T12:00", "26T12:00"), ":3: times must rise, but 2021-08-25T18:00 is behind a later one"),
+        (TABLE.replace("25T12:00", "26T12:00"), ":3: times must rise, but 2021-08-25T18:00 is not behind"),
+        (TABLE.replace("25T12:00", "25T18:00"), ":3: times must rise"),
+        (HURDAT.replace("1200", "1800"), ":3: times must rise"),
+        (BEST.replace("2021082518", "2021082512"), ":3: times must rise"),
         (TABLE.rpartition("2021")[0], "a track has two times or more, and this one has 1"),
-        (TABLE.replace("51.44444", ""), "a track has a wind at all times"),
+        (TABLE.replace("51.44444", ""), ":3: a track has a place and a wind at all times"),
+        (TABLE.replace("51.44444", "266"), ":3: the wind is 266 m/s"),
+        (TABLE.replace("51.44444", "-51"), ":3: the wind is -51 m/s"),
+        (TABLE.replace(",950,", ",90900,"), ":3: the pressure in the centre is 90900 hPa"),
+        (TABLE.replace("37.04", "0.04"), ":3: the radius of the largest wind is 0.04 km"),
+        (TABLE.replace("37.04", "40000"), ":3: the radius of the largest wind is 40000 km"),
+        (TABLE.replace("1010", "940"), ":3: the pressure around is 940 hPa, below the 950 hPa"),
+        (TABLE.replace("-90.0,20.0", "20.0,-90.0"), ":2: the latitude is -90 degrees"),
+        (TABLE.replace("-90.5", "90.5"), ":3: the storm moves"),
+        (HURDAT.replace("90.5W", "90.5E"), ":3: the storm moves"),
+        (TABLE.replace("25T18:00,-90.5", "25T18:00,inf"), ":3: the longitude is inf"),
     ],
 )
 def test_a_track_that_cannot_be_used_is_refused(tmp_path, text, words):
@@ -108,10 +121,32 @@ def test_a_track_that_cannot_be_used_is_refused(tmp_path, text, words):
     assert words in refusal({"case.track": str(path)})
 
 
+@pytest.mark.parametrize(
+    "rows",
+    [
+        [("1979-10-12T06:00", 137.6, 16.7, 84.9, 870, 15, 1004), ("1979-10-12T12:00", -223, 17.3, 82, 875, 200, 1004)],
+        [("2015-10-23T12:00", -105.4, 17.3, 95.2, 872, 5, 1008), ("2015-10-23T23:00", -105, 19.6, 66.9, 932, 9, 1008)],
+        [("2020-09-01T00:00", 179.8, -17, 9, 1013, 90, 1013), ("2020-09-01T06:00", -179.6, -17, 9, 1012, 370, 1013)],
+        [("2020-09-01T00:00", 10, 50, 0, 1013, "", ""), ("2020-09-01T06:00", 21, 52, 12, 1016, "", "")],
+        [("2005-08-29T11:00", -89.6, 29.2, 57, 920, 46, ""), ("2005-08-29T11:10", -89.6, 29.3, 57, 920, 46, "")],
+        [("2005-08-29T11:00Z", -89.6, 29.2, 57, 920, 46, ""), ("2005-08-29T14:00+01:00", -89.6, 30, 57, 920, 46, "")],
+    ],
+    ids=["deepest", "strongest", "weak, across 180", "fast", "soon after the other", "zones"],
+)  # fmt: skip
+def test_true_storms_are_taken(rows):
+    lines = [",".join(best_track.COLUMNS), *(",".join(map(str, row)) for row in rows)]
+    track = best_track.parsed(lines, "")
+    np.testing.assert_allclose(track.values[:, 2], [row[3] for row in rows])
+    assert best_track.parsed(best_track.table(track), "").dates == track.dates
+
+
 def refusal(changes) -> str:
-    config = load("hurricane", changes, {})
-    with pytest.raises(ConfigError, match="case.track: ") as caught:
+    def at_the_start():
+        config = load("hurricane", changes, {})
         config.case.air_pressure(config, points(config.grid, "centre", [0], [0]), 0.0)
+
+    with pytest.raises(ConfigError, match="case.track: ") as caught:
+        at_the_start()
     return str(caught.value)
 
 
@@ -120,8 +155,29 @@ def test_a_track_is_of_a_sphere_and_of_the_time_of_the_run(tmp_path):
     path.write_text(TABLE)
     assert "needs a grid on a sphere" in refusal({"case.track": str(path)})
     sphere = {"grid.kind": "latlon", "grid.west": -93.0, "grid.east": -87.0, "grid.south": 18.0, "grid.north": 24.0}
-    late = sphere | {"case.track": str(path), "time.start": "2021-08-25T18:00"}
-    assert "ends at 2021-08-25T18:00, and the run starts at 2021-08-25T18:00" in refusal(late)
+    track = sphere | {"case.track": str(path), "run.days": 0.125}
+    for beyond in ({"time.start": "2021-08-25T11:59"}, {"time.start": "2021-08-25T15:10"}, {"run.days": 0.26}):
+        told = refusal(track | beyond)
+        assert "goes from 2021-08-25T12:00 to 2021-08-25T18:00, and the run from 2021-08-25T1" in told
+    for elsewhere in (("west", 87.0, "east", 93.0), ("south", -24.0, "north", -18.0)):
+        (one, first, other, second) = elsewhere
+        moved = {f"grid.{one}": first, f"grid.{other}": second}
+        assert "away from the grid" in refusal(track | moved)
+
+
+def test_a_run_without_a_date_has_that_of_its_track_and_ends_with_it(tmp_path):
+    path = tmp_path / "track"
+    path.write_text(TABLE)
+    model = swmodel.Simulation("hurricane", basin(path) | {"time.dt": 60.0})
+    assert model.config.time.start == "2021-08-25T12:00:00"
+    model.run(tmp_path / "run")
+    assert model.dataset(["eta"]).time.values.astype("datetime64[h]") == np.datetime64("2021-08-25T18")
+    with pytest.raises(ConfigError, match="goes from 2021-08-25T12:00 to 2021-08-25T18:00"):
+        model.advance(days=1)
+    given = load("hurricane", basin(path, 0.125) | {"time.start": "2021-08-25T13:00"}, {})
+    assert given.time.start == "2021-08-25T13:00"
+    storm = given.case._storm(given, 3600.0)
+    assert (storm.x, storm.y) == pytest.approx((-90.0 - 0.5 / 3, 20.4))
 
 
 def test_a_track_goes_on_across_the_180th_meridian(tmp_path):

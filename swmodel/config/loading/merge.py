@@ -70,6 +70,9 @@ def merge(sources: Sources, complete: bool = False) -> Config:
         raise ConfigError(dict.fromkeys(problems))
     own = sections["own"]
     own._sources, own._terms, own._parameters = sources.own
+    time = sections["time"]
+    if not complete and not time.start:
+        sections["time"] = time.model_copy(update={"start": sections["case"].start_date()})
     try:
         return Config(**sections)
     except ValidationError as error:  # sections that are right, and do not go together

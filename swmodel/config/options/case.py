@@ -44,6 +44,10 @@ class Case(Section):
             raise ValueError(f'this class is the case "{name_of(cls)}"; swmodel.load finds cases by their names')
         return values | {"name": name_of(cls)}
 
+    def start_date(self) -> str:
+        """The date at which a run starts that is given none, as "2020-03-01T06:00"; "" for none."""
+        return ""
+
     def recorded(self) -> Case:
         """The case as a run records it: with what its options name files of in place of these."""
         return self
