@@ -4,6 +4,9 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:  # the same names, for type checkers and editors
+    from . import errors as errors
+    from . import gradients as gradients
+    from . import typing as typing
     from .config import Config as Config
     from .config import ConfigError as ConfigError
     from .config.fields.field import local as local
@@ -37,11 +40,14 @@ EXPORTS = {
 #: Those of them that load JAX.
 COMPUTING = ("Simulation", "functional")
 
+#: Modules with further public names.
+MODULES = ("errors", "gradients", "typing")
+
 __all__ = list(EXPORTS)
 
 
 def __dir__() -> list[str]:
-    return sorted([*__all__, *(name for name in globals() if name.startswith("__"))])
+    return sorted([*__all__, *MODULES, *(name for name in globals() if name.startswith("__"))])
 
 
 def _found(name: str) -> Any:
@@ -53,6 +59,8 @@ def _found(name: str) -> Any:
     if name in EXPORTS:
         module = importlib.import_module(EXPORTS[name], __name__)
         return getattr(module, name, module)  # `operators` is one itself
+    if name in MODULES:
+        return importlib.import_module(f".{name}", __name__)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 

@@ -1,6 +1,8 @@
 """The programs of docs/python.md run as they stand there; the first is a case that a user writes in thirty lines."""
 
 import re
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -53,6 +55,28 @@ def test_the_pure_functions_are_differentiated():
     assert np.abs(names["slope"]).max() > 0
     assert "shard_map(step, mesh=step.mesh, in_specs=specs" in DEVICES
     names["step"].specs(names["carry0"])
+
+
+#: In a new process: each public name must be there after `import swmodel`; other modules may have to be imported.
+LOOK = """
+import functools, pkgutil, sys, swmodel
+for name in sys.argv[1:]:
+    first, *rest = name.split(".")
+    if first in (*swmodel.__all__, *swmodel.MODULES):
+        functools.reduce(getattr, [first, *rest], swmodel)
+    else:
+        pkgutil.resolve_name(f"swmodel.{name}")
+"""
+
+
+def test_every_name_of_the_package_that_the_pages_have_is_there():
+    pages = [ROOT / "README.md", *(ROOT / "docs").glob("*.md")]
+    names = {
+        name for page in pages for name in re.findall(r"\bswmodel\.([A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*)", page.read_text())
+    }
+    assert {"Simulation", "gradients.Problem", "errors.Stopped"} <= names
+    done = subprocess.run([sys.executable, "-c", LOOK, *sorted(names)], capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr
 
 
 def test_the_stable_names_are_those_of_the_package():
