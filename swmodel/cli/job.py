@@ -21,6 +21,10 @@ TASKS = {
 }
 
 
+#: Those of which nothing is kept when they are stopped.
+KEEPING_NOTHING = ("check-gradient", "sensitivity")
+
+
 class Job(NamedTuple):
     """A task to start, or a run to continue from a restart file.
 

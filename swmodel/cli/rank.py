@@ -16,8 +16,8 @@ from pathlib import Path
 
 import click
 
-from ..errors import INTERNAL, STOPPED, NumericalError, SetupError, Stopped, exit_code
-from .job import Job
+from ..errors import INTERNAL, STOPPED, FilesError, NumericalError, SetupError, Stopped, exit_code
+from .job import KEEPING_NOTHING, Job
 from .tell import words
 
 
@@ -64,7 +64,7 @@ def run_as_rank(place, request, configuration, quiet, command_line) -> int:
     from ..parallel.watchdog import Watchdog
     from .ranks import Refused, check_same, check_transport, connect, one_executor, together
 
-    with Stop(), contextlib.ExitStack() as stack:
+    with Stop() as stop, contextlib.ExitStack() as stack:
         try:
             comm = connect(place, configuration)
         except Refused as error:
@@ -76,6 +76,7 @@ def run_as_rank(place, request, configuration, quiet, command_line) -> int:
             check_same(comm, job.config)
             if environment.LAUNCHED not in os.environ:
                 together(comm, lambda: occupy(stack, job, quiet) if place.rank == 0 else None)
+            end_soon(stack, stop, job, place)
             processes = comm.allgather((socket.gethostname(), os.getpid()))
             fail = partial(give_up, directory)
             watchdog = stack.enter_context(Watchdog(place.rank, processes, directory, run.watchdog, fail))
@@ -115,6 +116,27 @@ def occupy(stack, job, quiet):
     write_config(job.directory, job.config)
     announce(job, quiet)
     return file
+
+
+def end_soon(stack, stop, job, place=None):
+    """Until the context `stack` ends, have a signal end a task that keeps nothing, whatever it is computing."""
+    from ..files.status import finish
+    from ..parallel.stop import ends_soon
+    from .ranks import abort
+    from .tell import tell
+
+    def end(number):
+        if place is not None and place.rank > 0:
+            time.sleep(1.0)  # rank 0 has most likely got the signal, too, and ends this rank
+        error = Stopped(f"stopped by {signal.Signals(number).name}; nothing is kept, start again")
+        if place is None or place.rank == 0:
+            with contextlib.suppress(FilesError):
+                finish(job.directory, "stopped", STOPPED, str(error))
+            tell(error)
+        abort(STOPPED) if place is not None else os._exit(STOPPED)
+
+    if job.task in KEEPING_NOTHING:
+        stack.enter_context(ends_soon(stop, end))
 
 
 def say(message: str, code: int):

@@ -16,7 +16,7 @@ import click
 import swmodel
 
 from ..parallel import streams, xla_flags
-from .job import Job
+from .job import KEEPING_NOTHING, Job
 from .tell import together
 
 #: Options that stand for a configuration key.
@@ -129,6 +129,8 @@ def begin(source, overrides, output, force, quiet, task="run", options=lambda co
         check: see `configure`.
     """
 
+    records = task in RECORDING
+
     def request(place=None):
         """The configuration, complete and checked, with the folder for its results. Rank 0 examines the folder."""
         from ..config.checks.remarks import remarks
@@ -136,12 +138,12 @@ def begin(source, overrides, output, force, quiet, task="run", options=lambda co
         from ..files import run_folder
 
         sources = gather(source, overrides)
-        config = configure(sources, overrides, place, check)
+        config = configure(sources, overrides, place, check or (None if records else check_without_analysis))
         directory = output or Path("outputs", config.case.name if task == "run" else f"{config.case.name}-{task}")
         if place is not None and place.rank:
             return Job(config, directory, None, task, options(config))
         run_folder.check_vacant(directory, force)
-        told = remarks(config, sources, records=task in RECORDING)
+        told = remarks(config, sources, records=records)
         return Job(config, directory, None, task, options(config), tuple(told))
 
     start(request, partial(swmodel.load, source, overrides), quiet)
@@ -221,6 +223,13 @@ def configure(sources, overrides, place=None, check=None, complete=False):
         raise ConfigError(as_typed(problem) for problem in error.problems) from None
 
 
+def check_without_analysis(config):
+    """The resolved configuration of a task that analyses no tides (`output.harmonics`); see `configure`."""
+    from ..model.validate import check_config
+
+    return check_config(config.model_copy(update={"output": config.output.model_copy(update={"harmonics": ()})}))
+
+
 def typed() -> str:
     """The command line, for the history of the files."""
     return shlex.join(["swmodel", *sys.argv[1:]])
@@ -240,10 +249,11 @@ def as_typed(problem: str) -> str:
 def run_here(job, quiet) -> int:
     """Run in this process; returns the exit code 0. Needs no MPI."""
     from ..parallel.stop import Stop
-    from .rank import compute, occupy
+    from .rank import compute, end_soon, occupy
 
-    with Stop(), contextlib.ExitStack() as stack:
+    with Stop() as stop, contextlib.ExitStack() as stack:
         occupy(stack, job, quiet)
+        end_soon(stack, stop, job)
         compute(job, quiet, typed())
     return 0
 
@@ -260,7 +270,7 @@ def run_on_many(job, quiet) -> int:
     with contextlib.ExitStack() as stack:
         lock = occupy(stack, job, quiet)
         with progress.reporter(quiet) as report:
-            return launch.run(line, nproc, directory, report, lock)
+            return launch.run(line, nproc, directory, report, lock, job.task not in KEEPING_NOTHING)
 
 
 def compute(config, directory, options, report, command_line, watch):

@@ -143,18 +143,19 @@ def kill(process: subprocess.Popen):
         os.killpg(process.pid, signal.SIGKILL)
 
 
-def run(line: list[str], nproc: int, directory, report, lock=None) -> int:
+def run(line: list[str], nproc: int, directory, report, lock=None, keeps=True) -> int:
     """Run a line that starts `nproc` processes (`command`).
 
     Args:
         directory: the run folder, where the ranks write status.json.
         report: called with the events of rank 0.
         lock: the folder's open lock file; mpiexec or `spawn` holds it too, should this process be killed.
+        keeps: whether ranks that get a signal keep what they have; else one ends them before they are all there.
 
     Returns:
         The exit code in status.json (mpiexec may return 0 after a rank failed); 70 if the ranks wrote none.
     """
-    ranks = Ranks(line, nproc, lock)
+    ranks = Ranks(line, nproc, lock, keeps)
     with ranks.forward_signals():
         errors = threading.Thread(target=ranks.pass_on, args=(ranks.process.stderr, sys.stderr, report), daemon=True)
         errors.start()
@@ -176,9 +177,9 @@ class Ranks:
         insisted: whether the user had sent one before.
     """
 
-    def __init__(self, line, nproc, lock=None):
+    def __init__(self, line, nproc, lock=None, keeps=True):
         self.process = start(line, nproc, subprocess.PIPE, pass_fds=[lock.fileno()] if lock else [])
-        self.nproc = nproc
+        self.nproc, self.keeps = nproc, keeps
         self.ranks = {}
         self.dead = "a rank"
         self.culprit, self.killed = "", False
@@ -191,7 +192,7 @@ class Ranks:
 
         def forward(number, frame):
             self.insisted, self.signal = self.signal is not None, signal.Signals(number)
-            if not self.insisted:
+            if not self.insisted and (self.keeps or self.ready):
                 self.send_if_ready()
             else:
                 self.send(signal.SIGKILL)
@@ -204,9 +205,14 @@ class Ranks:
             for number, handler in before.items():
                 signal.signal(number, handler)
 
+    @property
+    def ready(self) -> bool:
+        """Whether all ranks have said that they are there."""
+        return len(self.ranks) == self.nproc
+
     def send_if_ready(self):
         """Pass on the user's signal once all ranks have said that they are there: before, it would be lost."""
-        if self.signal is not None and len(self.ranks) == self.nproc:
+        if self.signal is not None and self.ready:
             self.send(self.signal)
 
     def send(self, number):

@@ -13,6 +13,7 @@ import os
 import signal
 import threading
 import time
+from collections.abc import Callable, Iterator
 
 import numpy as np
 
@@ -31,6 +32,8 @@ SAME_REQUEST = 1.0
 #: as a fraction of the limit, and at most, s.
 RESTART, MOST_RESTART = 0.05, 30.0
 LEAVE, MOST_LEAVE = 0.1, 10.0
+#: Time, s, that a task which keeps nothing has to stop by itself.
+SOON = 1.0
 #: The limit recommended to the user is this much longer than the time that the job has just needed.
 MARGIN = 1.2
 
@@ -104,6 +107,42 @@ class Stop:
         self._too_short = late and not enough
         self._chunks += 1
         return late and enough
+
+
+@contextlib.contextmanager
+def ends_soon(stop: Stop, end: Callable[[int], None]) -> Iterator[None]:
+    """A context in which a thread calls `end` with a signal, SOON seconds after it, if the context has not ended.
+
+    Python calls handlers of signals between two lines of the main thread; compilation and steps may take far longer.
+
+    Args:
+        stop: has the signal that came before, if one has; then it is called at once.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    (heard, said), over = os.pipe(), threading.Event()
+    os.set_blocking(said, False)
+
+    def wait():
+        while (number := os.read(heard, 1)[0]) not in SIGNALS and not over.is_set():
+            pass
+        if not over.wait(SOON):
+            end(number)
+
+    before, thread = signal.set_wakeup_fd(said), threading.Thread(target=wait, name="stop", daemon=True)
+    thread.start()
+    try:
+        if stop.received:
+            end(stop.received)
+        yield
+    finally:
+        signal.set_wakeup_fd(before)
+        over.set()
+        os.write(said, bytes([0]))
+        thread.join()
+        os.close(heard)
+        os.close(said)
 
 
 def kept_free(limit: float, reserve: float | None = None) -> float:

@@ -201,6 +201,13 @@ def test_a_signal_is_passed_on(tmp_path, number):
     assert (code, read_status(tmp_path)["state"]) == (75, "stopped")
 
 
+def test_a_signal_ends_what_keeps_nothing_before_all_ranks_are_there(tmp_path):
+    program = f"import time; print({sent({'step': 1})!r}, flush=True); time.sleep(60)"
+    interrupt = [sys.executable, "-c", program], 2, tmp_path, lambda event: signal.raise_signal(signal.SIGINT)
+    assert launch.run(*interrupt, keeps=False) == 75
+    assert read_status(tmp_path)["state"] == "stopped"
+
+
 def test_the_second_signal_kills(tmp_path):
     def interrupt_twice(event):
         os.kill(os.getpid(), signal.SIGINT)

@@ -11,6 +11,7 @@ from click.testing import CliRunner
 
 from swmodel.cli import main
 from swmodel.errors import Stopped
+from swmodel.files.status import read_status
 from swmodel.gradients import sensitivity
 
 ROOT = Path(__file__).parents[2]
@@ -107,6 +108,33 @@ def test_the_command_says_what_it_found_and_where(swmodel, tmp_path):
     for line in ("info out", "plot out/sensitivity.nc --field d_sea_level_d_eta"):
         done = CliRunner().invoke(main, line.split())
         assert done.exit_code == 0, done.output
+
+
+#: The command, with a computation that no handler of Python interrupts, as compilation is one.
+BUSY = """
+import ctypes, os, signal
+from swmodel.cli import main
+from swmodel.gradients import sensitivity
+
+def compute(*arguments):
+    os.kill(os.getpid(), signal.SIGINT)
+    ctypes.CDLL(None).sigwait(ctypes.create_string_buffer(128), ctypes.byref(ctypes.c_int()))
+
+sensitivity.compute = compute
+main(["sensitivity", "jet", "--of", "mass", "--to", "eta", "--steps", "2", "--executor", "xla", "--quiet", "-o", "out"])
+"""
+
+
+def test_a_signal_ends_it_soon_whatever_it_computes(tmp_path):
+    done = subprocess.run([sys.executable, "-c", BUSY], cwd=tmp_path, capture_output=True, text=True, timeout=60)
+    assert (done.returncode, done.stderr) == (75, "stopped by SIGINT; nothing is kept, start again\n")
+    assert read_status(tmp_path / "out")["state"] == "stopped"
+
+
+def test_tides_that_a_run_of_this_length_could_not_tell_apart_do_not_stop_it(swmodel, tmp_path):
+    analysed = '-s output.harmonics=["M2","S2"] --of mass --to eta --steps 2 --output out'
+    assert swmodel(analysed).exit_code == 0
+    assert sorted(path.name for path in (tmp_path / "out").glob("*.nc")) == ["sensitivity.nc"]
 
 
 def test_a_signal_stops_it_between_pieces(tmp_path):

@@ -15,6 +15,7 @@ import logging
 import os
 import platform
 import shutil
+import signal
 import stat
 import subprocess
 import tempfile
@@ -272,6 +273,8 @@ def compile_into(target: Path, request: Request, march: str) -> None:
                 raise SetupError(f"{program[0]} took more than {LONGEST} s for its step") from None
             if done.returncode == 0:
                 break
+            if done.returncode == -signal.SIGINT:  # a terminal sends it to the compiler, too
+                raise KeyboardInterrupt
         else:
             line = next((line for line in done.stderr.splitlines() if "error" in line), f"exit code {done.returncode}")
             raise SetupError(f"{program[0]} cannot compile its step: {line}")
