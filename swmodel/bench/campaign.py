@@ -2,23 +2,37 @@
 
 In each round every row gives one sample, from processes that start for it and end after it. Restarting costs seconds.
 In return nothing else runs or holds memory while a sample is taken (ranks kept alive would wait in MPI's busy loop),
-interleaving never depends on memory, and the spread of samples includes differences between processes, such as the
-place of memory pages. Each sample also times the start.
+and the spread of samples includes differences between processes, such as the place of memory pages.
+
+Each round also measures the machine's memory bandwidth by a triad a = b + s a, in place, float32, in a jitted JAX loop
+on all cores: 12 bytes an element, two reads and a write. As in a step of the model, only what was read before is
+written, so no write causes a further read. A triad in C with OpenMP reaches about as much (42.5 and 44.5 GB/s).
+
+Reference: McCalpin, J. D. (1995), STREAM, IEEE TCCA Newsletter, 19-25.
 """
 
 from __future__ import annotations
 
 import shutil
+import time
 from collections.abc import Callable
 from pathlib import Path
 
+import numpy as np
+
 from ..errors import SetupError
-from ..parallel.environment import cores, has_gpu
-from . import others, results, start, triad
+from ..parallel.environment import cores
+from . import results, worker
+from .machine import caches, read_clock, share_of_others
+from .plan import bytes_free
 from .rows import Row
 
 #: Folder beside the results for the reference's answers, while a sweep runs.
 ANSWERS = "answers"
+#: Side of the matrices whose product measures the peak arithmetic.
+SIDE = 2048
+#: Fewest and most bytes of the two arrays of the triad together.
+LEAST, MOST = 2**28, 2**33
 
 
 def measure_rows(record: dict, folder: Path, launcher: str = "", say: Callable[[str], None] = print):
@@ -35,15 +49,15 @@ def measure_rows(record: dict, folder: Path, launcher: str = "", say: Callable[[
     answers.mkdir(parents=True, exist_ok=True)
     try:
         if record["peak"] is None:
-            record["peak"] = triad.peak(quick)
+            record["peak"] = peak(quick)
         for number in range(rounds):
             todo = [entry for entry in results.entries(record, results.PENDING) if len(entry["samples"]) == number]
             if todo and len(record["bandwidth"]) == number:
-                record["bandwidth"].append(triad.measure_triad(quick))
+                record["bandwidth"].append(measure_triad(quick))
             for entry in todo:
                 add_sample(entry, rounds, answers, launcher)
                 results.write(record, folder)
-                say(f"[{number + 1}/{rounds}] {progress(entry)}")
+                say(f"[{number + 1}/{rounds}] {last_sample(entry)}")
     finally:
         results.write(record, folder)
         shutil.rmtree(answers, ignore_errors=True)
@@ -51,60 +65,88 @@ def measure_rows(record: dict, folder: Path, launcher: str = "", say: Callable[[
 
 def add_sample(entry: dict, rounds: int, answers: Path, launcher: str):
     """Take one sample of a row; the row fails with its reason if there is none, or if the answer is wrong."""
-    row = results.row_of(entry)
-    samples = entry["samples"]
+    row, samples = results.row_of(entry), entry["samples"]
     task = {"do": "measure", "check": not samples, "steps": samples[0].get("steps") if samples else None}
-    begin = others.read()
+    begin = read_clock()
     try:
         if row.measure not in ("halo", "fft"):
             task["answer"] = str(answer_of(row, answers))
-        found = start.run(row, task, launcher)
+        found = worker.run(row, task, launcher)
+        found["launch"]["command"] = worker.shown(row, launcher)
     except SetupError as error:
-        found = {"state": results.FAILED, "reason": str(error)}
-    except start.WorkerError as error:
-        found = {"state": results.FAILED, "reason": f"did not run: {error}"}
-    taken = others.share(begin, others.read(), cores())
-    sample, state = found.pop("sample", None), found.pop("state")
-    entry |= {name: value for name, value in found.items() if value is not None}
-    entry["launch"] = entry.get("launch", {}) | {"command": start.shown(row.nproc, launcher, row.transport)}
-    if state == results.FAILED:
+        found = {"reason": str(error)}
+    except worker.WorkerError as error:
+        found = {"reason": f"did not run: {error}"}
+    others = share_of_others(begin, read_clock(), cores())
+    sample = found.pop("sample", None)
+    entry |= {name: value for name, value in found.items() if value}
+    if found.get("reason"):
         entry |= {"state": results.FAILED, "samples": []}  # a wrong answer has no time
         return
-    samples.append(sample | {"others": taken})
+    samples.append(sample | {"others": others})
     if len(samples) == rounds:
         entry["state"] = results.OK
 
 
 def answer_of(row: Row, answers: Path) -> Path:
     """The file of the reference's answer for the row's grid, precision and physics, made if need be."""
-    judge = Row("model", "reference", 1, row.nx, row.ny, dtype=row.dtype, settings=row.settings, fields=row.fields)
-    path = answers.absolute() / f"{judge.key}.npy"
+    problem = {"dtype": row.dtype, "settings": row.settings, "fields": row.fields}
+    reference = Row("model", "reference", 1, row.nx, row.ny, **problem)
+    name = "-".join([f"{row.nx}x{row.ny}", row.dtype, *(["fields"] if row.fields else []), *row.settings])
+    path = answers.absolute() / f"{name}.npy"
     if not path.exists():
-        start.run(judge, {"do": "answer", "answer": str(path)})
+        worker.run(reference, {"do": "answer", "answer": str(path)})
     return path
 
 
-def progress(entry: dict) -> str:
+def last_sample(entry: dict) -> str:
     """What the last sample of a row found, in a line."""
-    label = results.row_of(entry).label
+    row = results.row_of(entry)
     if entry["state"] == results.FAILED:
-        return f"{label}: FAILED, {entry['reason']}"
+        return f"{row.label}: FAILED, {entry['reason']}"
     sample = entry["samples"][-1]
     if "seconds" not in sample:
-        return f"{label}: first step after {sample['first_step_seconds']:.2f} s"
+        return f"{row.label}: first step after {sample['first_step_seconds']:.2f} s"
     each, steps = sample["seconds"] / sample["steps"], sample["steps"]
-    if entry["row"]["measure"] == "halo":
-        return f"{label}: {1e6 * each:.4g} µs per exchange ({steps} exchanges)"
-    if entry["row"]["measure"] == "fft":
-        return f"{label}: {1e3 * each:.4g} ms there and back ({steps} times)"
-    return f"{label}: {1e3 * each:.4g} ms per step ({steps} steps)"
+    if row.measure == "halo":
+        return f"{row.label}: {1e6 * each:.4g} µs per exchange ({steps} exchanges)"
+    if row.measure == "fft":
+        return f"{row.label}: {1e3 * each:.4g} ms there and back ({steps} times)"
+    return f"{row.label}: {1e3 * each:.4g} ms per step ({steps} steps)"
+
+
+def elements(quick: bool) -> int:
+    """Elements of each array of the triad: both hold four times the last-level cache, at most a quarter of memory."""
+    cache = max(caches().values(), default=2**25)
+    total = LEAST if quick else min(max(LEAST, 4 * cache), MOST, bytes_free() // 4)
+    return total // 8
+
+
+def measure_triad(quick: bool = False) -> dict:
+    """Bandwidth of all cores together: {"gigabytes_per_second": ..., "by": ..., "array_bytes": ...}.
+
+    Raises:
+        WorkerError: the process that measures it failed.
+    """
+    return worker.run(
+        Row("model", "xla", 1, 1, 1), {"do": "triad", "elements": elements(quick), "trials": 3 if quick else 15}
+    )
+
+
+def peak(quick: bool = False) -> dict:
+    """Peak arithmetic of all cores together, Gflop/s: the best of several float32 matrix products."""
+    x = np.full((SIDE, SIDE), 0.5, np.float32)
+    times = []
+    for _ in range(2 if quick else 6):
+        begin = time.perf_counter()
+        x @ x
+        times.append(time.perf_counter() - begin)
+    return {"gigaflops": 2 * SIDE**3 / min(times) / 1e9, "by": f"NumPy matrix product, float32, {SIDE} x {SIDE}"}
 
 
 def probe_gpus() -> dict:
     """The GPUs that JAX sees, {"gpus": [names], "bandwidth": ...}; empty if JAX fails."""
-    if not has_gpu():
-        return {"gpus": [], "bandwidth": None}
     try:
-        return start.run(Row("model", "xla", 1, 1, 1, platform="gpu"), {"do": "devices"})
-    except start.WorkerError:
+        return worker.run(Row("model", "xla", 1, 1, 1, platform="gpu"), {"do": "devices"})
+    except worker.WorkerError:
         return {"gpus": [], "bandwidth": None}

@@ -17,8 +17,8 @@ from ..executors.native.describe import bytes_per_cell
 from ..executors.native.executor import Native
 from ..parallel.environment import cores
 from ..parallel.transport import connect
+from .campaign import elements
 from .device import bandwidth
-from .triad import elements
 
 #: Most rows and columns of the part of the grid that is computed: with its input it stays in the cache.
 SIDES = (64, 256)
@@ -33,16 +33,12 @@ class Expected(NamedTuple):
     computed: float
     bandwidth: float
 
-    @property
-    def share(self) -> float:
-        """The share of the bandwidth."""
-        return self.memory / max(self.memory, self.computed)
-
     def __str__(self) -> str:
-        bound = "memory" if self.share == 1 else "its operations"
+        bound = "memory" if self.memory >= self.computed else "its operations"
         return (
-            f"expected     {100 * self.share:.0f} % of this machine's bandwidth, {self.bandwidth:.1f} GB/s; "
-            f"bound by {bound}: {self.memory:.2g} ns a cell to move, {self.computed:.2g} ns to compute"
+            f"expected     {100 * self.memory / max(self.memory, self.computed):.0f} % of this machine's bandwidth, "
+            f"{self.bandwidth:.1f} GB/s; bound by {bound}: {self.memory:.2g} ns a cell to move, "
+            f"{self.computed:.2g} ns to compute"
         )
 
 
@@ -64,18 +60,13 @@ def computed(config) -> float:
     static = [build(config, transport.block, dtype, margin) for build in (build_grid, build_params)]
     executor = Native(config, transport, *static, steps_per_sweep=1, threads=1)
     carry = executor.start(transport.make(lambda block: build_state(config, block, dtype)))
-
-    def seconds(carry, steps):
+    steps, times = 2, []
+    while len(times) <= SAMPLES:
         begin = time.perf_counter()
         carry = jax.block_until_ready(executor.advance(carry, steps))
-        return carry, time.perf_counter() - begin
-
-    steps, passed = 2, 0.0
-    while passed < SECONDS:
-        steps *= 2
-        carry, passed = seconds(carry, steps)
-    best = passed
-    for _ in range(SAMPLES):
-        carry, passed = seconds(carry, steps)
-        best = min(best, passed)
-    return 1e9 * best / (steps * shape[0] * shape[1])
+        passed = time.perf_counter() - begin
+        if passed < SECONDS and not times:
+            steps *= 2
+        else:
+            times.append(passed)
+    return 1e9 * min(times) / (steps * shape[0] * shape[1])

@@ -1,4 +1,4 @@
-"""The machine and the software that a result belongs to."""
+"""The machine and the software that a result belongs to, and the share of its cores that other programs take."""
 
 from __future__ import annotations
 
@@ -6,7 +6,9 @@ import os
 import platform
 import re
 import subprocess
+import time
 from pathlib import Path
+from typing import NamedTuple
 
 from ..parallel.environment import cores, version_of
 
@@ -17,6 +19,11 @@ SETTINGS = re.compile(
     r"NPROC|XLA_FLAGS|JAX_\w+|OMP_\w+|OPENBLAS_NUM_THREADS|MKL_NUM_THREADS|CUDA_VISIBLE_DEVICES|MPIR_CVAR_\w+|"
     r"OMPI_MCA_\w+|PRTE_MCA_\w+|I_MPI_\w+|MPI4JAX_\w+|SLURM_(JOB_NUM_NODES|NTASKS|CPUS_PER_TASK|CPU_BIND)|SWMODEL_\w+"
 )
+#: Fraction of the cores above which times count as disturbed. Daemons of an idle machine take less than 0.01.
+DISTURBED = 0.05
+STAT = Path("/proc/stat")
+#: Columns of a line of /proc/stat: time of programs, of the kernel for them, and what a virtual machine's host took.
+USER, NICE, SYSTEM, STEAL = 1, 2, 3, 8
 
 
 def describe_machine() -> dict:
@@ -43,7 +50,7 @@ def cpu_model() -> str:
 
 
 def caches() -> dict[str, int]:
-    """Bytes of each cache as one core sees it, {"L1d": ..., "L2": ..., "L3": ...}, as far as the system tells."""
+    """Bytes of each cache as one core sees it, {"L1d": ..., "L2": ..., "L3": ...}, where Linux names them."""
     found = {}
     for index in sorted(Path("/sys/devices/system/cpu/cpu0/cache").glob("index*")):
         level, kind, size = ((index / name).read_text().strip() for name in ("level", "type", "size"))
@@ -56,20 +63,48 @@ def revision() -> str:
     """The git revision of a checkout, with "+" if files differ from it; empty if there is none."""
     if not (ROOT / ".git").exists():  # an installed package may lie in another project's repository
         return ""
+    line = ["git", "-C", str(ROOT), "describe", "--always", "--abbrev=12", "--exclude=*", "--dirty=+"]
     try:
-        head = git("rev-parse", "--short=12", "HEAD")
-        return head + ("+" if git("status", "--porcelain", "--untracked-files=no") else "")
-    except (OSError, subprocess.CalledProcessError):
+        return subprocess.run(line, capture_output=True, text=True, check=True, timeout=30).stdout.strip()
+    except (OSError, subprocess.SubprocessError):
         return ""
-
-
-def git(*arguments: str) -> str:
-    """What git prints, in the folder above the package."""
-    line = ["git", "-C", str(ROOT), *arguments]
-    return subprocess.run(line, capture_output=True, text=True, check=True, timeout=30).stdout.strip()
 
 
 def settings() -> dict[str, str]:
     """The environment's settings of threads, devices and MPI, with `~` for the user's own folder."""
     found = {name: value for name, value in sorted(os.environ.items()) if SETTINGS.fullmatch(name)}
     return {name: value.replace(str(Path.home()), "~") for name, value in found.items()}
+
+
+class Clock(NamedTuple):
+    """Readings, s: wall clock, busy time of our cores together, and CPU time of this process and its ended children."""
+
+    wall: float
+    busy: float
+    own: float
+
+
+def read_clock() -> Clock | None:
+    """The clock now; None without /proc/stat, or if ranks are Slurm's children, not ours."""
+    if "SLURM_JOB_ID" in os.environ or not STAT.is_file() or not hasattr(os, "sched_getaffinity"):
+        return None
+    busy = busy_ticks(STAT.read_text(), os.sched_getaffinity(0)) / os.sysconf("SC_CLK_TCK")
+    return Clock(time.monotonic(), busy, sum(os.times()[:4]))
+
+
+def busy_ticks(text: str, cpus) -> int:
+    """Busy ticks of the cores numbered `cpus` in the text of /proc/stat."""
+    lines = [line.split() for line in text.splitlines()]
+    ours = [line for line in lines if line[0] in {f"cpu{number}" for number in cpus}]
+    return sum(int(line[n]) for line in ours for n in (USER, NICE, SYSTEM, STEAL))
+
+
+def share_of_others(before: Clock | None, after: Clock | None, cores: int) -> float | None:
+    """The fraction of the time of all cores that others took between two readings; None without readings.
+
+    The load average would show it minutes late, and counts our own ranks.
+    """
+    if before is None or after is None or after.wall <= before.wall:
+        return None
+    taken = (after.busy - before.busy) - (after.own - before.own)
+    return max(0.0, taken / (cores * (after.wall - before.wall)))

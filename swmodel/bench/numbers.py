@@ -1,4 +1,4 @@
-"""From samples to the numbers of the tables. Medians of samples; nothing is extrapolated."""
+"""From the samples of a row to the numbers of the tables. Medians of samples; nothing is extrapolated."""
 
 from __future__ import annotations
 
@@ -9,35 +9,47 @@ import numpy as np
 
 from .results import entries, row_of
 from .rows import Row
-from .sweeps import published, published_row
+from .sweeps import published
 
 #: How many numbers an AB2 step must move for each cell: h, u, v and their last tendencies, each read and written.
 FLOATS_PER_CELL = 12
 #: Steps of the published benchmark; times are for so many.
 STEPS = 500
+#: What rows have in common that are the same problem, and rows that differ only in processes, devices and cores.
+PROBLEM = ("nx", "ny", "dtype", "settings", "fields")
+FAMILY = ("executor", "transport", "platform", "measure", "writing", "steps_per_sweep", *PROBLEM[2:])
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Numbers:
-    """The numbers from a row's samples. None if a row has no such number.
+    """The numbers that follow from a row's samples, those of other rows and the bandwidth; None without them.
 
     Attributes:
-        seconds: seconds of a step in each sample.
-        first_step: seconds from the start of the program to the end of the first step in each sample.
-        cores: number of cores on which the row computes.
-        speedup: speed-up over the reference in NumPy on the same grid.
-        efficiency: cell updates per second and core, divided by those of the row with the fewest cores.
-        share: bandwidth of the numbers that a step must move, as a fraction of the measured bandwidth.
+        entry: the row in its record.
+        rows: the Numbers of all finished rows of the record, in their order.
     """
 
     row: Row
     entry: dict
-    seconds: tuple[float, ...]
-    first_step: tuple[float, ...]
-    cores: int
-    speedup: float | None = None
-    efficiency: float | None = None
-    share: float | None = None
+    record: dict
+    rows: list[Numbers]
+
+    def samples(self, name: str) -> tuple[float, ...]:
+        """The values of this name in the samples that have one."""
+        return tuple(sample[name] for sample in self.entry["samples"] if sample.get(name) is not None)
+
+    def find(self, executor: str, names: tuple[str, ...]) -> Numbers | None:
+        """The first row of an executor that is equal to this one in these attributes."""
+        return next((one for one in self.rows if one.row.executor == executor and self.same(one, names)), None)
+
+    def same(self, other: Numbers, names: tuple[str, ...]) -> bool:
+        """Whether two rows are equal in these attributes."""
+        return all(getattr(self.row, name) == getattr(other.row, name) for name in names)
+
+    @property
+    def seconds(self) -> tuple[float, ...]:
+        """Seconds of a step in each sample."""
+        return tuple(s["seconds"] / s["steps"] for s in self.entry["samples"] if "seconds" in s)
 
     @property
     def step(self) -> float:
@@ -45,9 +57,15 @@ class Numbers:
         return median(self.seconds)
 
     @property
-    def spread(self) -> float | None:
-        """Spread of the seconds of a step."""
-        return spread(self.seconds)
+    def cores(self) -> int:
+        """Cores that the row uses: one for NumPy's arithmetic, all for scipy.fft. For GPUs, their number."""
+        row, there = self.row, self.record["machine"]["cores"]
+        if row.executor == "reference":
+            return there if row.measure == "fft" else 1
+        if row.platform == "gpu":
+            return row.blocks
+        used = row.nproc * (row.threads or self.entry.get("launch", {}).get("threads_of_a_rank", 1))
+        return min(used, there) if row.oversubscribed else used
 
     @property
     def rate(self) -> float:
@@ -61,23 +79,47 @@ class Numbers:
         return self.rate * moved / 1e9
 
     @property
-    def scaled(self) -> int | None:
+    def share(self) -> float | None:
+        """The effective bandwidth as a fraction of the measured one."""
+        limit = bandwidth(self.record, self.row.platform, self.row.blocks)
+        return limit and self.gigabytes_per_second / limit
+
+    @property
+    def speedup(self) -> float | None:
+        """Speed-up over the reference in NumPy on the same problem."""
+        reference = self.find("reference", PROBLEM)
+        return reference and reference.step / self.step
+
+    @property
+    def efficiency(self) -> float | None:
+        """Cell updates per second and core, divided by those of the row of the same family with the fewest cores.
+
+        On one grid this is T(1) / (p T(p)); if the grid grows with the cores, T(1) / T(p).
+        """
+        names = FAMILY if self.record["definition"]["weak"] else (*FAMILY, "nx", "ny")
+        family = [one for one in self.rows if self.same(one, names) and not one.row.oversubscribed]
+        if self.row.oversubscribed or len(family) < 2:
+            return None
+        base = min(family, key=lambda one: (one.cores, one.row.blocks))
+        return (self.rate / self.cores) / (base.rate / base.cores)
+
+    @property
+    def timed(self) -> int | None:
         """Steps that a sample timed, if fewer than the published number; else None."""
-        timed = self.entry["samples"][0].get("steps") if self.row.measure == "model" else None
-        return timed if timed and timed < STEPS else None
+        steps = self.samples("steps")[0] if self.row.measure == "model" else STEPS
+        return int(steps) if steps < STEPS else None
 
     @property
     def memory(self) -> float | None:
         """Most memory of a rank, bytes."""
-        return max((sample.get("memory_bytes") or 0 for sample in self.entry["samples"]), default=0) or None
+        return max(self.samples("memory_bytes"), default=None)
 
     @property
     def start_parts(self) -> tuple[float, ...]:
         """Median seconds of the parts up to the first step's end: imports, MPI and fields, compilation, one step."""
-        samples = self.entry["samples"]
-        parts = [[sample[f"{name}_seconds"] for name in ("start", "build", "compile")] for sample in samples]
-        steps = [sample["first_step_seconds"] - sum(part) for sample, part in zip(samples, parts, strict=True)]
-        return (*map(median, zip(*parts, strict=True)), max(0.0, median(steps)))
+        parts = [self.samples(f"{name}_seconds") for name in ("start", "build", "compile")]
+        step = np.subtract(self.samples("first_step_seconds"), np.sum(parts, axis=0))
+        return (*map(median, parts), max(0.0, median(step)))
 
     @property
     def published(self) -> dict | None:
@@ -85,13 +127,19 @@ class Numbers:
 
         Only rows of the published problem, with its grid, precision and physics, have one.
         """
-        there = published()
-        problem = ("model", there["nx"], there["ny"], there["dtype"])
-        if (self.row.measure, self.row.nx, self.row.ny, self.row.dtype) != problem or self.row.physics:
+        there, row = published(), self.row
+        problem = ("model", there["nx"], there["ny"], there["dtype"], [])
+        if (row.measure, row.nx, row.ny, row.dtype, row.physics) != problem or row.threads:
             return None
-        if self.row.executor == "reference":
-            return published_row("numpy", 1)
-        return None if self.row.threads else published_row(self.row.platform, self.row.blocks)
+        wanted = ("numpy", 1) if row.executor == "reference" else (row.platform, row.blocks)
+        return next((one for one in there["row"] if (one["platform"], one["processes"]) == wanted), None)
+
+
+def numbers(record: dict) -> list[Numbers]:
+    """The numbers of all finished rows of a record."""
+    found: list[Numbers] = []
+    found += [Numbers(row_of(entry), entry, record, found) for entry in entries(record)]
+    return found
 
 
 def spread(samples: tuple[float, ...]) -> float | None:
@@ -110,82 +158,3 @@ def bandwidth(record: dict, platform: str = "cpu", devices: int = 1) -> float | 
         measured = record.get("gpu_bandwidth")
         return measured and devices * measured["gigabytes_per_second"]
     return max((one["gigabytes_per_second"] for one in record["bandwidth"]), default=None)
-
-
-def cores_of(entry: dict, row: Row, machine_cores: int) -> int:
-    """Cores on which a row computes: NumPy's arithmetic uses one thread, scipy.fft all. For GPUs, their number."""
-    if row.executor == "reference":
-        return machine_cores if row.measure == "fft" else 1
-    if row.platform == "gpu":
-        return row.blocks
-    threads = row.threads or entry.get("launch", {}).get("threads_of_a_rank", 1)
-    return min(row.nproc * threads, machine_cores) if row.oversubscribed else row.nproc * threads
-
-
-def numbers(record: dict) -> list[Numbers]:
-    """The numbers of all finished rows of a record."""
-    found = [basic(entry, record) for entry in entries(record)]
-    return [compared(one, found, record) for one in found]
-
-
-def basic(entry: dict, record: dict) -> Numbers:
-    """The numbers that follow from a row's own samples."""
-    row, samples = row_of(entry), entry["samples"]
-    return Numbers(
-        row=row,
-        entry=entry,
-        seconds=tuple(sample["seconds"] / sample["steps"] for sample in samples if "seconds" in sample),
-        first_step=tuple(sample["first_step_seconds"] for sample in samples if sample.get("first_step_seconds")),
-        cores=cores_of(entry, row, record["machine"]["cores"]),
-    )
-
-
-def compared(one: Numbers, found: list[Numbers], record: dict) -> Numbers:
-    """The numbers, completed by those that need other rows and the bandwidth."""
-    if not one.seconds or one.row.measure != "model":
-        return one
-    reference = next((other for other in found if other.row.executor == "reference" and same_problem(one, other)), None)
-    limit = bandwidth(record, one.row.platform, one.row.blocks)
-    return Numbers(
-        one.row,
-        one.entry,
-        one.seconds,
-        one.first_step,
-        one.cores,
-        speedup=reference and reference.step / one.step,
-        efficiency=None if one.row.oversubscribed else efficiency(one, found, record["definition"]["weak"]),
-        share=limit and one.gigabytes_per_second / limit,
-    )
-
-
-def efficiency(one: Numbers, found: list[Numbers], weak: bool) -> float | None:
-    """Cell updates per second and core, divided by those of the same executor on the fewest cores; None without others.
-
-    On one grid this is T(1) / (p T(p)); if the grid grows with the cores, T(1) / T(p).
-    """
-    family = [other for other in found if comparable(one, other) and (weak or same_problem(one, other))]
-    base = min(family, key=lambda other: (other.cores, other.row.blocks))
-    return (one.rate / one.cores) / (base.rate / base.cores) if len(family) > 1 else None
-
-
-def comparable(one: Numbers, other: Numbers) -> bool:
-    """Whether two rows differ only in processes, devices and cores."""
-    names = (
-        "executor",
-        "transport",
-        "platform",
-        "dtype",
-        "measure",
-        "writing",
-        "steps_per_sweep",
-        "settings",
-        "fields",
-    )
-    same = all(getattr(one.row, name) == getattr(other.row, name) for name in names)
-    return same and bool(other.seconds) and not other.row.oversubscribed
-
-
-def same_problem(one: Numbers, other: Numbers) -> bool:
-    """Whether two rows have the same grid, precision and physics."""
-    names = ("nx", "ny", "dtype", "settings", "fields")
-    return all(getattr(one.row, name) == getattr(other.row, name) for name in names)

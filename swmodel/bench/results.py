@@ -1,10 +1,10 @@
-"""The record of one run of a sweep: a JSON file with the machine, every sample of every row, and nothing derived."""
+"""The record of one run of a sweep: a JSON file with the machine and every sample of every row, nothing derived."""
 
 from __future__ import annotations
 
 import json
 import os
-from dataclasses import fields
+from dataclasses import asdict, fields
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -18,11 +18,11 @@ PENDING, OK, FAILED = "pending", "ok", "failed"
 
 
 def new(sweep: Sweep, rows: list[Row], skipped: list[str], machine: dict, command: str, **more) -> dict:
-    """The record of a run that begins."""
-    return {
+    """The record of a run that begins, as read from a file."""
+    record = {
         "format": FORMAT,
         "sweep": sweep.name,
-        "definition": plain(sweep._asdict()),
+        "definition": sweep._asdict(),
         "created": datetime.now(UTC).isoformat(timespec="seconds"),
         "command": command,
         "machine": machine,
@@ -30,13 +30,9 @@ def new(sweep: Sweep, rows: list[Row], skipped: list[str], machine: dict, comman
         "skipped": skipped,
         "bandwidth": [],
         "peak": None,
-        "rows": [{"key": row.key, "row": row.as_json(), "state": PENDING, "samples": []} for row in rows],
+        "rows": [{"row": asdict(row), "state": PENDING, "samples": []} for row in rows],
     }
-
-
-def plain(value):
-    """The value after a round trip through JSON."""
-    return json.loads(json.dumps(value))
+    return json.loads(json.dumps(record))
 
 
 def write(record: dict, folder):
@@ -76,32 +72,26 @@ def resumed(folder, fresh: dict) -> dict:
         FilesError: it holds none.
     """
     record = read(folder)
-    wanted, had = fresh["definition"], record["definition"]
-    differing = [
-        what
-        for what, here, there in (
-            ("sweep", wanted["name"], had["name"]),
-            *((name, wanted[name], had.get(name)) for name in wanted if name not in ("name", "rounds", "title")),
-            ("rows", *([row["key"] for row in one["rows"]] for one in (fresh, record))),
-            ("processor", fresh["machine"]["cpu"], record["machine"]["cpu"]),
-            ("revision of the program", fresh["machine"]["revision"], record["machine"]["revision"]),
-        )
-        if here != there
-    ]
-    if differing:
+    wanted, found = fresh["definition"], record["definition"]
+    pairs = {"sweep": (wanted["name"], found["name"])}
+    pairs |= {name: (wanted[name], found.get(name)) for name in wanted if name not in ("name", "rounds", "title")}
+    pairs["rows"] = tuple([row_of(entry) for entry in one["rows"]] for one in (fresh, record))
+    for name, key in (("processor", "cpu"), ("revision of the program", "revision")):
+        pairs[name] = fresh["machine"][key], record["machine"][key]
+    if differing := [name for name, (here, there) in pairs.items() if here != there]:
         raise UsageError(f"{folder}: cannot go on, another {', '.join(differing)}; start anew in another --output")
-    had["rounds"] = max(wanted["rounds"], had["rounds"])
+    found["rounds"] = max(wanted["rounds"], found["rounds"])
     for entry in record["rows"]:
         if entry["state"] == FAILED:
             entry["samples"] = []
             entry.pop("reason", None)
-        entry["state"] = OK if len(entry["samples"]) == had["rounds"] else PENDING
+        entry["state"] = OK if len(entry["samples"]) == found["rounds"] else PENDING
     return record
 
 
-def entries(record: dict, *states: str) -> list[dict]:
-    """The rows of a record in one of these states; None given: finished ones."""
-    return [entry for entry in record["rows"] if entry["state"] in (states or (OK,))]
+def entries(record: dict, state: str = OK) -> list[dict]:
+    """The rows of a record in this state."""
+    return [entry for entry in record["rows"] if entry["state"] == state]
 
 
 def row_of(entry: dict) -> Row:

@@ -7,6 +7,7 @@ import shlex
 import shutil
 import signal
 import sys
+import time
 from pathlib import Path
 
 import click
@@ -14,18 +15,17 @@ import click
 from ..errors import FilesError, NumericalError, SetupError, UsageError, file_errors
 from ..model.launch import find_mpiexec
 from ..parallel.environment import cores, has_gpu, world
-from . import campaign, machine, others, results, tables
-from .limits import all_cores, bytes_free, fitting
-from .markdown import percent
-from .rows import choose, make_rows
+from . import campaign, machine, results, tables
+from .plan import all_cores, bytes_free, choose, fitting, make_rows
 from .sweeps import definition
+from .text import counted, percent
 
 
-def run_sweep(name, *, quick, oversubscribe, output, resume, force, label, launcher, **chosen) -> int:
+def run_sweep(name, *, quick, oversubscribe, output, resume, force, label, launcher, **options) -> int:
     """Run the sweep called `name`; returns the exit code: 0, 4 if an answer was wrong, 3 if rows could not run.
 
     Args:
-        chosen: executors, nproc, transport, devices, sizes, steps, rounds, which replace those of the definition.
+        options: executors, nproc, transport, devices, sizes, steps, rounds, which replace those of the definition.
 
     Raises:
         UsageError: no such executor, a grid that memory cannot hold, a folder that is not empty.
@@ -35,28 +35,21 @@ def run_sweep(name, *, quick, oversubscribe, output, resume, force, label, launc
     place = world()
     if place is not None and place.size > 1:
         raise UsageError("start swmodel bench alone: it starts the processes of its rows itself (--nproc, --launcher)")
-    executors = choose(chosen.pop("executors") or definition(name).executors)
-    sweep = definition(name, quick, executors=executors, **chosen)
+    executors = choose(options.pop("executors") or definition(name).executors)
+    sweep = definition(name, quick, executors=executors, **options)
     folder = output or Path("outputs", f"bench-{name}{'-quick' if quick else ''}")
-    look(folder, resume, force)
+    prepare(folder, resume, force)
     probed = campaign.probe_gpus() if sweep.gpu and has_gpu() else {"gpus": [], "bandwidth": None}
     rows, skipped = make_rows(sweep, all_cores(), len(probed["gpus"]), oversubscribe)
     if not rows:
         raise UsageError("\n".join([*skipped, "no row is left; give --nproc or --oversubscribe"]))
     if any(row.nproc > 1 and (launcher or row.transport != "sharded") for row in rows):
-        look_for(launcher)
-    rows, too_large = fitting(rows, bytes_free(), strict=bool(chosen["sizes"]))
+        require_launcher(launcher)
+    rows, too_large = fitting(rows, bytes_free(), strict=bool(options["sizes"]))
     described = machine.describe_machine() | {"gpus": probed["gpus"]}
-    record = results.new(
-        sweep,
-        rows,
-        skipped + too_large,
-        described,
-        shlex.join(["swmodel", *sys.argv[1:]]),
-        quick=quick,
-        label=label or default_label(described),
-        gpu_bandwidth=probed["bandwidth"],
-    )
+    more = {"quick": quick, "label": label or default_label(described), "gpu_bandwidth": probed["bandwidth"]}
+    command = shlex.join(["swmodel", *sys.argv[1:]])
+    record = results.new(sweep, rows, skipped + too_large, described, command, **more)
     if resume:
         record = results.resumed(folder, record)
     announce(record, folder)
@@ -64,14 +57,17 @@ def run_sweep(name, *, quick, oversubscribe, output, resume, force, label, launc
     try:
         campaign.measure_rows(record, folder, launcher, click.echo)
     finally:
-        written = finish(record, folder)
-    click.echo("\n" + (Path(folder) / "table.md").read_text())
-    click.echo(f"Wrote {', '.join(map(str, [Path(folder) / results.NAME, *written]))}")
-    return exit_code(record)
+        written = write_tables([record], folder, "table.md")
+    click.echo("\n" + tables.report([record]))
+    click.echo(f"Wrote {', '.join(map(str, [folder / results.NAME, *written]))}")
+    reasons = [entry["reason"] for entry in results.entries(record, results.FAILED)]
+    if any("wrong answer" in reason for reason in reasons):
+        return NumericalError.exit_code
+    return SetupError.exit_code if reasons else 0
 
 
-def look(folder: Path, resume: bool, force: bool):
-    """Make sure that a sweep may be written into the folder, and make it."""
+def prepare(folder: Path, resume: bool, force: bool):
+    """Make the folder of a sweep, unless it holds results that must stay."""
     there = (folder / results.NAME).exists()
     if resume and not there:
         raise UsageError(f"{folder}: there is nothing to resume; leave --resume out")
@@ -85,7 +81,7 @@ def look(folder: Path, resume: bool, force: bool):
         raise FilesError(f"{folder} cannot be written: no permission")
 
 
-def look_for(launcher: str):
+def require_launcher(launcher: str):
     """Make sure that several processes can be started.
 
     Raises:
@@ -111,48 +107,35 @@ def default_label(described: dict) -> str:
 
 
 def announce(record: dict, folder: Path):
-    """Announce what is going to be measured, and what is not."""
-    rounds = record["definition"]["rounds"]
-    samples = "1 sample" if rounds == 1 else f"{rounds} samples"
-    click.echo(f"{record['definition']['title']}: {len(record['rows'])} rows, {samples} each, into {folder}")
+    """Print what is going to be measured and what is not, and a warning if other programs are busy now."""
+    sweep = record["definition"]
+    samples = counted(sweep["rounds"], "sample")
+    click.echo(f"{sweep['title']}: {len(record['rows'])} rows, {samples} each, into {folder}")
     for line in record["skipped"]:
         click.echo(f"skipped: {line}")
-    taken = others.now(cores())
-    if taken is not None and taken > others.DISTURBED:
+    before = machine.read_clock()
+    time.sleep(0.5)
+    taken = machine.share_of_others(before, machine.read_clock(), cores())
+    if taken is not None and taken > machine.DISTURBED:
         click.echo(f"Other programs take {percent(taken)} of the cores: times will be disturbed", err=True)
 
 
-def finish(record: dict, folder: Path) -> list[Path]:
-    """Write table.md and the figures of the finished rows; returns the files."""
+def write_tables(records: list[dict], folder: Path, name: str) -> list[Path]:
+    """Write the tables of results and their figures into a folder; returns the files."""
     from .figures import draw
 
-    table = Path(folder) / "table.md"
-    table.write_text(tables.report([record]))
-    return [table, *draw([record], folder)]
+    with file_errors(folder, "written"):
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(tables.report(records))
+    return [folder / name, *draw(records, folder)]
 
 
-def exit_code(record: dict) -> int:
-    """0 if every row has its numbers; else the code for the reason."""
-    reasons = [entry["reason"] for entry in results.entries(record, results.FAILED)]
-    if any("wrong answer" in reason for reason in reasons):
-        return NumericalError.exit_code
-    return SetupError.exit_code if reasons else 0
-
-
-def write_report(files, output) -> tuple[str, list[Path]]:
-    """The tables of results in several files, and the files written: report.md and the figures.
+def report(files, output: Path | None) -> tuple[str, list[Path]]:
+    """The tables of results in several files, and the files written if `output` is a folder: report.md and figures.
 
     Raises:
         FilesError: a file is no result, or the folder cannot be written.
     """
     named = {Path(path, results.NAME if Path(path).is_dir() else "").resolve(): path for path in files}
     records = [results.read(path) for path in named.values()]
-    text = tables.report(records)
-    if output is None:
-        return text, []
-    with file_errors(output, "written"):
-        output.mkdir(parents=True, exist_ok=True)
-        (output / "report.md").write_text(text)
-    from .figures import draw
-
-    return text, [output / "report.md", *draw(records, output)]
+    return tables.report(records), write_tables(records, output, "report.md") if output else []

@@ -1,8 +1,10 @@
-"""A sample of the model: start, first step, check, warm-up, timed steps, in this order, each timed apart."""
+"""A sample of the model: start, first step, check, warm-up, timed steps, each timed apart; or of a run that writes."""
 
 from __future__ import annotations
 
+import tempfile
 import time
+from functools import partial
 from pathlib import Path
 
 import jax
@@ -12,16 +14,19 @@ import swmodel
 
 from ..executors.native.describe import bytes_per_cell
 from ..model.health import Health
-from . import answers, traffic
-from .device import largest, launched, memory_bytes
+from . import answers
+from .device import count_messages, largest, launched, memory_bytes, seconds_of, timed_steps
 from .rows import Row
 
-#: Warm-up lasts until a call takes this long, s, so that the fixed cost of a call does not set the number of steps.
-WARM = 0.4
+
+def simulate(row: Row, **options) -> swmodel.Simulation:
+    """The simulation of a row."""
+    steps = {"steps_per_sweep": row.steps_per_sweep} if row.steps_per_sweep else {}
+    return swmodel.Simulation(answers.configuration(row, **options), **steps)
 
 
 def measure_stepping(row: Row, task: dict) -> dict:
-    """Measure a row of the model; returns its sample, or why there is none.
+    """Measure a row of the model; returns its sample, or the reason why there is none.
 
     Args:
         task: `launched` (time when the processes were started, s since 1970), `answer` (file of the reference's
@@ -29,30 +34,28 @@ def measure_stepping(row: Row, task: dict) -> dict:
             precision too).
     """
     arrived = time.time()
-    folder = Path(task["answer"]).parent
-    simulation = swmodel.Simulation(answers.configuration(row, folder), **options(row))
-    built = time.time()
-    advance(simulation, 1)
-    first = time.time()
-    advance(simulation, answers.STEPS - 1)
-    transport = simulation.transport
-    sample = start_seconds(task["launched"], (arrived, built - simulation.compile_seconds, built, first), transport)
+    simulation = simulate(row)
+    built, transport = time.time(), simulation.transport
+
+    def seconds(n: int) -> float:
+        return seconds_of(partial(simulation.take_steps, n), transport)
+
+    seconds(1)
+    ends = (arrived, built - simulation.compile_seconds, built, time.time())
+    sample = start_seconds(task["launched"], ends, transport)
+    seconds(answers.STEPS - 1)
     sample["memory_bytes"] = largest(memory_bytes(row), transport)  # before the check, which needs more than the steps
-    found = answers.differences(simulation.state, expected(simulation, task["answer"]), transport.reduce)
-    problem = answers.verdict(found, "at this size")
-    if not problem and row.measure == "model":
-        each, warm = warm_up(simulation, row)
-        n = task["steps"] or transport.broadcast(number_of_steps(row, each))
-        sample |= {"warm_up_steps": warm, "steps": n, "seconds": advance(simulation, n)}
+    found, reason = answers.check(simulation, np.load(task["answer"], mmap_mode="r"), "at this size")
+    if not reason and row.measure == "model":
+        sample |= timed_steps(seconds, row, task, transport)
         if row.executor == "native":
             sample["bytes_per_cell"] = bytes_per_cell(simulation.config)
         Health(simulation).check()
     result = {"sample": sample, "differences": found, "launch": launched(transport)}
-    if not problem and task["check"]:
-        result["traffic"] = exchanged(simulation, row)
-        result["differences_small"] = small = check_small(row, folder)
-        problem = answers.verdict(small, "in double precision")
-    return {"state": "failed", "reason": problem, **result} if problem else {"state": "ok", **result}
+    if not reason and task["check"]:
+        result["traffic"] = count_messages(seconds, row.dtype, transport)
+        result["differences_small"], reason = check_small(row)
+    return result | {"reason": reason}
 
 
 def start_seconds(launched: float, ends: tuple[float, ...], transport) -> dict[str, float]:
@@ -69,64 +72,39 @@ def start_seconds(launched: float, ends: tuple[float, ...], transport) -> dict[s
     }
 
 
-def expected(simulation, path: str) -> np.ndarray:
-    """The reference's answer on this process's block; only this is read."""
-    block = simulation.block
-    return np.load(path, mmap_mode="r")[:, block.y.start : block.y.stop, block.x.start : block.x.stop]
-
-
-def advance(simulation, n: int) -> float:
-    """Compute n steps on all processes; returns the seconds from a common start to the end of the slowest."""
-    simulation.transport.barrier()
-    begin = time.perf_counter()
-    simulation.take_steps(n)
-    simulation.transport.barrier()
-    return largest(time.perf_counter() - begin, simulation.transport)
-
-
-def warm_up(simulation, row: Row) -> tuple[float, int]:
-    """Take steps until a call takes long enough to be timed; returns seconds of a step, and the steps taken."""
-    n, total = 2, 0
-    while True:
-        elapsed = advance(simulation, n)
-        total += n
-        if elapsed >= min(WARM, row.seconds / 4) or n >= (row.steps or n + 1):
-            return elapsed / n, total
-        n = min(4 * n, row.steps or 4 * n)
-
-
-def number_of_steps(row: Row, each: float) -> int:
-    """Steps of a sample: those asked for, fewer if they would take too long; at least two."""
-    fit = max(2, int(row.seconds / each))
-    return fit if row.steps is None else min(row.steps, fit)
-
-
-def exchanged(simulation, row: Row) -> dict | None:
-    """Messages and bytes that a process sends in a step, the most of all processes; None if they are not counted."""
-    transport = simulation.transport
-    if transport.name == "sharded":
-        return None
-    if transport.size == 1:
-        return {"messages": 0.0, "bytes": 0.0}
-    counted = traffic.count(lambda n: advance(simulation, n), np.dtype(row.dtype).itemsize)
-    return counted and {name: largest(value, transport) for name, value in counted.items()}
-
-
-def options(row: Row) -> dict:
-    """The options of the executor that the row sets."""
-    return {"steps_per_sweep": row.steps_per_sweep} if row.steps_per_sweep else {}
-
-
-def check_small(row: Row, folder: Path) -> dict[str, float]:
-    """Differences from the reference on a small grid in double precision, by the same executor and transport."""
+def check_small(row: Row) -> tuple[dict[str, float], str]:
+    """Check a small grid in double precision, by the same executor and transport."""
     before = jax.config.jax_enable_x64
     nx, ny = answers.SMALL
-    config = answers.configuration(row, folder, grid__nx=nx, grid__ny=ny, run__dtype="float64")
     try:
-        simulation = swmodel.Simulation(config, **options(row))
+        simulation = simulate(row, grid__nx=nx, grid__ny=ny, run__dtype="float64")
         simulation.advance(answers.STEPS)
-        block = simulation.block
-        whole = answers.answer(config)[:, block.y.start : block.y.stop, block.x.start : block.x.stop]
-        return answers.differences(simulation.state, whole, simulation.transport.reduce)
+        return answers.check(simulation, answers.answer(simulation.config), "in double precision")
     finally:
         jax.config.update("jax_enable_x64", before)
+
+
+def measure_writing(row: Row, task: dict) -> dict:
+    """Measure a run that writes what the row says; returns its sample, or the reason why there is none.
+
+    The clock runs from the first step to the closed files; `launched`, `answer` as for `measure_stepping`.
+    """
+    every = row.writing if isinstance(row.writing, int) else row.steps
+    trial = simulate(row, run__steps=row.steps, output__every_steps=every)
+    trial.take_steps(answers.STEPS)
+    found, reason = answers.check(trial, np.load(task["answer"], mmap_mode="r"), "at this size")
+    config, transport = trial.config, trial.transport
+    result = {"differences": found, "launch": launched(transport), "reason": reason}
+    if reason:
+        return result
+    del trial
+    simulation = swmodel.Simulation(config)
+    transport = simulation.transport
+    with tempfile.TemporaryDirectory(dir=Path(task["answer"]).parent) as name:
+        folder = Path(transport.broadcast(name))
+        bare = partial(simulation.take_steps, row.steps)
+        seconds = seconds_of(bare if row.writing == "none" else partial(simulation.run, folder), transport)
+        written = sum(path.stat().st_size for path in folder.glob("*.nc"))
+        transport.barrier()
+    sample = {"steps": row.steps, "seconds": seconds, "step_seconds": largest(simulation.loop_seconds, transport)}
+    return result | {"sample": sample | {"written_bytes": int(largest(written, transport)), "first_step_seconds": None}}

@@ -1,4 +1,4 @@
-"""The definitions of the sweeps and the published table: TOML files of the folder benchmarks/."""
+"""What each sweep measures, and the published table: the TOML files of the folder benchmarks/."""
 
 from __future__ import annotations
 
@@ -7,14 +7,12 @@ from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from ..config.errors import suggest
 from ..errors import FilesError, UsageError
 
 #: The folders of the files: in a checkout, and in an installed package.
 FOLDERS = (Path(__file__).parents[2] / "benchmarks", Path(__file__).parents[1] / "benchmarks")
-
-#: The sweeps, in the order in which they are listed.
-NAMES = ("table", "strong", "weak", "sizes", "halo", "output", "start", "native", "schemes", "ensemble", "fft")
+#: Measurements that the sharded transport does not have, and why.
+NOT_SHARDED = {"halo": "measures the transport mpi", "ensemble": "members have the whole grid on one device"}
 
 
 class Sweep(NamedTuple):
@@ -59,35 +57,24 @@ def published() -> dict[str, Any]:
     return tomllib.loads((folder() / "published.toml").read_text())
 
 
-def published_row(platform: str, processes: int) -> dict | None:
-    """The published numbers of `platform` (numpy, cpu or gpu) on so many processes; None if there are none."""
-    rows = published()["row"]
-    return next((row for row in rows if (row["platform"], row["processes"]) == (platform, processes)), None)
+def definition(name: str, quick: bool = False, **options) -> Sweep:
+    """The sweep called `name`; `options` replace its values, except where None or empty.
 
-
-def definition(name: str, quick: bool = False, **chosen) -> Sweep:
-    """The sweep called `name`; `chosen` replaces its values, except where None or empty.
-
-    On the sharded transport its numbers are numbers of devices in one process, unless others are chosen.
+    On the sharded transport its numbers of processes are numbers of devices in one process, unless others are given.
 
     Raises:
-        UsageError: there is no sweep of this name, or it has no such rows.
+        UsageError: the sweep has no such rows.
     """
-    if name not in NAMES:
-        raise UsageError(f"{name}: there is no such sweep; {suggest(name, NAMES)}")
     values = tomllib.loads((folder() / "sweeps" / f"{name}.toml").read_text())
     full, small = values.pop("full"), values.pop("quick")
     values |= small if quick else full
-    chosen = {key: value for key, value in chosen.items() if value not in (None, ())}
-    if chosen.get("transport") == "sharded":
-        refused = {"halo": "measures the transport mpi", "ensemble": "members have the whole grid on one device"}
-        if values["measure"] in refused:
-            raise UsageError(f"{name}: {refused[values['measure']]}; leave out --transport sharded")
+    options = {key: value for key, value in options.items() if value not in (None, ())}
+    if options.get("transport") == "sharded":
+        if reason := NOT_SHARDED.get(values["measure"]):
+            raise UsageError(f"{name}: {reason}; leave out --transport sharded")
         values |= {"devices": values["nproc"], "nproc": (1,)}
-    elif "devices" in chosen:
+    elif "devices" in options:
         raise UsageError("--devices: only the sharded transport has several in a process; give --transport sharded")
-    values |= chosen
-    values["sizes"] = tuple(tuple(size) for size in values["sizes"])
-    lists = ("nproc", "devices", "executors", "writing", "variants")
-    values |= {key: tuple(values[key]) for key in lists if key in values}
-    return Sweep(name=name, **values)
+    values |= options
+    values["sizes"] = map(tuple, values["sizes"])
+    return Sweep(name, **{key: tuple(v) if isinstance(v, list | map) else v for key, v in values.items()})

@@ -15,10 +15,9 @@ from ..parallel.environment import cores
 from ..parallel.fourier import Fourier
 from ..parallel.transport import Transport, connect
 from .answers import TOLERANCE
-from .device import largest, launched, memory_bytes
+from .device import largest, launched, memory_bytes, seconds_of, timed_steps
 from .rows import Row
 
-WARM = 0.1
 #: All-to-alls in a program, by the names of the primitives of JAX and of this model.
 ALL_TO_ALLS = ("all_to_all", "transpose_on_ring")
 
@@ -29,65 +28,49 @@ def measure_transforms(row: Row, task: dict) -> dict:
     if row.dtype == "float64":
         jax.config.update("jax_enable_x64", True)
     field = np.random.default_rng(1).standard_normal((row.ny, row.nx)).astype(row.dtype)
-    transport = connected(row)
+    name = "sharded" if row.transport == "sharded" else "mpi" if row.nproc > 1 else "serial"
+    transport = connect(name, parse_layout("", row.blocks, row.ny, row.nx), row.ny, row.nx, row.devices)
     fourier = None if row.executor == "reference" else Fourier(transport)
-    call = by_scipy(field) if fourier is None else by_program(fourier, field)
-    first = call(1)
-    n = 2
-    while (elapsed := largest(call(n), transport)) < min(WARM, row.seconds):
-        n *= 4
-    n = task["steps"] or transport.broadcast(max(2, int(row.seconds * n / elapsed)))
-    sample = {"compile_seconds": first, "steps": n, "seconds": largest(call(n), transport)}
+    loop = scipy_loop(field) if fourier is None else program_loop(fourier, field)
+
+    def seconds(n: int) -> float:
+        return seconds_of(lambda: loop(n), transport)
+
+    first = seconds(1)
+    sample = timed_steps(seconds, row, task, transport, warm=0.1) | {"compile_seconds": first}
     sample["first_step_seconds"] = largest(arrived - task["launched"], transport) + first
     sample["memory_bytes"] = largest(memory_bytes(row), transport)
     result = {"sample": sample, "launch": launched(transport)}
     if fourier is None:
-        return {"state": "ok", **result}
-    result |= {"differences": differences(fourier, field), "traffic": counted(fourier, row.dtype)}
-    result["traffic"]["model"] = pencils(transport.layout, row.ny, row.nx, np.dtype(row.dtype).itemsize)
-    name, worst = max(result["differences"].items(), key=lambda pair: pair[1])
-    if worst <= TOLERANCE:
-        return {"state": "ok", **result}
-    reason = (
-        f"wrong answer: the {name} differ from scipy.fft's by {worst:.3g} roundings (at most {TOLERANCE} are right)"
-    )
-    return {"state": "failed", "reason": reason, **result}
+        return result
+    found = differences(fourier, field)
+    model = pencils(transport.layout, row.ny, row.nx, field.itemsize)
+    result |= {"differences": found, "traffic": count(fourier, row.dtype) | {"model": model}}
+    worst = max(found, key=found.get)
+    if found[worst] > TOLERANCE:
+        result["reason"] = (
+            f"wrong answer: the {worst} differ from scipy.fft's by {found[worst]:.3g} roundings "
+            f"(at most {TOLERANCE} are right)"
+        )
+    return result
 
 
-def connected(row: Row) -> Transport:
-    """The transport of a row."""
-    layout = parse_layout("", row.blocks, row.ny, row.nx)
-    name = "sharded" if row.transport == "sharded" else "mpi" if row.nproc > 1 else "serial"
-    return connect(name, layout, row.ny, row.nx, row.devices)
+def scipy_loop(field):
+    """Function of a number n: n transforms there and back on all cores."""
 
-
-def by_scipy(field):
-    """Function of a number n: seconds of n transforms there and back on all cores."""
-
-    def call(n: int) -> float:
-        found, begin = field, time.perf_counter()
+    def loop(n: int):
+        found = field
         for _ in range(n):
-            numbers = scipy.fft.rfft2(found, workers=cores())
-            found = scipy.fft.irfft2(numbers, field.shape, workers=cores())
-        return time.perf_counter() - begin
+            found = scipy.fft.irfft2(scipy.fft.rfft2(found, workers=cores()), field.shape, workers=cores())
 
-    return call
+    return loop
 
 
-def by_program(fourier: Fourier, field):
-    """As `by_scipy`, in one jitted program."""
-    transport = fourier.transport
-    given = placed(transport, field)
+def program_loop(fourier: Fourier, field):
+    """The same in one jitted program."""
+    transport, whole = fourier.transport, placed(fourier.transport, field)
     loop = transport.jit(lambda u, n: jax.lax.fori_loop(0, n, lambda _, u: fourier.backward(fourier.forward(u)), u))
-
-    def call(n: int) -> float:
-        transport.barrier()
-        begin = time.perf_counter()
-        jax.block_until_ready(loop(given, jnp.int32(n)))
-        transport.barrier()
-        return time.perf_counter() - begin
-
-    return call
+    return lambda n: loop(whole, jnp.int32(n))
 
 
 def placed(transport: Transport, field):
@@ -109,7 +92,7 @@ def differences(fourier: Fourier, field) -> dict[str, float]:
     return dict(zip(("coefficients", "fields"), transport.reduce(relative.astype(float), "max").tolist(), strict=True))
 
 
-def counted(fourier: Fourier, dtype) -> dict[str, float]:
+def count(fourier: Fourier, dtype) -> dict[str, float]:
     """Messages and bytes that a block sends in a transform forward and back, from the program; the most of all."""
     transport, messages, sent = fourier.transport, 0, 0
     field = placed(transport, np.zeros(fourier.cells, dtype))

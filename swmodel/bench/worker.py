@@ -1,21 +1,99 @@
-"""One process of a row: it does its task, and rank 0 sends the result as a line.
+"""The processes of one row: `run` starts them, as `swmodel run` starts those of a run, and waits for their result.
 
-`start.run` starts it, alone or under mpiexec. A task is {"row": ..., "do": "measure" or "answer", ...}.
+Each does a task, {"row": ..., "do": "measure", "answer", "devices" or "triad", ...}; rank 0 sends the result as a line.
 """
 
 from __future__ import annotations
 
 import json
 import os
+import shlex
 import sys
+import time
+from collections import deque
+from pathlib import Path
 
-from ..model import progress
+from ..model import launch, progress
 from ..parallel import environment
 from .rows import Row
 
+#: Last lines of a failed worker that are kept; the one that explains most is recorded.
+KEPT = 40
+#: Beginnings of further lines after a failure that explain nothing.
+NOISE = ("[proxy", "=", "Abort(", "jax.errors", "For simpl")
+
+
+class WorkerError(Exception):
+    """A worker ended without a result; the message is the line it printed that explains why."""
+
+
+def command(row: Row, launcher: str = "") -> list[str]:
+    """The command that starts a row's processes: Python itself for one; for several the launcher of `swmodel run`.
+
+    Raises:
+        SetupError: MPI is missing.
+    """
+    worker = [sys.executable, "-P", "-m", "swmodel.bench.worker"]
+    if row.nproc == 1:
+        return worker
+    starter = [*shlex.split(launcher), "-n", str(row.nproc)] if launcher else launch.starter(row.nproc, row.transport)
+    return [*starter, *worker]
+
+
+def shown(row: Row, launcher: str = "") -> str:
+    """The command as it is recorded, without paths of the machine."""
+    return " ".join(Path(word).name for word in [*command(row, launcher), "TASK"])
+
+
+def process_environment(row: Row) -> dict[str, str]:
+    """The environment of the processes of a row."""
+    environ = launch.rank_environment(row.nproc if row.oversubscribed else 1)
+    environ.pop("JAX_PLATFORMS", None)
+    if row.platform == "cpu":
+        environ["JAX_PLATFORMS"] = "cpu"
+    if row.threads:
+        environ["NPROC"] = str(row.threads)
+    return environ
+
+
+def run(row: Row, task: dict, launcher: str = "") -> dict:
+    """Start the processes of a row on a task and wait; returns the result that rank 0 sends.
+
+    Raises:
+        WorkerError: they ended without a result.
+        SetupError: MPI is missing.
+        KeyboardInterrupt: the user stopped it; the processes have been ended.
+    """
+    task = task | {"row": vars(row), "launched": time.time()}
+    line = [*command(row, launcher), json.dumps(task)]
+    process = launch.start(line, row.nproc, env=process_environment(row))
+    result, lines = None, deque(maxlen=KEPT)
+    try:
+        with process.stdout as stream:
+            for text in stream:
+                message = progress.receive(text)
+                result = message or result
+                if message is None:
+                    lines.append(text.strip())
+        process.wait()
+    finally:
+        if process.poll() is None:
+            launch.kill(process)
+            process.wait()
+    if result is None:
+        raise WorkerError(cause(lines, process.returncode))
+    return result
+
+
+def cause(lines, returncode: int) -> str:
+    """The line that best explains why a worker failed."""
+    lines = [line for line in lines if not line.startswith(NOISE) and not launch.BANNER.match(line)]
+    errors = [line for line in lines if "Error" in line]
+    return (errors or lines or [f"ended with exit code {returncode}"])[-1]
+
 
 def main(text: str):
-    """Do the task given as JSON."""
+    """Do the task given as JSON, in a process of its own."""
     task = json.loads(text)
     row, place = Row(**task.pop("row")), environment.world()
     sharded = row.transport == "sharded"
@@ -27,7 +105,7 @@ def main(text: str):
         from ..parallel.transport.rendezvous import first_process
 
         join(place, row.devices, first_process(place))
-    result = act(row, task)
+    result = do(row, task)
     if place is None or place.rank == 0:
         progress.send(result)
 
@@ -38,7 +116,7 @@ def choose_device(environ, local: int):
     environ["CUDA_VISIBLE_DEVICES"] = visible[local % len(visible)] if visible else str(local)
 
 
-def act(row: Row, task: dict) -> dict:
+def do(row: Row, task: dict) -> dict:
     """The result of a task, JSON values; the same on all ranks."""
     if task["do"] == "answer":
         from .answers import write_answer
@@ -55,7 +133,7 @@ def act(row: Row, task: dict) -> dict:
     if row.measure == "halo":
         from .exchange import measure_exchange as measure
     elif row.measure == "output":
-        from .writing import measure_writing as measure
+        from .stepping import measure_writing as measure
     elif row.measure == "fft":
         from .transforms import measure_transforms as measure
     elif row.measure == "ensemble":

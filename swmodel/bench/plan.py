@@ -1,0 +1,145 @@
+"""The rows of a sweep that this machine can measure: by its executors, cores, GPUs and memory."""
+
+from __future__ import annotations
+
+import math
+import os
+import typing
+from dataclasses import replace
+
+import numpy as np
+
+from ..config import load
+from ..config.errors import suggest
+from ..config.options.run import Run
+from ..errors import UsageError
+from ..model.resolve import resolve
+from ..parallel.environment import cores, free_memory
+from .rows import Row
+from .sweeps import Sweep
+from .text import gib
+
+#: Executors that compute only on the CPU; if only these are named, rows on GPUs are those of xla.
+CPU_ONLY = ("reference", "native")
+#: Arrays of the whole grid that all processes hold at their peak, measured at 1800 x 900 with up to two ranks: by
+#: what a row measures if that is a part of a step or transforms, else by executor (others as xla).
+ARRAYS = {"halo": 6, "fft": 16, "reference": 30, "xla": 45}
+#: Bytes that a process holds however small its grid: Python, JAX, the program.
+BASE = 400 * 2**20
+#: The fraction of the memory for the rows; the rest is for the system.
+USABLE = 0.9
+
+
+def executors() -> tuple[str, ...]:
+    """The names of all executors, the reference among them."""
+    return tuple(name for name in typing.get_args(Run.model_fields["executor"].annotation) if name != "auto")
+
+
+def fastest() -> str:
+    """The executor that a run takes when none is named."""
+    return resolve(load("jet", {"run.steps": 1}, environ={})).run.executor
+
+
+def choose(names: tuple[str, ...]) -> tuple[str, ...]:
+    """The executors called `names`, without repetition; all for "all", the fastest if there are no names.
+
+    Raises:
+        UsageError: there is no such executor.
+    """
+    known = executors()
+    for name in names:
+        if name not in (*known, "all", "auto"):
+            raise UsageError(f"--executor {name}: there is no such executor; {suggest(name, (*known, 'all'))}")
+    if "all" in names:
+        return known
+    return tuple(dict.fromkeys(fastest() if name == "auto" else name for name in names or ("auto",)))
+
+
+def all_cores() -> int:
+    """Cores that rows may use: of this machine, or of all nodes of a Slurm allocation."""
+    tasks = int(os.environ.get("SLURM_NTASKS", 0)) * int(os.environ.get("SLURM_CPUS_PER_TASK", 1))
+    return max(cores(), tasks)
+
+
+def make_rows(sweep: Sweep, cores: int, gpus: int = 0, oversubscribe: bool = False) -> tuple[list[Row], list[str]]:
+    """The rows of a sweep on a machine of so many cores and GPUs, and a line for each kind of row left out."""
+    rows, skipped = [], []
+    sharded = sweep.transport == "sharded"
+    shared = {"dtype": sweep.dtype, "steps": sweep.steps, "seconds": sweep.seconds}
+    on_cpu = shared | {"threads": sweep.threads, "transport": sweep.transport}
+    computing = [name for name in sweep.executors if name != "reference"]
+    on_gpu = [name for name in computing if name not in CPU_ONLY] or ["xla"]
+    reference = sweep.measure not in ("halo", "ensemble") and (sweep.reference or "reference" in sweep.executors)
+    counts = [(n, devices) for n in sweep.nproc for devices in (sweep.devices if sharded else (1,))]
+    crowded = [pair for pair in counts if math.prod(pair) * (sweep.threads or 1) > cores]
+    if crowded and not oversubscribe:
+        numbers = ", ".join(str(math.prod(pair)) for pair in crowded) + (" devices" if sharded else " processes")
+        skipped.append(f"{numbers}: more than the {cores} cores here; --oversubscribe measures them all the same")
+        counts = [pair for pair in counts if pair not in crowded]
+    if sweep.measure == "halo" and (1, 1) in counts:
+        skipped.append("1 process: exchanges nothing")
+        counts.remove((1, 1))
+    for nx, ny in sweep.sizes:
+        if reference:
+            rows.append(Row(sweep.measure, "reference", 1, nx, ny, **shared))
+        for executor in computing:
+            if sweep.one_core and cores > 1:
+                rows.append(Row(sweep.measure, executor, 1, nx, ny, **on_cpu | {"threads": 1}))
+            for n, devices in counts:
+                size = grown(nx, ny, n * devices) if sweep.weak else (nx, ny)
+                more = on_cpu | {"devices": devices, "oversubscribed": (n, devices) in crowded}
+                rows.append(Row(sweep.measure, executor, n, *size, **more))
+        for executor in on_gpu if sweep.gpu else []:
+            for n in range(1, gpus + 1):
+                if n in (sweep.devices if sharded else sweep.nproc):
+                    more = {"platform": "gpu", "transport": sweep.transport, "devices": n if sharded else 1}
+                    rows.append(Row(sweep.measure, executor, 1 if sharded else n, nx, ny, **shared, **more))
+    if sweep.gpu and not gpus:
+        skipped.append("GPU: JAX sees none here")
+    return [varied for row in rows for varied in variants(row, sweep)], skipped
+
+
+def variants(row: Row, sweep: Sweep) -> list[Row]:
+    """The row once for each choice of writing and each variant of the model, if the sweep has some."""
+    changes = () if row.executor == "reference" else sweep.variants
+    return [replace(row, writing=w, **change) for w in sweep.writing or (None,) for change in changes or ({},)]
+
+
+def grown(nx: int, ny: int, n: int) -> tuple[int, int]:
+    """A grid of n times the cells: prime factors of n multiply the shorter side, the largest first."""
+    factors, divisor = [], 2
+    while n > 1:
+        if n % divisor:
+            divisor += 1
+        else:
+            factors.append(divisor)
+            n //= divisor
+    for factor in reversed(factors):
+        nx, ny = (nx, ny * factor) if ny <= nx else (nx * factor, ny)
+    return nx, ny
+
+
+def bytes_needed(row: Row) -> int:
+    """Estimate of the memory that all processes of a row need together, the check against the reference included."""
+    arrays = ARRAYS.get(row.measure) or ARRAYS.get(row.executor, ARRAYS["xla"])
+    check = 0 if row.measure in ("halo", "fft", "output") else ARRAYS["reference"]
+    grid = row.nx * row.ny * np.dtype(row.dtype).itemsize
+    return max(grid * arrays + row.nproc * BASE, grid * check + BASE)
+
+
+def bytes_free() -> int:
+    """Free memory now; on several nodes that of all, if they are alike."""
+    return free_memory() * int(os.environ.get("SLURM_JOB_NUM_NODES", 1))
+
+
+def fitting(rows: list[Row], free: int, strict: bool) -> tuple[list[Row], list[str]]:
+    """The rows that fit into `free` bytes, and a line for each other row.
+
+    Raises:
+        UsageError: a row does not fit though the user named its size (`strict`), or none fits.
+    """
+    large = {row: needed for row in rows if (needed := bytes_needed(row)) > USABLE * free}
+    lines = [f"{row.label}: needs about {gib(needed)} of memory; {gib(free)} are free" for row, needed in large.items()]
+    if large and (strict or len(large) == len(rows)):
+        raise UsageError("\n".join(lines))
+    return [row for row in rows if row not in large], lines
