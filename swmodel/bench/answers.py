@@ -109,7 +109,7 @@ def differences(state, expected: np.ndarray, reduce) -> dict[str, float]:
     return dict(zip(state._fields, (worst / np.where(scale > 0, scale, 1)).tolist(), strict=True))
 
 
-def verdict(found: dict[str, float], where: str = "at this size") -> str:
+def verdict(found: dict[str, float], where: str) -> str:
     """What is wrong with an answer; empty if it is right."""
     name = max(found, key=found.get)
     if found[name] <= TOLERANCE:

@@ -23,7 +23,7 @@ import numpy as np
 from ..errors import SetupError
 from ..parallel.environment import cores
 from . import results, worker
-from .machine import caches, read_clock, share_of_others
+from .machine import Clock, caches, share_of_others
 from .plan import bytes_free
 from .rows import Row
 
@@ -36,11 +36,9 @@ LEAST, MOST = 2**28, 2**33
 
 
 def measure_rows(record: dict, folder: Path, launcher: str = "", say: Callable[[str], None] = print):
-    """Measure what the record still lacks, and write it after each sample. Rows that fail say why and are left out.
+    """Measure what the record still lacks, in place, and write it after each sample. Rows that fail have a reason.
 
     Args:
-        record: made by `results.new` or `results.resumed`; changed in place.
-        folder: where results.json is written.
         launcher: command that starts processes, in place of mpiexec.
         say: called with a line for each sample.
     """
@@ -67,7 +65,7 @@ def add_sample(entry: dict, rounds: int, answers: Path, launcher: str):
     """Take one sample of a row; the row fails with its reason if there is none, or if the answer is wrong."""
     row, samples = results.row_of(entry), entry["samples"]
     task = {"do": "measure", "check": not samples, "steps": samples[0].get("steps") if samples else None}
-    begin = read_clock()
+    begin = Clock.read()
     try:
         if row.measure not in ("halo", "fft"):
             task["answer"] = str(answer_of(row, answers))
@@ -77,7 +75,7 @@ def add_sample(entry: dict, rounds: int, answers: Path, launcher: str):
         found = {"reason": str(error)}
     except worker.WorkerError as error:
         found = {"reason": f"did not run: {error}"}
-    others = share_of_others(begin, read_clock(), cores())
+    others = share_of_others(begin, Clock.read(), cores())
     sample = found.pop("sample", None)
     entry |= {name: value for name, value in found.items() if value}
     if found.get("reason"):
@@ -101,18 +99,15 @@ def answer_of(row: Row, answers: Path) -> Path:
 
 def last_sample(entry: dict) -> str:
     """What the last sample of a row found, in a line."""
-    row = results.row_of(entry)
+    label = results.row_of(entry).label
     if entry["state"] == results.FAILED:
-        return f"{row.label}: FAILED, {entry['reason']}"
+        return f"{label}: FAILED, {entry['reason']}"
     sample = entry["samples"][-1]
     if "seconds" not in sample:
-        return f"{row.label}: first step after {sample['first_step_seconds']:.2f} s"
-    each, steps = sample["seconds"] / sample["steps"], sample["steps"]
-    if row.measure == "halo":
-        return f"{row.label}: {1e6 * each:.4g} µs per exchange ({steps} exchanges)"
-    if row.measure == "fft":
-        return f"{row.label}: {1e3 * each:.4g} ms there and back ({steps} times)"
-    return f"{row.label}: {1e3 * each:.4g} ms per step ({steps} steps)"
+        return f"{label}: first step after {sample['first_step_seconds']:.2f} s"
+    steps = sample["steps"]
+    what = {"halo": "exchange", "fft": "transform there and back"}.get(entry["row"]["measure"], "step")
+    return f"{label}: {1e3 * sample['seconds'] / steps:.4g} ms per {what} ({steps} times)"
 
 
 def elements(quick: bool) -> int:
@@ -123,14 +118,9 @@ def elements(quick: bool) -> int:
 
 
 def measure_triad(quick: bool = False) -> dict:
-    """Bandwidth of all cores together: {"gigabytes_per_second": ..., "by": ..., "array_bytes": ...}.
-
-    Raises:
-        WorkerError: the process that measures it failed.
-    """
-    return worker.run(
-        Row("model", "xla", 1, 1, 1), {"do": "triad", "elements": elements(quick), "trials": 3 if quick else 15}
-    )
+    """Bandwidth of all cores together, by a process of its own (`device.bandwidth`)."""
+    task = {"do": "triad", "elements": elements(quick), "trials": 3 if quick else 15}
+    return worker.run(Row("model", "xla", 1, 1, 1), task)
 
 
 def peak(quick: bool = False) -> dict:

@@ -10,13 +10,12 @@ from __future__ import annotations
 from dataclasses import replace
 from statistics import median
 
-from .numbers import Numbers, numbers, spread
+from .numbers import numbers, spread
 from .rows import Row
 from .text import markdown, percent
 
 #: Fewest samples for a statement about noise.
 FEWEST = 3
-HEADS = ["row", "old, ms", "new, ms", "new / old", "spread old", "spread new", ""]
 
 
 def exceeds_noise(old: tuple[float, ...], new: tuple[float, ...]) -> bool:
@@ -34,28 +33,29 @@ def verdict(old: tuple[float, ...], new: tuple[float, ...]) -> str:
     return "slower" if median(new) > median(old) else "faster"
 
 
-def times(one: Numbers) -> tuple[float, ...]:
-    """Samples of a row: seconds of a step or, if none is timed, of the first step."""
-    return one.seconds or one.samples("first_step_seconds")
+def times(record: dict) -> dict[Row, tuple[float, ...]]:
+    """Samples of each finished row, s: of a step or, if none is timed, of the first step.
 
-
-def by_work(record: dict) -> dict[Row, Numbers]:
-    """The finished rows by what they compute, however many steps were timed, on however many cores."""
-    return {replace(one.row, steps=None, seconds=0, oversubscribed=False): one for one in numbers(record)}
+    Rows that do the same work are equal, however many steps were timed and on however many cores.
+    """
+    return {
+        replace(one.row, steps=None, seconds=0, oversubscribed=False): one.seconds or one.first_step
+        for one in numbers(record)
+    }
 
 
 def report(old: dict, new: dict) -> str:
     """The comparison in Markdown."""
-    before, after = by_work(old), by_work(new)
+    before, after = times(old), times(new)
     lines = []
-    for row in before:
-        if row in after:
-            pair = times(before[row]), times(after[row])
-            medians = [median(samples) for samples in pair]
-            numbers = [*(f"{1e3 * value:.4g}" for value in medians), f"{medians[1] / medians[0]:.3f}"]
-            spreads = [percent(spread(samples)) for samples in pair]
-            lines.append([row.label, *numbers, *spreads, verdict(*pair)])
-    text = markdown(HEADS, lines) if lines else "The two results have no finished row in common.\n"
+    for row in [row for row in before if row in after]:
+        pair = before[row], after[row]
+        milliseconds = [1e3 * median(samples) for samples in pair]
+        ratio = f"{milliseconds[1] / milliseconds[0]:.3f}"
+        spreads = [percent(spread(samples)) for samples in pair]
+        lines.append([row.label, *(f"{value:.4g}" for value in milliseconds), ratio, *spreads, verdict(*pair)])
+    heads = ["row", "old, ms", "new, ms", "new / old", "spread old", "spread new", ""]
+    text = markdown(heads, lines) if lines else "The two results have no finished row in common.\n"
     if old["sweep"] != new["sweep"]:
         text += f"\nDifferent sweeps: {old['sweep']} and {new['sweep']}."
     text += "".join(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import ctypes
 import os
 import re
@@ -49,15 +48,12 @@ def timed_steps(seconds: Callable[[int], float], row: Row, task: dict, transport
         seconds: function(steps) that takes steps; the seconds of the slowest process.
         task: `steps`, of an earlier sample of the row, or None.
     """
-    n, total = 2, 0
-    while True:
-        elapsed = seconds(n)
-        total += n
-        if elapsed >= min(warm, row.seconds / 4) or n >= (row.steps or n + 1):
-            break
+    n, total = 2, 2
+    while (elapsed := seconds(n)) < min(warm, row.seconds / 4) and n < (row.steps or n + 1):
         n = min(4 * n, row.steps or 4 * n)
+        total += n
     fit = max(2, int(row.seconds * n / elapsed))
-    steps = task["steps"] or transport.broadcast(fit if row.steps is None else min(row.steps, fit))
+    steps = task["steps"] or transport.broadcast(min(row.steps or fit, fit))
     return {"warm_up_steps": total, "steps": steps, "seconds": seconds(steps)}
 
 
@@ -71,8 +67,7 @@ def bandwidth(elements: int = 2**28, trials: int = 20, passes: int = 2) -> dict:
         a = jax.block_until_ready(loop(a, b, passes))
         times.append(time.perf_counter() - begin)
     by = f"JAX triad in place, float32, two arrays of {4 * elements / 2**20:.0f} MiB"
-    moved = 12 * elements * passes
-    return {"gigabytes_per_second": moved / min(times) / 1e9, "by": by, "array_bytes": 4 * elements}
+    return {"gigabytes_per_second": 12e-9 * elements * passes / min(times), "by": by, "array_bytes": 4 * elements}
 
 
 def describe_gpus() -> dict:
@@ -81,20 +76,25 @@ def describe_gpus() -> dict:
     return {"gpus": gpus, "bandwidth": bandwidth() if gpus else None}
 
 
-def memory_bytes(row: Row) -> int:
-    """The most memory that this process has held: on the GPU for its rows, else in the process."""
+def memory_bytes(row: Row, transport) -> float:
+    """The most memory that a process has held: on the GPU for its rows, else in the process."""
     if row.platform == "gpu":
-        return (jax.local_devices()[0].memory_stats() or {}).get("peak_bytes_in_use", 0)
-    return environment.peak_memory()
+        return largest((jax.local_devices()[0].memory_stats() or {}).get("peak_bytes_in_use", 0), transport)
+    return largest(environment.peak_memory(), transport)
 
 
 def launched(transport) -> dict:
     """How the processes run: MPI, cores that each may use, threads, settings."""
     cores, device = environment.cores(), jax.devices()[0]
+    library = ""
+    if transport.name == "mpi":
+        from mpi4py import MPI
+
+        library = " ".join(MPI.Get_library_version().strip("\0 \n").splitlines()[0].split())
     return {
         "device": device.device_kind,
         "platform": device.platform,
-        "mpi": mpi_library() if transport.name == "mpi" else "",
+        "mpi": library,
         "layout": list(transport.layout),
         "cores_of_a_rank": cores,
         "bound": cores < (os.cpu_count() or 1),
@@ -103,14 +103,7 @@ def launched(transport) -> dict:
     }
 
 
-def mpi_library() -> str:
-    """Vendor and version of the MPI in use."""
-    from mpi4py import MPI
-
-    return " ".join(MPI.Get_library_version().strip("\0 \n").splitlines()[0].split())
-
-
-def count_messages(advance: Callable[[int], object], dtype: str, transport) -> dict[str, float] | None:
+def count_messages(advance: Callable[[int], object], row: Row, transport) -> dict[str, float] | None:
     """Messages and bytes that a process sends in a step, the most of all; counted in mpi4jax's log of some steps.
 
     None on the sharded transport, or if this mpi4jax has no log.
@@ -123,13 +116,21 @@ def count_messages(advance: Callable[[int], object], dtype: str, transport) -> d
         from mpi4jax._src.xla_bridge import set_logging
     except ImportError:
         return None
-    with captured() as text:
+    flush, stdout = ctypes.CDLL(None).fflush, os.dup(1)  # C libraries write the log, not Python
+    with tempfile.TemporaryFile("w+", errors="replace") as log:
+        sys.stdout.flush()
+        flush(None)
+        os.dup2(log.fileno(), 1)
         set_logging(True)
         try:
             advance(STEPS)
         finally:
             set_logging(False)
-    counted = parse(text[0], np.dtype(dtype).itemsize)
+            flush(None)
+            os.dup2(stdout, 1)
+            os.close(stdout)
+        log.seek(0)
+        counted = parse(log.read(), np.dtype(row.dtype).itemsize)
     return {name: largest(value, transport) for name, value in counted.items()}
 
 
@@ -137,23 +138,3 @@ def parse(log: str, itemsize: int) -> dict[str, float]:
     """Messages and bytes of a step in the log of STEPS steps."""
     items = [int(one or other) for one, other in SENT.findall(log)]
     return {"messages": len(items) / STEPS, "bytes": sum(items) * itemsize / STEPS}
-
-
-@contextlib.contextmanager
-def captured():
-    """A list that holds, after the context, what this process and its C libraries wrote to standard output."""
-    text = []
-    flush = ctypes.CDLL(None).fflush
-    sys.stdout.flush()
-    flush(None)
-    kept = os.dup(1)
-    with tempfile.TemporaryFile("w+", errors="replace") as file:
-        os.dup2(file.fileno(), 1)
-        try:
-            yield text
-        finally:
-            flush(None)
-            os.dup2(kept, 1)
-            os.close(kept)
-            file.seek(0)
-            text.append(file.read())

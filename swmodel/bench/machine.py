@@ -83,13 +83,13 @@ class Clock(NamedTuple):
     busy: float
     own: float
 
-
-def read_clock() -> Clock | None:
-    """The clock now; None without /proc/stat, or if ranks are Slurm's children, not ours."""
-    if "SLURM_JOB_ID" in os.environ or not STAT.is_file() or not hasattr(os, "sched_getaffinity"):
-        return None
-    busy = busy_ticks(STAT.read_text(), os.sched_getaffinity(0)) / os.sysconf("SC_CLK_TCK")
-    return Clock(time.monotonic(), busy, sum(os.times()[:4]))
+    @classmethod
+    def read(cls) -> Clock | None:
+        """The clock now; None without /proc/stat, or if ranks are Slurm's children, not ours."""
+        if "SLURM_JOB_ID" in os.environ or not STAT.is_file() or not hasattr(os, "sched_getaffinity"):
+            return None
+        busy = busy_ticks(STAT.read_text(), os.sched_getaffinity(0)) / os.sysconf("SC_CLK_TCK")
+        return cls(time.monotonic(), busy, sum(os.times()[:4]))
 
 
 def busy_ticks(text: str, cpus) -> int:
@@ -100,11 +100,8 @@ def busy_ticks(text: str, cpus) -> int:
 
 
 def share_of_others(before: Clock | None, after: Clock | None, cores: int) -> float | None:
-    """The fraction of the time of all cores that others took between two readings; None without readings.
-
-    The load average would show it minutes late, and counts our own ranks.
-    """
-    if before is None or after is None or after.wall <= before.wall:
+    """The fraction of the time of all cores that others took between two readings; None without readings."""
+    if before is None or after is None:
         return None
     taken = (after.busy - before.busy) - (after.own - before.own)
     return max(0.0, taken / (cores * (after.wall - before.wall)))

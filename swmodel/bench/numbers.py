@@ -2,64 +2,62 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import math
 from statistics import median
 
 import numpy as np
 
 from .results import entries, row_of
-from .rows import Row
 from .sweeps import published
 
 #: How many numbers an AB2 step must move for each cell: h, u, v and their last tendencies, each read and written.
 FLOATS_PER_CELL = 12
 #: Steps of the published benchmark; times are for so many.
 STEPS = 500
-#: What rows have in common that are the same problem, and rows that differ only in processes, devices and cores.
+#: What rows have in common that are the same problem, and rows that differ only in grid, processes and cores.
 PROBLEM = ("nx", "ny", "dtype", "settings", "fields")
 FAMILY = ("executor", "transport", "platform", "measure", "writing", "steps_per_sweep", *PROBLEM[2:])
+NO_TRAFFIC = {"messages": math.nan, "bytes": math.nan}
 
 
-@dataclass(frozen=True, eq=False)
 class Numbers:
-    """The numbers that follow from a row's samples, those of other rows and the bandwidth; None without them.
+    """The numbers that follow from the samples of a finished row; NaN where there is none.
 
     Attributes:
-        entry: the row in its record.
-        rows: the Numbers of all finished rows of the record, in their order.
+        seconds, step: seconds of a step in each sample, and their median.
+        first_step: seconds from the start of the processes to the end of the first step in each sample.
+        timed: steps that a sample timed.
+        cores: cores that the row uses: one for NumPy's arithmetic, all for scipy.fft; for GPUs, their number.
+        rate: cell updates per second.
+        gigabytes_per_second: effective bandwidth, of the bytes that a step must move.
+        share: that as a fraction of the measured bandwidth.
+        memory: most memory of a rank, bytes.
+        traffic: messages and bytes that a rank sends in a step; of transforms also by a `model`.
+        rows: the numbers of all finished rows of the record.
     """
 
-    row: Row
-    entry: dict
-    record: dict
-    rows: list[Numbers]
+    def __init__(self, entry: dict, record: dict, rows: list[Numbers]):
+        self.row, self.record, self.rows = row_of(entry), record, rows
+        self.entry, samples = entry, entry["samples"]
+        self.seconds = tuple(sample["seconds"] / sample["steps"] for sample in samples if "seconds" in sample)
+        self.step = median(self.seconds) if self.seconds else math.nan
+        self.first_step = self.samples("first_step_seconds")
+        self.timed = samples[0].get("steps", 0)
+        self.cores = self.count_cores(record["machine"]["cores"])
+        self.rate = self.row.nx * self.row.ny / self.step
+        moved = samples[0].get("bytes_per_cell") or bytes_per_cell(self.row.dtype)
+        self.gigabytes_per_second = self.rate * moved / 1e9
+        self.share = self.gigabytes_per_second / bandwidth(record, self.row.platform, self.row.blocks)
+        self.memory = max(self.samples("memory_bytes"), default=0) or math.nan
+        self.traffic = {**NO_TRAFFIC, "model": NO_TRAFFIC} | (entry.get("traffic") or {})
 
     def samples(self, name: str) -> tuple[float, ...]:
         """The values of this name in the samples that have one."""
         return tuple(sample[name] for sample in self.entry["samples"] if sample.get(name) is not None)
 
-    def find(self, executor: str, names: tuple[str, ...]) -> Numbers | None:
-        """The first row of an executor that is equal to this one in these attributes."""
-        return next((one for one in self.rows if one.row.executor == executor and self.same(one, names)), None)
-
-    def same(self, other: Numbers, names: tuple[str, ...]) -> bool:
-        """Whether two rows are equal in these attributes."""
-        return all(getattr(self.row, name) == getattr(other.row, name) for name in names)
-
-    @property
-    def seconds(self) -> tuple[float, ...]:
-        """Seconds of a step in each sample."""
-        return tuple(s["seconds"] / s["steps"] for s in self.entry["samples"] if "seconds" in s)
-
-    @property
-    def step(self) -> float:
-        """Median seconds of a step."""
-        return median(self.seconds)
-
-    @property
-    def cores(self) -> int:
-        """Cores that the row uses: one for NumPy's arithmetic, all for scipy.fft. For GPUs, their number."""
-        row, there = self.row, self.record["machine"]["cores"]
+    def count_cores(self, there: int) -> int:
+        """The cores of the row on a machine with so many."""
+        row = self.row
         if row.executor == "reference":
             return there if row.measure == "fft" else 1
         if row.platform == "gpu":
@@ -67,84 +65,63 @@ class Numbers:
         used = row.nproc * (row.threads or self.entry.get("launch", {}).get("threads_of_a_rank", 1))
         return min(used, there) if row.oversubscribed else used
 
-    @property
-    def rate(self) -> float:
-        """Cell updates per second."""
-        return self.row.nx * self.row.ny / self.step
+    def alike(self, names: tuple[str, ...], **values) -> list[Numbers]:
+        """The rows equal to this one in the attributes called `names`, with these values of others."""
+        wanted = {name: getattr(self.row, name) for name in names} | values
+        return [one for one in self.rows if all(getattr(one.row, name) == wanted[name] for name in wanted)]
 
     @property
-    def gigabytes_per_second(self) -> float:
-        """Effective bandwidth: the bytes that a step must move, divided by its time."""
-        moved = self.entry["samples"][0].get("bytes_per_cell") or bytes_per_cell(self.row.dtype)
-        return self.rate * moved / 1e9
+    def speedup(self) -> float:
+        """Speed-up over the reference (NumPy, or scipy.fft) on the same problem."""
+        reference = self.alike(PROBLEM, executor="reference")
+        return reference[0].step / self.step if reference else math.nan
 
     @property
-    def share(self) -> float | None:
-        """The effective bandwidth as a fraction of the measured one."""
-        limit = bandwidth(self.record, self.row.platform, self.row.blocks)
-        return limit and self.gigabytes_per_second / limit
-
-    @property
-    def speedup(self) -> float | None:
-        """Speed-up over the reference in NumPy on the same problem."""
-        reference = self.find("reference", PROBLEM)
-        return reference and reference.step / self.step
-
-    @property
-    def efficiency(self) -> float | None:
+    def efficiency(self) -> float:
         """Cell updates per second and core, divided by those of the row of the same family with the fewest cores.
 
         On one grid this is T(1) / (p T(p)); if the grid grows with the cores, T(1) / T(p).
         """
-        names = FAMILY if self.record["definition"]["weak"] else (*FAMILY, "nx", "ny")
-        family = [one for one in self.rows if self.same(one, names) and not one.row.oversubscribed]
+        same_grid = () if self.record["definition"]["weak"] else ("nx", "ny")
+        family = self.alike((*FAMILY, *same_grid), oversubscribed=False)
         if self.row.oversubscribed or len(family) < 2:
-            return None
+            return math.nan
         base = min(family, key=lambda one: (one.cores, one.row.blocks))
         return (self.rate / self.cores) / (base.rate / base.cores)
-
-    @property
-    def timed(self) -> int | None:
-        """Steps that a sample timed, if fewer than the published number; else None."""
-        steps = self.samples("steps")[0] if self.row.measure == "model" else STEPS
-        return int(steps) if steps < STEPS else None
-
-    @property
-    def memory(self) -> float | None:
-        """Most memory of a rank, bytes."""
-        return max(self.samples("memory_bytes"), default=None)
 
     @property
     def start_parts(self) -> tuple[float, ...]:
         """Median seconds of the parts up to the first step's end: imports, MPI and fields, compilation, one step."""
         parts = [self.samples(f"{name}_seconds") for name in ("start", "build", "compile")]
-        step = np.subtract(self.samples("first_step_seconds"), np.sum(parts, axis=0))
+        step = np.subtract(self.first_step, np.sum(parts, axis=0))
         return (*map(median, parts), max(0.0, median(step)))
 
     @property
-    def published(self) -> dict | None:
-        """The published row for this one: that of the reference, or of as many processes with all their cores.
+    def published(self) -> dict:
+        """The published seconds and speed-up of the reference, or of as many processes with all their cores.
 
-        Only rows of the published problem, with its grid, precision and physics, have one.
+        Only rows of the published problem, with its grid, precision and physics, have them.
         """
         there, row = published(), self.row
         problem = ("model", there["nx"], there["ny"], there["dtype"], [])
-        if (row.measure, row.nx, row.ny, row.dtype, row.physics) != problem or row.threads:
-            return None
         wanted = ("numpy", 1) if row.executor == "reference" else (row.platform, row.blocks)
-        return next((one for one in there["row"] if (one["platform"], one["processes"]) == wanted), None)
+        if (row.measure, row.nx, row.ny, row.dtype, row.physics) == problem and not row.threads:
+            for one in there["row"]:
+                if (one["platform"], one["processes"]) == wanted:
+                    return one
+        return {"seconds": math.nan, "speedup": math.nan}
 
 
 def numbers(record: dict) -> list[Numbers]:
     """The numbers of all finished rows of a record."""
     found: list[Numbers] = []
-    found += [Numbers(row_of(entry), entry, record, found) for entry in entries(record)]
+    found += [Numbers(entry, record, found) for entry in entries(record)]
     return found
 
 
-def spread(samples: tuple[float, ...]) -> float | None:
-    """Largest minus smallest sample, divided by the median; None for a single sample."""
-    return (max(samples) - min(samples)) / median(samples) if len(samples) > 1 else None
+def spread(samples: tuple[float, ...]) -> float:
+    """Largest minus smallest sample, divided by the median; NaN for a single sample."""
+    return (max(samples) - min(samples)) / median(samples) if len(samples) > 1 else math.nan
 
 
 def bytes_per_cell(dtype: str) -> int:
@@ -152,9 +129,8 @@ def bytes_per_cell(dtype: str) -> int:
     return FLOATS_PER_CELL * np.dtype(dtype).itemsize
 
 
-def bandwidth(record: dict, platform: str = "cpu", devices: int = 1) -> float | None:
+def bandwidth(record: dict, platform: str = "cpu", devices: int = 1) -> float:
     """The best measured bandwidth, GB/s: of all cores, or of so many GPUs, assumed to be alike."""
     if platform == "gpu":
-        measured = record.get("gpu_bandwidth")
-        return measured and devices * measured["gigabytes_per_second"]
-    return max((one["gigabytes_per_second"] for one in record["bandwidth"]), default=None)
+        return devices * (record["gpu_bandwidth"] or {"gigabytes_per_second": math.nan})["gigabytes_per_second"]
+    return max((one["gigabytes_per_second"] for one in record["bandwidth"]), default=math.nan)

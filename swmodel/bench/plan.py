@@ -41,11 +41,7 @@ def fastest() -> str:
 
 
 def choose(names: tuple[str, ...]) -> tuple[str, ...]:
-    """The executors called `names`, without repetition; all for "all", the fastest if there are no names.
-
-    Raises:
-        UsageError: there is no such executor.
-    """
+    """The executors called `names`, without repetition; all for "all", the fastest if there are no names."""
     known = executors()
     for name in names:
         if name not in (*known, "all", "auto"):
@@ -90,10 +86,9 @@ def make_rows(sweep: Sweep, cores: int, gpus: int = 0, oversubscribe: bool = Fal
                 more = on_cpu | {"devices": devices, "oversubscribed": (n, devices) in crowded}
                 rows.append(Row(sweep.measure, executor, n, *size, **more))
         for executor in on_gpu if sweep.gpu else []:
-            for n in range(1, gpus + 1):
-                if n in (sweep.devices if sharded else sweep.nproc):
-                    more = {"platform": "gpu", "transport": sweep.transport, "devices": n if sharded else 1}
-                    rows.append(Row(sweep.measure, executor, 1 if sharded else n, nx, ny, **shared, **more))
+            for n in sorted({*(sweep.devices if sharded else sweep.nproc)} & {*range(1, gpus + 1)}):
+                more = shared | {"platform": "gpu", "transport": sweep.transport, "devices": n if sharded else 1}
+                rows.append(Row(sweep.measure, executor, 1 if sharded else n, nx, ny, **more))
     if sweep.gpu and not gpus:
         skipped.append("GPU: JAX sees none here")
     return [varied for row in rows for varied in variants(row, sweep)], skipped

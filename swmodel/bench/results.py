@@ -69,23 +69,26 @@ def resumed(folder, fresh: dict) -> dict:
 
     Raises:
         UsageError: it holds another sweep, other rows or another machine's numbers.
-        FilesError: it holds none.
     """
     record = read(folder)
-    wanted, found = fresh["definition"], record["definition"]
-    pairs = {"sweep": (wanted["name"], found["name"])}
-    pairs |= {name: (wanted[name], found.get(name)) for name in wanted if name not in ("name", "rounds", "title")}
-    pairs["rows"] = tuple([row_of(entry) for entry in one["rows"]] for one in (fresh, record))
-    for name, key in (("processor", "cpu"), ("revision of the program", "revision")):
-        pairs[name] = fresh["machine"][key], record["machine"][key]
-    if differing := [name for name, (here, there) in pairs.items() if here != there]:
+    facts = [
+        {
+            "sweep": one["sweep"],
+            **{name: value for name, value in one["definition"].items() if name not in ("rounds", "title")},
+            "rows": [row_of(entry) for entry in one["rows"]],
+            "processor": one["machine"]["cpu"],
+            "revision of the program": one["machine"]["revision"],
+        }
+        for one in (fresh, record)
+    ]
+    if differing := [name for name, value in facts[0].items() if facts[1].get(name) != value]:
         raise UsageError(f"{folder}: cannot go on, another {', '.join(differing)}; start anew in another --output")
-    found["rounds"] = max(wanted["rounds"], found["rounds"])
+    rounds = record["definition"]["rounds"] = max(one["definition"]["rounds"] for one in (fresh, record))
     for entry in record["rows"]:
         if entry["state"] == FAILED:
             entry["samples"] = []
             entry.pop("reason", None)
-        entry["state"] = OK if len(entry["samples"]) == found["rounds"] else PENDING
+        entry["state"] = OK if len(entry["samples"]) == rounds else PENDING
     return record
 
 

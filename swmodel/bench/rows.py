@@ -13,44 +13,27 @@ WRITING = {"none": "no files", "ends": "first and last state"}
 
 @dataclass(frozen=True)
 class Row:
-    """What a worker measures. All values are plain, so that a row can be passed on as JSON.
+    """What a worker measures. All values are plain, so that a row can be passed on as JSON."""
 
-    Attributes:
-        measure: model, halo, output, start, ensemble or fft.
-        executor: that of the configuration; for transforms the reference is scipy.fft.
-        platform: cpu or gpu.
-        transport, devices: mpi (serial for one process), or sharded with so many devices of each process.
-        nproc, threads: processes, and threads of each (None: all cores for one process, its share for one of several).
-        nx, ny, dtype: the jet's grid and precision.
-        steps: steps of a sample; None: as many as fill `seconds`, the longest time of a sample.
-        writing: for `output`: none, ends, or the number of steps between snapshots.
-        oversubscribed: whether there are more threads than cores.
-        steps_per_sweep: steps in a sweep of the native step; None: as many as in a run.
-        settings: settings of the configuration, such as "physics.linear_drag=1e-6".
-        fields: whether bathymetry, land and wind vary in both directions (`answers.FIELDS`).
-        members, advance, devices: those of an ensemble: its members; runs (one run after the other), map or vmap;
-            devices of one process.
-    """
-
-    measure: str
-    executor: str
+    measure: str  # model, halo, output, start, ensemble or fft
+    executor: str  # that of the configuration; for transforms the reference is scipy.fft
     nproc: int
     nx: int
     ny: int
-    platform: str = "cpu"
-    threads: int | None = None
+    platform: str = "cpu"  # or gpu
+    threads: int | None = None  # of each process; None: all cores for one, its share for one of several
     dtype: str = "float32"
-    steps: int | None = None
-    seconds: float = 60.0
-    writing: str | int | None = None
-    oversubscribed: bool = False
-    steps_per_sweep: int | None = None
-    settings: tuple[str, ...] = ()
-    fields: bool = False
-    transport: str = "mpi"
-    members: int | None = None
-    advance: str | None = None
-    devices: int = 1
+    steps: int | None = None  # of a sample; None: as many as fill `seconds`
+    seconds: float = 60.0  # longest time of a sample
+    writing: str | int | None = None  # for `output`: none, ends, or the number of steps between snapshots
+    oversubscribed: bool = False  # more threads than cores
+    steps_per_sweep: int | None = None  # of the native step; None: as many as in a run
+    settings: tuple[str, ...] = ()  # of the configuration, such as "physics.linear_drag=1e-6"
+    fields: bool = False  # whether bathymetry, land and wind vary in both directions (`answers.FIELDS`)
+    transport: str = "mpi"  # (serial for one process) or sharded
+    members: int | None = None  # of an ensemble
+    advance: str | None = None  # of its members: runs (one run after the other), map or vmap
+    devices: int = 1  # of each process
 
     def __post_init__(self):
         object.__setattr__(self, "settings", tuple(self.settings))  # a list, if the row comes from JSON

@@ -26,11 +26,6 @@ def run_sweep(name, *, quick, oversubscribe, output, resume, force, label, launc
 
     Args:
         options: executors, nproc, transport, devices, sizes, steps, rounds, which replace those of the definition.
-
-    Raises:
-        UsageError: no such executor, a grid that memory cannot hold, a folder that is not empty.
-        SetupError: MPI is missing.
-        FilesError: the folder cannot be written.
     """
     place = world()
     if place is not None and place.size > 1:
@@ -72,9 +67,7 @@ def prepare(folder: Path, resume: bool, force: bool):
     if resume and not there:
         raise UsageError(f"{folder}: there is nothing to resume; leave --resume out")
     if there and not (resume or force):
-        raise UsageError(
-            f"{folder} holds results; give --resume to go on, --force to replace them, or another --output"
-        )
+        raise UsageError(f"{folder} holds results; give --resume to go on, --force to replace, or another --output")
     with file_errors(folder, "written"):
         folder.mkdir(parents=True, exist_ok=True)
     if not os.access(folder, os.W_OK | os.X_OK):
@@ -82,20 +75,12 @@ def prepare(folder: Path, resume: bool, force: bool):
 
 
 def require_launcher(launcher: str):
-    """Make sure that several processes can be started.
-
-    Raises:
-        UsageError: `launcher` is no command, or there is no such program.
-        SetupError: MPI is missing.
-    """
-    if not launcher:
-        find_mpiexec()
-        return
+    """Make sure that several processes can be started, by mpiexec if no launcher is named."""
     try:
-        words = shlex.split(launcher)
+        program = (shlex.split(launcher) or [find_mpiexec()])[0]
     except ValueError as error:
         raise UsageError(f"--launcher {launcher}: {error}") from None
-    if not words or shutil.which(words[0]) is None:
+    if shutil.which(program) is None:
         raise UsageError(f"--launcher {launcher}: there is no such program")
 
 
@@ -113,9 +98,9 @@ def announce(record: dict, folder: Path):
     click.echo(f"{sweep['title']}: {len(record['rows'])} rows, {samples} each, into {folder}")
     for line in record["skipped"]:
         click.echo(f"skipped: {line}")
-    before = machine.read_clock()
+    before = machine.Clock.read()
     time.sleep(0.5)
-    taken = machine.share_of_others(before, machine.read_clock(), cores())
+    taken = machine.share_of_others(before, machine.Clock.read(), cores())
     if taken is not None and taken > machine.DISTURBED:
         click.echo(f"Other programs take {percent(taken)} of the cores: times will be disturbed", err=True)
 
@@ -131,11 +116,7 @@ def write_tables(records: list[dict], folder: Path, name: str) -> list[Path]:
 
 
 def report(files, output: Path | None) -> tuple[str, list[Path]]:
-    """The tables of results in several files, and the files written if `output` is a folder: report.md and figures.
-
-    Raises:
-        FilesError: a file is no result, or the folder cannot be written.
-    """
+    """The tables of results in several files, and the files written if `output` is a folder: report.md and figures."""
     named = {Path(path, results.NAME if Path(path).is_dir() else "").resolve(): path for path in files}
     records = [results.read(path) for path in named.values()]
     return tables.report(records), write_tables(records, output, "report.md") if output else []

@@ -1,4 +1,4 @@
-"""A sample of the model: start, first step, check, warm-up, timed steps, each timed apart; or of a run that writes."""
+"""Samples of the model: a run, each part of it timed apart; a run that writes; an ensemble."""
 
 from __future__ import annotations
 
@@ -12,11 +12,16 @@ import numpy as np
 
 import swmodel
 
+from ..ensemble import settings
+from ..ensemble.members import Members
 from ..executors.native.describe import bytes_per_cell
 from ..model.health import Health
 from . import answers
 from .device import count_messages, largest, launched, memory_bytes, seconds_of, timed_steps
 from .rows import Row
+
+#: Perturbation of the initial sea level of members, m, and length of its correlation, in cells.
+SIZE, CELLS = 1e-3, 10
 
 
 def simulate(row: Row, **options) -> swmodel.Simulation:
@@ -26,7 +31,7 @@ def simulate(row: Row, **options) -> swmodel.Simulation:
 
 
 def measure_stepping(row: Row, task: dict) -> dict:
-    """Measure a row of the model; returns its sample, or the reason why there is none.
+    """The sample of a row of the model, or the reason why there is none: start, check, warm-up, timed steps.
 
     Args:
         task: `launched` (time when the processes were started, s since 1970), `answer` (file of the reference's
@@ -44,7 +49,7 @@ def measure_stepping(row: Row, task: dict) -> dict:
     ends = (arrived, built - simulation.compile_seconds, built, time.time())
     sample = start_seconds(task["launched"], ends, transport)
     seconds(answers.STEPS - 1)
-    sample["memory_bytes"] = largest(memory_bytes(row), transport)  # before the check, which needs more than the steps
+    sample["memory_bytes"] = memory_bytes(row, transport)  # before the check, which needs more than the steps
     found, reason = answers.check(simulation, np.load(task["answer"], mmap_mode="r"), "at this size")
     if not reason and row.measure == "model":
         sample |= timed_steps(seconds, row, task, transport)
@@ -53,7 +58,7 @@ def measure_stepping(row: Row, task: dict) -> dict:
         Health(simulation).check()
     result = {"sample": sample, "differences": found, "launch": launched(transport)}
     if not reason and task["check"]:
-        result["traffic"] = count_messages(seconds, row.dtype, transport)
+        result["traffic"] = count_messages(seconds, row, transport)
         result["differences_small"], reason = check_small(row)
     return result | {"reason": reason}
 
@@ -64,18 +69,13 @@ def start_seconds(launched: float, ends: tuple[float, ...], transport) -> dict[s
     Each part ends when the slowest process has ended it, so that the parts add up to the whole.
     """
     start, build, compiled, first = (largest(end - launched, transport) for end in ends)
-    return {
-        "start_seconds": start,
-        "build_seconds": build - start,
-        "compile_seconds": compiled - build,
-        "first_step_seconds": first,
-    }
+    parts = {"start_seconds": start, "build_seconds": build - start, "compile_seconds": compiled - build}
+    return parts | {"first_step_seconds": first}
 
 
 def check_small(row: Row) -> tuple[dict[str, float], str]:
     """Check a small grid in double precision, by the same executor and transport."""
-    before = jax.config.jax_enable_x64
-    nx, ny = answers.SMALL
+    before, (nx, ny) = jax.config.jax_enable_x64, answers.SMALL
     try:
         simulation = simulate(row, grid__nx=nx, grid__ny=ny, run__dtype="float64")
         simulation.advance(answers.STEPS)
@@ -85,26 +85,69 @@ def check_small(row: Row) -> tuple[dict[str, float], str]:
 
 
 def measure_writing(row: Row, task: dict) -> dict:
-    """Measure a run that writes what the row says; returns its sample, or the reason why there is none.
-
-    The clock runs from the first step to the closed files; `launched`, `answer` as for `measure_stepping`.
-    """
+    """The sample of a run that writes what the row says: the clock runs from the first step to the closed files."""
     every = row.writing if isinstance(row.writing, int) else row.steps
-    trial = simulate(row, run__steps=row.steps, output__every_steps=every)
-    trial.take_steps(answers.STEPS)
-    found, reason = answers.check(trial, np.load(task["answer"], mmap_mode="r"), "at this size")
-    config, transport = trial.config, trial.transport
-    result = {"differences": found, "launch": launched(transport), "reason": reason}
+    simulation = simulate(row, run__steps=row.steps, output__every_steps=every)
+    simulation.take_steps(answers.STEPS)
+    found, reason = answers.check(simulation, np.load(task["answer"], mmap_mode="r"), "at this size")
+    result = {"differences": found, "launch": launched(simulation.transport), "reason": reason}
     if reason:
         return result
-    del trial
-    simulation = swmodel.Simulation(config)
+    simulation = swmodel.Simulation(simulation.config)
     transport = simulation.transport
     with tempfile.TemporaryDirectory(dir=Path(task["answer"]).parent) as name:
         folder = Path(transport.broadcast(name))
         bare = partial(simulation.take_steps, row.steps)
         seconds = seconds_of(bare if row.writing == "none" else partial(simulation.run, folder), transport)
-        written = sum(path.stat().st_size for path in folder.glob("*.nc"))
+        written = int(largest(sum(path.stat().st_size for path in folder.glob("*.nc")), transport))
+    in_steps = largest(simulation.loop_seconds, transport)
+    sample = {"steps": row.steps, "seconds": seconds, "step_seconds": in_steps, "written_bytes": written}
+    return result | {"sample": sample}
+
+
+def measure_ensemble(row: Row, task: dict) -> dict:
+    """The sample of an ensemble; member 0, which is not perturbed, is checked on its process."""
+    advance, transport, state = (runs if row.advance == "runs" else together)(row)
+    advance(answers.STEPS)
+    expected = np.load(task["answer"], mmap_mode="r")
+    found = answers.differences(state(), expected, lambda values, _: values) if transport.rank == 0 else None
+    found = transport.broadcast(found)
+    reason = answers.verdict(found, "at this size")
+
+    def seconds(steps: int) -> float:
         transport.barrier()
-    sample = {"steps": row.steps, "seconds": seconds, "step_seconds": largest(simulation.loop_seconds, transport)}
-    return result | {"sample": sample | {"written_bytes": int(largest(written, transport)), "first_step_seconds": None}}
+        return largest(advance(steps), transport)
+
+    sample = {} if reason else timed_steps(seconds, row, task, transport)
+    return {"sample": sample, "differences": found, "launch": launched(transport), "reason": reason}
+
+
+def together(row: Row):
+    """An ensemble: function(steps) -> seconds that advances it; its transport; function that returns member 0."""
+    length = CELLS * answers.configuration(row).grid.dx
+    options = {"members": row.members, "advance": row.advance, "initial_eta": SIZE, "initial_eta_length": length}
+    config = answers.configuration(row, **{f"ensemble__{name}": value for name, value in options.items()})
+    members = Members(settings.check_ensemble(config))
+
+    def advance(steps: int) -> float:
+        begin = members.loop_seconds
+        members.take_steps(steps)
+        return members.loop_seconds - begin
+
+    return advance, members.transport, lambda: jax.tree.map(lambda field: field[0], members.state)
+
+
+def runs(row: Row):
+    """As `together`, for runs one after the other, each computed as by `swmodel run`."""
+    simulation = simulate(row)
+    carries = [simulation._executor.start(simulation.transport.put(simulation.state)) for _ in range(row.members)]
+
+    def advance(steps: int) -> float:
+        begin = time.perf_counter()
+        for number in range(row.members):
+            simulation.carry = carries[number]
+            simulation.take_steps(steps)
+            carries[number] = simulation.carry
+        return time.perf_counter() - begin
+
+    return advance, simulation.transport, lambda: carries[0].state

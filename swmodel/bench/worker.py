@@ -28,11 +28,7 @@ class WorkerError(Exception):
 
 
 def command(row: Row, launcher: str = "") -> list[str]:
-    """The command that starts a row's processes: Python itself for one; for several the launcher of `swmodel run`.
-
-    Raises:
-        SetupError: MPI is missing.
-    """
+    """The command that starts a row's processes: Python itself for one; for several the launcher of `swmodel run`."""
     worker = [sys.executable, "-P", "-m", "swmodel.bench.worker"]
     if row.nproc == 1:
         return worker
@@ -45,28 +41,20 @@ def shown(row: Row, launcher: str = "") -> str:
     return " ".join(Path(word).name for word in [*command(row, launcher), "TASK"])
 
 
-def process_environment(row: Row) -> dict[str, str]:
-    """The environment of the processes of a row."""
-    environ = launch.rank_environment(row.nproc if row.oversubscribed else 1)
-    environ.pop("JAX_PLATFORMS", None)
-    if row.platform == "cpu":
-        environ["JAX_PLATFORMS"] = "cpu"
-    if row.threads:
-        environ["NPROC"] = str(row.threads)
-    return environ
-
-
 def run(row: Row, task: dict, launcher: str = "") -> dict:
     """Start the processes of a row on a task and wait; returns the result that rank 0 sends.
 
     Raises:
         WorkerError: they ended without a result.
         SetupError: MPI is missing.
-        KeyboardInterrupt: the user stopped it; the processes have been ended.
     """
     task = task | {"row": vars(row), "launched": time.time()}
     line = [*command(row, launcher), json.dumps(task)]
-    process = launch.start(line, row.nproc, env=process_environment(row))
+    environ = launch.rank_environment(row.nproc if row.oversubscribed else 1)
+    environ.pop("JAX_PLATFORMS", None)
+    environ |= {"JAX_PLATFORMS": "cpu"} if row.platform == "cpu" else {}
+    environ |= {"NPROC": str(row.threads)} if row.threads else {}
+    process = launch.start(line, row.nproc, env=environ)
     result, lines = None, deque(maxlen=KEPT)
     try:
         with process.stdout as stream:
@@ -118,29 +106,22 @@ def choose_device(environ, local: int):
 
 def do(row: Row, task: dict) -> dict:
     """The result of a task, JSON values; the same on all ranks."""
+    from . import answers, device
+
     if task["do"] == "answer":
-        from .answers import write_answer
-
-        return write_answer(row, task["answer"])
+        return answers.write_answer(row, task["answer"])
     if task["do"] == "devices":
-        from .device import describe_gpus
-
-        return describe_gpus()
+        return device.describe_gpus()
     if task["do"] == "triad":
-        from .device import bandwidth
+        return device.bandwidth(task["elements"], task["trials"])
+    if row.measure in ("halo", "fft"):
+        from . import parts
 
-        return bandwidth(task["elements"], task["trials"])
-    if row.measure == "halo":
-        from .exchange import measure_exchange as measure
-    elif row.measure == "output":
-        from .stepping import measure_writing as measure
-    elif row.measure == "fft":
-        from .transforms import measure_transforms as measure
-    elif row.measure == "ensemble":
-        from .ensembles import measure_ensemble as measure
-    else:
-        from .stepping import measure_stepping as measure
-    return measure(row, task)
+        return (parts.measure_exchange if row.measure == "halo" else parts.measure_transforms)(row, task)
+    from . import stepping
+
+    measures = {"output": stepping.measure_writing, "ensemble": stepping.measure_ensemble}
+    return measures.get(row.measure, stepping.measure_stepping)(row, task)
 
 
 if __name__ == "__main__":

@@ -8,7 +8,7 @@ import matplotlib
 
 from ...plotting.style import RC
 from ..numbers import numbers
-from . import bars, curves
+from . import curves
 from .roofline import roofline
 
 #: Name of the files, the sweep that the figure shows, and the function that draws it.
@@ -19,8 +19,8 @@ FIGURES = (
     ("weak", "weak", curves.scaling),
     ("sizes", "sizes", curves.sizes),
     ("halo", "halo", curves.halo),
-    ("output", "output", bars.output),
-    ("start", "start", bars.start),
+    ("output", "output", curves.output),
+    ("start", "start", curves.start),
 )
 
 

@@ -30,38 +30,36 @@ def roofline(records: list[dict]) -> Figure:
     for number, record in enumerate(records):
         axes = figure.add_subplot(1, len(records), number + 1)
         draw(axes, record)
-        if len(records) > 1:
-            axes.set_title(record["label"], fontsize=8)
+        axes.set_title(record["label"] if len(records) > 1 else "", fontsize=8)
     return figure
 
 
 def draw(axes, record: dict):
     """Draw roofs, rows and published rows of one machine."""
-    found = best([one for one in numbers(record) if not one.row.oversubscribed])
+    rows = sorted((one for one in numbers(record) if not one.row.oversubscribed), key=lambda one: one.rate)
+    best = {(one.row.executor, one.row.platform): one for one in rows}
     intensity = FLOPS_PER_CELL / bytes_per_cell(record["definition"]["dtype"])
     x = np.geomspace(intensity / 8, intensity * 64, 200)
     limit, peak = bandwidth(record), record["peak"]["gigaflops"]
-    text = f"triad {digits(limit)} GB/s, peak {digits(peak)} Gflop/s"
-    axes.plot(x, np.minimum(limit * x, peak), color=INK, lw=1.2, label=text)
-    devices = max((one.row.blocks for one in found if one.row.platform == "gpu"), default=0)
-    if devices and (limit := bandwidth(record, "gpu", devices)):
-        text = f"{counted(devices, 'GPU')}: triad {digits(limit)} GB/s"
-        axes.plot(x, limit * x, color=INK, lw=1.2, ls="--", label=text)
+    roof = f"triad {digits(limit)} GB/s, peak {digits(peak)} Gflop/s"
+    axes.plot(x, np.minimum(limit * x, peak), color=INK, lw=1.2, label=roof)
+    gpus = max((one.row.blocks for one in best.values() if one.row.platform == "gpu"), default=0)
+    if gpus and (limit := bandwidth(record, "gpu", gpus)) > 0:
+        axes.plot(x, limit * x, color=INK, lw=1.2, ls="--", label=f"{counted(gpus, 'GPU')}: triad {digits(limit)} GB/s")
     axes.axvline(intensity, color=QUIET, lw=0.6, ls=":", zorder=0)
-    for number, one in enumerate(found):
-        look = {"color": COLORS[number % len(COLORS)], "marker": MARKERS[number % len(MARKERS)]}
-        axes.plot(intensity, one.rate * FLOPS_PER_CELL / 1e9, ls="", ms=5, label=label(one), **look)
+    for number, one in enumerate(best.values()):
+        look = {"color": COLORS[number % len(COLORS)], "marker": MARKERS[number % len(MARKERS)], "ls": "", "ms": 5}
+        axes.plot(intensity, one.rate * FLOPS_PER_CELL / 1e9, label=label(one), **look)
     there = published()
     for row in there["row"]:
         platform, n = row["platform"], row["processes"]
-        if (platform, n) in DRAWN and (platform == "cpu" or devices):
+        if (platform, n) in DRAWN and (platform == "cpu" or gpus):
             speed = there["nx"] * there["ny"] * there["steps"] / row["seconds"] * FLOPS_PER_CELL / 1e9
             text = counted(n, "GPU") if platform == "gpu" else workers(n, 1)
             axes.plot(intensity, speed, "s" if n == 1 else "o", **PUBLISHED, label=f"published, {text}")
     axes.set(xscale="log", yscale="log", xlabel="operations per byte moved", ylabel="Gflop/s", xlim=(x[0], x[-1]))
-    cells = axes.secondary_yaxis(
-        "right", functions=(lambda g: g * 1e3 / FLOPS_PER_CELL, lambda m: m * FLOPS_PER_CELL / 1e3)
-    )
+    to_cells = (lambda g: g * 1e3 / FLOPS_PER_CELL, lambda m: m * FLOPS_PER_CELL / 1e3)
+    cells = axes.secondary_yaxis("right", functions=to_cells)
     cells.set_ylabel("million cell updates per second")
     for axis in (axes.xaxis, axes.yaxis, cells.yaxis):
         axis.set_major_formatter(PLAIN)
@@ -69,19 +67,9 @@ def draw(axes, record: dict):
     axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.14), frameon=False, fontsize=7.5)
 
 
-def best(found: list[Numbers]) -> list[Numbers]:
-    """The fastest row of each executor and platform, the slowest first."""
-    fastest: dict[tuple, Numbers] = {}
-    for one in sorted(found, key=lambda one: one.rate):
-        fastest[one.row.executor, one.row.platform] = one
-    return list(fastest.values())
-
-
 def label(one: Numbers) -> str:
     """A row in words: what computes, and its share of the triad."""
-    name = "NumPy" if one.row.executor == "reference" else one.row.executor
-    if one.row.platform == "gpu":
-        name += f", {counted(one.row.blocks, 'GPU')}"
-    elif one.row.executor != "reference":
-        name += f", {workers(one.row.nproc, one.row.devices)}"
-    return name + (f": {percent(one.share)} of triad" if one.share else "")
+    row = one.row
+    where = counted(row.blocks, "GPU") if row.platform == "gpu" else workers(row.nproc, row.devices)
+    share = f": {percent(one.share)} of triad" if one.share > 0 else ""
+    return ("NumPy" if row.executor == "reference" else f"{row.executor}, {where}") + share
