@@ -1,8 +1,7 @@
 """Measuring the rows of a sweep in rounds, so that a slow minute of the machine affects all rows alike.
 
-In each round every row gives one sample, from processes that start for it and end after it. Restarting costs seconds.
-In return nothing else runs or holds memory while a sample is taken (ranks kept alive would wait in MPI's busy loop),
-and the spread of samples includes differences between processes, such as the place of memory pages.
+In each round every row gives one sample, from processes that start for it and end after it: nothing else runs or holds
+memory meanwhile (ranks kept alive would wait in MPI's busy loop), and the spread includes differences of processes.
 
 Each round also measures the machine's memory bandwidth by a triad a = b + s a, in place, float32, in a jitted JAX loop
 on all cores: 12 bytes an element, two reads and a write. As in a step of the model, only what was read before is
@@ -14,7 +13,7 @@ Reference: McCalpin, J. D. (1995), STREAM, IEEE TCCA Newsletter, 19-25.
 from __future__ import annotations
 
 import shutil
-import time
+import timeit
 from collections.abc import Callable
 from pathlib import Path
 
@@ -23,12 +22,9 @@ import numpy as np
 from ..errors import SetupError
 from ..parallel.environment import cores
 from . import results, worker
-from .machine import Clock, caches, share_of_others
-from .plan import bytes_free
+from .machine import Clock, bytes_free, caches, share_of_others
 from .rows import Row
 
-#: Folder beside the results for the reference's answers, while a sweep runs.
-ANSWERS = "answers"
 #: Side of the matrices whose product measures the peak arithmetic.
 SIDE = 2048
 #: Fewest and most bytes of the two arrays of the triad together.
@@ -36,14 +32,9 @@ LEAST, MOST = 2**28, 2**33
 
 
 def measure_rows(record: dict, folder: Path, launcher: str = "", say: Callable[[str], None] = print):
-    """Measure what the record still lacks, in place, and write it after each sample. Rows that fail have a reason.
-
-    Args:
-        launcher: command that starts processes, in place of mpiexec.
-        say: called with a line for each sample.
-    """
+    """Measure what the record still lacks, in place, and write it after each sample; `say` is called with a line."""
     rounds, quick = record["definition"]["rounds"], record["quick"]
-    answers = Path(folder) / ANSWERS
+    answers = Path(folder) / "answers"  # of the reference, while the sweep runs
     answers.mkdir(parents=True, exist_ok=True)
     try:
         if record["peak"] is None:
@@ -71,9 +62,7 @@ def add_sample(entry: dict, rounds: int, answers: Path, launcher: str):
             task["answer"] = str(answer_of(row, answers))
         found = worker.run(row, task, launcher)
         found["launch"]["command"] = worker.shown(row, launcher)
-    except SetupError as error:
-        found = {"reason": str(error)}
-    except worker.WorkerError as error:
+    except (SetupError, worker.WorkerError) as error:
         found = {"reason": f"did not run: {error}"}
     others = share_of_others(begin, Clock.read(), cores())
     sample = found.pop("sample", None)
@@ -88,26 +77,24 @@ def add_sample(entry: dict, rounds: int, answers: Path, launcher: str):
 
 def answer_of(row: Row, answers: Path) -> Path:
     """The file of the reference's answer for the row's grid, precision and physics, made if need be."""
-    problem = {"dtype": row.dtype, "settings": row.settings, "fields": row.fields}
-    reference = Row("model", "reference", 1, row.nx, row.ny, **problem)
     name = "-".join([f"{row.nx}x{row.ny}", row.dtype, *(["fields"] if row.fields else []), *row.settings])
     path = answers.absolute() / f"{name}.npy"
     if not path.exists():
-        worker.run(reference, {"do": "answer", "answer": str(path)})
+        problem = {"dtype": row.dtype, "settings": row.settings, "fields": row.fields}
+        worker.run(Row("model", "reference", 1, row.nx, row.ny, **problem), {"do": "answer", "answer": str(path)})
     return path
 
 
 def last_sample(entry: dict) -> str:
     """What the last sample of a row found, in a line."""
-    label = results.row_of(entry).label
+    row = results.row_of(entry)
     if entry["state"] == results.FAILED:
-        return f"{label}: FAILED, {entry['reason']}"
+        return f"{row.label}: FAILED, {entry['reason']}"
     sample = entry["samples"][-1]
-    if "seconds" not in sample:
-        return f"{label}: first step after {sample['first_step_seconds']:.2f} s"
-    steps = sample["steps"]
-    what = {"halo": "exchange", "fft": "transform there and back"}.get(entry["row"]["measure"], "step")
-    return f"{label}: {1e3 * sample['seconds'] / steps:.4g} ms per {what} ({steps} times)"
+    if row.measure == "start":
+        return f"{row.label}: first step after {sample['first_step_seconds']:.2f} s"
+    what = {"halo": "exchange", "fft": "transform there and back"}.get(row.measure, "step")
+    return f"{row.label}: {1e3 * sample['seconds'] / sample['steps']:.4g} ms per {what} ({sample['steps']} times)"
 
 
 def elements(quick: bool) -> int:
@@ -126,12 +113,8 @@ def measure_triad(quick: bool = False) -> dict:
 def peak(quick: bool = False) -> dict:
     """Peak arithmetic of all cores together, Gflop/s: the best of several float32 matrix products."""
     x = np.full((SIDE, SIDE), 0.5, np.float32)
-    times = []
-    for _ in range(2 if quick else 6):
-        begin = time.perf_counter()
-        x @ x
-        times.append(time.perf_counter() - begin)
-    return {"gigaflops": 2 * SIDE**3 / min(times) / 1e9, "by": f"NumPy matrix product, float32, {SIDE} x {SIDE}"}
+    best = min(timeit.repeat(lambda: x @ x, number=1, repeat=2 if quick else 6))
+    return {"gigaflops": 2 * SIDE**3 / best / 1e9, "by": f"NumPy matrix product, float32, {SIDE} x {SIDE}"}
 
 
 def probe_gpus() -> dict:

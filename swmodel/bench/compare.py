@@ -14,9 +14,6 @@ from .numbers import numbers, spread
 from .rows import Row
 from .text import markdown, percent
 
-#: Fewest samples for a statement about noise.
-FEWEST = 3
-
 
 def exceeds_noise(old: tuple[float, ...], new: tuple[float, ...]) -> bool:
     """Whether the samples do not overlap, and their medians differ by more than the larger range."""
@@ -26,7 +23,7 @@ def exceeds_noise(old: tuple[float, ...], new: tuple[float, ...]) -> bool:
 
 def verdict(old: tuple[float, ...], new: tuple[float, ...]) -> str:
     """What the samples of a row in two results say: slower, faster, within noise, or too few samples."""
-    if min(len(old), len(new)) < FEWEST:
+    if min(len(old), len(new)) < 3:
         return "too few samples"
     if not exceeds_noise(old, new):
         return "within noise"

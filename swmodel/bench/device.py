@@ -61,8 +61,8 @@ def bandwidth(elements: int = 2**28, trials: int = 20, passes: int = 2) -> dict:
     """Bandwidth of this process's device, GB/s: the best of some trials of so many passes of a triad (`campaign`)."""
     a, b = jnp.zeros(elements, jnp.float32), jnp.full(elements, 1.0, jnp.float32)
     loop = jax.jit(lambda a, b, n: jax.lax.fori_loop(0, n, lambda _, a: b + 0.5 * a, a), donate_argnums=0)
-    a, times = jax.block_until_ready(loop(a, b, 2)), []
-    for _ in range(trials):
+    times = []
+    for _ in range(trials + 1):  # the first compiles
         begin = time.perf_counter()
         a = jax.block_until_ready(loop(a, b, passes))
         times.append(time.perf_counter() - begin)
@@ -78,9 +78,8 @@ def describe_gpus() -> dict:
 
 def memory_bytes(row: Row, transport) -> float:
     """The most memory that a process has held: on the GPU for its rows, else in the process."""
-    if row.platform == "gpu":
-        return largest((jax.local_devices()[0].memory_stats() or {}).get("peak_bytes_in_use", 0), transport)
-    return largest(environment.peak_memory(), transport)
+    on_gpu = (jax.local_devices()[0].memory_stats() or {}).get("peak_bytes_in_use", 0)
+    return largest(on_gpu if row.platform == "gpu" else environment.peak_memory(), transport)
 
 
 def launched(transport) -> dict:

@@ -34,20 +34,15 @@ class Expected(NamedTuple):
     bandwidth: float
 
     def __str__(self) -> str:
-        bound = "memory" if self.memory >= self.computed else "its operations"
-        return (
-            f"expected     {100 * self.memory / max(self.memory, self.computed):.0f} % of this machine's bandwidth, "
-            f"{self.bandwidth:.1f} GB/s; bound by {bound}: {self.memory:.2g} ns a cell to move, "
-            f"{self.computed:.2g} ns to compute"
-        )
+        slower = max(self.memory, self.computed)
+        bound = "memory" if self.memory == slower else "its operations"
+        share = f"{100 * self.memory / slower:.0f} % of this machine's bandwidth, {self.bandwidth:.1f} GB/s"
+        times = f"{self.memory:.2g} ns a cell to move, {self.computed:.2g} ns to compute"
+        return f"expected     {share}; bound by {bound}: {times}"
 
 
 def expect(config) -> Expected:
-    """The Expected times of a resolved configuration, measured here in a few seconds.
-
-    Raises:
-        UsageError, SetupError, ImportError: see `executors.native.executor.Native`.
-    """
+    """The Expected times of a resolved configuration, measured here in a few seconds."""
     measured = bandwidth(elements(quick=True), trials=3)["gigabytes_per_second"]
     return Expected(bytes_per_cell(config) / measured, computed(config) / cores(), measured)
 

@@ -10,9 +10,8 @@ import time
 from pathlib import Path
 from typing import NamedTuple
 
-from ..parallel.environment import cores, version_of
+from ..parallel.environment import cores, free_memory, version_of
 
-ROOT = Path(__file__).parents[2]
 PACKAGES = ("swmodel", "numpy", "jax", "jaxlib", "mpi4jax", "mpi4py")
 #: Settings of threads, devices and MPI that change what is measured.
 SETTINGS = re.compile(
@@ -22,8 +21,8 @@ SETTINGS = re.compile(
 #: Fraction of the cores above which times count as disturbed. Daemons of an idle machine take less than 0.01.
 DISTURBED = 0.05
 STAT = Path("/proc/stat")
-#: Columns of a line of /proc/stat: time of programs, of the kernel for them, and what a virtual machine's host took.
-USER, NICE, SYSTEM, STEAL = 1, 2, 3, 8
+#: Columns of a line of /proc/stat: user, nice and system time, and what a virtual machine's host took.
+BUSY = (1, 2, 3, 8)
 
 
 def describe_machine() -> dict:
@@ -40,6 +39,17 @@ def describe_machine() -> dict:
         "revision": revision(),
         "settings": settings(),
     }
+
+
+def all_cores() -> int:
+    """Cores that rows may use: of this machine, or of all nodes of a Slurm allocation."""
+    tasks = int(os.environ.get("SLURM_NTASKS", 0)) * int(os.environ.get("SLURM_CPUS_PER_TASK", 1))
+    return max(cores(), tasks)
+
+
+def bytes_free() -> int:
+    """Free memory now; on several nodes that of all, if they are alike."""
+    return free_memory() * int(os.environ.get("SLURM_JOB_NUM_NODES", 1))
 
 
 def cpu_model() -> str:
@@ -61,9 +71,10 @@ def caches() -> dict[str, int]:
 
 def revision() -> str:
     """The git revision of a checkout, with "+" if files differ from it; empty if there is none."""
-    if not (ROOT / ".git").exists():  # an installed package may lie in another project's repository
+    root = Path(__file__).parents[2]
+    if not (root / ".git").exists():  # an installed package may lie in another project's repository
         return ""
-    line = ["git", "-C", str(ROOT), "describe", "--always", "--abbrev=12", "--exclude=*", "--dirty=+"]
+    line = ["git", "-C", str(root), "describe", "--always", "--abbrev=12", "--exclude=*", "--dirty=+"]
     try:
         return subprocess.run(line, capture_output=True, text=True, check=True, timeout=30).stdout.strip()
     except (OSError, subprocess.SubprocessError):
@@ -96,7 +107,7 @@ def busy_ticks(text: str, cpus) -> int:
     """Busy ticks of the cores numbered `cpus` in the text of /proc/stat."""
     lines = [line.split() for line in text.splitlines()]
     ours = [line for line in lines if line[0] in {f"cpu{number}" for number in cpus}]
-    return sum(int(line[n]) for line in ours for n in (USER, NICE, SYSTEM, STEAL))
+    return sum(int(line[n]) for line in ours for n in BUSY)
 
 
 def share_of_others(before: Clock | None, after: Clock | None, cores: int) -> float | None:

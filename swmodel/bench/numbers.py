@@ -18,52 +18,39 @@ STEPS = 500
 PROBLEM = ("nx", "ny", "dtype", "settings", "fields")
 FAMILY = ("executor", "transport", "platform", "measure", "writing", "steps_per_sweep", *PROBLEM[2:])
 NO_TRAFFIC = {"messages": math.nan, "bytes": math.nan}
+NOT_PUBLISHED = {"seconds": math.nan, "speedup": math.nan}
 
 
 class Numbers:
-    """The numbers that follow from the samples of a finished row; NaN where there is none.
-
-    Attributes:
-        seconds, step: seconds of a step in each sample, and their median.
-        first_step: seconds from the start of the processes to the end of the first step in each sample.
-        timed: steps that a sample timed.
-        cores: cores that the row uses: one for NumPy's arithmetic, all for scipy.fft; for GPUs, their number.
-        rate: cell updates per second.
-        gigabytes_per_second: effective bandwidth, of the bytes that a step must move.
-        share: that as a fraction of the measured bandwidth.
-        memory: most memory of a rank, bytes.
-        traffic: messages and bytes that a rank sends in a step; of transforms also by a `model`.
-        rows: the numbers of all finished rows of the record.
-    """
+    """The numbers that follow from the samples of a finished row; NaN where there is none."""
 
     def __init__(self, entry: dict, record: dict, rows: list[Numbers]):
-        self.row, self.record, self.rows = row_of(entry), record, rows
-        self.entry, samples = entry, entry["samples"]
-        self.seconds = tuple(sample["seconds"] / sample["steps"] for sample in samples if "seconds" in sample)
+        self.row, self.entry, self.record, self.rows = row_of(entry), entry, record, rows  # all finished rows
+        samples = entry["samples"]
+        self.timed = samples[0].get("steps", 0)  # steps that a sample timed
+        self.seconds = tuple(s["seconds"] / s["steps"] for s in samples if "seconds" in s)  # of a step, in each sample
         self.step = median(self.seconds) if self.seconds else math.nan
-        self.first_step = self.samples("first_step_seconds")
-        self.timed = samples[0].get("steps", 0)
-        self.cores = self.count_cores(record["machine"]["cores"])
-        self.rate = self.row.nx * self.row.ny / self.step
+        self.first_step = self.samples("first_step_seconds")  # from the start of the processes to its end
+        self.rate = self.row.nx * self.row.ny / self.step  # cell updates per second
         moved = samples[0].get("bytes_per_cell") or bytes_per_cell(self.row.dtype)
-        self.gigabytes_per_second = self.rate * moved / 1e9
+        self.gigabytes_per_second = self.rate * moved / 1e9  # of the bytes that a step must move
         self.share = self.gigabytes_per_second / bandwidth(record, self.row.platform, self.row.blocks)
-        self.memory = max(self.samples("memory_bytes"), default=0) or math.nan
-        self.traffic = {**NO_TRAFFIC, "model": NO_TRAFFIC} | (entry.get("traffic") or {})
+        self.memory = max(self.samples("memory_bytes"), default=0) or math.nan  # most of a rank, bytes
+        self.traffic = {**NO_TRAFFIC, "model": NO_TRAFFIC} | (entry.get("traffic") or {})  # sent by a rank in a step
+
+    @property
+    def cores(self) -> int:
+        """Cores that the row uses: one for NumPy's arithmetic, all for scipy.fft. For GPUs, their number."""
+        row, there = self.row, self.record["machine"]["cores"]
+        if row.executor == "reference":
+            return there if row.measure == "fft" else 1
+        threads = row.threads or self.entry.get("launch", {}).get("threads_of_a_rank", 1)
+        used = row.blocks if row.platform == "gpu" else row.nproc * threads
+        return min(used, there) if row.oversubscribed else used
 
     def samples(self, name: str) -> tuple[float, ...]:
         """The values of this name in the samples that have one."""
         return tuple(sample[name] for sample in self.entry["samples"] if sample.get(name) is not None)
-
-    def count_cores(self, there: int) -> int:
-        """The cores of the row on a machine with so many."""
-        row = self.row
-        if row.executor == "reference":
-            return there if row.measure == "fft" else 1
-        if row.platform == "gpu":
-            return row.blocks
-        used = row.nproc * (row.threads or self.entry.get("launch", {}).get("threads_of_a_rank", 1))
-        return min(used, there) if row.oversubscribed else used
 
     def alike(self, names: tuple[str, ...], **values) -> list[Numbers]:
         """The rows equal to this one in the attributes called `names`, with these values of others."""
@@ -102,14 +89,12 @@ class Numbers:
 
         Only rows of the published problem, with its grid, precision and physics, have them.
         """
-        there, row = published(), self.row
-        problem = ("model", there["nx"], there["ny"], there["dtype"], [])
-        wanted = ("numpy", 1) if row.executor == "reference" else (row.platform, row.blocks)
-        if (row.measure, row.nx, row.ny, row.dtype, row.physics) == problem and not row.threads:
-            for one in there["row"]:
-                if (one["platform"], one["processes"]) == wanted:
-                    return one
-        return {"seconds": math.nan, "speedup": math.nan}
+        there, row, found = published(), self.row, []
+        problem = ("model", there["nx"], there["ny"], there["dtype"], [], None)
+        if (row.measure, row.nx, row.ny, row.dtype, row.physics, row.threads) == problem:
+            wanted = ("numpy", 1) if row.executor == "reference" else (row.platform, row.blocks)
+            found = [one for one in there["row"] if (one["platform"], one["processes"]) == wanted]
+        return (found or [NOT_PUBLISHED])[0]
 
 
 def numbers(record: dict) -> list[Numbers]:
@@ -120,7 +105,7 @@ def numbers(record: dict) -> list[Numbers]:
 
 
 def spread(samples: tuple[float, ...]) -> float:
-    """Largest minus smallest sample, divided by the median; NaN for a single sample."""
+    """Largest minus smallest sample, divided by the median; NaN for a single one."""
     return (max(samples) - min(samples)) / median(samples) if len(samples) > 1 else math.nan
 
 

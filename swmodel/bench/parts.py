@@ -48,8 +48,8 @@ def measure_exchange(row: Row, task: dict) -> dict:
     if transport.any(any(bool((np.asarray(slab) != transport.rank).any()) for slab in back)):
         result["reason"] = "wrong answer: slabs that went round the ring of blocks came back changed"
     elif task["check"]:
-        exchanges = lambda n: jax.block_until_ready(program(slabs, jnp.int32(n)))  # noqa: E731
-        result["traffic"] = count_messages(exchanges, row, transport)
+        loop = lambda n: jax.block_until_ready(program(slabs, jnp.int32(n)))  # noqa: E731
+        result["traffic"] = count_messages(loop, row, transport)
     return result
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import os
 import typing
 from dataclasses import replace
 
@@ -14,7 +13,6 @@ from ..config.errors import suggest
 from ..config.options.run import Run
 from ..errors import UsageError
 from ..model.resolve import resolve
-from ..parallel.environment import cores, free_memory
 from .rows import Row
 from .sweeps import Sweep
 from .text import gib
@@ -30,31 +28,16 @@ BASE = 400 * 2**20
 USABLE = 0.9
 
 
-def executors() -> tuple[str, ...]:
-    """The names of all executors, the reference among them."""
-    return tuple(name for name in typing.get_args(Run.model_fields["executor"].annotation) if name != "auto")
-
-
-def fastest() -> str:
-    """The executor that a run takes when none is named."""
-    return resolve(load("jet", {"run.steps": 1}, environ={})).run.executor
-
-
 def choose(names: tuple[str, ...]) -> tuple[str, ...]:
     """The executors called `names`, without repetition; all for "all", the fastest if there are no names."""
-    known = executors()
+    known = tuple(name for name in typing.get_args(Run.model_fields["executor"].annotation) if name != "auto")
     for name in names:
         if name not in (*known, "all", "auto"):
             raise UsageError(f"--executor {name}: there is no such executor; {suggest(name, (*known, 'all'))}")
     if "all" in names:
         return known
-    return tuple(dict.fromkeys(fastest() if name == "auto" else name for name in names or ("auto",)))
-
-
-def all_cores() -> int:
-    """Cores that rows may use: of this machine, or of all nodes of a Slurm allocation."""
-    tasks = int(os.environ.get("SLURM_NTASKS", 0)) * int(os.environ.get("SLURM_CPUS_PER_TASK", 1))
-    return max(cores(), tasks)
+    fastest = resolve(load("jet", {"run.steps": 1}, environ={})).run.executor
+    return tuple(dict.fromkeys(fastest if name == "auto" else name for name in names or ("auto",)))
 
 
 def make_rows(sweep: Sweep, cores: int, gpus: int = 0, oversubscribe: bool = False) -> tuple[list[Row], list[str]]:
@@ -65,7 +48,6 @@ def make_rows(sweep: Sweep, cores: int, gpus: int = 0, oversubscribe: bool = Fal
     on_cpu = shared | {"threads": sweep.threads, "transport": sweep.transport}
     computing = [name for name in sweep.executors if name != "reference"]
     on_gpu = [name for name in computing if name not in CPU_ONLY] or ["xla"]
-    reference = sweep.measure not in ("halo", "ensemble") and (sweep.reference or "reference" in sweep.executors)
     counts = [(n, devices) for n in sweep.nproc for devices in (sweep.devices if sharded else (1,))]
     crowded = [pair for pair in counts if math.prod(pair) * (sweep.threads or 1) > cores]
     if crowded and not oversubscribe:
@@ -76,42 +58,35 @@ def make_rows(sweep: Sweep, cores: int, gpus: int = 0, oversubscribe: bool = Fal
         skipped.append("1 process: exchanges nothing")
         counts.remove((1, 1))
     for nx, ny in sweep.sizes:
-        if reference:
-            rows.append(Row(sweep.measure, "reference", 1, nx, ny, **shared))
+        if sweep.measure not in ("halo", "ensemble") and (sweep.reference or "reference" in sweep.executors):
+            rows += several(Row(sweep.measure, "reference", 1, nx, ny, **shared), sweep.writing, ())
+        found = []
         for executor in computing:
             if sweep.one_core and cores > 1:
-                rows.append(Row(sweep.measure, executor, 1, nx, ny, **on_cpu | {"threads": 1}))
+                found.append(Row(sweep.measure, executor, 1, nx, ny, **on_cpu | {"threads": 1}))
             for n, devices in counts:
                 size = grown(nx, ny, n * devices) if sweep.weak else (nx, ny)
                 more = on_cpu | {"devices": devices, "oversubscribed": (n, devices) in crowded}
-                rows.append(Row(sweep.measure, executor, n, *size, **more))
+                found.append(Row(sweep.measure, executor, n, *size, **more))
         for executor in on_gpu if sweep.gpu else []:
             for n in sorted({*(sweep.devices if sharded else sweep.nproc)} & {*range(1, gpus + 1)}):
                 more = shared | {"platform": "gpu", "transport": sweep.transport, "devices": n if sharded else 1}
-                rows.append(Row(sweep.measure, executor, 1 if sharded else n, nx, ny, **more))
+                found.append(Row(sweep.measure, executor, 1 if sharded else n, nx, ny, **more))
+        rows += [row for one in found for row in several(one, sweep.writing, sweep.variants)]
     if sweep.gpu and not gpus:
         skipped.append("GPU: JAX sees none here")
-    return [varied for row in rows for varied in variants(row, sweep)], skipped
+    return rows, skipped
 
 
-def variants(row: Row, sweep: Sweep) -> list[Row]:
-    """The row once for each choice of writing and each variant of the model, if the sweep has some."""
-    changes = () if row.executor == "reference" else sweep.variants
-    return [replace(row, writing=w, **change) for w in sweep.writing or (None,) for change in changes or ({},)]
+def several(row: Row, writing: tuple, variants: tuple) -> list[Row]:
+    """The row once for each choice of writing and each variant of the model, if there are some."""
+    return [replace(row, writing=choice, **variant) for choice in writing or (None,) for variant in variants or ({},)]
 
 
 def grown(nx: int, ny: int, n: int) -> tuple[int, int]:
-    """A grid of n times the cells: prime factors of n multiply the shorter side, the largest first."""
-    factors, divisor = [], 2
-    while n > 1:
-        if n % divisor:
-            divisor += 1
-        else:
-            factors.append(divisor)
-            n //= divisor
-    for factor in reversed(factors):
-        nx, ny = (nx, ny * factor) if ny <= nx else (nx * factor, ny)
-    return nx, ny
+    """A grid of n times the cells, the shorter side multiplied by the larger of two factors near each other."""
+    small = max(divisor for divisor in range(1, math.isqrt(n) + 1) if n % divisor == 0)
+    return (nx * small, ny * n // small) if ny <= nx else (nx * n // small, ny * small)
 
 
 def bytes_needed(row: Row) -> int:
@@ -122,17 +97,8 @@ def bytes_needed(row: Row) -> int:
     return max(grid * arrays + row.nproc * BASE, grid * check + BASE)
 
 
-def bytes_free() -> int:
-    """Free memory now; on several nodes that of all, if they are alike."""
-    return free_memory() * int(os.environ.get("SLURM_JOB_NUM_NODES", 1))
-
-
 def fitting(rows: list[Row], free: int, strict: bool) -> tuple[list[Row], list[str]]:
-    """The rows that fit into `free` bytes, and a line for each other row.
-
-    Raises:
-        UsageError: a row does not fit though the user named its size (`strict`), or none fits.
-    """
+    """The rows that fit into `free` bytes, a line for each other; an error if the user named the size (`strict`)."""
     large = {row: needed for row in rows if (needed := bytes_needed(row)) > USABLE * free}
     lines = [f"{row.label}: needs about {gib(needed)} of memory; {gib(free)} are free" for row, needed in large.items()]
     if large and (strict or len(large) == len(rows)):

@@ -24,12 +24,7 @@ def new(sweep: Sweep, rows: list[Row], skipped: list[str], machine: dict, comman
         "sweep": sweep.name,
         "definition": sweep._asdict(),
         "created": datetime.now(UTC).isoformat(timespec="seconds"),
-        "command": command,
-        "machine": machine,
-        **more,
-        "skipped": skipped,
-        "bandwidth": [],
-        "peak": None,
+        **{"command": command, "machine": machine, **more, "skipped": skipped, "bandwidth": [], "peak": None},
         "rows": [{"row": asdict(row), "state": PENDING, "samples": []} for row in rows],
     }
     return json.loads(json.dumps(record))
@@ -44,11 +39,7 @@ def write(record: dict, folder):
 
 
 def read(path) -> dict:
-    """The record in a file, or in a folder of a run.
-
-    Raises:
-        FilesError: there is none, or it was not written by this program.
-    """
+    """The record in a file, or in a folder of a run."""
     path = Path(path) / NAME if Path(path).is_dir() else Path(path)
     try:
         record = json.loads(path.read_text())
@@ -65,23 +56,15 @@ def read(path) -> dict:
 
 
 def resumed(folder, fresh: dict) -> dict:
-    """The record in the folder, to be continued: samples stay, failed rows are tried again, rounds may be added.
-
-    Raises:
-        UsageError: it holds another sweep, other rows or another machine's numbers.
-    """
+    """The record in the folder, to be continued: samples stay, failed rows are tried again, rounds may be added."""
     record = read(folder)
-    facts = [
-        {
-            "sweep": one["sweep"],
-            **{name: value for name, value in one["definition"].items() if name not in ("rounds", "title")},
-            "rows": [row_of(entry) for entry in one["rows"]],
-            "processor": one["machine"]["cpu"],
-            "revision of the program": one["machine"]["revision"],
-        }
-        for one in (fresh, record)
-    ]
-    if differing := [name for name, value in facts[0].items() if facts[1].get(name) != value]:
+    facts = {
+        "sweep": lambda one: one["sweep"],
+        "choice of rows": lambda one: [row_of(entry) for entry in one["rows"]],
+        "processor": lambda one: one["machine"]["cpu"],
+        "revision of the program": lambda one: one["machine"]["revision"],
+    }
+    if differing := [name for name, fact in facts.items() if fact(fresh) != fact(record)]:
         raise UsageError(f"{folder}: cannot go on, another {', '.join(differing)}; start anew in another --output")
     rounds = record["definition"]["rounds"] = max(one["definition"]["rounds"] for one in (fresh, record))
     for entry in record["rows"]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shlex
 import shutil
 import signal
@@ -16,7 +17,8 @@ from ..errors import FilesError, NumericalError, SetupError, UsageError, file_er
 from ..model.launch import find_mpiexec
 from ..parallel.environment import cores, has_gpu, world
 from . import campaign, machine, results, tables
-from .plan import all_cores, bytes_free, choose, fitting, make_rows
+from .machine import all_cores, bytes_free
+from .plan import choose, fitting, make_rows
 from .sweeps import definition
 from .text import counted, percent
 
@@ -24,8 +26,7 @@ from .text import counted, percent
 def run_sweep(name, *, quick, oversubscribe, output, resume, force, label, launcher, **options) -> int:
     """Run the sweep called `name`; returns the exit code: 0, 4 if an answer was wrong, 3 if rows could not run.
 
-    Args:
-        options: executors, nproc, transport, devices, sizes, steps, rounds, which replace those of the definition.
+    `options` (executors, nproc, transport, devices, sizes, steps, rounds) replace those of the definition.
     """
     place = world()
     if place is not None and place.size > 1:
@@ -42,7 +43,9 @@ def run_sweep(name, *, quick, oversubscribe, output, resume, force, label, launc
         require_launcher(launcher)
     rows, too_large = fitting(rows, bytes_free(), strict=bool(options["sizes"]))
     described = machine.describe_machine() | {"gpus": probed["gpus"]}
-    more = {"quick": quick, "label": label or default_label(described), "gpu_bandwidth": probed["bandwidth"]}
+    gpus = f", {len(probed['gpus'])} x {probed['gpus'][0]}" if probed["gpus"] else ""
+    named = re.sub(r"\(R\)|\(TM\)| Processor", "", described["cpu"]).strip() + f", {described['cores']} cores{gpus}"
+    more = {"quick": quick, "label": label or named, "gpu_bandwidth": probed["bandwidth"]}
     command = shlex.join(["swmodel", *sys.argv[1:]])
     record = results.new(sweep, rows, skipped + too_large, described, command, **more)
     if resume:
@@ -82,13 +85,6 @@ def require_launcher(launcher: str):
         raise UsageError(f"--launcher {launcher}: {error}") from None
     if shutil.which(program) is None:
         raise UsageError(f"--launcher {launcher}: there is no such program")
-
-
-def default_label(described: dict) -> str:
-    """The name of a machine: processor, cores, GPUs."""
-    cpu = described["cpu"].replace("(R)", "").replace("(TM)", "").replace(" Processor", "").strip()
-    gpus = f", {len(described['gpus'])} x {described['gpus'][0]}" if described["gpus"] else ""
-    return f"{cpu}, {described['cores']} cores{gpus}"
 
 
 def announce(record: dict, folder: Path):

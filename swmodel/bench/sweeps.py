@@ -9,8 +9,6 @@ from typing import Any, NamedTuple
 
 from ..errors import FilesError, UsageError
 
-#: The folders of the files: in a checkout, and in an installed package.
-FOLDERS = (Path(__file__).parents[2] / "benchmarks", Path(__file__).parents[1] / "benchmarks")
 #: Measurements that the sharded transport does not have, and why.
 NOT_SHARDED = {"halo": "measures the transport mpi", "ensemble": "members have the whole grid on one device"}
 
@@ -20,7 +18,7 @@ class Sweep(NamedTuple):
 
     name: str
     title: str
-    measure: str  # model, halo, output, start, ensemble or fft: what a worker does for a row
+    measure: str  # as of a Row
     sizes: tuple[tuple[int, int], ...]  # (nx, ny)
     nproc: tuple[int, ...]
     rounds: int
@@ -30,42 +28,36 @@ class Sweep(NamedTuple):
     one_core: bool = False
     gpu: bool = False
     weak: bool = False
-    threads: int | None = None  # of each rank; None: the cores, shared
-    steps: int | None = None  # of a sample; None: as many as fill `seconds`
-    seconds: float = 60.0  # longest sample
+    threads: int | None = None  # this and what follows: as of a Row
+    steps: int | None = None
+    seconds: float = 60.0
     writing: tuple = ()
-    transport: str = "mpi"  # or sharded
-    devices: tuple[int, ...] = (1,)  # of each process, for the sharded transport
-    variants: tuple = ()  # of each row but the reference: {attribute: value} of a Row
-
-
-def folder() -> Path:
-    """The folder of the definitions.
-
-    Raises:
-        FilesError: the installation lacks it.
-    """
-    for path in FOLDERS:
-        if (path / "published.toml").is_file():
-            return path
-    raise FilesError("the benchmark definitions are missing from this installation (folder benchmarks)")
+    transport: str = "mpi"
+    devices: tuple[int, ...] = (1,)
+    variants: tuple = ()  # of each row but the reference: {attribute: value}
 
 
 @cache
+def read(name: str) -> dict[str, Any]:
+    """The contents of a TOML file of the folder benchmarks/, in a checkout or in an installed package."""
+    for level in (2, 1):
+        path = Path(__file__).parents[level] / "benchmarks" / name
+        if path.is_file():
+            return tomllib.loads(path.read_text())
+    raise FilesError(f"benchmarks/{name} is missing from this installation")
+
+
 def published() -> dict[str, Any]:
     """The published table: source, size, and `row`, a list of platform, processes, seconds and speedup."""
-    return tomllib.loads((folder() / "published.toml").read_text())
+    return read("published.toml")
 
 
 def definition(name: str, quick: bool = False, **options) -> Sweep:
     """The sweep called `name`; `options` replace its values, except where None or empty.
 
     On the sharded transport its numbers of processes are numbers of devices in one process, unless others are given.
-
-    Raises:
-        UsageError: the sweep has no such rows.
     """
-    values = tomllib.loads((folder() / "sweeps" / f"{name}.toml").read_text())
+    values = dict(read(f"sweeps/{name}.toml"))
     full, small = values.pop("full"), values.pop("quick")
     values |= small if quick else full
     options = {key: value for key, value in options.items() if value not in (None, ())}

@@ -33,31 +33,17 @@ def step_without_files(one: Numbers) -> float:
     return bare[0].step if bare and bare[0] is not one else math.nan
 
 
-def member_steps(one: Numbers) -> float:
-    """Members times steps per second."""
-    return one.row.members / one.step
-
-
 def over_runs(one: Numbers) -> float:
     """Members times steps per second, divided by those of the most runs one after the other."""
-    runs = one.alike(("executor",), advance="runs")
-    return member_steps(one) / member_steps(max(runs, key=lambda run: run.row.members)) if runs else math.nan
-
-
-def over_scipy(one: Numbers) -> float:
-    """Transforms per second and core, divided by those of scipy.fft, which uses all cores."""
-    return one.speedup * one.record["machine"]["cores"] / one.cores
-
-
-def star(one: Numbers) -> str:
-    """The mark of times of rows that timed fewer steps than the published ones."""
-    return "*" if one.timed < STEPS else ""
+    runs = max(one.alike(("executor",), advance="runs"), key=lambda run: run.row.members, default=None)
+    return one.row.members / one.step / (runs.row.members / runs.step) if runs else math.nan
 
 
 PROCESSES: Column = ("processes", lambda one: str(one.row.nproc))
 GRID: Column = ("grid", lambda one: f"{one.row.nx} x {one.row.ny}")
 LAYOUT: Column = ("layout", lambda one: "x".join(map(str, one.entry.get("launch", {}).get("layout", []))))
 SPREAD: Column = ("spread", lambda one: percent(spread(one.seconds or one.first_step)))
+MESSAGES: Column = ("messages", lambda one: digits(one.traffic["messages"]))
 SENT: Column = ("bytes sent", lambda one: amount(one.traffic["bytes"]))
 ROW: tuple[Column, ...] = (
     ("row", what),
@@ -66,95 +52,84 @@ ROW: tuple[Column, ...] = (
     ("cores", lambda one: str(one.cores) if one.row.platform == "cpu" else f"{one.row.blocks} GPU"),
     GRID,
 )
-#: The tables of each kind of measurement; those of the model compare with the published table, then with the machine.
-TABLES: dict[str, tuple[tuple[Column, ...], ...]] = {
+#: The columns for each kind of measurement: those of `model` compare with the published table, `limits` (a second
+#: table of the same rows) with the machine.
+COLUMNS: dict[str, tuple[Column, ...]] = {
     "model": (
-        (
-            *ROW,
-            (f"s for {STEPS} steps", lambda one: digits(STEPS * one.step) + star(one)),
-            ("published s", lambda one: digits(one.published["seconds"])),
-            ("speed-up over NumPy", lambda one: digits(one.speedup)),
-            ("published speed-up", lambda one: digits(one.published["speedup"])),
-            ("parallel efficiency", lambda one: percent(one.efficiency)),
-            SPREAD,
-        ),
-        (
-            *ROW,
-            ("ms/step", lambda one: digits(1e3 * one.step)),
-            ("Mcells/s", lambda one: digits(one.rate / 1e6)),
-            ("GB/s", lambda one: digits(one.gigabytes_per_second)),
-            ("of triad", lambda one: percent(one.share)),
-            ("messages/step", lambda one: digits(one.traffic["messages"])),
-            ("bytes/step", lambda one: amount(one.traffic["bytes"])),
-            ("first step, s", lambda one: digits(median(one.first_step))),
-            ("MiB/rank", lambda one: digits(one.memory / 2**20)),
-        ),
+        *ROW,
+        (f"s for {STEPS} steps", lambda one: digits(STEPS * one.step) + ("*" if one.timed < STEPS else "")),
+        ("published s", lambda one: digits(one.published["seconds"])),
+        ("speed-up over NumPy", lambda one: digits(one.speedup)),
+        ("published speed-up", lambda one: digits(one.published["speedup"])),
+        ("parallel efficiency", lambda one: percent(one.efficiency)),
+        SPREAD,
+    ),
+    "limits": (
+        *ROW,
+        ("ms/step", lambda one: digits(1e3 * one.step)),
+        ("Mcells/s", lambda one: digits(one.rate / 1e6)),
+        ("GB/s", lambda one: digits(one.gigabytes_per_second)),
+        ("of triad", lambda one: percent(one.share)),
+        ("messages/step", MESSAGES[1]),
+        ("bytes/step", SENT[1]),
+        ("first step, s", lambda one: digits(median(one.first_step))),
+        ("MiB/rank", lambda one: digits(one.memory / 2**20)),
     ),
     "halo": (
-        (
-            GRID,
-            PROCESSES,
-            LAYOUT,
-            ("messages", lambda one: digits(one.traffic["messages"])),
-            SENT,
-            ("µs/exchange", lambda one: digits(1e6 * one.step)),
-            ("GB/s sent", lambda one: digits(one.traffic["bytes"] / one.step / 1e9)),
-            SPREAD,
-        ),
+        GRID,
+        PROCESSES,
+        LAYOUT,
+        MESSAGES,
+        SENT,
+        ("µs/exchange", lambda one: digits(1e6 * one.step)),
+        ("GB/s sent", lambda one: digits(one.traffic["bytes"] / one.step / 1e9)),
+        SPREAD,
     ),
     "output": (
-        (
-            ("row", what),
-            PROCESSES,
-            GRID,
-            ("steps", lambda one: str(one.row.steps)),
-            ("snapshot every", lambda one: "" if one.row.writing in WRITING else str(one.row.writing)),
-            ("run, s", lambda one: digits(one.row.steps * one.step)),
-            ("writing, s", lambda one: digits(one.row.steps * (one.step - step_without_files(one)))),
-            ("of the run without", lambda one: percent(one.step / step_without_files(one) - 1)),
-            ("MB", lambda one: digits(median(one.samples("written_bytes")) / 1e6)),
-            SPREAD,
-        ),
+        ("row", what),
+        PROCESSES,
+        GRID,
+        ("steps", lambda one: str(one.row.steps)),
+        ("snapshot every", lambda one: "" if one.row.writing in WRITING else str(one.row.writing)),
+        ("run, s", lambda one: digits(one.row.steps * one.step)),
+        ("writing, s", lambda one: digits(one.row.steps * (one.step - step_without_files(one)))),
+        ("of the run without", lambda one: percent(one.step / step_without_files(one) - 1)),
+        ("MB", lambda one: digits(median(one.samples("written_bytes")) / 1e6)),
+        SPREAD,
     ),
     "start": (
-        (
-            ("row", what),
-            PROCESSES,
-            GRID,
-            ("imports, s", lambda one: digits(one.start_parts[0])),
-            ("MPI and fields, s", lambda one: digits(one.start_parts[1])),
-            ("compilation, s", lambda one: digits(one.start_parts[2])),
-            ("one step, s", lambda one: digits(one.start_parts[3])),
-            ("total, s", lambda one: digits(median(one.first_step))),
-            SPREAD,
-        ),
+        ("row", what),
+        PROCESSES,
+        GRID,
+        ("imports, s", lambda one: digits(one.start_parts[0])),
+        ("MPI and fields, s", lambda one: digits(one.start_parts[1])),
+        ("compilation, s", lambda one: digits(one.start_parts[2])),
+        ("one step, s", lambda one: digits(one.start_parts[3])),
+        ("total, s", lambda one: digits(median(one.first_step))),
+        SPREAD,
     ),
     "ensemble": (
-        (
-            ("row", what),
-            GRID,
-            ("members", lambda one: str(one.row.members)),
-            ("advanced by", lambda one: one.row.advance),
-            PROCESSES,
-            ("devices", lambda one: str(one.row.devices)),
-            ("members x steps/s", lambda one: digits(member_steps(one))),
-            ("over runs one after the other", lambda one: digits(over_runs(one))),
-            ("Mcells/s", lambda one: digits(one.row.members * one.rate / 1e6)),
-            SPREAD,
-        ),
+        ("row", what),
+        GRID,
+        ("members", lambda one: str(one.row.members)),
+        ("advanced by", lambda one: one.row.advance),
+        PROCESSES,
+        ("devices", lambda one: str(one.row.devices)),
+        ("members x steps/s", lambda one: digits(one.row.members / one.step)),
+        ("over runs one after the other", lambda one: digits(over_runs(one))),
+        ("Mcells/s", lambda one: digits(one.row.members * one.rate / 1e6)),
+        SPREAD,
     ),
     "fft": (
-        (
-            *ROW,
-            LAYOUT,
-            ("ms there and back", lambda one: digits(1e3 * one.step)),
-            ("of scipy.fft, per core", lambda one: percent(over_scipy(one))),
-            ("messages", lambda one: digits(one.traffic["messages"])),
-            ("by the model", lambda one: digits(one.traffic["model"]["messages"])),
-            SENT,
-            ("by the model", lambda one: amount(one.traffic["model"]["bytes"])),
-            SPREAD,
-        ),
+        *ROW,
+        LAYOUT,
+        ("ms there and back", lambda one: digits(1e3 * one.step)),
+        ("of scipy.fft, per core", lambda one: percent(one.speedup * one.record["machine"]["cores"] / one.cores)),
+        MESSAGES,
+        ("by the model", lambda one: digits(one.traffic["model"]["messages"])),
+        SENT,
+        ("by the model", lambda one: amount(one.traffic["model"]["bytes"])),
+        SPREAD,
     ),
 }
 
@@ -170,19 +145,23 @@ def section(records: list[dict]) -> str:
     found = [one for record in records for one in numbers(record)]
     several, grids = len(records) > 1, {GRID[1](one) for one in found}
     title = records[0]["definition"]["title"] + (f", {min(grids)} cells" if len(grids) == 1 else "")
-    tables = []
-    for columns in TABLES[records[0]["definition"]["measure"]] if found else ():
-        first: tuple[Column, ...] = (("machine", lambda one: one.record["label"]),) if several else ()
-        texts = [(head, [value(one) for one in found]) for head, value in (*first, *columns)]
-        kept = [(head, cells) for head, cells in texts if any(cells) and (head != "grid" or len(grids) > 1)]
-        heads, cells = zip(*kept, strict=True)
-        tables.append(markdown(heads, list(zip(*cells, strict=True))))
+    measure = records[0]["definition"]["measure"]
+    tables = [table(COLUMNS[name], found, several) for name in (measure, *(["limits"] if measure == "model" else []))]
     lines = [(f"{record['label']}: " if several else "") + text for record in records for text in notes(record)]
     if not all(math.isnan(one.published["seconds"]) for one in found):
         there = published()
         lines.append(f"published: {there['cpu']}, {there['gpu']}; {there['source']}")
-    text = "\n".join(tables) or "No row is finished.\n"
+    text = "\n".join(tables) if found else "No row is finished.\n"
     return f"## {title}\n\n{text}\n" + "".join(f"* {line}\n" for line in lines)
+
+
+def table(columns: tuple[Column, ...], found: list[Numbers], machines: bool) -> str:
+    """One table: the columns that are not empty; that of the grid if there are several."""
+    if machines:
+        columns = (("machine", lambda one: one.record["label"]), *columns)
+    texts = [(head, [value(one) for one in found]) for head, value in columns]
+    kept = [(head, cells) for head, cells in texts if any(cells) and (head != "grid" or len(set(cells)) > 1)]
+    return markdown([head for head, _ in kept], list(zip(*(cells for _, cells in kept), strict=True)))
 
 
 def notes(record: dict) -> list[str]:
@@ -202,31 +181,22 @@ def notes(record: dict) -> list[str]:
         text = f"triad {digits(bandwidth(record))} GB/s ({record['bandwidth'][0]['by']})"
         text += f", peak {digits(peak['gigaflops'])} Gflop/s ({peak['by']})" if peak else ""
         lines.append(text + (f"; GPU triad {gpu} GB/s" if gpu else ""))
-    if any(entry["samples"] for entry in record["rows"]):
-        lines += [f"{counted(rounds, 'sample')} of each row, rows by turns; medians", *disturbance(record)]
+    if shares := [[sample.get("others") for sample in e["samples"]] for e in record["rows"] if e["samples"]]:
+        lines.append(f"{counted(rounds, 'sample')} of each row, rows by turns; medians")
+        if any(None in row for row in shares):
+            lines.append("what other programs took of the cores is not on record")
+        elif disturbed := [part for row in shares if (part := median(row)) > DISTURBED]:
+            rows = f"{len(disturbed)} of {len(shares)} rows were measured: do not quote these times"
+            lines.append(f"other programs took up to {percent(max(disturbed))} of the cores while {rows}")
     lines += [f"skipped: {text}" for text in record["skipped"]]
     lines += [f"{row_of(entry).label}: FAILED, {entry['reason']}" for entry in entries(record, FAILED)]
     for entry in entries(record, PENDING):
-        taken = len(entry["samples"])
-        lines.append(
-            f"{row_of(entry).label}: " + (f"{taken} of {rounds} samples so far" if taken else "not measured yet")
-        )
-    scaled = {one.row.label: one.timed for one in found if one.row.measure == "model" and star(one)}
+        taken = f"{len(entry['samples'])} of {rounds} samples so far" if entry["samples"] else "not measured yet"
+        lines.append(f"{row_of(entry).label}: {taken}")
+    scaled = {one.row.label: one.timed for one in found if one.row.measure == "model" and one.timed < STEPS}
     if len(scaled) == len(found) and len({*scaled.values()}) == 1:
         lines.append(f"\\* {min(scaled.values())} steps timed, scaled to {STEPS}")
     elif scaled:
         rows = "; ".join(f"{label} ({steps})" for label, steps in scaled.items())
         lines.append(f"\\* fewer steps timed, scaled to {STEPS}: {rows}")
     return lines
-
-
-def disturbance(record: dict) -> list[str]:
-    """Whether other programs took some of the cores while rows were measured, as one line or none."""
-    shares = [[sample.get("others") for sample in entry["samples"]] for entry in record["rows"] if entry["samples"]]
-    if any(None in row for row in shares):
-        return ["what other programs took of the cores is not on record"]
-    medians = [median(row) for row in shares]
-    disturbed = [share for share in medians if share > DISTURBED]
-    part, rows = percent(max(disturbed, default=0)), f"{len(disturbed)} of {len(medians)} rows"
-    text = f"other programs took up to {part} of the cores while {rows} were measured: do not quote these times"
-    return [text] if disturbed else []

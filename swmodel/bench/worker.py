@@ -1,6 +1,6 @@
-"""The processes of one row: `run` starts them, as `swmodel run` starts those of a run, and waits for their result.
+"""The processes of one row: `run` starts them as `swmodel run` does; each does a task, and rank 0 sends its result.
 
-Each does a task, {"row": ..., "do": "measure", "answer", "devices" or "triad", ...}; rank 0 sends the result as a line.
+A task is {"row": ..., "do": "measure", "answer", "devices" or "triad", ...}.
 """
 
 from __future__ import annotations
@@ -42,12 +42,7 @@ def shown(row: Row, launcher: str = "") -> str:
 
 
 def run(row: Row, task: dict, launcher: str = "") -> dict:
-    """Start the processes of a row on a task and wait; returns the result that rank 0 sends.
-
-    Raises:
-        WorkerError: they ended without a result.
-        SetupError: MPI is missing.
-    """
+    """Start the processes of a row on a task and wait; returns the result, raises WorkerError if there is none."""
     task = task | {"row": vars(row), "launched": time.time()}
     line = [*command(row, launcher), json.dumps(task)]
     environ = launch.rank_environment(row.nproc if row.oversubscribed else 1)
@@ -86,7 +81,9 @@ def main(text: str):
     row, place = Row(**task.pop("row")), environment.world()
     sharded = row.transport == "sharded"
     if row.platform == "gpu" and place is not None and not sharded:
-        choose_device(os.environ, place.local_rank)
+        allowed = [name for name in os.environ.get("CUDA_VISIBLE_DEVICES", "").split(",") if name]
+        mine = allowed[place.local_rank % len(allowed)] if allowed else str(place.local_rank)
+        os.environ["CUDA_VISIBLE_DEVICES"] = mine  # the one with this rank's number on its node
     environment.prepare(place=place, devices=row.devices)
     if sharded and place is not None:
         from ..parallel.transport.join import join
@@ -96,12 +93,6 @@ def main(text: str):
     result = do(row, task)
     if place is None or place.rank == 0:
         progress.send(result)
-
-
-def choose_device(environ, local: int):
-    """Let a rank see only one of the GPUs that the user allows: the one with its number on its node."""
-    visible = [name for name in environ.get("CUDA_VISIBLE_DEVICES", "").split(",") if name]
-    environ["CUDA_VISIBLE_DEVICES"] = visible[local % len(visible)] if visible else str(local)
 
 
 def do(row: Row, task: dict) -> dict:
