@@ -12,7 +12,7 @@ import numpy as np
 
 from ..config import Config, load
 from ..executors.reference import Reference
-from .rows import Row
+from .sweeps import Row
 
 STEPS = 5
 TOLERANCE = 64
@@ -38,23 +38,13 @@ def at_points(formula):
 
 
 def configuration(row: Row, **options) -> Config:
-    """The jet as the row runs it; environment variables have no effect on a benchmark.
+    """The jet as the row runs it, whatever the environment says; `options`: values that differ, as grid__nx.
 
     With `fields` the jet is slow, as a fast one has thin water beside it.
-
-    Args:
-        options: values that differ from the row's, as grid__nx.
     """
-    values = {
-        "grid.nx": row.nx,
-        "grid.ny": row.ny,
-        "run.dtype": row.dtype,
-        "run.executor": row.executor,
-        "run.nproc": row.nproc,
-        "run.devices": row.devices,
-        "run.transport": "auto" if row.transport == "mpi" else row.transport,
-        "run.steps": 1,
-    }
+    run = {name: getattr(row, name) for name in ("dtype", "executor", "nproc", "devices")}
+    run |= {"transport": "auto" if row.transport == "mpi" else row.transport, "steps": 1}
+    values = {"grid.nx": row.nx, "grid.ny": row.ny} | {f"run.{name}": value for name, value in run.items()}
     values |= {name.replace("__", "."): value for name, value in options.items()}
     values |= {"case.speed": 4.0} if row.fields else {}
     texts = [f"{name}={value}" for name, value in values.items()]
@@ -83,11 +73,9 @@ def check(simulation, whole: np.ndarray, where: str) -> tuple[dict[str, float], 
 
 
 def differences(state, expected: np.ndarray, reduce) -> dict[str, float]:
-    """Largest differences of the fields of a block, in roundings of the largest thickness or speed of all blocks.
+    """Largest differences of all blocks from what is `expected` on this one, in roundings of the largest h or speed.
 
-    Args:
-        expected: the reference's [fields, ny, nx] on that block.
-        reduce: function(values, "max") over all processes.
+    `reduce` is a function (values, "max") over all processes.
     """
     computed = np.stack([np.asarray(field) for field in state])
     worst = np.abs(computed.astype(float) - expected).max(axis=(1, 2))

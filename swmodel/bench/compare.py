@@ -11,7 +11,7 @@ from dataclasses import replace
 from statistics import median
 
 from .numbers import numbers, spread
-from .rows import Row
+from .sweeps import Row
 from .text import markdown, percent
 
 

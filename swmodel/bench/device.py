@@ -16,7 +16,7 @@ import numpy as np
 
 from ..parallel import environment
 from .machine import settings
-from .rows import Row
+from .sweeps import Row
 
 #: Steps whose messages are counted: a whole number of exchanges, if an executor takes several steps for each.
 STEPS = 12
@@ -39,14 +39,10 @@ def seconds_of(call: Callable[[], object], transport) -> float:
 
 
 def timed_steps(seconds: Callable[[int], float], row: Row, task: dict, transport, warm: float = 0.4) -> dict:
-    """Time some steps after a warm-up: {"warm_up_steps": ..., "steps": ..., "seconds": ...}.
+    """Time some steps after a warm-up; `seconds` takes steps, and returns the time of the slowest process.
 
     The warm-up lasts until a call takes `warm` seconds, so that the fixed cost of a call does not set the number of
-    steps: those of an earlier sample, those asked for, or as many as fill the row's time, at least two.
-
-    Args:
-        seconds: function(steps) that takes steps; the seconds of the slowest process.
-        task: `steps`, of an earlier sample of the row, or None.
+    steps: those of an earlier sample, or at most those asked for and as many as fill the row's time, at least two.
     """
     n, total = 2, 2
     while (elapsed := seconds(n)) < min(warm, row.seconds / 4) and n < (row.steps or n + 1):

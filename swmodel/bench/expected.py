@@ -7,7 +7,6 @@ which the cores compute it, measured by steps of a few rows that stay in the cac
 from __future__ import annotations
 
 import time
-from typing import NamedTuple
 
 import jax
 import numpy as np
@@ -17,8 +16,8 @@ from ..executors.native.describe import bytes_per_cell
 from ..executors.native.executor import Native
 from ..parallel.environment import cores
 from ..parallel.transport import connect
-from .campaign import elements
 from .device import bandwidth
+from .machine import elements
 
 #: Most rows and columns of the part of the grid that is computed: with its input it stays in the cache.
 SIDES = (64, 256)
@@ -26,25 +25,18 @@ SIDES = (64, 256)
 SAMPLES, SECONDS = 5, 0.02
 
 
-class Expected(NamedTuple):
-    """Times of a cell, ns, by all cores together, and the bandwidth of the machine, GB/s."""
-
-    memory: float
-    computed: float
-    bandwidth: float
-
-    def __str__(self) -> str:
-        slower = max(self.memory, self.computed)
-        bound = "memory" if self.memory == slower else "its operations"
-        share = f"{100 * self.memory / slower:.0f} % of this machine's bandwidth, {self.bandwidth:.1f} GB/s"
-        times = f"{self.memory:.2g} ns a cell to move, {self.computed:.2g} ns to compute"
-        return f"expected     {share}; bound by {bound}: {times}"
-
-
-def expect(config) -> Expected:
-    """The Expected times of a resolved configuration, measured here in a few seconds."""
+def expect(config) -> str:
+    """The expected share of a resolved configuration in words, measured here in a few seconds."""
     measured = bandwidth(elements(quick=True), trials=3)["gigabytes_per_second"]
-    return Expected(bytes_per_cell(config) / measured, computed(config) / cores(), measured)
+    return expected(bytes_per_cell(config) / measured, computed(config) / cores(), measured)
+
+
+def expected(memory: float, computing: float, measured: float) -> str:
+    """The share by the times of a cell, ns, by all cores together, to move and to compute, and the bandwidth, GB/s."""
+    slower = max(memory, computing)
+    bound = "memory" if memory == slower else "its operations"
+    share = f"{100 * memory / slower:.0f} % of this machine's bandwidth, {measured:.1f} GB/s"
+    return f"expected     {share}; bound by {bound}: {memory:.2g} ns a cell to move, {computing:.2g} ns to compute"
 
 
 def computed(config) -> float:

@@ -7,9 +7,7 @@ Published rows are light, thin and hollow.
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
 from pathlib import Path
-from statistics import median
 
 import matplotlib
 import numpy as np
@@ -170,15 +168,16 @@ def roofline(records: list[dict]) -> Figure:
     return figure
 
 
-def bars(records: list[dict], parts: Callable, names: tuple[str, ...], x: str) -> Figure:
-    """A horizontal bar for each row, the first one on top, made of the parts from the function `parts`."""
+def bars(records: list[dict]) -> Figure:
+    """A horizontal bar for each row, the first one on top, made of the parts of its time."""
     found = [one for record in records for one in numbers(record)]
     labels = [one.row.label + (f"\n{one.record['label']}" if len(records) > 1 else "") for one in found]
-    figure, axes = panel(x, "")
+    what = "the run" if found[0].row.measure == "output" else "the way to the end of the first step"
+    figure, axes = panel(f"seconds of {what}", "")
     figure.set_size_inches(6.4, 1.5 + (0.42 if len(records) > 1 else 0.28) * len(labels))
     for place, one in enumerate(found):
         left = 0.0
-        for length, color, name in zip(parts(one), SHADES, names, strict=False):
+        for color, (name, length) in zip(SHADES, one.parts.items(), strict=False):
             axes.barh(place, length, left=left, color=color, ec="0.15", lw=0.5, label="" if place else name)
             left += length
     axes.set_yticks(range(len(labels)), labels)
@@ -186,12 +185,6 @@ def bars(records: list[dict], parts: Callable, names: tuple[str, ...], x: str) -
     axes.grid(visible=False, axis="y")
     legend(figure)
     return figure
-
-
-def run_parts(one: Numbers) -> tuple[float, float]:
-    """Seconds of the time steps of a run, and of the rest."""
-    steps = median(one.samples("step_seconds"))
-    return steps, max(0.0, one.step * one.row.steps - steps)
 
 
 def processes(one: Numbers) -> str:
@@ -252,7 +245,6 @@ def legend(figure: Figure):
     figure.legend(loc="outside lower center", frameon=False, fontsize=7.5, ncols=1)
 
 
-START = ("start and imports", "MPI and fields", "compilation", "one step")
 #: By the names of the files: the sweep that the figure shows, and the function that draws it; None if there is nothing.
 FIGURES: dict[str, tuple[str, Callable[[list[dict]], Figure | None]]] = {
     "speedup": ("table", speedup),
@@ -261,9 +253,6 @@ FIGURES: dict[str, tuple[str, Callable[[list[dict]], Figure | None]]] = {
     "weak": ("weak", scaling),
     "sizes": ("sizes", sizes),
     "halo": ("halo", halo),
-    "output": ("output", partial(bars, parts=run_parts, names=("time steps", "writing"), x="seconds of the run")),
-    "start": (
-        "start",
-        partial(bars, parts=lambda one: one.start_parts, names=START, x="seconds to the end of the first step"),
-    ),
+    "output": ("output", bars),
+    "start": ("start", bars),
 }

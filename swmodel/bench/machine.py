@@ -8,7 +8,6 @@ import re
 import subprocess
 import time
 from pathlib import Path
-from typing import NamedTuple
 
 from ..parallel.environment import cores, free_memory, version_of
 
@@ -20,7 +19,6 @@ SETTINGS = re.compile(
 )
 #: Fraction of the cores above which times count as disturbed. Daemons of an idle machine take less than 0.01.
 DISTURBED = 0.05
-STAT = Path("/proc/stat")
 #: Columns of a line of /proc/stat: user, nice and system time, and what a virtual machine's host took.
 BUSY = (1, 2, 3, 8)
 
@@ -69,6 +67,13 @@ def caches() -> dict[str, int]:
     return found
 
 
+def elements(quick: bool) -> int:
+    """Elements of each array of the triad: both hold four times the last-level cache, at most a quarter of memory."""
+    cache = max(caches().values(), default=2**25)
+    total = 2**28 if quick else min(max(2**28, 4 * cache), 2**33, bytes_free() // 4)
+    return total // 8
+
+
 def revision() -> str:
     """The git revision of a checkout, with "+" if files differ from it; empty if there is none."""
     root = Path(__file__).parents[2]
@@ -87,20 +92,15 @@ def settings() -> dict[str, str]:
     return {name: value.replace(str(Path.home()), "~") for name, value in found.items()}
 
 
-class Clock(NamedTuple):
-    """Readings, s: wall clock, busy time of our cores together, and CPU time of this process and its ended children."""
+def read_clock() -> tuple[float, float, float] | None:
+    """Readings, s: wall clock, busy time of our cores together, and CPU time of this process and its ended children.
 
-    wall: float
-    busy: float
-    own: float
-
-    @classmethod
-    def read(cls) -> Clock | None:
-        """The clock now; None without /proc/stat, or if ranks are Slurm's children, not ours."""
-        if "SLURM_JOB_ID" in os.environ or not STAT.is_file() or not hasattr(os, "sched_getaffinity"):
-            return None
-        busy = busy_ticks(STAT.read_text(), os.sched_getaffinity(0)) / os.sysconf("SC_CLK_TCK")
-        return cls(time.monotonic(), busy, sum(os.times()[:4]))
+    None without /proc/stat, or if ranks are Slurm's children, not ours.
+    """
+    if "SLURM_JOB_ID" in os.environ or not Path("/proc/stat").is_file():
+        return None
+    busy = busy_ticks(Path("/proc/stat").read_text(), os.sched_getaffinity(0)) / os.sysconf("SC_CLK_TCK")
+    return time.monotonic(), busy, sum(os.times()[:4])
 
 
 def busy_ticks(text: str, cpus) -> int:
@@ -110,9 +110,9 @@ def busy_ticks(text: str, cpus) -> int:
     return sum(int(line[n]) for line in ours for n in BUSY)
 
 
-def share_of_others(before: Clock | None, after: Clock | None, cores: int) -> float | None:
+def share_of_others(before, after, cores: int) -> float | None:
     """The fraction of the time of all cores that others took between two readings; None without readings."""
     if before is None or after is None:
         return None
-    taken = (after.busy - before.busy) - (after.own - before.own)
-    return max(0.0, taken / (cores * (after.wall - before.wall)))
+    wall, busy, own = (now - then for now, then in zip(after, before, strict=True))
+    return max(0.0, (busy - own) / (cores * wall))

@@ -77,11 +77,15 @@ class Numbers:
         return (self.rate / self.cores) / (base.rate / base.cores)
 
     @property
-    def start_parts(self) -> tuple[float, ...]:
-        """Median seconds of the parts up to the first step's end: imports, MPI and fields, compilation, one step."""
-        parts = [self.samples(f"{name}_seconds") for name in ("start", "build", "compile")]
-        step = np.subtract(self.first_step, np.sum(parts, axis=0))
-        return (*map(median, parts), max(0.0, median(step)))
+    def parts(self) -> dict[str, float]:
+        """Median seconds of the parts of a run that writes, or of the way to the end of the first step."""
+        if self.row.measure == "output":
+            steps = median(self.samples("step_seconds"))
+            return {"time steps": steps, "writing": max(0.0, self.step * self.row.steps - steps)}
+        start, build, compiling = (self.samples(f"{name}_seconds") for name in ("start", "build", "compile"))
+        step = max(0.0, median(np.subtract(self.first_step, np.sum([start, build, compiling], axis=0))))
+        parts = {"start and imports": start, "MPI and fields": build, "compilation": compiling}
+        return {name: median(samples) for name, samples in parts.items()} | {"one step": step}
 
     @property
     def published(self) -> dict:

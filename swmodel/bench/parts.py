@@ -18,10 +18,8 @@ from ..parallel.fourier import Fourier
 from ..parallel.transport import connect
 from .answers import TOLERANCE, configuration
 from .device import count_messages, largest, launched, memory_bytes, seconds_of, timed_steps
-from .rows import Row
+from .sweeps import Row
 
-#: h, u, v travel together.
-FIELDS = 3
 #: All-to-alls in a program, by the names of the primitives of JAX and of this model.
 ALL_TO_ALLS = ("all_to_all", "transpose_on_ring")
 
@@ -34,7 +32,7 @@ def measure_exchange(row: Row, task: dict) -> dict:
     layout = parse_layout(config.run.layout, row.nproc, row.ny, row.nx, width)
     transport = connect(config.run.transport, layout, row.ny, row.nx)
     rows, columns = transport.block.shape
-    shapes = [(FIELDS, rows, width)] * 2 + [(FIELDS, width, columns + 2 * width)] * 2
+    shapes = [(3, rows, width)] * 2 + [(3, width, columns + 2 * width)] * 2  # h, u, v travel together
     slabs = [jnp.full(shape, transport.rank, row.dtype) for shape in shapes]
 
     def shifted(_, slabs):

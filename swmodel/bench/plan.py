@@ -13,8 +13,7 @@ from ..config.errors import suggest
 from ..config.options.run import Run
 from ..errors import UsageError
 from ..model.resolve import resolve
-from .rows import Row
-from .sweeps import Sweep
+from .sweeps import Row, Sweep
 from .text import gib
 
 #: Executors that compute only on the CPU; if only these are named, rows on GPUs are those of xla.

@@ -9,8 +9,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from ..errors import FilesError, UsageError
-from .rows import Row
-from .sweeps import Sweep
+from .sweeps import Row, Sweep
 
 FORMAT = 1
 NAME = "results.json"

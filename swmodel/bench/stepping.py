@@ -18,7 +18,7 @@ from ..executors.native.describe import bytes_per_cell
 from ..model.health import Health
 from . import answers
 from .device import count_messages, largest, launched, memory_bytes, seconds_of, timed_steps
-from .rows import Row
+from .sweeps import Row
 
 #: Perturbation of the initial sea level of members, m, and length of its correlation, in cells.
 SIZE, CELLS = 1e-3, 10
@@ -33,10 +33,8 @@ def simulate(row: Row, **options) -> swmodel.Simulation:
 def measure_stepping(row: Row, task: dict) -> dict:
     """The sample of a row of the model, or the reason why there is none: start, check, warm-up, timed steps.
 
-    Args:
-        task: `launched` (time when the processes were started, s since 1970), `answer` (file of the reference's
-            answer), `steps` (of a sample, as an earlier sample chose it, or None), `check` (whether to check in double
-            precision too).
+    A task has `launched` (when the processes were started, s since 1970), `answer` (file of the reference's answer),
+    `steps` (of an earlier sample, or None) and `check` (whether to check in double precision, and count messages).
     """
     arrived = time.time()
     simulation = simulate(row)

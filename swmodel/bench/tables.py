@@ -9,8 +9,7 @@ from statistics import median
 from .machine import DISTURBED
 from .numbers import PROBLEM, STEPS, Numbers, bandwidth, numbers, spread
 from .results import FAILED, PENDING, entries, row_of
-from .rows import WRITING
-from .sweeps import published
+from .sweeps import WRITING, published
 from .text import amount, counted, digits, gib, markdown, percent
 
 #: The head of a column, and the function from a row's numbers to its text.
@@ -101,10 +100,10 @@ COLUMNS: dict[str, tuple[Column, ...]] = {
         ("row", what),
         PROCESSES,
         GRID,
-        ("imports, s", lambda one: digits(one.start_parts[0])),
-        ("MPI and fields, s", lambda one: digits(one.start_parts[1])),
-        ("compilation, s", lambda one: digits(one.start_parts[2])),
-        ("one step, s", lambda one: digits(one.start_parts[3])),
+        ("imports, s", lambda one: digits(one.parts["start and imports"])),
+        ("MPI and fields, s", lambda one: digits(one.parts["MPI and fields"])),
+        ("compilation, s", lambda one: digits(one.parts["compilation"])),
+        ("one step, s", lambda one: digits(one.parts["one step"])),
         ("total, s", lambda one: digits(median(one.first_step))),
         SPREAD,
     ),

@@ -15,12 +15,7 @@ from pathlib import Path
 
 from ..model import launch, progress
 from ..parallel import environment
-from .rows import Row
-
-#: Last lines of a failed worker that are kept; the one that explains most is recorded.
-KEPT = 40
-#: Beginnings of further lines after a failure that explain nothing.
-NOISE = ("[proxy", "=", "Abort(", "jax.errors", "For simpl")
+from .sweeps import Row
 
 
 class WorkerError(Exception):
@@ -50,7 +45,7 @@ def run(row: Row, task: dict, launcher: str = "") -> dict:
     environ |= {"JAX_PLATFORMS": "cpu"} if row.platform == "cpu" else {}
     environ |= {"NPROC": str(row.threads)} if row.threads else {}
     process = launch.start(line, row.nproc, env=environ)
-    result, lines = None, deque(maxlen=KEPT)
+    result, lines = None, deque(maxlen=40)
     try:
         with process.stdout as stream:
             for text in stream:
@@ -70,7 +65,8 @@ def run(row: Row, task: dict, launcher: str = "") -> dict:
 
 def cause(lines, returncode: int) -> str:
     """The line that best explains why a worker failed."""
-    lines = [line for line in lines if not line.startswith(NOISE) and not launch.BANNER.match(line)]
+    noise = ("[proxy", "=", "Abort(", "jax.errors", "For simpl")
+    lines = [line for line in lines if not line.startswith(noise) and not launch.BANNER.match(line)]
     errors = [line for line in lines if "Error" in line]
     return (errors or lines or [f"ended with exit code {returncode}"])[-1]
 
@@ -97,7 +93,7 @@ def main(text: str):
 
 def do(row: Row, task: dict) -> dict:
     """The result of a task, JSON values; the same on all ranks."""
-    from . import answers, device
+    from . import answers, device, parts, stepping
 
     if task["do"] == "answer":
         return answers.write_answer(row, task["answer"])
@@ -105,13 +101,8 @@ def do(row: Row, task: dict) -> dict:
         return device.describe_gpus()
     if task["do"] == "triad":
         return device.bandwidth(task["elements"], task["trials"])
-    if row.measure in ("halo", "fft"):
-        from . import parts
-
-        return (parts.measure_exchange if row.measure == "halo" else parts.measure_transforms)(row, task)
-    from . import stepping
-
     measures = {"output": stepping.measure_writing, "ensemble": stepping.measure_ensemble}
+    measures |= {"halo": parts.measure_exchange, "fft": parts.measure_transforms}
     return measures.get(row.measure, stepping.measure_stepping)(row, task)
 
 

@@ -17,7 +17,7 @@ SWEEPS = {
     "halo": "The exchange of halos alone.",
     "output": "What writing costs.",
     "start": "Time to the first step, and what it is spent on.",
-    "native": "The native step: precision, steps in a pass, processes, terms.",
+    "native": "The native step: precision, steps in a sweep, processes, terms.",
     "schemes": "The native step of every flux, stepper and term.",
     "ensemble": "Members times steps per second, in one program and as runs.",
     "fft": "Fourier transforms of fields in blocks, beside scipy.fft.",

@@ -5,10 +5,9 @@ from __future__ import annotations
 import pytest
 from support.bench_record import MACHINE
 
-from swmodel.bench import campaign, results, worker
+from swmodel.bench import results, session, worker
 from swmodel.bench.plan import make_rows
-from swmodel.bench.rows import Row
-from swmodel.bench.sweeps import definition
+from swmodel.bench.sweeps import Row, definition
 from swmodel.bench.tables import report
 from swmodel.errors import FilesError, UsageError
 
@@ -29,8 +28,8 @@ def measure(tmp_path, monkeypatch):
 
     `instead` has what happens instead of an answer, by executor and number of processes; the limits are not measured.
     """
-    monkeypatch.setattr(campaign, "measure_triad", lambda quick: {"gigabytes_per_second": 50.0, "by": "nothing"})
-    monkeypatch.setattr(campaign, "peak", lambda quick: {"gigaflops": 200.0, "by": "nothing"})
+    monkeypatch.setattr(session, "measure_triad", lambda quick: {"gigabytes_per_second": 50.0, "by": "nothing"})
+    monkeypatch.setattr(session, "peak", lambda quick: {"gigaflops": 200.0, "by": "nothing"})
 
     def measure(record, **instead):
         asked = []
@@ -46,7 +45,7 @@ def measure(tmp_path, monkeypatch):
             return {"sample": sample, "launch": {"threads_of_a_rank": 1}} | (outcome or {})
 
         monkeypatch.setattr(worker, "run", run)
-        campaign.measure_rows(record, tmp_path, say=lambda line: None)
+        session.measure_rows(record, tmp_path, say=lambda line: None)
         return asked
 
     return measure

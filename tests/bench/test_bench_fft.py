@@ -6,7 +6,7 @@ import jax.numpy as jnp
 import pytest
 
 from swmodel.bench.parts import count_all_to_alls, measure_transforms, pencils
-from swmodel.bench.rows import Row
+from swmodel.bench.sweeps import Row
 from swmodel.parallel.decomposition import block
 from swmodel.parallel.fourier import Fourier, series
 from swmodel.parallel.transport.mpi import Mpi

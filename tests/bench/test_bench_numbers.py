@@ -17,9 +17,9 @@ from swmodel.bench.answers import configuration
 from swmodel.bench.compare import exceeds_noise, report, verdict
 from swmodel.bench.device import STEPS, parse
 from swmodel.bench.figures import FLOPS_PER_CELL, draw
-from swmodel.bench.machine import Clock, busy_ticks, share_of_others
+from swmodel.bench.machine import busy_ticks, share_of_others
 from swmodel.bench.numbers import bandwidth, numbers, spread
-from swmodel.bench.rows import Row
+from swmodel.bench.sweeps import Row
 from swmodel.bench.tables import report as tables
 from swmodel.cli import main
 from swmodel.config.build import build_grid, build_params, build_state, scheme_of
@@ -225,8 +225,8 @@ def test_busy_is_what_programs_and_the_host_take_of_the_cores_that_are_ours():
 
 @pytest.mark.parametrize(("busy", "own", "expected"), [(12.0, 12.0, 0.0), (20.0, 12.0, 0.4), (3.0, 3.1, 0.0)])
 def test_our_own_time_does_not_count_as_that_of_others(busy, own, expected):
-    before = Clock(wall=100.0, busy=7.0, own=5.0)
-    assert share_of_others(before, Clock(110.0, 7.0 + busy, 5.0 + own), cores=2) == pytest.approx(expected)
+    before = 100.0, 7.0, 5.0
+    assert share_of_others(before, (110.0, 7.0 + busy, 5.0 + own), cores=2) == pytest.approx(expected)
 
 
 @pytest.mark.parametrize(

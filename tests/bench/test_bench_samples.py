@@ -9,7 +9,7 @@ import pytest
 
 import swmodel
 from swmodel.bench import answers, stepping
-from swmodel.bench.rows import Row
+from swmodel.bench.sweeps import Row
 from swmodel.ocean.state import State
 
 JET = Row("model", "xla", 1, 48, 24, steps=4)
