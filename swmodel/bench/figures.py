@@ -77,13 +77,11 @@ def speedup(records: list[dict]) -> Figure | None:
     return figure
 
 
-def scaling(records: list[dict]) -> Figure | None:
+def scaling(records: list[dict]) -> Figure:
     """Cell updates per second against cores, with the line of perfect scaling from each first point."""
     figure, axes = panel("cores (CPU) or devices (GPU)", "million cell updates per second")
 
-    def group(one: Numbers) -> str | None:
-        if one.row.executor == "reference":
-            return None
+    def group(one: Numbers) -> str:
         return "" if one.cores == one.row.blocks else "several threads for each process"
 
     curves = plot(axes, records, group, lambda one: (one.cores, one.rate / 1e6))
@@ -92,7 +90,7 @@ def scaling(records: list[dict]) -> Figure | None:
         axes.plot([first, last], [rate, rate * last / first], color=color, **PERFECT)
     axes.plot([], [], color=QUIET, label="perfect scaling", **PERFECT)
     logarithmic(axes, {n for points, _ in curves for n, _ in points})
-    return figure if curves else None
+    return figure
 
 
 def sizes(records: list[dict]) -> Figure:
@@ -198,6 +196,7 @@ def plot(axes, records: list[dict], group: Callable, point: Callable) -> list[tu
     `group` is a function of a row's numbers to words for its group, None if it is left out; `point` one to x and y.
     """
     curves, looks = [], {}
+    axes.set_title(records[0]["label"] if len(records) == 1 else "", fontsize=8)
     for number, record in enumerate(records):
         families: dict[str, list[tuple]] = {}
         for one in numbers(record):

@@ -10,8 +10,6 @@ import numpy as np
 from .results import entries, row_of
 from .sweeps import published
 
-#: How many numbers an AB2 step must move for each cell: h, u, v and their last tendencies, each read and written.
-FLOATS_PER_CELL = 12
 #: Steps of the published benchmark; times are for so many.
 STEPS = 500
 #: What rows have in common that are the same problem, and rows that differ only in grid, processes and cores.
@@ -114,8 +112,8 @@ def spread(samples: tuple[float, ...]) -> float:
 
 
 def bytes_per_cell(dtype: str) -> int:
-    """Bytes that an AB2 step must move for each cell: 48 in single precision."""
-    return FLOATS_PER_CELL * np.dtype(dtype).itemsize
+    """Bytes that an AB2 step must move for each cell: h, u, v and their last tendencies, each read and written."""
+    return 12 * np.dtype(dtype).itemsize
 
 
 def bandwidth(record: dict, platform: str = "cpu", devices: int = 1) -> float:

@@ -20,9 +20,6 @@ from .answers import TOLERANCE, configuration
 from .device import count_messages, largest, launched, memory_bytes, seconds_of, timed_steps
 from .sweeps import Row
 
-#: All-to-alls in a program, by the names of the primitives of JAX and of this model.
-ALL_TO_ALLS = ("all_to_all", "transpose_on_ring")
-
 
 def measure_exchange(row: Row, task: dict) -> dict:
     """The sample of the four shifts of a step, with slabs of its size; they must come back round the ring unchanged."""
@@ -41,13 +38,16 @@ def measure_exchange(row: Row, task: dict) -> dict:
         return [shift(east, 1, +1), shift(west, 1, -1), shift(north, 0, +1), shift(south, 0, -1)]
 
     program = jax.jit(lambda slabs, n: jax.lax.fori_loop(0, n, shifted, slabs))
-    result = sample_loop(lambda n: program(slabs, jnp.int32(n)), row, task, transport, arrived)
-    back = program(slabs, jnp.int32(layout[0] * layout[1]))
+
+    def loop(n: int):
+        return program(slabs, jnp.int32(n))
+
+    result = sample_loop(loop, row, task, transport, arrived)
+    back = loop(layout[0] * layout[1])
     if transport.any(any(bool((np.asarray(slab) != transport.rank).any()) for slab in back)):
         result["reason"] = "wrong answer: slabs that went round the ring of blocks came back changed"
     elif task["check"]:
-        loop = lambda n: jax.block_until_ready(program(slabs, jnp.int32(n)))  # noqa: E731
-        result["traffic"] = count_messages(loop, row, transport)
+        result["traffic"] = count_messages(lambda n: jax.block_until_ready(loop(n)), row, transport)
     return result
 
 
@@ -63,8 +63,7 @@ def measure_transforms(row: Row, task: dict) -> dict:
         return sample_loop(lambda n: by_scipy(field, n), row, task, transport, arrived)
     fourier = Fourier(transport)
     whole = transport.make(lambda part: cut(field, part))
-    there_and_back = lambda u: fourier.backward(fourier.forward(u))  # noqa: E731
-    program = transport.jit(lambda u, n: jax.lax.fori_loop(0, n, lambda _, u: there_and_back(u), u))
+    program = transport.jit(lambda u, n: jax.lax.fori_loop(0, n, lambda _, u: fourier.backward(fourier.forward(u)), u))
     result = sample_loop(lambda n: program(whole, jnp.int32(n)), row, task, transport, arrived)
     found = result["differences"] = differences(fourier, field)
     result["traffic"] = count_all_to_alls(fourier, row.dtype)
@@ -119,7 +118,7 @@ def count_all_to_alls(fourier: Fourier, dtype) -> dict:
     field = transport.make(lambda part: cut(np.zeros(fourier.cells, dtype), part))
     program = jax.make_jaxpr(transport.jit(lambda u: fourier.backward(fourier.forward(u))))(field)
     for equation in equations(program.jaxpr):
-        if equation.primitive.name in ALL_TO_ALLS:
+        if equation.primitive.name in ("all_to_all", "transpose_on_ring"):  # of JAX, of this model
             array = equation.invars[0].aval
             others = array.shape[-3] - 1
             messages += others

@@ -8,7 +8,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from ..errors import FilesError, UsageError
+from ..errors import UsageError
 from ..model.progress import workers
 from .text import counted
 
@@ -43,11 +43,8 @@ class Sweep(NamedTuple):
 @cache
 def read(name: str) -> dict[str, Any]:
     """The contents of a TOML file of the folder benchmarks/, in a checkout or in an installed package."""
-    for level in (2, 1):
-        path = Path(__file__).parents[level] / "benchmarks" / name
-        if path.is_file():
-            return tomllib.loads(path.read_text())
-    raise FilesError(f"benchmarks/{name} is missing from this installation")
+    folders = [Path(__file__).parents[level] / "benchmarks" for level in (2, 1)]
+    return tomllib.loads(next(folder / name for folder in folders if (folder / name).is_file()).read_text())
 
 
 def published() -> dict[str, Any]:
