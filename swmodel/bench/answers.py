@@ -1,9 +1,8 @@
 """Whether a row computes correctly: its thickness and velocities after five steps, compared with the reference.
 
-The difference, relative to the largest thickness and to the largest speed, may be TOLERANCE roundings of the precision:
-sums in another order differ by a few. Rows of the model are checked twice. At their own size and precision each rank
-reads its block of the reference's answer from a file. On a small grid in double precision the tolerance is 1.4e-14:
-even the friction, which changes the jet by 1e-5 in five steps, must be right to 1e-9.
+The difference, relative to the largest thickness and to the largest speed, may be TOLERANCE roundings: sums in another
+order differ by a few. On a small grid in double precision that is 1.4e-14: even the friction, which changes the jet by
+1e-5 in five steps, must be right to 1e-9.
 """
 
 from __future__ import annotations

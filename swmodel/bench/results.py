@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from dataclasses import asdict, fields
 from datetime import UTC, datetime
 from pathlib import Path
@@ -32,7 +31,7 @@ def new(sweep: Sweep, rows: list[Row], skipped: list[str], machine: dict, comman
 def write(record: dict, folder):
     """Write the record into its folder, whole or not at all."""
     path = Path(folder) / NAME
-    temporary = path.with_suffix(f".{os.getpid()}")
+    temporary = path.with_suffix(".part")
     temporary.write_text(json.dumps(record, indent=1) + "\n")
     temporary.replace(path)
 

@@ -1,12 +1,8 @@
 """A sweep from the command line to the table: checks, measures, writes results.json, table.md and figures.
 
-Rows are measured in rounds, so that a slow minute of the machine affects all rows alike. In each round every row gives
-one sample, from processes that start for it and end after it: nothing else runs or holds memory meanwhile (ranks kept
-alive would wait in MPI's busy loop), and the spread includes differences of processes.
-
-Each round also measures the machine's memory bandwidth by a triad a = b + s a, in place, float32, in a jitted JAX loop
-on all cores: 12 bytes an element, two reads and a write. As in a step of the model, only what was read before is
-written, so no write causes a further read. A triad in C with OpenMP reaches about as much (42.5 and 44.5 GB/s).
+In each round every row gives one sample, so that a slow minute of the machine affects all rows alike, from processes
+that start for it and end after it: ranks kept alive would wait in MPI's busy loop. Each round also measures the memory
+bandwidth of all cores by a triad: 12 bytes an element, as only what was read before is written.
 
 Reference: McCalpin, J. D. (1995), STREAM, IEEE TCCA Newsletter, 19-25.
 """

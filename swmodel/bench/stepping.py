@@ -57,7 +57,11 @@ def measure_stepping(row: Row, task: dict) -> dict:
     result = {"sample": sample, "differences": found, "launch": launched(transport)}
     if not reason and task["check"]:
         result["traffic"] = count_messages(seconds, row, transport)
-        result["differences_small"], reason = check_small(row)
+        nx, ny = answers.SMALL
+        small = simulate(row, grid__nx=nx, grid__ny=ny, run__dtype="float64")
+        small.advance(answers.STEPS)
+        found, reason = answers.check(small, answers.answer(small.config), "in double precision")
+        result["differences_small"] = found
     return result | {"reason": reason}
 
 
@@ -69,14 +73,6 @@ def start_seconds(launched: float, ends: tuple[float, ...], transport) -> dict[s
     start, build, compiled, first = (largest(end - launched, transport) for end in ends)
     parts = {"start_seconds": start, "build_seconds": build - start, "compile_seconds": compiled - build}
     return parts | {"first_step_seconds": first}
-
-
-def check_small(row: Row) -> tuple[dict[str, float], str]:
-    """Check a small grid in double precision, by the same executor and transport."""
-    nx, ny = answers.SMALL
-    simulation = simulate(row, grid__nx=nx, grid__ny=ny, run__dtype="float64")
-    simulation.advance(answers.STEPS)
-    return answers.check(simulation, answers.answer(simulation.config), "in double precision")
 
 
 def measure_writing(row: Row, task: dict) -> dict:

@@ -65,7 +65,7 @@ def run(row: Row, task: dict, launcher: str = "") -> dict:
 
 def cause(lines, returncode: int) -> str:
     """The line that best explains why a worker failed."""
-    noise = ("[proxy", "=", "Abort(", "jax.errors", "For simpl")
+    noise = ("=", "jax.errors", "For simpl")
     lines = [line for line in lines if not line.startswith(noise) and not launch.BANNER.match(line)]
     errors = [line for line in lines if "Error" in line]
     return (errors or lines or [f"ended with exit code {returncode}"])[-1]
