@@ -45,8 +45,7 @@ DOORS = {
     "mpi4jax": "parallel.transport.messages cli.doctor.exchange bench.device cli.ranks",
     "mpi4py": "parallel.transport cli.doctor.exchange bench.device",
     "netCDF4": (
-        "config.fields.netcdf_input files plotting assimilation.observation_file assimilation.known "
-        "cli.relief"
+        "config.fields.netcdf_input files plotting assimilation.observation_file assimilation.known cli.relief"
     ),
     "matplotlib": "plotting bench.figures",
     "cmocean": "plotting",
