@@ -42,11 +42,10 @@ LEVEL = {name: number for number, names in enumerate(ROOMS) for name in names.sp
 #: The modules and packages that may import a library.
 DOORS = {
     "jax": "ocean parallel executors model gradients assimilation ensemble cli.doctor cli.ranks bench",
-    "mpi4jax": "parallel.transport.messages cli.doctor.exchange bench.traffic cli.ranks",
+    "mpi4jax": "parallel.transport.messages cli.doctor.exchange bench.device cli.ranks",
     "mpi4py": "parallel.transport cli.doctor.exchange bench.device",
     "netCDF4": (
-        "config.fields.netcdf_input files plotting bench.forcing assimilation.observation_file assimilation.known "
-        "cli.relief"
+        "config.fields.netcdf_input files plotting assimilation.observation_file assimilation.known cli.relief"
     ),
     "matplotlib": "plotting bench.figures",
     "cmocean": "plotting",

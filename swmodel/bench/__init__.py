@@ -1,6 +1,6 @@
-"""Benchmarks: the speed of the model on this machine, compared with the published table and the machine's limits.
+"""Benchmarks: the speed of the model on this machine, beside the published table and the machine's limits.
 
-`sweeps` reads what to measure, `rows` makes its rows, `campaign` measures them in rounds, each row in processes of its
-own (`start`, `worker`), and keeps every sample (`results`). `numbers`, `tables`, `figures` and `compare` make reports
-of them. benchmarks/README.md explains each number.
+`sweeps` reads what to measure, and `plan` makes rows of it. `session` takes the samples in rounds, each in processes of
+its own (`worker`), and keeps them all (`results`). `numbers` computes speeds and ratios from samples; `tables`,
+`figures` and `compare` report them. benchmarks/README.md explains each number.
 """

@@ -1,83 +1,63 @@
-"""Two results of the same sweep: what became faster or slower, and which differences exceed the noise.
+"""Two results: what became faster or slower, and which differences exceed the noise.
 
 A difference counts if the samples of the two results do not overlap, and their medians differ by more than the larger
-of the two spreads (largest minus smallest sample). If nothing has changed and samples are independent and normal, that
+of the two ranges (largest minus smallest sample). If nothing has changed and samples are independent and normal, that
 happens by chance in about 4 of 100 rows with three samples each, and in 2 of 1000 with five.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import replace
 from statistics import median
 
-from .markdown import markdown, percent
 from .numbers import numbers, spread
-
-#: Fewest samples for a statement about noise.
-FEWEST = 3
-
-
-@dataclass(frozen=True)
-class Change:
-    """The samples of a row in two results, and the verdict on them."""
-
-    label: str
-    old: tuple[float, ...]
-    new: tuple[float, ...]
-
-    @property
-    def ratio(self) -> float:
-        """New median over old median."""
-        return median(self.new) / median(self.old)
-
-    @property
-    def verdict(self) -> str:
-        """slower, faster, within noise, or too few samples."""
-        if min(len(self.old), len(self.new)) < FEWEST:
-            return "too few samples"
-        if not exceeds_noise(self.old, self.new):
-            return "within noise"
-        return "slower" if self.ratio > 1 else "faster"
+from .sweeps import Row
+from .text import markdown, percent
 
 
 def exceeds_noise(old: tuple[float, ...], new: tuple[float, ...]) -> bool:
-    """Whether the samples do not overlap, and their medians differ by more than the larger spread."""
+    """Whether the samples do not overlap, and their medians differ by more than the larger range."""
     apart = max(old) < min(new) or max(new) < min(old)
     return apart and abs(median(new) - median(old)) > max(max(samples) - min(samples) for samples in (old, new))
 
 
-def times(record: dict) -> dict[str, tuple[str, tuple[float, ...]]]:
-    """Label and samples of each finished row, by its key: seconds of a step or, if none is timed, of the first step."""
-    return {one.row.key: (one.row.label, one.seconds or one.first_step) for one in numbers(record)}
+def verdict(old: tuple[float, ...], new: tuple[float, ...]) -> str:
+    """What the samples of a row in two results say: slower, faster, within noise, or too few samples."""
+    if min(len(old), len(new)) < 3:
+        return "too few samples"
+    if not exceeds_noise(old, new):
+        return "within noise"
+    return "slower" if median(new) > median(old) else "faster"
 
 
-def changes(old: dict, new: dict) -> tuple[list[Change], list[str]]:
-    """The changes of the rows that both records hold, and the labels of rows that only one of them holds."""
-    before, after = times(old), times(new)
-    both = [Change(before[key][0], before[key][1], after[key][1]) for key in before if key in after]
-    alone = [(before | after)[key][0] for key in before | after if (key in before) != (key in after)]
-    return both, alone
+def times(record: dict) -> dict[Row, tuple[float, ...]]:
+    """Samples of each finished row, s: of a step or, if none is timed, of the first step.
+
+    Rows that do the same work are equal, however many steps were timed and on however many cores.
+    """
+    return {
+        replace(one.row, steps=None, seconds=0, oversubscribed=False): one.seconds or one.first_step
+        for one in numbers(record)
+    }
 
 
 def report(old: dict, new: dict) -> str:
     """The comparison in Markdown."""
-    both, alone = changes(old, new)
+    before, after = times(old), times(new)
+    lines = []
+    for row in [row for row in before if row in after]:
+        pair = before[row], after[row]
+        milliseconds = [1e3 * median(samples) for samples in pair]
+        ratio = f"{milliseconds[1] / milliseconds[0]:.3f}"
+        spreads = [percent(spread(samples)) for samples in pair]
+        lines.append([row.label, *(f"{value:.4g}" for value in milliseconds), ratio, *spreads, verdict(*pair)])
     heads = ["row", "old, ms", "new, ms", "new / old", "spread old", "spread new", ""]
-    lines = [
-        [
-            change.label,
-            f"{1e3 * median(change.old):.4g}",
-            f"{1e3 * median(change.new):.4g}",
-            f"{change.ratio:.3f}",
-            *(percent(spread(samples)) for samples in (change.old, change.new)),
-            change.verdict,
-        ]
-        for change in both
-    ]
     text = markdown(heads, lines) if lines else "The two results have no finished row in common.\n"
     if old["sweep"] != new["sweep"]:
-        text += f"\nOther sweeps: {old['sweep']} and {new['sweep']}."
-    text += "".join(f"\nIn one of the two alone: {label}" for label in alone)
+        text += f"\nDifferent sweeps: {old['sweep']} and {new['sweep']}."
+    text += "".join(
+        f"\nOnly in one of them: {row.label}" for row in before | after if (row in before) != (row in after)
+    )
     if old["machine"]["cpu"] != new["machine"]["cpu"]:
-        text += f"\nOther machines: {old['machine']['cpu']} and {new['machine']['cpu']}."
+        text += f"\nDifferent machines: {old['machine']['cpu']} and {new['machine']['cpu']}."
     return text

@@ -7,7 +7,6 @@ which the cores compute it, measured by steps of a few rows that stay in the cac
 from __future__ import annotations
 
 import time
-from typing import NamedTuple
 
 import jax
 import numpy as np
@@ -18,7 +17,7 @@ from ..executors.native.executor import Native
 from ..parallel.environment import cores
 from ..parallel.transport import connect
 from .device import bandwidth
-from .triad import elements
+from .machine import elements
 
 #: Most rows and columns of the part of the grid that is computed: with its input it stays in the cache.
 SIDES = (64, 256)
@@ -26,34 +25,18 @@ SIDES = (64, 256)
 SAMPLES, SECONDS = 5, 0.02
 
 
-class Expected(NamedTuple):
-    """Times of a cell, ns, by all cores together, and the bandwidth of the machine, GB/s."""
-
-    memory: float
-    computed: float
-    bandwidth: float
-
-    @property
-    def share(self) -> float:
-        """The share of the bandwidth."""
-        return self.memory / max(self.memory, self.computed)
-
-    def __str__(self) -> str:
-        bound = "memory" if self.share == 1 else "its operations"
-        return (
-            f"expected     {100 * self.share:.0f} % of this machine's bandwidth, {self.bandwidth:.1f} GB/s; "
-            f"bound by {bound}: {self.memory:.2g} ns a cell to move, {self.computed:.2g} ns to compute"
-        )
-
-
-def expect(config) -> Expected:
-    """The Expected times of a resolved configuration, measured here in a few seconds.
-
-    Raises:
-        UsageError, SetupError, ImportError: see `executors.native.executor.Native`.
-    """
+def expect(config) -> str:
+    """The expected share of a resolved configuration in words, measured here in a few seconds."""
     measured = bandwidth(elements(quick=True), trials=3)["gigabytes_per_second"]
-    return Expected(bytes_per_cell(config) / measured, computed(config) / cores(), measured)
+    return expected(bytes_per_cell(config) / measured, computed(config) / cores(), measured)
+
+
+def expected(memory: float, computing: float, measured: float) -> str:
+    """The share by the times of a cell, ns, by all cores together, to move and to compute, and the bandwidth, GB/s."""
+    slower = max(memory, computing)
+    bound = "memory" if memory == slower else "its operations"
+    share = f"{100 * memory / slower:.0f} % of this machine's bandwidth, {measured:.1f} GB/s"
+    return f"expected     {share}; bound by {bound}: {memory:.2g} ns a cell to move, {computing:.2g} ns to compute"
 
 
 def computed(config) -> float:
@@ -64,18 +47,13 @@ def computed(config) -> float:
     static = [build(config, transport.block, dtype, margin) for build in (build_grid, build_params)]
     executor = Native(config, transport, *static, steps_per_sweep=1, threads=1)
     carry = executor.start(transport.make(lambda block: build_state(config, block, dtype)))
-
-    def seconds(carry, steps):
+    steps, times = 2, []
+    while len(times) <= SAMPLES:
         begin = time.perf_counter()
         carry = jax.block_until_ready(executor.advance(carry, steps))
-        return carry, time.perf_counter() - begin
-
-    steps, passed = 2, 0.0
-    while passed < SECONDS:
-        steps *= 2
-        carry, passed = seconds(carry, steps)
-    best = passed
-    for _ in range(SAMPLES):
-        carry, passed = seconds(carry, steps)
-        best = min(best, passed)
-    return 1e9 * best / (steps * shape[0] * shape[1])
+        passed = time.perf_counter() - begin
+        if passed < SECONDS and not times:
+            steps *= 2
+        else:
+            times.append(passed)
+    return 1e9 * min(times) / (steps * shape[0] * shape[1])

@@ -1,4 +1,4 @@
-"""The machine and the software that a result belongs to."""
+"""The machine and the software that a result belongs to, and the share of its cores that other programs take."""
 
 from __future__ import annotations
 
@@ -6,17 +6,21 @@ import os
 import platform
 import re
 import subprocess
+import time
 from pathlib import Path
 
-from ..parallel.environment import cores, version_of
+from ..parallel.environment import cores, free_memory, version_of
 
-ROOT = Path(__file__).parents[2]
 PACKAGES = ("swmodel", "numpy", "jax", "jaxlib", "mpi4jax", "mpi4py")
 #: Settings of threads, devices and MPI that change what is measured.
 SETTINGS = re.compile(
     r"NPROC|XLA_FLAGS|JAX_\w+|OMP_\w+|OPENBLAS_NUM_THREADS|MKL_NUM_THREADS|CUDA_VISIBLE_DEVICES|MPIR_CVAR_\w+|"
     r"OMPI_MCA_\w+|PRTE_MCA_\w+|I_MPI_\w+|MPI4JAX_\w+|SLURM_(JOB_NUM_NODES|NTASKS|CPUS_PER_TASK|CPU_BIND)|SWMODEL_\w+"
 )
+#: Fraction of the cores above which times count as disturbed. Daemons of an idle machine take less than 0.01.
+DISTURBED = 0.05
+#: Columns of a line of /proc/stat: user, nice and system time, and what a virtual machine's host took.
+BUSY = (1, 2, 3, 8)
 
 
 def describe_machine() -> dict:
@@ -35,6 +39,17 @@ def describe_machine() -> dict:
     }
 
 
+def all_cores() -> int:
+    """Cores that rows may use: of this machine, or of all nodes of a Slurm allocation."""
+    tasks = int(os.environ.get("SLURM_NTASKS", 0)) * int(os.environ.get("SLURM_CPUS_PER_TASK", 1))
+    return max(cores(), tasks)
+
+
+def bytes_free() -> int:
+    """Free memory now; on several nodes that of all, if they are alike."""
+    return free_memory() * int(os.environ.get("SLURM_JOB_NUM_NODES", 1))
+
+
 def cpu_model() -> str:
     """The processor's own name."""
     cpuinfo = Path("/proc/cpuinfo")
@@ -43,7 +58,7 @@ def cpu_model() -> str:
 
 
 def caches() -> dict[str, int]:
-    """Bytes of each cache as one core sees it, {"L1d": ..., "L2": ..., "L3": ...}, as far as the system tells."""
+    """Bytes of each cache as one core sees it, {"L1d": ..., "L2": ..., "L3": ...}, where Linux names them."""
     found = {}
     for index in sorted(Path("/sys/devices/system/cpu/cpu0/cache").glob("index*")):
         level, kind, size = ((index / name).read_text().strip() for name in ("level", "type", "size"))
@@ -52,24 +67,52 @@ def caches() -> dict[str, int]:
     return found
 
 
+def elements(quick: bool) -> int:
+    """Elements of each array of the triad: both hold four times the last-level cache, at most a quarter of memory."""
+    cache = max(caches().values(), default=2**25)
+    total = 2**28 if quick else min(max(2**28, 4 * cache), 2**33, bytes_free() // 4)
+    return total // 8
+
+
 def revision() -> str:
     """The git revision of a checkout, with "+" if files differ from it; empty if there is none."""
-    if not (ROOT / ".git").exists():  # an installed package may lie in another project's repository
+    root = Path(__file__).parents[2]
+    if not (root / ".git").exists():  # an installed package may lie in another project's repository
         return ""
+    line = ["git", "-C", str(root), "describe", "--always", "--abbrev=12", "--exclude=*", "--dirty=+"]
     try:
-        head = git("rev-parse", "--short=12", "HEAD")
-        return head + ("+" if git("status", "--porcelain", "--untracked-files=no") else "")
-    except (OSError, subprocess.CalledProcessError):
+        return subprocess.run(line, capture_output=True, text=True, check=True, timeout=30).stdout.strip()
+    except (OSError, subprocess.SubprocessError):
         return ""
-
-
-def git(*arguments: str) -> str:
-    """What git prints, in the folder above the package."""
-    line = ["git", "-C", str(ROOT), *arguments]
-    return subprocess.run(line, capture_output=True, text=True, check=True, timeout=30).stdout.strip()
 
 
 def settings() -> dict[str, str]:
     """The environment's settings of threads, devices and MPI, with `~` for the user's own folder."""
     found = {name: value for name, value in sorted(os.environ.items()) if SETTINGS.fullmatch(name)}
     return {name: value.replace(str(Path.home()), "~") for name, value in found.items()}
+
+
+def read_clock() -> tuple[float, float, float] | None:
+    """Readings, s: wall clock, busy time of our cores together, and CPU time of this process and its ended children.
+
+    None without /proc/stat, or if ranks are Slurm's children, not ours.
+    """
+    if "SLURM_JOB_ID" in os.environ or not Path("/proc/stat").is_file():
+        return None
+    busy = busy_ticks(Path("/proc/stat").read_text(), os.sched_getaffinity(0)) / os.sysconf("SC_CLK_TCK")
+    return time.monotonic(), busy, sum(os.times()[:4])
+
+
+def busy_ticks(text: str, cpus) -> int:
+    """Busy ticks of the cores numbered `cpus` in the text of /proc/stat."""
+    lines = [line.split() for line in text.splitlines()]
+    ours = [line for line in lines if line[0] in {f"cpu{number}" for number in cpus}]
+    return sum(int(line[n]) for line in ours for n in BUSY)
+
+
+def share_of_others(before, after, cores: int) -> float | None:
+    """The fraction of the time of all cores that others took between two readings; None without readings."""
+    if before is None or after is None:
+        return None
+    wall, busy, own = (now - then for now, then in zip(after, before, strict=True))
+    return max(0.0, (busy - own) / (cores * wall))

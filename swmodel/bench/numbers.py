@@ -1,191 +1,123 @@
-"""From samples to the numbers of the tables. Medians of samples; nothing is extrapolated."""
+"""From the samples of a row to the numbers of the tables. Medians of samples; nothing is extrapolated."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import math
 from statistics import median
 
 import numpy as np
 
 from .results import entries, row_of
-from .rows import Row
-from .sweeps import published, published_row
+from .sweeps import published
 
-#: How many numbers an AB2 step must move for each cell: h, u, v and their last tendencies, each read and written.
-FLOATS_PER_CELL = 12
 #: Steps of the published benchmark; times are for so many.
 STEPS = 500
+#: What rows have in common that are the same problem, and rows that differ only in grid, processes and cores.
+PROBLEM = ("nx", "ny", "dtype", "settings", "fields")
+FAMILY = ("executor", "transport", "platform", "measure", "writing", "steps_per_sweep", *PROBLEM[2:])
+NO_TRAFFIC = {"messages": math.nan, "bytes": math.nan}
+NOT_PUBLISHED = {"seconds": math.nan, "speedup": math.nan}
 
 
-@dataclass(frozen=True)
 class Numbers:
-    """The numbers from a row's samples. None if a row has no such number.
+    """The numbers that follow from the samples of a finished row; NaN where there is none."""
 
-    Attributes:
-        seconds: seconds of a step in each sample.
-        first_step: seconds from the start of the program to the end of the first step in each sample.
-        cores: number of cores on which the row computes.
-        speedup: speed-up over the reference in NumPy on the same grid.
-        efficiency: cell updates per second and core, divided by those of the row with the fewest cores.
-        share: bandwidth of the numbers that a step must move, as a fraction of the measured bandwidth.
-    """
-
-    row: Row
-    entry: dict
-    seconds: tuple[float, ...]
-    first_step: tuple[float, ...]
-    cores: int
-    speedup: float | None = None
-    efficiency: float | None = None
-    share: float | None = None
+    def __init__(self, entry: dict, record: dict, rows: list[Numbers]):
+        self.row, self.entry, self.record, self.rows = row_of(entry), entry, record, rows  # all finished rows
+        samples = entry["samples"]
+        self.timed = samples[0].get("steps", 0)  # steps that a sample timed
+        self.seconds = tuple(s["seconds"] / s["steps"] for s in samples if "seconds" in s)  # of a step, in each sample
+        self.step = median(self.seconds) if self.seconds else math.nan
+        self.first_step = self.samples("first_step_seconds")  # from the start of the processes to its end
+        self.rate = self.row.nx * self.row.ny / self.step  # cell updates per second
+        moved = samples[0].get("bytes_per_cell") or bytes_per_cell(self.row.dtype)
+        self.gigabytes_per_second = self.rate * moved / 1e9  # of the bytes that a step must move
+        self.share = self.gigabytes_per_second / bandwidth(record, self.row.platform, self.row.blocks)
+        self.memory = max(self.samples("memory_bytes"), default=0) or math.nan  # most of a rank, bytes
+        self.traffic = {**NO_TRAFFIC, "model": NO_TRAFFIC} | (entry.get("traffic") or {})  # sent by a rank in a step
 
     @property
-    def step(self) -> float:
-        """Median seconds of a step."""
-        return median(self.seconds)
+    def cores(self) -> int:
+        """Cores that the row uses: one for NumPy's arithmetic, all for scipy.fft. For GPUs, their number."""
+        row, there = self.row, self.record["machine"]["cores"]
+        if row.executor == "reference":
+            return there if row.measure == "fft" else 1
+        threads = row.threads or self.entry.get("launch", {}).get("threads_of_a_rank", 1)
+        used = row.blocks if row.platform == "gpu" else row.nproc * threads
+        return min(used, there) if row.oversubscribed else used
+
+    def samples(self, name: str) -> tuple[float, ...]:
+        """The values of this name in the samples that have one."""
+        return tuple(sample[name] for sample in self.entry["samples"] if sample.get(name) is not None)
+
+    def alike(self, names: tuple[str, ...], **values) -> list[Numbers]:
+        """The rows equal to this one in the attributes called `names`, with these values of others."""
+        wanted = {name: getattr(self.row, name) for name in names} | values
+        return [one for one in self.rows if all(getattr(one.row, name) == wanted[name] for name in wanted)]
 
     @property
-    def spread(self) -> float | None:
-        """Spread of the seconds of a step."""
-        return spread(self.seconds)
+    def speedup(self) -> float:
+        """Speed-up over the reference (NumPy, or scipy.fft) on the same problem."""
+        reference = self.alike(PROBLEM, executor="reference")
+        return reference[0].step / self.step if reference else math.nan
 
     @property
-    def rate(self) -> float:
-        """Cell updates per second."""
-        return self.row.nx * self.row.ny / self.step
+    def efficiency(self) -> float:
+        """Cell updates per second and core, divided by those of the row of the same family with the fewest cores.
 
-    @property
-    def gigabytes_per_second(self) -> float:
-        """Effective bandwidth: the bytes that a step must move, divided by its time."""
-        moved = self.entry["samples"][0].get("bytes_per_cell") or bytes_per_cell(self.row.dtype)
-        return self.rate * moved / 1e9
-
-    @property
-    def scaled(self) -> int | None:
-        """Steps that a sample timed, if fewer than the published number; else None."""
-        timed = self.entry["samples"][0].get("steps") if self.row.measure == "model" else None
-        return timed if timed and timed < STEPS else None
-
-    @property
-    def memory(self) -> float | None:
-        """Most memory of a rank, bytes."""
-        return max((sample.get("memory_bytes") or 0 for sample in self.entry["samples"]), default=0) or None
-
-    @property
-    def start_parts(self) -> tuple[float, ...]:
-        """Median seconds of the parts up to the first step's end: imports, MPI and fields, compilation, one step."""
-        samples = self.entry["samples"]
-        parts = [[sample[f"{name}_seconds"] for name in ("start", "build", "compile")] for sample in samples]
-        steps = [sample["first_step_seconds"] - sum(part) for sample, part in zip(samples, parts, strict=True)]
-        return (*map(median, zip(*parts, strict=True)), max(0.0, median(steps)))
-
-    @property
-    def published(self) -> dict | None:
-        """The published row for this one: that of the reference, or of as many processes with all their cores.
-
-        Only rows of the published problem, with its grid, precision and physics, have one.
+        On one grid this is T(1) / (p T(p)); if the grid grows with the cores, T(1) / T(p).
         """
-        there = published()
-        problem = ("model", there["nx"], there["ny"], there["dtype"])
-        if (self.row.measure, self.row.nx, self.row.ny, self.row.dtype) != problem or self.row.physics:
-            return None
-        if self.row.executor == "reference":
-            return published_row("numpy", 1)
-        return None if self.row.threads else published_row(self.row.platform, self.row.blocks)
+        same_grid = () if self.record["definition"]["weak"] else ("nx", "ny")
+        family = self.alike((*FAMILY, *same_grid), oversubscribed=False)
+        if self.row.oversubscribed or len(family) < 2:
+            return math.nan
+        base = min(family, key=lambda one: (one.cores, one.row.blocks))
+        return (self.rate / self.cores) / (base.rate / base.cores)
 
+    @property
+    def parts(self) -> dict[str, float]:
+        """Median seconds of the parts of a run that writes, or of the way to the end of the first step."""
+        if self.row.measure == "output":
+            steps = median(self.samples("step_seconds"))
+            return {"time steps": steps, "writing": max(0.0, self.step * self.row.steps - steps)}
+        start, build, compiling = (self.samples(f"{name}_seconds") for name in ("start", "build", "compile"))
+        step = max(0.0, median(np.subtract(self.first_step, np.sum([start, build, compiling], axis=0))))
+        parts = {"start and imports": start, "MPI and fields": build, "compilation": compiling}
+        return {name: median(samples) for name, samples in parts.items()} | {"one step": step}
 
-def spread(samples: tuple[float, ...]) -> float | None:
-    """Largest minus smallest sample, divided by the median; None for a single sample."""
-    return (max(samples) - min(samples)) / median(samples) if len(samples) > 1 else None
+    @property
+    def published(self) -> dict:
+        """The published seconds and speed-up of the reference, or of as many processes with all their cores.
 
-
-def bytes_per_cell(dtype: str) -> int:
-    """Bytes that an AB2 step must move for each cell: 48 in single precision."""
-    return FLOATS_PER_CELL * np.dtype(dtype).itemsize
-
-
-def bandwidth(record: dict, platform: str = "cpu", devices: int = 1) -> float | None:
-    """The best measured bandwidth, GB/s: of all cores, or of so many GPUs, assumed to be alike."""
-    if platform == "gpu":
-        measured = record.get("gpu_bandwidth")
-        return measured and devices * measured["gigabytes_per_second"]
-    return max((one["gigabytes_per_second"] for one in record["bandwidth"]), default=None)
-
-
-def cores_of(entry: dict, row: Row, machine_cores: int) -> int:
-    """Cores on which a row computes: NumPy's arithmetic uses one thread, scipy.fft all. For GPUs, their number."""
-    if row.executor == "reference":
-        return machine_cores if row.measure == "fft" else 1
-    if row.platform == "gpu":
-        return row.blocks
-    threads = row.threads or entry.get("launch", {}).get("threads_of_a_rank", 1)
-    return min(row.nproc * threads, machine_cores) if row.oversubscribed else row.nproc * threads
+        Only rows of the published problem, with its grid, precision and physics, have them.
+        """
+        there, row, found = published(), self.row, []
+        problem = ("model", there["nx"], there["ny"], there["dtype"], [], None)
+        if (row.measure, row.nx, row.ny, row.dtype, row.physics, row.threads) == problem:
+            wanted = ("numpy", 1) if row.executor == "reference" else (row.platform, row.blocks)
+            found = [one for one in there["row"] if (one["platform"], one["processes"]) == wanted]
+        return (found or [NOT_PUBLISHED])[0]
 
 
 def numbers(record: dict) -> list[Numbers]:
     """The numbers of all finished rows of a record."""
-    found = [basic(entry, record) for entry in entries(record)]
-    return [compared(one, found, record) for one in found]
+    found: list[Numbers] = []
+    found += [Numbers(entry, record, found) for entry in entries(record)]
+    return found
 
 
-def basic(entry: dict, record: dict) -> Numbers:
-    """The numbers that follow from a row's own samples."""
-    row, samples = row_of(entry), entry["samples"]
-    return Numbers(
-        row=row,
-        entry=entry,
-        seconds=tuple(sample["seconds"] / sample["steps"] for sample in samples if "seconds" in sample),
-        first_step=tuple(sample["first_step_seconds"] for sample in samples if sample.get("first_step_seconds")),
-        cores=cores_of(entry, row, record["machine"]["cores"]),
-    )
+def spread(samples: tuple[float, ...]) -> float:
+    """Largest minus smallest sample, divided by the median; NaN for a single one."""
+    return (max(samples) - min(samples)) / median(samples) if len(samples) > 1 else math.nan
 
 
-def compared(one: Numbers, found: list[Numbers], record: dict) -> Numbers:
-    """The numbers, completed by those that need other rows and the bandwidth."""
-    if not one.seconds or one.row.measure != "model":
-        return one
-    reference = next((other for other in found if other.row.executor == "reference" and same_problem(one, other)), None)
-    limit = bandwidth(record, one.row.platform, one.row.blocks)
-    return Numbers(
-        one.row,
-        one.entry,
-        one.seconds,
-        one.first_step,
-        one.cores,
-        speedup=reference and reference.step / one.step,
-        efficiency=None if one.row.oversubscribed else efficiency(one, found, record["definition"]["weak"]),
-        share=limit and one.gigabytes_per_second / limit,
-    )
+def bytes_per_cell(dtype: str) -> int:
+    """Bytes that an AB2 step must move for each cell: h, u, v and their last tendencies, each read and written."""
+    return 12 * np.dtype(dtype).itemsize
 
 
-def efficiency(one: Numbers, found: list[Numbers], weak: bool) -> float | None:
-    """Cell updates per second and core, divided by those of the same executor on the fewest cores; None without others.
-
-    On one grid this is T(1) / (p T(p)); if the grid grows with the cores, T(1) / T(p).
-    """
-    family = [other for other in found if comparable(one, other) and (weak or same_problem(one, other))]
-    base = min(family, key=lambda other: (other.cores, other.row.blocks))
-    return (one.rate / one.cores) / (base.rate / base.cores) if len(family) > 1 else None
-
-
-def comparable(one: Numbers, other: Numbers) -> bool:
-    """Whether two rows differ only in processes, devices and cores."""
-    names = (
-        "executor",
-        "transport",
-        "platform",
-        "dtype",
-        "measure",
-        "writing",
-        "steps_per_sweep",
-        "settings",
-        "fields",
-    )
-    same = all(getattr(one.row, name) == getattr(other.row, name) for name in names)
-    return same and bool(other.seconds) and not other.row.oversubscribed
-
-
-def same_problem(one: Numbers, other: Numbers) -> bool:
-    """Whether two rows have the same grid, precision and physics."""
-    names = ("nx", "ny", "dtype", "settings", "fields")
-    return all(getattr(one.row, name) == getattr(other.row, name) for name in names)
+def bandwidth(record: dict, platform: str = "cpu", devices: int = 1) -> float:
+    """The best measured bandwidth, GB/s: of all cores, or of so many GPUs, assumed to be alike."""
+    if platform == "gpu":
+        return devices * (record["gpu_bandwidth"] or {"gigabytes_per_second": math.nan})["gigabytes_per_second"]
+    return max((one["gigabytes_per_second"] for one in record["bandwidth"]), default=math.nan)

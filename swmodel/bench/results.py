@@ -1,16 +1,14 @@
-"""The record of one run of a sweep: a JSON file with the machine, every sample of every row, and nothing derived."""
+"""The record of one run of a sweep: a JSON file with the machine and every sample of every row, nothing derived."""
 
 from __future__ import annotations
 
 import json
-import os
-from dataclasses import fields
+from dataclasses import asdict, fields
 from datetime import UTC, datetime
 from pathlib import Path
 
 from ..errors import FilesError, UsageError
-from .rows import Row
-from .sweeps import Sweep
+from .sweeps import Row, Sweep
 
 FORMAT = 1
 NAME = "results.json"
@@ -18,41 +16,28 @@ PENDING, OK, FAILED = "pending", "ok", "failed"
 
 
 def new(sweep: Sweep, rows: list[Row], skipped: list[str], machine: dict, command: str, **more) -> dict:
-    """The record of a run that begins."""
-    return {
+    """The record of a run that begins, as read from a file."""
+    record = {
         "format": FORMAT,
         "sweep": sweep.name,
-        "definition": plain(sweep._asdict()),
+        "definition": sweep._asdict(),
         "created": datetime.now(UTC).isoformat(timespec="seconds"),
-        "command": command,
-        "machine": machine,
-        **more,
-        "skipped": skipped,
-        "bandwidth": [],
-        "peak": None,
-        "rows": [{"key": row.key, "row": row.as_json(), "state": PENDING, "samples": []} for row in rows],
+        **{"command": command, "machine": machine, **more, "skipped": skipped, "bandwidth": [], "peak": None},
+        "rows": [{"row": asdict(row), "state": PENDING, "samples": []} for row in rows],
     }
-
-
-def plain(value):
-    """The value after a round trip through JSON."""
-    return json.loads(json.dumps(value))
+    return json.loads(json.dumps(record))
 
 
 def write(record: dict, folder):
     """Write the record into its folder, whole or not at all."""
     path = Path(folder) / NAME
-    temporary = path.with_suffix(f".{os.getpid()}")
+    temporary = path.with_suffix(".part")
     temporary.write_text(json.dumps(record, indent=1) + "\n")
     temporary.replace(path)
 
 
 def read(path) -> dict:
-    """The record in a file, or in a folder of a run.
-
-    Raises:
-        FilesError: there is none, or it was not written by this program.
-    """
+    """The record in a file, or in a folder of a run."""
     path = Path(path) / NAME if Path(path).is_dir() else Path(path)
     try:
         record = json.loads(path.read_text())
@@ -69,39 +54,28 @@ def read(path) -> dict:
 
 
 def resumed(folder, fresh: dict) -> dict:
-    """The record in the folder, to be continued: samples stay, failed rows are tried again, rounds may be added.
-
-    Raises:
-        UsageError: it holds another sweep, other rows or another machine's numbers.
-        FilesError: it holds none.
-    """
+    """The record in the folder, to be continued: samples stay, failed rows are tried again, rounds may be added."""
     record = read(folder)
-    wanted, had = fresh["definition"], record["definition"]
-    differing = [
-        what
-        for what, here, there in (
-            ("sweep", wanted["name"], had["name"]),
-            *((name, wanted[name], had.get(name)) for name in wanted if name not in ("name", "rounds", "title")),
-            ("rows", *([row["key"] for row in one["rows"]] for one in (fresh, record))),
-            ("processor", fresh["machine"]["cpu"], record["machine"]["cpu"]),
-            ("revision of the program", fresh["machine"]["revision"], record["machine"]["revision"]),
-        )
-        if here != there
-    ]
-    if differing:
+    facts = {
+        "sweep": lambda one: one["sweep"],
+        "choice of rows": lambda one: [row_of(entry) for entry in one["rows"]],
+        "processor": lambda one: one["machine"]["cpu"],
+        "revision of the program": lambda one: one["machine"]["revision"],
+    }
+    if differing := [name for name, fact in facts.items() if fact(fresh) != fact(record)]:
         raise UsageError(f"{folder}: cannot go on, another {', '.join(differing)}; start anew in another --output")
-    had["rounds"] = max(wanted["rounds"], had["rounds"])
+    rounds = record["definition"]["rounds"] = max(one["definition"]["rounds"] for one in (fresh, record))
     for entry in record["rows"]:
         if entry["state"] == FAILED:
             entry["samples"] = []
             entry.pop("reason", None)
-        entry["state"] = OK if len(entry["samples"]) == had["rounds"] else PENDING
+        entry["state"] = OK if len(entry["samples"]) == rounds else PENDING
     return record
 
 
-def entries(record: dict, *states: str) -> list[dict]:
-    """The rows of a record in one of these states; None given: finished ones."""
-    return [entry for entry in record["rows"] if entry["state"] in (states or (OK,))]
+def entries(record: dict, state: str = OK) -> list[dict]:
+    """The rows of a record in this state."""
+    return [entry for entry in record["rows"] if entry["state"] == state]
 
 
 def row_of(entry: dict) -> Row:

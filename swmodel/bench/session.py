@@ -1,158 +1,213 @@
-"""A sweep from the command line to the table: checks, measures, writes results.json, table.md and figures."""
+"""A sweep from the command line to the table: checks, measures, writes results.json, table.md and figures.
+
+In each round every row gives one sample, so that a slow minute of the machine affects all rows alike, from processes
+that start for it and end after it: ranks kept alive would wait in MPI's busy loop. Each round also measures the memory
+bandwidth of all cores by a triad: 12 bytes an element, as only what was read before is written.
+
+Reference: McCalpin, J. D. (1995), STREAM, IEEE TCCA Newsletter, 19-25.
+"""
 
 from __future__ import annotations
 
+import contextlib
 import os
+import re
 import shlex
 import shutil
 import signal
 import sys
+import time
+import timeit
 from pathlib import Path
 
 import click
+import numpy as np
 
 from ..errors import FilesError, NumericalError, SetupError, UsageError, file_errors
 from ..model.launch import find_mpiexec
 from ..parallel.environment import cores, has_gpu, world
-from . import campaign, machine, others, results, tables
-from .limits import all_cores, bytes_free, fitting
-from .markdown import percent
-from .rows import choose, make_rows
-from .sweeps import definition
+from . import results, tables, worker
+from .machine import DISTURBED, all_cores, bytes_free, describe_machine, elements, read_clock, share_of_others
+from .plan import choose, fitting, make_rows
+from .sweeps import Row, definition
+from .text import counted, percent
+
+#: Side of the matrices whose product measures the peak arithmetic.
+SIDE = 2048
 
 
-def run_sweep(name, *, quick, oversubscribe, output, resume, force, label, launcher, **chosen) -> int:
+def run_sweep(name, *, quick, oversubscribe, output, resume, force, label, launcher, **options) -> int:
     """Run the sweep called `name`; returns the exit code: 0, 4 if an answer was wrong, 3 if rows could not run.
 
-    Args:
-        chosen: executors, nproc, transport, devices, sizes, steps, rounds, which replace those of the definition.
-
-    Raises:
-        UsageError: no such executor, a grid that memory cannot hold, a folder that is not empty.
-        SetupError: MPI is missing.
-        FilesError: the folder cannot be written.
+    `options` (executors, nproc, transport, devices, sizes, steps, rounds) replace those of the definition.
     """
     place = world()
     if place is not None and place.size > 1:
         raise UsageError("start swmodel bench alone: it starts the processes of its rows itself (--nproc, --launcher)")
-    executors = choose(chosen.pop("executors") or definition(name).executors)
-    sweep = definition(name, quick, executors=executors, **chosen)
+    executors = choose(options.pop("executors") or definition(name).executors)
+    sweep = definition(name, quick, executors=executors, **options)
     folder = output or Path("outputs", f"bench-{name}{'-quick' if quick else ''}")
-    look(folder, resume, force)
-    probed = campaign.probe_gpus() if sweep.gpu and has_gpu() else {"gpus": [], "bandwidth": None}
+    prepare(folder, resume, force)
+    probed = {"gpus": [], "bandwidth": None}
+    if sweep.gpu and has_gpu():
+        with contextlib.suppress(worker.WorkerError):  # JAX fails
+            probed = worker.run(Row("model", "xla", 1, 1, 1, platform="gpu"), {"do": "devices"})
     rows, skipped = make_rows(sweep, all_cores(), len(probed["gpus"]), oversubscribe)
     if not rows:
         raise UsageError("\n".join([*skipped, "no row is left; give --nproc or --oversubscribe"]))
     if any(row.nproc > 1 and (launcher or row.transport != "sharded") for row in rows):
-        look_for(launcher)
-    rows, too_large = fitting(rows, bytes_free(), strict=bool(chosen["sizes"]))
-    described = machine.describe_machine() | {"gpus": probed["gpus"]}
-    record = results.new(
-        sweep,
-        rows,
-        skipped + too_large,
-        described,
-        shlex.join(["swmodel", *sys.argv[1:]]),
-        quick=quick,
-        label=label or default_label(described),
-        gpu_bandwidth=probed["bandwidth"],
-    )
+        require_launcher(launcher)
+    rows, too_large = fitting(rows, bytes_free(), strict=bool(options["sizes"]))
+    described = describe_machine() | {"gpus": probed["gpus"]}
+    gpus = f", {len(probed['gpus'])} x {probed['gpus'][0]}" if probed["gpus"] else ""
+    named = re.sub(r"\(R\)|\(TM\)| Processor", "", described["cpu"]).strip() + f", {described['cores']} cores{gpus}"
+    more = {"quick": quick, "label": label or named, "gpu_bandwidth": probed["bandwidth"]}
+    command = shlex.join(["swmodel", *sys.argv[1:]])
+    record = results.new(sweep, rows, skipped + too_large, described, command, **more)
     if resume:
         record = results.resumed(folder, record)
     announce(record, folder)
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # the end of a batch job also keeps what is finished
     try:
-        campaign.measure_rows(record, folder, launcher, click.echo)
+        measure_rows(record, folder, launcher)
     finally:
-        written = finish(record, folder)
-    click.echo("\n" + (Path(folder) / "table.md").read_text())
-    click.echo(f"Wrote {', '.join(map(str, [Path(folder) / results.NAME, *written]))}")
-    return exit_code(record)
-
-
-def look(folder: Path, resume: bool, force: bool):
-    """Make sure that a sweep may be written into the folder, and make it."""
-    there = (folder / results.NAME).exists()
-    if resume and not there:
-        raise UsageError(f"{folder}: there is nothing to resume; leave --resume out")
-    if there and not (resume or force):
-        raise UsageError(
-            f"{folder} holds results; give --resume to go on, --force to replace them, or another --output"
-        )
-    with file_errors(folder, "written"):
-        folder.mkdir(parents=True, exist_ok=True)
-    if not os.access(folder, os.W_OK | os.X_OK):
-        raise FilesError(f"{folder} cannot be written: no permission")
-
-
-def look_for(launcher: str):
-    """Make sure that several processes can be started.
-
-    Raises:
-        UsageError: `launcher` is no command, or there is no such program.
-        SetupError: MPI is missing.
-    """
-    if not launcher:
-        find_mpiexec()
-        return
-    try:
-        words = shlex.split(launcher)
-    except ValueError as error:
-        raise UsageError(f"--launcher {launcher}: {error}") from None
-    if not words or shutil.which(words[0]) is None:
-        raise UsageError(f"--launcher {launcher}: there is no such program")
-
-
-def default_label(described: dict) -> str:
-    """The name of a machine: processor, cores, GPUs."""
-    cpu = described["cpu"].replace("(R)", "").replace("(TM)", "").replace(" Processor", "").strip()
-    gpus = f", {len(described['gpus'])} x {described['gpus'][0]}" if described["gpus"] else ""
-    return f"{cpu}, {described['cores']} cores{gpus}"
-
-
-def announce(record: dict, folder: Path):
-    """Announce what is going to be measured, and what is not."""
-    rounds = record["definition"]["rounds"]
-    samples = "1 sample" if rounds == 1 else f"{rounds} samples"
-    click.echo(f"{record['definition']['title']}: {len(record['rows'])} rows, {samples} each, into {folder}")
-    for line in record["skipped"]:
-        click.echo(f"skipped: {line}")
-    taken = others.now(cores())
-    if taken is not None and taken > others.DISTURBED:
-        click.echo(f"Other programs take {percent(taken)} of the cores: times will be disturbed", err=True)
-
-
-def finish(record: dict, folder: Path) -> list[Path]:
-    """Write table.md and the figures of the finished rows; returns the files."""
-    from .figures import draw
-
-    table = Path(folder) / "table.md"
-    table.write_text(tables.report([record]))
-    return [table, *draw([record], folder)]
-
-
-def exit_code(record: dict) -> int:
-    """0 if every row has its numbers; else the code for the reason."""
+        written = write_tables([record], folder, "table.md")
+    click.echo("\n" + tables.report([record]))
+    click.echo(f"Wrote {', '.join(map(str, [folder / results.NAME, *written]))}")
     reasons = [entry["reason"] for entry in results.entries(record, results.FAILED)]
     if any("wrong answer" in reason for reason in reasons):
         return NumericalError.exit_code
     return SetupError.exit_code if reasons else 0
 
 
-def write_report(files, output) -> tuple[str, list[Path]]:
-    """The tables of results in several files, and the files written: report.md and the figures.
+def prepare(folder: Path, resume: bool, force: bool):
+    """Make the folder of a sweep, unless it holds results that must stay."""
+    there = (folder / results.NAME).exists()
+    if resume and not there:
+        raise UsageError(f"{folder}: there is nothing to resume; leave --resume out")
+    if there and not (resume or force):
+        raise UsageError(f"{folder} holds results; give --resume to go on, --force to replace, or another --output")
+    with file_errors(folder, "written"):
+        folder.mkdir(parents=True, exist_ok=True)
+    if not os.access(folder, os.W_OK | os.X_OK):
+        raise FilesError(f"{folder} cannot be written: no permission")
 
-    Raises:
-        FilesError: a file is no result, or the folder cannot be written.
-    """
-    named = {Path(path, results.NAME if Path(path).is_dir() else "").resolve(): path for path in files}
-    records = [results.read(path) for path in named.values()]
-    text = tables.report(records)
-    if output is None:
-        return text, []
-    with file_errors(output, "written"):
-        output.mkdir(parents=True, exist_ok=True)
-        (output / "report.md").write_text(text)
+
+def require_launcher(launcher: str):
+    """Make sure that several processes can be started, by mpiexec if no launcher is named."""
+    try:
+        program = (shlex.split(launcher) or [find_mpiexec()])[0]
+    except ValueError as error:
+        raise UsageError(f"--launcher {launcher}: {error}") from None
+    if shutil.which(program) is None:
+        raise UsageError(f"--launcher {launcher}: there is no such program")
+
+
+def announce(record: dict, folder: Path):
+    """Print what is going to be measured and what is not, and a warning if other programs are busy now."""
+    sweep = record["definition"]
+    samples = counted(sweep["rounds"], "sample")
+    click.echo(f"{sweep['title']}: {len(record['rows'])} rows, {samples} each, into {folder}")
+    for line in record["skipped"]:
+        click.echo(f"skipped: {line}")
+    before = read_clock()
+    time.sleep(0.5)
+    taken = share_of_others(before, read_clock(), cores())
+    if taken is not None and taken > DISTURBED:
+        click.echo(f"Other programs take {percent(taken)} of the cores: times will be disturbed", err=True)
+
+
+def measure_rows(record: dict, folder: Path, launcher: str = "", say=click.echo):
+    """Measure what the record still lacks, in place, and write it after each sample; `say` is called with a line."""
+    rounds, quick = record["definition"]["rounds"], record["quick"]
+    answers = Path(folder) / "answers"  # of the reference, while the sweep runs
+    answers.mkdir(parents=True, exist_ok=True)
+    try:
+        if record["peak"] is None:
+            record["peak"] = peak(quick)
+        for number in range(rounds):
+            todo = [entry for entry in results.entries(record, results.PENDING) if len(entry["samples"]) == number]
+            if todo and len(record["bandwidth"]) == number:
+                record["bandwidth"].append(measure_triad(quick))
+            for entry in todo:
+                add_sample(entry, rounds, answers, launcher)
+                results.write(record, folder)
+                say(f"[{number + 1}/{rounds}] {last_sample(entry)}")
+    finally:
+        results.write(record, folder)
+        shutil.rmtree(answers, ignore_errors=True)
+
+
+def add_sample(entry: dict, rounds: int, answers: Path, launcher: str):
+    """Take one sample of a row; the row fails with its reason if there is none, or if the answer is wrong."""
+    row, samples = results.row_of(entry), entry["samples"]
+    task = {"do": "measure", "check": not samples, "steps": samples[0].get("steps") if samples else None}
+    begin = read_clock()
+    try:
+        if row.measure not in ("halo", "fft"):
+            task["answer"] = str(answer_of(row, answers))
+        found = worker.run(row, task, launcher)
+        found["launch"]["command"] = worker.shown(row, launcher)
+    except (SetupError, worker.WorkerError) as error:
+        found = {"reason": f"did not run: {error}"}
+    others = share_of_others(begin, read_clock(), cores())
+    sample = found.pop("sample", None)
+    entry |= {name: value for name, value in found.items() if value}
+    if found.get("reason"):
+        entry |= {"state": results.FAILED, "samples": []}  # a wrong answer has no time
+        return
+    samples.append(sample | {"others": others})
+    if len(samples) == rounds:
+        entry["state"] = results.OK
+
+
+def answer_of(row: Row, answers: Path) -> Path:
+    """The file of the reference's answer for the row's grid, precision and physics, made if need be."""
+    name = "-".join([f"{row.nx}x{row.ny}", row.dtype, *(["fields"] if row.fields else []), *row.settings])
+    path = answers.absolute() / f"{name}.npy"
+    if not path.exists():
+        problem = {"dtype": row.dtype, "settings": row.settings, "fields": row.fields}
+        worker.run(Row("model", "reference", 1, row.nx, row.ny, **problem), {"do": "answer", "answer": str(path)})
+    return path
+
+
+def last_sample(entry: dict) -> str:
+    """What the last sample of a row found, in a line."""
+    row = results.row_of(entry)
+    if entry["state"] == results.FAILED:
+        return f"{row.label}: FAILED, {entry['reason']}"
+    sample = entry["samples"][-1]
+    if row.measure == "start":
+        return f"{row.label}: first step after {sample['first_step_seconds']:.2f} s"
+    what = {"halo": "exchange", "fft": "transform there and back"}.get(row.measure, "step")
+    return f"{row.label}: {1e3 * sample['seconds'] / sample['steps']:.4g} ms per {what} ({sample['steps']} times)"
+
+
+def measure_triad(quick: bool = False) -> dict:
+    """Bandwidth of all cores together, by a process of its own (`device.bandwidth`)."""
+    task = {"do": "triad", "elements": elements(quick), "trials": 3 if quick else 15}
+    return worker.run(Row("model", "xla", 1, 1, 1), task)
+
+
+def peak(quick: bool = False) -> dict:
+    """Peak arithmetic of all cores together, Gflop/s: the best of several float32 matrix products."""
+    x = np.full((SIDE, SIDE), 0.5, np.float32)
+    best = min(timeit.repeat(lambda: x @ x, number=1, repeat=2 if quick else 6))
+    return {"gigaflops": 2 * SIDE**3 / best / 1e9, "by": f"NumPy matrix product, float32, {SIDE} x {SIDE}"}
+
+
+def write_tables(records: list[dict], folder: Path, name: str) -> list[Path]:
+    """Write the tables of results and their figures into a folder; returns the files."""
     from .figures import draw
 
-    return text, [output / "report.md", *draw(records, output)]
+    with file_errors(folder, "written"):
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(tables.report(records))
+    return [folder / name, *draw(records, folder)]
+
+
+def report(files, output: Path | None) -> tuple[str, list[Path]]:
+    """The tables of results in several files, and the files written if `output` is a folder: report.md and figures."""
+    named = {Path(path, results.NAME if Path(path).is_dir() else "").resolve(): path for path in files}
+    records = [results.read(path) for path in named.values()]
+    return tables.report(records), write_tables(records, output, "report.md") if output else []

@@ -1,8 +1,10 @@
-"""A sample of the model: start, first step, check, warm-up, timed steps, in this order, each timed apart."""
+"""Samples of the model: a run, each part of it timed apart; a run that writes; an ensemble."""
 
 from __future__ import annotations
 
+import tempfile
 import time
+from functools import partial
 from pathlib import Path
 
 import jax
@@ -10,49 +12,57 @@ import numpy as np
 
 import swmodel
 
+from ..ensemble import settings
+from ..ensemble.members import Members
 from ..executors.native.describe import bytes_per_cell
 from ..model.health import Health
-from . import answers, traffic
-from .device import largest, launched, memory_bytes
-from .rows import Row
+from . import answers
+from .device import count_messages, largest, launched, memory_bytes, seconds_of, timed_steps
+from .sweeps import Row
 
-#: Warm-up lasts until a call takes this long, s, so that the fixed cost of a call does not set the number of steps.
-WARM = 0.4
+#: Perturbation of the initial sea level of members, m, and length of its correlation, in cells.
+SIZE, CELLS = 1e-3, 10
+
+
+def simulate(row: Row, **options) -> swmodel.Simulation:
+    """The simulation of a row."""
+    steps = {"steps_per_sweep": row.steps_per_sweep} if row.steps_per_sweep else {}
+    return swmodel.Simulation(answers.configuration(row, **options), **steps)
 
 
 def measure_stepping(row: Row, task: dict) -> dict:
-    """Measure a row of the model; returns its sample, or why there is none.
+    """The sample of a row of the model, or the reason why there is none: start, check, warm-up, timed steps.
 
-    Args:
-        task: `launched` (time when the processes were started, s since 1970), `answer` (file of the reference's
-            answer), `steps` (of a sample, as an earlier sample chose it, or None), `check` (whether to check in double
-            precision too).
+    A task has `launched` (when the processes were started, s since 1970), `answer` (file of the reference's answer),
+    `steps` (of an earlier sample, or None) and `check` (whether to check in double precision, and count messages).
     """
     arrived = time.time()
-    folder = Path(task["answer"]).parent
-    simulation = swmodel.Simulation(answers.configuration(row, folder), **options(row))
-    built = time.time()
-    advance(simulation, 1)
-    first = time.time()
-    advance(simulation, answers.STEPS - 1)
-    transport = simulation.transport
-    sample = start_seconds(task["launched"], (arrived, built - simulation.compile_seconds, built, first), transport)
-    sample["memory_bytes"] = largest(memory_bytes(row), transport)  # before the check, which needs more than the steps
-    found = answers.differences(simulation.state, expected(simulation, task["answer"]), transport.reduce)
-    problem = answers.verdict(found, "at this size")
-    if not problem and row.measure == "model":
-        each, warm = warm_up(simulation, row)
-        n = task["steps"] or transport.broadcast(number_of_steps(row, each))
-        sample |= {"warm_up_steps": warm, "steps": n, "seconds": advance(simulation, n)}
+    simulation = simulate(row)
+    built, transport = time.time(), simulation.transport
+
+    def seconds(n: int) -> float:
+        return seconds_of(partial(simulation.take_steps, n), transport)
+
+    seconds(1)
+    ends = (arrived, built - simulation.compile_seconds, built, time.time())
+    sample = start_seconds(task["launched"], ends, transport)
+    seconds(answers.STEPS - 1)
+    sample["memory_bytes"] = memory_bytes(row, transport)  # before the check, which needs more than the steps
+    found, reason = answers.check(simulation, np.load(task["answer"], mmap_mode="r"), "at this size")
+    if not reason and row.measure == "model":
+        sample |= timed_steps(seconds, row, task, transport)
         if row.executor == "native":
             sample["bytes_per_cell"] = bytes_per_cell(simulation.config)
         Health(simulation).check()
     result = {"sample": sample, "differences": found, "launch": launched(transport)}
-    if not problem and task["check"]:
-        result["traffic"] = exchanged(simulation, row)
-        result["differences_small"] = small = check_small(row, folder)
-        problem = answers.verdict(small, "in double precision")
-    return {"state": "failed", "reason": problem, **result} if problem else {"state": "ok", **result}
+    if not reason and task["check"]:
+        result["traffic"] = count_messages(seconds, row, transport)
+        nx, ny = answers.SMALL
+        small = simulate(row, grid__nx=nx, grid__ny=ny, run__dtype="float64")
+        small.advance(answers.STEPS)
+        found, reason = answers.check(small, answers.answer(small.config), "in double precision")
+        result["differences_small"] = found
+    return result | {"reason": reason}
 
 
 def start_seconds(launched: float, ends: tuple[float, ...], transport) -> dict[str, float]:
@@ -61,72 +71,76 @@ def start_seconds(launched: float, ends: tuple[float, ...], transport) -> dict[s
     Each part ends when the slowest process has ended it, so that the parts add up to the whole.
     """
     start, build, compiled, first = (largest(end - launched, transport) for end in ends)
-    return {
-        "start_seconds": start,
-        "build_seconds": build - start,
-        "compile_seconds": compiled - build,
-        "first_step_seconds": first,
-    }
+    parts = {"start_seconds": start, "build_seconds": build - start, "compile_seconds": compiled - build}
+    return parts | {"first_step_seconds": first}
 
 
-def expected(simulation, path: str) -> np.ndarray:
-    """The reference's answer on this process's block; only this is read."""
-    block = simulation.block
-    return np.load(path, mmap_mode="r")[:, block.y.start : block.y.stop, block.x.start : block.x.stop]
-
-
-def advance(simulation, n: int) -> float:
-    """Compute n steps on all processes; returns the seconds from a common start to the end of the slowest."""
-    simulation.transport.barrier()
-    begin = time.perf_counter()
-    simulation.take_steps(n)
-    simulation.transport.barrier()
-    return largest(time.perf_counter() - begin, simulation.transport)
-
-
-def warm_up(simulation, row: Row) -> tuple[float, int]:
-    """Take steps until a call takes long enough to be timed; returns seconds of a step, and the steps taken."""
-    n, total = 2, 0
-    while True:
-        elapsed = advance(simulation, n)
-        total += n
-        if elapsed >= min(WARM, row.seconds / 4) or n >= (row.steps or n + 1):
-            return elapsed / n, total
-        n = min(4 * n, row.steps or 4 * n)
-
-
-def number_of_steps(row: Row, each: float) -> int:
-    """Steps of a sample: those asked for, fewer if they would take too long; at least two."""
-    fit = max(2, int(row.seconds / each))
-    return fit if row.steps is None else min(row.steps, fit)
-
-
-def exchanged(simulation, row: Row) -> dict | None:
-    """Messages and bytes that a process sends in a step, the most of all processes; None if they are not counted."""
+def measure_writing(row: Row, task: dict) -> dict:
+    """The sample of a run that writes what the row says: the clock runs from the first step to the closed files."""
+    every = row.writing if isinstance(row.writing, int) else row.steps
+    simulation = simulate(row, run__steps=row.steps, output__every_steps=every)
+    simulation.take_steps(answers.STEPS)
+    found, reason = answers.check(simulation, np.load(task["answer"], mmap_mode="r"), "at this size")
+    result = {"differences": found, "launch": launched(simulation.transport), "reason": reason}
+    if reason:
+        return result
+    config = simulation.config
+    del simulation  # its fields, before the next one has its own
+    simulation = swmodel.Simulation(config)
     transport = simulation.transport
-    if transport.name == "sharded":
-        return None
-    if transport.size == 1:
-        return {"messages": 0.0, "bytes": 0.0}
-    counted = traffic.count(lambda n: advance(simulation, n), np.dtype(row.dtype).itemsize)
-    return counted and {name: largest(value, transport) for name, value in counted.items()}
+    with tempfile.TemporaryDirectory(dir=Path(task["answer"]).parent) as name:
+        folder = Path(transport.broadcast(name))
+        bare = partial(simulation.take_steps, row.steps)
+        seconds = seconds_of(bare if row.writing == "none" else partial(simulation.run, folder), transport)
+        written = int(largest(sum(path.stat().st_size for path in folder.glob("*.nc")), transport))
+    in_steps = largest(simulation.loop_seconds, transport)
+    sample = {"steps": row.steps, "seconds": seconds, "step_seconds": in_steps, "written_bytes": written}
+    return result | {"sample": sample}
 
 
-def options(row: Row) -> dict:
-    """The options of the executor that the row sets."""
-    return {"steps_per_sweep": row.steps_per_sweep} if row.steps_per_sweep else {}
+def measure_ensemble(row: Row, task: dict) -> dict:
+    """The sample of an ensemble; member 0, which is not perturbed, is checked on its process."""
+    advance, transport, state = (runs if row.advance == "runs" else together)(row)
+    advance(answers.STEPS)
+    expected = np.load(task["answer"], mmap_mode="r")
+    found = answers.differences(state(), expected, lambda values, _: values) if transport.rank == 0 else None
+    found = transport.broadcast(found)
+    reason = answers.verdict(found, "at this size")
+
+    def seconds(steps: int) -> float:
+        transport.barrier()
+        return largest(advance(steps), transport)
+
+    sample = {} if reason else timed_steps(seconds, row, task, transport)
+    return {"sample": sample, "differences": found, "launch": launched(transport), "reason": reason}
 
 
-def check_small(row: Row, folder: Path) -> dict[str, float]:
-    """Differences from the reference on a small grid in double precision, by the same executor and transport."""
-    before = jax.config.jax_enable_x64
-    nx, ny = answers.SMALL
-    config = answers.configuration(row, folder, grid__nx=nx, grid__ny=ny, run__dtype="float64")
-    try:
-        simulation = swmodel.Simulation(config, **options(row))
-        simulation.advance(answers.STEPS)
-        block = simulation.block
-        whole = answers.answer(config)[:, block.y.start : block.y.stop, block.x.start : block.x.stop]
-        return answers.differences(simulation.state, whole, simulation.transport.reduce)
-    finally:
-        jax.config.update("jax_enable_x64", before)
+def together(row: Row):
+    """An ensemble: function(steps) -> seconds that advances it; its transport; function that returns member 0."""
+    length = CELLS * answers.configuration(row).grid.dx
+    options = {"members": row.members, "advance": row.advance, "initial_eta": SIZE, "initial_eta_length": length}
+    config = answers.configuration(row, **{f"ensemble__{name}": value for name, value in options.items()})
+    members = Members(settings.check_ensemble(config))
+
+    def advance(steps: int) -> float:
+        begin = members.loop_seconds
+        members.take_steps(steps)
+        return members.loop_seconds - begin
+
+    return advance, members.transport, lambda: jax.tree.map(lambda field: field[0], members.state)
+
+
+def runs(row: Row):
+    """As `together`, for runs one after the other, each computed as by `swmodel run`."""
+    simulation = simulate(row)
+    carries = [simulation._executor.start(simulation.transport.put(simulation.state)) for _ in range(row.members)]
+
+    def advance(steps: int) -> float:
+        begin = time.perf_counter()
+        for number in range(row.members):
+            simulation.carry = carries[number]
+            simulation.take_steps(steps)
+            carries[number] = simulation.carry
+        return time.perf_counter() - begin
+
+    return advance, simulation.transport, lambda: carries[0].state

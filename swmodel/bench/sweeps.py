@@ -1,20 +1,19 @@
-"""The definitions of the sweeps and the published table: TOML files of the folder benchmarks/."""
+"""What a sweep measures, as the TOML files of the folder benchmarks/ say, and a row of it; the published table."""
 
 from __future__ import annotations
 
 import tomllib
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from ..config.errors import suggest
-from ..errors import FilesError, UsageError
+from ..errors import UsageError
+from ..model.progress import workers
+from .text import counted
 
-#: The folders of the files: in a checkout, and in an installed package.
-FOLDERS = (Path(__file__).parents[2] / "benchmarks", Path(__file__).parents[1] / "benchmarks")
-
-#: The sweeps, in the order in which they are listed.
-NAMES = ("table", "strong", "weak", "sizes", "halo", "output", "start", "native", "schemes", "ensemble", "fft")
+#: What a run writes, in words; a number is the steps between snapshots.
+WRITING = {"none": "no files", "ends": "first and last state"}
 
 
 class Sweep(NamedTuple):
@@ -22,7 +21,7 @@ class Sweep(NamedTuple):
 
     name: str
     title: str
-    measure: str  # model, halo, output, start, ensemble or fft: what a worker does for a row
+    measure: str  # as of a Row
     sizes: tuple[tuple[int, int], ...]  # (nx, ny)
     nproc: tuple[int, ...]
     rounds: int
@@ -32,62 +31,108 @@ class Sweep(NamedTuple):
     one_core: bool = False
     gpu: bool = False
     weak: bool = False
-    threads: int | None = None  # of each rank; None: the cores, shared
-    steps: int | None = None  # of a sample; None: as many as fill `seconds`
-    seconds: float = 60.0  # longest sample
+    threads: int | None = None  # this and what follows: as of a Row
+    steps: int | None = None
+    seconds: float = 60.0
     writing: tuple = ()
-    transport: str = "mpi"  # or sharded
-    devices: tuple[int, ...] = (1,)  # of each process, for the sharded transport
-    variants: tuple = ()  # of each row but the reference: {attribute: value} of a Row
-
-
-def folder() -> Path:
-    """The folder of the definitions.
-
-    Raises:
-        FilesError: the installation lacks it.
-    """
-    for path in FOLDERS:
-        if (path / "published.toml").is_file():
-            return path
-    raise FilesError("the benchmark definitions are missing from this installation (folder benchmarks)")
+    transport: str = "mpi"
+    devices: tuple[int, ...] = (1,)
+    variants: tuple = ()  # of each row but the reference: {attribute: value}
 
 
 @cache
+def read(name: str) -> dict[str, Any]:
+    """The contents of a TOML file of the folder benchmarks/, in a checkout or in an installed package."""
+    folders = [Path(__file__).parents[level] / "benchmarks" for level in (2, 1)]
+    return tomllib.loads(next(folder / name for folder in folders if (folder / name).is_file()).read_text())
+
+
 def published() -> dict[str, Any]:
     """The published table: source, size, and `row`, a list of platform, processes, seconds and speedup."""
-    return tomllib.loads((folder() / "published.toml").read_text())
+    return read("published.toml")
 
 
-def published_row(platform: str, processes: int) -> dict | None:
-    """The published numbers of `platform` (numpy, cpu or gpu) on so many processes; None if there are none."""
-    rows = published()["row"]
-    return next((row for row in rows if (row["platform"], row["processes"]) == (platform, processes)), None)
+def definition(name: str, quick: bool = False, **options) -> Sweep:
+    """The sweep called `name`; `options` replace its values, except where None or empty.
 
-
-def definition(name: str, quick: bool = False, **chosen) -> Sweep:
-    """The sweep called `name`; `chosen` replaces its values, except where None or empty.
-
-    On the sharded transport its numbers are numbers of devices in one process, unless others are chosen.
-
-    Raises:
-        UsageError: there is no sweep of this name, or it has no such rows.
+    On the sharded transport its numbers of processes are numbers of devices in one process, unless others are given.
     """
-    if name not in NAMES:
-        raise UsageError(f"{name}: there is no such sweep; {suggest(name, NAMES)}")
-    values = tomllib.loads((folder() / "sweeps" / f"{name}.toml").read_text())
+    values = dict(read(f"sweeps/{name}.toml"))
     full, small = values.pop("full"), values.pop("quick")
     values |= small if quick else full
-    chosen = {key: value for key, value in chosen.items() if value not in (None, ())}
-    if chosen.get("transport") == "sharded":
-        refused = {"halo": "measures the transport mpi", "ensemble": "members have the whole grid on one device"}
-        if values["measure"] in refused:
-            raise UsageError(f"{name}: {refused[values['measure']]}; leave out --transport sharded")
+    options = {key: value for key, value in options.items() if value not in (None, ())}
+    if options.get("transport") == "sharded":
+        if name in ("halo", "ensemble"):
+            raise UsageError(f"{name}: has no rows on devices of one process; leave out --transport sharded")
         values |= {"devices": values["nproc"], "nproc": (1,)}
-    elif "devices" in chosen:
+    elif "devices" in options:
         raise UsageError("--devices: only the sharded transport has several in a process; give --transport sharded")
-    values |= chosen
-    values["sizes"] = tuple(tuple(size) for size in values["sizes"])
-    lists = ("nproc", "devices", "executors", "writing", "variants")
-    values |= {key: tuple(values[key]) for key in lists if key in values}
-    return Sweep(name=name, **values)
+    values |= options
+    values["sizes"] = map(tuple, values["sizes"])
+    return Sweep(name, **{key: tuple(v) if isinstance(v, list | map) else v for key, v in values.items()})
+
+
+@dataclass(frozen=True)
+class Row:
+    """What a worker measures. All values are plain, so that a row can be passed on as JSON."""
+
+    measure: str  # model, halo, output, start, ensemble or fft
+    executor: str  # that of the configuration; for transforms the reference is scipy.fft
+    nproc: int
+    nx: int
+    ny: int
+    platform: str = "cpu"  # or gpu
+    threads: int | None = None  # of each process; None: all cores for one, its share for one of several
+    dtype: str = "float32"
+    steps: int | None = None  # of a sample; None: as many as fill `seconds`
+    seconds: float = 60.0  # longest time of a sample
+    writing: str | int | None = None  # for `output`: none, ends, or the number of steps between snapshots
+    oversubscribed: bool = False  # more threads than cores
+    steps_per_sweep: int | None = None  # of the native step; None: as many as in a run
+    settings: tuple[str, ...] = ()  # of the configuration, such as "physics.linear_drag=1e-6"
+    fields: bool = False  # whether bathymetry, land and wind vary in both directions (`answers.FIELDS`)
+    transport: str = "mpi"  # (serial for one process) or sharded
+    members: int | None = None  # of an ensemble
+    advance: str | None = None  # of its members: runs (one run after the other), map or vmap
+    devices: int = 1  # of each process
+
+    def __post_init__(self):
+        object.__setattr__(self, "settings", tuple(self.settings))  # a list, if the row comes from JSON
+
+    @property
+    def blocks(self) -> int:
+        """Blocks of the grid."""
+        return self.nproc * self.devices
+
+    @property
+    def physics(self) -> list[str]:
+        """The differences from the jet, in words."""
+        words = ["bathymetry", "land", "wind"] if self.fields else []
+        for text in self.settings:
+            key, _, value = text.partition("=")
+            name = key.rpartition(".")[2].replace("_", " ")
+            words.append(f"{name} {value}" if value.isidentifier() else name)
+        return words
+
+    @property
+    def marks(self) -> list[str]:
+        """Transport, precision, steps in a sweep and physics, if they are not the usual ones."""
+        marks = ["sharded"] if self.transport == "sharded" else []
+        marks += [self.dtype] if self.dtype != "float32" else []
+        marks += [f"{counted(self.steps_per_sweep, 'step')} a sweep"] if self.steps_per_sweep else []
+        return marks + self.physics
+
+    @property
+    def name(self) -> str:
+        """What computes."""
+        return "scipy.fft" if (self.measure, self.executor) == ("fft", "reference") else self.executor
+
+    @property
+    def label(self) -> str:
+        """The row in words, no two of a sweep alike."""
+        words = [self.name + (" (GPU)" if self.platform == "gpu" else ""), workers(self.nproc, self.devices)]
+        words += [f"{counted(self.threads, 'core')} each"] if self.threads else []
+        words += [f"{self.nx} x {self.ny}"]
+        words += [WRITING.get(self.writing, f"every {self.writing} steps")] if self.writing is not None else []
+        words += [f"{counted(self.members, 'member')} ({self.advance})"] if self.members else []
+        return ", ".join(words + self.marks)

@@ -2,236 +2,200 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from statistics import median
 
-from .markdown import MISSING, amount, digits, markdown, number, percent
-from .notes import notes
-from .numbers import STEPS, Numbers, numbers, same_problem, spread
-from .promises import promised
-from .rows import WRITING
+from .machine import DISTURBED
+from .numbers import PROBLEM, STEPS, Numbers, bandwidth, numbers, spread
+from .results import FAILED, PENDING, entries, row_of
+from .sweeps import WRITING, published
+from .text import amount, counted, digits, gib, markdown, percent
 
-#: The head of a column, and the function of a row, and of the other rows of the result, to its text.
-Column = tuple[str, Callable[[Numbers, list[Numbers]], str]]
+#: The head of a column, and the function from a row's numbers to its text.
+Column = tuple[str, Callable[[Numbers], str]]
+
+
+def what(one: Numbers) -> str:
+    """What computes or writes, and the special properties of the row."""
+    row = one.row
+    marks = row.marks + ([f"{counted(row.threads, 'thread')} each"] if row.threads else [])
+    marks += ["more ranks than cores"] if row.oversubscribed else []
+    name = "NumPy reference" if row.name == "reference" else row.name
+    files = f", {WRITING[row.writing]}" if row.writing in WRITING else ""
+    return name + (f" ({', '.join(marks)})" if marks else "") + files
+
+
+def step_without_files(one: Numbers) -> float:
+    """Seconds of a step of the same run without files; NaN for that run itself."""
+    bare = one.alike((*PROBLEM, "executor", "nproc", "devices", "threads"), writing="none")
+    return bare[0].step if bare and bare[0] is not one else math.nan
+
+
+def over_runs(one: Numbers) -> float:
+    """Members times steps per second, divided by those of the most runs one after the other."""
+    runs = max(one.alike(("executor",), advance="runs"), key=lambda run: run.row.members, default=None)
+    return one.row.members / one.step / (runs.row.members / runs.step) if runs else math.nan
+
+
+PROCESSES: Column = ("processes", lambda one: str(one.row.nproc))
+GRID: Column = ("grid", lambda one: f"{one.row.nx} x {one.row.ny}")
+LAYOUT: Column = ("layout", lambda one: "x".join(map(str, one.entry.get("launch", {}).get("layout", []))))
+SPREAD: Column = ("spread", lambda one: percent(spread(one.seconds or one.first_step)))
+MESSAGES: Column = ("messages", lambda one: digits(one.traffic["messages"]))
+SENT: Column = ("bytes sent", lambda one: amount(one.traffic["bytes"]))
+ROW: tuple[Column, ...] = (
+    ("row", what),
+    PROCESSES,
+    ("devices", lambda one: str(one.row.devices) if one.row.transport == "sharded" else ""),
+    ("cores", lambda one: str(one.cores) if one.row.platform == "cpu" else f"{one.row.blocks} GPU"),
+    GRID,
+)
+#: The columns for each kind of measurement: those of `model` compare with the published table, `limits` (a second
+#: table of the same rows) with the machine.
+COLUMNS: dict[str, tuple[Column, ...]] = {
+    "model": (
+        *ROW,
+        (f"s for {STEPS} steps", lambda one: digits(STEPS * one.step) + ("*" if one.timed < STEPS else "")),
+        ("published s", lambda one: digits(one.published["seconds"])),
+        ("speed-up over NumPy", lambda one: digits(one.speedup)),
+        ("published speed-up", lambda one: digits(one.published["speedup"])),
+        ("parallel efficiency", lambda one: percent(one.efficiency)),
+        SPREAD,
+    ),
+    "limits": (
+        *ROW,
+        ("ms/step", lambda one: digits(1e3 * one.step)),
+        ("Mcells/s", lambda one: digits(one.rate / 1e6)),
+        ("GB/s", lambda one: digits(one.gigabytes_per_second)),
+        ("of triad", lambda one: percent(one.share)),
+        ("messages/step", MESSAGES[1]),
+        ("bytes/step", SENT[1]),
+        ("first step, s", lambda one: digits(median(one.first_step))),
+        ("MiB/rank", lambda one: digits(one.memory / 2**20)),
+    ),
+    "halo": (
+        GRID,
+        PROCESSES,
+        LAYOUT,
+        MESSAGES,
+        SENT,
+        ("µs/exchange", lambda one: digits(1e6 * one.step)),
+        ("GB/s sent", lambda one: digits(one.traffic["bytes"] / one.step / 1e9)),
+        SPREAD,
+    ),
+    "output": (
+        ("row", what),
+        PROCESSES,
+        GRID,
+        ("steps", lambda one: str(one.row.steps)),
+        ("snapshot every", lambda one: "" if one.row.writing in WRITING else str(one.row.writing)),
+        ("run, s", lambda one: digits(one.row.steps * one.step)),
+        ("writing, s", lambda one: digits(one.row.steps * (one.step - step_without_files(one)))),
+        ("of the run without", lambda one: percent(one.step / step_without_files(one) - 1)),
+        ("MB", lambda one: digits(median(one.samples("written_bytes")) / 1e6)),
+        SPREAD,
+    ),
+    "start": (
+        ("row", what),
+        PROCESSES,
+        GRID,
+        ("imports, s", lambda one: digits(one.parts["start and imports"])),
+        ("MPI and fields, s", lambda one: digits(one.parts["MPI and fields"])),
+        ("compilation, s", lambda one: digits(one.parts["compilation"])),
+        ("one step, s", lambda one: digits(one.parts["one step"])),
+        ("total, s", lambda one: digits(median(one.first_step))),
+        SPREAD,
+    ),
+    "ensemble": (
+        ("row", what),
+        GRID,
+        ("members", lambda one: str(one.row.members)),
+        ("advanced by", lambda one: one.row.advance),
+        PROCESSES,
+        ("devices", lambda one: str(one.row.devices)),
+        ("members x steps/s", lambda one: digits(one.row.members / one.step)),
+        ("over runs one after the other", lambda one: digits(over_runs(one))),
+        ("Mcells/s", lambda one: digits(one.row.members * one.rate / 1e6)),
+        SPREAD,
+    ),
+    "fft": (
+        *ROW,
+        LAYOUT,
+        ("ms there and back", lambda one: digits(1e3 * one.step)),
+        ("of scipy.fft, per core", lambda one: percent(one.speedup * one.record["machine"]["cores"] / one.cores)),
+        MESSAGES,
+        ("by the model", lambda one: digits(one.traffic["model"]["messages"])),
+        SENT,
+        ("by the model", lambda one: amount(one.traffic["model"]["bytes"])),
+        SPREAD,
+    ),
+}
 
 
 def report(records: list[dict]) -> str:
     """The tables of one or several results, those of the same sweep in one section."""
-    names = list(dict.fromkeys(record["sweep"] for record in records))
+    names = dict.fromkeys(record["sweep"] for record in records)
     return "\n".join(section([record for record in records if record["sweep"] == name]) for name in names)
 
 
 def section(records: list[dict]) -> str:
     """The tables of results of one sweep, with title, machines and notes."""
-    found = [(record, one, all_rows) for record in records for all_rows in [numbers(record)] for one in all_rows]
-    grids = {GRID[1](one, []) for _, one, _ in found}
-    title = records[0]["definition"]["title"] + (f", {grids.pop()} cells" if len(grids) == 1 else "")
-    tables = [table(columns, found, len(records) > 1, grids) for columns in TABLES[records[0]["definition"]["measure"]]]
-    if records[0]["sweep"] == "native":
-        tables += [text for record in records if (text := promised(record, len(records) > 1))]
+    found = [one for record in records for one in numbers(record)]
+    several, grids = len(records) > 1, {GRID[1](one) for one in found}
+    title = records[0]["definition"]["title"] + (f", {min(grids)} cells" if len(grids) == 1 else "")
+    measure = records[0]["definition"]["measure"]
+    tables = [table(COLUMNS[name], found, several) for name in (measure, *(["limits"] if measure == "model" else []))]
+    lines = [(f"{record['label']}: " if several else "") + text for record in records for text in notes(record)]
+    if not all(math.isnan(one.published["seconds"]) for one in found):
+        there = published()
+        lines.append(f"published: {there['cpu']}, {there['gpu']}; {there['source']}")
     text = "\n".join(tables) if found else "No row is finished.\n"
-    return f"## {title}\n\n{text}\n" + "".join(f"* {note}\n" for note in notes(records))
+    return f"## {title}\n\n{text}\n" + "".join(f"* {line}\n" for line in lines)
 
 
-def table(columns: tuple[Column, ...], found: list[tuple], machines: bool, grids: set[str]) -> str:
+def table(columns: tuple[Column, ...], found: list[Numbers], machines: bool) -> str:
     """One table: the columns that are not empty; that of the grid if there are several."""
+    if machines:
+        columns = (("machine", lambda one: one.record["label"]), *columns)
+    texts = [(head, [value(one) for one in found]) for head, value in columns]
+    kept = [(head, cells) for head, cells in texts if any(cells) and (head != "grid" or len(set(cells)) > 1)]
+    return markdown([head for head, _ in kept], list(zip(*(cells for _, cells in kept), strict=True)))
+
+
+def notes(record: dict) -> list[str]:
+    """What readers of the tables must know: machine, limits, samples, rows without numbers and why, scaled times."""
+    machine, rounds, found = record["machine"], record["definition"]["rounds"], numbers(record)
+    versions = ", ".join(f"{name} {version}" for name, version in machine["versions"].items() if name != "swmodel")
     lines = [
-        [*([record["label"]] if machines else []), *(value(one, others) for _, value in columns)]
-        for record, one, others in found
+        f"{machine['cpu']}, {machine['cores']} cores, {gib(machine['memory_bytes'])}; {machine['system']}; "
+        f"Python {machine['python']}, {versions}; revision {machine['revision'] or 'unknown'}; {record['created']}"
     ]
-    heads = [*(["machine"] if machines else []), *(head for head, _ in columns)]
-    kept = [n for n, head in enumerate(heads) if any(line[n] for line in lines) and (head != "grid" or grids)]
-    return markdown([heads[n] for n in kept], [[line[n] for n in kept] for line in lines])
-
-
-def what(one: Numbers, others) -> str:
-    """The executor, and the special properties of the row."""
-    name = "NumPy reference" if one.row.name == "reference" else one.row.name
-    marks = one.row.marks
-    marks += [f"{one.row.threads} thread{'s' if one.row.threads > 1 else ''} each"] if one.row.threads else []
-    marks += ["more ranks than cores"] if one.row.oversubscribed else []
-    return name + (f" ({', '.join(marks)})" if marks else "")
-
-
-def cores(one: Numbers, others) -> str:
-    """Number of cores, or of GPUs."""
-    return str(one.cores) if one.row.platform == "cpu" else f"{one.row.blocks} GPU"
-
-
-def seconds(one: Numbers, others) -> str:
-    """Time of the published number of steps, with a star if fewer were timed."""
-    return digits(STEPS * one.step) + ("*" if one.scaled else "")
-
-
-def published_value(name: str) -> Callable:
-    """A column with a value of the published row for this one."""
-    return lambda one, others: number(one.published and one.published[name])
-
-
-def traffic(one: Numbers, name: str) -> float | None:
-    """Messages or bytes that a rank sends in a step."""
-    return (one.entry.get("traffic") or {}).get(name)
-
-
-PROCESSES: Column = ("processes", lambda one, others: str(one.row.nproc))
-GRID: Column = ("grid", lambda one, others: f"{one.row.nx} x {one.row.ny}")
-LAYOUT: Column = ("layout", lambda one, others: "x".join(map(str, one.entry.get("launch", {}).get("layout", []))))
-SPREAD: Column = ("spread", lambda one, others: percent(one.spread))  # of the seconds of a step
-ROW: tuple[Column, ...] = (
-    ("row", what),
-    PROCESSES,
-    ("devices", lambda one, others: str(one.row.devices) if one.row.transport == "sharded" else ""),
-    ("cores", cores),
-    GRID,
-)
-
-#: The columns for comparison with the published table.
-SPEED: tuple[Column, ...] = (
-    *ROW,
-    (f"s for {STEPS} steps", seconds),
-    ("published s", published_value("seconds")),
-    ("speed-up over NumPy", lambda one, others: number(one.speedup)),
-    ("published speed-up", published_value("speedup")),
-    ("parallel efficiency", lambda one, others: percent(one.efficiency)),
-    SPREAD,
-)
-
-#: The columns for comparison with the machine's limits.
-COST: tuple[Column, ...] = (
-    *ROW,
-    ("ms/step", lambda one, others: digits(1e3 * one.step)),
-    ("Mcells/s", lambda one, others: digits(one.rate / 1e6)),
-    ("GB/s", lambda one, others: digits(one.gigabytes_per_second)),
-    ("of triad", lambda one, others: percent(one.share)),
-    ("messages/step", lambda one, others: number(traffic(one, "messages"))),
-    ("bytes/step", lambda one, others: amount(traffic(one, "bytes"))),
-    ("first step, s", lambda one, others: digits(median(one.first_step)) if one.first_step else MISSING),
-    ("MiB/rank", lambda one, others: digits(one.memory / 2**20) if one.memory else MISSING),
-)
-
-
-def sent_per_second(one: Numbers, others) -> str:
-    """Bytes that a rank sends, divided by the time of an exchange, GB/s."""
-    moved = traffic(one, "bytes")
-    return digits(moved / one.step / 1e9) if moved else MISSING
-
-
-HALO: tuple[Column, ...] = (
-    GRID,
-    PROCESSES,
-    LAYOUT,
-    ("messages", lambda one, others: number(traffic(one, "messages"))),
-    ("bytes sent", lambda one, others: amount(traffic(one, "bytes"))),
-    ("µs/exchange", lambda one, others: digits(1e6 * one.step)),
-    ("GB/s sent", sent_per_second),
-    SPREAD,
-)
-
-
-def run_seconds(one: Numbers) -> float:
-    """Length of a whole run."""
-    return one.row.steps * one.step
-
-
-def without_files(one: Numbers, others: list[Numbers]) -> float | None:
-    """Length of the same run without writing; None for that run itself."""
-    same = [other for other in others if other.row == one.row.writes("none")]
-    return run_seconds(same[0]) if same and same[0] is not one else None
-
-
-def extra(one: Numbers, others: list[Numbers]) -> str:
-    """Seconds that writing costs."""
-    bare = without_files(one, others)
-    return MISSING if bare is None else digits(run_seconds(one) - bare)
-
-
-def extra_part(one: Numbers, others: list[Numbers]) -> str:
-    """The cost of writing, as a fraction of the run without files."""
-    bare = without_files(one, others)
-    return MISSING if bare is None else percent(run_seconds(one) / bare - 1)
-
-
-OUTPUT: tuple[Column, ...] = (
-    ("row", lambda one, others: what(one, others) + WRITING.get(one.row.writing, "")),
-    PROCESSES,
-    GRID,
-    ("steps", lambda one, others: str(one.row.steps)),
-    ("snapshot every", lambda one, others: str(one.row.writing) if isinstance(one.row.writing, int) else MISSING),
-    ("run, s", lambda one, others: digits(run_seconds(one))),
-    ("writing, s", extra),
-    ("of the run without", extra_part),
-    ("MB", lambda one, others: digits(median(sample["written_bytes"] for sample in one.entry["samples"]) / 1e6)),
-    SPREAD,
-)
-
-START: tuple[Column, ...] = (
-    ("row", what),
-    PROCESSES,
-    GRID,
-    ("imports, s", lambda one, others: digits(one.start_parts[0])),
-    ("MPI and fields, s", lambda one, others: digits(one.start_parts[1])),
-    ("compilation, s", lambda one, others: digits(one.start_parts[2])),
-    ("one step, s", lambda one, others: digits(one.start_parts[3])),
-    ("total, s", lambda one, others: digits(median(one.first_step))),
-    ("spread", lambda one, others: percent(spread(one.first_step))),
-)
-
-
-def members_times_steps(one: Numbers) -> float:
-    """Members times steps per second."""
-    return one.row.members / one.step
-
-
-def over_runs(one: Numbers, others: list[Numbers]) -> str:
-    """Members times steps per second, divided by those of as many runs (or of the most) one after the other."""
-    runs = [other for other in others if other.row.advance == "runs" and other.row.executor == one.row.executor]
-    base = max(runs, key=lambda other: other.row.members, default=None)
-    return digits(members_times_steps(one) / members_times_steps(base)) if base else MISSING
-
-
-ENSEMBLE: tuple[Column, ...] = (
-    ("row", what),
-    GRID,
-    ("members", lambda one, others: str(one.row.members)),
-    ("advanced by", lambda one, others: one.row.advance),
-    PROCESSES,
-    ("devices", lambda one, others: str(one.row.devices)),
-    ("members x steps/s", lambda one, others: digits(members_times_steps(one))),
-    ("over runs one after the other", over_runs),
-    ("Mcells/s", lambda one, others: digits(one.row.members * one.rate / 1e6)),
-    SPREAD,
-)
-
-
-def over_scipy(one: Numbers, others: list[Numbers]) -> str:
-    """Transforms per second and core, divided by those of scipy.fft for the same field."""
-    same = [other for other in others if other.row.executor == "reference" and same_problem(one, other)]
-    return percent(same[0].step * same[0].cores / (one.step * one.cores)) if same else MISSING
-
-
-def modelled(one: Numbers, name: str) -> float | None:
-    """Messages or bytes that a block sends, by the model of a pencil decomposition."""
-    return (one.entry.get("traffic") or {}).get("model", {}).get(name)
-
-
-FFT: tuple[Column, ...] = (
-    *ROW,
-    LAYOUT,
-    ("ms there and back", lambda one, others: digits(1e3 * one.step)),
-    ("of scipy.fft, per core", over_scipy),
-    ("messages", lambda one, others: number(traffic(one, "messages"))),
-    ("by the model", lambda one, others: number(modelled(one, "messages"))),
-    ("bytes sent", lambda one, others: amount(traffic(one, "bytes"))),
-    ("by the model", lambda one, others: amount(modelled(one, "bytes"))),
-    SPREAD,
-)
-
-#: The tables for each kind of measurement.
-TABLES = {
-    "model": (SPEED, COST),
-    "halo": (HALO,),
-    "output": (OUTPUT,),
-    "start": (START,),
-    "ensemble": (ENSEMBLE,),
-    "fft": (FFT,),
-}
+    launches = [entry.get("launch", {}) for entry in record["rows"]]
+    if libraries := sorted({launch["mpi"] for launch in launches if launch.get("mpi")}):
+        bound = "bound" if any(launch.get("bound") for launch in launches) else "not bound"
+        lines.append(f"{', '.join(libraries)}; ranks {bound} to cores")
+    if record["bandwidth"]:
+        peak, gpu = record["peak"], digits(bandwidth(record, "gpu"))
+        text = f"triad {digits(bandwidth(record))} GB/s ({record['bandwidth'][0]['by']})"
+        text += f", peak {digits(peak['gigaflops'])} Gflop/s ({peak['by']})" if peak else ""
+        lines.append(text + (f"; GPU triad {gpu} GB/s" if gpu else ""))
+    if shares := [[sample.get("others") for sample in e["samples"]] for e in record["rows"] if e["samples"]]:
+        lines.append(f"{counted(rounds, 'sample')} of each row, rows by turns; medians")
+        if any(None in row for row in shares):
+            lines.append("what other programs took of the cores is not on record")
+        elif disturbed := [part for row in shares if (part := median(row)) > DISTURBED]:
+            rows = f"{len(disturbed)} of {len(shares)} rows were measured: do not quote these times"
+            lines.append(f"other programs took up to {percent(max(disturbed))} of the cores while {rows}")
+    lines += [f"skipped: {text}" for text in record["skipped"]]
+    lines += [f"{row_of(entry).label}: FAILED, {entry['reason']}" for entry in entries(record, FAILED)]
+    for entry in entries(record, PENDING):
+        taken = f"{len(entry['samples'])} of {rounds} samples so far" if entry["samples"] else "not measured yet"
+        lines.append(f"{row_of(entry).label}: {taken}")
+    scaled = {one.row.label: one.timed for one in found if one.row.measure == "model" and one.timed < STEPS}
+    if len(scaled) == len(found) and len({*scaled.values()}) == 1:
+        lines.append(f"\\* {min(scaled.values())} steps timed, scaled to {STEPS}")
+    elif scaled:
+        rows = "; ".join(f"{label} ({steps})" for label, steps in scaled.items())
+        lines.append(f"\\* fewer steps timed, scaled to {STEPS}: {rows}")
+    return lines

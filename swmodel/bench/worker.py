@@ -1,68 +1,109 @@
-"""One process of a row: it does its task, and rank 0 sends the result as a line.
+"""The processes of one row: `run` starts them as `swmodel run` does; each does a task, and rank 0 sends its result.
 
-`start.run` starts it, alone or under mpiexec. A task is {"row": ..., "do": "measure" or "answer", ...}.
+A task is {"row": ..., "do": "measure", "answer", "devices" or "triad", ...}.
 """
 
 from __future__ import annotations
 
 import json
 import os
+import shlex
 import sys
+import time
+from collections import deque
+from pathlib import Path
 
-from ..model import progress
+from ..model import launch, progress
 from ..parallel import environment
-from .rows import Row
+from .sweeps import Row
+
+
+class WorkerError(Exception):
+    """A worker ended without a result; the message is the line it printed that explains why."""
+
+
+def command(row: Row, launcher: str = "") -> list[str]:
+    """The command that starts a row's processes: Python itself for one; for several the launcher of `swmodel run`."""
+    worker = [sys.executable, "-P", "-m", "swmodel.bench.worker"]
+    if row.nproc == 1:
+        return worker
+    starter = [*shlex.split(launcher), "-n", str(row.nproc)] if launcher else launch.starter(row.nproc, row.transport)
+    return [*starter, *worker]
+
+
+def shown(row: Row, launcher: str = "") -> str:
+    """The command as it is recorded, without paths of the machine."""
+    return " ".join(Path(word).name for word in [*command(row, launcher), "TASK"])
+
+
+def run(row: Row, task: dict, launcher: str = "") -> dict:
+    """Start the processes of a row on a task and wait; returns the result, raises WorkerError if there is none."""
+    task = task | {"row": vars(row), "launched": time.time()}
+    line = [*command(row, launcher), json.dumps(task)]
+    environ = launch.rank_environment(row.nproc if row.oversubscribed else 1)
+    environ.pop("JAX_PLATFORMS", None)
+    environ |= {"JAX_PLATFORMS": "cpu"} if row.platform == "cpu" else {}
+    environ |= {"NPROC": str(row.threads)} if row.threads else {}
+    process = launch.start(line, row.nproc, env=environ)
+    result, lines = None, deque(maxlen=40)
+    try:
+        with process.stdout as stream:
+            for text in stream:
+                message = progress.receive(text)
+                result = message or result
+                if message is None:
+                    lines.append(text.strip())
+        process.wait()
+    finally:
+        if process.poll() is None:
+            launch.kill(process)
+            process.wait()
+    if result is None:
+        raise WorkerError(cause(lines, process.returncode))
+    return result
+
+
+def cause(lines, returncode: int) -> str:
+    """The line that best explains why a worker failed."""
+    noise = ("=", "jax.errors", "For simpl")
+    lines = [line for line in lines if not line.startswith(noise) and not launch.BANNER.match(line)]
+    errors = [line for line in lines if "Error" in line]
+    return (errors or lines or [f"ended with exit code {returncode}"])[-1]
 
 
 def main(text: str):
-    """Do the task given as JSON."""
+    """Do the task given as JSON, in a process of its own."""
     task = json.loads(text)
     row, place = Row(**task.pop("row")), environment.world()
     sharded = row.transport == "sharded"
     if row.platform == "gpu" and place is not None and not sharded:
-        choose_device(os.environ, place.local_rank)
+        allowed = [name for name in os.environ.get("CUDA_VISIBLE_DEVICES", "").split(",") if name]
+        mine = allowed[place.local_rank % len(allowed)] if allowed else str(place.local_rank)
+        os.environ["CUDA_VISIBLE_DEVICES"] = mine  # the one with this rank's number on its node
     environment.prepare(place=place, devices=row.devices)
     if sharded and place is not None:
         from ..parallel.transport.join import join
         from ..parallel.transport.rendezvous import first_process
 
         join(place, row.devices, first_process(place))
-    result = act(row, task)
+    result = do(row, task)
     if place is None or place.rank == 0:
         progress.send(result)
 
 
-def choose_device(environ, local: int):
-    """Let a rank see only one of the GPUs that the user allows: the one with its number on its node."""
-    visible = [name for name in environ.get("CUDA_VISIBLE_DEVICES", "").split(",") if name]
-    environ["CUDA_VISIBLE_DEVICES"] = visible[local % len(visible)] if visible else str(local)
-
-
-def act(row: Row, task: dict) -> dict:
+def do(row: Row, task: dict) -> dict:
     """The result of a task, JSON values; the same on all ranks."""
+    from . import answers, device, parts, stepping
+
     if task["do"] == "answer":
-        from .answers import write_answer
-
-        return write_answer(row, task["answer"])
+        return answers.write_answer(row, task["answer"])
     if task["do"] == "devices":
-        from .device import describe_gpus
-
-        return describe_gpus()
+        return device.describe_gpus()
     if task["do"] == "triad":
-        from .device import bandwidth
-
-        return bandwidth(task["elements"], task["trials"])
-    if row.measure == "halo":
-        from .exchange import measure_exchange as measure
-    elif row.measure == "output":
-        from .writing import measure_writing as measure
-    elif row.measure == "fft":
-        from .transforms import measure_transforms as measure
-    elif row.measure == "ensemble":
-        from .ensembles import measure_ensemble as measure
-    else:
-        from .stepping import measure_stepping as measure
-    return measure(row, task)
+        return device.bandwidth(task["elements"], task["trials"])
+    measures = {"output": stepping.measure_writing, "ensemble": stepping.measure_ensemble}
+    measures |= {"halo": parts.measure_exchange, "fft": parts.measure_transforms}
+    return measures.get(row.measure, stepping.measure_stepping)(row, task)
 
 
 if __name__ == "__main__":

@@ -17,7 +17,7 @@ SWEEPS = {
     "halo": "The exchange of halos alone.",
     "output": "What writing costs.",
     "start": "Time to the first step, and what it is spent on.",
-    "native": "The native step beside what it promises.",
+    "native": "The native step: precision, steps in a sweep, processes, terms.",
     "schemes": "The native step of every flux, stepper and term.",
     "ensemble": "Members times steps per second, in one program and as runs.",
     "fft": "Fourier transforms of fields in blocks, beside scipy.fft.",
@@ -126,9 +126,9 @@ def report(files, output):
 
     They may be of several machines and of several sweeps.
     """
-    from ..bench.session import write_report
+    from ..bench.session import report as make_report
 
-    text, written = write_report(files, output)
+    text, written = make_report(files, output)
     click.echo(text)
     for path in written:
         click.echo(f"Wrote {path}")
@@ -142,7 +142,7 @@ def compare(old, new):
 
     Medians and spread of two results, and which differences exceed the noise.
     """
-    from ..bench.compare import report as compared
+    from ..bench.compare import report as make_comparison
     from ..bench.results import read
 
-    click.echo(compared(read(old), read(new)))
+    click.echo(make_comparison(read(old), read(new)))

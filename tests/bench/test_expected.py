@@ -7,7 +7,7 @@ import pytest
 from click.testing import CliRunner
 
 from swmodel.bench import expected
-from swmodel.bench.expected import Expected, computed
+from swmodel.bench.expected import computed
 from swmodel.cli import main
 from swmodel.config import load
 from swmodel.errors import SetupError
@@ -16,9 +16,9 @@ from swmodel.model.resolve import resolve
 
 @pytest.mark.parametrize(("computing", "share", "bound"), [(2.0, 100, "memory"), (4.0, 75, "its operations")])
 def test_a_step_takes_the_longer_of_two_times(computing, share, bound):
-    assert f" {share} % of this machine's bandwidth, 16.0 GB/s; bound by {bound}: 3 ns" in str(
-        Expected(3.0, computing, 16.0)
-    )
+    text = expected.expected(3.0, computing, 16.0)
+    assert f" {share} % of this machine's bandwidth" in text
+    assert f"bound by {bound}" in text
 
 
 @pytest.mark.parametrize("size", [{}, {"grid.nx": 19, "grid.ny": 12}])

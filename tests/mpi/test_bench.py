@@ -15,7 +15,7 @@ import pytest
 from click.testing import CliRunner
 from support.forked_python import SOCKET, forking
 
-from swmodel.bench import triad
+from swmodel.bench import session
 from swmodel.cli import main
 
 pytestmark = pytest.mark.usefixtures("quickly_compiled")
@@ -38,7 +38,7 @@ FIGURES = {
 
 
 #: The bandwidth of this machine, measured once for all sweeps.
-MEASURE_TRIAD = cache(triad.measure_triad)
+MEASURE_TRIAD = cache(session.measure_triad)
 
 
 @pytest.fixture
@@ -48,7 +48,7 @@ def bench(tmp_path, monkeypatch):
     monkeypatch.setenv("NPROC", "1")
     for name, text in forking(os.environ).items():
         monkeypatch.setenv(name, text)
-    monkeypatch.setattr(triad, "measure_triad", MEASURE_TRIAD)
+    monkeypatch.setattr(session, "measure_triad", MEASURE_TRIAD)
     on_sigterm = signal.getsignal(signal.SIGTERM)
     yield lambda *words: CliRunner().invoke(main, ["bench", *words])
     signal.signal(signal.SIGTERM, on_sigterm)

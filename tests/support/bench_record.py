@@ -1,7 +1,7 @@
 """A record of a sweep with made-up times, for tests of the numbers that follow from samples."""
 
 from swmodel.bench import results
-from swmodel.bench.rows import make_rows
+from swmodel.bench.plan import make_rows
 from swmodel.bench.sweeps import definition
 
 MACHINE = {

@@ -1,0 +1,257 @@
+"""Figures of results: curves beside the published ones, the roofline, and bars of what a time is spent on.
+
+Colours differ for any colour vision (Okabe and Ito 2008), and markers in greyscale. Machines differ by dashes.
+Published rows are light, thin and hollow.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import matplotlib
+import numpy as np
+from matplotlib.figure import Figure
+from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator, NullFormatter, NullLocator
+
+from ..model.progress import workers
+from ..plotting.style import INK, QUIET, RC
+from .numbers import Numbers, bandwidth, bytes_per_cell, numbers
+from .sweeps import published
+from .text import counted, digits, percent
+
+#: Additions, multiplications and divisions for each cell in an AB2 step of the jet by the executor xla.
+FLOPS_PER_CELL = 98
+COLORS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
+DASHES = ("-", "--", "-.", ":")
+MARKERS = "osD^vP"
+#: Shades of bars from dark to light, so that parts differ in greyscale, too.
+SHADES = ("#08519C", "#6BAED6", "#C6DBEF", "#FFFFFF")
+#: The look of published rows, of the line of perfect scaling, and of words beside a point.
+PUBLISHED = {"color": "0.62", "mfc": "white", "ms": 4, "lw": 0.9, "zorder": 1.5}
+PERFECT = {"lw": 0.7, "ls": (0, (1, 2)), "zorder": 0}
+WORDS = {"textcoords": "offset points", "fontsize": 7.5}
+#: Numbers without powers of ten, with spaces between thousands.
+PLAIN = FuncFormatter(lambda value, _: f"{value:,.10g}".replace(",", " "))
+
+
+def draw(records: list[dict], folder) -> list[Path]:
+    """Draw all figures that the results allow, as PNG and PDF files in the folder; returns the files."""
+    written = []
+    with matplotlib.rc_context(RC):
+        for name, (sweep, function) in FIGURES.items():
+            chosen = [record for record in records if record["sweep"] == sweep and numbers(record)]
+            figure = function(chosen) if chosen else None
+            for kind in ("png", "pdf") if figure else ():
+                path = Path(folder) / f"{name}.{kind}"
+                figure.savefig(path, bbox_inches="tight", metadata={"CreationDate": None} if kind == "pdf" else None)
+                written.append(path)
+    return written
+
+
+def speedup(records: list[dict]) -> Figure | None:
+    """Speed-up over NumPy against processes, with the published curves; the last value of each curve is written."""
+    figure, axes = panel("processes (CPU) or devices (GPU)", "speed-up over NumPy on one process")
+    there = published()
+    size = there["nx"], there["ny"]
+
+    def group(one: Numbers) -> str | None:
+        row = one.row
+        if row.executor == "reference" or not one.speedup > 0:
+            return None
+        marks = [] if (row.nx, row.ny) == size else [f"{row.nx} x {row.ny}"]
+        marks += ["1 core each"] if row.threads else []
+        return ", ".join(marks + (["more ranks than cores"] if row.oversubscribed else []))
+
+    curves = plot(axes, records, group, lambda one: (one.row.blocks, one.speedup))
+    if not curves:
+        return None
+    for platform, marker in (("cpu", "o"), ("gpu", "s")):
+        points = [(row["processes"], row["speedup"]) for row in there["row"] if row["platform"] == platform]
+        name = f"published, {there[platform]}, {size[0]} x {size[1]}"
+        axes.plot(*zip(*points, strict=True), label=name, marker=marker, **PUBLISHED)
+        curves.append((points, QUIET))
+    for points, color in [curve for curve in curves if len(curve[0]) > 1]:
+        axes.annotate(digits(points[-1][1]), points[-1], (0, 5), ha="center", color=color, **WORDS)
+    logarithmic(axes, {n for points, _ in curves for n, _ in points})
+    return figure
+
+
+def scaling(records: list[dict]) -> Figure:
+    """Cell updates per second against cores, with the line of perfect scaling from each first point."""
+    figure, axes = panel("cores (CPU) or devices (GPU)", "million cell updates per second")
+
+    def group(one: Numbers) -> str:
+        return "" if one.cores == one.row.blocks else "several threads for each process"
+
+    curves = plot(axes, records, group, lambda one: (one.cores, one.rate / 1e6))
+    for points, color in curves:
+        (first, rate), last = points[0], points[-1][0]
+        axes.plot([first, last], [rate, rate * last / first], color=color, **PERFECT)
+    axes.plot([], [], color=QUIET, label="perfect scaling", **PERFECT)
+    logarithmic(axes, {n for points, _ in curves for n, _ in points})
+    return figure
+
+
+def sizes(records: list[dict]) -> Figure:
+    """Cell updates per second against the number of cells, with what memory allows and where the caches end."""
+    figure, axes = panel("cells", "million cell updates per second")
+    plot(axes, records, processes, lambda one: (one.row.nx * one.row.ny, one.rate / 1e6))
+    left, right = axes.get_xlim()
+    for record in records:
+        moved = bytes_per_cell(record["definition"]["dtype"])
+        for platform, name in (("cpu", "triad"), ("gpu", "GPU triad")):
+            if (limit := bandwidth(record, platform) * 1e3 / moved) > 0:
+                axes.axhline(limit, color=INK, lw=0.8, zorder=0)
+                axes.annotate(name, (1, limit), (3, 0), ("axes fraction", "data"), va="center", **WORDS)
+        for cache, size in record["machine"]["caches_bytes"].items():
+            if left < size / moved < right:
+                axes.axvline(size / moved, color=QUIET, lw=0.6, ls=":", zorder=0)
+                axes.annotate(cache, (size / moved, 1), (0, 2), ("data", "axes fraction"), ha="center", **WORDS)
+    logarithmic(axes)
+    return figure
+
+
+def halo(records: list[dict]) -> Figure:
+    """Time of an exchange against the bytes that a process sends."""
+    figure, axes = panel("bytes that a process sends in an exchange", "time of an exchange (µs)")
+    plot(axes, records, processes, lambda one: (one.traffic["bytes"], 1e6 * one.step))
+    logarithmic(axes)
+    return figure
+
+
+def roofline(records: list[dict]) -> Figure:
+    """The speed that memory and arithmetic allow, and the best row of each executor; a panel for each machine.
+
+    A step does FLOPS_PER_CELL operations for each cell and must move 48 bytes (single precision): an intensity that
+    the scheme sets. Rows lie at that intensity; the roof is the measured bandwidth times the intensity.
+
+    Reference: Williams, S., Waterman, A. and Patterson, D. (2009), Roofline, Commun. ACM 52, 65-76.
+    """
+    figure = Figure(figsize=(4.8 * len(records), 5.2), layout="constrained")
+    there = published()
+    for number, record in enumerate(records):
+        axes = figure.add_subplot(1, len(records), number + 1, xscale="log", yscale="log")
+        axes.set(xlabel="operations per byte moved", ylabel="Gflop/s", title=record["label"])
+        rows = sorted((one for one in numbers(record) if not one.row.oversubscribed), key=lambda one: one.rate)
+        best = {(one.row.executor, one.row.platform): one for one in rows}
+        intensity = FLOPS_PER_CELL / bytes_per_cell(record["definition"]["dtype"])
+        x = np.geomspace(intensity / 8, intensity * 64, 200)
+        limit, peak = bandwidth(record), record["peak"]["gigaflops"]
+        text = f"triad {digits(limit)} GB/s, peak {digits(peak)} Gflop/s"
+        axes.plot(x, np.minimum(limit * x, peak), color=INK, lw=1.2, label=text)
+        gpus = max((one.row.blocks for one in rows if one.row.platform == "gpu"), default=0)
+        if gpus and (limit := bandwidth(record, "gpu", gpus)) > 0:
+            text = f"{counted(gpus, 'GPU')}: triad {digits(limit)} GB/s"
+            axes.plot(x, limit * x, color=INK, lw=1.2, ls="--", label=text)
+        axes.axvline(intensity, color=QUIET, lw=0.6, ls=":", zorder=0)
+        for one, color, marker in zip(best.values(), COLORS, MARKERS, strict=False):
+            where = counted(one.row.blocks, "GPU") if one.row.platform == "gpu" else processes(one)
+            name = "NumPy" if one.row.executor == "reference" else f"{one.row.executor}, {where}"
+            share = f": {percent(one.share)} of triad" if one.share > 0 else ""
+            speed = one.rate * FLOPS_PER_CELL / 1e9
+            axes.plot(intensity, speed, marker, color=color, ms=5, label=name + share)
+        for row in there["row"]:
+            platform, n = row["platform"], row["processes"]
+            if (platform, n) in (("cpu", 1), ("cpu", 16)) or (platform, n) == ("gpu", 2) and gpus:
+                speed = there["nx"] * there["ny"] * there["steps"] / row["seconds"] * FLOPS_PER_CELL / 1e9
+                text = counted(n, "GPU") if platform == "gpu" else workers(n, 1)
+                axes.plot(intensity, speed, "s" if n == 1 else "o", **PUBLISHED, label=f"published, {text}")
+        to_cells = (lambda g: g * 1e3 / FLOPS_PER_CELL, lambda m: m * FLOPS_PER_CELL / 1e3)
+        cells = axes.secondary_yaxis("right", functions=to_cells)
+        cells.set_ylabel("million cell updates per second")
+        for axis in (axes.xaxis, axes.yaxis, cells.yaxis):
+            axis.set_major_formatter(PLAIN)
+        axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.14), frameon=False, fontsize=7.5)
+    return figure
+
+
+def bars(records: list[dict]) -> Figure:
+    """A horizontal bar for each row, the first one on top, made of the parts of its time."""
+    found = [one for record in records for one in numbers(record)]
+    labels = [one.row.label + (f"\n{one.record['label']}" if len(records) > 1 else "") for one in found]
+    what = "the run" if found[0].row.measure == "output" else "the way to the end of the first step"
+    figure, axes = panel(f"seconds of {what}", "")
+    figure.set_size_inches(6.4, 1.5 + (0.42 if len(records) > 1 else 0.28) * len(labels))
+    for place, one in enumerate(found):
+        left = 0.0
+        for color, (name, length) in zip(SHADES, one.parts.items(), strict=False):
+            axes.barh(place, length, left=left, color=color, ec="0.15", lw=0.5, label="" if place else name)
+            left += length
+    axes.set_yticks(range(len(labels)), labels)
+    axes.invert_yaxis()
+    axes.grid(visible=False, axis="y")
+    legend(figure)
+    return figure
+
+
+def processes(one: Numbers) -> str:
+    """The group of a row: those with as many processes or devices; of the reference there is one."""
+    return "" if one.row.executor == "reference" else workers(one.row.blocks, 1)
+
+
+def plot(axes, records: list[dict], group: Callable, point: Callable) -> list[tuple[list, str]]:
+    """A curve for each machine, executor, platform and group of rows; returns the points and colour of each.
+
+    `group` is a function of a row's numbers to words for its group, None if it is left out; `point` one to x and y.
+    """
+    curves, looks = [], {}
+    axes.set_title(records[0]["label"] if len(records) == 1 else "", fontsize=8)
+    for number, record in enumerate(records):
+        families: dict[str, list[tuple]] = {}
+        for one in numbers(record):
+            if (words := group(one)) is not None:
+                name = "NumPy" if one.row.executor == "reference" else one.row.executor
+                name += (" (GPU)" if one.row.platform == "gpu" else "") + (f", {words}" if words else "")
+                families.setdefault(name, []).append(point(one))
+        for name, points in families.items():
+            look = looks.setdefault(name, len(looks))
+            color, marker = COLORS[look % len(COLORS)], MARKERS[look % len(MARKERS)]
+            style = {"color": color, "marker": marker, "ls": DASHES[number % len(DASHES)], "ms": 4.5, "lw": 1.3}
+            machine = f", {record['label']}" if len(records) > 1 else ""
+            axes.plot(*zip(*sorted(points), strict=True), label=name + machine, **style)
+            curves.append((sorted(points), color))
+    return curves
+
+
+def panel(x: str, y: str) -> tuple[Figure, object]:
+    """A figure of one panel with a light grid."""
+    figure = Figure(figsize=(4.6, 4.0), layout="constrained")
+    axes = figure.add_subplot(xlabel=x, ylabel=y)
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.grid(color="0.92", lw=0.6, which="major")
+    axes.set_axisbelow(True)
+    return figure, axes
+
+
+def logarithmic(axes, counts=()):
+    """Logarithmic axes with plain numbers and a legend below; `counts` are the ticks of a horizontal axis of counts."""
+    axes.set(xscale="log", yscale="log")
+    axes.margins(y=0.09)
+    if counts:
+        ticks: list[float] = []
+        for n in sorted(counts):  # those that would touch are left out
+            ticks += [n] if not ticks or n >= 1.3 * ticks[-1] else []
+        axes.xaxis.set(major_locator=FixedLocator(ticks), minor_locator=NullLocator(), major_formatter=PLAIN)
+    low, high = axes.get_ylim()
+    subs = (1, 2, 5) if high < 200 * low else (1,)
+    axes.yaxis.set(major_locator=LogLocator(subs=subs), major_formatter=PLAIN, minor_formatter=NullFormatter())
+    legend(axes.figure)
+
+
+def legend(figure: Figure):
+    """A legend below the panel, where it hides nothing."""
+    figure.legend(loc="outside lower center", frameon=False, fontsize=7.5, ncols=1)
+
+
+#: By the names of the files: the sweep that the figure shows, and the function that draws it; None if there is nothing.
+FIGURES: dict[str, tuple[str, Callable[[list[dict]], Figure | None]]] = {
+    "speedup": ("table", speedup),
+    "roofline": ("table", roofline),
+    "strong": ("strong", scaling),
+    "weak": ("weak", scaling),
+    "sizes": ("sizes", sizes),
+    "halo": ("halo", halo),
+    "output": ("output", bars),
+    "start": ("start", bars),
+}
