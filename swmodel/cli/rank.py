@@ -143,7 +143,8 @@ def compute(job, quiet, command_line, place=None, watchdog=None):
     from ..parallel import environment
     from .ranks import check_device
 
-    config, directory = job.config, job.directory
+    config, directory = job.config.model_copy(), job.directory
+    config._checked = True
     options = job.options | ({"restart": job.restart.path} if job.restart else {})
     watch = (lambda function: None) if watchdog is None else watchdog.watch
     environment.prepare(config.run.reproducible, place, config.run.devices)
