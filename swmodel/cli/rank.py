@@ -96,7 +96,7 @@ def run_as_rank(place, request, configuration, quiet, command_line) -> int:
 
 def leave(place, error) -> int:
     """Say why this rank cannot join the others, and end them, as they would wait for it; returns the exit code."""
-    from .ranks import tell_mpiexec
+    from ..parallel.abort import tell_mpiexec
 
     if place.rank > 0:
         time.sleep(2.0)  # rank 0 has most likely met the same error, and ends this rank
@@ -172,7 +172,7 @@ def record(error, directory):
 
 def end_all(error, rank, directory) -> int:
     """End all ranks after an error on this one; returns the exit code, if all ranks have the error together."""
-    from .ranks import abort
+    from ..parallel.abort import abort
     from .tell import tell
 
     signal.signal(signal.SIGTERM, signal.SIG_DFL)  # another rank may end all

@@ -95,7 +95,7 @@ class Simulation:
         self._forcing, self._strongest = Forcing(made, self.scheme, self.transport), np.zeros(3)
         self.block = self.transport.block
         self.dt: float = cast(float, made.time.dt)  # resolved
-        self._loop_seconds, self._unseen, self._calls, self._present = 0.0, 0, Calls(), Present(self)
+        self._loop_seconds, self._unseen, self._calls, self._present = 0.0, 0, Calls(made.own.calls), Present(self)
         self._executor: Executor = EXECUTORS[made.run.executor](made, *parts[2:], **options)
         self.restart: Loaded | None = None
         if restart is None:
@@ -154,7 +154,7 @@ class Simulation:
             FilesError: it could not be written, on all processes.
         """
         self._look()
-        write_restart(path, self)
+        write_restart(path, self, self._calls.recorded(self.config))
 
     @property
     def params(self) -> dict:
@@ -259,6 +259,9 @@ class Simulation:
         Its times are multiples of the interval since the start of the run, whatever steps are asked for, and not the
         start itself; where it falls between two steps, the second. What the function sets goes on.
 
+        A run records the names and intervals of its functions. A model that goes on with it needs them anew, before its
+        first step. All processes give the same functions in the same order, and each does the same in all of them.
+
         Args:
             interval: "6 h", a number of seconds, or "10 steps".
 
@@ -280,7 +283,8 @@ class Simulation:
             until: "10 days", or seconds, since the start of the run; the first step at which it is reached.
 
         Raises:
-            UsageError: these are no such numbers, or the time has passed.
+            UsageError: these are no such numbers, the time has passed, or a function of the run was not given anew.
+            SetupError: the processes have other functions to call.
             NumericalError: the solution blew up; said once, so that the state can be examined then.
             Stopped: a function that was to be called has failed; the model can go on.
         """
@@ -388,7 +392,8 @@ class Simulation:
             force: replace what is already in the folder; a run that goes on replaces nothing.
 
         Raises:
-            UsageError: the folder is not empty, or the present step beyond the end.
+            UsageError: the folder is not empty, the present step beyond the end, or a function of `every` that the run
+                in the folder had is missing.
             ConfigError: the run in the folder, which would go on, has another configuration.
             FilesError: another run is at work in the folder, or a file cannot be written.
             NumericalError: the solution blew up.

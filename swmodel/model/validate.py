@@ -52,7 +52,8 @@ def check_config(config: Config, to_the_end: bool = True) -> Config:
         ConfigError: with everything that is wrong at once.
     """
     problems = [*check_processes(config), *check_options(config)]
-    problems += [*(check_length(config) if to_the_end else ()), *check_output(config)]
+    problems += [*check_length(config), *check_calls(config)] if to_the_end else []
+    problems += check_output(config)
     obstacles, found = [*check_files(config), *check_memory(config)], None
     problems += obstacles
     if not obstacles:
@@ -138,6 +139,15 @@ def check_length(config: Config) -> Iterator[str]:
         yield "run.days: the run has no length; give run.steps or run.days"
     if config.run.steps is not None and config.run.steps > MOST_STEPS:
         yield f"run.steps: must be at most {MOST_STEPS} steps, not {config.run.steps}"
+
+
+def check_calls(config: Config) -> Iterator[str]:
+    """Whether no functions were called from Python in the run, which is to be gone on with or repeated without them."""
+    if calls := config.own.calls:
+        yield (
+            f"own.calls: {', '.join(calls)} was called from Python: only there the run can go on as it was, as "
+            "model = swmodel.Simulation.resume(DIR), model.every(...), model.run(DIR); own.calls=[] goes on without"
+        )
 
 
 def check_output(config: Config) -> Iterator[str]:
