@@ -114,6 +114,9 @@ class Model(Protocol):
     def take_steps(self, steps: int, watching: Watching | None = None) -> None:
         """Compute time steps; `watching`, if given, looks at each."""
 
+    def noted(self) -> str:
+        """What a restart file notes of records in time (`config.noted`); called by all processes together."""
+
     def get(self, tree):
         """Arrays of a carry or of means, as NumPy arrays of this process."""
 

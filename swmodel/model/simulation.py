@@ -197,6 +197,8 @@ class Simulation:
     def state(self) -> State:
         """Thickness and velocities of this process's block, NumPy arrays [y, x] that cannot be written.
 
+        Another State may be set: its values are finite, and its thickness is above 0 m on water (UsageError).
+
         Raises:
             NumericalError: the solution has blown up, which was not said yet.
         """
@@ -248,6 +250,10 @@ class Simulation:
             self._strongest = self.strongest()
             self._params |= self._forcing.take(self._step)
             self._executor.exchange(self._params, self._forcing.of)
+
+    def noted(self) -> str:
+        """See `run.Model`."""
+        return self._forcing.noted(self.step)
 
     def strongest(self) -> np.ndarray:
         """`health.one.strongest` on this process's part, the largest so far."""

@@ -75,6 +75,7 @@ def write_restart(path, model, config, notes=(None,), command_line: str = "") ->
     means, *kept = notes
     values, count = (means.fields, means.count) if means and means.count else ({}, 0)
     contents = contents_of(model.carry, model.step, model.time, values, count)
+    contents = contents._replace(records=model.noted())
     for each in filter(None, kept):
         contents = contents._replace(fields=contents.fields | each.seen)
     write(path, contents, config, model.transport, command_line, model.get)
