@@ -55,7 +55,12 @@ class Calls(list):
 
     def __init__(self, wanted: Iterable[str] = ()) -> None:
         super().__init__()
-        self.wanted = Counter(wanted)
+        self.wanted: Counter[str] = Counter()
+        self.want(wanted)
+
+    def want(self, texts: Iterable[str]) -> None:
+        """Go on only with functions of these texts."""
+        self.wanted |= Counter(texts)
 
     def add(self, interval, function: Callable, dt: float) -> None:
         """Have a function called after each interval.
@@ -98,7 +103,7 @@ class Calls(list):
         if missing := self.wanted - Counter(texts):
             raise UsageError(
                 f"the run that goes on had functions which no file has: {', '.join(missing.elements())}; give each "
-                "again before the next step, as model.every(...), or go on without them by own.calls = []"
+                "again before the next step, as model.every(...); `swmodel resume DIR -s own.calls=[]` goes on without"
             )
 
     def next(self, step: int) -> int:

@@ -36,6 +36,8 @@ def take_and_run(model, directory, progress=None, force: bool = False, calls: Ca
         raise UsageError(f"step {model.step} is beyond the {model.config.run.steps} steps of the run")
     with contextlib.ExitStack() as stack:
         resume = on_first(model.transport, lambda: take(stack, model, Path(directory), force))
+        if resume:
+            calls.want(model.restart.config.own.calls)
         if not resume or model.step < model.config.run.steps:
             run(model, directory, progress, resume=resume, calls=calls)
         elif model.transport.rank == 0:

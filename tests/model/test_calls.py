@@ -1,5 +1,7 @@
 """Functions that are called while a model runs: when they were asked for, once, and a failure stops it resumably."""
 
+import shutil
+
 import numpy as np
 import pytest
 from click.testing import CliRunner
@@ -171,7 +173,14 @@ def test_functions_that_a_run_called_are_not_lost_where_it_is_gone_on_with_or_re
     saved = swmodel.Simulation.resume(tmp_path / "saved.nc", longer)
     other = swmodel.Simulation.resume(halfway, longer)
     other.every("2 min", nudge)
-    for lost in (lambda: model.run(halfway), lambda: saved.advance(1), lambda: other.advance(1)):
+    newest = halfway / "restart" / "step-0000000010.nc"
+    anew = swmodel.Simulation("jet", SMALL, restart=newest)  # whose configuration knows of no function
+    for lost in (
+        lambda: model.run(halfway),
+        lambda: saved.advance(1),
+        lambda: other.advance(1),
+        lambda: anew.run(halfway),
+    ):
         with pytest.raises(UsageError, match=r"nudge every 60.0 s; .*model\.every") as caught:
             lost()
         assert exit_code(caught.value) == 2
@@ -179,17 +188,17 @@ def test_functions_that_a_run_called_are_not_lost_where_it_is_gone_on_with_or_re
 
 
 def test_a_run_goes_on_with_functions_given_again_or_expressly_without(halfway, tmp_path):
+    shutil.copytree(halfway, tmp_path / "run")
     whole = simulation()
     whole.every("1 min", nudge)
     whole.advance(20)
-    again, without = (swmodel.Simulation.resume(halfway, {"run.steps": 20} | more) for more in ({}, {"own.calls": []}))
+    again = swmodel.Simulation.resume(tmp_path / "run", {"run.steps": 20})
     again.every(60, nudge)
-    again.run(tmp_path / "again")
+    again.run(tmp_path / "run")
     assert np.array_equal(again.state.h, whole.state.h)
-    without.run(tmp_path / "without")
-    assert not np.array_equal(without.state.h, whole.state.h)
-    done = CliRunner().invoke(main, ["resume", str(tmp_path / "without"), "--steps", "22"])
-    assert done.exit_code == 0, done.output
+    for steps, more in ((21, []), (21, ["-s", "own.calls=[]"]), (22, [])):
+        done = CliRunner().invoke(main, ["resume", str(tmp_path / "run"), "--steps", str(steps), *more])
+        assert done.exit_code == (2 if steps == 21 and not more else 0), done.output
 
 
 def test_a_function_that_fails_while_a_model_is_advanced_leaves_it_at_its_step():
