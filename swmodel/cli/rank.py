@@ -97,7 +97,7 @@ def run_as_rank(place, request, configuration, quiet, command_line) -> int:
 
 def leave(place, error) -> int:
     """Say why this rank cannot join the others, and end them, as they would wait for it; returns the exit code."""
-    from .ranks import tell_mpiexec
+    from ..parallel.abort import tell_mpiexec
 
     if place.rank > 0:
         time.sleep(2.0)  # rank 0 has most likely met the same error, and ends this rank
@@ -165,7 +165,8 @@ def compute(job, quiet, command_line, place=None, watchdog=None):
     from ..parallel import environment
     from .ranks import check_device
 
-    config, directory = job.config, job.directory
+    config, directory = job.config.model_copy(), job.directory
+    config._checked = True
     options = job.options | ({"restart": job.restart.path} if job.restart else {})
     watch = (lambda function: None) if watchdog is None else watchdog.watch
     environment.prepare(config.run.reproducible, place, config.run.devices)
@@ -193,7 +194,7 @@ def record(error, directory):
 
 def end_all(error, rank, directory) -> int:
     """End all ranks after an error on this one; returns the exit code, if all ranks have the error together."""
-    from .ranks import abort
+    from ..parallel.abort import abort
     from .tell import tell
 
     signal.signal(signal.SIGTERM, signal.SIG_DFL)  # another rank may end all

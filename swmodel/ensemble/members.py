@@ -174,6 +174,10 @@ class Members:
         """Arrays with an axis of members, as NumPy arrays of this process's members."""
         return jax.tree.map(lambda leaf: np.asarray(leaf)[: self.here.length], tree)
 
+    def noted(self) -> str:
+        """See `run.Model`."""
+        return self._forcing.noted(self.step)
+
     def evaluate(self, member: int, names) -> tuple[dict[str, np.ndarray], dict[str, float]]:
         """The fields called `names`, [y, x], and the numbers of a member of this process.
 

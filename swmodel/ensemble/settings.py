@@ -42,7 +42,9 @@ STATES = {"rk3": 1, "rk4": 1, "ab2": 2, "leapfrog": 2, "ab3": 3}
 def whole(config: Config) -> Config:
     """The configuration of one member: the whole grid on one device of one process."""
     alone = {"nproc": 1, "devices": 1, "layout": "", "transport": "serial"}
-    return config.model_copy(update={"run": config.run.model_copy(update=alone)})
+    member = config.model_copy(update={"run": config.run.model_copy(update=alone)})
+    member._checked = config._checked  # `check_ensemble` checks that of a member
+    return member
 
 
 def check_ensemble(config: Config) -> Config:

@@ -16,7 +16,7 @@ from ..errors import UsageError
 from ..model.dataset import dataset_of
 from ..model.domain import domain
 from ..model.forcing import Forcing
-from ..model.validate import require_derivatives, warn_of_time_step
+from ..model.validate import require_derivatives, require_length
 from ..ocean.state import State
 from ..ocean.table import CONTROLS
 from ..ocean.timestep import method_of
@@ -85,12 +85,12 @@ class Problem:
         if unknown:
             raise UsageError(f"no control {', '.join(unknown)}; there are {', '.join(known)}")
         require_derivatives(config)
+        require_length(config)
         if every is not None and every < 1:
             raise UsageError(f"every={every}: there is at least one step between samples")
         self.names, self.memory = controls, memory
         self.domain = domain(config, scheme_for(controls), alone)
         self.config, self.transport = self.domain.config, self.domain.transport
-        warn_of_time_step(self.config, self.transport)
         self._parameters = Parameters(self.domain, controls)
         self.block = self.transport.block
         time, run = self.config.time, self.config.run

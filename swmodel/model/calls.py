@@ -4,15 +4,20 @@ from __future__ import annotations
 
 import math
 import traceback
-from collections.abc import Callable, Iterator
+import zlib
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
+import numpy as np
+
 from ..config.messages import failure
-from ..errors import NumericalError, Stopped, UsageError
+from ..errors import NumericalError, SetupError, Stopped, UsageError
 from ..files.schedule import Schedule
 from ..ocean.option import parse_duration
 from ..ocean.own_term import place_of
+from ..parallel.watchdog import not_longer
 
 #: The unit of an interval in steps.
 STEPS = ("steps", "step")
@@ -27,21 +32,35 @@ class Call(NamedTuple):
 
     Attributes:
         what: its name and its interval, for messages.
+        text: the same as a run records them: "nudge every 10 steps", or every so many s.
     """
 
     function: Callable
     schedule: Schedule
     what: str
+    text: str
 
 
 class Calls(list):
     """The Calls of a model, in the order in which they were added.
+
+    Args:
+        wanted: texts of those that the run had, with which the model goes on.
 
     Attributes:
         error: the error that a function has raised on this process.
     """
 
     error: Exception | None = None
+
+    def __init__(self, wanted: Iterable[str] = ()) -> None:
+        super().__init__()
+        self.wanted: Counter[str] = Counter()
+        self.want(wanted)
+
+    def want(self, texts: Iterable[str]) -> None:
+        """Go on only with functions of these texts."""
+        self.wanted |= Counter(texts)
 
     def add(self, interval, function: Callable, dt: float) -> None:
         """Have a function called after each interval.
@@ -54,8 +73,40 @@ class Calls(list):
                 f"every({interval!r}, ...): {function!r:.60} cannot be called; needs a function of the model"
             )
         steps, seconds = parsed(interval, dt)
-        what = f"{getattr(function, '__name__', type(function).__name__)}, called every {interval}"
-        self.append(Call(function, Schedule(dt, MOST_STEPS, steps, seconds), what))
+        name = getattr(function, "__name__", type(function).__name__)
+        text = f"{name} every {f'{steps} steps' if steps else f'{seconds!r} s'}"
+        self.append(Call(function, Schedule(dt, MOST_STEPS, steps, seconds), f"{name}, called every {interval}", text))
+
+    def recorded(self, config):
+        """The configuration with the names and intervals of the functions, as a run records it."""
+        texts = [call.text for call in self]
+        texts += (self.wanted - Counter(texts)).elements()
+        return config.model_copy(update={"own": config.own.model_copy(update={"calls": tuple(texts)})})
+
+    def agree(self, model) -> None:
+        """Make sure that all processes call the same functions, and all that the run had; by all together.
+
+        Raises:
+            SetupError: a process has others, which it alone would stop for.
+            UsageError: the run had a function that was not given again.
+        """
+        if model.transport.size == 1 and not self.wanted:
+            return  # `advance(1)` takes few microseconds more than a step
+        texts = [call.text for call in self]
+        sign = zlib.crc32("\n".join(texts).encode())
+        low, high = model.transport.reduce(np.array([-sign, sign]), "max")
+        if high != -low:
+            everyone = model.transport.allgather(texts)
+            rank = next(rank for rank, others in enumerate(everyone) if others != everyone[0])
+            here, there = (", ".join(everyone[number]) or "nothing" for number in (0, rank))
+            raise SetupError(
+                f"the processes differ: every(...) gives rank 0 {here}, rank {rank} {there}; give all the same"
+            )
+        if missing := self.wanted - Counter(texts):
+            raise UsageError(
+                f"the run that goes on had functions which no file has: {', '.join(missing.elements())}; give each "
+                "again before the next step, as model.every(...); `swmodel resume DIR -s own.calls=[]` goes on without"
+            )
 
     def next(self, step: int) -> int:
         """The first step after `step` at which a function is due."""
@@ -66,7 +117,9 @@ class Calls(list):
 
         Raises:
             Stopped: a function has failed, on all processes.
+            SetupError, UsageError: see `agree`.
         """
+        self.agree(model)
         while self and (step := self.next(model.step)) <= last:
             yield step
             if words := self.make(model):
@@ -85,10 +138,14 @@ class Calls(list):
         for call in self:
             if model.step == 0 or not call.schedule.regular(model.step):
                 continue
-            words = model.transport.allgather(self.attempt(call, model))
+            transport, alone = model.transport, model.transport.size == 1
+            waits = f"at step {model.step} rank {transport.rank} waits for others in {call.what}; do all do the same?"
+            with not_longer(0.0 if alone else model.config.run.watchdog, waits, transport.rank):
+                words = transport.allgather(self.attempt(call, model))
             for rank, text in enumerate(words):
                 if text:
-                    return text if model.transport.size == 1 else f"{text} (on rank {rank})"
+                    return text if alone else f"{text} (on rank {rank})"
+            self.agree(model)  # it may have asked for others
         return ""
 
     def attempt(self, call: Call, model) -> str:

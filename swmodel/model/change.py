@@ -9,6 +9,7 @@ from ..config import ConfigError, fields
 from ..config.build import build_state, rows_and_columns
 from ..config.loading.hand_over import hand_over
 from ..errors import SetupError, UsageError
+from ..ocean.grid import as_patches
 from ..ocean.state import Carry, State
 from ..ocean.table import GIVEN, INITIAL
 from ..ocean.terms import TERMS
@@ -107,7 +108,7 @@ def as_state(model, state) -> State:
     """A State of NumPy arrays [y, x] of this process's part, as `transport.make` makes it.
 
     Raises:
-        UsageError: it has other fields, shapes or precision.
+        UsageError: it has other fields, shapes or precision, or values that no step can start from.
     """
     names, shape, dtype = model.scheme.state._fields, model.block.shape, np.dtype(model.config.run.dtype)
     if getattr(state, "_fields", None) != names:
@@ -118,7 +119,21 @@ def as_state(model, state) -> State:
         there = np.shape(field), getattr(field, "dtype", None)
         if there != (shape, dtype):
             raise UsageError(f"Simulation.state: {name} is {there[1]} {there[0]}; needs {dtype} {shape}")
+        values = np.asarray(field)
+        bad = ~np.isfinite(values) | ((values <= 0) & wet_of(model) if name == "h" else False)
+        if bad.any():
+            row, column = np.argwhere(bad)[0]
+            bound = "finite, and above 0 m on water" if name == "h" else "finite"
+            place = f"row {row + model.block.y.start}, column {column + model.block.x.start}"
+            raise UsageError(f"Simulation.state: {name} must be {bound}, but is {values[row, column]} at {place}")
     return model.transport.put(jax.tree.map(np.asarray, state))
+
+
+def wet_of(model) -> np.ndarray:
+    """Where there is water on this process's part [y, x]."""
+    width, transport = model.scheme.width, model.transport
+    parts = zip(transport.pieces(model.grid.wet, width + 1), transport.blocks, strict=True)
+    return transport.join([np.broadcast_to(as_patches(wet, width).on(at.shape), at.shape) for wet, at in parts]) > 0
 
 
 def carry_with(model, executor, state: State) -> Carry:

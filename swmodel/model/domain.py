@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import jax
 import numpy as np
 
-from ..config import Config, ConfigError, load
+from ..config import Config, load
 from ..config.build import build_grid, build_params, scheme_of
 from ..config.loading.load import is_source
 from ..config.loading.unchanged import read_anew
@@ -17,9 +17,9 @@ from ..ocean.scheme import Scheme
 from ..parallel.decomposition import parse_layout
 from ..parallel.environment import world
 from ..parallel.transport import Transport, connect
-from .resolve import for_processes, resolve
+from .resolve import for_processes
 from .together import agreed, assembled, gather_of, see_that_same
-from .validate import check_places, check_records, check_values
+from .validate import check_config
 
 
 class Domain(NamedTuple):
@@ -49,7 +49,7 @@ def domain(config, scheme=scheme_of, alone=False) -> Domain:
 
     Raises:
         UsageError: it is none of these.
-        ConfigError: the configuration contradicts itself, or a field that was handed over cannot be used.
+        ConfigError: the configuration cannot be run; with everything that is wrong.
         SetupError: there are not as many processes or devices as it says, or it differs between processes.
     """
     place = None if alone else world()
@@ -81,13 +81,5 @@ def loaded(config, place) -> Config:
 
 
 def checked(config) -> Config:
-    """The resolved configuration; fields handed over in Python, places and records are checked.
-
-    Raises:
-        ConfigError: they cannot be used; with everything that is wrong.
-    """
-    resolved = resolve(config)
-    problems = list(check_values(resolved)) if resolved.own._sources else []
-    if problems := problems or [*check_places(resolved), *check_records(resolved, values=False)]:
-        raise ConfigError(problems)
-    return resolved
+    """The resolved configuration, as `check_config` gives it; one that a command has checked is not checked again."""
+    return config if config._checked else check_config(config, to_the_end=False)

@@ -8,8 +8,9 @@ from contextlib import contextmanager
 
 import numpy as np
 
-from ..config.build import build_varying
+from ..config.build import build_varying, rows_and_columns
 from ..config.fields.varying import Records
+from ..config.noted import checksum_of, noted
 from ..parallel.worker import Worker
 
 #: Seconds within which a signal is noticed while this process waits for the thread.
@@ -66,6 +67,17 @@ class Forcing:
     def of(self, block, margin: int, step: int | None = None) -> dict:
         """The varying Params of a block with a margin that hold from a step on, arrays; None: those taken last."""
         return build_varying(self._records, block, self.dtype, margin, self.first if step is None else step)
+
+    def noted(self, step: int) -> str:
+        """What a restart file after a step notes of records from files; called by all processes together."""
+        config, transport = self._records.config, self.transport
+
+        def checksum(name: str, number: int) -> int:
+            parts = (rows_and_columns(block, 0) for block in transport.blocks)
+            mine = sum(checksum_of(self._records.values(name, number, *part), *part, config.grid.nx) for part in parts)
+            return sum(transport.allgather(mine)) % 2**64
+
+        return noted(config, step, checksum)
 
     @contextmanager
     def ahead(self) -> Iterator[None]:

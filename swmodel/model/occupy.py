@@ -11,6 +11,7 @@ from ..files import lock, run_folder
 from ..files.restart.folder import choose, compare
 from .calls import Calls
 from .run import NONE, on_first, run
+from .validate import require_length
 
 log = logging.getLogger(__name__)
 
@@ -25,14 +26,18 @@ def take_and_run(model, directory, progress=None, force: bool = False, calls: Ca
     Raises:
         UsageError: the model is already beyond its end, the folder is not empty and `force` is not given, or `force` is
             given for the run that the model goes on with.
-        ConfigError: the model comes from a restart file of the run in the folder, and has another configuration.
+        ConfigError: the run has no length, or the model comes from a restart file of the run in the folder, and has
+            another configuration.
         FilesError: another run holds the folder, or it cannot be written.
         NumericalError, Stopped: see `run`.
     """
+    require_length(model.config)
     if model.step > model.config.run.steps:
         raise UsageError(f"step {model.step} is beyond the {model.config.run.steps} steps of the run")
     with contextlib.ExitStack() as stack:
         resume = on_first(model.transport, lambda: take(stack, model, Path(directory), force))
+        if resume:
+            calls.want(model.restart.config.own.calls)
         if not resume or model.step < model.config.run.steps:
             run(model, directory, progress, resume=resume, calls=calls)
         elif model.transport.rank == 0:

@@ -25,11 +25,14 @@ DECIDED = ("time.dt", "run.steps", "run.layout", "run.executor", "run.transport"
 log = logging.getLogger(__name__)
 
 
-def resolve(config: Config) -> Config:
+def resolve(config: Config, extremes=None) -> Config:
     """The configuration with time step, number of steps, layout, executor, transport and file of the case filled in.
 
     Fields that terms add to the state are added to the output fields if these are the case's own. The time step follows
     from the CFL number of the initial state; steps = days / dt, rounded, at least one.
+
+    Args:
+        extremes: of its fields, where the caller has surveyed them.
 
     Raises:
         ConfigError: the processes do not fit onto the grid, or a time step is needed and the initial state cannot be
@@ -37,7 +40,7 @@ def resolve(config: Config) -> Config:
     """
     time, run = config.time, config.run
     if time.dt is None:
-        time = time.model_copy(update={"dt": initial_dt(config), "cfl": Time().cfl})
+        time = time.model_copy(update={"dt": initial_dt(config, extremes), "cfl": Time().cfl})
     steps = run.steps
     if run.days is not None:
         steps = max(1 if run.days > 0 else 0, round(run.days * SECONDS_PER_DAY / cast(float, time.dt)))
@@ -110,19 +113,21 @@ def for_processes(config: Config, nproc: int) -> Config:
     A layout for another number, as in the config.toml of a run, is chosen anew: `model.outdated`.
     """
     run = config.run
+    if run.nproc == nproc:
+        return config
     before, changes = run.model_dump(), {"nproc": nproc}
     changes |= {key: type(run).model_fields[key].default for key in outdated(before, before | changes)}
     return config.model_copy(update={"run": run.model_copy(update=changes)})
 
 
-def initial_dt(config: Config) -> float:
-    """The time step that follows from `time.cfl`, a round number, s."""
+def initial_dt(config: Config, extremes=None) -> float:
+    """The time step that follows from `time.cfl`, a round number, s; see `resolve`."""
     from ..config.checks.extremes import survey
     from ..config.checks.stability import automatic_dt
     from ..config.fields.netcdf_input import InputError
 
     try:
-        extremes = survey(config)
+        extremes = extremes or survey(config)
     except InputError as error:
         raise ConfigError([str(error)]) from None
     if extremes.problems:

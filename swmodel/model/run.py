@@ -114,6 +114,9 @@ class Model(Protocol):
     def take_steps(self, steps: int, watching: Watching | None = None) -> None:
         """Compute time steps; `watching`, if given, looks at each."""
 
+    def noted(self) -> str:
+        """What a restart file notes of records in time (`config.noted`); called by all processes together."""
+
     def get(self, tree):
         """Arrays of a carry or of means, as NumPy arrays of this process."""
 
@@ -169,17 +172,22 @@ def run(
     Raises:
         NumericalError: the solution blew up.
         FilesError: a file could not be written.
+        SetupError, UsageError: see `Calls.agree`.
         Stopped: a signal, the wall-clock limit or a function that failed has ended the run, which can be resumed.
     """
     directory = Path(directory)
-    on_first(model.transport, lambda: prepare(directory, model, resume))
+    calls.agree(model)
+    config = calls.recorded(model.config)
+    on_first(model.transport, lambda: prepare(directory, model.step, config, resume))
     state, code, message, peak = "completed", 0, "", None
     try:
         with Stop(model.config.run.walltime, LEAST_CHUNKS) as stop:
-            reason = _loop(model, directory, progress, (command_line, resume), stop, calls)
+            reason = _loop(model, config, directory, progress, (command_line, resume), stop, calls)
         peak = int(model.transport.reduce(np.asarray(peak_memory()), "max"))
         if reason:
-            raise stopped(reason, model, directory) from calls.error
+            own = config.own.calls or config.own.terms
+            in_python = f'Simulation.resume("{directory}"), with every(...) and terms as before, and run("{directory}")'
+            raise stopped(reason, model, in_python if own else f"`swmodel resume {directory}`") from calls.error
     except BaseException as error:
         code, message = exit_code(error), str(error)
         state = "stopped" if code == STOPPED else "failed"
@@ -191,8 +199,8 @@ def run(
             write_status(directory, state=state, exit_code=code, message=message, **numbers)
 
 
-def prepare(directory: Path, model: Model, resume: bool) -> None:
-    """Make the run folder, with config.toml and without the files of an earlier run.
+def prepare(directory: Path, step: int, config: Config, resume: bool) -> None:
+    """Make the run folder, with config.toml and without files of an earlier run, or of this one behind the step.
 
     Raises:
         FilesError: it cannot be made or written.
@@ -200,18 +208,22 @@ def prepare(directory: Path, model: Model, resume: bool) -> None:
     with file_errors(directory, "written"):
         if resume:
             run_folder.reopen(directory)
-            set_aside(directory, model.step)
+            set_aside(directory, step)
         else:
             run_folder.prepare(directory)
-        run_folder.write_config(directory, model.config)
+        run_folder.write_config(directory, config)
 
 
-def _loop(model: Model, directory: Path, progress, options: tuple[str, bool], stop: Stop, calls: Calls) -> str | None:
-    """Run to the end, or until asked to stop, and return the reason. `options` are command_line and resume."""
+def _loop(model: Model, config: Config, directory: Path, progress, options, stop: Stop, calls: Calls) -> str | None:
+    """Run to the end, or until asked to stop, and return the reason. `options` are command_line and resume.
+
+    Args:
+        config: as the run records it.
+    """
     command_line, resume = options
     transport, first, steps = model.transport, model.step, model.config.run.steps
     at_hand = resume and Path(model.restart.path).absolute() == path_of(directory, first).absolute()
-    restarts = Restarts(model, directory, command_line, first if at_hand else -1)
+    restarts = Restarts(model, config, directory, command_line, first if at_hand else -1)
     health = model.health(directory)
     chunk, overdue, begin = 1, False, time.perf_counter()
     with model.results(directory, command_line, resume) as results:

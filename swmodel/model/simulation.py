@@ -95,7 +95,7 @@ class Simulation:
         self._forcing, self._strongest = Forcing(made, self.scheme, self.transport), np.zeros(3)
         self.block = self.transport.block
         self.dt: float = cast(float, made.time.dt)  # resolved
-        self._loop_seconds, self._unseen, self._calls, self._present = 0.0, 0, Calls(), Present(self)
+        self._loop_seconds, self._unseen, self._calls, self._present = 0.0, 0, Calls(made.own.calls), Present(self)
         self._executor: Executor = EXECUTORS[made.run.executor](made, *parts[2:], **options)
         self.restart: Loaded | None = None
         if restart is None:
@@ -154,7 +154,7 @@ class Simulation:
             FilesError: it could not be written, on all processes.
         """
         self._look()
-        write_restart(path, self)
+        write_restart(path, self, self._calls.recorded(self.config))
 
     @property
     def params(self) -> dict:
@@ -196,6 +196,8 @@ class Simulation:
     @property
     def state(self) -> State:
         """Thickness and velocities of this process's block, NumPy arrays [y, x] that cannot be written.
+
+        Another State may be set: its values are finite, and its thickness is above 0 m on water (UsageError).
 
         Raises:
             NumericalError: the solution has blown up, which was not said yet.
@@ -249,6 +251,10 @@ class Simulation:
             self._params |= self._forcing.take(self._step)
             self._executor.exchange(self._params, self._forcing.of)
 
+    def noted(self) -> str:
+        """See `run.Model`."""
+        return self._forcing.noted(self.step)
+
     def strongest(self) -> np.ndarray:
         """`health.one.strongest` on this process's part, the largest so far."""
         return np.maximum(self._strongest, strongest(self))
@@ -258,6 +264,9 @@ class Simulation:
 
         Its times are multiples of the interval since the start of the run, whatever steps are asked for, and not the
         start itself; where it falls between two steps, the second. What the function sets goes on.
+
+        A run records the names and intervals of its functions. A model that goes on with it needs them anew, before its
+        first step. All processes give the same functions in the same order, and each does the same in all of them.
 
         Args:
             interval: "6 h", a number of seconds, or "10 steps".
@@ -280,7 +289,8 @@ class Simulation:
             until: "10 days", or seconds, since the start of the run; the first step at which it is reached.
 
         Raises:
-            UsageError: these are no such numbers, or the time has passed.
+            UsageError: these are no such numbers, the time has passed, or a function of the run was not given anew.
+            SetupError: the processes have other functions to call.
             NumericalError: the solution blew up; said once, so that the state can be examined then.
             Stopped: a function that was to be called has failed; the model can go on.
         """
@@ -388,7 +398,8 @@ class Simulation:
             force: replace what is already in the folder; a run that goes on replaces nothing.
 
         Raises:
-            UsageError: the folder is not empty, or the present step beyond the end.
+            UsageError: the folder is not empty, the present step beyond the end, or a function of `every` that the run
+                in the folder had is missing.
             ConfigError: the run in the folder, which would go on, has another configuration.
             FilesError: another run is at work in the folder, or a file cannot be written.
             NumericalError: the solution blew up.

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import math
 from collections import Counter
 from collections.abc import Iterable, Iterator
@@ -29,8 +28,6 @@ from ..ocean.terms import TERMS
 from ..parallel.environment import total_memory
 from .resolve import layout_of, resolve
 
-log = logging.getLogger(__name__)
-
 #: States that a process holds at the least: its own, one that the time stepper remembers, a padded copy, tendencies.
 STATES = 4
 
@@ -41,19 +38,30 @@ EXAMINED = 10**8
 MOST_STEPS = 2**31 - 1
 
 
-def check_config(config: Config) -> Config:
+def check_config(config: Config, to_the_end: bool = True) -> Config:
     """The resolved configuration, once nothing is found that would make the run fail.
+
+    Commands, `domain` for what a script makes, and `ensemble.settings` all call this function. It leaves the folder for
+    the results and the launcher to the commands.
+
+    Args:
+        to_the_end: whether the run will go to its end unattended: then it has a length, and the values of records in
+            time are read now. A script may take as many steps as it likes, and is told when a record is reached.
 
     Raises:
         ConfigError: with everything that is wrong at once.
     """
-    problems = [*check_processes(config), *check_options(config), *check_length(config), *check_output(config)]
-    obstacles = [*check_files(config), *check_memory(config)]
+    problems = [*check_processes(config), *check_options(config)]
+    problems += [*check_length(config), *check_calls(config)] if to_the_end else []
+    problems += check_output(config)
+    obstacles, found = [*check_files(config), *check_memory(config)], None
     problems += obstacles
-    problems += [] if obstacles else check_fields(config)
+    if not obstacles:
+        found, wrong = values_of(config)
+        problems += wrong or check_fields(config, found)
     if not problems:
-        config = resolve(config)
-        problems = list(check_records(config))
+        config = resolve(config, found)
+        problems = list(check_records(config, to_the_end))
     if problems:
         raise ConfigError(problems)
     return config
@@ -133,6 +141,15 @@ def check_length(config: Config) -> Iterator[str]:
         yield f"run.steps: must be at most {MOST_STEPS} steps, not {config.run.steps}"
 
 
+def check_calls(config: Config) -> Iterator[str]:
+    """Whether no functions were called from Python in the run, which is to be gone on with or repeated without them."""
+    if calls := config.own.calls:
+        yield (
+            f"own.calls: {', '.join(calls)} was called from Python: only there the run can go on as it was, as "
+            "model = swmodel.Simulation.resume(DIR), model.every(...), model.run(DIR); own.calls=[] goes on without"
+        )
+
+
 def check_output(config: Config) -> Iterator[str]:
     """Whether each output field is named once, and is one of the run."""
     scheme = scheme_of(config)
@@ -180,7 +197,7 @@ def check_records(config: Config, values: bool = True) -> Iterator[str]:
     for name in scheme_of(config).varying:
         try:
             of = series_of(config, name)
-            first, last = (of.at(step)[0] for step in (0, max(0, config.run.steps - 1)))
+            first, last = (of.at(step)[0] for step in (0, max(0, (config.run.steps or 0) - 1)))
             numbers = range(first, last + 2)
             some = numbers if len(numbers) * ny * nx <= EXAMINED else (numbers[0], numbers[-1])
             for number in some if values else ():
@@ -190,12 +207,9 @@ def check_records(config: Config, values: bool = True) -> Iterator[str]:
             yield str(error)
 
 
-def check_fields(config: Config) -> list[str]:
-    """Whether the run can start from its fields, and the time step is stable for them."""
-    found, problems = values_of(config)
-    if problems:
-        return problems
-    return [*check_places(config), *check_transforms(config, found), *check_dt(config, found)]
+def check_fields(config: Config, extremes: Extremes) -> list[str]:
+    """Whether the positions and transforms suit the fields, and the time step is stable for them."""
+    return [*check_places(config), *check_transforms(config, extremes), *check_dt(config, extremes)]
 
 
 def check_places(config: Config) -> Iterator[str]:
@@ -272,24 +286,20 @@ def check_dt(config: Config, extremes: Extremes) -> Iterator[str]:
         yield f"run.days: {config.run.days:g} days are more than {MOST_STEPS} steps of {dt:.6g} s"
 
 
-def warn_of_time_step(config: Config, transport) -> None:
-    """Say, once, that the time step is not stable for the fields that the run starts from.
-
-    Raises:
-        ConfigError: it cannot start from them; on all processes.
-    """
-    found, problems = values_of(config)
-    if problems:
-        raise ConfigError(problems)
-    for line in check_dt(config, found):
-        if transport.rank == 0:
-            log.warning("%s", line)
-
-
 def floor(value: float) -> str:
     """A positive number rounded down to four digits."""
     place = 10.0 ** (math.floor(math.log10(value)) - 3)
     return f"{math.floor(value / place) * place:.4g}"
+
+
+def require_length(config: Config) -> None:
+    """Make sure that a run has a length.
+
+    Raises:
+        ConfigError: it has none.
+    """
+    if problems := list(check_length(config)):
+        raise ConfigError(problems)
 
 
 def require_derivatives(config: Config) -> None:

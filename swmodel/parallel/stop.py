@@ -159,11 +159,10 @@ def limit_for(seconds: float) -> float:
     return limit
 
 
-def stopped(reason: str, simulation, directory) -> Stopped:
-    """The exception that ends a run early, with the message to the user."""
+def stopped(reason: str, simulation, go_on: str) -> Stopped:
+    """The exception that ends a run early, with the message to the user; `go_on` says how to continue the run."""
     return Stopped(
-        f"stopped by {reason} at step {simulation.step} (day {simulation.time / 86400:.3f}); "
-        f"continue with `swmodel resume {directory}`"
+        f"stopped by {reason} at step {simulation.step} (day {simulation.time / 86400:.3f}); continue with {go_on}"
     )
 
 

@@ -22,6 +22,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from ..errors import INTERNAL
+from .abort import abort
 
 FOLDER = "stuck"
 PACKAGE = Path(__file__).parents[1]
@@ -43,6 +44,27 @@ def not_for_ever():
         yield
     finally:
         faulthandler.cancel_dump_traceback_later()
+
+
+@contextlib.contextmanager
+def not_longer(limit: float, words: str, rank: int):
+    """A context that ends all processes, with a line on stderr, if it lasts longer than a limit, s; 0: never.
+
+    Later ranks wait a little, so that the first that waits is the one that speaks.
+    """
+
+    def end():
+        os.write(2, f"Error: no answer for {limit:g} s (run.watchdog): {words}\n".encode())
+        abort(INTERNAL)
+
+    timer = threading.Timer(limit + min(rank, 10) * 0.5, end)
+    timer.daemon = True
+    if limit:
+        timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
 
 
 class Watchdog:

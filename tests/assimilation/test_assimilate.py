@@ -11,6 +11,7 @@ import netCDF4
 import numpy as np
 import pytest
 from support.small_assimilation import SMALL
+from support.unchecked import unchecked
 
 import swmodel
 from swmodel.assimilation import assimilate, checkpoint, observations, settings
@@ -204,7 +205,7 @@ def test_a_run_that_blows_up_says_so_and_leaves_its_numbers(experiment, tmp_path
     observations.write(tmp_path / "seen.nc", everywhere(small(), experiment.truth), small())
     wild = {"time.dt": 3e4, "assimilation.observations": str(tmp_path / "seen.nc"), "case.forecast": 0.0}
     with pytest.raises(NumericalError, match="ended early .not finite.*the cost was not decreased at all"):
-        assimilate.compute(small(**wild), tmp_path, {}, lambda event: None, "", lambda function: None)
+        assimilate.compute(unchecked(small(**wild)), tmp_path, {}, lambda event: None, "", lambda function: None)
     results = json.loads((tmp_path / "assimilation.json").read_text(), parse_constant=pytest.fail)
     assert results["outcome"] == "not finite"
     assert results["iterations"] == []

@@ -6,7 +6,7 @@ import threading
 
 import pytest
 
-from swmodel.cli.ranks import wait_until_read
+from swmodel.parallel.abort import wait_until_read
 
 
 @pytest.fixture
@@ -35,13 +35,13 @@ def test_a_pipe_is_waited_for_until_it_is_read(pipe):
 
 
 def test_a_pipe_that_nobody_reads_is_not_waited_for_for_ever(pipe, monkeypatch):
-    monkeypatch.setattr("swmodel.cli.ranks.READ", 0.1)
+    monkeypatch.setattr("swmodel.parallel.abort.READ", 0.1)
     out, into = pipe
     wait_until_read(into)
     assert waits(out)
 
 
 def test_a_file_is_not_waited_for(tmp_path, monkeypatch):
-    monkeypatch.delattr("swmodel.cli.ranks.fcntl.ioctl")  # which is asked of pipes alone
+    monkeypatch.delattr("swmodel.parallel.abort.fcntl.ioctl")  # which is asked of pipes alone
     with (tmp_path / "log").open("w") as file:
         assert wait_until_read(file.fileno()) is None

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from support.restarts import data
 from support.small_ensemble import configuration
+from support.unchecked import unchecked
 
 from swmodel.ensemble.members import Members
 from swmodel.errors import NumericalError
@@ -18,7 +19,7 @@ from swmodel.model.run import run
 def unstable():
     """Members whose time step is above the largest stable one, 3646 s, of which nobody has been asked."""
     config = configuration(run__steps=300, run__check_every_steps=5, restart__every_steps=10)
-    return Members(config.model_copy(update={"time": config.time.model_copy(update={"dt": 5500.0})}))
+    return Members(unchecked(config.model_copy(update={"time": config.time.model_copy(update={"dt": 5500.0})})))
 
 
 @pytest.fixture(scope="module")

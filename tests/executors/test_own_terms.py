@@ -245,7 +245,7 @@ def test_what_the_native_step_cannot_do_jax_does_and_a_line_says_so(caplog):
     (line,) = [record.getMessage() for record in caplog.records]
     assert f"{__file__}:" in line
     assert "a term may use + - * /, abs, whole powers" in line
-    with pytest.raises(UsageError, match=r"test_own_terms.py:\d+: .*tanh"):
+    with pytest.raises(swmodel.ConfigError, match=r"test_own_terms.py:\d+: .*tanh"):
         simulation("native", terms=[tanh])
 
 

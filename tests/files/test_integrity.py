@@ -13,8 +13,10 @@ from click.testing import CliRunner
 from conftest import ROOT
 from support.damage import Truth
 from support.faults import obey_permissions
-from support.restarts import FILES, assert_same_data, change, resumed, simulation
+from support.restarts import FILES, assert_same_data, change, config, resumed, simulation
+from support.unchecked import unchecked
 
+import swmodel
 from swmodel.cli import main
 from swmodel.errors import FilesError, NumericalError
 from swmodel.files.integrity import guard, program
@@ -129,7 +131,7 @@ def test_a_file_that_has_lost_its_checksums_is_damaged(run_folder):
 
 
 def test_the_state_of_a_blow_up_is_intact(tmp_path):
-    model = simulation(time__dt=40.0, run__steps=400, run__check_every_steps=5)
+    model = swmodel.Simulation(unchecked(config(time__dt=40.0, run__steps=400, run__check_every_steps=5)))
     with pytest.raises(NumericalError):
         model.run(tmp_path)
     assert verdicts(tmp_path)["blowup.nc"] == "intact"

@@ -11,6 +11,7 @@ import pytest
 import xarray
 from click.testing import CliRunner
 from support.restarts import assert_same_run, config, data, flip, resumed, simulation
+from support.unchecked import unchecked
 
 import swmodel
 from swmodel.cli import main
@@ -154,7 +155,7 @@ def test_when_restart_files_are_written(tmp_path, monkeypatch, options, steps):
 
 
 def test_a_blown_up_state_is_never_written(tmp_path):
-    unstable = simulation(time__dt=400.0, run__steps=400, restart__every_steps=1)
+    unstable = swmodel.Simulation(unchecked(config(time__dt=400.0, run__steps=400, restart__every_steps=1)))
     with pytest.raises(NumericalError):
         unstable.run(tmp_path)
     newest = folder.candidates(tmp_path)[0]

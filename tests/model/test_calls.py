@@ -1,10 +1,14 @@
 """Functions that are called while a model runs: when they were asked for, once, and a failure stops it resumably."""
 
+import shutil
+
 import numpy as np
 import pytest
+from click.testing import CliRunner
 from support.restarts import assert_same_run
 
 import swmodel
+from swmodel.cli import main
 from swmodel.errors import Stopped, UsageError, exit_code
 from swmodel.files.status import read_status
 
@@ -126,7 +130,7 @@ def test_a_function_that_fails_stops_the_run_which_goes_on_to_the_bits_of_one_un
     model.every("5 steps", failing)
     model.every("5 steps", lambda model: called.append(model.step))
     with pytest.raises(
-        Stopped, match=rf"^stopped by .*{WHERE}.* at step 10 .*; continue with `swmodel resume"
+        Stopped, match=rf"^stopped by .*{WHERE}.* at step 10 .*; continue with Simulation.resume"
     ) as caught:
         model.run(tmp_path / "run")
     assert exit_code(caught.value) == 75
@@ -135,11 +139,66 @@ def test_a_function_that_fails_stops_the_run_which_goes_on_to_the_bits_of_one_un
     status = read_status(tmp_path / "run")
     assert (status["state"], status["steps"]) == ("stopped", 10)
     again = swmodel.Simulation.resume(tmp_path / "run")
+    again.every("5 steps", failing)
     again.every("5 steps", lambda model: called.append(model.step))
     again.run(tmp_path / "run")
     assert called == [5, 15, 20]
     simulation(restart__every_steps=7).run(tmp_path / "whole")
     assert_same_run(tmp_path / "run", tmp_path / "whole", 20)
+
+
+def nudge(model):
+    model.set(eta=lambda at: 0.01 * at.i + 0.0 * at.y)
+
+
+@pytest.fixture(scope="module")
+def halfway(tmp_path_factory):
+    """The folder of a run of ten steps with a function, from whose end it may go on."""
+    folder = tmp_path_factory.mktemp("run") / "run"
+    model = simulation(run__steps=10)
+    model.every("1 min", nudge)
+    model.run(folder)
+    return folder
+
+
+def test_functions_that_a_run_called_are_not_lost_where_it_is_gone_on_with_or_repeated(halfway, tmp_path):
+    """Commands have no functions; a script has to give them again, even if it has saved the model in between."""
+    words = [["resume", halfway, "--steps", 20], ["run", halfway / "config.toml", "-o", tmp_path / "again"]]
+    for line in words:
+        done = CliRunner().invoke(main, [str(word) for word in line])
+        assert (done.exit_code, done.output.count("nudge every 60.0 s")) == (2, 1), done.output
+    longer = {"run.steps": 20}
+    model = swmodel.Simulation.resume(halfway, longer)
+    model.write_restart(tmp_path / "saved.nc")
+    saved = swmodel.Simulation.resume(tmp_path / "saved.nc", longer)
+    other = swmodel.Simulation.resume(halfway, longer)
+    other.every("2 min", nudge)
+    newest = halfway / "restart" / "step-0000000010.nc"
+    anew = swmodel.Simulation("jet", SMALL, restart=newest)  # whose configuration knows of no function
+    for lost in (
+        lambda: model.run(halfway),
+        lambda: saved.advance(1),
+        lambda: other.advance(1),
+        lambda: anew.run(halfway),
+    ):
+        with pytest.raises(UsageError, match=r"nudge every 60.0 s; .*model\.every") as caught:
+            lost()
+        assert exit_code(caught.value) == 2
+    assert read_status(halfway)["steps"] == 10
+
+
+def test_a_run_goes_on_with_functions_given_again_or_expressly_without(halfway, tmp_path):
+    shutil.copytree(halfway, tmp_path / "run")
+    whole = simulation()
+    whole.every("1 min", nudge)
+    whole.advance(20)
+    again = swmodel.Simulation.resume(tmp_path / "run", {"run.steps": 20})
+    again.every(60, nudge)
+    again.run(tmp_path / "run")
+    assert np.array_equal(again.state.h, whole.state.h)
+    for steps, more in ((21, []), (21, ["-s", "own.calls=[]"]), (22, [])):
+        done = CliRunner().invoke(main, ["resume", str(tmp_path / "run"), "--steps", str(steps), *more])
+        assert done.exit_code == (2 if steps == 21 and not more else 0), done.output
 
 
 def test_a_function_that_fails_while_a_model_is_advanced_leaves_it_at_its_step():
@@ -160,9 +219,6 @@ def test_a_function_may_not_take_steps_by_itself():
 
 
 def test_what_a_function_sets_goes_on_and_is_in_the_restart(tmp_path):
-    def nudge(model):
-        model.set(eta=lambda at: 0.01 * at.i + 0.0 * at.y)
-
     whole, parts = simulation(restart__every_steps=10), simulation(run__steps=10)
     whole.every("10 steps", nudge)
     whole.run(tmp_path / "whole")

@@ -1,5 +1,7 @@
 """Setting the state of a model: what changes is what was asked for, and the model goes on from it as if begun so."""
 
+import itertools
+
 import numpy as np
 import pytest
 import xarray as xr
@@ -132,3 +134,27 @@ def test_what_is_no_state_is_refused(wrong, message):
     model = simulation()
     with pytest.raises(UsageError, match=rf"^Simulation.state: {message}"):
         model.state = wrong(model.state)
+
+
+def with_value(field, value, place):
+    changed = np.array(field)
+    changed[place] = value
+    return changed
+
+
+@pytest.mark.parametrize(
+    ("name", "value"), [*itertools.product(("h", "u", "v"), (np.nan, np.inf, -np.inf)), ("h", 0.0), ("h", -1.0)]
+)
+def test_a_state_that_no_step_can_start_from_is_refused_where_it_is_set(name, value):
+    """With its place; on land thickness does not matter."""
+    model = swmodel.Simulation("rest", {"grid.nx": 30, "grid.ny": 20, "run.executor": "reference"})
+    before = model.state
+    wet = model.dataset("mask").mask.values > 0
+    land, (row, column) = tuple(np.argwhere(~wet)[0]), np.argwhere(wet)[7]
+    with pytest.raises(
+        UsageError, match=rf"^Simulation.state: {name} must be finite.* is {value} at row {row}, column {column}$"
+    ):
+        model.state = before._replace(**{name: with_value(getattr(before, name), value, (row, column))})
+    assert all(ours.tobytes() == theirs.tobytes() for ours, theirs in zip(model.state, before, strict=True))
+    if np.isfinite(value):
+        model.state = before._replace(h=with_value(before.h, value, land))

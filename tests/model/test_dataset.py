@@ -63,7 +63,7 @@ def test_without_xarray_the_way_to_it_is_said(run, monkeypatch):
 @pytest.mark.parametrize(("calendar", "end"), [("proleptic_gregorian", "2020-03-02"), ("360_day", "2020-03-01")])
 def test_times_count_from_the_date_at_which_the_run_starts(tmp_path, calendar, end):
     start = {"time.start": "2020-02-28T06:00", "time.calendar": calendar, "time.dt": 86400.0, "run.steps": 3}
-    still = {"grid.dx": 1e8, "grid.dy": 1e8, "grid.nx": 4, "grid.ny": 4, "run.executor": "reference"}
+    still = {"grid.dx": 1e8, "grid.dy": 1e8, "grid.nx": 4, "grid.ny": 4, "physics.f0": 0.0, "run.executor": "reference"}
     model = swmodel.Simulation("rest", start | still)
     model.run(tmp_path / "run")
     with xr.open_dataset(tmp_path / "run" / "output.nc") as stored:

@@ -1,18 +1,23 @@
 """Weather that varies: cuts into calls, restarts, members and pure steps have the bits of one undisturbed run."""
 
+import re
 import signal
 import threading
 
 import jax
 import jax.numpy as jnp
+import netCDF4
 import numpy as np
 import pytest
 import xarray
+from click.testing import CliRunner
 from support.made_cases import case_of
 from support.random_case import configuration, random_fields, weather
 
 import swmodel
+from swmodel.cli import main
 from swmodel.config.fields.netcdf_input import InputError
+from swmodel.config.noted import checksum_of
 from swmodel.ensemble.members import Members
 from swmodel.ensemble.settings import check_ensemble, wind_factors
 from swmodel.errors import FilesError
@@ -246,3 +251,80 @@ def test_an_interrupt_does_not_wait_for_a_thread_that_hangs(monkeypatch):
         signal.signal(signal.SIGINT, before)
         go_on.set()
         other.join()
+
+
+DATE = {"time.start": "2020-02-28", "time.dt": 300.0, "grid.nx": NX, "grid.ny": NY, "grid.dx": 1e5, "grid.dy": 1e5}
+HOURS = 7
+
+
+def written(path, values, start="2020-02-28"):
+    """A file with hourly records of the wind at 10 m."""
+    with netCDF4.Dataset(path, "w") as dataset:
+        for dimension, size in (("time", None), ("y", NY), ("x", NX)):
+            dataset.createDimension(dimension, size)
+        dataset.createVariable("time", "f8", ("time",))[:] = np.arange(len(values))
+        dataset["time"].units = f"hours since {start}"
+        wind = dataset.createVariable("wind", "f8", ("time", "y", "x"))
+        wind.setncatts({"standard_name": "eastward_wind", "units": "m s-1"})
+        wind[:] = values
+    return path
+
+
+def windy(path, **options):
+    given = {name.replace("__", "."): value for name, value in options.items()}
+    return swmodel.load("rest", DATE | {"input.u10": f"{path}:wind", "run.executor": "reference"} | given, {})
+
+
+WINDS = 5 * np.random.default_rng(6).standard_normal((HOURS, NY, NX))
+
+
+@pytest.fixture
+def stopped(tmp_path):
+    """The file of weather, and the folder of a run that has used the records up to 04:00."""
+    path = written(tmp_path / "wind.nc", WINDS)
+    swmodel.Simulation(windy(path, run__steps=41)).run(tmp_path / "run")
+    return path, tmp_path / "run"
+
+
+def doubled_from(number):
+    return np.where(np.arange(HOURS)[:, None, None] >= number, 2 * WINDS, WINDS)
+
+
+@pytest.mark.parametrize(
+    ("values", "start", "words"),
+    [
+        (2 * WINDS, "2020-02-28", r"input.u10: .* the record of 2020-02-28T03:00:00 has other values"),
+        (doubled_from(4), "2020-02-28", r"input.u10: .* the record of 2020-02-28T04:00:00 has other values"),
+        (WINDS[:, ::-1], "2020-02-28", r"input.u10: .* has other values"),
+        (WINDS, "2020-02-27T23:30", r"input.u10: .* other dates"),
+    ],
+)
+def test_a_run_does_not_go_on_with_other_weather_of_the_same_name(stopped, values, start, words):
+    """Neither by the command nor from Python; into another folder a script may take a branch."""
+    path, folder = stopped
+    written(path, values, start)
+    done = CliRunner().invoke(main, ["resume", str(folder), "--steps", "60"])
+    assert done.exit_code == 2
+    assert re.search(words, done.output), done.output
+    branch = swmodel.Simulation.resume(folder, {"run.steps": 42})
+    with pytest.raises(swmodel.ConfigError, match=words):
+        branch.run(folder)
+    branch.run(folder.with_name("branch"))
+
+
+def test_a_run_goes_on_with_weather_to_which_records_were_added(stopped, tmp_path):
+    path, folder = stopped
+    written(path, np.concatenate([WINDS, WINDS]))
+    assert CliRunner().invoke(main, ["resume", str(folder), "--steps", "80"]).exit_code == 0
+    swmodel.Simulation(windy(path, run__steps=80)).run(tmp_path / "whole")
+    with xarray.open_dataset(folder / "output.nc") as ours, xarray.open_dataset(tmp_path / "whole/output.nc") as theirs:
+        np.testing.assert_array_equal(ours.u[-1], theirs.u[-1])
+
+
+def test_the_blocks_of_a_record_add_up_to_its_checksum():
+    for dtype in ("float32", "float64"):
+        values = WINDS[0].astype(dtype)
+        parts = [(np.arange(*rows), np.arange(*columns)) for rows in ((0, 3), (3, NY)) for columns in ((0, 5), (5, NX))]
+        total = sum(checksum_of(values[np.ix_(*part)], *part, NX) for part in parts)
+        whole = checksum_of(values, np.arange(NY), np.arange(NX), NX)
+        assert total % 2**64 == whole != checksum_of(np.roll(values, 1), np.arange(NY), np.arange(NX), NX)

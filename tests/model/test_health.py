@@ -7,6 +7,7 @@ import jax
 import netCDF4
 import numpy as np
 import pytest
+from support.unchecked import unchecked
 
 import swmodel
 from swmodel.config.checks.extremes import survey
@@ -25,7 +26,7 @@ EXECUTORS = ["xla", "native"]
 def simulation(case="jet", **options):
     """A small Simulation, with options given as section__key=value; it is not asked whether they are wise."""
     options = SMALL | {name.replace("__", "."): value for name, value in options.items()}
-    return swmodel.Simulation(swmodel.load(case, options, environ={}))
+    return swmodel.Simulation(unchecked(swmodel.load(case, options, environ={})))
 
 
 def disturb(model, name, value, row, column):

@@ -5,6 +5,7 @@ from itertools import product
 
 import numpy as np
 import pytest
+from support.unchecked import unchecked
 
 import swmodel
 from swmodel.errors import NumericalError, SetupError, UsageError
@@ -19,7 +20,7 @@ EXECUTORS = ["reference", "native"]
 
 def simulation(**options):
     options = SMALL | {name.replace("__", "."): value for name, value in options.items()}
-    return swmodel.Simulation(swmodel.load("jet", options, environ={}))
+    return swmodel.Simulation(unchecked(swmodel.load("jet", options, environ={})))
 
 
 @pytest.fixture(scope="module")

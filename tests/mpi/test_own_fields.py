@@ -47,7 +47,7 @@ def test_a_function_that_fails_on_one_process_stops_all_and_the_run_goes_on(made
     where = (
         r"own_fields.py:\d+: failing, called every 2 steps: ValueError: only here, in: raise ValueError\(.only here.\)"
     )
-    assert re.search(rf"^stopped by .*{where} \(on rank 1\) at step 4 .*; continue with `swmodel resume ", first)
+    assert re.search(rf"^stopped by .*{where} \(on rank 1\) at step 4 .*; continue with Simulation.resume", first)
     assert told["goes on"] == [["done", 0]] * 2
     simulation().run(tmp_path / "one")
     assert_same_run(folder / "stopped", tmp_path / "one", 9)
@@ -59,6 +59,15 @@ def test_the_pure_step_has_the_gradient_of_one_process_and_takes_no_checkpoint(m
     np.testing.assert_allclose(np.hstack(parts), expected, rtol=1e-12, atol=1e-12 * np.abs(expected).max())
     assert [code for _, code in made[1]["checkpoint"]] == [70, 70]
     assert all("Effects not supported" in words for words, _ in made[1]["checkpoint"])
+
+
+def test_a_function_in_which_one_process_waits_for_others_ends_with_a_line(mpiexec):
+    with pytest.raises(pytest.fail.Exception) as caught:
+        mpiexec("waits_in_function.py", 2)
+    said = str(caught.value)
+    assert "exit code 70" in said
+    assert "Traceback" not in said
+    assert len(re.findall(r"Error: no answer for 2 s .* rank \d waits .* lonely, called every 2 steps", said)) == 1
 
 
 DIFFER = r"the processes differ: {} is .* on rank 0 and .* on rank 1; a script gives all processes the same"
@@ -79,6 +88,9 @@ DIFFER = r"the processes differ: {} is .* on rank 0 and .* on rank 1; a script g
         ("raises", r"rank 1: .*own_fields.py:\d+: fields: eta: IndexError: list index out of range", ".*IndexError"),
         ("set differs", "set: eta is another field on rank 1 than on rank 0; .*same", None),
         ("set others", "set: u is another field on rank 1 than on rank 0; .*same", None),
+        ("called by one", r"the processes differ: .* nudge every 2 steps, rank 1 nothing", None),
+        ("run by one", r"the processes differ: .* nudge every 2 steps, rank 1 nothing", None),
+        ("asked for by one", r"the processes differ: .* every 2 steps, nudge every 5 steps, rank 1 <lambda>", None),
         ("set shape", r"rank 1: fields: eta has shape \(3, 3\)", "fields: eta has shape"),
     ],
 )

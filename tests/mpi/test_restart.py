@@ -90,6 +90,25 @@ def test_mpiexec_goes_on_from_the_older_file_where_the_newest_is_damaged(undistu
     assert read_status(directory)["layout"] == [1, 4]
 
 
+def test_weather_is_known_again_by_any_number_of_processes_and_other_weather_is_not_taken(tmp_path):
+    path, values = tmp_path / "wind.nc", np.random.default_rng(2).standard_normal((3, 17, 24))
+    for factor in (1, 2):
+        with netCDF4.Dataset(path, "w") as file:
+            for dimension, size in (("time", 3), ("y", 17), ("x", 24)):
+                file.createDimension(dimension, size)
+            file.createVariable("time", "f8", ("time",))[:] = [0, 1, 2]
+            file["time"].units = "hours since 2020-01-01"
+            file.createVariable("wind", "f8", ("time", "y", "x"))[:] = factor * values
+            file["wind"].setncatts({"standard_name": "eastward_wind", "units": "m s-1"})
+        if factor == 1:
+            wind = ["-s", f"input.u10={path}:wind", "-s", "time.start=2020-01-01"]
+            swmodel("run", *CASE, *wind, "--steps", 3, "--nproc", 2, "-o", tmp_path / "run")
+            swmodel("resume", tmp_path / "run", "--steps", 5, "--nproc", 1, "--quiet")
+    for nproc in (1, 3):
+        errors = swmodel("resume", tmp_path / "run", "--steps", 9, "--nproc", nproc, "--quiet", code=2)
+        assert "the record of 2020-01-01T00:00:00 has other values" in errors
+
+
 TIDE = [
     *("rest", "-s", "grid.kind=latlon", "-s", "grid.south=-60", "-s", "grid.north=60", "-s", "grid.periodic_x=true"),
     *("-s", "grid.nx=24", "-s", "grid.ny=12", "-s", "physics.depth=4000", "-s", "time.start=2012-03-01", "-s"),

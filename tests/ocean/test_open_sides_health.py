@@ -55,7 +55,7 @@ def test_health_knows_what_a_sponge_brings_of_the_water_outside():
     }
     simulation = swmodel.Simulation(swmodel.load("rest", options, environ={}))
     health, unaware = Health(simulation), Health(simulation)
-    alone = swmodel.load("rest", options | {"sponge.rate": 0.0}, environ={})
+    alone = swmodel.load("rest", options | {"sponge.rate": 0.0, "sponge.width": 0.0}, environ={})
     unaware.power = Health(swmodel.Simulation(alone)).power
     for _ in range(12):
         before = health.last.energy

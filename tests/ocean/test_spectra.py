@@ -88,7 +88,8 @@ def test_a_wave_is_in_its_own_ring_and_nowhere_else(walls):
 
 def test_of_two_rings_as_near_a_wave_is_in_the_larger():
     """Between walls as far apart as the length of the ring, whose waves are twice as far apart."""
-    config = configuration(16, 16, grid__dx=1e3, grid__dy=1e3, grid__periodic_x=True, grid__periodic_y=False)
+    sizes = {"grid__dx": 1e3, "grid__dy": 1e3, "time__dt": 5.0}
+    config = configuration(16, 16, **sizes, grid__periodic_x=True, grid__periodic_y=False)
     (waves,) = Sea(config.grid, swmodel.Simulation(config).transport).waves("centre")
     assert waves.bins[""][:10, 0].tolist() == [0, 1, 1, 2, 2, 3, 3, 4, 4, 5]
     assert ring_of(np.hypot(np.array([21.0, 9.0]) * 5 / 6, [6.0, 4.0])).tolist() == [19, 9]

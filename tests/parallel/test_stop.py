@@ -146,7 +146,7 @@ def test_the_message_says_by_what_when_and_how_to_go_on():
     class Simulation:
         step, time = 12, 129600.0
 
-    error = stopped("SIGTERM", Simulation, "outputs/jet")
+    error = stopped("SIGTERM", Simulation, "`swmodel resume outputs/jet`")
     assert isinstance(error, Stopped)
     assert exit_code(error) == 75
     assert str(error) == "stopped by SIGTERM at step 12 (day 1.500); continue with `swmodel resume outputs/jet`"

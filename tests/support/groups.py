@@ -8,8 +8,8 @@ from contextlib import contextmanager
 from mpi4py import MPI
 
 import swmodel.model.domain
-from swmodel.cli.ranks import abort
 from swmodel.parallel import transport
+from swmodel.parallel.abort import abort
 from swmodel.parallel.decomposition import block
 from swmodel.parallel.transport import messages, mpi
 

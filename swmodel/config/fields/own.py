@@ -21,7 +21,7 @@ def with_own(config, fields, terms, sources: Mapping[str, Source], objects, para
     Args:
         parameters: vectors by the names of terms; None: those that the configuration has.
     """
-    own = type(config.own)(fields=tuple(fields), terms=tuple(terms))
+    own = type(config.own)(fields=tuple(fields), terms=tuple(terms), calls=config.own.calls)
     own._sources, own._terms = dict(sources), tuple(objects)
     own._parameters = dict(config.own._parameters if parameters is None else parameters)
     own._anew = config.own._anew

@@ -91,6 +91,11 @@ class Window(NamedTuple):
         return values[y : y + len(other.rows), x : x + len(other.columns)]
 
 
+def window_of(rows, columns) -> Window:
+    """The Window of numbers of neighbours."""
+    return Window(*(range(numbers[0], numbers[-1] + 1) for numbers in (rows, columns)))
+
+
 class Records:
     """The records of the coefficients that vary, as a run goes through them: each is read once.
 
@@ -124,7 +129,7 @@ class Records:
         Raises:
             InputError: a record cannot be read, or there is none.
         """
-        found, window = {}, Window(*(range(numbers[0], numbers[-1] + 1) for numbers in (rows, columns)))
+        found, window = {}, window_of(rows, columns)
         for name, of in self.series.items():
             number, span = of.at(step)
             for key in [key for key in self._kept if key[0] == name and key[1] - number not in (0, 1)]:
@@ -144,6 +149,10 @@ class Records:
             for window in self._windows(name):
                 for more in (0, 1):
                     self._values(name, number + more, window)
+
+    def values(self, name: str, number: int, rows, columns) -> np.ndarray:
+        """Values of a record, which is not read anew if it is kept; see `params`."""
+        return self._values(name, number, window_of(rows, columns))
 
     def _windows(self, name: str) -> list[Window]:
         """The Windows in which a coefficient is kept."""

@@ -38,7 +38,7 @@ def decisive(text: str) -> dict:
     for section, options in tomllib.loads(text).items():
         for key, value in options.items():
             name = f"{section}.{key}"
-            if section == OWN:
+            if section == OWN and key != "calls":
                 found |= {f"{OWN}.{text.split()[0]}": shown(text) for text in value}
             if section in SECTIONS or name in OPTIONS:
                 found[name] = Path(value).name if section == "input" and value else value

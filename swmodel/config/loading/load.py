@@ -14,7 +14,6 @@ from ..errors import ConfigError, suggest
 from ..options.case import Case, name_of
 from ..options.case_check import terms_in
 from ..options.grid import Grid
-from ..options.input import Own
 from ..options.model import Config, section_class
 from . import grid_from_file, tide_from_file
 from .find_case import IDENTITY, case_of, find_case, is_case, take_identity
@@ -148,7 +147,8 @@ def whole(config: Config) -> Layer:
     """The layer of a configuration; of what was handed over it has the names."""
     tables = tomllib.loads(to_toml(config))
     tables["case"] = {key: tables["case"][key] for key in tables["case"] if key not in IDENTITY}
-    tables["own"] = {key: [text.split()[0] for text in getattr(config.own, key)] for key in Own.model_fields}
+    tables["own"] = {key: [text.split()[0] for text in getattr(config.own, key)] for key in ("fields", "terms")}
+    tables["own"]["calls"] = list(config.own.calls)
     layer = from_mapping(tables, "the configuration")
     layer.values["case", "file"] = Given(type(config.case), "case", Path())
     return layer

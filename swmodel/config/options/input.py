@@ -39,18 +39,19 @@ class Own(Section):
     """What was handed over in Python: a run of it cannot be repeated from its file alone.
 
     The fields and terms themselves travel with the configuration (`config.own`). A run records each by its name and its
-    SHA-256; its restart files have the fields.
+    SHA-256; its restart files have the fields. Of functions that were called it records names and intervals.
     """
 
     fields: tuple[str, ...] = option((), "", "names of the fields, as a run records them with their SHA-256")
     terms: tuple[str, ...] = option((), "", "names of the terms, as a run records them with their SHA-256")
+    calls: tuple[str, ...] = option((), "", "names of the functions that were called, and every what time or steps")
 
     _sources: dict[str, Any] = PrivateAttr(default_factory=dict)  # {name: `fields.source.Source`}
     _terms: tuple[Any, ...] = PrivateAttr(default=())  # Terms
     _anew: dict[Any, Any] = PrivateAttr(default_factory=dict)  # {Term: the one that this run has in its place}
     _parameters: dict[str, Any] = PrivateAttr(default_factory=dict)  # {name of a term: vector, float64}
 
-    @field_validator("fields", "terms")
+    @field_validator("fields", "terms", "calls")
     @classmethod
     def named(cls, texts: tuple[str, ...]) -> tuple[str, ...]:
         """The texts, each of which has a name."""

@@ -7,9 +7,10 @@ with each option; inside the model everything is SI. Sections of terms are in th
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, cast
 
-from pydantic import SerializeAsAny, create_model, field_validator, model_validator
+from pydantic import PrivateAttr, SerializeAsAny, create_model, field_validator, model_validator
 
 from ...ocean.option import Section, option
 from ...ocean.terms import TERMS
@@ -75,6 +76,15 @@ class Config(SeaWithTerms):
     own: Own = option(Own, "", "")
     assimilation: Assimilation = option(Assimilation, "", "")
     ensemble: Ensemble = option(Ensemble, "", "")
+
+    #: Whether the command that computes it has checked it.
+    _checked: bool = PrivateAttr(default=False)
+
+    def model_copy(self, *, update: Mapping[str, Any] | None = None, deep: bool = False) -> Config:
+        """A copy; one with changes has not been checked."""
+        copy = super().model_copy(update=update, deep=deep)
+        copy._checked = self._checked and not update
+        return copy
 
 
 def section_class(name: str) -> type[Section]:

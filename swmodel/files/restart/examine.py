@@ -46,8 +46,8 @@ def examine(path, allow=lambda nbytes: None) -> dict:
         allow: function called with the size of the fields before they are read.
 
     Returns:
-        step, seconds, mean_steps, written, configuration, case_file; fields (names); members, 1 for a run; damaged
-        (pairs of the name of a field whose values have changed, or "header", and None).
+        step, seconds, mean_steps, written, configuration, case_file, records; fields (names); members, 1 for a run;
+        damaged (pairs of the name of a field whose values have changed, or "header", and None).
 
     Raises:
         OSError, KeyError, ValueError, RuntimeError: the file cannot be read, or is no restart file.
@@ -72,6 +72,7 @@ def examine(path, allow=lambda nbytes: None) -> dict:
         "written": attributes["written"],
         "configuration": configuration,
         "case_file": attributes.get("case_file", ""),
+        "records": attributes.get("records", ""),
         "fields": fields,
         "members": members,
         "damaged": damaged,

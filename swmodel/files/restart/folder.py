@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 from typing import NamedTuple
 
-from ...config import ConfigError, to_toml
+from ...config import ConfigError, noted, to_toml
 from ...config.loading.decisive import decisive, decisive_of_ensemble, differences
 from ...errors import FilesError
 from ..integrity import guard
@@ -30,6 +30,7 @@ class Restart(NamedTuple):
         configuration: that of the run that wrote it, TOML.
         members: 1 for a run.
         case_file: the text of the file with the user's own case.
+        records: what is noted of records in time, see `config.noted`.
     """
 
     path: Path
@@ -37,6 +38,7 @@ class Restart(NamedTuple):
     configuration: str = ""
     members: int = 1
     case_file: str = ""
+    records: str = ""
 
 
 def path_of(directory, step: int) -> Path:
@@ -86,7 +88,8 @@ def choose(directory, asked: str | None = None) -> tuple[Restart, list[str]]:
     for path in paths:
         found = facts(path)
         if "problem" not in found:
-            restart = Restart(path, found["step"], found["configuration"], found["members"], found["case_file"])
+            facts_of = ("step", "configuration", "members", "case_file", "records")
+            restart = Restart(path, *(found[name] for name in facts_of))
             return restart, [f"{problem}; going on from {path.name}" for problem in problems]
         problems.append(f"{path}: {found['problem']}")
     if asked is not None or not paths:
@@ -103,14 +106,14 @@ def compare(config, restart: Restart, task: str = "run") -> None:
     """Make sure that a restart file belongs to a configuration (resolved) of a run, or of an ensemble.
 
     Raises:
-        ConfigError: a key on which results depend differs; one line for each.
+        ConfigError: a key on which results depend, or a record in time, differs; one line for each.
     """
     ensemble = task == "ensemble"
     essence = decisive_of_ensemble if ensemble else decisive
     problems = differences(restart.configuration, to_toml(config), essence)
     if ensemble != (restart.members > 1):
         problems.insert(0, f"it is {'of a single run' if ensemble else 'that of an ensemble'}")
-    if problems:
+    if problems := problems or list(noted.differences(config, restart.records)):
         raise ConfigError([f"{restart.path} is of another {task}:", *problems])
 
 

@@ -16,13 +16,14 @@ class Restarts:
 
     Args:
         model: the `run.Model` of the time loop; its `config.restart` says how often.
+        config: as the run records it.
         directory: the run folder.
         command_line: recorded in the files' history.
         written: step of the newest file that is already in the folder; -1: none.
     """
 
-    def __init__(self, model, directory, command_line: str = "", written: int = -1):
-        self.model, self.directory = model, Path(directory)
+    def __init__(self, model, config, directory, command_line: str = "", written: int = -1):
+        self.model, self.config, self.directory = model, config, Path(directory)
         self.command_line, self.written = command_line, written
         self.options = model.config.restart
         self._schedule = Schedule(model.dt, model.config.run.steps, self.options.every_steps, self.options.every)
@@ -53,7 +54,8 @@ class Restarts:
         """
         begin, step = time.monotonic(), self.model.step
         if step != self.written:
-            write_restart(folder.path_of(self.directory, step), self.model, (means, *kept), self.command_line)
+            path = folder.path_of(self.directory, step)
+            write_restart(path, self.model, self.config, (means, *kept), self.command_line)
             if self.model.transport.rank == 0:
                 with contextlib.suppress(OSError):  # old files do no harm
                     folder.tidy(self.directory, step)
@@ -61,8 +63,11 @@ class Restarts:
         return self._begun - begin
 
 
-def write_restart(path, model, notes=(None,), command_line: str = "") -> None:
+def write_restart(path, model, config, notes=(None,), command_line: str = "") -> None:
     """Write a model as a restart file, with its `notes`: Means in progress, Extremes, Harmonics; by all ranks together.
+
+    Args:
+        config: as the run records it.
 
     Raises:
         FilesError: it could not be written, on all ranks.
@@ -70,6 +75,7 @@ def write_restart(path, model, notes=(None,), command_line: str = "") -> None:
     means, *kept = notes
     values, count = (means.fields, means.count) if means and means.count else ({}, 0)
     contents = contents_of(model.carry, model.step, model.time, values, count)
+    contents = contents._replace(records=model.noted())
     for each in filter(None, kept):
         contents = contents._replace(fields=contents.fields | each.seen)
-    write(path, contents, model.config, model.transport, command_line, model.get)
+    write(path, contents, config, model.transport, command_line, model.get)

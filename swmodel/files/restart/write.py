@@ -49,12 +49,14 @@ class Contents(NamedTuple):
         step: number of steps done.
         seconds: model time, s.
         mean_steps: number of steps in the means.
+        records: what is noted of records in time, see `config.noted`.
     """
 
     fields: dict[str, np.ndarray]
     step: int
     seconds: float
     mean_steps: int
+    records: str = ""
 
 
 def contents_of(carry: Carry, step: int, seconds: float, means: dict, mean_steps: int) -> Contents:
@@ -136,6 +138,7 @@ def image(contents: Contents, config, transport, command_line: str) -> bytes:
             "step": np.int64(contents.step),
             "seconds": np.float64(contents.seconds),
             "mean_steps": np.int64(contents.mean_steps),
+            **({"records": contents.records} if contents.records else {}),
             "written": datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
         }
     )

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 from mpi4py import MPI
+from support.unchecked import unchecked
 
 import swmodel
 from swmodel.errors import exit_code
@@ -39,7 +40,8 @@ again = swmodel.Simulation.from_restart(FOLDER / "run")
 attempt(lambda: again.run(FOLDER / "run"))
 longer = swmodel.load("jet", SMALL | {"run.steps": 9}, environ={})
 attempt(lambda: swmodel.Simulation(longer, restart=FOLDER / "run/restart/step-0000000006.nc").run(FOLDER / "run"))
-unstable = simulation(**{"time.dt": 4000.0})
+options = SMALL | {"time.dt": 4000.0, "run.nproc": MPI.COMM_WORLD.size}
+unstable = swmodel.Simulation(unchecked(swmodel.load("jet", options, environ={})))
 attempt(lambda: unstable.advance(60))
 attempt(lambda: unstable.advance(-1))
 assert not np.isfinite(unstable.state.h).all()

@@ -1,0 +1,17 @@
+"""A function that only rank 0 computes a sum over all processes in: the others never send their part."""
+
+from mpi4py import MPI
+
+import swmodel
+
+SMALL = {"grid.nx": 23, "grid.ny": 11, "run.steps": 6, "run.executor": "native", "run.watchdog": 2.0}
+
+
+def lonely(model):
+    if MPI.COMM_WORLD.rank == 0:
+        model.diagnostics()
+
+
+model = swmodel.Simulation(swmodel.load("jet", SMALL, environ={}))
+model.every("2 steps", lonely)
+model.advance(4)
