@@ -122,7 +122,7 @@ def end_soon(stack, stop, job, place=None):
     """Until the context `stack` ends, have a signal end a task that keeps nothing, whatever it is computing."""
     from ..files.status import finish
     from ..parallel.stop import ends_soon
-    from .ranks import abort
+    from ..parallel.abort import abort
     from .tell import tell
 
     def end(number):
