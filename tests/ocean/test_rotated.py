@@ -251,7 +251,7 @@ def test_the_file_of_a_run_says_where_its_cells_are_and_satisfies_the_cf_checker
         np.testing.assert_allclose(data["angle"][:], np.degrees(turned), atol=1e-9)
 
 
-def test_a_run_goes_on_from_the_output_of_another_on_the_same_grid_and_on_no_other(run):
+def test_a_run_goes_on_from_the_output_of_another_on_the_same_grid_to_the_bit(run):
     """To the bit; about another pole it has what is interpolated (below)."""
     names = {f"input.{name}": f"{run[0] / 'output.nc'}:{name}@-1" for name in ("eta", "u", "v")}
     names |= {f"input.{name}": f"{run[0] / 'output.nc'}:{name}" for name in ("depth", "mask")}
