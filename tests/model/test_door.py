@@ -36,11 +36,6 @@ BAD = {
     "a sponge of no width": ("rest", {"sponge.rate": 1e-4}, "sponge.width"),
     "a field that is not there": ("rest", {"output.fields": ["eta", "tracer"]}, "there is no tracer in this run"),
     "a field listed twice": ("rest", {"output.fields": ["h", "h"]}, "listed 2 times"),
-    "cells too small": (
-        "rest",
-        {"grid.dx": 1e-20, "grid.dy": 1e-20, "time.dt": 1.0, "run.dtype": "float32"},
-        "beyond float32",
-    ),
     "no file": ("rest", {"input.depth": "nowhere.nc"}, "there is no file"),
     "a layout of others": ("rest", {"run.layout": "2x3"}, "run.layout"),
 }
