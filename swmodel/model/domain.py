@@ -17,7 +17,7 @@ from ..ocean.scheme import Scheme
 from ..parallel.decomposition import parse_layout
 from ..parallel.environment import world
 from ..parallel.transport import Transport, connect
-from .resolve import for_processes
+from .resolve import for_processes, resolve
 from .together import agreed, assembled, gather_of, see_that_same
 from .validate import check_config
 
@@ -77,9 +77,12 @@ def loaded(config, place) -> Config:
     config = load(config) if is_source(config) else config() if callable(config) else config
     if not isinstance(config, Config):
         raise UsageError(f"{config!r:.60}: a Config (swmodel.load), a case, or the name of a case or file, is needed")
-    return read_anew(config if place is None else for_processes(config, place.size))
+    config = config if place is None else for_processes(config, place.size)
+    found = read_anew(config)
+    found._checked = config._checked
+    return found
 
 
 def checked(config) -> Config:
     """The resolved configuration, as `check_config` gives it; one that a command has checked is not checked again."""
-    return config if config._checked else check_config(config, to_the_end=False)
+    return resolve(config) if config._checked else check_config(config, to_the_end=False)

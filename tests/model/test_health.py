@@ -183,8 +183,7 @@ PATCH = {"tracer": lambda at: np.exp(-((at.i - 10.0) ** 2) / 8) + 0 * at.y, "u":
 
 def carried(dt, steps, executor="reference", **more):
     options = CARRIED | {"time.dt": dt, "run.steps": steps, "run.executor": executor}
-    config = swmodel.load("rest", options, environ={})
-    return swmodel.Simulation(config, fields=PATCH, **more)
+    return swmodel.Simulation(unchecked(swmodel.load("rest", options, environ={}, fields=PATCH, **more)))
 
 
 def test_a_tracer_that_leaves_its_bounds_stops_the_run_with_field_place_and_step(tmp_path):
@@ -236,9 +235,9 @@ def test_water_that_falls_dry_at_a_stable_time_step_is_told_from_a_blow_up(tmp_p
     fields = {"depth": lambda at: np.maximum(20 * (1 - at.i / 11), 0.6) + 0 * at.y}
 
     def ends_with(dt):
-        config = swmodel.load("rest", options | tide | {"time.dt": dt}, environ={})
+        config = swmodel.load("rest", options | tide | {"time.dt": dt}, environ={}, fields=fields)
         with pytest.raises(NumericalError) as caught:
-            swmodel.Simulation(config, fields=fields).run(tmp_path / str(dt))
+            swmodel.Simulation(unchecked(config)).run(tmp_path / str(dt))
         return caught.value
 
     dry, unstable = ends_with(40.0), ends_with(400.0)

@@ -21,6 +21,7 @@ from swmodel.config.positions.gauges import gauges
 from swmodel.config.tidal_analysis import analysis
 from swmodel.ensemble.members import Members
 from swmodel.ensemble.settings import check_ensemble
+from swmodel.errors import Stopped
 from swmodel.gradients import Problem
 from swmodel.gradients.quantities import parse
 from swmodel.model import run as loop
@@ -196,12 +197,17 @@ def test_means_are_those_of_the_steps(outputs, tmp_path):
         np.testing.assert_allclose(found[f"{name}_mean"][number], expected, rtol=1e-9, atol=1e-10)
 
 
-def test_a_run_that_was_interrupted_leaves_the_same_values(outputs, tmp_path):
-    model = outputs.made(EVERY, run__steps=STOPS[0])
-    folder = run(model, tmp_path / "run", [50])
-    for steps, chunks in ((STOPS[1], [3]), (STEPS, [2, 11])):
-        again = swmodel.Simulation.from_restart(folder, {"run.steps": steps}, case=type(model.config.case))
-        run(again, folder, chunks)
+def test_a_run_that_was_interrupted_leaves_the_same_values(outputs, tmp_path, monkeypatch):
+    model, folder = outputs.made(EVERY), tmp_path / "run"
+    for stop, chunks in zip(STOPS, ([50], [3]), strict=True):
+        late = lambda self, transport, model=model, stop=stop: "hand" if model.step >= stop else None  # noqa: E731
+        with monkeypatch.context() as patch:
+            patch.setattr(loop.Stop, "asked", late)
+            with pytest.raises(Stopped):
+                run(model, folder, chunks)
+        assert stop <= model.step < STEPS
+        model = swmodel.Simulation.from_restart(folder, case=type(model.config.case))
+    run(model, folder, [2, 11])
     assert_same_values(outputs, folder)
 
 

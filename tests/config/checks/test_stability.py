@@ -227,6 +227,7 @@ def test_the_limit_beside_deep_outside_water_is_no_shorter_than_it_has_to_be():
     config = configuration(3, 8, {"depth": depth}, **options)
     largest, process = largest_dt(config, survey(config))
     assert process == "waves through open sides"
-    model = Simulation(configuration(3, 8, {"depth": depth, "eta": depth / 1e6}, **options, time__dt=1.05 * largest))
+    high = configuration(3, 8, {"depth": depth, "eta": depth / 1e6}, **options, time__dt=1.05 * largest)
+    model = Simulation(unchecked(high))
     model.take_steps(300)
     assert not np.abs(model.field("eta")).max() < 1.0
