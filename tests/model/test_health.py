@@ -277,14 +277,3 @@ def test_a_current_that_becomes_too_fast_for_the_tracer_is_warned_of(caplog):
     health.last = health.look()
     health.check_time_step()
     assert "(the transport of a tracer)" in caplog.text
-
-
-def test_rates_beyond_the_precision_are_said_without_a_time_step_of_zero(caplog):
-    model = simulation("inertial", grid__dx=3e-19, grid__dy=3e-19, run__executor="xla", time__dt=1e-22)
-    health = Health(model)
-    health.check_time_step()
-    assert "is not known to be stable: the rates of" in caplog.text
-    assert " 0 s" not in caplog.text
-    disturb(model, "u", float("nan"), 7, 3)
-    with pytest.raises(NumericalError, match=r"time.dt = 5e-23 s"):
-        health.check()

@@ -127,11 +127,13 @@ class Grid(Section):
         return found or dict(self.unequal()) or dict(self.absurd())
 
     def absurd(self) -> Iterator[tuple[str, str]]:
-        """Sizes of cells beyond any use."""
-        grid = self.sized()
+        """Sizes of cells that are not given, or beyond any use."""
+        grid, unit = self.sized(), "degrees" if self.kind == "latlon" else "m"
         for _, size, end, _ in self.extents:
-            if not LEAST_CELL <= (each := getattr(grid, size)) <= LARGEST_CELL:
-                unit = "degrees" if self.kind == "latlon" else "m"
+            each = getattr(grid, size)
+            if each is None:
+                yield size, f"must be given, in {unit} (or {end})"
+            elif not LEAST_CELL <= each <= LARGEST_CELL:
                 words = f"cells of {each:g} {unit}; they must be of {LEAST_CELL:g} to {LARGEST_CELL:g} {unit}"
                 yield size if self.given(size) else end, words
 
