@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Iterator
 from concurrent.futures import wait
 from contextlib import contextmanager
@@ -83,11 +84,13 @@ class Forcing:
     def ahead(self) -> Iterator[None]:
         """A context in which a thread reads what `take` needs next, while this one computes steps and uses no files.
 
-        Two threads must not use netCDF4 at once: the context ends when the thread has read. What it cannot read is
-        left to `take`, which says what is wrong when that step is reached.
+        Two threads that use netCDF4 at once crash: the context ends when the thread has read, and Python collects no
+        garbage before, as that may close a file of the user's. What cannot be read is left to `take`, which says what
+        is wrong when that step is reached.
         """
-        reading = None
+        reading, collecting = None, gc.isenabled()
         if self.scheme.varying and self._ahead != self.last:
+            gc.disable()
             self._ahead = self.last
             reading = _READER.submit(self._records.read_ahead, self.last)
         try:
@@ -95,3 +98,5 @@ class Forcing:
         finally:
             while reading and wait([reading], HEED).not_done:
                 pass
+            if collecting:
+                gc.enable()

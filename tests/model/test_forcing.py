@@ -1,8 +1,10 @@
 """Weather that varies: cuts into calls, restarts, members and pure steps have the bits of one undisturbed run."""
 
+import gc
 import re
 import signal
 import threading
+import weakref
 
 import jax
 import jax.numpy as jnp
@@ -201,6 +203,21 @@ def test_what_comes_next_is_read_by_a_thread_while_steps_are_computed(read):
     _, other = forcing_of()
     for name, values in other.take(2).items():
         np.testing.assert_array_equal(taken[name], values)
+
+
+def test_no_garbage_is_collected_while_a_thread_reads():
+    """It may hold an open NetCDF file of the user's, whose closing would crash the thread."""
+    _, forcing = forcing_of()
+    forcing.take(0)
+    circle = [threading.Event()]
+    circle.append(circle)
+    alive = weakref.ref(circle[0])
+    with forcing.ahead():
+        del circle
+        list(map(list, [()] * 10**6))  # so many objects that Python collects garbage
+        assert alive()
+    gc.collect()
+    assert not alive()
 
 
 def test_what_cannot_be_read_ahead_is_said_when_its_step_is_there(monkeypatch):

@@ -38,7 +38,8 @@ VARIANTS = [
 
 
 def opened(folder, name):
-    return xarray.open_dataset(folder / name, decode_times=False).load()
+    with xarray.open_dataset(folder / name, decode_times=False) as data:
+        return data.load()
 
 
 @pytest.fixture(scope="module", params=VARIANTS, ids=" ".join)
@@ -273,7 +274,7 @@ def test_spectra_are_those_that_functions_of_every_see_and_those_of_the_fields(t
     model = swmodel.Simulation(config)
     run(model, tmp_path / "run", [2], {"3 steps": lambda model: seen.update({model.step: model.spectra()})})
     online = opened(tmp_path / "run", "spectra.nc")
-    after = xarray.open_dataset(spectra(tmp_path / "run", output=tmp_path / "made.nc")[0], decode_times=False)
+    after = opened(tmp_path, spectra(tmp_path / "run", output=tmp_path / "made.nc")[0])
     for name in ("kinetic_energy", "potential_energy", "enstrophy"):
         np.testing.assert_allclose(after[name], online[name], rtol=1e-9, atol=1e-12 * float(online[name].max()))
         for step, found in seen.items():
