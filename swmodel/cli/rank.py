@@ -121,8 +121,8 @@ def occupy(stack, job, quiet):
 def end_soon(stack, stop, job, place=None):
     """Until the context `stack` ends, have a signal end a task that keeps nothing, whatever it is computing."""
     from ..files.status import finish
-    from ..parallel.stop import ends_soon
     from ..parallel.abort import abort
+    from ..parallel.stop import ends_soon
     from .tell import tell
 
     def end(number):
