@@ -82,9 +82,10 @@ def too_short(key: str, config) -> Iterator[str]:
     """Constituents that the series cannot tell apart, or whose periods its values do not see."""
     found, begin = named(config), config.output.harmonics_from or 0.0
     seconds = length_of(config) - begin
+    since = " from output.harmonics_from on" if begin else ""
     for one, other, needed in too_close(found, seconds):
         yield (
-            f"{key}: {one} and {other} cannot be told apart in {max(seconds, 0) / DAY:.4g} days; they need "
+            f"{key}: {one} and {other} cannot be told apart in {max(seconds, 0) / DAY:.4g} days{since}; they need "
             f"{needed / DAY:.4g} days (run.days, output.harmonics_from), or leave one out"
         )
     every = config.output.harmonics_every_steps or 1

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from ..config import Config, ConfigError
+from ..config import Config, ConfigError, load
 from ..config.build import scheme_of
 from ..config.checks.extremes import survey
 from ..config.checks.stability import largest_dt
@@ -136,9 +136,9 @@ def chosen(config: Config) -> Iterator[str]:
             yield f"ensemble.write: no member {member}; they are 0 to {options.members - 1}"
     for member, count in sorted(validate.repeated(options.write)):
         yield f"ensemble.write: member {member} is listed {count} times"
-    of_case = config.case.defaults.get("output", {})
+    of_case = load(config.case, environ={}).output
     for key, unused in UNUSED.items():
-        if getattr(config.output, key) not in (unused, of_case.get(key)):
+        if getattr(config.output, key) not in (unused, getattr(of_case, key)):
             yield f"output.{key}: has no effect on an ensemble; leave it out"
 
 

@@ -108,7 +108,8 @@ def draw(data: netCDF4.Dataset, dimension: str, field: str, wanted: Sequence[str
 def caption(data: netCDF4.Dataset, dimension: str, shown: list[int]) -> str:
     """The case, and how many of all places are shown where that is a part."""
     total = len(data.dimensions[dimension])
-    part = f"{len(shown)} of {total} {dimension}s: --station NAME draws others" if len(shown) < total else ""
+    others = ": --station NAME draws others" if dimension == "station" else ""
+    part = f"{len(shown)} of {total} {dimension}s{others}" if len(shown) < total else ""
     return ", ".join(filter(None, (case_of(data), part)))
 
 

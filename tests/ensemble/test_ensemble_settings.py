@@ -5,6 +5,7 @@ import re
 import pytest
 from support.small_ensemble import configuration
 
+import swmodel
 from swmodel.cli.ensemble import PERTURBATIONS, perturbed
 from swmodel.cli.run import PERTURB, as_typed
 from swmodel.config import ConfigError
@@ -84,6 +85,9 @@ def test_options_of_runs_without_effect_are_refused_but_those_of_the_case_left_o
     assert "output.diagnostics_every_steps: has no effect on an ensemble" in refused(output__diagnostics_every_steps=3)
     of_case = configuration(case__name="adjustment", time__stepper="rk3", **UNPERTURBED)
     assert of_case.output.means == ()
+    with_gauges = swmodel.load("chile2010", {"run.steps": 3, "ensemble.members": 2})
+    assert with_gauges.output.stations
+    assert settings.check_ensemble(with_gauges).output.stations == ()
 
 
 def test_members_must_fit_into_the_memory_of_one_process_not_of_all(monkeypatch):

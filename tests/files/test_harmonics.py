@@ -118,7 +118,10 @@ def test_a_run_that_was_cut_has_the_same_constants(tmp_path):
             {"run__steps": 100},
             "output.harmonics: M2 and the mean cannot be told apart in 0.2695 days; they need 0.5175 days",
         ),
-        ({"output__harmonics_from": 20000.0}, "output.harmonics: M2 and the mean cannot be told apart in 0.286 days"),
+        (
+            {"output__harmonics_from": 20000.0},
+            "output.harmonics: M2 and the mean cannot be told apart in 0.286 days from output.harmonics_from on",
+        ),
         ({"output__harmonics": ("M2", "S2")}, "output.harmonics: S2 and M2 cannot be told apart in 0.5175 days"),
         (
             {"output__harmonics_every_steps": 96},

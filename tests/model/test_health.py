@@ -251,6 +251,25 @@ def test_water_that_falls_dry_at_a_stable_time_step_is_told_from_a_blow_up(tmp_p
     assert "time.dt" in str(unstable)
 
 
+def test_water_that_fell_dry_between_two_looks_is_named_as_a_cause(tmp_path):
+    """Wind blows the water from the shallow end of a lake; the first look finds no numbers any more."""
+    options = {"grid.nx": 30, "grid.ny": 20, "grid.dx": 1e4, "grid.dy": 1e4, "grid.periodic_x": False}
+    options |= {"time.dt": 60.0, "run.steps": 600, "run.executor": "xla"}
+    fields = {"depth": lambda at: 2.0 + at.x / 1e4, "wind_x": lambda at: 3.0 + 0 * at.x}
+
+    def words(look):
+        model = swmodel.Simulation(swmodel.Case, options | {"run.check_every_steps": look}, fields=fields)
+        with pytest.raises(NumericalError) as caught:
+            model.run(tmp_path / str(look))
+        return str(caught.value)
+
+    late = words(300)
+    assert "h is nan m" in late
+    assert "water that falls dry between two looks" in late
+    assert "run.check_every_steps=1" in late
+    assert "the water fell dry by step" in words(1)
+
+
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 def test_the_limit_of_a_state_is_the_one_that_is_checked_before_the_start(dtype):
     """Every process that limits the time step: waves, drag, friction and the transport of a tracer."""

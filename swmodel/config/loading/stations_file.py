@@ -28,7 +28,7 @@ def stations_in(given: Given) -> Given:
     path = Path(os.path.abspath(given.folder / given.value))
     lines = text_in(path, LONGEST, "list of stations").removeprefix("\ufeff").splitlines()
     numbered = [(number, line) for number, line in enumerate(lines, 1) if line.strip() and not line.startswith("#")]
-    rows = [[cell.strip() for cell in row] for row in csv.reader(line for _, line in numbered)]
+    rows = [[cell.strip() for cell in next(csv.reader([line]))] for _, line in numbered]
     columns = rows[0] if rows else []
     pair = next((pair for pair in PAIRS if {"name", *pair} <= set(columns)), None)
     if pair is None:
@@ -36,6 +36,8 @@ def stations_in(given: Given) -> Given:
         raise ConfigError(
             [f"{path}: its first line must name the columns name, lon, lat (or name, x, y); it has {found}"]
         )
+    if len(rows) == 1:
+        raise ConfigError([f"{path}: has no station below the line that names its columns"])
     if len(rows) - 1 > MOST:
         raise ConfigError([f"{path}: has {len(rows) - 1} stations; a run takes {MOST} at most"])
     problems, tables, places, seen = [], [], [], {}

@@ -10,7 +10,7 @@ from ..fields.netcdf_input import InputError
 from ..fields.netcdf_input.tide_file import constants_in
 from .sources import Given, Layer
 
-KEY = "open_sides", "tide"
+KEY, SIDES = ("open_sides", "tide"), ("open_sides", "sides")
 
 
 def expanded(layers: Sequence[Layer]) -> tuple[list[Layer], list[str]]:
@@ -25,6 +25,9 @@ def expanded(layers: Sequence[Layer]) -> tuple[list[Layer], list[str]]:
     if not numbers or not (text := str(layers[numbers[-1]].values[KEY].value)):
         return bare, []
     given = layers[numbers[-1]].values[KEY]
+    sides = [layer.values[SIDES].value for layer in layers if SIDES in layer.values]
+    if not sides or not sides[-1]:
+        return bare, [f"{given.place}: has no effect without open_sides.sides"]
     path = os.path.abspath(given.folder / text)
     try:
         parts = constants_in(path)

@@ -201,7 +201,7 @@ class Health:
         else:
             what = f"{self.blowup.densest(run, of)}, {growths[1][run]:.3g} times the largest at the start"
         what += f"; CFL {self.cfl()[run]:.3g} at step {self.step}"
-        self.blame_steps(bad, what, self.largest_dt()[0])
+        self.blame_steps(bad, what, self.largest_dt()[0], bool(broken[run]))
 
     def refuse(self, bad: np.ndarray):
         """Raise NumericalError for the runs whose state cannot be used at the first look."""
@@ -209,7 +209,7 @@ class Health:
         what = self.blowup.unusable_value(run, of)
         if self.model.step > self.model.first_step:
             self.dry_out(bad, self.last)
-            self.blame_steps(bad, what, largest_dt(self.config, survey(self.config))[0])
+            self.blame_steps(bad, what, largest_dt(self.config, survey(self.config))[0], True)
         raise NumericalError(
             f"the state at step {self.model.step} cannot be used{in_which(bad)}: {what}"
             f"{self.runs.remedy_at_start}{self.blowup.remains(run, of)}"
@@ -226,16 +226,19 @@ class Health:
             f"(physics.depth, input.depth; swmodel grid --min-depth){self.blowup.own()}{self.blowup.remains(run, of)}"
         )
 
-    def blame_steps(self, bad: np.ndarray, what: str, largest: float):
+    def blame_steps(self, bad: np.ndarray, what: str, largest: float, unusable: bool):
         """Raise NumericalError for the runs that have become unusable by taking steps.
 
         Args:
             what: what is wrong, in words.
             largest: largest time step that is known to be stable, s.
+            unusable: the state has no numbers or no thickness. At a stable time step water may have fallen dry before.
         """
         run, model, dt = int(np.argmax(bad)), self.model, self.config.time.dt
+        hint = "; water that falls dry between two looks ends like this, too: run.check_every_steps=1 tells"
         raise NumericalError(
             f"the solution blew up by step {model.step} (day {model.time / 86400:.3f}){in_which(bad)}: "
             f"{what}; start anew with a smaller time step (time.dt = {min(dt / 2, SAFETY * largest) or dt / 2:.4g} s)"
-            f"{self.runs.remedy}{self.blowup.own()}{self.blowup.remains(run, of_which(bad))}"
+            f"{self.runs.remedy}{hint if unusable and dt <= largest else ''}"
+            f"{self.blowup.own()}{self.blowup.remains(run, of_which(bad))}"
         )

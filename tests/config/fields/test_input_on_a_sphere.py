@@ -338,7 +338,9 @@ def constants_of(path, *names):
 def test_a_file_of_constants_gives_the_parts_of_each_tide_and_what_is_named_comes_first(tmp_path, caplog):
     path = constants_of(tmp_path / "harmonics.nc", "eta_M2", "transport_x_M2", "eta_K1", "eta_MS4")
     toml = tmp_path / "my.toml"
-    toml.write_text('[open_sides]\ntide = "harmonics.nc"\n[input]\noutside_k1_sine = "other.nc:a,g"\n')
+    toml.write_text(
+        '[open_sides]\nsides = ["west"]\ntide = "harmonics.nc"\n[input]\noutside_k1_sine = "other.nc:a,g"\n'
+    )
     config = load(toml, {"input.outside_m2_cosine": ""}, environ={})
     found = {name: text for name in type(config.input).model_fields if (text := getattr(config.input, name))}
     assert found == {
@@ -360,4 +362,10 @@ def test_a_file_without_the_constants_of_sea_level_is_refused(tmp_path, names):
         constants_of(path, *names)
     words = "no file" if names is None else "has no amplitude and phase of eta"
     with pytest.raises(ConfigError, match=f"open_sides.tide: .*{words}"):
+        load("rest", {"open_sides.tide": str(path), "open_sides.sides": ["west"]}, environ={})
+
+
+def test_the_tide_of_a_run_without_an_open_side_is_refused_by_its_own_key(tmp_path):
+    path = constants_of(tmp_path / "harmonics.nc", "eta_M2")
+    with pytest.raises(ConfigError, match=r"open_sides.tide: has no effect without open_sides.sides"):
         load("rest", {"open_sides.tide": str(path)}, environ={})

@@ -45,7 +45,9 @@ def test_a_file_gives_the_stations_of_the_tables(folder, tmp_path):
         (GOOD.replace("buoy", "old harbour"), ("gauges.csv:5", '"old harbour" is there already, in line 3')),
         (GOOD.replace("buoy", ""), ("gauges.csv:5", "name: must be a name")),
         (GOOD.replace(" x,", " lon,"), ("gauges.csv", "must name the columns name, lon, lat")),
+        (GOOD.replace("buoy", '"buoy'), ("gauges.csv:5", "1 values for 4 columns")),
         ("", ("gauges.csv", "must name the columns")),
+        ("name,x,y\n", ("gauges.csv", "has no station")),
         ("name,x,y\n" + "".join(f"g{k},1,1\n" for k in range(30_000)), ("30000 stations", "20000 at most")),
     ],
 )

@@ -87,7 +87,7 @@ class Times:
             return f', whose times are not understood, in "{self.units}" of the calendar {self.calendar}'
         if not self and self.kind == "t":
             has = f'the units "{self.units}"' if self.units else "no units"
-            return f', which have no dates: their times have {has}, and need such as "hours since 2020-01-01"'
+            return f', without dates (their times have {has}; as "hours since 2020-01-01" they would be dates)'
         return f", {self.text(0)} to {self.text(-1)}" if self else ""
 
     def date(self, record: str):
