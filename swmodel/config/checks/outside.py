@@ -153,7 +153,7 @@ def level_alone(config) -> Iterator[str]:
 
 
 def incomplete(config) -> Iterator[str]:
-    """Tides of files with one part of two, or with transports alone; lags behind Greenwich in a run without a date."""
+    """Tides of files with one part of two, with transports alone or an amplitude besides; lags without a date."""
     files = [row.name for row in TIDES if getattr(config.input, row.name)]
     for name in files:
         stem, _, part = name.rpartition("_")
@@ -164,6 +164,9 @@ def incomplete(config) -> Iterator[str]:
         if not getattr(config.open_sides, f"{name.lower()}_amplitude") and not are_given(config, name, ""):
             keys = " and ".join(f"input.{part}" for part in parts_of(name))
             yield f"open_sides: the tide {name} has a transport and no level: half of it comes in; give {keys}, too"
+        given_by = [part for part in parts_of(name) if part in files]
+        if given_by and getattr(config.open_sides, key := f"{name.lower()}_amplitude"):
+            yield f"open_sides.{key}: has no effect, as input.{given_by[0]} gives this tide"
     yield from zero_on_land(config, files)
     if files and not config.time.start:
         yield f"input.{files[0]}: its lags count from the start of the run; with time.start they do behind Greenwich"

@@ -246,6 +246,14 @@ def test_a_tide_of_which_a_part_is_missing_is_said(atlas, given, start, words):
     assert all(word in line for word, line in zip(words, found, strict=True)), found
 
 
+def test_an_amplitude_beside_a_tide_from_a_file_has_no_effect_and_that_is_said(atlas):
+    options = BAND | SIDES | {f"input.{name}": f"{atlas}:{text}" for name, text in (LEVEL | FLOW).items()}
+    options |= {"time.start": "2012-03-01", "time.dt": 100.0, "open_sides.s2_amplitude": 1.0}
+    for more, count in (({}, 0), ({"open_sides.m2_amplitude": 1.0}, 1)):
+        found = incomplete(check_config(load("rest", options | more, environ={})))
+        assert sum("open_sides.m2_amplitude: has no effect" in line for line in found) == count
+
+
 def test_the_water_of_a_case_that_varies_in_time_without_a_current_is_said():
     class Surge(Case):
         def outside_level(self, config, at, t):

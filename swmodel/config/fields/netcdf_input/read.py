@@ -6,7 +6,7 @@ import os
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
-from functools import partial
+from functools import lru_cache, partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -81,8 +81,25 @@ def pole_in(source: str, variable, grid) -> tuple[float, float] | None:
     Raises:
         InputError: as `read_field`.
     """
+    return kept_pole(source, variable, grid, stamp([parse(source).path]))
+
+
+@lru_cache(maxsize=256)
+def kept_pole(source: str, variable, grid, stamp) -> tuple[float, float] | None:
+    """See `pole_in`; the file is opened once."""
     with opened(source, variable, grid) as field:
         return field.pole(grid)
+
+
+def stamp(paths) -> tuple:
+    """What tells the files of these names from later ones."""
+    return tuple(zarr_store.stamp(path) if os.path.isdir(path) else of_file(path) for path in paths)
+
+
+def of_file(path: str) -> tuple[int, int] | None:
+    """What tells a file from a later one of its name; None where there is none."""
+    found = os.stat(path) if os.path.isfile(path) else None
+    return found and (found.st_mtime_ns, found.st_size)
 
 
 def distances(source: str, variable, grid, rows, columns, wanted: np.ndarray) -> tuple[np.ndarray, float]:

@@ -11,9 +11,8 @@ from functools import lru_cache, partial
 import numpy as np
 
 from ...options.dates import SAME, alike, units_of
-from . import zarr_store
 from .errors import InputError, remark
-from .read import field_of, open_file, opened, values_of
+from .read import field_of, open_file, opened, stamp, values_of
 from .records import Times
 from .source import Source, find, parse
 
@@ -53,17 +52,6 @@ def files_of(source: Source) -> list[str]:
     if os.path.exists(source.path) or not glob.has_magic(source.path):
         return [source.path]
     return sorted(glob.glob(source.path))
-
-
-def stamp(paths) -> tuple:
-    """What tells the files of these names from later ones."""
-    return tuple(zarr_store.stamp(path) if os.path.isdir(path) else of_file(path) for path in paths)
-
-
-def of_file(path: str) -> tuple[int, int] | None:
-    """What tells a file from a later one of its name; None where there is none."""
-    found = os.stat(path) if os.path.isfile(path) else None
-    return found and (found.st_mtime_ns, found.st_size)
 
 
 def in_time(text: str, variable) -> bool:
