@@ -235,7 +235,7 @@ class Health:
             unusable: the state has no numbers or no thickness. At a stable time step water may have fallen dry before.
         """
         run, model, dt = int(np.argmax(bad)), self.model, self.config.time.dt
-        hint = "; water that falls dry between two looks ends like this, too: run.check_every_steps=1 tells"
+        hint = "; if water fell dry before, run.check_every_steps=1 shows where"
         raise NumericalError(
             f"the solution blew up by step {model.step} (day {model.time / 86400:.3f}){in_which(bad)}: "
             f"{what}; start anew with a smaller time step (time.dt = {min(dt / 2, SAFETY * largest) or dt / 2:.4g} s)"
