@@ -266,7 +266,6 @@ def test_water_that_fell_dry_between_two_looks_is_named_as_a_cause(tmp_path):
     late = words(300)
     assert "h is nan m" in late
     assert "run.check_every_steps=1" in late
-    assert "run.check_every_steps=1" in late
     assert "the water fell dry by step" in words(1)
 
 
