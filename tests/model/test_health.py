@@ -295,3 +295,16 @@ def test_a_current_that_becomes_too_fast_for_the_tracer_is_warned_of(caplog):
     health.last = health.look()
     health.check_time_step()
     assert "(the transport of a tracer)" in caplog.text
+
+
+def test_rates_beyond_the_precision_are_said_without_a_time_step_of_zero(caplog):
+    small = {"grid__dx": 1e-5, "grid__dy": 1e-5, "time__dt": 1e-9, "run__dtype": "float32"}
+    model = simulation("inertial", run__executor="xla", **small)
+    disturb(model, "u", 1e36, 7, 3)
+    health = Health(model)
+    health.check_time_step()
+    assert "is not known to be stable: the rates of" in caplog.text
+    assert " 0 s" not in caplog.text
+    disturb(model, "u", float("nan"), 7, 3)
+    with pytest.raises(NumericalError, match=r"time.dt = 5e-10 s"):
+        health.check()

@@ -174,6 +174,9 @@ class Health:
         if self.transport.rank == 0:
             what = f"above the largest stable one, {largest:.4g} s ({process}); CFL {self.cfl().max():.3g}; "
             what += f"the run may blow up; time.dt = {SAFETY * largest:.4g} s would be stable"
+            if largest == 0:
+                what = f"not known to be stable: the rates of {process} are beyond {self.config.run.dtype}; "
+                what += "take larger cells"
             log.warning("step %d (day %.3f): the time step of %.6g s is %s", self.step, self.time / 86400, dt, what)
 
     def largest_dt(self, margin: float = 1.0, at: Measures | None = None) -> tuple[float, str]:
