@@ -9,7 +9,6 @@ if TYPE_CHECKING:  # the same names, for type checkers and editors
     from . import typing as typing
     from .config import Config as Config
     from .config import ConfigError as ConfigError
-    from .config.fields.field import local as local
     from .config.loading.load import load as load
     from .config.options.case import Case as Case
     from .model.pure import functional as functional
@@ -19,6 +18,7 @@ if TYPE_CHECKING:  # the same names, for type checkers and editors
     from .ocean.option import option as option
     from .ocean.parametric import Parametric as Parametric
     from .ocean.terms import Term as Term
+    from .setup.fields.field import local as local
 
 #: Public names and the modules that define them, imported when first used: `import swmodel` imports neither JAX nor
 #: MPI, and the environment of a rank is set before either is.
@@ -29,7 +29,7 @@ EXPORTS = {
     "resolve": ".model.resolve",
     "Config": ".config",
     "ConfigError": ".config",
-    "local": ".config.fields.field",
+    "local": ".setup.fields.field",
     "Term": ".ocean.terms",
     "Parametric": ".ocean.parametric",
     "operators": ".ocean.operators",

@@ -6,7 +6,9 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator, Sequence
+import difflib
+import traceback
+from collections.abc import Iterable, Iterator, Sequence
 
 INTERNAL = 70
 STOPPED = 75
@@ -21,6 +23,24 @@ class UsageError(Exception):
     """The command line or the configuration asks for what cannot be done."""
 
     exit_code = 2
+
+
+class ConfigError(ValueError):
+    """The configuration cannot be used.
+
+    Attributes:
+        problems: one readable line for each thing that is wrong, with its place and units; the message has the first.
+    """
+
+    exit_code = 2
+
+    def __init__(self, problems: Iterable[str]):
+        self.problems = tuple(problems)
+        super().__init__("\n".join(as_lines(self.problems)))
+
+    def __reduce__(self) -> tuple[type, tuple[tuple[str, ...]]]:
+        """As it is sent to other processes."""
+        return type(self), (self.problems,)
 
 
 class SetupError(Exception):
@@ -92,3 +112,29 @@ def as_lines(lines: Sequence[str]) -> list[str]:
     """Each as one line; of many the first ones, and how many more there are."""
     more = len(lines) - MOST_LINES
     return [as_line(line) for line in lines[:MOST_LINES]] + ([f"... and {more} more"] if more > 0 else [])
+
+
+def unknown(problems: list[str], place: str, what: str, word: str, known: Iterable[str]) -> None:
+    """Add to the problems that there is no such section or key, with a suggestion as long as they are few."""
+    hint = f"; {suggest(word, known)}" if len(problems) < MOST_LINES else ""
+    problems.append(f"{place}: no such {what}{hint}")
+
+
+def suggest(word: str, known: Iterable[str]) -> str:
+    """'did you mean "jet"?' for a word close to a known one, else a list of what is known."""
+    known = [str(name) for name in known]
+    close = difflib.get_close_matches(word, known, 1, cutoff=0.6 if len(word) > 2 else 0.5) or [
+        name for name in known if name.lower() == word.lower()
+    ]
+    return f'did you mean "{close[0]}"?' if close else f"known are {', '.join(known) or 'none'}"
+
+
+def failure(error: BaseException, path: str, what: str = "") -> str:
+    """Where and why the code in a Python file failed: `file:line: what: the error, in: the line`."""
+    if isinstance(error, SyntaxError) and error.filename == path:
+        return f"{path}:{error.lineno or 1}: not valid Python: {error.msg}"
+    words = ": ".join([*filter(None, [what]), type(error).__name__, *str(error).splitlines()[:1]])
+    frames = [frame for frame in traceback.extract_tb(error.__traceback__) if frame.filename == path]
+    if not frames:
+        return f"{path}: {words}"
+    return f"{path}:{frames[-1].lineno}: {words}" + (f", in: {frames[-1].line}" if frames[-1].line else "")

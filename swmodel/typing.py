@@ -5,7 +5,6 @@
 A function of the points takes `Points`; what `fields` takes is a `Field`, what `terms` takes an `OwnTerm`.
 """
 
-from .config.fields.field import Field
 from .config.loading.load import Source
 from .ocean.coordinates import Points
 from .ocean.flow import Flow
@@ -13,5 +12,6 @@ from .ocean.grid import Grid
 from .ocean.own_term import OwnTerm
 from .ocean.patch import Patch
 from .ocean.state import Carry, State
+from .setup.fields.field import Field
 
 __all__ = ["Carry", "Field", "Flow", "Grid", "OwnTerm", "Patch", "Points", "Source", "State"]

@@ -19,12 +19,11 @@ ROOMS = (
     "errors",
     "parallel",
     "ocean",
-    "config.errors config.messages config.options",
+    "setup",
+    "config.messages config.options",
     "cases",
-    "config.fields",
-    "config.build config.tidal_analysis",
-    "config.loading",
-    "config.checks config.positions",
+    "config.loading config.tidal_analysis",
+    "config.checks",
     "config typing",
     "files",
     "executors",
@@ -44,9 +43,7 @@ DOORS = {
     "jax": "ocean parallel executors model gradients assimilation ensemble cli.doctor cli.ranks bench",
     "mpi4jax": "parallel.transport.messages cli.doctor.exchange bench.device cli.ranks",
     "mpi4py": "parallel.transport cli.doctor.exchange bench.device",
-    "netCDF4": (
-        "config.fields.netcdf_input files plotting assimilation.observation_file assimilation.known cli.relief"
-    ),
+    "netCDF4": ("setup.fields.netcdf_input files plotting assimilation.observation_file assimilation.known"),
     "matplotlib": "plotting bench.figures",
     "cmocean": "plotting",
 }
@@ -117,9 +114,9 @@ def test_each_library_has_its_doors(library):
 
 
 def test_the_reference_shares_no_code_with_the_dynamics():
-    shared = {"config.build.scheme_of", "config.fields.evaluate", "errors.UsageError", "ocean.coordinates.points"}
+    shared = {"setup.build.scheme_of", "setup.fields.evaluate", "errors.UsageError", "ocean.coordinates.points"}
     shared |= {"ocean.state.Carry", "ocean.state.State"}
-    shared |= {"config.fields.series.series_of", "config.fields.series.varies", "config.fields.varying.record"}
+    shared |= {"setup.fields.series.series_of", "setup.fields.series.varies", "setup.fields.varying.record"}
     shared |= {"ocean.constituents.constituents", "ocean.terms.tide.EQUILIBRIUM"}
     reference = {name for name in MODULES if "executors.reference" in enclosing(name)}
     used = {within(full) for name in reference for full in MODULES[name] if full.startswith("swmodel.")}

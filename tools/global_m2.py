@@ -17,7 +17,7 @@ import netCDF4
 import numpy as np
 
 from swmodel.cases.global_m2 import POLE, RELIEF
-from swmodel.cli.relief import Wish, make_grid
+from swmodel.files.relief import Wish, make_grid
 
 
 def depths(folder) -> np.ndarray:

@@ -18,9 +18,9 @@ from contextlib import ExitStack
 import netCDF4
 import numpy as np
 
-from swmodel.cli.relief.average import is_sea, overlaps
-from swmodel.cli.relief.source import SHIPPED, STRAIT, open_relief
-from swmodel.cli.relief.straits import connected
+from swmodel.files.relief.average import is_sea, overlaps
+from swmodel.files.relief.source import SHIPPED, STRAIT, open_relief
+from swmodel.files.relief.straits import connected
 
 STEP = 0.5
 

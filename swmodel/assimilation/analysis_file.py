@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..config.positions.stencils import QUANTITIES
 from ..files.output.maps import Number, put_numbers, write_maps
 from ..files.output.metadata import times_of
 from ..ocean.coordinates import axes
 from ..ocean.table import CONTROLS, INITIAL, entry_of
 from ..ocean.variable import Variable
+from ..setup.positions.stencils import QUANTITIES
 
 #: Units of the errors over time.
 FORECAST = {"eta": "m", "current": "m s-1"}

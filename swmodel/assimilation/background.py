@@ -15,11 +15,11 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from ..config.build import scheme_of
 from ..ocean.elliptic import require_rectangle
 from ..ocean.grid import as_patches
 from ..ocean.noise import white_noise, white_number
 from ..ocean.table import SEEN
+from ..setup.build import scheme_of
 from .balance import build_balance, geostrophic
 from .diffusion import MASKS, Links, links_of, series, smooth, stack_series
 from .spectral import Filters
@@ -48,7 +48,7 @@ class Background:
     Args:
         config: resolved configuration.
         transport: the one between the blocks.
-        grid: Grid of NumPy arrays (`config.build.build_grid`) of the block.
+        grid: Grid of NumPy arrays (`setup.build.build_grid`) of the block.
         controls: name -> (sigma, length): standard deviation in the unit of the control, a number or an array [ny, nx];
             and length of its correlation (Daley), m, None where the control is a number.
         balanced: whether currents in balance with eta are added to u and v.

@@ -6,10 +6,10 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from ..config.options.dates import start_of
-from ..config.positions.stencils import QUANTITIES, stencils
 from ..ocean.coordinates import axes
+from ..ocean.dates import start_of
 from ..ocean.table import VARIABLES
+from ..setup.positions.stencils import QUANTITIES, stencils
 
 #: Fraction of a time step by which times may lie outside the run, as units are rounded.
 TOLERANCE = 1e-3

@@ -6,9 +6,9 @@ import math
 
 import numpy as np
 
-from ..config import fields
 from ..ocean.coordinates import axes, largest_cell, on_sphere
 from ..ocean.rotated import directions
+from ..setup import fields
 from . import twin
 from .experiment import depth_of, problem_of
 

@@ -10,7 +10,6 @@ import jax.numpy as jnp
 import numpy as np
 
 from ..config import to_toml
-from ..config.build import build_grid, scheme_of
 from ..config.loading.decisive import differences
 from ..errors import UsageError
 from ..files.block_file import read_blocks, write_blocks
@@ -19,6 +18,7 @@ from ..gradients.pieces import length_of
 from ..ocean.grid import as_patches
 from ..ocean.state import State
 from ..ocean.table import SEEN
+from ..setup.build import build_grid, scheme_of
 from . import twin
 from .background import Background
 from .checkpoint import essence_of_run, require_none

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import jax.numpy as jnp
 import numpy as np
 
-from ..config.positions.stencils import stencils
+from ..setup.positions.stencils import stencils
 
 
 @dataclass(frozen=True, eq=False)

@@ -6,9 +6,9 @@ from collections.abc import Callable
 
 import numpy as np
 
-from ..config.positions.stencils import QUANTITIES, stencils
 from ..errors import UsageError, file_errors
 from ..files.journal import recover
+from ..setup.positions.stencils import QUANTITIES, stencils
 from .checks import TOLERANCE
 from .observations import Observations
 

@@ -7,15 +7,15 @@ from datetime import timedelta
 
 import numpy as np
 
-from ..config.fields.netcdf_input import DEGREES, LENGTHS, SYNONYMS
-from ..config.options.dates import alike, start_of, units_of
-from ..config.positions.stencils import QUANTITIES
 from ..errors import FilesError
 from ..files.output.metadata import TIME, times_of
 from ..files.output.static import FILL
 from ..ocean.coordinates import along_axes, positions, turned
+from ..ocean.dates import alike, start_of, units_of
 from ..ocean.rotated import to_earth
 from ..ocean.table import VARIABLES, entry_of, on_grid
+from ..setup.fields.netcdf_input import DEGREES, LENGTHS, SYNONYMS
+from ..setup.positions.stencils import QUANTITIES
 
 DAY = timedelta(days=1)
 

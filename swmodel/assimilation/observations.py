@@ -7,9 +7,9 @@ from typing import NamedTuple
 import numpy as np
 
 from ..config import ConfigError, to_toml
-from ..config.positions.stencils import QUANTITIES
 from ..files.output.metadata import history_line, versions
 from ..ocean.table import entry_of
+from ..setup.positions.stencils import QUANTITIES
 from .checks import faults
 from .observation_file import load, save
 

@@ -7,8 +7,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..config.positions.stencils import QUANTITIES, neighbourhoods, stencils
 from ..ocean.coordinates import axes, edges, metres, on_sphere
+from ..setup.positions.stencils import QUANTITIES, neighbourhoods, stencils
 from .known import by_quantity, in_output
 from .observations import Observations
 

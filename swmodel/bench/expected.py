@@ -11,11 +11,11 @@ import time
 import jax
 import numpy as np
 
-from ..config.build import build_grid, build_params, build_state, scheme_of
 from ..executors.native.describe import bytes_per_cell
 from ..executors.native.executor import Native
 from ..parallel.environment import cores
 from ..parallel.transport import connect
+from ..setup.build import build_grid, build_params, build_state, scheme_of
 from .device import bandwidth
 from .machine import elements
 

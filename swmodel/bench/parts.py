@@ -10,12 +10,12 @@ import numpy as np
 import scipy.fft
 from jax.extend.core import jaxprs_in_params
 
-from ..config.build import scheme_of
 from ..model.resolve import resolve
 from ..parallel.decomposition import parse_layout
 from ..parallel.environment import cores
 from ..parallel.fourier import Fourier
 from ..parallel.transport import connect
+from ..setup.build import scheme_of
 from .answers import TOLERANCE, configuration
 from .device import count_messages, largest, launched, memory_bytes, seconds_of, timed_steps
 from .sweeps import Row

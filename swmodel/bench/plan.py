@@ -9,9 +9,8 @@ from dataclasses import replace
 import numpy as np
 
 from ..config import load
-from ..config.errors import suggest
 from ..config.options.run import Run
-from ..errors import UsageError
+from ..errors import UsageError, suggest
 from ..model.resolve import resolve
 from .sweeps import Row, Sweep
 from .text import gib

@@ -22,8 +22,8 @@ from typing import Literal
 import numpy as np
 from numpy.polynomial.hermite import hermval
 
-from ..config.errors import ConfigError
 from ..config.options.case import Case, option
+from ..errors import ConfigError
 
 ROUND = 100 * 40e3 / 2.0  # time that the Kelvin wave takes round the default channel, s
 

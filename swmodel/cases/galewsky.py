@@ -19,8 +19,8 @@ import math
 
 import numpy as np
 
-from ..config.errors import ConfigError
 from ..config.options.case import Case, option
+from ..errors import ConfigError
 
 #: Of the reference: latitudes of the sides of the jet, radians.
 SOUTH, NORTH = math.pi / 7, math.pi / 2 - math.pi / 7

@@ -28,9 +28,8 @@ from datetime import datetime, timedelta
 
 import numpy as np
 
-from ..config.errors import ConfigError
 from ..config.options.case import Case, option
-from ..errors import UsageError
+from ..errors import ConfigError, UsageError
 from ..ocean import best_track, holland
 from ..ocean.constituents import date_of
 from ..ocean.coordinates import on_sphere, points

@@ -20,8 +20,8 @@ import math
 
 import numpy as np
 
-from ..config.errors import ConfigError
 from ..config.options.case import Case, option
+from ..errors import ConfigError
 from ..ocean.coordinates import points
 
 

@@ -21,8 +21,8 @@ from pathlib import Path
 
 import numpy as np
 
-from ..config.errors import ConfigError
 from ..config.options.case import Case, option
+from ..errors import ConfigError
 
 #: Columns of the relief at whose southern edge there is the ocean; beyond them Puget Sound.
 OCEAN = 60

@@ -18,8 +18,8 @@ import math
 
 import numpy as np
 
-from ..config.errors import ConfigError
 from ..config.options.case import Case, option
+from ..errors import ConfigError
 
 #: Of the reference: the Earth's radius, m, and rotation rate, s-1.
 RADIUS, ROTATION = 6.37122e6, 7.292e-5

@@ -6,8 +6,7 @@ from typing import NamedTuple
 
 import click
 
-from ..config.errors import suggest
-from ..errors import UsageError
+from ..errors import UsageError, suggest
 from .run import begin, common, overrides_of
 
 

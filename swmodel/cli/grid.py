@@ -60,8 +60,8 @@ def grid(target, relief, force, **wish):
     swmodel grid earth.nc --region -180,180,-90,90 --resolution 1 --pole -42,76
     swmodel run sea -s grid.file=earth.nc
     """
+    from ..files.relief import Wish, make_grid
     from ..plotting import plot_grid
-    from .relief import Wish, make_grid
 
     made = make_grid(target, Wish(**wish), relief, shlex.join(["swmodel", *sys.argv[1:]]), force)
     for line in made.words():

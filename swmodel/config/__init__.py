@@ -7,7 +7,7 @@
 `checks/`: whether a configuration can be run: extremes of its fields, stability, open sides; and remarks on it.
 """
 
-from .errors import ConfigError
+from ..errors import ConfigError
 from .loading.load import from_toml, load
 from .loading.toml import config_hash, to_toml
 from .options.case import Case

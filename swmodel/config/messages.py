@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import traceback
 import types
 import typing
 from collections.abc import Mapping
 from datetime import date, datetime, time
 from typing import Any, Literal
 
-from ..errors import shortened
+from ..errors import shortened, suggest
 from ..ocean.option import unit_of
-from .errors import suggest
 
 #: What a text with a pattern looks like.
 PATTERNS = {"layout": "2x3 (blocks in y by blocks in x)"}
@@ -95,17 +93,6 @@ def show(value: Any) -> str:
     if isinstance(value, int) and value.bit_length() > MOST_BITS:  # Python refuses to write it in decimal digits
         return f"a number of {value.bit_length()} bits"
     return "none" if value is None else str(value)
-
-
-def failure(error: BaseException, path: str, what: str = "") -> str:
-    """Where and why the code in a Python file failed: `file:line: what: the error, in: the line`."""
-    if isinstance(error, SyntaxError) and error.filename == path:
-        return f"{path}:{error.lineno or 1}: not valid Python: {error.msg}"
-    words = ": ".join([*filter(None, [what]), type(error).__name__, *str(error).splitlines()[:1]])
-    frames = [frame for frame in traceback.extract_tb(error.__traceback__) if frame.filename == path]
-    if not frames:
-        return f"{path}: {words}"
-    return f"{path}:{frames[-1].lineno}: {words}" + (f", in: {frames[-1].line}" if frames[-1].line else "")
 
 
 def metres(length: float) -> str:

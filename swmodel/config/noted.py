@@ -12,10 +12,10 @@ from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 
-from .build import scheme_of
-from .fields.netcdf_input import InputError
-from .fields.series import series_of
-from .fields.varying import record
+from ..setup.build import scheme_of
+from ..setup.fields.netcdf_input import InputError
+from ..setup.fields.series import series_of
+from ..setup.fields.varying import record
 
 #: Cells of a band of rows.
 CELLS = 2**17

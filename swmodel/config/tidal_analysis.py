@@ -7,10 +7,10 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from ..errors import suggest
 from ..ocean.constituents import Constituent, constituents, table
 from ..ocean.harmonics import too_close
 from ..ocean.terms.tide import undated
-from .errors import suggest
 
 #: Values in the shortest period where the configuration does not say how many.
 SAMPLES = 40

@@ -6,7 +6,6 @@ from functools import partial
 
 import numpy as np
 
-from ..config.build import scheme_of
 from ..files.gather import chunk_rows
 from ..files.output.metadata import (
     DIMENSIONS,
@@ -20,6 +19,7 @@ from ..files.output.metadata import (
 from ..files.output.static import FILL, define_static
 from ..ocean.diagnostics import Quantity, quantities
 from ..ocean.table import VARIABLES, entry_of, on_grid
+from ..setup.build import scheme_of
 from .settings import viscosity_factors, wind_factors, written
 
 MEAN, SPREAD, RMS = "_mean", "_spread", "_spread_rms"

@@ -13,8 +13,8 @@ from __future__ import annotations
 import numpy as np
 
 from ..assimilation.background import Background
-from ..config.build import build_state
 from ..ocean.records import params_of
+from ..setup.build import build_state
 from .settings import viscosity_factors, wind_factors
 
 #: The controls of a Background that stand for the fields; both components of the wind have the same factor.

@@ -8,15 +8,15 @@ from collections.abc import Iterator
 import numpy as np
 
 from ..config import Config, ConfigError, load
-from ..config.build import scheme_of
 from ..config.checks.extremes import survey
 from ..config.checks.stability import largest_dt
-from ..config.fields import given
 from ..model import validate
 from ..ocean.coordinates import largest_cell, sides
 from ..ocean.noise import white_number
 from ..ocean.terms import TERMS
 from ..parallel.environment import total_memory
+from ..setup.build import scheme_of
+from ..setup.fields import given
 
 #: The usual perturbation: the standard deviation of the initial eta as a fraction of the depth, and the length as a
 #: fraction of the shorter side of the domain, at least CELLS.

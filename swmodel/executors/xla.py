@@ -8,9 +8,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from ..config.build import scheme_of
-from ..config.messages import failure
-from ..errors import UsageError
+from ..errors import UsageError, failure
 from ..ocean import timestep
 from ..ocean.dynamics import tendency
 from ..ocean.grid import Grid, as_patches
@@ -21,6 +19,7 @@ from ..ocean.scheme import Scheme
 from ..ocean.state import Carry, State
 from ..parallel.transport.halo import pad, within
 from ..parallel.transport.programs import jitted
+from ..setup.build import scheme_of
 from .watch import NOBODY, Watch, make_watched
 
 

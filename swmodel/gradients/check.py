@@ -21,8 +21,6 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from ..config.build import scheme_of
-from ..config.fields import given
 from ..errors import NumericalError, Stopped
 from ..files.status import dumps
 from ..ocean.noise import white_noise, white_number
@@ -31,6 +29,8 @@ from ..ocean.table import CONTROLS, GIVEN
 from ..ocean.terms import TERMS
 from ..parallel.environment import peak_memory
 from ..parallel.stop import Stop
+from ..setup.build import scheme_of
+from ..setup.fields import given
 from .problem import Problem
 
 NAME = "check.json"

@@ -8,8 +8,6 @@ from typing import Any
 import jax.numpy as jnp
 import numpy as np
 
-from ..config import fields
-from ..config.build import scheme_of
 from ..errors import UsageError
 from ..ocean.grid import Grid
 from ..ocean.scheme import Scheme
@@ -17,6 +15,8 @@ from ..ocean.state import State
 from ..ocean.table import CONTROLS, INITIAL
 from ..ocean.terms import TERMS
 from ..parallel.transport.halo import surround_named, within
+from ..setup import fields
+from ..setup.build import scheme_of
 
 #: The term of each coefficient.
 TERM_OF = {row.name: term.name for term in TERMS.values() for row in term.coefficients}

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import jax.numpy as jnp
 
-from ..config.positions.crossings import Faces
-from ..config.positions.gauges import Station
 from ..ocean.diagnostics import contributions as contributions_of
 from ..ocean.operators import mx_f, my_f
 from ..parallel.transport.halo import within
+from ..setup.positions.crossings import Faces
+from ..setup.positions.gauges import Station
 
 
 def elevation(view, at: Station):

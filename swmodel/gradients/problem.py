@@ -10,7 +10,6 @@ import jax.numpy as jnp
 import numpy as np
 
 from ..config import Config, load
-from ..config.build import build_grid, build_params, build_state
 from ..config.loading.load import Source
 from ..errors import UsageError
 from ..model.dataset import dataset_of
@@ -21,6 +20,7 @@ from ..ocean.state import State
 from ..ocean.table import CONTROLS
 from ..ocean.timestep import method_of
 from ..parallel.decomposition import Block
+from ..setup.build import build_grid, build_params, build_state
 from .controls import first_guess, scheme_for
 from .memory import fit
 from .native_steps import reach_back

@@ -8,13 +8,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NamedTuple
 
-from ..config.errors import suggest
 from ..config.messages import metres
-from ..config.positions.crossings import section, straight
-from ..config.positions.gauges import place_of, station
-from ..errors import UsageError
+from ..errors import UsageError, suggest
 from ..ocean.coordinates import along_axes, axes, positions
 from ..ocean.table import entry_of
+from ..setup.positions.crossings import section, straight
+from ..setup.positions.gauges import place_of, station
 
 
 class Quantity(NamedTuple):

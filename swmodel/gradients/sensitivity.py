@@ -7,8 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from ..config.errors import suggest
-from ..errors import NumericalError, UsageError
+from ..errors import NumericalError, UsageError, suggest
 from ..files.run_folder import SENSITIVITY, write_config
 from ..files.status import read_status, write_status
 from ..model.validate import require_derivatives

@@ -12,8 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..config.messages import failure
-from ..errors import NumericalError, SetupError, Stopped, UsageError
+from ..errors import NumericalError, SetupError, Stopped, UsageError, failure
 from ..files.schedule import Schedule
 from ..ocean.option import parse_duration
 from ..ocean.own_term import place_of

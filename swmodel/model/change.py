@@ -5,14 +5,15 @@ from __future__ import annotations
 import jax
 import numpy as np
 
-from ..config import ConfigError, fields
-from ..config.build import build_state, rows_and_columns
+from ..config import ConfigError
 from ..config.loading.hand_over import hand_over
 from ..errors import SetupError, UsageError
 from ..ocean.grid import as_patches
 from ..ocean.state import Carry, State
 from ..ocean.table import GIVEN, INITIAL
 from ..ocean.terms import TERMS
+from ..setup import fields
+from ..setup.build import build_state, rows_and_columns
 from .together import assembled, on_all
 from .validate import check_values
 
@@ -33,7 +34,7 @@ def state_with(model, given: dict) -> State:
     Thickness follows from sea level, h = depth + eta on water; concentrations stay as they are unless given.
 
     Args:
-        given: {name: function of the points, number, array or DataArray}; see `config.fields.field.source_of`.
+        given: {name: function of the points, number, array or DataArray}; see `setup.fields.field.source_of`.
 
     Raises:
         ConfigError: a field cannot be used, on all processes.

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 
 from ..config import config_hash
-from ..config.options.dates import alike, start_of
 from ..errors import SetupError, UsageError
 from ..files.output import static
 from ..files.output.metadata import DIMENSIONS, TIME, along_axes, attributes, of_case
+from ..ocean.dates import alike, start_of
 from ..ocean.derived import derived
 from ..ocean.table import INITIAL, entry_of
 

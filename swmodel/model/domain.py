@@ -8,7 +8,6 @@ import jax
 import numpy as np
 
 from ..config import Config, load
-from ..config.build import build_grid, build_params, scheme_of
 from ..config.loading.load import is_source
 from ..config.loading.unchanged import read_anew
 from ..errors import UsageError
@@ -17,6 +16,7 @@ from ..ocean.scheme import Scheme
 from ..parallel.decomposition import parse_layout
 from ..parallel.environment import world
 from ..parallel.transport import Transport, connect
+from ..setup.build import build_grid, build_params, scheme_of
 from .resolve import for_processes, resolve
 from .together import agreed, assembled, gather_of, see_that_same
 from .validate import check_config

@@ -9,10 +9,10 @@ from contextlib import contextmanager
 
 import numpy as np
 
-from ..config.build import build_varying, rows_and_columns
-from ..config.fields.varying import Records
 from ..config.noted import checksum_of, noted
 from ..parallel.worker import Worker
+from ..setup.build import build_varying, rows_and_columns
+from ..setup.fields.varying import Records
 
 #: Seconds within which a signal is noticed while this process waits for the thread.
 HEED = 0.5

@@ -13,7 +13,6 @@ import numpy as np
 from jax.sharding import Mesh
 
 from ..config import Config
-from ..config.build import build_state, scheme_of
 from ..config.loading.load import Source
 from ..errors import UsageError
 from ..executors.xla import make_step
@@ -22,6 +21,7 @@ from ..ocean.state import Carry, State
 from ..ocean.timestep import method_of
 from ..parallel.transport import Transport
 from ..parallel.transport.mesh import spec
+from ..setup.build import build_state, scheme_of
 from .asked import Fields, Overrides, Terms, configured
 from .domain import domain
 from .forcing import Forcing

@@ -43,7 +43,7 @@ class Recorder:
     """The values of a simulation's state at points, after each `every` steps; see `watching.Watching`.
 
     Args:
-        points: `config.positions.gauges.Points`, the same on all processes.
+        points: `setup.positions.gauges.Points`, the same on all processes.
         every: steps between values.
 
     Attributes:

@@ -6,16 +6,16 @@ import logging
 from functools import cache
 from typing import cast
 
-from ..config.build import scheme_of
-from ..config.errors import ConfigError
 from ..config.loading.case_file import recorded
 from ..config.loading.hand_over import recorded as recorded_own
 from ..config.options.discretisation import Time
 from ..config.options.model import Config
 from ..config.options.output import Output
 from ..config.options.run import outdated
+from ..errors import ConfigError
 from ..executors.native import REMEDY, native_missing, unable
 from ..parallel import environment
+from ..setup.build import scheme_of
 
 SECONDS_PER_DAY = 86400.0
 
@@ -124,7 +124,7 @@ def initial_dt(config: Config, extremes=None) -> float:
     """The time step that follows from `time.cfl`, a round number, s; see `resolve`."""
     from ..config.checks.extremes import survey
     from ..config.checks.stability import automatic_dt
-    from ..config.fields.netcdf_input import InputError
+    from ..setup.fields.netcdf_input import InputError
 
     try:
         extremes = extremes or survey(config)

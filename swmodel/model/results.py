@@ -7,13 +7,13 @@ from contextlib import AbstractContextManager, ExitStack, contextmanager
 from pathlib import Path
 from typing import TypeAlias
 
-from ..config.positions.crossings import crossings
-from ..config.positions.gauges import gauges
 from ..files.output import Diagnostics, Output, Sections, Spectra, Stations, tidal_constants
 from ..files.output.continuation import require_intact
 from ..files.run_folder import DIAGNOSTICS, HARMONICS, OUTPUT, SECTIONS, SPECTRA, STATIONS
 from ..files.schedule import Schedule
 from ..ocean.table import maxima_of
+from ..setup.positions.crossings import crossings
+from ..setup.positions.gauges import gauges
 from .extremes import Extremes
 from .harmonics import Harmonics
 from .recorder import Recorder

@@ -11,14 +11,14 @@ import jax
 import numpy as np
 
 from ..config import Case
-from ..config.build import build_state
-from ..config.fields.field import Field
 from ..config.loading.load import Source
 from ..errors import UsageError
 from ..executors.registry import EXECUTORS, Executor
 from ..files.restart.read import Loaded, read
 from ..files.restart.restarts import write_restart
 from ..ocean.state import Carry, State
+from ..setup.build import build_state
+from ..setup.fields.field import Field
 from . import change
 from .asked import Fields, Overrides, Place, Terms, Told, as_restarted, configured, steps_for
 from .calls import Calls

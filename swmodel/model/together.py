@@ -11,14 +11,14 @@ import jax
 import numpy as np
 
 from ..config import ConfigError, to_toml
-from ..config.fields.field import Local
-from ..config.fields.own import with_own
-from ..config.fields.source import Table
 from ..config.loading.decisive import OWN, decisive
 from ..errors import SetupError, UsageError
 from ..parallel.environment import RANK, World
 from ..parallel.transport import connect
 from ..parallel.transport.rendezvous import mpi_world
+from ..setup.fields.field import Local
+from ..setup.fields.own import with_own
+from ..setup.fields.source import Table
 from .resolve import layout_of, transport_for
 
 

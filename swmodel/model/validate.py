@@ -10,22 +10,22 @@ from typing import Any
 import numpy as np
 
 from ..config import Config, ConfigError, tidal_analysis
-from ..config.build import scheme_of
 from ..config.checks import outside
 from ..config.checks.extremes import CELLS, Extremes, survey
 from ..config.checks.stability import WAVES, automatic_dt, largest_dt, rates
-from ..config.fields.formula import position_problems
-from ..config.fields.netcdf_input import InputError, opened
-from ..config.fields.own import formulas
-from ..config.fields.series import series_of, varies
-from ..config.fields.varying import record
-from ..config.positions import crossings, gauges
 from ..errors import UsageError
 from ..executors.native import REMEDY, native_missing, unable
 from ..ocean.coordinates import on_sphere
 from ..ocean.table import FORCING, POTENTIALS, entry_of
 from ..ocean.terms import TERMS
 from ..parallel.environment import total_memory
+from ..setup.build import scheme_of
+from ..setup.fields.formula import position_problems
+from ..setup.fields.netcdf_input import InputError, opened
+from ..setup.fields.own import formulas
+from ..setup.fields.series import series_of, varies
+from ..setup.fields.varying import record
+from ..setup.positions import crossings, gauges
 from .resolve import layout_of, resolve
 
 #: States that a process holds at the least: its own, one that the time stepper remembers, a padded copy, tendencies.

@@ -64,6 +64,9 @@ REDUCED = table(
     VARIABLES["depth"]._replace(standard_name="", long_name="resting thickness of the layer"),
 )
 
+#: The components of vectors that are controls; their errors have one standard deviation.
+PAIRS = {"velocity": ("u", "v"), "wind": ("wind_x", "wind_y")}
+
 #: Standard names if x is eastward and y northward, as on a sphere.
 EASTWARD = {
     "sea_water_x_velocity": "eastward_sea_water_velocity",

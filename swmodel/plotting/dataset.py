@@ -12,8 +12,7 @@ from pathlib import Path
 import netCDF4
 import numpy as np
 
-from ..config.errors import suggest
-from ..errors import FilesError
+from ..errors import FilesError, suggest
 from ..files.integrity import checksums, guard
 from ..files.run_folder import ANALYSIS, ENSEMBLE, OUTPUT, SENSITIVITY
 from ..ocean.table import INFLOW

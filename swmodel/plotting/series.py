@@ -11,7 +11,7 @@ import numpy as np
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
-from ..config.errors import suggest
+from ..errors import suggest
 from ..files.run_folder import SECTIONS, STATIONS
 from . import style
 from .dataset import PlotError, data_file, open_data, seconds

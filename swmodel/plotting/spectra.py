@@ -10,12 +10,12 @@ import matplotlib as mpl
 import netCDF4
 import numpy as np
 
-from ..config.build import build_grid, build_params, scheme_of
 from ..config.loading.load import from_toml
 from ..files.output.metadata import define_time, history_line
 from ..files.output.spectra import define_spectra, define_wavenumbers
 from ..files.run_folder import OUTPUT
 from ..ocean.squares import SQUARES
+from ..setup.build import build_grid, build_params, scheme_of
 from . import derived, spectrum, style
 from .dataset import PlotError, configuration, data_file, field_names, find_record, open_data, seconds, stored
 from .files import save, written

@@ -19,12 +19,12 @@ from swmodel.assimilation.cost import CostFunction
 from swmodel.assimilation.experiment import prepare
 from swmodel.assimilation.gauss_newton import Limits, Progress, minimise
 from swmodel.config import ConfigError
-from swmodel.config.positions.stencils import QUANTITIES
 from swmodel.errors import NumericalError, Stopped, UsageError
 from swmodel.model.resolve import resolve
 from swmodel.ocean.coordinates import points
 from swmodel.plotting import plot
 from swmodel.plotting.assimilation import picture
+from swmodel.setup.positions.stencils import QUANTITIES
 
 pytestmark = pytest.mark.compiled
 

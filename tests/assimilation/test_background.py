@@ -11,10 +11,10 @@ from swmodel.assimilation.background import Background
 from swmodel.assimilation.balance import build_balance, geostrophic, inverse
 from swmodel.assimilation.conjugate_gradient import make_dot
 from swmodel.assimilation.gauss_newton import Cost, Limits, Progress, minimise
-from swmodel.config.build import scheme_of
 from swmodel.ocean.grid import as_patches
 from swmodel.ocean.patch import Patch
 from swmodel.parallel.transport.serial import Serial
+from swmodel.setup.build import scheme_of
 
 pytestmark = pytest.mark.compiled
 

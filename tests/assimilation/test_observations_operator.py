@@ -11,11 +11,11 @@ from support.random_case import configuration
 
 from swmodel.assimilation.interpolation import operator
 from swmodel.assimilation.observations import Observations
-from swmodel.config.positions.stencils import QUANTITIES, stencils
 from swmodel.ocean.coordinates import edges, points
 from swmodel.ocean.state import State
 from swmodel.ocean.table import VARIABLES
 from swmodel.parallel.decomposition import block, blocks
+from swmodel.setup.positions.stencils import QUANTITIES, stencils
 
 NY, NX = 9, 11
 DT, STEPS, EVERY = 20.0, 12, 4

@@ -10,10 +10,10 @@ import swmodel
 from swmodel.assimilation.interpolation import operator
 from swmodel.assimilation.observations import Observations, read, write
 from swmodel.assimilation.synthetic import Altimeter, moorings, observe_run, over_water, together, tracks
-from swmodel.config.positions.stencils import QUANTITIES, stencils
 from swmodel.errors import FilesError, UsageError
 from swmodel.model.resolve import resolve
 from swmodel.ocean.coordinates import edges
+from swmodel.setup.positions.stencils import QUANTITIES, stencils
 
 NY, NX, KM, DAY = 60, 80, 1e3, 86400.0
 ALTIMETER = Altimeter(repeat=2 * DAY, separation=100 * KM, spacing=7 * KM, error=0.02, angle=20.0)

@@ -22,12 +22,12 @@ from swmodel.bench.numbers import bandwidth, numbers, spread
 from swmodel.bench.sweeps import Row
 from swmodel.bench.tables import report as tables
 from swmodel.cli import main
-from swmodel.config.build import build_grid, build_params, build_state, scheme_of
 from swmodel.executors.xla import make_step
 from swmodel.ocean.state import Carry
 from swmodel.ocean.timestep import method_of
 from swmodel.parallel.decomposition import block
 from swmodel.parallel.transport.serial import Serial
+from swmodel.setup.build import build_grid, build_params, build_state, scheme_of
 
 CELLS = 3600 * 1800
 NOISE = (0.98, 1.0, 1.03)

@@ -6,7 +6,7 @@ from support.known_answers import whole
 
 import swmodel
 from swmodel.assimilation.twin import believed
-from swmodel.config import fields
+from swmodel.setup import fields
 
 
 def everything(config, name):

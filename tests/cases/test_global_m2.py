@@ -8,15 +8,15 @@ import pytest
 
 import swmodel
 from swmodel.cases import global_m2
-from swmodel.cli.relief import Wish
-from swmodel.cli.relief.average import averages
-from swmodel.cli.relief.make import grid_of
-from swmodel.cli.relief.source import open_relief
-from swmodel.config import fields
-from swmodel.config.build import build_grid
+from swmodel.files.relief import Wish
+from swmodel.files.relief.average import averages
+from swmodel.files.relief.make import grid_of
+from swmodel.files.relief.source import open_relief
 from swmodel.ocean.rotated import from_earth
 from swmodel.ocean.terms.open_sides import FLOWS, parts_of
 from swmodel.parallel.decomposition import block
+from swmodel.setup import fields
+from swmodel.setup.build import build_grid
 
 #: So much drag that waves die soon.
 STRONG = {"physics.linear_drag": 2e-5, "output.every": "5 days", "output.harmonics_from": "4 days", "run.days": 6.0}

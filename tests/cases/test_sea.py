@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 import swmodel
-from swmodel.cli.relief import Wish, make_grid
-from swmodel.config import fields
+from swmodel.files.relief import Wish, make_grid
+from swmodel.setup import fields
 
 
 @pytest.fixture(scope="module")

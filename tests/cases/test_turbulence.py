@@ -6,7 +6,7 @@ from support.known_answers import simulate
 
 import swmodel
 from swmodel.cases import turbulence
-from swmodel.config import fields
+from swmodel.setup import fields
 
 SMALL = {"grid.nx": 50, "grid.ny": 37, "grid.dx": 10e3, "grid.dy": 12e3, "case.wavenumber": 6}
 WALLS = {"grid.periodic_y": False}

@@ -12,12 +12,12 @@ from support.forked_python import forking
 from support.small_ensemble import alone, configuration, perturbations, same
 
 import swmodel
-from swmodel.config.build import build_state
 from swmodel.ensemble import settings
 from swmodel.ensemble.members import Members
 from swmodel.ensemble.perturbations import Perturbations
 from swmodel.model.domain import domain
 from swmodel.ocean.noise import white_number
+from swmodel.setup.build import build_state
 
 NUMBERS = {"ensemble__initial_eta": 0.0, "ensemble__initial_eta_length": 0.0, "ensemble__wind_length": 0.0}
 

@@ -10,7 +10,6 @@ import pytest
 from support.random_case import configuration, random_fields
 
 from swmodel.config import load
-from swmodel.config.build import build_grid, build_params, build_state, scheme_of
 from swmodel.errors import UsageError
 from swmodel.executors.native import kernel as native
 from swmodel.executors.native import request_of
@@ -26,6 +25,7 @@ from swmodel.ocean.terms.term import Term
 from swmodel.ocean.timestep import method_of
 from swmodel.parallel.decomposition import block
 from swmodel.parallel.transport.serial import Serial
+from swmodel.setup.build import build_grid, build_params, build_state, scheme_of
 
 NY, NX = 9, 20
 EVERYTHING = {

@@ -13,7 +13,6 @@ import pytest
 from support.random_case import configuration, random_fields
 from support.stepping import DTYPES, FLUXES, STEPPERS
 
-from swmodel.config.build import build_grid, build_params, build_state
 from swmodel.executors.native import calls
 from swmodel.executors.native.executor import Native
 from swmodel.executors.native.kernel import choose_steps_per_sweep
@@ -22,6 +21,7 @@ from swmodel.ocean.timestep import method_of
 from swmodel.parallel.decomposition import block, blocks
 from swmodel.parallel.transport import programs
 from swmodel.parallel.transport.serial import Serial
+from swmodel.setup.build import build_grid, build_params, build_state
 
 ALL_TERMS = {"sponge__rate": 1e-4, "sponge__width": 2e4, "physics__biharmonic_viscosity": 1e8, "physics__slip": "no"}
 RINGS = {

@@ -12,9 +12,9 @@ import swmodel
 from swmodel import Case, ConfigError, operators
 from swmodel.cli import main
 from swmodel.config import from_toml
-from swmodel.config.fields import evaluate
 from swmodel.errors import FilesError
 from swmodel.files.restart.folder import path_of
+from swmodel.setup.fields import evaluate
 
 SMALL = {"grid.nx": 12, "grid.ny": 8, "grid.dx": 1e4, "grid.dy": 1e4, "grid.periodic_x": False, "time.dt": 20.0}
 SMALL |= {"run.executor": "reference", "run.steps": 6, "restart.every_steps": 3}

@@ -10,7 +10,6 @@ from support.random_case import configuration, random_fields
 from support.ranks import run_ranks
 
 from swmodel.config import config_hash, to_toml
-from swmodel.config.fields.netcdf_input import read_field
 from swmodel.errors import FilesError
 from swmodel.files.output import Diagnostics, Output
 from swmodel.files.verify import verdicts
@@ -20,6 +19,7 @@ from swmodel.ocean.table import VARIABLES
 from swmodel.parallel.decomposition import block
 from swmodel.parallel.transport.serial import Serial
 from swmodel.plotting.record import read_map
+from swmodel.setup.fields.netcdf_input import read_field
 
 NY, NX = 11, 13
 UNDISTURBED = (0, 7, 14, 21, 28)

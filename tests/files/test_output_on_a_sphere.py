@@ -10,13 +10,13 @@ from support.made_cases import case_of
 from xgcm import Grid
 
 from swmodel import Simulation, load
-from swmodel.config.positions.crossings import straight
-from swmodel.config.positions.gauges import station
 from swmodel.gradients.quantities import parse
 from swmodel.ocean.coordinates import metrics
 from swmodel.plotting.dataset import open_data
 from swmodel.plotting.info import describe_results
 from swmodel.plotting.maps import picture
+from swmodel.setup.positions.crossings import straight
+from swmodel.setup.positions.gauges import station
 
 NY, NX = 10, 24
 BAND = {"grid.kind": "latlon", "grid.nx": NX, "grid.ny": NY, "grid.west": 20.0, "grid.south": 10.0, "grid.north": 60.0}

@@ -9,12 +9,12 @@ from support.random_case import configuration, random_fields
 
 import swmodel
 from swmodel import ConfigError
-from swmodel.config.positions.crossings import open_faces
-from swmodel.config.positions.stencils import QUANTITIES, stencils
 from swmodel.executors.reference import Reference
 from swmodel.gradients.quantities import parse
 from swmodel.ocean.coordinates import metrics
 from swmodel.ocean.state import State
+from swmodel.setup.positions.crossings import open_faces
+from swmodel.setup.positions.stencils import QUANTITIES, stencils
 
 NY, NX, STEPS = 13, 17, 11
 FIELDS = random_fields(NY, NX, land=0.0) | {"mask": np.ones((NY, NX))}

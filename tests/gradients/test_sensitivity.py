@@ -13,7 +13,6 @@ from support.unchecked import unchecked
 
 from swmodel.config import load
 from swmodel.config.options.physics import Physics
-from swmodel.config.positions.crossings import crossings, section
 from swmodel.errors import NumericalError
 from swmodel.executors.reference import Reference
 from swmodel.files.status import read_status
@@ -32,6 +31,7 @@ from swmodel.ocean.terms import TERMS
 from swmodel.parallel.transport.halo import pad
 from swmodel.plotting import Over, PlotError, plot
 from swmodel.plotting.sensitivity import picture
+from swmodel.setup.positions.crossings import crossings, section
 
 pytestmark = pytest.mark.compiled
 

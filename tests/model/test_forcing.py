@@ -18,13 +18,13 @@ from support.random_case import configuration, random_fields, weather
 
 import swmodel
 from swmodel.cli import main
-from swmodel.config.fields.netcdf_input import InputError
 from swmodel.config.noted import checksum_of
 from swmodel.ensemble.members import Members
 from swmodel.ensemble.settings import check_ensemble, wind_factors
 from swmodel.errors import FilesError
 from swmodel.model.forcing import Forcing
 from swmodel.model.validate import check_config
+from swmodel.setup.fields.netcdf_input import InputError
 
 NY, NX, STEPS = 7, 11, 9
 
@@ -159,7 +159,7 @@ def test_coefficients_are_exchanged_where_a_step_reaches_the_next_record():
 @pytest.fixture
 def read(monkeypatch):
     """The (name, number) of each record that is read from here on, with the name of the thread that reads it."""
-    from swmodel.config.fields import varying
+    from swmodel.setup.fields import varying
 
     found, record = [], varying.record
 
@@ -221,7 +221,7 @@ def test_no_garbage_is_collected_while_a_thread_reads():
 
 
 def test_what_cannot_be_read_ahead_is_said_when_its_step_is_there(monkeypatch):
-    from swmodel.config.fields import varying
+    from swmodel.setup.fields import varying
 
     _, forcing = forcing_of()
     taken, last = forcing.take(0), forcing.last
@@ -242,7 +242,7 @@ def test_what_cannot_be_read_ahead_is_said_when_its_step_is_there(monkeypatch):
 
 
 def test_an_interrupt_does_not_wait_for_a_thread_that_hangs(monkeypatch):
-    from swmodel.config.fields import varying
+    from swmodel.setup.fields import varying
 
     _, forcing = forcing_of()
     forcing.take(0)

@@ -16,8 +16,6 @@ from support.stormy_sea import NX, NY, STATIONS, STEPS, Uneven, run, sea
 import swmodel
 from swmodel.assimilation.interpolation import operator
 from swmodel.assimilation.observations import Observations
-from swmodel.config.positions.crossings import crossings
-from swmodel.config.positions.gauges import gauges
 from swmodel.config.tidal_analysis import analysis
 from swmodel.ensemble.members import Members
 from swmodel.ensemble.settings import check_ensemble
@@ -27,6 +25,8 @@ from swmodel.gradients.quantities import parse
 from swmodel.model import run as loop
 from swmodel.ocean.coordinates import metrics
 from swmodel.plotting import spectra
+from swmodel.setup.positions.crossings import crossings
+from swmodel.setup.positions.gauges import gauges
 
 #: Steps between records, and the steps at which a run is interrupted: the weather is replaced at the first.
 EVERY, STOPS = 7, (13, 17)

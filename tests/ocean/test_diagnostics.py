@@ -7,8 +7,6 @@ import pytest
 from support.random_case import configuration, random_fields
 from support.ranks import run_ranks
 
-from swmodel.config import fields
-from swmodel.config.build import build_grid, build_state, scheme_of
 from swmodel.model.simulation import Simulation
 from swmodel.ocean.derived import DERIVED
 from swmodel.ocean.diagnostics import QUANTITIES, diagnose, quantities
@@ -19,6 +17,8 @@ from swmodel.ocean.table import POTENTIALS
 from swmodel.ocean.terms import TERMS
 from swmodel.parallel.decomposition import block as block_of
 from swmodel.parallel.fixed_point import FixedPoint
+from swmodel.setup import fields
+from swmodel.setup.build import build_grid, build_state, scheme_of
 
 NY, NX = 11, 13
 WALLS = [(True, True), (True, False), (False, True), (False, False)]

@@ -8,13 +8,13 @@ from support.random_case import configuration, random_fields
 from support.ranks import run_ranks
 
 import swmodel
-from swmodel.config.build import build_grid, build_params, build_state, scheme_of
 from swmodel.executors.reference import Reference
 from swmodel.ocean.coordinates import metrics
 from swmodel.ocean.grid import as_patches
 from swmodel.ocean.inflow import flow_through, inflow
 from swmodel.ocean.patch import Patch
 from swmodel.parallel.decomposition import block as block_of
+from swmodel.setup.build import build_grid, build_params, build_state, scheme_of
 
 #: Water comes in through all sides, between islands, in steps of Adams and Bashforth.
 BASIN = {

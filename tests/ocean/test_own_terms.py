@@ -9,12 +9,12 @@ import pytest
 import swmodel
 from swmodel import Case, ConfigError, Term, load, resolve
 from swmodel import operators as op
-from swmodel.config.build import scheme_of
 from swmodel.config.loading.decisive import differences
 from swmodel.config.loading.toml import to_toml
 from swmodel.config.loading.unchanged import read_anew
 from swmodel.model.validate import check_config
 from swmodel.ocean.variable import Variable
+from swmodel.setup.build import scheme_of
 
 SMALL = {"grid.nx": 12, "grid.ny": 8, "time.dt": 1.0, "run.steps": 1, "run.executor": "xla"}
 

@@ -10,9 +10,9 @@ from support.network import stress, weights
 
 from swmodel import Case, ConfigError, Parametric, functional, load, resolve
 from swmodel import operators as op
-from swmodel.config.build import scheme_of
 from swmodel.errors import UsageError
 from swmodel.model.validate import check_config
+from swmodel.setup.build import scheme_of
 
 SMALL = {"grid.nx": 12, "grid.ny": 8, "time.dt": 1.0, "run.steps": 1, "run.executor": "xla"}
 

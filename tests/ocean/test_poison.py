@@ -18,7 +18,6 @@ from conftest import ROOT
 from support.random_case import configuration, random_fields
 from support.stepping import FLUXES, fields_of, same_bits
 
-from swmodel.config.build import build_grid, build_params, scheme_of
 from swmodel.executors.native import kernel as native
 from swmodel.executors.xla import make_step
 from swmodel.ocean.dynamics import tendency
@@ -29,6 +28,7 @@ from swmodel.ocean.state import Carry, State
 from swmodel.ocean.timestep import Multistep, method_of
 from swmodel.parallel.decomposition import Block, Span
 from swmodel.parallel.transport.one_device import OneDevice
+from swmodel.setup.build import build_grid, build_params, scheme_of
 
 pytestmark = pytest.mark.compiled
 

@@ -11,14 +11,15 @@ from support.made_cases import case_of
 
 import swmodel
 from swmodel import Case, load
-from swmodel.config import ConfigError, fields
-from swmodel.config.build import coriolis
-from swmodel.config.fields.netcdf_input import InputError
-from swmodel.config.fields.varying import record
-from swmodel.config.positions.gauges import station
+from swmodel.config import ConfigError
 from swmodel.ocean import rotated
 from swmodel.ocean.coordinates import along_axes, axes, points
 from swmodel.ocean.rotated import from_earth, to_earth, turn
+from swmodel.setup import fields
+from swmodel.setup.build import coriolis
+from swmodel.setup.fields.netcdf_input import InputError
+from swmodel.setup.fields.varying import record
+from swmodel.setup.positions.gauges import station
 
 POLE = (-42.0, 76.0)
 GLOBE = {"grid.kind": "latlon", "grid.nx": 24, "grid.ny": 16, "grid.west": -180.0, "grid.south": -80.0,

@@ -9,7 +9,6 @@ from support.ranks import run_ranks
 
 import swmodel
 from swmodel.config import ConfigError
-from swmodel.config.build import build_grid, build_params, scheme_of
 from swmodel.errors import UsageError
 from swmodel.model.validate import check_config
 from swmodel.ocean.bins import sums_in_bins
@@ -22,6 +21,7 @@ from swmodel.ocean.spectra import Sea, measure
 from swmodel.ocean.squares import SQUARES
 from swmodel.ocean.wavenumbers import ALONG, axes_of, ring_of
 from swmodel.parallel.decomposition import block
+from swmodel.setup.build import build_grid, build_params, scheme_of
 
 NY, NX = 9, 12
 WALLS = [(True, True), (True, False), (False, True), (False, False)]

@@ -6,9 +6,9 @@ from support.made_cases import case_of, changed
 from support.random_case import random_fields
 
 from swmodel import Case, Simulation, load
-from swmodel.config.build import coriolis
 from swmodel.executors.reference import Reference
 from swmodel.ocean.coordinates import axes, from_sides, metrics, points
+from swmodel.setup.build import coriolis
 
 BAND = {
     "grid.kind": "latlon",

@@ -11,7 +11,6 @@ from support.stepping import after, same_bits
 
 import swmodel
 from swmodel.config import Config, ConfigError
-from swmodel.config.build import build_grid, build_params, build_state, scheme_of
 from swmodel.config.checks.extremes import survey
 from swmodel.config.checks.stability import largest_dt
 from swmodel.config.loading import decisive
@@ -27,6 +26,7 @@ from swmodel.ocean.patch import Patch
 from swmodel.ocean.scheme import Scheme
 from swmodel.ocean.terms import TERMS
 from swmodel.parallel.decomposition import block
+from swmodel.setup.build import build_grid, build_params, build_state, scheme_of
 
 NY, NX = 7, 9
 #: What switches each term on, as a number and, where it may be one, as a field.

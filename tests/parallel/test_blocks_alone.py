@@ -7,8 +7,8 @@ import pytest
 
 import swmodel
 from swmodel import cases
-from swmodel.config.build import build_grid, build_params, build_state
 from swmodel.parallel.decomposition import block
+from swmodel.setup.build import build_grid, build_params, build_state
 
 #: Cells of the grid in each direction, and blocks: a field of the whole grid in single precision takes 1.6 GB.
 CELLS, BLOCKS = 20_000, 64

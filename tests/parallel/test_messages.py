@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 from support.random_case import configuration
 
-from swmodel.config.build import build_grid, build_params, build_state, scheme_of
 from swmodel.executors.xla import make_step
 from swmodel.ocean.dynamics import tendency
 from swmodel.ocean.grid import as_patches
@@ -16,6 +15,7 @@ from swmodel.ocean.state import Carry, State
 from swmodel.ocean.timestep import method_of
 from swmodel.parallel.decomposition import block
 from swmodel.parallel.transport.mpi import Mpi
+from swmodel.setup.build import build_grid, build_params, build_state, scheme_of
 
 
 @pytest.mark.parametrize(("stepper", "stages"), [("ab2", 1), ("ab3", 1), ("leapfrog", 1), ("rk3", 3), ("rk4", 4)])

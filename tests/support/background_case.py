@@ -4,8 +4,8 @@ import numpy as np
 
 from support.random_case import configuration
 from swmodel.assimilation.background import Background
-from swmodel.config.build import build_grid
 from swmodel.parallel.transport import connect
+from swmodel.setup.build import build_grid
 
 DX, DY = 4e3, 5e3
 

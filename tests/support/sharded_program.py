@@ -21,7 +21,6 @@ from support.random_case import TIDE, configuration
 from support.restarts import data
 from support.spectral_case import spectral_bits
 from support.stormy_sea import sea
-from swmodel.config.build import build_grid, build_params
 from swmodel.executors.native import request_of
 from swmodel.executors.native.kernel import Kernel
 from swmodel.gradients import Problem
@@ -29,6 +28,7 @@ from swmodel.gradients.check import Checks, controls_of
 from swmodel.model.simulation import Simulation
 from swmodel.parallel.decomposition import block
 from swmodel.parallel.transport.sharded import Sharded
+from swmodel.setup.build import build_grid, build_params
 
 DEVICES = 4
 jax.config.update("jax_num_cpu_devices", DEVICES)

@@ -5,13 +5,13 @@ import itertools
 import jax
 import numpy as np
 
-from swmodel.config.build import build_grid, build_params, build_state, scheme_of
 from swmodel.executors.registry import EXECUTORS
 from swmodel.executors.xla import make_step
 from swmodel.model.forcing import Forcing
 from swmodel.parallel.decomposition import block
 from swmodel.parallel.transport.programs import jitted
 from swmodel.parallel.transport.serial import Serial
+from swmodel.setup.build import build_grid, build_params, build_state, scheme_of
 
 FLUXES = ("energy", "enstrophy", "arakawa_lamb")
 STEPPERS = ("ab2", "ab3", "rk3", "rk4", "leapfrog")

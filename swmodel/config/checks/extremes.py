@@ -14,8 +14,8 @@ from ...ocean.coordinates import metrics
 from ...ocean.table import entry_of
 from ...ocean.terms import PROCESSES
 from ...ocean.variable import Variable
-from .. import fields
-from ..build import scheme_of
+from ...setup import fields
+from ...setup.build import scheme_of
 from .radiation import radiation
 
 CELLS = 2**17

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator
 
 from ...ocean.coordinates import on_sphere
-from ..fields import VECTORS, has_source
+from ...setup.fields import VECTORS, has_source
 from ..loading.load import load
 from ..loading.merge import Sources, add_layer
 from ..messages import metres

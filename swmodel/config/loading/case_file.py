@@ -13,8 +13,7 @@ import warnings
 from pathlib import Path
 
 from ... import cases
-from ..errors import ConfigError
-from ..messages import failure
+from ...errors import ConfigError, failure
 from ..options.case import Case
 from ..options.case_check import declaration_problems
 from .sources import text_in

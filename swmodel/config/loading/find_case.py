@@ -10,7 +10,7 @@ from typing import Any
 from pydantic import create_model
 
 from ... import cases
-from ..errors import ConfigError, suggest
+from ...errors import ConfigError, suggest
 from ..messages import show
 from ..options.case import Case, name_of, option
 from ..options.case_check import declaration_problems

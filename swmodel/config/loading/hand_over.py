@@ -12,7 +12,7 @@ from dataclasses import replace
 import numpy as np
 
 from ... import cases
-from ...errors import UsageError
+from ...errors import ConfigError, UsageError, failure, suggest
 from ...ocean.flow import Flow
 from ...ocean.own_term import NUMBERS, own_term, place_of
 from ...ocean.parametric import Parametric
@@ -21,13 +21,11 @@ from ...ocean.reach import CELLS, WIDEST, small_block
 from ...ocean.table import COEFFICIENTS, GIVEN, entry_of
 from ...ocean.terms import TERMS, Term
 from ...ocean.variable import Variable
-from ..build import scheme_of
-from ..errors import ConfigError, suggest
-from ..fields.field import source_of
-from ..fields.own import case_terms, rows_asked_for, source_in, with_own
-from ..fields.source import IN_TIME, OfCase
-from ..messages import failure
-from ..options.case_check import in_time
+from ...setup.build import scheme_of
+from ...setup.fields.case_functions import in_time
+from ...setup.fields.field import source_of
+from ...setup.fields.own import case_terms, rows_asked_for, source_in, with_own
+from ...setup.fields.source import IN_TIME, OfCase
 
 #: What tells one term from another: its tendencies of random fields in every EACH-th cell, to so many digits.
 SEED, EACH, DIGITS = 11, 8, "%.5e"

@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from ... import cases
+from ...errors import ConfigError, suggest
 from ...ocean.own_term import OwnTerm
-from ..errors import ConfigError, suggest
+from ...setup.fields.case_functions import terms_in
 from ..options.case import Case, name_of
-from ..options.case_check import terms_in
 from ..options.grid import Grid
 from ..options.model import Config, section_class
 from . import grid_from_file, tide_from_file

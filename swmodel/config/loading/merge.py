@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from pydantic import ValidationError
 
 from ... import cases
-from ..errors import ConfigError, suggest, unknown
+from ...errors import ConfigError, suggest, unknown
 from ..messages import describe_mistake, elements, kind
 from ..options.case import Case
 from ..options.grid import CORIOLIS, EXTENTS, KEYS_OF, Grid, cells_between

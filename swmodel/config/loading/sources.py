@@ -13,8 +13,7 @@ from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from ...errors import shortened
-from ..errors import ConfigError, unknown
+from ...errors import ConfigError, shortened, unknown
 
 PREFIX = "SWMODEL_"
 HEADER = re.compile(r"""\s*\[{1,2}\s*["']?([^\]"'.]+?)["']?\s*\]""")

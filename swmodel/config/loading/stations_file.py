@@ -6,7 +6,7 @@ import csv
 import os
 from pathlib import Path
 
-from ..errors import ConfigError
+from ...errors import ConfigError
 from .sources import Given, text_in
 
 #: Largest size of a file, bytes, and most stations in it.

@@ -6,8 +6,8 @@ import os
 from collections.abc import Sequence
 from pathlib import Path
 
-from ..fields.netcdf_input import InputError
-from ..fields.netcdf_input.tide_file import constants_in
+from ...setup.fields.netcdf_input import InputError
+from ...setup.fields.netcdf_input.tide_file import constants_in
 from .sources import Given, Layer
 
 KEY, SIDES = ("open_sides", "tide"), ("open_sides", "sides")

@@ -17,8 +17,8 @@ from ...ocean.patch import Patch
 from ...ocean.reach import WIDEST, small_block
 from ...ocean.scheme import Scheme
 from ...ocean.terms import Term
-from ..build import scheme_of
-from ..fields.own import with_own
+from ...setup.build import scheme_of
+from ...setup.fields.own import with_own
 from .case_file import recorded
 from .hand_over import alone, rates_on
 

@@ -7,20 +7,17 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 from pydantic import create_model
 
 from ...ocean.option import Section, option
-from ...ocean.table import SEEN
+from ...ocean.table import PAIRS, SEEN
 
 if TYPE_CHECKING:
     ControlName: TypeAlias = str
 else:
     ControlName = Literal[tuple(SEEN)]
 
-#: Controls whose errors have one standard deviation.
-TOGETHER = {"velocity": ("u", "v"), "wind": ("wind_x", "wind_y")}
-
 
 def together(name: str) -> str:
     """What the control's standard deviation is called after: itself, or what it has it in common with."""
-    return next((key for key, names in TOGETHER.items() if name in names), name)
+    return next((key for key, names in PAIRS.items() if name in names), name)
 
 
 def sigma_key(name: str) -> str:
@@ -30,7 +27,7 @@ def sigma_key(name: str) -> str:
 
 def spread_of(name: str) -> str:
     """The controls that have this one's standard deviation, in words."""
-    return " and ".join(TOGETHER.get(together(name), (name,)))
+    return " and ".join(PAIRS.get(together(name), (name,)))
 
 
 class Search(Section):

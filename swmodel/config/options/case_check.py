@@ -2,28 +2,20 @@
 
 from __future__ import annotations
 
-import inspect
-import types
 from collections.abc import Collection, Iterator
-from functools import lru_cache
 from typing import Any, cast
 
 from pydantic.fields import FieldInfo
 
-from ...ocean.own_term import FIXED
+from ...errors import suggest
 from ...ocean.table import GIVEN, VARIABLES
 from ...ocean.terms import TERMS
-from ..errors import suggest
+from ...setup.fields.case_functions import OF_TERM, SIGNATURE, in_time, is_term, parameters, terms_in
 from ..messages import kind
 from .case import Case
 
 #: Types of options, as TOML has them.
 TYPES = (bool, int, float, str, tuple)
-
-#: Parameters of a function for a field; and those with which the ones of a term begin.
-SIGNATURE = ["self", "config", "at"]
-OF_TERM = ["self", *FIXED]
-IN_TIME = [*SIGNATURE, "t"]
 
 #: Difference of a field at the same point, relative to its largest value, that is rounding.
 ROUND_OFF = 1e-9
@@ -79,29 +71,6 @@ def function_problem(name: str, value: Any, known: Collection[str]) -> str:
     return ""
 
 
-def parameters(value: Any) -> list[str]:
-    """Names of the parameters of a function; none of anything else."""
-    return list(inspect.signature(value).parameters) if isinstance(value, types.FunctionType) else []
-
-
-def in_time(value: Any) -> bool:
-    """Whether what stands in the class of a case is the function of a field that varies in time."""
-    return parameters(value) == IN_TIME
-
-
 def may_vary(name: str) -> bool:
     """Whether a field may vary in time."""
     return name in VARIABLES and VARIABLES[name].varies
-
-
-def is_term(value: Any) -> bool:
-    """Whether what stands in the class of a case is the function of a term, by its parameters."""
-    return parameters(value)[: len(OF_TERM)] == OF_TERM
-
-
-@lru_cache
-def terms_in(case: type[Case]) -> tuple[str, ...]:
-    """Names of the functions of terms in the class of a case, those of the classes that it is made from first."""
-    classes = reversed(case.__mro__[: case.__mro__.index(Case)])
-    names = dict.fromkeys(name for cls in classes for name in vars(cls) if not name.startswith("_"))
-    return tuple(name for name in names if is_term(getattr(case, name, None)))

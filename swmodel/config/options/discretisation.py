@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from pydantic import ValidationInfo, field_validator
 
+from ...ocean.dates import CALENDARS, known, written
 from ...ocean.option import Duration, Section, option
-from .dates import CALENDARS, known, written
 
 if TYPE_CHECKING:
     CalendarName: TypeAlias = str

@@ -28,11 +28,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ...config.build import build_grid, build_params, scheme_of
 from ...ocean.own_term import place_of
 from ...ocean.timestep import method_of
 from ...parallel import environment
 from ...parallel.decomposition import block
+from ...setup.build import build_grid, build_params, scheme_of
 from .compile import Request, obstacle
 from .trace import kinds_of
 

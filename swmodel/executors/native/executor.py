@@ -6,12 +6,12 @@ from dataclasses import replace
 
 import numpy as np
 
-from ...config.build import build_grid, build_params, scheme_of
 from ...ocean.grid import Grid
 from ...ocean.records import params_of
 from ...ocean.state import Carry
 from ...ocean.timestep import method_of
 from ...parallel.transport.programs import jitted
+from ...setup.build import build_grid, build_params, scheme_of
 from ..watch import Watch
 from ..xla import Compiled
 from . import kernel, request_of

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from ...config.build import scheme_of
-from ...config.fields import evaluate
 from ...ocean.state import Carry, State
+from ...setup.build import scheme_of
+from ...setup.fields import evaluate
 from .ring import Ring
 from .steppers import STEPPERS, TENDENCIES_KEPT
 from .tendency import Tendency

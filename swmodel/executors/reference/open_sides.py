@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from ...config.build import scheme_of
 from ...ocean.constituents import constituents
+from ...setup.build import scheme_of
 from .forces import ramp
 
 #: Constituents of the tides outside.

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from ...config.build import scheme_of
-from ...config.fields import evaluate
-from ...config.fields.series import series_of, varies
-from ...config.fields.varying import record
 from ...ocean.coordinates import points
+from ...setup.build import scheme_of
+from ...setup.fields import evaluate
+from ...setup.fields.series import series_of, varies
+from ...setup.fields.varying import record
 from .neighbours import c, e, n, ne, wrap
 from .open_sides import OpenSides
 

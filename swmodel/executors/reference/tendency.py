@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from ...config.build import scheme_of
 from ...errors import UsageError
+from ...setup.build import scheme_of
 from . import forces, friction, vorticity_flux
 from .neighbours import c, difference, e, mean, n, ne, s, w, wrap
 from .sizes import Sizes

@@ -10,8 +10,8 @@ import numpy as np
 
 from ... import cases
 from ...config import config_hash, to_toml
-from ...config.options.dates import units_of
 from ...ocean.coordinates import OFFSETS, axes, on_sphere, turned
+from ...ocean.dates import units_of
 from ...ocean.table import on_grid
 from ...parallel.environment import version_of
 from ..integrity import checksums

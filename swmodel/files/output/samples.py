@@ -6,10 +6,10 @@ from abc import abstractmethod
 
 import numpy as np
 
-from ...config.positions.crossings import crossings
-from ...config.positions.gauges import gauges
 from ...ocean.coordinates import on_sphere, positions
 from ...ocean.table import eastward, entry_of
+from ...setup.positions.crossings import crossings
+from ...setup.positions.gauges import gauges
 from .metadata import IN_DEGREES, IN_METRES, define_checksums, define_provenance, define_time, times_of
 from .record_file import RecordFile
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from ...config.build import scheme_of
 from ...ocean.diagnostics import quantities
+from ...setup.build import scheme_of
 from .metadata import define_checksums, define_provenance, define_time, times_of
 from .record_file import RecordFile
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from ...config.build import scheme_of
 from ...ocean.squares import SQUARES, squares_of
 from ...ocean.wavenumbers import ALONG, axes_of
+from ...setup.build import scheme_of
 from .metadata import define_checksums, define_provenance, define_time, times_of
 from .series import Series
 

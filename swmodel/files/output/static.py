@@ -6,13 +6,13 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from ...config import fields
-from ...config.build import coriolis
 from ...ocean.coordinates import metrics, on_sphere, points, turned
 from ...ocean.masks import water_around
 from ...ocean.patch import Patch
 from ...ocean.table import COEFFICIENTS, entry_of
 from ...ocean.variable import Variable
+from ...setup import fields
+from ...setup.build import coriolis
 from .metadata import DIMENSIONS, END, attributes
 
 #: The fill value of netCDF, for float32 and float64.

@@ -6,15 +6,15 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ...config.fields import VECTORS
-from ...config.fields.own import own_terms, rows_asked_for, source_in, with_own
-from ...config.fields.series import varies
-from ...config.fields.source import IN_TIME, OfCase, Table
-from ...config.options.case_check import in_time
 from ...errors import FilesError, file_errors
 from ...ocean.coordinates import turned
 from ...ocean.table import VARIABLES, entry_of, location_of
 from ...ocean.variable import Variable
+from ...setup.fields import VECTORS
+from ...setup.fields.case_functions import in_time
+from ...setup.fields.own import own_terms, rows_asked_for, source_in, with_own
+from ...setup.fields.series import varies
+from ...setup.fields.source import IN_TIME, OfCase, Table
 from ..integrity.checksums import text
 
 #: How the name of such a field begins in a file, and its attribute with the checksum that the run records.
@@ -23,7 +23,7 @@ GIVEN, RECORDED = "given_", "recorded_sha256"
 
 @dataclass(frozen=True, eq=False)
 class Stored:
-    """A field read from a restart file, which the run may have removed since; a `config.fields.source.Source`.
+    """A field read from a restart file, which the run may have removed since; a `setup.fields.source.Source`.
 
     Attributes:
         tables: its values by location: those of a vector's component also at the location of the other one.

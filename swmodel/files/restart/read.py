@@ -7,11 +7,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ...config import Config, from_toml
-from ...config.build import scheme_of
 from ...config.options.case import Case
 from ...errors import FilesError
 from ...ocean.state import Carry
 from ...ocean.table import HARMONIC
+from ...setup.build import scheme_of
 from .folder import facts
 from .given import GIVEN
 from .write import EXTREME, MEAN, MEMORY

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from swmodel import cases, load
-from swmodel.config import Config, ConfigError, errors, to_toml
+from swmodel import cases, errors, load
+from swmodel.config import Config, ConfigError, to_toml
 from swmodel.config.loading.sources import LONGEST_FILE, MOST_DOTS
 from swmodel.errors import LONGEST_LINE, LONGEST_QUOTE, MOST_LINES, as_line
 

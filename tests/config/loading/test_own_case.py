@@ -10,9 +10,10 @@ import pytest
 from support.own_case import BUMP, PAGE, write_bump
 
 from swmodel import Case, Config, ConfigError, load, option, resolve
-from swmodel.config import fields, from_toml, to_toml
+from swmodel.config import from_toml, to_toml
 from swmodel.config.loading.decisive import differences
 from swmodel.model.validate import check_config
+from swmodel.setup import fields
 
 ROOT = Path(__file__).parents[3]
 

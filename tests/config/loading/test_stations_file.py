@@ -4,9 +4,9 @@ import pytest
 
 from swmodel import ConfigError, load
 from swmodel.config import to_toml
-from swmodel.config.fields.netcdf_input import read
-from swmodel.config.positions.gauges import gauges
 from swmodel.model.validate import check_config
+from swmodel.setup.fields.netcdf_input import read
+from swmodel.setup.positions.gauges import gauges
 
 GOOD = "name, x, y, note\n# the first one\nold harbour, 2e5, 1e5, steep\n\nbuoy,3e5,1.5e5,\n"
 
@@ -78,7 +78,7 @@ def test_the_configuration_of_a_run_with_many_stations_is_one_again(tmp_path):
 
 def test_files_are_opened_as_often_for_many_stations_as_for_one(tmp_path, monkeypatch):
     """A thousand gauges took half a minute before the first step."""
-    from swmodel.cli.relief import Wish, make_grid
+    from swmodel.files.relief import Wish, make_grid
 
     make_grid(tmp_path / "sea.nc", Wish((-40.0, -20.0, 30.0, 40.0), 1.0))
     opened, count = read.open_file, []

@@ -12,11 +12,11 @@ from support.groups import of_layouts
 from support.random_case import TIDE, configuration
 from support.stepping import exchange
 
-from swmodel.config.build import build_grid, build_params, build_state, scheme_of
 from swmodel.executors.reference import Reference
 from swmodel.executors.registry import EXECUTORS
 from swmodel.model.forcing import Forcing
 from swmodel.parallel.transport import connect
+from swmodel.setup.build import build_grid, build_params, build_state, scheme_of
 
 jax.config.update("jax_enable_x64", True)
 EXECUTOR = sys.argv[1]

@@ -9,11 +9,11 @@ import numpy as np
 from support.groups import of_layouts
 from support.random_case import configuration, random_fields
 
-from swmodel.config.build import build_grid, build_params, build_state, scheme_of
 from swmodel.executors.xla import make_step
 from swmodel.ocean.state import Carry, State
 from swmodel.ocean.timestep import method_of
 from swmodel.parallel.transport import connect
+from swmodel.setup.build import build_grid, build_params, build_state, scheme_of
 
 jax.config.update("jax_enable_x64", True)
 NY, NX, STEPS = 7, 9, 4

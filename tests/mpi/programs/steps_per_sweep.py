@@ -11,9 +11,9 @@ import numpy as np
 from support.groups import of_layouts
 from support.random_case import configuration
 
-from swmodel.config.build import build_grid, build_params, build_state
 from swmodel.executors.native.executor import Native
 from swmodel.parallel.transport import connect
+from swmodel.setup.build import build_grid, build_params, build_state
 
 jax.config.update("jax_enable_x64", True)
 NY, NX, STEPS = 34, 35, 10

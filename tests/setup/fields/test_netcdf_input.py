@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 
 from swmodel import Case, load
-from swmodel.config import fields
-from swmodel.config.fields.netcdf_input import InputError, read, read_field
-from swmodel.config.fields.netcdf_input.read import runs
 from swmodel.model.validate import check_config
 from swmodel.ocean.table import GIVEN, VARIABLES
+from swmodel.setup import fields
+from swmodel.setup.fields.netcdf_input import InputError, read, read_field
+from swmodel.setup.fields.netcdf_input.read import runs
 
 NY, NX = 5, 7
 VALUES = 50.0 + np.arange(NY * NX).reshape(NY, NX)

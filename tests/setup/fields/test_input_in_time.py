@@ -9,11 +9,11 @@ import pytest
 
 import swmodel
 from swmodel import load
-from swmodel.config.fields import evaluate
-from swmodel.config.fields.series import series_of, varies
-from swmodel.config.fields.varying import Records, record
 from swmodel.model.validate import check_config
 from swmodel.ocean.coordinates import points
+from swmodel.setup.fields import evaluate
+from swmodel.setup.fields.series import series_of, varies
+from swmodel.setup.fields.varying import Records, record
 
 NY, NX = 4, 5
 VALUES = 0.01 * np.arange(4 * NY * NX, dtype=float).reshape(4, NY, NX)
@@ -57,10 +57,10 @@ def refused(path, **more) -> str:
 
 def wind_at(config, step, stage=0.0):
     """The wind that the equations of a step take, [NY, NX]."""
-    from swmodel.config.build import scheme_of
     from swmodel.ocean.instant import Instant
     from swmodel.ocean.patch import Patch
     from swmodel.ocean.records import present
+    from swmodel.setup.build import scheme_of
 
     scheme = scheme_of(config)
     params = Records(config, scheme.varying).params(step, np.arange(NY), np.arange(NX))

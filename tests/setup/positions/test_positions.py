@@ -6,7 +6,7 @@ from support.random_case import configuration, random_fields
 
 import swmodel
 from swmodel import ConfigError
-from swmodel.config.positions.crossings import path_of, section
+from swmodel.setup.positions.crossings import path_of, section
 
 NY, NX = 13, 17
 FIELDS = random_fields(NY, NX, land=0.0) | {"mask": np.ones((NY, NX))}

@@ -10,7 +10,7 @@ import numpy as np
 
 from ...ocean.records import Span
 from ...ocean.table import VARIABLES, entry_of
-from ..options.case_check import in_time as timed
+from .case_functions import in_time as timed
 from .netcdf_input import InputError, series
 from .source import OfCase, TableInTime
 

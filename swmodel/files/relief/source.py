@@ -8,11 +8,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ...config.fields.netcdf_input import LENGTHS, InputError
-from ...config.fields.netcdf_input.attributes import attribute, numeric
-from ...config.fields.netcdf_input.coordinates import along, in_degrees, kind
-from ...config.fields.netcdf_input.source import parse
 from ...ocean.coordinates import CIRCLE
+from ...setup.fields.netcdf_input import LENGTHS, InputError
+from ...setup.fields.netcdf_input.attributes import attribute, numeric
+from ...setup.fields.netcdf_input.coordinates import along, in_degrees, kind
+from ...setup.fields.netcdf_input.source import parse
 
 #: The relief that is used where none is named (tools/relief.py).
 SHIPPED = Path(__file__).with_name("relief.nc")

@@ -10,15 +10,15 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ...config.fields.netcdf_input.grid_file import ATTRIBUTE
 from ...config.loading.toml import value
 from ...config.options.grid import Grid
 from ...errors import FilesError, UsageError
-from ...files.output.metadata import DIMENSIONS, attributes, define_grid, history_line
-from ...files.output.static import TURNED, place
 from ...ocean.coordinates import axes, metrics, points, turned
 from ...ocean.table import VARIABLES
 from ...ocean.variable import Variable
+from ...setup.fields.netcdf_input.grid_file import ATTRIBUTE
+from ..output.metadata import DIMENSIONS, attributes, define_grid, history_line
+from ..output.static import TURNED, place
 from .coast import Changed
 
 #: Keys of [grid] that a file gives.

@@ -6,12 +6,12 @@ from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from typing import Any
 
+from ...errors import ConfigError
 from ...ocean.own_term import term_of_case
 from ...ocean.table import GIVEN, VARIABLES
 from ...ocean.terms import Term
 from ...ocean.variable import Variable
-from ..errors import ConfigError
-from ..options.case_check import in_time, terms_in
+from .case_functions import in_time, terms_in
 from .source import Formula, OfCase, Source
 
 

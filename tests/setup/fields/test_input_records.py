@@ -5,9 +5,9 @@ import numpy as np
 import pytest
 
 from swmodel import load
-from swmodel.config.fields.netcdf_input import InputError, read_field
-from swmodel.config.fields.netcdf_input.source import Source, parse
 from swmodel.ocean.table import VARIABLES
+from swmodel.setup.fields.netcdf_input import InputError, read_field
+from swmodel.setup.fields.netcdf_input.source import Source, parse
 
 NY, NX = 3, 4
 GRID = load("jet", {"grid.nx": NX, "grid.ny": NY}, {}).grid

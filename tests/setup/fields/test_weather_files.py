@@ -5,10 +5,10 @@ import numpy as np
 import pytest
 
 from swmodel import ConfigError, load
-from swmodel.config import fields
-from swmodel.config.fields.netcdf_input import InputError
-from swmodel.config.fields.varying import record
 from swmodel.model.validate import check_config
+from swmodel.setup import fields
+from swmodel.setup.fields.netcdf_input import InputError
+from swmodel.setup.fields.varying import record
 
 SPHERE = {
     "grid.kind": "latlon", "grid.west": -39.0, "grid.east": -21.0, "grid.south": 31.0, "grid.north": 39.0,

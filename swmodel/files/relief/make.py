@@ -9,11 +9,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ...config.fields.netcdf_input.errors import remark
 from ...config.options.grid import CIRCLE, MOST_CELLS, NEAREST, POLE, ROUND_OFF, Grid
 from ...errors import UsageError
 from ...ocean.coordinates import along_axes, axes
 from ...parallel.environment import total_memory
+from ...setup.fields.netcdf_input.errors import remark
 from .average import averages, is_coarse, sea_places
 from .coast import close, parts, smooth
 from .doubt import doubts

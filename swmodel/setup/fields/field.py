@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any, TypeAlias, Union
 import numpy as np
 from numpy.typing import ArrayLike
 
+from ...errors import ConfigError
 from ...ocean.coordinates import Points
 from ...ocean.variable import Variable
-from ..errors import ConfigError
 from . import VECTORS
 from .netcdf_input import InputError, field_in, read_labelled, times_of
 from .source import Formula, Source, Table, TableInTime

@@ -7,17 +7,18 @@ import numpy as np
 import pytest
 
 from swmodel import Case, load
-from swmodel.config import ConfigError, fields
-from swmodel.config.build import build_params
+from swmodel.config import ConfigError
 from swmodel.config.checks.outside import filled, incomplete, level_alone
 from swmodel.config.checks.remarks import remarks
-from swmodel.config.fields.netcdf_input import InputError, read_field
 from swmodel.config.loading.load import gather
 from swmodel.model.validate import check_config
 from swmodel.ocean.coordinates import points
 from swmodel.ocean.table import VARIABLES
 from swmodel.ocean.terms import TERMS
 from swmodel.parallel.decomposition import block
+from swmodel.setup import fields
+from swmodel.setup.build import build_params
+from swmodel.setup.fields.netcdf_input import InputError, read_field
 
 BAND = {"grid.kind": "latlon", "grid.nx": 18, "grid.ny": 6, "grid.west": -20.0, "grid.south": -30.0, "grid.north": 30.0}
 UNITS = {"lon": "degrees_east", "lat": "degrees_north"}

@@ -9,11 +9,12 @@ import xarray as xr
 
 import swmodel
 from swmodel import Case, ConfigError, load, resolve
-from swmodel.config import fields, from_toml, to_toml
-from swmodel.config.build import scheme_of
-from swmodel.config.fields.varying import Records
+from swmodel.config import from_toml, to_toml
 from swmodel.config.loading.decisive import differences
 from swmodel.model.validate import check_config
+from swmodel.setup import fields
+from swmodel.setup.build import scheme_of
+from swmodel.setup.fields.varying import Records
 
 NY, NX = 6, 9
 SMALL = {"grid.nx": NX, "grid.ny": NY, "grid.dx": 2e3, "grid.dy": 1e3, "grid.periodic_x": False, "time.dt": 5.0}

@@ -8,9 +8,8 @@ from __future__ import annotations
 import numpy as np
 
 from ...ocean.coordinates import on_sphere, points, turn_from, turned
-from ...ocean.table import VARIABLES, entry_of, location_of
+from ...ocean.table import PAIRS, VARIABLES, entry_of, location_of
 from ...ocean.terms.open_sides import FLOWS, NAMES, parts_of
-from ..options.assimilation import TOGETHER
 from .formula import values_of_case
 from .netcdf_input import InputError, distances, pole_in, read_field
 from .own import source_in
@@ -20,7 +19,7 @@ from .series import varies
 VECTORS = {
     name: pair
     for pair in (
-        *TOGETHER.values(),
+        *PAIRS.values(),
         ("u10", "v10"),
         ("outside_transport_x", "outside_transport_y"),
         ("outside_current_x", "outside_current_y"),

@@ -9,9 +9,10 @@ from support.cf_checker import checked
 import swmodel
 from swmodel import ConfigError, load
 from swmodel.cli import main
-from swmodel.cli.relief import Wish, make_grid
-from swmodel.cli.relief.coast import label
-from swmodel.config import fields, from_toml, to_toml
+from swmodel.config import from_toml, to_toml
+from swmodel.files.relief import Wish, make_grid
+from swmodel.files.relief.coast import label
+from swmodel.setup import fields
 
 MEDITERRANEAN = (-6.0, 37.0, 30.0, 46.0)
 POLE = (-42.0, 76.0)

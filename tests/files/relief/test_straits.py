@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from swmodel.cli.relief.coast import label
-from swmodel.cli.relief.straits import connected
+from swmodel.files.relief.coast import label
+from swmodel.files.relief.straits import connected
 
 #: Two seas with an isthmus across the middle cells; four places along each side of a cell.
 ISTHMUS = """

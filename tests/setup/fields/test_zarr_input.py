@@ -10,10 +10,10 @@ import xarray as xr
 
 import swmodel
 from swmodel import load
-from swmodel.config.fields import evaluate
-from swmodel.config.fields.series import series_of
-from swmodel.config.fields.varying import Records
 from swmodel.model.validate import check_config
+from swmodel.setup.fields import evaluate
+from swmodel.setup.fields.series import series_of
+from swmodel.setup.fields.varying import Records
 
 NY, NX = 4, 5
 ROWS, COLUMNS = np.arange(-1, NY + 1), np.arange(-1, NX)

@@ -13,9 +13,9 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from ...errors import ConfigError
 from ...ocean.coordinates import points
 from ...ocean.table import entry_of, location_of
-from ..errors import ConfigError
 from .formula import evaluated, values_of_case
 from .netcdf_input import InputError, records_in, series
 

@@ -8,11 +8,10 @@ from typing import Any
 
 import numpy as np
 
+from ...errors import ConfigError, failure
 from ...ocean.coordinates import Points, points
 from ...ocean.own_term import place_of
 from ...ocean.table import location_of
-from ..errors import ConfigError
-from ..messages import failure
 
 #: Difference of a field at the same point, relative to its largest value, that is rounding.
 ROUND_OFF = 1e-9

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 from swmodel import load
-from swmodel.config import fields
-from swmodel.config.fields.netcdf_input import InputError, read_field
 from swmodel.model.validate import check_config
 from swmodel.ocean.table import VARIABLES
+from swmodel.setup import fields
+from swmodel.setup.fields.netcdf_input import InputError, read_field
 
 NY, NX, DY, DX = 5, 7, 2000.0, 3000.0
 SHAPE = {"grid.nx": NX, "grid.ny": NY, "grid.dx": DX, "grid.dy": DY, "grid.origin": "edge"}
@@ -78,7 +78,7 @@ def test_however_a_file_lies_every_block_is_that_of_the_grid(ocean, down, left, 
 
 def test_no_more_is_read_of_a_turned_and_exchanged_field_than_the_block(ocean, monkeypatch):
     source = ocean(VALUES[::-1].T, {"x": (X, METRES), "y": (Y[::-1], METRES)})
-    from swmodel.config.fields.netcdf_input import read as module
+    from swmodel.setup.fields.netcdf_input import read as module
 
     original, sizes = module.read_window, []
     monkeypatch.setattr(module, "read_window", lambda *given: sizes.append(original(*given).size) or original(*given))

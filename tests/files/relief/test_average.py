@@ -6,10 +6,10 @@ import netCDF4
 import numpy as np
 import pytest
 
-from swmodel.cli.relief import ReliefError, Wish
-from swmodel.cli.relief.average import at_places, averages
-from swmodel.cli.relief.make import grid_of, make_grid
-from swmodel.cli.relief.source import open_relief
+from swmodel.files.relief import ReliefError, Wish
+from swmodel.files.relief.average import at_places, averages
+from swmodel.files.relief.make import grid_of, make_grid
+from swmodel.files.relief.source import open_relief
 from swmodel.ocean.coordinates import metrics, points
 from swmodel.ocean.rotated import directions
 

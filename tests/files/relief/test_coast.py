@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from swmodel.cli.relief.coast import close, smooth
+from swmodel.files.relief.coast import close, smooth
 
 
 def mask(*rows):

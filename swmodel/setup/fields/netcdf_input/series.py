@@ -10,7 +10,7 @@ from functools import lru_cache, partial
 
 import numpy as np
 
-from ...options.dates import SAME, alike, units_of
+from ....ocean.dates import SAME, alike, units_of
 from .errors import InputError, remark
 from .read import field_of, open_file, opened, stamp, values_of
 from .records import Times

@@ -1,0 +1,5 @@
+"""What a configuration becomes: fields, Grid, Params, State, and the places of gauges and sections.
+
+`fields/`: values on the grid from formulas, numbers, files and Python, and their records in time.
+`positions/`: the points and faces of gauges, stations and sections.
+"""
