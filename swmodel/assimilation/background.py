@@ -19,7 +19,6 @@ from ..ocean.elliptic import require_rectangle
 from ..ocean.grid import as_patches
 from ..ocean.noise import white_noise, white_number
 from ..ocean.table import SEEN
-from ..setup.build import scheme_of
 from .balance import build_balance, geostrophic
 from .diffusion import MASKS, Links, links_of, series, smooth, stack_series
 from .spectral import Filters
@@ -46,9 +45,9 @@ class Background:
     program.
 
     Args:
-        config: resolved configuration.
+        setup: of the run.
         transport: the one between the blocks.
-        grid: Grid of NumPy arrays (`setup.build.build_grid`) of the block.
+        grid: Grid of NumPy arrays (`Setup.grid`) of the block.
         controls: name -> (sigma, length): standard deviation in the unit of the control, a number or an array [ny, nx];
             and length of its correlation (Daley), m, None where the control is a number.
         balanced: whether currents in balance with eta are added to u and v.
@@ -62,13 +61,14 @@ class Background:
     """
 
     def __init__(
-        self, config, transport, grid, controls, balanced=False, *, order=ORDER, tolerance=TOLERANCE, samples=SAMPLES
+        self, setup, transport, grid, controls, balanced=False, *, order=ORDER, tolerance=TOLERANCE, samples=SAMPLES
     ):
         check_controls(controls, balanced)
+        config = setup.config
         self.transport, self.dtype = transport, config.run.dtype
         self.names = tuple(controls)
         self.fields = tuple(name for name in controls if name in LOCATIONS)
-        block, patches = transport.block, as_patches(grid, scheme_of(config).width)
+        block, patches = transport.block, as_patches(grid, setup.margin)
         self.numbers = {
             name: jnp.asarray(sigma, self.dtype) for name, (sigma, _) in controls.items() if name not in LOCATIONS
         }

@@ -18,7 +18,6 @@ from ..gradients.pieces import length_of
 from ..ocean.grid import as_patches
 from ..ocean.state import State
 from ..ocean.table import SEEN
-from ..setup.build import build_grid, scheme_of
 from . import twin
 from .background import Background
 from .checkpoint import essence_of_run, require_none
@@ -84,8 +83,8 @@ def prepare(
         truth = Problem(config, names, look).first_guess() | controls_of(states.truth, problem)
     if not options.observations:
         observations = twin_observations(config, names, truth, observations, directory, command_line, tick)
-    grid = build_grid(problem.config, problem.block, np.dtype(config.run.dtype), scheme_of(problem.config).width + 1)
-    background = Background(problem.config, problem.transport, grid, errors_of(config), options.balanced)
+    setup = problem.domain.setup
+    background = Background(setup, problem.transport, setup.grid(problem.block), errors_of(config), options.balanced)
     return Experiment(problem, base, background, observations, look.operator, truth, config if testing else None)
 
 
@@ -114,7 +113,7 @@ def controls_of(state: State, problem: Problem) -> dict:
 
 def depth_of(problem: Problem):
     """The configuration's resting depth of the block, m, [ny, nx] or broadcast to it."""
-    return np.asarray(as_patches(problem.domain.grid, problem.domain.scheme.width).depth.on(problem.block.shape))
+    return np.asarray(as_patches(problem.domain.grid, problem.domain.scheme.margin).depth.on(problem.block.shape))
 
 
 def twin_states(config, problem: Problem, directory: Path, tick) -> twin.Twin:

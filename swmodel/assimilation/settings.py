@@ -11,6 +11,7 @@ from ..errors import UsageError
 from ..model.validate import lines_of, repeated, require_derivatives
 from ..ocean.coordinates import on_sphere
 from ..ocean.table import SEEN
+from ..setup.setup import setup_of
 from .network import is_twin, network
 from .observations import read
 
@@ -70,7 +71,7 @@ def problems(config) -> Iterator[str]:
         yield f"assimilation.length: must be above 0 m: the length of correlation of the errors of {', '.join(fields)}"
     if options.correlation == "spectrum" and on_sphere(config.grid):
         yield "assimilation.correlation: spectrum is for grids on a plane, and this one is on a sphere; take diffusion"
-    if options.correlation == "spectrum" and survey(config).ranges["mask"][0] == 0:
+    if options.correlation == "spectrum" and survey(setup_of(config)).ranges["mask"][0] == 0:
         yield "assimilation.correlation: spectrum is for seas without land, and this one has some; take diffusion"
     if options.correlation == "spectrum" and config.run.blocks > lines_of(config.grid):
         yield (

@@ -11,6 +11,7 @@ import numpy as np
 
 from ..config import Config, load
 from ..executors.reference import Reference
+from ..setup.setup import setup_of
 from .sweeps import Row
 
 STEPS = 5
@@ -53,7 +54,7 @@ def configuration(row: Row, **options) -> Config:
 
 def answer(config: Config) -> np.ndarray:
     """The state of the reference after five steps, [fields, ny, nx]."""
-    model = Reference(config)
+    model = Reference(setup_of(config))
     return np.stack(model.advance(model.start(), STEPS, config.time.dt).state)
 
 

@@ -9,13 +9,12 @@ from __future__ import annotations
 import time
 
 import jax
-import numpy as np
 
 from ..executors.native.describe import bytes_per_cell
 from ..executors.native.executor import Native
 from ..parallel.environment import cores
 from ..parallel.transport import connect
-from ..setup.build import build_grid, build_params, build_state, scheme_of
+from ..setup.setup import Setup
 from .device import bandwidth
 from .machine import elements
 
@@ -25,10 +24,10 @@ SIDES = (64, 256)
 SAMPLES, SECONDS = 5, 0.02
 
 
-def expect(config) -> str:
-    """The expected share of a resolved configuration in words, measured here in a few seconds."""
+def expect(setup: Setup) -> str:
+    """The expected share of a resolved Setup in words, measured here in a few seconds."""
     measured = bandwidth(elements(quick=True), trials=3)["gigabytes_per_second"]
-    return expected(bytes_per_cell(config) / measured, computed(config) / cores(), measured)
+    return expected(bytes_per_cell(setup) / measured, computed(setup) / cores(), measured)
 
 
 def expected(memory: float, computing: float, measured: float) -> str:
@@ -39,14 +38,12 @@ def expected(memory: float, computing: float, measured: float) -> str:
     return f"expected     {share}; bound by {bound}: {memory:.2g} ns a cell to move, {computing:.2g} ns to compute"
 
 
-def computed(config) -> float:
+def computed(setup: Setup) -> float:
     """Time of a cell on one core whose cache holds all fields, ns."""
-    dtype = np.dtype(config.run.dtype)
-    shape = [min(side, most) for side, most in zip((config.grid.ny, config.grid.nx), SIDES, strict=True)]
-    transport, margin = connect("serial", (1, 1), *shape), scheme_of(config).width + 1
-    static = [build(config, transport.block, dtype, margin) for build in (build_grid, build_params)]
-    executor = Native(config, transport, *static, steps_per_sweep=1, threads=1)
-    carry = executor.start(transport.make(lambda block: build_state(config, block, dtype)))
+    shape = [min(side, most) for side, most in zip(setup.shape, SIDES, strict=True)]
+    transport = connect("serial", (1, 1), *shape)
+    executor = Native(setup, transport, *setup.static(transport.block), steps_per_sweep=1, threads=1)
+    carry = executor.start(transport.make(setup.state))
     steps, times = 2, []
     while len(times) <= SAMPLES:
         begin = time.perf_counter()

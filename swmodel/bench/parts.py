@@ -10,12 +10,12 @@ import numpy as np
 import scipy.fft
 from jax.extend.core import jaxprs_in_params
 
-from ..model.resolve import resolve
+from ..model.resolve import resolved
 from ..parallel.decomposition import parse_layout
 from ..parallel.environment import cores
 from ..parallel.fourier import Fourier
 from ..parallel.transport import connect
-from ..setup.build import scheme_of
+from ..setup.setup import setup_of
 from .answers import TOLERANCE, configuration
 from .device import count_messages, largest, launched, memory_bytes, seconds_of, timed_steps
 from .sweeps import Row
@@ -24,8 +24,8 @@ from .sweeps import Row
 def measure_exchange(row: Row, task: dict) -> dict:
     """The sample of the four shifts of a step, with slabs of its size; they must come back round the ring unchanged."""
     arrived = time.time()
-    config = resolve(configuration(row))
-    width = scheme_of(config).width
+    setup = resolved(setup_of(configuration(row)))
+    config, width = setup.config, setup.scheme.width
     layout = parse_layout(config.run.layout, row.nproc, row.ny, row.nx, width)
     transport = connect(config.run.transport, layout, row.ny, row.nx)
     rows, columns = transport.block.shape

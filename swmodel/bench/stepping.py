@@ -52,7 +52,7 @@ def measure_stepping(row: Row, task: dict) -> dict:
     if not reason and row.measure == "model":
         sample |= timed_steps(seconds, row, task, transport)
         if row.executor == "native":
-            sample["bytes_per_cell"] = bytes_per_cell(simulation.config)
+            sample["bytes_per_cell"] = bytes_per_cell(simulation.setup)
         Health(simulation).check()
     result = {"sample": sample, "differences": found, "launch": launched(transport)}
     if not reason and task["check"]:

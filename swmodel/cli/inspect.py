@@ -35,17 +35,18 @@ def describe_kernel(source: str):
     """Print what the native step of a configuration computes, and its expected share of the memory bandwidth."""
     from ..config import load
     from ..errors import SetupError
-    from ..model.resolve import resolve
+    from ..model.resolve import resolved
     from ..parallel import environment
+    from ..setup.setup import setup_of
 
-    config = load(source)
+    setup = setup_of(load(source))
     environment.prepare()
     from ..bench.expected import expect
     from ..executors.native.describe import describe
 
-    click.echo(describe(config))
+    click.echo(describe(setup))
     try:
-        click.echo(expect(resolve(config)))
+        click.echo(expect(resolved(setup)))
     except (ImportError, SetupError) as error:
         click.echo(f"expected     not measured: {error}")
 

@@ -8,11 +8,10 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 import numpy as np
 
-from ..setup.build import scheme_of
 from ..setup.fields.netcdf_input import InputError
 from ..setup.fields.series import series_of
 from ..setup.fields.varying import record
@@ -21,14 +20,15 @@ from ..setup.fields.varying import record
 CELLS = 2**17
 
 
-def noted(config, step: int, checksum: Callable[[str, int], int]) -> str:
+def noted(config, varying: Iterable[str], step: int, checksum: Callable[[str, int], int]) -> str:
     """What is noted after a step, as JSON; "" without such records.
 
     Args:
+        varying: names of the coefficients that vary.
         checksum: of a coefficient's record of a number; see `checksum_of`.
     """
     found = {}
-    for name in scheme_of(config).varying:
+    for name in varying:
         if getattr(config.input, name, ""):
             of = series_of(config, name)
             first, number = (of.at(at)[0] for at in (0, max(0, step - 1)))

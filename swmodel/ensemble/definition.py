@@ -19,7 +19,7 @@ from ..files.output.metadata import (
 from ..files.output.static import FILL, define_static
 from ..ocean.diagnostics import Quantity, quantities
 from ..ocean.table import VARIABLES, entry_of, on_grid
-from ..setup.build import scheme_of
+from ..setup.setup import setup_of
 from .settings import viscosity_factors, wind_factors, written
 
 MEAN, SPREAD, RMS = "_mean", "_spread", "_spread_rms"
@@ -74,7 +74,7 @@ def define_members(dataset, config) -> None:
         variable = dataset.createVariable(f"{name}_factor", "f8", ("realization",), fill_value=False)
         variable.setncatts({"long_name": f"factor of the {name} of each member", "units": "1"})
         variable[:] = values
-    for name, quantity in series(scheme_of(config), config.open_sides.sides).items():
+    for name, quantity in series(setup_of(config).scheme, config.open_sides.sides).items():
         variable = dataset.createVariable(name, "f8", ("time", "realization"), fill_value=False)
         variable.setncatts({"long_name": f"{quantity.long_name}, of each member", "units": quantity.units})
 

@@ -129,12 +129,12 @@ class Members:
         self.step = self.first_step = 0
         self.loop_seconds = 0.0
         self._drawn, self.steepest, self.fed = Perturbations(self.domain), steepest(self.domain), fed(self.domain)
-        self._forcing = Forcing(self.domain.config, self.domain.scheme, self.domain.transport)
+        self._forcing = Forcing(self.domain.setup, self.domain.transport)
         self._executor = self._make_executor(run.devices)
         self._start()
         parts = self._executor.loop, self.domain.transport, self._tree, tuple(self._perturbed), advances_by_vmap(config)
         self._loop = jitted(make_loop, *parts, self.devices, arrays=2, donate_argnums=0)
-        self.restart = None if restart is None else read(restart, config, self.transport)
+        self.restart = None if restart is None else read(restart, self.domain.setup.with_config(config), self.transport)
         if self.restart:
             steps = np.full(self.here.length, self.restart.step)
             self.replace(self.restart.carry._replace(step=steps), self.restart.step)
@@ -201,7 +201,7 @@ class Members:
             # One step in a sweep: the coefficients of members have the margin of one.
             options = {"steps_per_sweep": 1, "threads": max(1, share_of_cores() // devices) if devices > 1 else 0}
         one = self.domain
-        return COMPILED[self.config.run.executor](one.config, one.transport, one.grid, one.params, **options)
+        return COMPILED[self.config.run.executor](*one, **options)
 
     def _start(self) -> None:
         """Draw the members one by one, into the carry and the static fields that differ between members."""
@@ -226,7 +226,7 @@ class Members:
     def _stress(self, params) -> float:
         """The largest wind stress, Pa, from the Params of a member."""
         one = self.domain
-        return largest_stress(one.scheme, as_patches(params, one.scheme.width), one.transport.block.shape)
+        return largest_stress(one.scheme, as_patches(params, one.scheme.margin), one.transport.block.shape)
 
     def _exchange(self) -> None:
         """Take the coefficients that hold at the present step, in all members."""

@@ -14,7 +14,6 @@ import numpy as np
 
 from ..assimilation.background import Background
 from ..ocean.records import params_of
-from ..setup.build import build_state
 from .settings import viscosity_factors, wind_factors
 
 #: The controls of a Background that stand for the fields; both components of the wind have the same factor.
@@ -32,14 +31,14 @@ class Perturbations:
         options = domain.config.ensemble
         self.config, self.seed = domain.config, options.seed
         self.grid, self.params = domain.transport.get((domain.grid, domain.params))
-        self.scheme, self.margin = domain.scheme, domain.scheme.width + 1
-        self.base = build_state(domain.config, domain.transport.block, np.dtype(domain.config.run.dtype))
+        self.scheme, self.margin = domain.scheme, domain.setup.margin
+        self.base = domain.setup.state(domain.transport.block)
         fields = {
             ETA: (options.initial_eta, options.initial_eta_length),
             WIND: (options.wind, options.wind_length),
         }
         fields = {name: (size, length) for name, (size, length) in fields.items() if size > 0 and length > 0}
-        self.background = Background(domain.config, domain.transport, self.grid, fields) if fields else None
+        self.background = Background(domain.setup, domain.transport, self.grid, fields) if fields else None
         self.winds = {}  # relative changes of a wind that varies in time, [ny, nx] by member
         self.viscosity, self.wind = viscosity_factors(domain.config), wind_factors(domain.config)
 

@@ -15,8 +15,8 @@ from ..ocean.coordinates import largest_cell, sides
 from ..ocean.noise import white_number
 from ..ocean.terms import TERMS
 from ..parallel.environment import total_memory
-from ..setup.build import scheme_of
 from ..setup.fields import given
+from ..setup.setup import Setup, setup_of
 
 #: The usual perturbation: the standard deviation of the initial eta as a fraction of the depth, and the length as a
 #: fraction of the shorter side of the domain, at least CELLS.
@@ -54,17 +54,17 @@ def check_ensemble(config: Config) -> Config:
         ConfigError: with everything that is wrong at once.
     """
     config = perturbed(config)
-    found = [*distribution(config), *sizes(config), *chosen(config)]
+    found = [*distribution(config), *sizes(setup_of(config)), *chosen(config)]
     config = config.model_copy(update={"output": config.output.model_copy(update=UNUSED)})
     try:
-        resolved = validate.check_config(whole(config))
+        setup = validate.check(setup_of(whole(config)), to_the_end=True)
     except ConfigError as error:
         raise ConfigError([*found, *error.problems]) from None
-    found = found or [*memory(resolved, config.run.nproc)] or [*friction(resolved)]
+    found = found or [*memory(setup, config.run.nproc)] or [*friction(setup)]
     if found:
         raise ConfigError(found)
     spread = {"nproc": config.run.nproc, "devices": config.run.devices, "layout": "", "transport": "auto"}
-    return resolved.model_copy(update={"run": resolved.run.model_copy(update=spread)})
+    return setup.config.model_copy(update={"run": setup.config.run.model_copy(update=spread)})
 
 
 def perturbed(config: Config) -> Config:
@@ -95,8 +95,9 @@ def distribution(config: Config) -> Iterator[str]:
         yield "run.executor: the reference computes one run; take native or xla"
 
 
-def sizes(config: Config) -> Iterator[str]:
+def sizes(setup: Setup) -> Iterator[str]:
     """What is wrong with the perturbations, one line each."""
+    config = setup.config
     options, longest = config.ensemble, max(sides(config.grid))
     if options.initial_eta > 0 and options.initial_eta_length == 0:
         yield (
@@ -111,7 +112,7 @@ def sizes(config: Config) -> Iterator[str]:
             yield f"ensemble.{key}_length: {length:g} m is longer than the domain; at most {longest:g} m"
     if options.wind > 0 and not any(given(config, name) for name in ("wind_x", "wind_y")):
         yield "ensemble.wind: the run has no wind to perturb"
-    if options.viscosity > 0 and "viscosity" not in scheme_of(config).terms:
+    if options.viscosity > 0 and "viscosity" not in setup.scheme.terms:
         yield "ensemble.viscosity: the run has no viscosity to perturb; physics.viscosity is 0 m2 s-1"
     if options.viscosity > LARGEST:
         yield (
@@ -142,13 +143,13 @@ def chosen(config: Config) -> Iterator[str]:
             yield f"output.{key}: has no effect on an ensemble; leave it out"
 
 
-def memory(config: Config, nproc: int) -> Iterator[str]:
+def memory(setup: Setup, nproc: int) -> Iterator[str]:
     """Whether the members of one of `nproc` processes fit into this machine's memory; a line if not."""
+    config = setup.config
     here = math.ceil(config.ensemble.members / nproc)
     present = total_memory()
-    fields = STATES[config.time.stepper] * len(scheme_of(config).state._fields)
-    numbers = here * config.grid.nx * config.grid.ny * fields
-    bytes_ = numbers * np.dtype(config.run.dtype).itemsize
+    fields = STATES[config.time.stepper] * len(setup.scheme.state._fields)
+    bytes_ = here * math.prod(setup.shape) * fields * setup.dtype.itemsize
     if bytes_ > present:
         yield (
             f"ensemble.members: {here} members in a process need at least {bytes_ / 1e9:.3g} GB; this machine has "
@@ -156,13 +157,14 @@ def memory(config: Config, nproc: int) -> Iterator[str]:
         )
 
 
-def friction(config: Config) -> Iterator[str]:
+def friction(setup: Setup) -> Iterator[str]:
     """Whether the time step is stable with the largest viscosity of all members; a line if not."""
+    config = setup.config
     factors = viscosity_factors(config)
     member = int(np.argmax(factors))
     if factors[member] <= 1:
         return
-    extremes = survey(config)
+    extremes = survey(setup)
     viscosity = extremes.largest("viscosity") * factors[member]
     added = {"viscosity": viscosity - extremes.largest("viscosity")}
     added = TERMS["viscosity"].rate(added, *(extremes.ranges[name][0] for name in ("dx", "dy")))

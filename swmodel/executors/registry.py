@@ -13,10 +13,10 @@ from .xla import Xla
 
 
 class Executor(Protocol):
-    """What computes a block, made from (config, transport, grid, params).
+    """What computes a block, made from (setup, transport, grid, params).
 
-    Fields are as `transport.make` makes them, Grid and Params with a margin of width + 1 cells. Further arguments
-    are options on which no result depends.
+    Fields are as `transport.make` makes them, Grid and Params with the margin of the Setup. Further
+    arguments are options on which no result depends.
 
     Attributes:
         name: as in `run.executor`.

@@ -19,7 +19,7 @@ from ..ocean.scheme import Scheme
 from ..ocean.state import Carry, State
 from ..parallel.transport.halo import pad, within
 from ..parallel.transport.programs import jitted
-from ..setup.build import scheme_of
+from ..setup.setup import Setup
 from .watch import NOBODY, Watch, make_watched
 
 
@@ -34,13 +34,13 @@ def make_step(scheme: Scheme, method, transport):
     Grid and Params are arguments of the program rather than constants: it compiles fast, and can be differentiated
     with respect to them.
     """
-    width, shape = scheme.width, transport.shape
+    width, margin, shape = scheme.width, scheme.margin, transport.shape
 
     def block_tendency(state: State, now: Instant, grid: Grid, params: dict) -> State:
         padded, extent = pad(state, width, transport), transport.extent()
         patches = type(state)._make(Patch(field, (-width, -width)) for field in padded)
         try:
-            result = tendency(patches, now, as_patches(grid, width), as_patches(params, width), scheme)
+            result = tendency(patches, now, as_patches(grid, margin), as_patches(params, margin), scheme)
         except Exception as error:
             raise blamed(error, scheme) from error
         return type(state)._make(within(jnp.broadcast_to(field.on(shape), shape), extent) for field in result)
@@ -99,9 +99,9 @@ class Compiled:
         loop: (make, *parts), hashable; make(*parts, transport) is the function loop(carry, static, dt, n) of one block.
     """
 
-    def __init__(self, config, transport, static, loop: tuple):
-        self.transport, self.static, self.loop = transport, static, loop
-        self.dt = jnp.asarray(config.time.dt, config.run.dtype)
+    def __init__(self, setup: Setup, transport, static, loop: tuple):
+        self.method, self.transport, self.static, self.loop = setup.method, transport, static, loop
+        self.dt = jnp.asarray(setup.dt, setup.dtype)
         self._loop = jitted(*loop, transport, donate_argnums=0)
 
     def start(self, state: State) -> Carry:
@@ -134,10 +134,8 @@ class Xla(Compiled):
 
     name = "xla"
 
-    def __init__(self, config, transport, grid: Grid, params: dict):
-        scheme = scheme_of(config)
-        self.method = timestep.method_of(config.time.stepper, config.time.ab2_epsilon, config.time.robert_asselin)
-        super().__init__(config, transport, self.static_of(grid, params), (make_loop, scheme, self.method))
+    def __init__(self, setup: Setup, transport, grid: Grid, params: dict):
+        super().__init__(setup, transport, self.static_of(grid, params), (make_loop, setup.scheme, setup.method))
 
     def static_of(self, grid: Grid, params: dict):
         """What the loop takes of a block's Grid and Params."""

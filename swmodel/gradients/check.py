@@ -29,8 +29,8 @@ from ..ocean.table import CONTROLS, GIVEN
 from ..ocean.terms import TERMS
 from ..parallel.environment import peak_memory
 from ..parallel.stop import Stop
-from ..setup.build import scheme_of
 from ..setup.fields import given
+from ..setup.setup import setup_of
 from .problem import Problem
 
 NAME = "check.json"
@@ -109,7 +109,7 @@ def compute(config, directory, options, report, command_line, watch):
 
 def controls_of(config) -> list[str]:
     """The fields and numbers on which the run depends."""
-    scheme = scheme_of(config)
+    scheme = setup_of(config).scheme
     off = [term for term in TERMS.values() if term.name not in scheme.terms]
     used = {row.name for term in scheme.acting for row in term.coefficients}
     used -= {name for term in scheme.acting if term.idle for name in term.idle(config)}

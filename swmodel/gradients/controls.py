@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import jax.numpy as jnp
 import numpy as np
@@ -16,20 +15,20 @@ from ..ocean.table import CONTROLS, INITIAL
 from ..ocean.terms import TERMS
 from ..parallel.transport.halo import surround_named, within
 from ..setup import fields
-from ..setup.build import scheme_of
+from ..setup.setup import Setup, rows_and_columns
 
 #: The term of each coefficient.
 TERM_OF = {row.name: term.name for term in TERMS.values() for row in term.coefficients}
 
 
-def scheme_for(names) -> Callable[[Any], Scheme]:
-    """The scheme of a configuration with every term through which the controls act, even if it is zero."""
+def scheme_for(names) -> Callable[[Setup], Scheme]:
+    """The scheme of a Setup with every term through which the controls act, even if it is zero."""
     through = [term for term in TERMS.values() if {row.name for row in term.coefficients} & set(names)]
     acting = [term.name for term in through if not term.active]
 
-    def scheme(config) -> Scheme:
-        terms = scheme_of(config).with_terms(acting)
-        idle = [name for term in terms.acting if term.idle for name in term.idle(config) if name in names]
+    def scheme(setup: Setup) -> Scheme:
+        terms = setup.scheme.with_terms(acting)
+        idle = [name for term in terms.acting if term.idle for name in term.idle(setup.config) if name in names]
         if idle:
             raise UsageError(f"{', '.join(idle)}: no effect in this run; see the section [{TERM_OF[idle[0]]}]")
         for term in (term for term in TERMS.values() if term.name not in terms.terms):
@@ -40,14 +39,13 @@ def scheme_for(names) -> Callable[[Any], Scheme]:
     return scheme
 
 
-def first_guess(config, names, block) -> dict:
+def first_guess(setup: Setup, names, block) -> dict:
     """The controls' values in the configuration, by name: a field [ny, nx] of the block, a number, or a vector."""
-    dtype = np.dtype(config.run.dtype)
-    rows, columns = np.arange(block.y.start, block.y.stop), np.arange(block.x.start, block.x.stop)
+    config, dtype, (rows, columns) = setup.config, setup.dtype, rows_and_columns(block, 0)
 
     def value(name):
-        if name in config.own._parameters:
-            return config.own._parameters[name].astype(dtype)
+        if name in setup.parameters:
+            return setup.parameters[name].astype(dtype)
         if not CONTROLS[name].control_location:
             return np.asarray(number(config, name), dtype)
         return np.broadcast_to(fields.evaluate(config, name, rows, columns), block.shape).astype(dtype)
@@ -75,12 +73,12 @@ def apply(controls: dict, state: State, grid: Grid, params: dict, scheme: Scheme
         controls: by name: a field [ny, nx] of this block; or a number, for a field the same everywhere; or the vector
             of a term's parameters.
         state: initial State of the block, for what is no control.
-        grid, params: for what is no control, with a margin of width + 1 cells.
+        grid, params: for what is no control, with the margin of the scheme.
 
     Returns:
-        State [ny, nx]; {name: field [ny + 2 width + 2, nx + 2 width + 2], [1, 1] or vector} of Grid and Params.
+        State [ny, nx]; {name: field [ny + 2 margin, nx + 2 margin], [1, 1] or vector} of Grid and Params.
     """
-    margin, shape, extent = scheme.width + 1, state.h.shape, transport.extent()
+    margin, shape, extent = scheme.margin, state.h.shape, transport.extent()
     inner = slice(margin, -margin)
 
     def block(field):

@@ -33,7 +33,7 @@ class Native:
     def __init__(self, slow: InJax, kernel: Kernel, transport, controls, pairs: bool):
         register()
         self.slow, self.transport, self.pairs = slow, transport, pairs
-        self.width, self.wide = kernel.scheme.width, reach_back(kernel.scheme)
+        self.margin, self.wide = kernel.scheme.margin, reach_back(kernel.scheme)
         self._there: dict[tuple, bool] = {}
         self._seen: dict[tuple, list] = {}
         tangent = {"derivative": ("tangent",), "controls": tuple(controls)}
@@ -62,7 +62,7 @@ class Native:
             return self.slow.ahead(active, fixed, recording)
         named = dict(self.named(active))
         if self.pairs:
-            named = {name: self._lined(field, self.width + 1) for name, field in named.items()}
+            named = {name: self._lined(field, self.margin) for name, field in named.items()}
         kernel = self.forth._replace(least=self._lead(active, fixed)) if recording else self.forth
         return self._way(kernel, replace(fixed.grid, fixed.params, named), fixed.dt)
 
@@ -95,7 +95,7 @@ class Native:
 
     def _widened(self, named) -> dict:
         """Active fields by name, with the margin that the way back needs."""
-        inner = tuple(slice(self.width + 1, self.width + 1 + length) for length in self.transport.shape)
+        inner = tuple(slice(self.margin, self.margin + length) for length in self.transport.shape)
         fields = {name: field[inner] for name, field in named.items() if field.shape != (1, 1)}
         lined = {name: self._lined(field, self.wide) for name, field in named.items()}
         return lined | surround_named(fields, self.wide, self.transport)
@@ -141,7 +141,7 @@ class WayBack(NamedTuple):
         return tapes.blank(self.ahead, self.way, length)
 
     def pull(self, stack, cotangents, first, last, origin):
-        margin, shape = self.steps.width + 1, self.way.transport.shape
+        margin, shape = self.steps.margin, self.way.transport.shape
         inner = tuple(slice(margin, margin + length) for length in shape)
         bars = dict(self.steps.named(cotangents.active))
         sums = {name: bar[inner] for name, bar in bars.items() if name not in cotangents.spread} | cotangents.spread
@@ -160,4 +160,4 @@ class WayBack(NamedTuple):
 
 def reach_back(scheme) -> int:
     """How many cells around a block the static fields need for the way back: the reach of all that reads a cell."""
-    return 2 * scheme.width + 1
+    return scheme.margin_of(2)

@@ -18,9 +18,6 @@ from ..model.forcing import Forcing
 from ..model.validate import require_derivatives, require_length
 from ..ocean.state import State
 from ..ocean.table import CONTROLS
-from ..ocean.timestep import method_of
-from ..parallel.decomposition import Block
-from ..setup.build import build_grid, build_params, build_state
 from .controls import first_guess, scheme_for
 from .memory import fit
 from .native_steps import reach_back
@@ -93,22 +90,20 @@ class Problem:
         self.config, self.transport = self.domain.config, self.domain.transport
         self._parameters = Parameters(self.domain, controls)
         self.block = self.transport.block
-        time, run = self.config.time, self.config.run
-        self.steps = cast(int, run.steps)  # resolved
+        setup = self.domain.setup
+        self.steps = cast(int, self.config.run.steps)  # resolved
         self.every = every or max(1, self.steps)
-        method = method_of(time.stepper, time.ab2_epsilon, time.robert_asselin)
-        trajectory = trajectory_of(self.domain, method, controls, observe)
+        trajectory = trajectory_of(self.domain, controls, observe)
         parts = self.transport, self.steps, self.every
         self._sweeps: Any = Sweeps(trajectory, *parts)
         self._tangent: Any = Sweeps(tangent(trajectory), *parts)
         self.samples = self._sweeps.samples
-        state = self.transport.make(lambda block: build_state(self.config, block, np.dtype(run.dtype)))
-        dt, jit = self.transport.put(np.asarray(time.dt, run.dtype)), self.transport.jit
+        state = self.transport.make(setup.state)
+        dt, jit = self.transport.put(np.asarray(setup.dt, setup.dtype)), self.transport.jit
         self._fixed = Fixed(state, self.domain.grid, self.domain.params, self._wide(), dt)
         self._held = None
-        if self.domain.scheme.varying:
-            forcing = Forcing(self.config, self.domain.scheme, self.transport)
-            self._held = Held(forcing, self._fixed, reach_back(self.domain.scheme))
+        if setup.scheme.varying:
+            self._held = Held(Forcing(setup, self.transport), self._fixed, reach_back(setup.scheme))
             self.in_pieces(max(1, self.steps), lambda *piece: None)
         self._value = jit(lambda value, series, *given: value(series, *given), static_argnums=0)
         self._respond = jit(self._value_and_cotangents, static_argnums=0)
@@ -124,7 +119,7 @@ class Problem:
 
     def first_guess(self) -> Controls:
         """The values of the controls in the configuration, by name."""
-        found = self.transport.make(lambda block: first_guess(self.config, self.names, block))
+        found = self.transport.make(lambda block: first_guess(self.domain.setup, self.names, block))
         return self._parameters.outside(found, derivative=False)
 
     def dataset(self, x: Controls) -> Dataset:
@@ -204,13 +199,8 @@ class Problem:
         """Grid and Params with as many cells around the block as native steps back read."""
         if self.config.run.executor != "native":
             return None
-        margin, scheme, dtype = reach_back(self.domain.scheme), self.domain.scheme, np.dtype(self.config.run.dtype)
-
-        def static(block: Block) -> Any:
-            given = self.config, block, dtype, margin
-            return build_grid(*given), build_params(*given, scheme)
-
-        return self.transport.make(static, margin)
+        margin = reach_back(self.domain.scheme)
+        return self.transport.make(lambda block: self.domain.setup.static(block, margin), margin)
 
     def _gradient(self, x: Controls, respond: Callable[[Any], Any]) -> tuple[Any, Controls]:
         """The answer of `respond` to the series, and the cotangents of the controls x; see `pull_back`."""

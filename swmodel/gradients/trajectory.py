@@ -57,7 +57,7 @@ class Fixed(NamedTuple):
 
     Attributes:
         state: initial State, for what is no control.
-        grid, params: with `width + 1` cells around the block.
+        grid, params: with `Scheme.margin` cells around the block.
         wide: grid and params with `reach_back` cells around it, for native steps; else None.
         dt: time step, s.
     """
@@ -75,7 +75,7 @@ class View(NamedTuple):
     Attributes:
         state: State of the block, [ny, nx].
         depth: resting depth of the block, m, [ny, nx] or broadcast to it.
-        grid, params: Patches with `width + 1` cells around the block.
+        grid, params: Patches with `Scheme.margin` cells around the block.
         width: width of a halo, in cells.
         transport: for messages.
     """
@@ -93,17 +93,16 @@ class View(NamedTuple):
         return padded._make(Patch(field, (-self.width, -self.width)) for field in padded)
 
 
-def trajectory_of(domain, method, names, observe) -> Trajectory:
+def trajectory_of(domain, names, observe) -> Trajectory:
     """The trajectory of a model run.
 
     Args:
         domain: a Domain whose scheme has the terms of the controls.
-        method: time stepper.
         names: those of the controls.
         observe: function observe(view, k) -> pytree of arrays.
     """
-    scheme, transport = domain.scheme, domain.transport
-    width, shape = scheme.width, transport.shape
+    scheme, method, transport = domain.scheme, domain.setup.method, domain.transport
+    width, margin, shape = scheme.width, scheme.margin, transport.shape
     one_step = make_step(scheme, method, transport)
 
     def start(x, fixed: Fixed):
@@ -114,12 +113,12 @@ def trajectory_of(domain, method, names, observe) -> Trajectory:
         return one_step(Carry(*carry, n), *replace(fixed.grid, fixed.params, active), fixed.dt)[:2]
 
     def native_steps(slow, pairs):
-        kernel = Kernel(scheme, method, width + 1)
+        kernel = Kernel(scheme, method, margin)
         return Native(slow, kernel, transport, sorted(set(names) - set(INITIAL)), pairs)
 
     def look(carry, active, k, fixed: Fixed):
         grid, params = replace(fixed.grid, fixed.params, active)
-        patches = as_patches(grid, width), as_patches(params, width)
+        patches = as_patches(grid, margin), as_patches(params, margin)
         return observe(View(carry[0], patches[0].depth.on(shape), *patches, width, transport), k)
 
     native = native_steps if domain.config.run.executor == "native" else None

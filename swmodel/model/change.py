@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import jax
 import numpy as np
 
@@ -13,7 +15,7 @@ from ..ocean.state import Carry, State
 from ..ocean.table import GIVEN, INITIAL
 from ..ocean.terms import TERMS
 from ..setup import fields
-from ..setup.build import build_state, rows_and_columns
+from ..setup.setup import Setup, rows_and_columns, setup_of
 from .together import assembled, on_all
 from .validate import check_values
 
@@ -42,7 +44,8 @@ def state_with(model, given: dict) -> State:
     """
     transport = model.transport
     config = assembled(on_all(transport.allgather, lambda: with_fields(model, given)), transport.allgather)
-    on_all(transport.allgather, lambda: refuse(check_values(config)))
+    setup = replace(setup_of(config), scheme=model.scheme)
+    on_all(transport.allgather, lambda: refuse(check_values(setup)))
     own = {name: config.own._sources[name].digest(config, name) for name in given} if transport.size > 1 else {}
     for rank, other in enumerate(everyone := transport.allgather(own)):
         for name in everyone[0] | other:
@@ -51,7 +54,7 @@ def state_with(model, given: dict) -> State:
                     f"set: {name} is another field on rank {rank} than on rank 0; it must be the same on all"
                 )
     pieces = zip(transport.blocks, transport.pieces(model.carry.state), strict=True)
-    made = {block: changed(config, given, block, state, model.scheme) for block, state in pieces}
+    made = {block: changed(setup, given, block, state) for block, state in pieces}
     return transport.make(made.__getitem__)
 
 
@@ -80,15 +83,17 @@ def refuse(problems: list[str]) -> None:
         raise ConfigError([f"set: {problem}" for problem in problems])
 
 
-def changed(config, names, block, state: State, scheme) -> State:
+def changed(setup: Setup, names, block, state: State) -> State:
     """The state of a block, NumPy arrays, with the initial fields of these names taken from the configuration."""
-    dtype, (rows, columns) = state.h.dtype, rows_and_columns(block, 0)
-    made, wet = build_state(config, block, dtype), fields.wet(config, rows, columns) > 0
+    config, dtype, (rows, columns) = setup.config, state.h.dtype, rows_and_columns(block, 0)
+    made, wet = setup.state(block), fields.wet(config, rows, columns) > 0
     found = {name: getattr(made, name) for name in ("u", "v") if name in names}
     if "eta" in names:
         found["h"] = made.h
     h = found.get("h", state.h)
-    for term in (term for term in scheme.acting if term.start):
+    for term in setup.scheme.acting:
+        if not term.start:
+            continue
         needed = {"eta", *(row.name for row in term.initial)}
         if needed <= set(names):
             found |= {row.name: getattr(made, row.name) for row in term.prognostic}
@@ -132,9 +137,9 @@ def as_state(model, state) -> State:
 
 def wet_of(model) -> np.ndarray:
     """Where there is water on this process's part [y, x]."""
-    width, transport = model.scheme.width, model.transport
-    parts = zip(transport.pieces(model.grid.wet, width + 1), transport.blocks, strict=True)
-    return transport.join([np.broadcast_to(as_patches(wet, width).on(at.shape), at.shape) for wet, at in parts]) > 0
+    margin, transport = model.scheme.margin, model.transport
+    parts = zip(transport.pieces(model.grid.wet, margin), transport.blocks, strict=True)
+    return transport.join([np.broadcast_to(as_patches(wet, margin).on(at.shape), at.shape) for wet, at in parts]) > 0
 
 
 def carry_with(model, executor, state: State) -> Carry:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import jax
@@ -9,42 +11,51 @@ import numpy as np
 
 from ..config import Config, load
 from ..config.loading.load import is_source
-from ..config.loading.unchanged import read_anew
+from ..config.loading.unchanged import unhashed, with_fresh_terms
 from ..errors import UsageError
 from ..ocean.grid import Grid
 from ..ocean.scheme import Scheme
 from ..parallel.decomposition import parse_layout
 from ..parallel.environment import world
 from ..parallel.transport import Transport, connect
-from ..setup.build import build_grid, build_params, scheme_of
-from .resolve import for_processes, resolve
+from ..setup.setup import Setup, setup_of
+from .resolve import for_processes, resolved
 from .together import agreed, assembled, gather_of, see_that_same
-from .validate import check_config
+from .validate import check
 
 
 class Domain(NamedTuple):
-    """A resolved configuration with this process's part of the grid.
+    """A Setup with this process's part of the grid.
 
     Attributes:
-        scheme: the terms of the tendency.
+        setup: of the resolved configuration.
         transport: how this process reaches the others; `transport.block` is its part.
-        grid, params: static fields and coefficients on its devices, as `transport.make` makes them, with a margin of
-            width + 1 cells.
+        grid, params: static fields and coefficients on its devices, as `transport.make` makes them, with the margin of
+            the Setup.
     """
 
-    config: Config
-    scheme: Scheme
+    setup: Setup
     transport: Transport
     grid: Grid
     params: dict[str, Any]
 
+    @property
+    def config(self) -> Config:
+        """The resolved configuration."""
+        return self.setup.config
 
-def domain(config, scheme=scheme_of, alone=False) -> Domain:
+    @property
+    def scheme(self) -> Scheme:
+        """The terms of the tendency."""
+        return self.setup.scheme
+
+
+def domain(config, scheme: Callable[[Setup], Scheme] | None = None, alone=False) -> Domain:
     """The Domain of a configuration, a case, or the name of a case or file; called by all processes together.
 
     Args:
         config: one of these, or a function that returns a configuration.
-        scheme: function of the resolved configuration.
+        scheme: function of the Setup to the Scheme in its place; None: that of the Setup.
         alone: whether this process has the whole grid, even if there are other processes.
 
     Raises:
@@ -54,22 +65,18 @@ def domain(config, scheme=scheme_of, alone=False) -> Domain:
     """
     place = None if alone else world()
     config = assembled(agreed(place, lambda: loaded(config, place)), gather_of(place))
-    chosen, config = config.run.executor != "auto", agreed(place, lambda: checked(config))
-    if config.run.dtype == "float64":
+    chosen, setup = config.run.executor != "auto", agreed(place, lambda: made(config))
+    if setup.dtype == np.float64:
         jax.config.update("jax_enable_x64", True)
-    terms = scheme(config)
-    shape, dtype = (config.grid.ny, config.grid.nx), np.dtype(config.run.dtype)
-    layout = parse_layout(config.run.layout, config.run.blocks, *shape, terms.width)
-    transport = connect(config.run.transport, layout, *shape, config.run.devices)
-    see_that_same(config, transport)
-    if not chosen and transport.any(config.run.executor == "xla"):  # some machine has no native step
-        config = config.model_copy(update={"run": config.run.model_copy(update={"executor": "xla"})})
-
-    def static(block):
-        margin = terms.width + 1
-        return build_grid(config, block, dtype, margin), build_params(config, block, dtype, margin, terms)
-
-    return Domain(config, terms, transport, *transport.make(static, terms.width + 1))
+    if scheme:
+        setup = replace(setup, scheme=scheme(setup))
+    run, (ny, nx) = setup.config.run, setup.shape
+    layout = parse_layout(run.layout, run.blocks, ny, nx, setup.scheme.width)
+    transport = connect(run.transport, layout, ny, nx, run.devices)
+    see_that_same(setup.config, transport)
+    if not chosen and transport.any(run.executor == "xla"):  # some machine has no native step
+        setup = setup.with_config(setup.config.model_copy(update={"run": run.model_copy(update={"executor": "xla"})}))
+    return Domain(setup, transport, *transport.make(setup.static, setup.margin))
 
 
 def loaded(config, place) -> Config:
@@ -77,12 +84,10 @@ def loaded(config, place) -> Config:
     config = load(config) if is_source(config) else config() if callable(config) else config
     if not isinstance(config, Config):
         raise UsageError(f"{config!r:.60}: a Config (swmodel.load), a case, or the name of a case or file, is needed")
-    config = config if place is None else for_processes(config, place.size)
-    found = read_anew(config)
-    found._checked = config._checked
-    return found
+    return config if place is None else for_processes(config, place.size)
 
 
-def checked(config) -> Config:
-    """The resolved configuration, as `check_config` gives it; one that a command has checked is not checked again."""
-    return resolve(config) if config._checked else check_config(config, to_the_end=False)
+def made(config: Config) -> Setup:
+    """The Setup of the resolved configuration; one that a command has checked is not checked again."""
+    setup = with_fresh_terms(setup_of(unhashed(config)))
+    return resolved(setup) if config._checked else check(setup, to_the_end=False)

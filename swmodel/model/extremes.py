@@ -25,7 +25,7 @@ def make_fields(names, scheme, transport):
     padded, shape = make_padded(scheme, transport), transport.shape
 
     def fields(state, grid, params, step):
-        found = {"eta": elevation(state, grid, scheme.width, shape)}
+        found = {"eta": elevation(state, grid, scheme.margin, shape)}
         if "speed" in names:
             found["speed"] = speed(*padded(state, grid, params, step), None).on(shape)
         return {name: found[name] for name in names}
@@ -33,9 +33,9 @@ def make_fields(names, scheme, transport):
     return fields
 
 
-def elevation(state, grid, width: int, shape):
+def elevation(state, grid, margin: int, shape):
     """eta of a block, m."""
-    return (Patch(state.h, (0, 0)) - as_patches(grid.depth, width)).on(shape)
+    return (Patch(state.h, (0, 0)) - as_patches(grid.depth, margin)).on(shape)
 
 
 def make_start(names, arrival, scheme, transport):
@@ -79,7 +79,7 @@ def make_reached(arrival, scheme, transport):
     def reached(seen, given, state, step):
         if arrival is None:
             return {}
-        eta = elevation(state, given[0], scheme.width, transport.shape)
+        eta = elevation(state, given[0], scheme.margin, transport.shape)
         first = (seen[REACHED] == NEVER) & (jnp.abs(eta) >= arrival)
         return {REACHED: jnp.where(first, step, seen[REACHED])}
 

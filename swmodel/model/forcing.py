@@ -7,12 +7,9 @@ from collections.abc import Iterator
 from concurrent.futures import wait
 from contextlib import contextmanager
 
-import numpy as np
-
 from ..config.noted import checksum_of, noted
 from ..parallel.worker import Worker
-from ..setup.build import build_varying, rows_and_columns
-from ..setup.fields.varying import Records
+from ..setup.setup import Setup, rows_and_columns
 
 #: Seconds within which a signal is noticed while this process waits for the thread.
 HEED = 0.5
@@ -24,17 +21,16 @@ class Forcing:
     """The coefficients of a model that vary in time, as they hold from one step until another.
 
     Args:
-        config: resolved.
-        scheme, transport: of the model.
+        setup, transport: of the model.
 
     Attributes:
         first, last: the steps from and until which the coefficients taken last hold.
     """
 
-    def __init__(self, config, scheme, transport):
-        self.scheme, self.transport, self.dtype = scheme, transport, np.dtype(config.run.dtype)
+    def __init__(self, setup: Setup, transport):
+        self.setup, self.scheme, self.transport = setup, setup.scheme, transport
         self.first = self.last = 0
-        self._records, self._ahead = Records(config, scheme.varying, self.dtype), 0
+        self._records, self._ahead = setup.records(), 0
 
     def holds(self, step: int) -> bool:
         """Whether the coefficients taken last hold at a step."""
@@ -60,25 +56,25 @@ class Forcing:
         Raises:
             InputError: a record is missing or cannot be read.
         """
-        margin, last = margin or self.scheme.width + 1, self._records.until(step)
+        margin, last = margin or self.setup.margin, self._records.until(step)
         taken = self.transport.make(lambda block: self.of(block, margin, step), margin)
         self.first, self.last = step, last
         return taken
 
     def of(self, block, margin: int, step: int | None = None) -> dict:
         """The varying Params of a block with a margin that hold from a step on, arrays; None: those taken last."""
-        return build_varying(self._records, block, self.dtype, margin, self.first if step is None else step)
+        return self.setup.varying(self._records, block, margin, self.first if step is None else step)
 
     def noted(self, step: int) -> str:
         """What a restart file after a step notes of records from files; called by all processes together."""
-        config, transport = self._records.config, self.transport
+        config, transport = self.setup.config, self.transport
 
         def checksum(name: str, number: int) -> int:
             parts = (rows_and_columns(block, 0) for block in transport.blocks)
             mine = sum(checksum_of(self._records.values(name, number, *part), *part, config.grid.nx) for part in parts)
             return sum(transport.allgather(mine)) % 2**64
 
-        return noted(config, step, checksum)
+        return noted(config, self.scheme.varying, step, checksum)
 
     @contextmanager
     def ahead(self) -> Iterator[None]:

@@ -19,11 +19,12 @@ def make_padded(scheme, transport):
     Args:
         scheme: that of the run; Params and step matter only for water that comes in through open sides.
     """
-    width, with_halo = scheme.width, make_pad(scheme.width, transport)
+    width, margin, with_halo = scheme.width, scheme.margin, make_pad(scheme.width, transport)
 
     def padded(state: State, grid: Grid, params, step) -> tuple[State, Grid]:
-        found = type(state)._make(Patch(field, (-width, -width)) for field in with_halo(state)), as_patches(grid, width)
-        return seen(flow_through(*found, as_patches(params, width), scheme, step)) if scheme.with_sides else found
+        patches = type(state)._make(Patch(field, (-width, -width)) for field in with_halo(state))
+        found = patches, as_patches(grid, margin)
+        return seen(flow_through(*found, as_patches(params, margin), scheme, step)) if scheme.with_sides else found
 
     return padded
 

@@ -58,19 +58,20 @@ class Present:
 
     def _given(self) -> list[dict]:
         """The Params of each block of this process, NumPy arrays in Patches."""
-        model, width = self._model, self._model.scheme.width
-        return [as_patches(each, width) for each in model.transport.pieces(model.params, width + 1)]
+        model, margin = self._model, self._model.scheme.margin
+        return [as_patches(each, margin) for each in model.transport.pieces(model.params, margin)]
 
     def _closed(self) -> list[Block]:
         """As `blocks`, but open sides are closed."""
         if self._blocks is None:
-            model, width = self._model, self._model.scheme.width
+            model, scheme = self._model, self._model.scheme
+            width, margin = scheme.width, scheme.margin
             states = model.transport.pieces(self._pad(model.carry.state), width)
-            parts = zip(states, model.transport.pieces(model.grid, width + 1), model.transport.blocks, strict=True)
+            parts = zip(states, model.transport.pieces(model.grid, margin), model.transport.blocks, strict=True)
             self._blocks = [
                 (
                     state._make(Patch(field, (-width, -width)) for field in state),
-                    as_patches(grid, width),
+                    as_patches(grid, margin),
                     block.shape,
                 )
                 for state, grid, block in parts

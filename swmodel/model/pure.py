@@ -9,7 +9,6 @@ from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
-import numpy as np
 from jax.sharding import Mesh
 
 from ..config import Config
@@ -18,10 +17,9 @@ from ..errors import UsageError
 from ..executors.xla import make_step
 from ..ocean.grid import Grid
 from ..ocean.state import Carry, State
-from ..ocean.timestep import method_of
 from ..parallel.transport import Transport
 from ..parallel.transport.mesh import spec
-from ..setup.build import build_state, scheme_of
+from ..setup.setup import Setup
 from .asked import Fields, Overrides, Terms, configured
 from .domain import domain
 from .forcing import Forcing
@@ -51,12 +49,12 @@ class Step:
     of one block.
 
     Attributes:
-        config: the resolved configuration.
+        setup: what is computed, with the resolved configuration.
         transport: the one between the blocks.
         function: the one that computes a step.
     """
 
-    config: Config
+    setup: Setup
     transport: Transport
     function: Callable[..., Any]
 
@@ -71,10 +69,10 @@ class Step:
         Raises:
             UsageError: no such term has parameters, or they have other shapes.
         """
-        there = {term.name: term.parameters for term in scheme_of(self.config).own if term.parameters}
+        there = {term.name: term.parameters for term in self.setup.scheme.own if term.parameters}
         if unknown := given.keys() - there.keys():
             raise UsageError(f"no term {', '.join(unknown)} with parameters; there are {', '.join(there) or 'none'}")
-        dtype = self.config.run.dtype
+        dtype = self.setup.dtype
         vectors = {name: there[name].vector(parameters, jnp, dtype) for name, parameters in given.items()}
         return static._replace(params=static.params | vectors)
 
@@ -86,13 +84,18 @@ class Step:
         Raises:
             InputError: there is no record at that time, or it cannot be read.
         """
-        if not self._forcing.scheme.varying:
+        if not self.setup.scheme.varying:
             return static, None
         return static._replace(params=static.params | self._forcing.take(t)), self._forcing.last
 
+    @property
+    def config(self) -> Config:
+        """The resolved configuration."""
+        return self.setup.config
+
     @cached_property
     def _forcing(self) -> Forcing:
-        return Forcing(self.config, scheme_of(self.config), self.transport)
+        return Forcing(self.setup, self.transport)
 
     @property
     def mesh(self) -> Mesh | None:
@@ -128,9 +131,7 @@ def functional(config: Source, overrides: Overrides = (), fields: Fields = None,
         UsageError, ConfigError, SetupError: see Simulation.
     """
     one = domain(lambda: configured(config, overrides, fields, terms))
-    time, dtype = one.config.time, np.dtype(one.config.run.dtype)
-    method = method_of(time.stepper, time.ab2_epsilon, time.robert_asselin)
-    state = one.transport.make(lambda block: build_state(one.config, block, dtype))
-    carry = Memory(state, jax.tree.map(jnp.array, method.remember(state)))
-    static = Static(one.grid, one.params, jnp.asarray(time.dt, dtype))
-    return Functional(carry, static, Step(one.config, one.transport, make_step(one.scheme, method, one.transport)))
+    setup, state = one.setup, one.transport.make(one.setup.state)
+    carry = Memory(state, jax.tree.map(jnp.array, setup.method.remember(state)))
+    static = Static(one.grid, one.params, jnp.asarray(setup.dt, setup.dtype))
+    return Functional(carry, static, Step(setup, one.transport, make_step(setup.scheme, setup.method, one.transport)))

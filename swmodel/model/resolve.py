@@ -15,7 +15,7 @@ from ..config.options.run import outdated
 from ..errors import ConfigError
 from ..executors.native import REMEDY, native_missing, unable
 from ..parallel import environment
-from ..setup.build import scheme_of
+from ..setup.setup import Setup, setup_of
 
 SECONDS_PER_DAY = 86400.0
 
@@ -25,8 +25,13 @@ DECIDED = ("time.dt", "run.steps", "run.layout", "run.executor", "run.transport"
 log = logging.getLogger(__name__)
 
 
-def resolve(config: Config, extremes=None) -> Config:
-    """The configuration with time step, number of steps, layout, executor, transport and file of the case filled in.
+def resolve(config: Config) -> Config:
+    """The configuration with all that it leaves to the model filled in; see `resolved`."""
+    return resolved(setup_of(config)).config
+
+
+def resolved(setup: Setup, extremes=None) -> Setup:
+    """The Setup with time step, number of steps, layout, executor, transport and file of the case filled in.
 
     Fields that terms add to the state are added to the output fields if these are the case's own. The time step follows
     from the CFL number of the initial state; steps = days / dt, rounded, at least one.
@@ -38,26 +43,27 @@ def resolve(config: Config, extremes=None) -> Config:
         ConfigError: the processes do not fit onto the grid, or a time step is needed and the initial state cannot be
             used.
     """
+    config = setup.config
     time, run = config.time, config.run
     if time.dt is None:
-        time = time.model_copy(update={"dt": initial_dt(config, extremes), "cfl": Time().cfl})
+        time = time.model_copy(update={"dt": initial_dt(setup, extremes), "cfl": Time().cfl})
     steps = run.steps
     if run.days is not None:
         steps = max(1 if run.days > 0 else 0, round(run.days * SECONDS_PER_DAY / cast(float, time.dt)))
     chosen = {
         "steps": steps,
         "days": None,
-        "layout": "x".join(map(str, layout_of(config))),
-        "executor": fastest_executor(config) if run.executor == "auto" else run.executor,
+        "layout": "x".join(map(str, layout_of(setup))),
+        "executor": fastest_executor(setup) if run.executor == "auto" else run.executor,
         "transport": transport_for(run),
     }
-    updates = {"case": recorded(config.case), "own": recorded_own(config).own, "time": time}
+    updates = {"case": recorded(config.case), "own": recorded_own(setup).own, "time": time}
     updates |= {"run": run.model_copy(update=chosen)}
     usual = config.case.defaults.get("output", {}).get("fields", Output().fields)
     if config.output.fields == tuple(usual):
-        names = [*config.output.fields, *(name for term in scheme_of(config).acting for name in term.derived)]
+        names = [*config.output.fields, *(name for term in setup.scheme.acting for name in term.derived)]
         updates["output"] = config.output.model_copy(update={"fields": tuple(dict.fromkeys(names))})
-    return config.model_copy(update=updates)
+    return setup.with_config(config.model_copy(update=updates))
 
 
 def transport_for(run) -> str:
@@ -67,7 +73,7 @@ def transport_for(run) -> str:
     return "sharded" if run.devices > 1 else "mpi" if run.nproc > 1 else "serial"
 
 
-def layout_of(config: Config) -> tuple[int, int]:
+def layout_of(setup: Setup) -> tuple[int, int]:
     """The layout (py, px) that is asked for, or the best one.
 
     Raises:
@@ -75,14 +81,13 @@ def layout_of(config: Config) -> tuple[int, int]:
     """
     from ..parallel.decomposition import LayoutError, parse_layout
 
-    run, grid = config.run, config.grid
+    run = setup.config.run
     try:
         return parse_layout(
             run.layout,
             run.blocks,
-            grid.ny,
-            grid.nx,
-            scheme_of(config).width,
+            *setup.shape,
+            setup.scheme.width,
             "devices" if run.devices > 1 else "processes",
         )
     except LayoutError as error:
@@ -90,12 +95,12 @@ def layout_of(config: Config) -> tuple[int, int]:
         raise ConfigError([f"run.{key}: {error}"]) from None
 
 
-def fastest_executor(config) -> str:
+def fastest_executor(setup: Setup) -> str:
     """The native step where it can be used, JAX alone elsewhere."""
     if missing := native_missing():
         if not environment.has_gpu():
             say_slower(f"{missing}; build it: {REMEDY}")
-    elif missing := unable(config):
+    elif missing := unable(setup):
         say_slower(missing)
     return "xla" if missing else "native"
 
@@ -120,16 +125,16 @@ def for_processes(config: Config, nproc: int) -> Config:
     return config.model_copy(update={"run": run.model_copy(update=changes)})
 
 
-def initial_dt(config: Config, extremes=None) -> float:
+def initial_dt(setup: Setup, extremes=None) -> float:
     """The time step that follows from `time.cfl`, a round number, s; see `resolve`."""
     from ..config.checks.extremes import survey
     from ..config.checks.stability import automatic_dt
     from ..setup.fields.netcdf_input import InputError
 
     try:
-        extremes = extremes or survey(config)
+        extremes = extremes or survey(setup)
     except InputError as error:
         raise ConfigError([str(error)]) from None
     if extremes.problems:
         raise ConfigError(extremes.problems.values())
-    return automatic_dt(config, extremes)
+    return automatic_dt(setup.config, extremes)

@@ -71,7 +71,7 @@ class Results:
     def recorder(self, name: str) -> tuple:
         """The places of a file of series, and the Recorder of the values there."""
         config, (places, key) = self.simulation.config, PLACES[name]
-        found = places(config)
+        found = places(self.simulation.setup)
         return found, Recorder(found.points, getattr(config.output, key), self.simulation)
 
     def until(self, last: int) -> int:

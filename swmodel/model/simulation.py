@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 import jax
 import numpy as np
@@ -17,7 +17,6 @@ from ..executors.registry import EXECUTORS, Executor
 from ..files.restart.read import Loaded, read
 from ..files.restart.restarts import write_restart
 from ..ocean.state import Carry, State
-from ..setup.build import build_state
 from ..setup.fields.field import Field
 from . import change
 from .asked import Fields, Overrides, Place, Terms, Told, as_restarted, configured, steps_for
@@ -59,7 +58,8 @@ class Simulation:
         options: of the executor, as `steps_per_sweep` of `executors/native`; no result depends on them.
 
     Attributes:
-        config: the resolved configuration.
+        setup: what is computed, with the resolved configuration.
+        config: that.
         grid, params: static fields and coefficients on the devices (`domain.Domain`).
         transport, block: how this process reaches the others, and its part of the grid.
         carry: state, memory of the time stepper and step number, as the executor keeps them. It may be replaced by
@@ -90,18 +90,18 @@ class Simulation:
     ) -> None:
         self.begun = time.perf_counter()
         parts = domain(lambda: configured(config, overrides, fields, terms, restart))
-        self.config, self.scheme, self.transport, self.grid, self._params = parts
-        made, dtype = parts.config, np.dtype(parts.config.run.dtype)
-        self._forcing, self._strongest = Forcing(made, self.scheme, self.transport), np.zeros(3)
+        self.setup, self.transport, self.grid, self._params = parts
+        self.config, self.scheme, self.dt = parts.config, parts.scheme, parts.setup.dt
+        self._forcing, self._strongest = Forcing(self.setup, self.transport), np.zeros(3)
         self.block = self.transport.block
-        self.dt: float = cast(float, made.time.dt)  # resolved
-        self._loop_seconds, self._unseen, self._calls, self._present = 0.0, 0, Calls(made.own.calls), Present(self)
-        self._executor: Executor = EXECUTORS[made.run.executor](made, *parts[2:], **options)
+        self._loop_seconds, self._unseen = 0.0, 0
+        self._calls, self._present = Calls(self.config.own.calls), Present(self)
+        self._executor: Executor = EXECUTORS[self.config.run.executor](*parts, **options)
         self.restart: Loaded | None = None
         if restart is None:
-            self.carry = self._executor.start(self.transport.make(lambda block: build_state(made, block, dtype)))
+            self.carry = self._executor.start(self.transport.make(self.setup.state))
         else:
-            found = read(restart, made, self.transport)
+            found = read(restart, self.setup, self.transport)
             self.carry = self._executor.resume(found.carry)
             self.restart = found._replace(carry=None)  # the first step uses it up
         self.first_step = self.step
@@ -305,7 +305,7 @@ class Simulation:
         """Raise NumericalError if the steps since the last look have made the state unusable; by all together."""
         if self._unseen:
             self._unseen = 0
-            if self.get(unusable(self._carry.state, self.grid.wet, self.scheme.width + 1, self.transport)):
+            if self.get(unusable(self._carry.state, self.grid.wet, self.scheme.margin, self.transport)):
                 self.health()  # which says where, and raises
 
     def fields(self, names: Iterable[str]) -> dict[str, np.ndarray]:

@@ -19,6 +19,7 @@ from ..parallel.transport.rendezvous import mpi_world
 from ..setup.fields.field import Local
 from ..setup.fields.own import with_own
 from ..setup.fields.source import Table
+from ..setup.setup import setup_of
 from .resolve import layout_of, transport_for
 
 
@@ -83,7 +84,7 @@ def assembled(config, allgather: Callable):
     if not parts:
         return config
     run, shape = config.run, (config.grid.ny, config.grid.nx)
-    transport = connect(transport_for(run), layout_of(config), *shape, run.devices)
+    transport = connect(transport_for(run), layout_of(setup_of(config)), *shape, run.devices)
     tables = {name: Table(whole(part.values, f"fields: {name}", transport)) for name, part in parts.items()}
     own = config.own
     return with_own(config, own.fields, own.terms, own._sources | tables, own._terms)

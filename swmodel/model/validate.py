@@ -19,14 +19,14 @@ from ..ocean.coordinates import on_sphere
 from ..ocean.table import FORCING, POTENTIALS, entry_of
 from ..ocean.terms import TERMS
 from ..parallel.environment import total_memory
-from ..setup.build import scheme_of
 from ..setup.fields.formula import position_problems
 from ..setup.fields.netcdf_input import InputError, opened
 from ..setup.fields.own import formulas
 from ..setup.fields.series import series_of, varies
 from ..setup.fields.varying import record
 from ..setup.positions import crossings, gauges
-from .resolve import layout_of, resolve
+from ..setup.setup import Setup, setup_of
+from .resolve import layout_of, resolved
 
 #: States that a process holds at the least: its own, one that the time stepper remembers, a padded copy, tendencies.
 STATES = 4
@@ -45,33 +45,40 @@ def check_config(config: Config, to_the_end: bool = True) -> Config:
     the results and the launcher to the commands.
 
     Args:
+        config: of which the Setup is made.
         to_the_end: whether the run will go to its end unattended: then it has a length, and the values of records in
             time are read now. A script may take as many steps as it likes, and is told when a record is reached.
 
     Raises:
         ConfigError: with everything that is wrong at once.
     """
-    problems = [*check_processes(config), *check_options(config)]
+    return check(setup_of(config), to_the_end).config
+
+
+def check(setup: Setup, to_the_end: bool) -> Setup:
+    """See `check_config`: the resolved Setup."""
+    config = setup.config
+    problems = [*check_processes(setup), *check_options(config)]
     problems += [*check_length(config), *check_calls(config)] if to_the_end else []
-    problems += check_output(config)
-    obstacles, found = [*check_files(config), *check_memory(config)], None
+    problems += check_output(setup)
+    obstacles, found = [*check_files(config), *check_memory(setup)], None
     problems += obstacles
     if not obstacles:
-        found, wrong = values_of(config)
+        found, wrong = values_of(setup)
         problems += wrong or check_fields(config, found)
     if not problems:
-        config = resolve(config, found)
-        problems = list(check_records(config, to_the_end))
+        setup = resolved(setup, found)
+        problems = list(check_records(setup, to_the_end))
     if problems:
         raise ConfigError(problems)
-    return config
+    return setup
 
 
-def check_processes(config: Config) -> Iterator[str]:
+def check_processes(setup: Setup) -> Iterator[str]:
     """Whether the processes fit onto the grid, and the executor and the transport serve so many."""
-    run = config.run
+    run = setup.config.run
     try:
-        layout_of(config)
+        layout_of(setup)
     except ConfigError as error:
         yield from error.problems
     if run.nproc > 1 and run.executor == "reference":
@@ -79,8 +86,8 @@ def check_processes(config: Config) -> Iterator[str]:
     yield from check_devices(run)
     if run.executor == "native" and native_missing():
         yield f"run.executor: the native step cannot be used: {native_missing()}; use xla, or build it: {REMEDY}"
-    elif run.executor == "native" and unable(config):
-        yield f"run.executor: {unable(config)}; use xla"
+    elif run.executor == "native" and unable(setup):
+        yield f"run.executor: {unable(setup)}; use xla"
     if run.nproc > 1 and run.transport == "serial":
         yield f"run.transport: serial connects one process, not {run.nproc}; use mpi"
 
@@ -93,11 +100,10 @@ def check_devices(run) -> Iterator[str]:
         yield "run.executor: the reference runs in NumPy, not on devices of JAX; use xla"
 
 
-def check_memory(config: Config) -> Iterator[str]:
+def check_memory(setup: Setup) -> Iterator[str]:
     """Whether the fields of a process, if all are of one size, fit into the memory of a machine like this one."""
-    cells = config.grid.nx * config.grid.ny / config.run.nproc
-    fields = STATES * len(scheme_of(config).state._fields)
-    wanted = cells * fields * np.dtype(config.run.dtype).itemsize / 1e9
+    cells = math.prod(setup.shape) / setup.config.run.nproc
+    wanted = cells * STATES * len(setup.scheme.state._fields) * setup.dtype.itemsize / 1e9
     present = total_memory() / 1e9
     if wanted > present:
         yield (
@@ -150,9 +156,9 @@ def check_calls(config: Config) -> Iterator[str]:
         )
 
 
-def check_output(config: Config) -> Iterator[str]:
+def check_output(setup: Setup) -> Iterator[str]:
     """Whether each output field is named once, and is one of the run."""
-    scheme = scheme_of(config)
+    config, scheme = setup.config, setup.scheme
     absent = {name: term.name for term in TERMS.values() if term not in scheme.acting for name in term.derived}
     for key in ("fields", "means", "maxima"):
         for name in sorted(absent.keys() & getattr(config.output, key)):
@@ -184,17 +190,17 @@ def check_files(config: Config) -> Iterator[str]:
                 yield str(error)
 
 
-def check_records(config: Config, values: bool = True) -> Iterator[str]:
+def check_records(setup: Setup, values: bool = True) -> Iterator[str]:
     """Whether the records of coefficients that vary cover the run, and have values on water.
 
     Of many only the first and the last one are read before the run.
 
     Args:
-        config: resolved.
+        setup: resolved.
         values: whether records are read.
     """
-    ny, nx = config.grid.ny, config.grid.nx
-    for name in scheme_of(config).varying:
+    config, (ny, nx) = setup.config, setup.shape
+    for name in setup.scheme.varying:
         try:
             of = series_of(config, name)
             first, last = (of.at(step)[0] for step in (0, max(0, (config.run.steps or 0) - 1)))
@@ -221,17 +227,18 @@ def check_places(config: Config) -> Iterator[str]:
         yield str(error)
 
 
-def check_values(config: Config) -> list[str]:
+def check_values(setup: Setup) -> list[str]:
     """Whether the run can start from its fields."""
-    return values_of(config)[1]
+    return values_of(setup)[1]
 
 
-def values_of(config: Config) -> tuple[Extremes | None, list[str]]:
+def values_of(setup: Setup) -> tuple[Extremes | None, list[str]]:
     """The extremes of the fields, and what is wrong with these, one line each."""
+    config = setup.config
     if problems := list(position_problems(config, formulas(config))):
         return None, problems
     try:
-        found = survey(config)
+        found = survey(setup)
     except InputError as error:
         return None, [str(error)]
     of_water = [line for name, line in found.problems.items() if not name.startswith("outside_")]

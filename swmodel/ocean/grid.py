@@ -22,7 +22,7 @@ class Places(NamedTuple):
 
 
 class Grid(NamedTuple):
-    """Static fields on a block with `width + 1` rows of neighbours, [y, x]; an axis of length one broadcasts."""
+    """Static fields on a block with `Scheme.margin` rows of neighbours, [y, x]; an axis of length one broadcasts."""
 
     dx: Places  # m, distance in x between the neighbours of a point: length of a north face, of a cell, ...
     dy: Places  # m, the same in y
@@ -80,10 +80,10 @@ def sphere(radius: float, dlon: float, dlat: float, latitude: np.ndarray) -> dic
     return metrics(dx, dx_edge, np.full((1, 1), radius * dlat), area, area_edge)
 
 
-def as_patches(fields: Any, width: int) -> Any:
-    """Grid or Params with each field as a Patch that starts `width + 1` cells outside the block; vectors stay."""
+def as_patches(fields: Any, margin: int) -> Any:
+    """Grid or Params with each field as a Patch that starts `margin` cells outside the block; vectors stay."""
     if isinstance(fields, dict):
-        return {name: as_patches(field, width) for name, field in fields.items()}
+        return {name: as_patches(field, margin) for name, field in fields.items()}
     if isinstance(fields, tuple):
-        return type(fields)(*(as_patches(field, width) for field in fields))
-    return fields if len(fields.shape) == 1 else Patch(fields, (-width - 1, -width - 1))
+        return type(fields)(*(as_patches(field, margin) for field in fields))
+    return fields if len(fields.shape) == 1 else Patch(fields, (-margin, -margin))

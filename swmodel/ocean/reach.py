@@ -66,4 +66,4 @@ def small_block(scheme, width: int, values) -> tuple:
     params |= {name: values(shape if where else number) for name, where in params_of(scheme.varying).items()}
     params |= {term.name: values((term.parameters.size,)) for term in scheme.acting if term.parameters}
     state = scheme.state(*(Patch(values(shape)[1:-1, 1:-1], (-width, -width)) for _ in scheme.state._fields))
-    return state, Instant(np.zeros((), np.int32)), as_patches(grid, width), as_patches(params, width)
+    return state, Instant(np.zeros((), np.int32)), as_patches(grid, width + 1), as_patches(params, width + 1)

@@ -62,3 +62,12 @@ class Scheme:
     def width(self) -> int:
         """Rows of neighbours that the tendency of a cell needs on each side."""
         return reach(self)
+
+    @property
+    def margin(self) -> int:
+        """Rows and columns of Grid and Params around a block."""
+        return self.margin_of(1)
+
+    def margin_of(self, steps: int) -> int:
+        """The same for so many steps without a halo exchange: a row more, for faces and corners of the last cells."""
+        return self.width * steps + 1

@@ -13,7 +13,7 @@ from ..config.options.grid import Grid as GridOptions
 from ..config.options.physics import Physics
 from ..ocean.state import State
 from ..ocean.table import POTENTIALS, VARIABLES, entry_of
-from ..setup.build import in_precision
+from ..setup.setup import in_precision
 from .dataset import PlotError, configuration, field_names, find_field, number_of, stored, values_of
 from .record import STAGGER, Map, in_degrees, inside, open_sides, pole_in, read_map
 

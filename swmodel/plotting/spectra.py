@@ -15,7 +15,7 @@ from ..files.output.metadata import define_time, history_line
 from ..files.output.spectra import define_spectra, define_wavenumbers
 from ..files.run_folder import OUTPUT
 from ..ocean.squares import SQUARES
-from ..setup.build import build_grid, build_params, scheme_of
+from ..setup.setup import setup_of
 from . import derived, spectrum, style
 from .dataset import PlotError, configuration, data_file, field_names, find_record, open_data, seconds, stored
 from .files import save, written
@@ -166,21 +166,22 @@ def with_rates(data: netCDF4.Dataset, record: int) -> tuple:
     from ..parallel.decomposition import block
 
     config = from_toml(data.configuration, getattr(data, "case_file", None))
-    scheme, grid = scheme_of(config), config.grid
-    whole, width = block(0, (1, 1), grid.ny, grid.nx), scheme.width + 1  # rates are needed one cell around, too
+    setup = setup_of(config.model_copy(update={"run": config.run.model_copy(update={"dtype": "float64"})}))
+    scheme, whole = setup.scheme, block(0, (1, 1), *setup.shape)
+    width, margin = scheme.width + 1, setup.margin + 1  # rates are needed one cell around, too
     held = set(field_names(data))
     contents = [name for name in scheme.state._fields if name == "tracer_content"]
     needed = ["h" if "h" in held else "eta", "u", "v", *("tracer" for _ in contents)]
     if missing := [name for name in needed if name not in held]:
         raise PlotError(f"{data.filepath()} holds no {' and no '.join(missing)}: a budget needs all of a state")
     fields = [np.ma.filled(stored(data, name, record, None), 0).astype(np.float64) for name in needed]
-    static = as_patches(build_grid(config, whole, np.float64, width + 1), width)
+    static = as_patches(setup.grid(whole, margin), margin)
     if needed[0] == "eta":
         fields[0] = fields[0] + static.depth.on(whole.shape)
     fields[3:] = [fields[3] * fields[0]] if contents else []
     around = [np.pad(field, width, mode="wrap") for field in fields]
     state = scheme.state(*(Patch(field, (-width, -width)) for field in around))
-    params = as_patches(build_params(config, whole, np.float64, width + 1, scheme), width)
+    params = as_patches(setup.params(whole, margin), margin)
     now = Instant(np.int32(data["step"][record]))
     return state, static, budget(state, now, static, params, scheme)
 

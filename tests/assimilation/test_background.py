@@ -14,7 +14,7 @@ from swmodel.assimilation.gauss_newton import Cost, Limits, Progress, minimise
 from swmodel.ocean.grid import as_patches
 from swmodel.ocean.patch import Patch
 from swmodel.parallel.transport.serial import Serial
-from swmodel.setup.build import scheme_of
+from swmodel.setup.setup import setup_of
 
 pytestmark = pytest.mark.compiled
 
@@ -41,7 +41,7 @@ def balance_error(cells, beta):
     _, config, transport, grid = background_case(
         (1, 1), cells, cells, land=False, controls={}, balanced=False, **spacing
     )
-    balance = build_balance(config, transport, as_patches(grid, scheme_of(config).width))
+    balance = build_balance(config, transport, as_patches(grid, setup_of(config).margin))
     d = size / cells
     centres, faces = (np.arange(cells) + 0.5) * d, (np.arange(cells) + 1.0) * d
 
@@ -68,7 +68,7 @@ def test_balanced_currents_of_a_slope_are_exact_up_to_the_coast_and_zero_on_clos
     config, transport, grid = background_case(
         (1, 1), NY, NX, land=False, controls={}, balanced=False, grid__periodic_x=False, physics__beta=0.0
     )[1:]
-    balance = build_balance(config, transport, as_patches(grid, scheme_of(config).width))
+    balance = build_balance(config, transport, as_patches(grid, setup_of(config).margin))
     y, x = np.mgrid[:NY, :NX]
     u, v = geostrophic(jnp.asarray(1e-6 * (2 * y * config.grid.dy + 3 * x * config.grid.dx)), balance, transport)
     np.testing.assert_allclose(u[:, :-1], -9.81e4 * 2e-6, rtol=1e-12)

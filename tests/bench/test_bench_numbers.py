@@ -27,7 +27,7 @@ from swmodel.ocean.state import Carry
 from swmodel.ocean.timestep import method_of
 from swmodel.parallel.decomposition import block
 from swmodel.parallel.transport.serial import Serial
-from swmodel.setup.build import build_grid, build_params, build_state, scheme_of
+from swmodel.setup.setup import setup_of
 
 CELLS = 3600 * 1800
 NOISE = (0.98, 1.0, 1.03)
@@ -123,11 +123,10 @@ def test_the_roofline_takes_the_operations_of_the_step():
     """Counted in the program of a step, each array operation once for each of its elements."""
     config = configuration(Row("model", "xla", 1, 400, 300))
     transport, method = Serial(block(0, (1, 1), 300, 400)), method_of("ab2", 0.1, 0.05)
-    dtype = np.dtype("float32")
-    grid, params = build_grid(config, transport.block, dtype), build_params(config, transport.block, dtype)
-    state = jax.tree.map(jnp.asarray, build_state(config, transport.block, dtype))
+    grid, params = setup_of(config).static(transport.block)
+    state = jax.tree.map(jnp.asarray, setup_of(config).state(transport.block))
     carry = Carry(state, method.remember(state), jnp.zeros((), jnp.int32))
-    step = make_step(scheme_of(config), method, transport)
+    step = make_step(setup_of(config).scheme, method, transport)
     each = dict.fromkeys(("add", "sub", "mul", "div", "difference_of_neighbours"), 1) | {"mean_of_neighbours": 2}
 
     def count(jaxpr):

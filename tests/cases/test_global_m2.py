@@ -16,7 +16,7 @@ from swmodel.ocean.rotated import from_earth
 from swmodel.ocean.terms.open_sides import FLOWS, parts_of
 from swmodel.parallel.decomposition import block
 from swmodel.setup import fields
-from swmodel.setup.build import build_grid
+from swmodel.setup.setup import setup_of
 
 #: So much drag that waves die soon.
 STRONG = {"physics.linear_drag": 2e-5, "output.every": "5 days", "output.harmonics_from": "4 days", "run.days": 6.0}
@@ -43,7 +43,7 @@ def test_what_the_moon_gives_drag_takes(tide):
     """Over periods of a tide that does not grow any more; to the few per cent that bays as narrow as a cell cost."""
     config, found = tide
     whole = block(0, (1, 1), config.grid.ny, config.grid.nx)
-    grid = build_grid(config, whole, np.float64, 0)
+    grid = setup_of(config).grid(whole, 0)
     wet, area = grid.wet > 0, np.broadcast_to(grid.area.centre, grid.wet.shape)
     given = global_m2.power(config, found["eta_M2_amplitude"], found["eta_M2_phase"], found["lon"], found["lat"])
     pairs = [[np.where(wet, found[f"{name}_M2_{what}"], 0.0) for what in ("amplitude", "phase")] for name in "uv"]

@@ -17,7 +17,7 @@ from swmodel.ensemble.members import Members
 from swmodel.ensemble.perturbations import Perturbations
 from swmodel.model.domain import domain
 from swmodel.ocean.noise import white_number
-from swmodel.setup.build import build_state
+from swmodel.setup.setup import setup_of
 
 NUMBERS = {"ensemble__initial_eta": 0.0, "ensemble__initial_eta_length": 0.0, "ensemble__wind_length": 0.0}
 
@@ -85,7 +85,7 @@ def test_with_reproducible_bits_depend_neither_on_devices_nor_on_the_way_to_adva
 
 def test_member_0_is_the_run_as_configured(drawn):
     one, (state, params) = domain(settings.whole(configuration(run__dtype="float64"))), drawn[0]
-    assert same(state, build_state(one.config, one.transport.block, np.float64))
+    assert same(state, setup_of(one.config).state(one.transport.block))
     assert all(np.array_equal(*np.broadcast_arrays(*pair)) for pair in zip(params, one.params, strict=True))
 
 

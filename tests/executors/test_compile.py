@@ -25,13 +25,14 @@ from swmodel.executors.native import request_of, unable
 from swmodel.model import resolve as resolving
 from swmodel.parallel import environment
 from swmodel.parallel.transport.programs import jitted
+from swmodel.setup.setup import setup_of
 
 SMALL = {"grid.nx": 8, "grid.ny": 6, "run.steps": 1, "time.dt": 1.0}
 
 
 @pytest.fixture
 def request_of_jet():
-    return request_of(load("jet", SMALL, environ={}))
+    return request_of(setup_of(load("jet", SMALL, environ={})))
 
 
 @pytest.fixture
@@ -102,7 +103,7 @@ def test_a_run_says_in_a_line_that_a_step_is_compiled(cache, tmp_path):
 
 
 def test_another_processor_scheme_precision_or_text_is_another_library(cache, monkeypatch, request_of_jet):
-    others = [request_of(load("jet", SMALL | {key: value}, environ={})) for key, value in
+    others = [request_of(setup_of(load("jet", SMALL | {key: value}, environ={}))) for key, value in
               (("run.dtype", "float64"), ("time.stepper", "rk3"), ("scheme.vorticity_flux", "enstrophy"),
                ("physics.manning", 0.02))]  # fmt: skip
     names = {request.name(steps.instructions()) for request in (request_of_jet, *others)}
@@ -131,7 +132,7 @@ def test_instructions_that_the_processor_does_not_have_are_one_line(cache, monke
 
 
 def test_the_weights_of_a_stepper_are_no_part_of_what_is_compiled():
-    one, other = (request_of(load("jet", SMALL | {"time.ab2_epsilon": e}, environ={})) for e in (0.1, 0.2))
+    one, other = (request_of(setup_of(load("jet", SMALL | {"time.ab2_epsilon": e}, environ={}))) for e in (0.1, 0.2))
     assert one != other
     assert one.name("") == other.name("")
 
@@ -166,8 +167,8 @@ def test_without_a_compiler_there_is_one_line_and_xla(cache, monkeypatch, tmp_pa
     resolving.say_slower.cache_clear()
     config = load("jet", SMALL, environ={})
     caplog.set_level("INFO", "swmodel")
-    assert unable(config) == "there is no C++ compiler to make its step with"
-    assert resolving.fastest_executor(config) == "xla"
+    assert unable(setup_of(config)) == "there is no C++ compiler to make its step with"
+    assert resolving.fastest_executor(setup_of(config)) == "xla"
     (line,) = [record.getMessage() for record in caplog.records]
     assert "there is no C++ compiler to make its step with" in line
     resolving.say_slower.cache_clear()
@@ -272,8 +273,9 @@ import os
 from pathlib import Path
 from swmodel.config import load
 from swmodel.executors.native import compile as steps, request_of
+from swmodel.setup.setup import setup_of
 steps.BUILT = Path("none")
-request = request_of(load("jet", {}, environ={}))
+request = request_of(setup_of(load("jet", {}, environ={})))
 """
 ALONE = PROGRAM + "print(steps.library_of(request))"
 CROWD = (

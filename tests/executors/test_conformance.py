@@ -8,6 +8,7 @@ from support.stepping import STEPPERS, step_by_step
 from swmodel.executors.reference import Reference
 from swmodel.executors.registry import EXECUTORS
 from swmodel.ocean import table
+from swmodel.setup.setup import setup_of
 
 EVERY_EXECUTOR = pytest.mark.parametrize("executor", EXECUTORS)
 
@@ -55,7 +56,7 @@ OPEN = {
 
 def largest_difference(config, executor, steps=3):
     """Largest difference from the reference after `steps` steps, relative to the largest value of each field."""
-    reference = Reference(config)
+    reference = Reference(setup_of(config))
     truth = reference.advance(reference.start(), steps, config.time.dt).state
     ours = step_by_step(executor, config, steps)[: len(truth)]
     return max(np.abs(a - b).max() / np.abs(b).max() for a, b in zip(ours, truth, strict=True))

@@ -25,7 +25,7 @@ from swmodel.ocean.terms.term import Term
 from swmodel.ocean.timestep import method_of
 from swmodel.parallel.decomposition import block
 from swmodel.parallel.transport.serial import Serial
-from swmodel.setup.build import build_grid, build_params, build_state, scheme_of
+from swmodel.setup.setup import Setup, setup_of
 
 NY, NX = 9, 20
 EVERYTHING = {
@@ -58,7 +58,7 @@ def leaves(made, dtype, seed=3):
 @pytest.mark.parametrize("flux", ["energy", "enstrophy", "arakawa_lamb"])
 def test_on_water_what_masks_would_do_is_left_out_and_no_bit_changes(flux, dtype):
     config = configuration(NY, NX, scheme__vorticity_flux=flux, run__dtype=dtype.__name__, **EVERYTHING)
-    made = generate(*request_of(config))
+    made = generate(*request_of(setup_of(config)))
     (program,) = made.programs
     fields, numbers = leaves(made, dtype)
     masked = evaluate(program.outputs, fields, numbers, np)
@@ -72,7 +72,7 @@ def test_on_water_what_masks_would_do_is_left_out_and_no_bit_changes(flux, dtype
 @pytest.mark.parametrize("flux", ["energy", "enstrophy", "arakawa_lamb"])
 @pytest.mark.parametrize("options", [{}, EVERYTHING], ids=["plain", "everything"])
 def test_the_graph_reaches_as_far_as_the_scheme_says(flux, options):
-    made = generate(*request_of(configuration(NY, NX, scheme__vorticity_flux=flux, **options)))
+    made = generate(*request_of(setup_of(configuration(NY, NX, scheme__vorticity_flux=flux, **options))))
     found, seen = 0, set()
     stack = list(made.programs[0].outputs.values())
     while stack:
@@ -83,7 +83,7 @@ def test_the_graph_reaches_as_far_as_the_scheme_says(flux, options):
         if ref.node.op == "field":
             found = max(found, abs(ref.row), abs(ref.column))
         stack += [arg.moved(ref.row, ref.column) for arg in ref.node.args]
-    assert found == scheme_of(configuration(NY, NX, scheme__vorticity_flux=flux, **options)).width
+    assert found == setup_of(configuration(NY, NX, scheme__vorticity_flux=flux, **options)).scheme.width
 
 
 def with_term(monkeypatch, tendency):
@@ -91,7 +91,7 @@ def with_term(monkeypatch, tendency):
     name = tendency.__name__
     monkeypatch.setitem(terms.TERMS, name, Term(name, tendency))
     config = configuration(NY, NX, random_fields(NY, NX, land=0.1), grid__periodic_y=True)
-    return config, scheme_of(config).with_terms([name])
+    return config, setup_of(config).scheme.with_terms([name])
 
 
 def strange(flow, params, now):
@@ -123,9 +123,8 @@ def test_a_term_of_ones_own_is_computed_as_xla_does(monkeypatch, dtype):
     here, method = Serial(block(0, (1, 1), NY, NX)), method_of("ab2")
     native.register()
     kernel = native.Kernel(scheme, method, scheme.width + 1)
-    grid, params = (build_grid(config, here.block, np.dtype(dtype), kernel.margin),
-                    build_params(config, here.block, np.dtype(dtype), kernel.margin, scheme))  # fmt: skip
-    state = jax.tree.map(jnp.asarray, build_state(config, here.block, np.dtype(dtype)))
+    grid, params = Setup(config, scheme).static(here.block, kernel.margin)
+    state = jax.tree.map(jnp.asarray, setup_of(config).state(here.block))
     dt = jnp.asarray(config.time.dt, dtype)
 
     def start():
@@ -134,7 +133,7 @@ def test_a_term_of_ones_own_is_computed_as_xla_does(monkeypatch, dtype):
     static = kernel.static_of(grid, params, here.shape)
     ours = jax.jit(lambda c, s: kernel.advance(c, s, dt, here.shift, 5))(start(), static)
     expected = jax.jit(lambda c, s: make_loop(scheme, method, here)(c, s, dt, 5))(start(), (grid, params))
-    plain = jax.jit(lambda c, s: make_loop(scheme_of(config), method, here)(c, s, dt, 5))(start(), (grid, params))
+    plain = jax.jit(lambda c, s: make_loop(setup_of(config).scheme, method, here)(c, s, dt, 5))(start(), (grid, params))
     bound = {"float32": 1e-5, "float64": 1e-12}[dtype]
     for a, b, without in zip(ours.state, expected.state, plain.state, strict=True):
         assert np.abs(a - b).max() < bound * np.abs(b).max()
@@ -178,7 +177,7 @@ def test_a_term_that_cannot_be_traced_is_told_its_line_and_what_can_be(monkeypat
     config, scheme = with_term(monkeypatch, tendency)
     vars(scheme)["width"] = 1  # found with arrays, on which some of these fail already
     with pytest.raises(UsageError) as found:
-        generate(*request_of(config, scheme))
+        generate(*request_of(Setup(config, scheme)))
     text = str(found.value)
     line = int(re.match(rf"{re.escape(str(Path(__file__)))}:(\d+): ", text)[1])
     first = tendency.__code__.co_firstlineno
@@ -197,13 +196,13 @@ def test_a_term_of_a_thousand_operations_one_after_the_other_is_one_line(monkeyp
         return {"u": x}
 
     with pytest.raises(UsageError, match="^a term has more operations, one after the other, than the native step"):
-        _ = request_of(*with_term(monkeypatch, long)).made
+        _ = request_of(Setup(*with_term(monkeypatch, long))).made
 
 
 def test_the_table_of_a_step_counts_what_it_moves():
-    text = describe(load("jet", {"run.dtype": "float32"}, environ={}))
+    text = describe(setup_of(load("jet", {"run.dtype": "float32"}, environ={})))
     assert "step         48 bytes a cell" in text
     assert "(1 div)" in text
-    text = describe(load("jet", {"run.dtype": "float64", "time.stepper": "rk3"}, environ={}))
+    text = describe(setup_of(load("jet", {"run.dtype": "float64", "time.stepper": "rk3"}, environ={})))
     # Three passes: x read, y and F1 written; y, x, F1 read, y and F2 written; y, x, F1, F2 read, x written.
     assert re.findall(r"bytes +(\d+)", text) == ["72", "120", "120"]

@@ -21,7 +21,7 @@ from swmodel.ocean.timestep import method_of
 from swmodel.parallel.decomposition import block, blocks
 from swmodel.parallel.transport import programs
 from swmodel.parallel.transport.serial import Serial
-from swmodel.setup.build import build_grid, build_params, build_state
+from swmodel.setup.setup import setup_of
 
 ALL_TERMS = {"sponge__rate": 1e-4, "sponge__width": 2e4, "physics__biharmonic_viscosity": 1e8, "physics__slip": "no"}
 RINGS = {
@@ -33,10 +33,9 @@ RINGS = {
 def build(config, **options):
     """The executor and its first carry."""
     here = Serial(block(0, (1, 1), config.grid.ny, config.grid.nx))
-    dtype = np.dtype(config.run.dtype)
-    static = build_grid(config, here.block, dtype), build_params(config, here.block, dtype)
-    model = Native(config, here, *static, **options)
-    return model, model.start(here.make(lambda block: build_state(config, block, dtype)))
+    setup = setup_of(config)
+    model = Native(setup, here, *setup.static(here.block), **options)
+    return model, model.start(here.make(setup.state))
 
 
 def after(config, *chunks, **options):
@@ -49,7 +48,7 @@ def after(config, *chunks, **options):
 
 def difference(config, steps=3, **options):
     """Largest difference from the reference, relative to the largest value of each field."""
-    reference = Reference(config)
+    reference = Reference(setup_of(config))
     truth = reference.advance(reference.start(), steps, config.time.dt).state
     ours = after(config, steps, **options)[:3]
     return max(np.abs(a - b).max() / np.abs(b).max() for a, b in zip(ours, truth, strict=True))
@@ -221,8 +220,8 @@ def test_what_is_far_from_water_or_from_land_has_the_bits_as_if_it_were_computed
     config, real = with_continents(stepper, sides), calls.Calls.flags
     options = {"steps_per_sweep": many} if many > 1 else {}
     model, carry = build(config, **options)
-    here, dtype = block(0, (1, 1), config.grid.ny, config.grid.nx), carry.state.h.dtype
-    static = (made(config, here, dtype, model.kernel.margin) for made in (build_grid, build_params))
+    here = block(0, (1, 1), config.grid.ny, config.grid.nx)
+    static = setup_of(config).static(here, model.kernel.margin)
     call = calls.Calls(model.kernel, model.static_of(*static), model.dt, here.shape, model.transport.shift)
     least = 0.2 if stepper == "rk3" else 0.35  # the stages keep anything on land, and see it from further away
     assert least < (np.asarray(call.flags(leave_out=True)) == 2).mean() < 0.7

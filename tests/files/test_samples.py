@@ -15,6 +15,7 @@ from swmodel.ocean.coordinates import metrics
 from swmodel.ocean.state import State
 from swmodel.setup.positions.crossings import open_faces
 from swmodel.setup.positions.stencils import QUANTITIES, stencils
+from swmodel.setup.setup import setup_of
 
 NY, NX, STEPS = 13, 17, 11
 FIELDS = random_fields(NY, NX, land=0.0) | {"mask": np.ones((NY, NX))}
@@ -66,7 +67,7 @@ def test_a_transport_is_that_through_the_faces_and_all_ways_round_agree(done):
     straight = (fields.u[:, :, -1] * (0.5 * (fields.h[:, :, -1] + fields.h[:, :, 0])))[:, 2:12].sum("y_c") * 5e3
     np.testing.assert_allclose(found[:, 0], straight, rtol=1e-13)
     config = configuration(NY, NX, FIELDS, grid__periodic_y=False)
-    reference, state = Reference(config), State(*swmodel.Simulation.from_restart(done).state[:3])
+    reference, state = Reference(setup_of(config)), State(*swmodel.Simulation.from_restart(done).state[:3])
     growth = reference.tendency(state).h * metrics(config.grid, range(NY))["area"].centre
 
     def through(*corners):

@@ -32,6 +32,7 @@ from swmodel.parallel.transport.halo import pad
 from swmodel.plotting import Over, PlotError, plot
 from swmodel.plotting.sensitivity import picture
 from swmodel.setup.positions.crossings import crossings, section
+from swmodel.setup.setup import setup_of
 
 pytestmark = pytest.mark.compiled
 
@@ -77,7 +78,7 @@ def compute(directory, config, of, to, mean=False):
 
 def states(config):
     """The states after each step, the initial one first, by the reference in NumPy."""
-    reference = Reference(config)
+    reference = Reference(setup_of(config))
     carries = [reference.start()]
     for _ in range(config.run.steps):
         carries.append(reference.advance(carries[-1], 1, config.time.dt))
@@ -88,7 +89,7 @@ def value(config, of, mean=False):
     """The quantity itself."""
     made = domain(config)
     width, transport = made.scheme.width, made.transport
-    grid, params = (as_patches(jax.tree.map(jnp.asarray, fields), width) for fields in (made.grid, made.params))
+    grid, params = (as_patches(jax.tree.map(jnp.asarray, fields), width + 1) for fields in (made.grid, made.params))
     depth, observe = grid.depth.on(transport.block.shape), quantities.parse(of, config).observe
     after = list(enumerate(states(config)))[1 if mean else -1 :]
     return np.mean([float(observe(View(state, depth, grid, params, width, transport), k)) for k, state in after])
@@ -208,7 +209,7 @@ def test_integrals_are_those_of_the_diagnostics(basin, of):
     made = domain(config)
     width, state = made.scheme.width, states(config)[-1]
     padded = State(*(Patch(np.asarray(f), (-width, -width)) for f in pad(state, width, made.transport)))
-    grid = as_patches(made.transport.get(made.grid), width)
+    grid = as_patches(made.transport.get(made.grid), width + 1)
     numbers = diagnose([(padded, grid, made.transport.block.shape)], made.config, made.transport)
     assert value(config, of) == pytest.approx(numbers[of], rel=1e-13)
 
@@ -259,7 +260,7 @@ def test_the_mean_is_over_the_states_after_each_step(basin, tmp_path):
 def test_transport_through_a_whole_section_is_what_the_sea_behind_it_loses(basin):
     """Of a closed basin, by the tendency of thickness west of the section."""
     config = basin(run__steps=0)
-    tendency = Reference(config).tendency(Reference(config).start().state)
+    tendency = Reference(setup_of(config)).tendency(Reference(setup_of(config)).start().state)
     lost = -2e7 * tendency.h[:, :4].sum()
     assert value(config, "transport:x=16e3") == pytest.approx(lost, rel=1e-11)
 
@@ -275,7 +276,7 @@ def test_the_transport_of_a_section_is_that_of_its_series(basin, tmp_path):
     lines = [{"name": "slant", "start": [4e3, 5e3], "end": [28e3, 30e3]}]
     lines += [{"name": "x", "start": [16e3, 0.0], "end": [16e3, 35e3]}]
     config = load(basin(run__steps=0), {"output.sections": lines})
-    found, (state, *_) = crossings(config), states(config)
+    found, (state, *_) = crossings(setup_of(config)), states(config)
     raw = np.asarray(state)[found.points.fields, found.points.rows, found.points.columns]
     slant, x = found.values(raw[None])["transport"][0]
     assert value(config, "transport:slant") == pytest.approx(slant, rel=1e-12)

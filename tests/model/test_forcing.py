@@ -152,7 +152,7 @@ def test_a_pure_step_takes_what_holds_at_its_time(undisturbed):
 
 def test_coefficients_are_exchanged_where_a_step_reaches_the_next_record():
     model = swmodel.Simulation(configure(run__executor="reference"))
-    forcing = Forcing(model.config, model.scheme, model.transport)
+    forcing = Forcing(model.setup, model.transport)
     assert forcing.cuts(STEPS) == [0, 2, 4, 5, 7, 9]  # records at 1.65, 3.3, 4.95, 6.6, 8.25 steps
 
 
@@ -173,7 +173,7 @@ def read(monkeypatch):
 
 def forcing_of(**options):
     model = swmodel.Simulation(configure(run__executor="reference", **options))
-    return model.block, Forcing(model.config, model.scheme, model.transport)
+    return model.block, Forcing(model.setup, model.transport)
 
 
 def test_each_record_is_read_once(read):

@@ -274,7 +274,7 @@ def test_the_limit_of_a_state_is_the_one_that_is_checked_before_the_start(dtype)
     """Every process that limits the time step: waves, drag, friction and the transport of a tracer."""
     terms = {"physics__viscosity": 50.0, "physics__quadratic_drag": 1e-2, "tracer__transport": "upwind"}
     model = simulation(run__executor="xla", run__dtype=dtype, time__dt=1.0, **terms)
-    health, extremes = Health(model), survey(model.config)
+    health, extremes = Health(model), survey(model.setup)
     for name in RATES:
         assert getattr(health.last, name) == pytest.approx(extremes.largest(name), rel=1e-4), name
         assert extremes.largest(name) > 0

@@ -27,6 +27,7 @@ from swmodel.ocean.coordinates import metrics
 from swmodel.plotting import spectra
 from swmodel.setup.positions.crossings import crossings
 from swmodel.setup.positions.gauges import gauges
+from swmodel.setup.setup import setup_of
 
 #: Steps between records, and the steps at which a run is interrupted: the weather is replaced at the first.
 EVERY, STOPS = 7, (13, 17)
@@ -89,7 +90,7 @@ def test_records_are_the_fields_of_their_steps(outputs):
 
 
 def test_gauges_have_the_fields_of_every_step(outputs):
-    found, places = opened(outputs.folder, "stations.nc"), gauges(outputs.config)
+    found, places = opened(outputs.folder, "stations.nc"), gauges(setup_of(outputs.config))
     assert found.step.values.tolist() == list(range(STEPS + 1))
     for fields, steps, exact in (
         (outputs.each, slice(None), outputs.tolerance["rtol"] == 0),
@@ -115,7 +116,7 @@ def test_steps_that_nobody_looked_at_are_no_values_of_gauges(tmp_path):
 
 
 def test_sections_have_the_transport_of_each_second_step(outputs):
-    found, places = opened(outputs.folder, "sections.nc"), crossings(outputs.config)
+    found, places = opened(outputs.folder, "sections.nc"), crossings(setup_of(outputs.config))
     steps = [*range(0, STEPS, 2), STEPS]
     assert found.step.values.tolist() == steps
     truth = places.values(seen_at(values_of(outputs.each), places.points))["transport"]

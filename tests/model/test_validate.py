@@ -11,6 +11,7 @@ from swmodel.config import ConfigError
 from swmodel.config.checks.extremes import survey
 from swmodel.model.resolve import resolve
 from swmodel.model.validate import check_config, floor
+from swmodel.setup.setup import setup_of
 
 SMALL = {"grid.nx": 12, "grid.ny": 9}
 
@@ -232,7 +233,7 @@ def test_bands_of_rows_and_the_whole_grid_have_the_same_extremes(monkeypatch):
     found = []
     for cells in (1, 25, 10**6):
         monkeypatch.setattr("swmodel.config.checks.extremes.CELLS", cells)
-        found.append(survey(config))
+        found.append(survey(setup_of(config)))
     assert found[0] == found[1] == found[2]
     # The corners (0, 0) and (8, 11) are land: what is left lies between rows 1 and 7 of their columns.
     assert found[0].ranges["wind_x"] == pytest.approx((0.01, 1.17))
@@ -241,7 +242,7 @@ def test_bands_of_rows_and_the_whole_grid_have_the_same_extremes(monkeypatch):
 def test_no_band_is_larger_than_it_should_be():
     shapes = []
     case = changed(Jet, wind_x=lambda config, at: shapes.append(at.i.size * at.j.size) or at.x * at.y)
-    survey(load(case, {"grid.nx": 1000, "grid.ny": 1000}, {}))
+    survey(setup_of(load(case, {"grid.nx": 1000, "grid.ny": 1000}, {})))
     assert sum(shapes) == 10**6
     assert max(shapes) <= 2**17
 

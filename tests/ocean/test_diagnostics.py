@@ -18,7 +18,7 @@ from swmodel.ocean.terms import TERMS
 from swmodel.parallel.decomposition import block as block_of
 from swmodel.parallel.fixed_point import FixedPoint
 from swmodel.setup import fields
-from swmodel.setup.build import build_grid, build_state, scheme_of
+from swmodel.setup.setup import setup_of
 
 NY, NX = 11, 13
 WALLS = [(True, True), (True, False), (False, True), (False, False)]
@@ -37,17 +37,16 @@ def config_of(periodic_x, periodic_y, dtype="float64", case=CASE, **more):
 
 def patches(config, block, state=None):
     """Padded state (of the whole ring, cut to the block and its halo) and grid."""
-    dtype = np.dtype(config.run.dtype)
     if state is None:
         state = whole_state(config)
     rows = np.arange(block.y.start - 1, block.y.stop + 1) % NY
     columns = np.arange(block.x.start - 1, block.x.stop + 1) % NX
     padded = state._make(Patch(field[np.ix_(rows, columns)], (-1, -1)) for field in state)
-    return padded, as_patches(build_grid(config, block, dtype), 1)
+    return padded, as_patches(setup_of(config).grid(block), 2)
 
 
 def whole_state(config):
-    return build_state(config, block_of(0, (1, 1), NY, NX), np.dtype(config.run.dtype))
+    return setup_of(config).state(block_of(0, (1, 1), NY, NX))
 
 
 @pytest.mark.parametrize("executor", ["reference", "native"])
@@ -173,8 +172,8 @@ def test_no_land_value_counts():
 def test_the_table_of_quantities_is_what_is_computed():
     assert list(numbers(config_of(True, True), (1, 1))) == list(QUANTITIES)
     config = config_of(True, True, tracer__transport="upwind")
-    assert list(numbers(config, (1, 1))) == list(quantities(scheme_of(config), ())) == [*QUANTITIES, "tracer"]
-    assert quantities(scheme_of(config), ())["tracer"].units == "m3"
+    assert list(numbers(config, (1, 1))) == list(quantities(setup_of(config).scheme, ())) == [*QUANTITIES, "tracer"]
+    assert quantities(setup_of(config).scheme, ())["tracer"].units == "m3"
 
 
 @pytest.mark.parametrize("layout", [(1, 1), (3, 2)])
@@ -207,7 +206,7 @@ def test_derived_fields_at_rest_and_in_solid_rotation():
     ones = np.ones((NY + 2, NX + 2))
     arrays = config.physics.depth * ones, -rate * y * ones, rate * x * ones
     state = State(*(Patch(field, (-1, -1)) for field in arrays))
-    grid = as_patches(build_grid(config, block_of(0, (1, 1), NY, NX), np.float64), 1)
+    grid = as_patches(setup_of(config).grid(block_of(0, (1, 1), NY, NX)), 2)
     names = [name for name in DERIVED if name not in (*TERMS["tracer"].derived, *POTENTIALS)]
     derived = {name: DERIVED[name](state, grid, config.physics).on((NY, NX)) for name in names}
     assert not derived["eta"].any()

@@ -14,7 +14,7 @@ from swmodel.ocean.grid import as_patches
 from swmodel.ocean.inflow import flow_through, inflow
 from swmodel.ocean.patch import Patch
 from swmodel.parallel.decomposition import block as block_of
-from swmodel.setup.build import build_grid, build_params, build_state, scheme_of
+from swmodel.setup.setup import setup_of
 
 #: Water comes in through all sides, between islands, in steps of Adams and Bashforth.
 BASIN = {
@@ -30,7 +30,7 @@ def test_what_flows_in_is_what_there_is_more(sphere):
     fields = random_fields(9, 11, amplitude=0.1)
     given = {"open_sides__level": 0.2, "open_sides__transport_x": 4.0, "open_sides__sides": ("west",)}
     config = configuration(9, 11, fields, sphere=sphere, grid__periodic_x=False, **given)
-    model = Reference(config)
+    model = Reference(setup_of(config))
     state = model.start().state
     rate = model.tendency(state).h
     depth, wet = fields["depth"], fields["mask"] > 0
@@ -110,15 +110,15 @@ def test_gauges_and_largest_speeds_know_what_comes_in(tmp_path, executor):
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 def test_what_comes_in_has_the_same_bits_on_any_layout(dtype):
     config = configuration(9, 11, random_fields(9, 11), run__dtype=dtype, **BASIN)
-    width = scheme_of(config).width
-    state = build_state(config, block_of(0, (1, 1), 9, 11), np.dtype(dtype))
+    width = setup_of(config).scheme.width
+    state = setup_of(config).state(block_of(0, (1, 1), 9, 11))
 
     def inflows(transport):
         block = transport.block
         rows, columns = (np.arange(span.start - width, span.stop + width) % span.size for span in (block.y, block.x))
         padded = state._make(Patch(field[np.ix_(rows, columns)], (-width, -width)) for field in state)
-        grid, params = (as_patches(make(config, block, np.dtype(dtype)), width) for make in (build_grid, build_params))
-        flow = flow_through(padded, grid, params, scheme_of(config), np.full((1, 1), 1000, np.int32))
+        grid, params = (as_patches(fields, width + 1) for fields in setup_of(config).static(block))
+        flow = flow_through(padded, grid, params, setup_of(config).scheme, np.full((1, 1), 1000, np.int32))
         return inflow([flow], config.open_sides.sides, transport)
 
     (alone,) = run_ranks(inflows, (1, 1), 9, 11)

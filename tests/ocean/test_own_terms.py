@@ -11,10 +11,11 @@ from swmodel import Case, ConfigError, Term, load, resolve
 from swmodel import operators as op
 from swmodel.config.loading.decisive import differences
 from swmodel.config.loading.toml import to_toml
-from swmodel.config.loading.unchanged import read_anew
+from swmodel.config.loading.unchanged import with_fresh_terms
+from swmodel.model.resolve import resolved
 from swmodel.model.validate import check_config
 from swmodel.ocean.variable import Variable
-from swmodel.setup.build import scheme_of
+from swmodel.setup.setup import setup_of
 
 SMALL = {"grid.nx": 12, "grid.ny": 8, "time.dt": 1.0, "run.steps": 1, "run.executor": "xla"}
 
@@ -56,25 +57,30 @@ def problems(*terms, case=Case, **fields):
 
 def test_one_configuration_has_one_scheme_and_each_run_of_a_term_has_its_own():
     """Programs are kept by the scheme; one that was made of a term may not serve another run."""
-    icy = read_anew(load(Icy, SMALL, {}))
-    assert scheme_of(icy) == scheme_of(resolve(icy)) != scheme_of(load(Icy, SMALL | {"case.strength": 2.0}, {}))
+    icy = load(Icy, SMALL, {})
+    assert (
+        setup_of(icy).scheme
+        == resolved(setup_of(icy)).scheme
+        != setup_of(load(Icy, SMALL | {"case.strength": 2.0}, {})).scheme
+    )
     for config in (icy, made(damp)):
-        assert scheme_of(config) == scheme_of(config.model_copy())
-        assert scheme_of(read_anew(config)) != scheme_of(read_anew(config))
+        setup = setup_of(config)
+        assert setup.scheme == setup_of(config.model_copy()).scheme
+        assert with_fresh_terms(setup).scheme != with_fresh_terms(setup).scheme
 
 
 def test_a_case_has_terms_and_what_they_ask_for():
     config = made(case=Icy)
-    (term,) = scheme_of(config).own
+    (term,) = setup_of(config).scheme.own
     assert (term.name, [row.name for row in term.coefficients]) == ("ice_drag", ["ice"])
-    assert scheme_of(made(case=Case)).own == ()
+    assert setup_of(made(case=Case)).scheme.own == ()
 
 
 def test_terms_reach_as_far_as_they_read():
     def wide(state, grid, t):
         return {"h": op.mx_c(op.mx_f(op.mx_c(op.mx_f(state.h))))}
 
-    assert [scheme_of(made(*terms)).width for terms in ((), (damp,), (wide,))] == [1, 1, 2]
+    assert [setup_of(made(*terms)).scheme.width for terms in ((), (damp,), (wide,))] == [1, 1, 2]
 
 
 def test_what_a_term_computes_is_recorded_whatever_it_is_called_or_closes_over():

@@ -12,7 +12,7 @@ from swmodel import Case, ConfigError, Parametric, functional, load, resolve
 from swmodel import operators as op
 from swmodel.errors import UsageError
 from swmodel.model.validate import check_config
-from swmodel.setup.build import scheme_of
+from swmodel.setup.setup import setup_of
 
 SMALL = {"grid.nx": 12, "grid.ny": 8, "time.dt": 1.0, "run.steps": 1, "run.executor": "xla"}
 
@@ -49,8 +49,8 @@ def test_what_a_network_computes_is_recorded_with_the_values_of_its_parameters()
 
 
 def test_a_network_reaches_as_far_as_it_reads():
-    assert scheme_of(made(Parametric(damp, {"rate": np.ones(())}))).width == 1
-    assert scheme_of(made(Parametric(stress, weights()))).width == 3
+    assert setup_of(made(Parametric(damp, {"rate": np.ones(())}))).scheme.width == 1
+    assert setup_of(made(Parametric(stress, weights()))).scheme.width == 3
 
 
 def test_cells_around_are_given_row_by_row():

@@ -28,7 +28,7 @@ from swmodel.ocean.state import Carry, State
 from swmodel.ocean.timestep import Multistep, method_of
 from swmodel.parallel.decomposition import Block, Span
 from swmodel.parallel.transport.one_device import OneDevice
-from swmodel.setup.build import build_grid, build_params, scheme_of
+from swmodel.setup.setup import setup_of
 
 pytestmark = pytest.mark.compiled
 
@@ -94,10 +94,10 @@ class OneCall:
 
     def __init__(self, executor, options, stepper="ab2", steps_per_sweep=1, beyond=0):
         config = configuration(NY, NX, random_fields(NY, NX, land=0.0), time__stepper=stepper, **TERMS, **options)
-        self.scheme, self.method = scheme_of(config), method_of(stepper)
+        self.scheme, self.method = setup_of(config).scheme, method_of(stepper)
         self.halo, self.steps_per_sweep, self.executor = self.scheme.width * steps_per_sweep, steps_per_sweep, executor
         self.margin, self.beyond = self.halo + 1, beyond
-        grid, params = (build(config, BLOCK, np.float64, self.margin) for build in (build_grid, build_params))
+        grid, params = setup_of(config).static(BLOCK, self.margin)
         if beyond:
             grid, params = jax.tree.map(self.spoil, (grid, params))
         self.kernel = native.Kernel(self.scheme, self.method, self.margin + beyond, steps_per_sweep)
@@ -192,7 +192,7 @@ def test_beyond_halo_and_margin_nothing_is_read_by_the_tendency(scheme):
     @partial(jax.jit, static_argnames="more")
     def tendencies(fields, grid, params, more):
         state = State(*(Patch(jnp.asarray(field), (-call.halo - more, -call.halo - more)) for field in fields))
-        static = (as_patches(fields, call.halo + more) for fields in (grid, params))
+        static = (as_patches(fields, call.halo + more + 1) for fields in (grid, params))
         result = tendency(state, Instant(jnp.int32(0)), *static, call.scheme)
         return [field.on(shape) for field in result]
 

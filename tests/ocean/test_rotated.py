@@ -16,10 +16,10 @@ from swmodel.ocean import rotated
 from swmodel.ocean.coordinates import along_axes, axes, points
 from swmodel.ocean.rotated import from_earth, to_earth, turn
 from swmodel.setup import fields
-from swmodel.setup.build import coriolis
 from swmodel.setup.fields.netcdf_input import InputError
 from swmodel.setup.fields.varying import record
 from swmodel.setup.positions.gauges import station
+from swmodel.setup.setup import coriolis
 
 POLE = (-42.0, 76.0)
 GLOBE = {"grid.kind": "latlon", "grid.nx": 24, "grid.ny": 16, "grid.west": -180.0, "grid.south": -80.0,

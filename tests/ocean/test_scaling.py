@@ -24,7 +24,7 @@ from swmodel.ocean.diagnostics import QUANTITIES
 from swmodel.ocean.table import COEFFICIENTS, POTENTIALS, VARIABLES, WRITABLE
 from swmodel.ocean.terms import TERMS as TERMS_OF_THE_MODEL
 from swmodel.ocean.terms.open_sides import NAMES
-from swmodel.setup.build import scheme_of
+from swmodel.setup.setup import setup_of
 
 NY, NX = 7, 9
 
@@ -138,7 +138,7 @@ def test_other_units_give_the_same_bits(executor, flux, stepper, dtype):
     expected = step_by_step(executor, config_in((0, 0, 0, 0), options), 4)
     config = config_in(UNITS["all"], options)
     ours = step_by_step(executor, config, 4)
-    assert same_bits(unscaled(ours, UNITS["all"], stepper, scheme_of(config).state._fields), expected)
+    assert same_bits(unscaled(ours, UNITS["all"], stepper, setup_of(config).scheme.state._fields), expected)
     assert all(np.isfinite(field).all() and field.any() for field in expected)
 
 
@@ -202,7 +202,7 @@ def test_the_largest_time_step_is_a_time():
 def time_steps(units):
     """The largest stable time step and that of the CFL number."""
     config = config_in(units, BETA_PLANE)
-    extremes = survey(config)
+    extremes = survey(setup_of(config))
     return largest_dt(config, extremes)[0], dt_from_cfl(config, extremes)
 
 

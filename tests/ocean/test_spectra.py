@@ -21,7 +21,7 @@ from swmodel.ocean.spectra import Sea, measure
 from swmodel.ocean.squares import SQUARES
 from swmodel.ocean.wavenumbers import ALONG, axes_of, ring_of
 from swmodel.parallel.decomposition import block
-from swmodel.setup.build import build_grid, build_params, scheme_of
+from swmodel.setup.setup import setup_of
 
 NY, NX = 9, 12
 WALLS = [(True, True), (True, False), (False, True), (False, False)]
@@ -133,12 +133,11 @@ SPONGE = {"sponge__rate": 1e-4, "sponge__width": 1e4}
 
 def changed(config):
     """Spectra of the initial state and their changes by parts, and by the whole tendency at once."""
-    scheme, whole = scheme_of(config), block(0, (1, 1), NY, NX)
+    scheme, whole = setup_of(config).scheme, block(0, (1, 1), NY, NX)
     simulation = swmodel.Simulation(config)
     state, width = simulation.state, scheme.width + 1  # rates are needed one cell around, too
     patches = state._make(Patch(np.pad(field, width, mode="wrap"), (-width, -width)) for field in state)
-    grid = as_patches(build_grid(config, whole, np.float64, width + 1), width)
-    params = as_patches(build_params(config, whole, np.float64, width + 1, scheme), width)
+    grid, params = (as_patches(fields, width + 1) for fields in setup_of(config).static(whole, width + 1))
     now, sea = Instant(np.int32(0)), Sea(config.grid, simulation.transport)
     rates = budget(patches, now, grid, params, scheme)
     whole_rate = tendency(patches, now, grid, params, scheme)
@@ -172,7 +171,7 @@ def test_the_budget_by_parts_closes(walls, flux):
         each = [by_parts[change] for change in changes(by_parts, name, along)]
         whole = by_all[f"{name}_by_advection{along}"] + by_all[f"{name}_by_tracer{along}"]
         largest = max(np.abs(part).max() for part in each)
-        assert len(each) >= len(PARTS | set(scheme_of(config).terms)) - 1
+        assert len(each) >= len(PARTS | set(setup_of(config).scheme.terms)) - 1
         np.testing.assert_allclose(sum(each), whole, rtol=0, atol=1e-10 * largest, err_msg=name + along)
         np.testing.assert_allclose(stepped[name + along], whole, rtol=0, atol=1e-5 * largest, err_msg=name + along)
 

@@ -8,7 +8,7 @@ from support.random_case import random_fields
 from swmodel import Case, Simulation, load
 from swmodel.executors.reference import Reference
 from swmodel.ocean.coordinates import axes, from_sides, metrics, points
-from swmodel.setup.build import coriolis
+from swmodel.setup.setup import coriolis
 
 BAND = {
     "grid.kind": "latlon",
@@ -137,7 +137,7 @@ def test_friction_is_the_laplacian_of_each_component():
         case = changed(Case, u=lambda config, at: np.cos(np.radians(at.lat)))
         simulation = Simulation(load(case, BAND | options | {"grid.rotation": 1e-30, "run.steps": 1}, environ={}))
         state = simulation.state
-        rate = Reference(simulation.config).tendency(state).u[cells // 4 : 3 * cells // 4, 0]
+        rate = Reference(simulation.setup).tendency(state).u[cells // 4 : 3 * cells // 4, 0]
         lat = np.radians(points(simulation.config.grid, "u", range(cells), [0]).lat)[cells // 4 : 3 * cells // 4, 0]
         return np.abs(rate + 3 / 4 * np.cos(2 * lat) / np.cos(lat)).max()
 

@@ -26,7 +26,7 @@ from swmodel.ocean.patch import Patch
 from swmodel.ocean.scheme import Scheme
 from swmodel.ocean.terms import TERMS
 from swmodel.parallel.decomposition import block
-from swmodel.setup.build import build_grid, build_params, build_state, scheme_of
+from swmodel.setup.setup import Setup, setup_of
 
 NY, NX = 7, 9
 #: What switches each term on, as a number and, where it may be one, as a field.
@@ -51,11 +51,12 @@ ON = {
 def rates(config, scheme):
     """The tendency of the initial state on the whole domain, with its State and Grid, NumPy arrays in Patches."""
     width, whole = scheme.width, block(0, (1, 1), NY, NX)
-    state = build_state(config, whole, np.float64)
+    setup = Setup(config, scheme)
+    state = setup_of(config).state(whole)
     rows, columns = (np.arange(-width, cells + width) % cells for cells in (NY, NX))
     padded = state._make(Patch(field[np.ix_(rows, columns)], (-width, -width)) for field in state)
-    grid = as_patches(build_grid(config, whole, np.float64, width + 1), width)
-    params = as_patches(build_params(config, whole, np.float64, width + 1, scheme), width)
+    grid = as_patches(setup.grid(whole), setup.margin)
+    params = as_patches(setup.params(whole), setup.margin)
     return tendency(padded, Instant(np.int32(0)), grid, params, scheme), padded, grid
 
 
@@ -75,7 +76,7 @@ def test_what_takes_energy_takes_it_and_what_leaves_it_leaves_it(name, as_field,
     fields = random_fields(NY, NX, land=0.2, coefficients=names)
     options = ON[name] | {"physics__slip": slip, "grid__periodic_x": True, "grid__periodic_y": False}
     config = configuration(NY, NX, fields, **{"physics__viscosity": 0.0, "physics__quadratic_drag": 0.0} | options)
-    scheme = scheme_of(config)
+    scheme = setup_of(config).scheme
     assert name in scheme.terms
     with_term, padded, grid = rates(config, Scheme("energy", (name,)))
     without = rates(config, without_terms(scheme))[0]
@@ -231,7 +232,7 @@ def test_what_a_term_adds_to_the_configuration_decides_the_answer():
 
 def test_upwind_transport_is_stable_up_to_its_limit_and_not_much_beyond():
     config = flat(np.eye(NX)[2], **ON["tracer"], time__stepper="ab3", physics__gravity=0.01)
-    limit = largest_dt(config, survey(config))[0]
+    limit = largest_dt(config, survey(setup_of(config)))[0]
     for factor, stays in ((0.95, True), (1.6, False)):
         far = config.model_copy(update={"time": config.time.model_copy(update={"dt": factor * limit})})
         content = after("reference", far, 400)[3]
@@ -245,7 +246,7 @@ def test_depths_on_land_play_no_part():
     dry = fields | {"depth": np.where(fields["mask"] > 0, fields["depth"], -500.0)}
     answers = [after("reference", configuration(NY, NX, each, **options), 3)[1:3] for each in (fields, dry)]
     assert same_bits(*answers)
-    scheme = scheme_of(configuration(NY, NX, dry, **options))
+    scheme = setup_of(configuration(NY, NX, dry, **options)).scheme
     found, *_ = rates(configuration(NY, NX, dry, **options), scheme)
     assert all(np.isfinite(field.on((NY, NX))).all() for field in found)
 

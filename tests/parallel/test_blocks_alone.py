@@ -8,7 +8,7 @@ import pytest
 import swmodel
 from swmodel import cases
 from swmodel.parallel.decomposition import block
-from swmodel.setup.build import build_grid, build_params, build_state
+from swmodel.setup.setup import setup_of
 
 #: Cells of the grid in each direction, and blocks: a field of the whole grid in single precision takes 1.6 GB.
 CELLS, BLOCKS = 20_000, 64
@@ -23,8 +23,8 @@ def test_each_case_builds_a_block_without_the_whole_grid(name):
     part = block(BLOCKS * 5 + 7, (BLOCKS, BLOCKS), CELLS, CELLS)
     tracemalloc.start()
     try:
-        fields = [*build_grid(config, part, np.float32, MARGIN), *build_params(config, part, np.float32, MARGIN)]
-        fields += build_state(config, part, np.float32)
+        fields = [*setup_of(config).grid(part, MARGIN), *setup_of(config).params(part, MARGIN)]
+        fields += setup_of(config).state(part)
         peak = tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()

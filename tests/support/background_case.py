@@ -5,7 +5,7 @@ import numpy as np
 from support.random_case import configuration
 from swmodel.assimilation.background import Background
 from swmodel.parallel.transport import connect
-from swmodel.setup.build import build_grid
+from swmodel.setup.setup import setup_of
 
 DX, DY = 4e3, 5e3
 
@@ -37,6 +37,6 @@ def background_case(layout, ny, nx, *, land=True, name=None, controls=CONTROLS, 
     of_config = {"physics__beta": 2e-11} | {k: v for k, v in rest.items() if "__" in k}
     config = configuration(ny, nx, fields, rest.pop("sphere", False), **of_config)
     transport = connect(name or ("serial" if layout == (1, 1) else "mpi"), layout, ny, nx)
-    grid = build_grid(config, transport.block, np.dtype(config.run.dtype))
+    grid = setup_of(config).grid(transport.block)
     options = {"samples": samples} | {k: v for k, v in rest.items() if "__" not in k}
-    return Background(config, transport, grid, controls, balanced, **options), config, transport, grid
+    return Background(setup_of(config), transport, grid, controls, balanced, **options), config, transport, grid

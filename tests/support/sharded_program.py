@@ -28,7 +28,7 @@ from swmodel.gradients.check import Checks, controls_of
 from swmodel.model.simulation import Simulation
 from swmodel.parallel.decomposition import block
 from swmodel.parallel.transport.sharded import Sharded
-from swmodel.setup.build import build_grid, build_params
+from swmodel.setup.setup import setup_of
 
 DEVICES = 4
 jax.config.update("jax_num_cpu_devices", DEVICES)
@@ -198,9 +198,9 @@ def peak_memory():
 
     def fields():
         """The fields of the equations, and the executor's own."""
-        scheme, *more = request_of(config)
+        scheme, *more = request_of(setup_of(config))
         kernel = Kernel(scheme, more[0], scheme.width + 1)
-        grid, params = (build(config, one, np.float32) for build in (build_grid, build_params))
+        grid, params = setup_of(config).static(one)
         return grid, params, kernel.static_of(grid, params, one.shape)
 
     static = peak(fields)

@@ -8,6 +8,7 @@ from support.made_cases import case_of
 from swmodel.config.options.model import Config
 from swmodel.executors.reference import Reference
 from swmodel.ocean.state import State
+from swmodel.setup.setup import setup_of
 
 NY, NX = 9, 11
 FLUXES = ("energy", "enstrophy", "arakawa_lamb")
@@ -29,7 +30,7 @@ def build(fields=None, **sections):
     sections["case"] = case_of(fields or {})
     sections["grid"] = {"ny": NY, "nx": NX, "dy": 0.7, "dx": 0.9} | sections.get("grid", {})
     sections["run"] = {"dtype": "float64"} | sections.get("run", {})
-    return Reference(Config(**sections))
+    return Reference(setup_of(Config(**sections)))
 
 
 def seabed(rng, islands=True):

@@ -11,7 +11,7 @@ from swmodel.model.forcing import Forcing
 from swmodel.parallel.decomposition import block
 from swmodel.parallel.transport.programs import jitted
 from swmodel.parallel.transport.serial import Serial
-from swmodel.setup.build import build_grid, build_params, build_state, scheme_of
+from swmodel.setup.setup import setup_of
 
 FLUXES = ("energy", "enstrophy", "arakawa_lamb")
 STEPPERS = ("ab2", "ab3", "rk3", "rk4", "leapfrog")
@@ -29,10 +29,9 @@ EVERY_SCHEME = [
 def build(name, config, **options):
     """The executor called `name` on the whole domain, with its options, and its first carry."""
     here = Serial(block(0, (1, 1), config.grid.ny, config.grid.nx))
-    dtype = np.dtype(config.run.dtype)
-    static = build_grid(config, here.block, dtype), build_params(config, here.block, dtype)
-    model = EXECUTORS[name](config, here, *static, **options)
-    return model, model.start(here.make(lambda block: build_state(config, block, dtype)))
+    setup = setup_of(config)
+    model = EXECUTORS[name](setup, here, *setup.static(here.block), **options)
+    return model, model.start(here.make(setup.state))
 
 
 def fields_of(carry):
@@ -43,7 +42,7 @@ def fields_of(carry):
 def after(name, config, *chunks, **options):
     """State and memory after the given numbers of steps, each taken in one call."""
     model, carry = build(name, config, **options)
-    forcing = Forcing(config, scheme_of(config), model.transport) if name != "reference" else None
+    forcing = Forcing(setup_of(config), model.transport) if name != "reference" else None
     for steps in chunks:
         last = int(carry.step) + steps
         while forcing and int(carry.step) < last:
@@ -65,8 +64,8 @@ def step_by_step(name, config, steps):
     if name != "xla":
         return after(name, config, steps)
     model, carry = build(name, config)
-    step = jitted(make_step, scheme_of(config), model.method, model.transport)
-    forcing = Forcing(config, scheme_of(config), model.transport)
+    step = jitted(make_step, setup_of(config).scheme, model.method, model.transport)
+    forcing = Forcing(setup_of(config), model.transport)
     for number in range(steps):
         exchange(model, forcing, number)
         carry = step(carry, *model.static, model.dt)

@@ -15,7 +15,7 @@ from ...ocean.table import entry_of
 from ...ocean.terms import PROCESSES
 from ...ocean.variable import Variable
 from ...setup import fields
-from ...setup.build import scheme_of
+from ...setup.setup import Setup
 from .radiation import radiation
 
 CELLS = 2**17
@@ -98,16 +98,17 @@ def complaint(entry: Variable, values: np.ndarray, water: np.ndarray, first_row:
     return f"{what}: must be {bound} on water, but {found} at row {first_row + row}, column {column}"
 
 
-def survey(config) -> Extremes:
+def survey(setup: Setup) -> Extremes:
     """The extremes of depth, initial state, coefficients and rates over the whole grid.
 
     Raises:
         InputError: an input file cannot be used.
     """
+    config = setup.config
     found = Extremes(config.physics)
     step = max(1, CELLS // config.grid.nx)
     for first in range(0, config.grid.ny, step):
-        survey_band(config, found, np.arange(first, min(first + step, config.grid.ny)))
+        survey_band(setup, found, np.arange(first, min(first + step, config.grid.ny)))
     if not found.problems:
         found.ranges["radiation_rate"] = (0.0, radiation(config))
     if "depth" not in found.ranges:
@@ -121,9 +122,9 @@ def survey(config) -> Extremes:
     return found
 
 
-def survey_band(config, found: Extremes, rows: np.ndarray) -> None:
+def survey_band(setup: Setup, found: Extremes, rows: np.ndarray) -> None:
     """Include one band of rows."""
-    columns = np.arange(config.grid.nx)
+    config, columns = setup.config, np.arange(setup.shape[1])
     # One row and column more, for the faces on the north and east sides.
     wet = fields.wet(config, [*rows, rows[-1] + 1], [*columns, len(columns)])
     here_y, here_x = (slice(0, -1) if length > 1 else slice(None) for length in wet.shape)
@@ -131,7 +132,7 @@ def survey_band(config, found: Extremes, rows: np.ndarray) -> None:
     centre = wet[here_y, here_x]
     found.include("mask", centre, np.ones((1, 1)), rows[0])
     water = {"centre": centre, "u": centre * wet[here_y, across_x], "v": centre * wet[across_y, here_x]}
-    terms = scheme_of(config).acting
+    terms = setup.scheme.acting
     entries = {name: entry_of(name, config.physics) for name in ("depth", "eta", "u", "v", "h")}
     entries |= {row.name: row for term in terms for row in (*term.coefficients, *term.initial)}
     values = {name: fields.evaluate(config, name, rows, columns) for name in entries if name != "h"}

@@ -21,11 +21,11 @@ from ...ocean.reach import CELLS, WIDEST, small_block
 from ...ocean.table import COEFFICIENTS, GIVEN, entry_of
 from ...ocean.terms import TERMS, Term
 from ...ocean.variable import Variable
-from ...setup.build import scheme_of
 from ...setup.fields.case_functions import in_time
 from ...setup.fields.field import source_of
 from ...setup.fields.own import case_terms, rows_asked_for, source_in, with_own
 from ...setup.fields.source import IN_TIME, OfCase
+from ...setup.setup import Setup
 
 #: What tells one term from another: its tendencies of random fields in every EACH-th cell, to so many digits.
 SEED, EACH, DIGITS = 11, 8, "%.5e"
@@ -74,18 +74,17 @@ def hand_over(config, fields: Mapping | None = None, terms: Iterable = ()):
     replaced = {text.split()[0]: text for text in own.fields} | {name: name for name in added}
     terms = {text.split()[0]: text for text in own.terms} | {term.name: term.name for term in made}
     objects = (*own._terms, *made)
-    config = with_own(config, replaced.values(), terms.values(), own._sources | added, objects, parameters)
-    config.own._anew = {term: replace(term) for term in case_terms(config)}
-    return config
+    return with_own(config, replaced.values(), terms.values(), own._sources | added, objects, parameters)
 
 
-def check_terms(config) -> None:
+def check_terms(setup: Setup) -> None:
     """See that the terms of the user's own can be computed.
 
     Raises:
         ConfigError: one asks for a coefficient that there is not, or fails; with everything that is wrong.
     """
-    problems, names, scheme = [], set(), scheme_of(config)
+    config, scheme = setup.config, setup.scheme
+    problems, names = [], set()
     for term in scheme.own:
         if term.name in names:
             problems.append(f"terms: there are two called {term.name}; give one another name")
@@ -99,7 +98,7 @@ def check_terms(config) -> None:
         if absent:
             continue
         try:
-            check_cells(term, scheme, config.own._parameters)
+            check_cells(term, scheme, setup.parameters)
         except UsageError as error:
             problems.append(f"terms: {error}")
     if problems:
@@ -202,14 +201,14 @@ def told(error: Exception, term: Term) -> str:
     return failure(error, place_of(term.tendency).rpartition(":")[0], term.name)
 
 
-def recorded(config):
-    """The configuration with all that was handed over, each with its SHA-256, as a run records it.
+def recorded(setup: Setup):
+    """The configuration of a Setup with all that was handed over, each with its SHA-256, as a run records it.
 
     Raises:
         ConfigError: a field cannot be evaluated.
     """
-    own, case = config.own, config.case
-    sources, scheme = dict(own._sources), scheme_of(config)
+    config, scheme = setup.config, setup.scheme
+    own, case, sources = config.own, config.case, dict(config.own._sources)
     terms, names = {term.name: term for term in scheme.own}, [text.split()[0] for text in own.terms]
     if not cases.shipped(case) and not case.file_text:
         given = [name for name in (*GIVEN, *rows_asked_for(case_terms(config))) if hasattr(case, name)]

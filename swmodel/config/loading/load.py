@@ -56,10 +56,11 @@ def load(
     """
     config = merge(gather(source, overrides, environ), complete)
     if fields or terms or config.own.terms or terms_in(type(config.case)):
+        from ...setup.setup import setup_of
         from .hand_over import check_terms, hand_over
 
         config = hand_over(config, fields, terms)
-        check_terms(config)
+        check_terms(setup_of(config))
     return config
 
 

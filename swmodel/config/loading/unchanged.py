@@ -17,8 +17,8 @@ from ...ocean.patch import Patch
 from ...ocean.reach import WIDEST, small_block
 from ...ocean.scheme import Scheme
 from ...ocean.terms import Term
-from ...setup.build import scheme_of
 from ...setup.fields.own import with_own
+from ...setup.setup import Setup
 from .case_file import recorded
 from .hand_over import alone, rates_on
 
@@ -29,16 +29,19 @@ SIZES, TIMES = (-6.0, 5.0), (1.0, 1e9)
 ROUND_OFF = 1e-9
 
 
-def read_anew(config):
-    """The configuration with Terms that no other run has, each of which is `Unchanged`; their SHA-256 is left open."""
+def unhashed(config):
+    """The configuration as a run records it, with the SHA-256 of its terms left open."""
     own = config.own
     texts = [text.split()[0] for text in own.terms]
     config = config.model_copy(update={"case": recorded(config.case)})
-    config = with_own(config, own.fields, texts, own._sources, own._terms)
-    config.own._anew = {}
-    scheme = scheme_of(config)
-    config.own._anew = {term: replace(term, tendency=Unchanged(term, scheme)) for term in scheme.own}
-    return config
+    return with_own(config, own.fields, texts, own._sources, own._terms)
+
+
+def with_fresh_terms(setup: Setup) -> Setup:
+    """The Setup with Terms of the user's own that no other run has, each of which is `Unchanged`."""
+    scheme = setup.scheme
+    fresh = tuple(replace(term, tendency=Unchanged(term, scheme)) for term in scheme.own)
+    return replace(setup, scheme=replace(scheme, own=fresh))
 
 
 class Unchanged:

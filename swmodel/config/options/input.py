@@ -48,7 +48,6 @@ class Own(Section):
 
     _sources: dict[str, Any] = PrivateAttr(default_factory=dict)  # {name: `fields.source.Source`}
     _terms: tuple[Any, ...] = PrivateAttr(default=())  # Terms
-    _anew: dict[Any, Any] = PrivateAttr(default_factory=dict)  # {Term: the one that this run has in its place}
     _parameters: dict[str, Any] = PrivateAttr(default_factory=dict)  # {name of a term: vector, float64}
 
     @field_validator("fields", "terms", "calls")

@@ -26,13 +26,10 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import NamedTuple
 
-import numpy as np
-
 from ...ocean.own_term import place_of
-from ...ocean.timestep import method_of
 from ...parallel import environment
 from ...parallel.decomposition import block
-from ...setup.build import build_grid, build_params, scheme_of
+from ...setup.setup import Setup
 from .compile import Request, obstacle
 from .trace import kinds_of
 
@@ -45,25 +42,21 @@ REMEDY = "tools/build-native, or pip install . with a C++ compiler"
 CONVENTION = 10
 
 
-def request_of(config, scheme=None) -> Request:
-    """The step of a configuration, or of another Scheme for it; the length of the time step does not matter."""
+def request_of(setup: Setup) -> Request:
+    """The step of a Setup; the length of the time step does not matter, and need not be known."""
+    config = setup.config
     if config.time.dt is None:
-        config = config.model_copy(update={"time": config.time.model_copy(update={"dt": 1.0})})
-    scheme, dtype = scheme or scheme_of(config), config.run.dtype
-    ny, nx = config.grid.ny, config.grid.nx
-    cell = block(0, (ny, nx), ny, nx)
-    grid = build_grid(config, cell, np.dtype(dtype), scheme.width + 1)
-    params = build_params(config, cell, np.dtype(dtype), scheme.width + 1, scheme)
-    method = method_of(config.time.stepper, config.time.ab2_epsilon, config.time.robert_asselin)
-    return Request(scheme, method, kinds_of(grid, params), dtype)
+        setup = setup.with_config(config.model_copy(update={"time": config.time.model_copy(update={"dt": 1.0})}))
+    cell = block(0, setup.shape, *setup.shape)
+    return Request(setup.scheme, setup.method, kinds_of(*setup.static(cell)), config.run.dtype)
 
 
-def unable(config) -> str:
-    """Why there is no compiled step for a configuration, and none can be made; empty where there is one now."""
-    for term in scheme_of(config).own:
+def unable(setup: Setup) -> str:
+    """Why there is no compiled step for a Setup, and none can be made; empty where there is one now."""
+    for term in setup.scheme.own:
         if term.parameters:
             return f"{place_of(term.tendency)}: {term.name} has parameters, which the step in JAX has alone"
-    return obstacle(request_of(config))
+    return obstacle(request_of(setup))
 
 
 class Built(NamedTuple):

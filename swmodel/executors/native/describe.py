@@ -13,17 +13,17 @@ from .operations import FUNCTIONS, OPERATIONS
 from .schedule import LEAVES
 
 
-def describe(config) -> str:
+def describe(setup) -> str:
     """Of each pass of a step: fields read and written, rows kept, operations and bytes a cell.
 
     Operations are those on water, a multiply-add counted as two; bytes are those of a step whose fields do not stay in
     the cache: each field that is read or written moves once in and, where it is written, once out.
     """
-    request = request_of(config)
+    request = request_of(setup)
     made, item = request.made, np.dtype(request.dtype).itemsize
-    terms = ", ".join(term.name for term in request.scheme.acting)
+    terms, time = ", ".join(term.name for term in request.scheme.acting), setup.config.time
     lines = [
-        f"scheme       {request.scheme.vorticity_flux}, {terms or 'no terms'}; {config.time.stepper}, {request.dtype}",
+        f"scheme       {request.scheme.vorticity_flux}, {terms or 'no terms'}; {time.stepper}, {request.dtype}",
         f"halo         {request.scheme.width} rows and columns",
         f"static       {', '.join(static(made)) or 'no fields'}; along rows {', '.join(made.lines) or 'none'}; "
         f"{len(made.values)} numbers",
@@ -49,9 +49,9 @@ def describe(config) -> str:
     return "\n".join([*lines, f"step         {total} bytes a cell"])
 
 
-def bytes_per_cell(config) -> int:
+def bytes_per_cell(setup) -> int:
     """Bytes that a step must move for each cell."""
-    request = request_of(config)
+    request = request_of(setup)
     numbers = sum(values_moved(request.made, number) for number in range(len(request.made.programs)))
     return np.dtype(request.dtype).itemsize * numbers
 

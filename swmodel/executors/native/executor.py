@@ -9,9 +9,8 @@ import numpy as np
 from ...ocean.grid import Grid
 from ...ocean.records import params_of
 from ...ocean.state import Carry
-from ...ocean.timestep import method_of
 from ...parallel.transport.programs import jitted
-from ...setup.build import build_grid, build_params, scheme_of
+from ...setup.setup import Setup
 from ..watch import Watch
 from ..xla import Compiled
 from . import kernel, request_of
@@ -49,13 +48,12 @@ class Native(Compiled):
 
     name = "native"
 
-    def __init__(self, config, transport, grid: Grid, params: dict, steps_per_sweep=None, threads=0):
+    def __init__(self, setup: Setup, transport, grid: Grid, params: dict, steps_per_sweep=None, threads=0):
         kernel.register()
-        scheme, dtype = scheme_of(config), np.dtype(config.run.dtype)
-        self.method = method_of(config.time.stepper, config.time.ab2_epsilon, config.time.robert_asselin)
+        scheme, method = setup.scheme, setup.method
         if steps_per_sweep is None:
             steps_per_sweep = kernel.choose_steps_per_sweep(
-                transport.smallest, scheme.width, self.method, dtype.itemsize
+                transport.smallest, scheme.width, method, setup.dtype.itemsize
             )
         self.steps_per_sweep = steps_per_sweep
         if steps_per_sweep < 1:
@@ -63,12 +61,11 @@ class Native(Compiled):
         reach = scheme.width * steps_per_sweep
         if reach > min(transport.smallest):
             raise ValueError(f"{steps_per_sweep} steps in a sweep need {reach} rows and columns in every block")
-        margin = reach + 1
-        self.kernel = kernel.Kernel(scheme, self.method, margin, steps_per_sweep, threads)
-
-        self._margins = margin, self.kernel.lead(request_of(config).made)
-        self._config, self.transport = config, transport
-        super().__init__(config, transport, self._static(), (make_loop, self.kernel))
+        margin = scheme.margin_of(steps_per_sweep)
+        self.kernel = kernel.Kernel(scheme, method, margin, steps_per_sweep, threads)
+        self._margins = margin, self.kernel.lead(request_of(setup).made)
+        self._setup, self.transport = setup, transport
+        super().__init__(setup, transport, self._static(), (make_loop, self.kernel))
 
     @property
     def watched(self) -> tuple:
@@ -83,8 +80,7 @@ class Native(Compiled):
         """See `registry.Executor`; only the static fields that change are made anew, where possible."""
         kernel, kinds = self.kernel, self.static.kinds
         named = params_of(kernel.scheme.varying)
-        dtype = np.dtype(self._config.run.dtype)
-        places = kernel.places_of(kinds, dtype, [name for name, field in named.items() if field])
+        places = kernel.places_of(kinds, self._setup.dtype, [name for name, field in named.items() if field])
         if places is None:
             self.static = self._static(of)
             return
@@ -100,11 +96,9 @@ class Native(Compiled):
 
     def _static(self, of=None):
         """`static_of` the blocks of this process; `of` as in `exchange`, None: the coefficients of the start."""
-        config, margin, dtype = self._config, self.kernel.margin, np.dtype(self._config.run.dtype)
+        setup, margin = self._setup, self.kernel.margin
 
         def static(block):
-            grid = build_grid(config, block, dtype, margin)
-            params = build_params(config, block, dtype, margin, of=of)
-            return self.kernel.static_of(grid, params, block.shape)
+            return self.kernel.static_of(setup.grid(block, margin), setup.params(block, margin, of), block.shape)
 
         return self.transport.make(static, self._margins)

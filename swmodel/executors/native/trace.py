@@ -61,9 +61,9 @@ class Tracing:
 
     def __init__(self, scheme, kinds, numbers: dict, dtype, controls=()):
         self.scheme, self.graph, self.numbers = scheme, Graph(dtype), numbers
-        width, graph = scheme.width, self.graph
-        self.around = (CELLS + 2 * width + 2,) * 2
-        self.start = (-width - 1,) * 2
+        margin, graph = scheme.margin, self.graph
+        self.around = (CELLS + 2 * margin,) * 2
+        self.start = (-margin,) * 2
 
         def field(name, kind):
             if kind == "number":
@@ -79,7 +79,7 @@ class Tracing:
             **{name: field(name, "mask") for name in MASKS},
             **{name: fields.pop(name) for name in ("f", "depth")},
         )
-        self.grid, self.params = as_patches(grid, width), as_patches(fields, width)
+        self.grid, self.params = as_patches(grid, margin), as_patches(fields, margin)
 
     def metrics(self, fields: dict) -> dict:
         """Lengths and areas of the Grid: from numbers, and from lengths that it takes out of `fields`."""

@@ -14,9 +14,9 @@ class NumpyReference:
 
     name = "reference"
 
-    def __init__(self, config, transport, grid, params):
-        self.model = Reference(config)
-        self.dt = config.time.dt
+    def __init__(self, setup, transport, grid, params):
+        self.model = Reference(setup)
+        self.dt = setup.dt
 
     def start(self, state: State) -> Carry:
         """The carry before the first step."""

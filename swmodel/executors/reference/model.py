@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 
 from ...ocean.state import Carry, State
-from ...setup.build import scheme_of
 from ...setup.fields import evaluate
 from .ring import Ring
 from .steppers import STEPPERS, TENDENCIES_KEPT
@@ -15,9 +14,9 @@ from .tendency import Tendency
 class Reference:
     """The whole domain of a configuration, in its dtype. Arguments and results are NumPy arrays [ny, nx]."""
 
-    def __init__(self, config):
-        self.config = config
-        self.ring = Ring(config)
+    def __init__(self, setup):
+        self.config = setup.config
+        self.ring = Ring(setup)
         self._tendency = Tendency(self.ring)
 
     def start(self, state: State | None = None) -> Carry:
@@ -26,7 +25,7 @@ class Reference:
         if state is None:
             depth, eta, u, v = (self._inside(name) for name in ("depth", "eta", "u", "v"))
             start = {"h": depth + eta, "u": u, "v": v}
-            if "tracer" in scheme_of(config).terms:
+            if "tracer_content" in ring.state._fields:
                 start["tracer_content"] = (depth + eta) * self._inside("tracer")
             state = ring.state(*np.broadcast_arrays(*(start[name] for name in ring.state._fields)))
         state = ring.extract(ring.embed(state, ring.rest))

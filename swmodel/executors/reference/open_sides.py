@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 
 from ...ocean.constituents import constituents
-from ...setup.build import scheme_of
 from .forces import ramp
 
 #: Constituents of the tides outside.
@@ -29,7 +28,7 @@ class OpenSides:
         self.gravity, self.depth = self.config.physics.gravity, self.padded(ring.field("depth"))
         mean = ("level", "transport_x", "transport_y", "current_x", "current_y")
         self.given = {name: ring.in_time(f"outside_{name}", self.padded) for name in mean}
-        pressed = self.config.open_sides.pressure is not None and "air_pressure" in scheme_of(self.config).terms
+        pressed = self.config.open_sides.pressure is not None and "air_pressure" in ring.scheme.terms
         self.air = ring.in_time("air_pressure", self._head_of_air) if pressed else lambda begin, time: 0.0
         start, nodal = self.config.time.start, self.config.open_sides.nodal
         self.tides = []

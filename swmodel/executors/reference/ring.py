@@ -10,7 +10,6 @@ from __future__ import annotations
 import numpy as np
 
 from ...ocean.coordinates import points
-from ...setup.build import scheme_of
 from ...setup.fields import evaluate
 from ...setup.fields.series import series_of, varies
 from ...setup.fields.varying import record
@@ -66,16 +65,15 @@ class Ring:
         corner_dry: 1 m for each boundary corner without a wet cell, 0 m for the others [boundary].
     """
 
-    def __init__(self, config):
-        grid = config.grid
-        self.config = config
-        self.dtype = np.dtype(config.run.dtype)
+    def __init__(self, setup):
+        grid = setup.config.grid
+        self.config, self.scheme, self.dtype = setup.config, setup.scheme, setup.dtype
         self.walls = (0 if grid.periodic_y else 1, 0 if grid.periodic_x else 1)
         self.rows = np.arange(-self.walls[0], grid.ny)
         self.columns = np.arange(-self.walls[1], grid.nx)
         self.shape = (self.rows.size + 2, self.columns.size + 2)
         self.depth = self.field("depth")
-        self.state = scheme_of(config).state
+        self.state = setup.scheme.state
         water = (self.rows >= 0)[:, None] & (self.columns >= 0) & (self.field("mask") != 0)
         wet = water & ~self._beyond_open_sides()
         self._find_closed(wet)

@@ -9,7 +9,6 @@ from __future__ import annotations
 import numpy as np
 
 from ...errors import UsageError
-from ...setup.build import scheme_of
 from . import forces, friction, vorticity_flux
 from .neighbours import c, difference, e, mean, n, ne, s, w, wrap
 from .sizes import Sizes
@@ -65,7 +64,7 @@ class Tendency:
         self.work = np.zeros_like(c(self.U))
         self.begin = self.time = 0.0
         self.heads, added = [], []
-        for term in (term for term in scheme_of(config).acting if not term.through):
+        for term in (term for term in ring.scheme.acting if not term.through):
             if term.name not in TERMS:
                 raise UsageError(f"run.executor: the reference does not have the term {term.name}; take xla")
             (self.heads if term.head else added).append(TERMS[term.name](self))

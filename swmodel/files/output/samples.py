@@ -10,6 +10,7 @@ from ...ocean.coordinates import on_sphere, positions
 from ...ocean.table import eastward, entry_of
 from ...setup.positions.crossings import crossings
 from ...setup.positions.gauges import gauges
+from ...setup.setup import setup_of
 from .metadata import IN_DEGREES, IN_METRES, define_checksums, define_provenance, define_time, times_of
 from .record_file import RecordFile
 
@@ -77,7 +78,7 @@ class Stations(Samples):
 
     def define_places(self, dataset, config) -> None:
         """See `Samples.define_places`."""
-        found = gauges(config)
+        found = gauges(setup_of(config))
         dataset.featureType = "timeSeries"
         self.define_names(dataset, found.names, cf_role="timeseries_id")
         names = define_positions(self, dataset, config, found.places, ("", ""))
@@ -96,7 +97,7 @@ class Sections(Samples):
 
     def define_places(self, dataset, config) -> None:
         """See `Samples.define_places`."""
-        found = crossings(config)
+        found = crossings(setup_of(config))
         self.define_names(dataset, found.names)
         names = " ".join(
             define_positions(self, dataset, config, found.ends.T[at : at + 2], (f"{end}_", f", {end} of the section"))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ...ocean.diagnostics import quantities
-from ...setup.build import scheme_of
+from ...setup.setup import setup_of
 from .metadata import define_checksums, define_provenance, define_time, times_of
 from .record_file import RecordFile
 
@@ -32,7 +32,7 @@ class Diagnostics(Series):
         """See `RecordFile.define`."""
         define_provenance(dataset, config, transport, command_line)
         define_time(dataset, times_of(config.time), bounds=False)
-        for name, quantity in quantities(scheme_of(config), config.open_sides.sides).items():
+        for name, quantity in quantities(setup_of(config).scheme, config.open_sides.sides).items():
             variable = dataset.createVariable(name, "f8", ("time",), fill_value=False)
             variable.setncatts({"long_name": quantity.long_name, "units": quantity.units})
         define_checksums(dataset)

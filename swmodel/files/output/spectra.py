@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ...ocean.squares import SQUARES, squares_of
 from ...ocean.wavenumbers import ALONG, axes_of
-from ...setup.build import scheme_of
+from ...setup.setup import setup_of
 from .metadata import define_checksums, define_provenance, define_time, times_of
 from .series import Series
 
@@ -17,7 +17,7 @@ class Spectra(Series):
         define_provenance(dataset, config, transport, command_line)
         define_time(dataset, times_of(config.time), bounds=False)
         define_wavenumbers(dataset, config.grid)
-        define_spectra(dataset, squares_of(scheme_of(config).state._fields))
+        define_spectra(dataset, squares_of(setup_of(config).scheme.state._fields))
         define_checksums(dataset)
 
 

@@ -12,7 +12,7 @@ from ...ocean.patch import Patch
 from ...ocean.table import COEFFICIENTS, entry_of
 from ...ocean.variable import Variable
 from ...setup import fields
-from ...setup.build import coriolis
+from ...setup.setup import coriolis
 from .metadata import DIMENSIONS, END, attributes
 
 #: The fill value of netCDF, for float32 and float64.

@@ -11,7 +11,7 @@ from ...config.options.case import Case
 from ...errors import FilesError
 from ...ocean.state import Carry
 from ...ocean.table import HARMONIC
-from ...setup.build import scheme_of
+from ...setup.setup import Setup, setup_of
 from .folder import facts
 from .given import GIVEN
 from .write import EXTREME, MEAN, MEMORY
@@ -38,19 +38,19 @@ class Loaded(NamedTuple):
     harmonics: dict[str, np.ndarray]
 
 
-def read(path, config, transport) -> Loaded:
+def read(path, setup: Setup, transport) -> Loaded:
     """The fields of this rank, read block by block; called by all ranks together.
 
     Args:
         path: that of a file chosen by `folder.choose`, so that HDF5 can open it; only the one on rank 0 counts.
-        config: resolved configuration, with the same cells, precision and time stepping.
+        setup: of the run, with the same cells, precision and time stepping.
         transport: that of the run.
 
     Raises:
         FilesError: the file is damaged, or has other cells, precision or time stepping; on all ranks.
     """
     members = transport.block.members.size
-    found, problem = transport.broadcast(_examined(path, config, members) if transport.rank == 0 else None)
+    found, problem = transport.broadcast(_examined(path, setup, members) if transport.rank == 0 else None)
     if problem is not None:
         raise FilesError(problem)
     import h5py
@@ -62,7 +62,7 @@ def read(path, config, transport) -> Loaded:
 
     with h5py.File(found["path"], "r", locking=False) as file:
         fields = transport.make(part)
-    state = scheme_of(config).state
+    state = setup.scheme.state
     kept = sum(name.startswith(f"{state._fields[0]}{MEMORY}") for name in fields)
     suffixes = ["", *(f"{MEMORY}{k}" for k in range(1, kept + 1))]
     states = [state(*(fields[name + suffix] for name in state._fields)) for suffix in suffixes]
@@ -74,21 +74,21 @@ def read(path, config, transport) -> Loaded:
     return Loaded(carry, means, found["mean_steps"], found["path"], found["step"], before, extremes, harmonics)
 
 
-def _examined(path, config, members: int) -> tuple[dict | None, str | None]:
+def _examined(path, setup: Setup, members: int) -> tuple[dict | None, str | None]:
     """The facts about the file, and why it cannot be used, if so."""
     found = facts(path)
     if "problem" in found:
         return None, f"{path}: {found['problem']}"
-    before = from_toml(found["configuration"], Case)
+    before = setup_of(from_toml(found["configuration"], Case))
     there, here = (
         {
-            "cells": (each.grid.ny, each.grid.nx),
-            "dtype": each.run.dtype,
-            "state": ", ".join(scheme_of(each).state._fields),
+            "cells": each.shape,
+            "dtype": each.config.run.dtype,
+            "state": ", ".join(each.scheme.state._fields),
             "members": count,
-            **each.time.model_dump(),
+            **each.config.time.model_dump(),
         }
-        for each, count in ((before, found["members"]), (config, members))
+        for each, count in ((before, found["members"]), (setup, members))
     )
     other = [f"{name} is {there[name]}, not {value}" for name, value in here.items() if there[name] != value]
     return found | {"path": str(path)}, f"{path} does not fit: {'; '.join(other)}" if other else None

@@ -55,10 +55,10 @@ class One:
 
 def blocks_of(domain):
     """For each block of this process: Grid and Params, NumPy arrays in Patches, and its shape."""
-    width = domain.scheme.width
-    pieces = domain.transport.pieces((domain.grid, domain.params), width + 1)
+    margin = domain.scheme.margin
+    pieces = domain.transport.pieces((domain.grid, domain.params), margin)
     for fields, block in zip(pieces, domain.transport.blocks, strict=True):
-        yield *(as_patches(each, width) for each in fields), block.shape
+        yield *(as_patches(each, margin) for each in fields), block.shape
 
 
 def strongest(domain) -> np.ndarray:

@@ -96,7 +96,7 @@ class Health:
         self.find_forces()
         self.rest = math.sqrt(0.5 * self.config.physics.gravity) * REST * float(depth)
         self.static = Static(domain.grid, self.runs.params)
-        parts = self.config.physics.gravity, domain.scheme.acting, domain.scheme.width + 1, domain.transport
+        parts = self.config.physics.gravity, domain.scheme.acting, domain.scheme.margin, domain.transport
         self._measure = self.runs.compile(make_measure, *parts)
         self.begin()
         self.stable = (0.0,) * len(RATES)  # rates for which the time step is known to be stable
@@ -212,7 +212,7 @@ class Health:
         what = self.blowup.unusable_value(run, of)
         if self.model.step > self.model.first_step:
             self.dry_out(bad, self.last)
-            self.blame_steps(bad, what, largest_dt(self.config, survey(self.config))[0], True)
+            self.blame_steps(bad, what, largest_dt(self.config, survey(self.runs.domain.setup))[0], True)
         raise NumericalError(
             f"the state at step {self.model.step} cannot be used{in_which(bad)}: {what}"
             f"{self.runs.remedy_at_start}{self.blowup.remains(run, of)}"

@@ -24,7 +24,6 @@ def with_own(config, fields, terms, sources: Mapping[str, Source], objects, para
     own = type(config.own)(fields=tuple(fields), terms=tuple(terms), calls=config.own.calls)
     own._sources, own._terms = dict(sources), tuple(objects)
     own._parameters = dict(config.own._parameters if parameters is None else parameters)
-    own._anew = config.own._anew
     return config.model_copy(update={"own": own})
 
 
@@ -46,8 +45,7 @@ def own_terms(config) -> tuple[Term, ...]:
     Raises:
         ConfigError: one that is recorded is not there.
     """
-    anew = config.own._anew
-    found = tuple(anew.get(term, term) for term in (*case_terms(config), *config.own._terms))
+    found = (*case_terms(config), *config.own._terms)
     there = {term.name for term in found}
     if missing := [text.split()[0] for text in config.own.terms if text.split()[0] not in there]:
         raise ConfigError(

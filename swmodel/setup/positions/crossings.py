@@ -9,8 +9,9 @@ import numpy as np
 
 from ...errors import UsageError
 from ...ocean.coordinates import along_axes, axes, metrics, places, turned
+from ...ocean.state import State
 from .. import fields
-from ..build import scheme_of
+from ..setup import Setup
 from .gauges import Points
 from .places import inside, twice
 
@@ -65,17 +66,18 @@ class Crossings(NamedTuple):
         return {"transport": np.stack([part.sum(axis=1) for part in np.split(through, self.cuts, axis=1)], axis=1)}
 
 
-def crossings(config) -> Crossings | None:
-    """Those of a configuration that was checked; None where it has none.
+def crossings(setup: Setup) -> Crossings | None:
+    """Those of a Setup that was checked; None where it has none.
 
     Raises:
         InputError: the file of the mask cannot be read.
     """
+    config = setup.config
     if not config.output.sections:
         return None
     sections = [section(config, line) for line in config.output.sections]
     axis, rows, columns, lengths = (np.concatenate(parts) for parts in zip(*(s.faces for s in sections), strict=True))
-    state, grid = scheme_of(config).state._fields, config.grid
+    state, grid = State._fields, config.grid
     of_velocity = np.where(axis == 1, state.index("u"), state.index("v"))
     thickness = np.full(len(axis), state.index("h"))
     beyond = (rows + (axis == 0)) % grid.ny, (columns + (axis == 1)) % grid.nx

@@ -12,7 +12,7 @@ from ...ocean.coordinates import apart, axes, positions, turned
 from ...ocean.rotated import turn
 from ...ocean.table import VARIABLES
 from .. import fields
-from ..build import scheme_of
+from ..setup import Setup
 from .places import all_on_water, on_water, twice
 from .stencils import QUANTITIES, cells_around, neighbourhoods, stencils
 
@@ -94,8 +94,8 @@ class Gauges(NamedTuple):
         return found
 
 
-def gauges(config) -> Gauges | None:
-    """Those of a configuration that was checked; None where it has none.
+def gauges(setup: Setup) -> Gauges | None:
+    """Those of a Setup that was checked; None where it has none.
 
     eta, u and v are interpolated bilinearly between the points around that have a value, as `stencils` says; a
     concentration as eta is. Faces of open sides have a value, too. On a sphere u and v are eastward and northward,
@@ -104,12 +104,13 @@ def gauges(config) -> Gauges | None:
     Raises:
         InputError: a file cannot be read.
     """
+    config = setup.config
     if not config.output.stations:
         return None
     grid, stations = config.grid, config.output.stations
     given = np.array([place_of(config, at) for at in stations]).T
     x, y = np.array([require(at) for at in located(config, stations)]).T
-    state = scheme_of(config).state._fields
+    state = setup.scheme.state._fields
     of = {"eta": ("h",), "u": ("u",), "v": ("v",)}
     of |= {VARIABLES[name].content: (name, "h") for name in state if VARIABLES[name].content}
     found, at_sides = {}, False

@@ -18,6 +18,7 @@ from swmodel.ocean import timestep
 from swmodel.ocean.coordinates import points
 from swmodel.ocean.state import Carry, State
 from swmodel.ocean.timestep import method_of
+from swmodel.setup.setup import setup_of
 
 STEPPERS = {
     "ab2": Time(stepper="ab2"),
@@ -97,7 +98,7 @@ def test_ab2_without_epsilon_amplifies_all_waves():
 
 def rates_of(overrides, case="jet"):
     config = load(case, {"grid.nx": 12, "grid.ny": 9, **overrides}, {})
-    return config, survey(config)
+    return config, survey(setup_of(config))
 
 
 QUIET = {"case.speed": 0.0, "case.perturbation": 0.0, "physics.depth": 40.0, "physics.gravity": 10.0}
@@ -213,7 +214,7 @@ def test_just_below_the_limit_waves_leave_through_open_sides_and_do_not_grow(ste
     for depth in (flat, corner, shelf):
         fields = {"depth": depth, "eta": start}
         config = configuration(7, 8, fields, **options)
-        largest, _ = largest_dt(config, survey(config))
+        largest, _ = largest_dt(config, survey(setup_of(config)))
         model = Simulation(configuration(7, 8, fields, **options, time__dt=0.95 * largest))
         model.take_steps(300)
         assert np.abs(model.field("eta")).max() < 5e-3
@@ -225,7 +226,7 @@ def test_the_limit_beside_deep_outside_water_is_no_shorter_than_it_has_to_be():
     depth[:, 0] = 4000.0
     options = {"open_sides__sides": ("west",), "grid__periodic_x": False, "run__executor": "reference"}
     config = configuration(3, 8, {"depth": depth}, **options)
-    largest, process = largest_dt(config, survey(config))
+    largest, process = largest_dt(config, survey(setup_of(config)))
     assert process == "waves through open sides"
     high = configuration(3, 8, {"depth": depth, "eta": depth / 1e6}, **options, time__dt=1.05 * largest)
     model = Simulation(unchecked(high))

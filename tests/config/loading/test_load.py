@@ -13,6 +13,7 @@ from swmodel.config.checks.extremes import survey
 from swmodel.config.checks.stability import dt_from_cfl
 from swmodel.config.options.model import Config, Grid
 from swmodel.model.resolve import fastest_executor, for_processes, resolve
+from swmodel.setup.setup import setup_of
 
 #: Four degrees of latitude.
 SPHERE = {
@@ -332,7 +333,7 @@ def test_cells_that_do_not_fill_the_domain_are_refused():
 def test_a_time_step_that_nobody_gave_divides_the_intervals_of_output(overrides):
     bare, given = load("rest", {"output.every_steps": 1, "run.steps": 1}, {}), load("rest", overrides, {})
     dt = resolve(given).time.dt
-    longest = dt_from_cfl(bare, survey(bare))
+    longest = dt_from_cfl(bare, survey(setup_of(bare)))
     assert 0.5 * longest < dt <= longest
     for interval in (given.output.every, given.output.spectra, given.restart.every, 86400 * (given.run.days or 0)):
         assert interval is None or math.isclose(round(interval / dt) * dt, interval, rel_tol=1e-12)
@@ -340,6 +341,6 @@ def test_a_time_step_that_nobody_gave_divides_the_intervals_of_output(overrides)
 
 def test_a_time_step_that_nothing_asks_to_divide_is_a_round_number():
     config = load("rest", {"output.every_steps": 5, "run.steps": 7}, {})
-    longest, dt = dt_from_cfl(config, survey(config)), resolve(config).time.dt
+    longest, dt = dt_from_cfl(config, survey(setup_of(config))), resolve(config).time.dt
     assert 0.99 * longest < dt <= longest
     assert len(repr(dt)) <= 4

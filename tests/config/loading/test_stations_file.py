@@ -7,6 +7,7 @@ from swmodel.config import to_toml
 from swmodel.model.validate import check_config
 from swmodel.setup.fields.netcdf_input import read
 from swmodel.setup.positions.gauges import gauges
+from swmodel.setup.setup import setup_of
 
 GOOD = "name, x, y, note\n# the first one\nold harbour, 2e5, 1e5, steep\n\nbuoy,3e5,1.5e5,\n"
 
@@ -88,7 +89,7 @@ def test_files_are_opened_as_often_for_many_stations_as_for_one(tmp_path, monkey
         places = [{"name": f"g{k}", "lon": -39.0 + 0.02 * k, "lat": 35.0} for k in range(number)]
         config = load("sea", {"grid.file": str(tmp_path / "sea.nc"), "output.stations": places}, {})
         count.clear()
-        gauges(check_config(config))
+        gauges(setup_of(check_config(config)))
         return len(count)
 
     assert times(500) == times(1)

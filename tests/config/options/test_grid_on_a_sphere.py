@@ -16,6 +16,7 @@ from swmodel.config.loading.load import gather
 from swmodel.config.loading.merge import merge
 from swmodel.model.validate import check_config
 from swmodel.ocean.coordinates import metrics
+from swmodel.setup.setup import setup_of
 
 BAND = {"kind": "latlon", "nx": 36, "ny": 12, "south": -30.0, "north": 60.0}
 
@@ -128,7 +129,8 @@ def test_the_time_step_follows_from_the_narrowest_row_with_water():
         config = config.model_copy(update={"time": config.time.model_copy(update={"dt": None, "cfl": 0.3})})
         lengths = metrics(config.grid, [row])
         per_length = math.hypot(1 / lengths["dx"].centre[0, 0], 1 / lengths["dy"].centre[0, 0])
-        assert dt_from_cfl(config, survey(config)) == pytest.approx(0.3 / (math.sqrt(9810) * per_length), rel=1e-12)
+        found = survey(setup_of(config))
+        assert dt_from_cfl(config, found) == pytest.approx(0.3 / (math.sqrt(9810) * per_length), rel=1e-12)
 
 
 def test_a_run_is_stable_just_below_the_largest_time_step_and_at_the_equator_not_above_it():
@@ -140,7 +142,7 @@ def test_a_run_is_stable_just_below_the_largest_time_step_and_at_the_equator_not
         waves = {"physics__quadratic_drag": 0.0, "physics__viscosity": 0.0, "physics__f0": 1e-30}
         options = {"grid__south": south, "grid__dlat": dlat, "time__stepper": "rk4", "run__executor": "reference"}
         config = configuration(16, 12, fields, sphere=True, **waves, **options)
-        largest, process = largest_dt(config, survey(config))
+        largest, process = largest_dt(config, survey(setup_of(config)))
         assert process == "gravity waves and advection"
         time = config.time.model_copy(update={"dt": factor * largest})
         simulation = Simulation(unchecked(config.model_copy(update={"time": time})))
@@ -164,6 +166,6 @@ def test_the_fastest_cell_is_the_deepest_on_the_narrowest_row():
     depth = np.full((12, 36), 1000.0)
     depth[11, 20], depth[2, 5] = 4000.0, 5000.0
     config = configuration(12, 36, {"depth": depth}, sphere=True, grid__south=-20.0, grid__dlat=7.5)
-    cell = survey(config).fastest
+    cell = survey(setup_of(config)).fastest
     assert (cell.row, cell.column, cell.h) == (11, 20, 4000.0)
     assert cell.dx == pytest.approx(metrics(config.grid, [11])["dx"].centre[0, 0])

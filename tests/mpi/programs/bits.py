@@ -16,7 +16,7 @@ from swmodel.executors.reference import Reference
 from swmodel.executors.registry import EXECUTORS
 from swmodel.model.forcing import Forcing
 from swmodel.parallel.transport import connect
-from swmodel.setup.build import build_grid, build_params, build_state, scheme_of
+from swmodel.setup.setup import setup_of
 
 jax.config.update("jax_enable_x64", True)
 EXECUTOR = sys.argv[1]
@@ -81,13 +81,12 @@ def dtypes(variant, layout):
 
 def compute(config, transport, chunks):
     """The state after the given numbers of steps, one call each: whole fields on the group's first rank."""
-    dtype = np.dtype(config.run.dtype)
-    static = build_grid(config, transport.block, dtype), build_params(config, transport.block, dtype)
-    model = EXECUTORS[EXECUTOR](config, transport, *static)
+    setup = setup_of(config)
+    model = EXECUTORS[EXECUTOR](setup, transport, *setup.static(transport.block))
     found = []
     for steps in chunks:
-        forcing = Forcing(config, scheme_of(config), transport)
-        carry = model.start(build_state(config, transport.block, dtype))
+        forcing = Forcing(setup, transport)
+        carry = model.start(setup.state(transport.block))
         for n in steps:
             last = int(carry.step) + n
             while (step := int(carry.step)) < last:

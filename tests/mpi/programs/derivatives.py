@@ -13,7 +13,7 @@ from swmodel.executors.xla import make_step
 from swmodel.ocean.state import Carry, State
 from swmodel.ocean.timestep import method_of
 from swmodel.parallel.transport import connect
-from swmodel.setup.build import build_grid, build_params, build_state, scheme_of
+from swmodel.setup.setup import setup_of
 
 jax.config.update("jax_enable_x64", True)
 NY, NX, STEPS = 7, 9, 4
@@ -33,10 +33,10 @@ def results(layout):
     config = configuration(NY, NX, random_fields(NY, NX, seed=3), grid__periodic_x=False, physics__slip="no")
     transport = connect("mpi", layout, NY, NX)
     ours, method = partial(weights, block=transport.block), method_of("ab2")
-    static = [build(config, transport.block, np.float64) for build in (build_grid, build_params)]
+    static = setup_of(config).static(transport.block)
     grid, params = jax.tree.map(jnp.asarray, static)
-    step = make_step(scheme_of(config), method, transport)
-    state = jax.tree.map(jnp.asarray, build_state(config, transport.block, np.float64))
+    step = make_step(setup_of(config).scheme, method, transport)
+    state = jax.tree.map(jnp.asarray, setup_of(config).state(transport.block))
 
     def final(state):
         carry = Carry(state, method.remember(state), jnp.zeros((), jnp.int32))

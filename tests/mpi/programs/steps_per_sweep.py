@@ -13,7 +13,7 @@ from support.random_case import configuration
 
 from swmodel.executors.native.executor import Native
 from swmodel.parallel.transport import connect
-from swmodel.setup.build import build_grid, build_params, build_state
+from swmodel.setup.setup import setup_of
 
 jax.config.update("jax_enable_x64", True)
 NY, NX, STEPS = 34, 35, 10
@@ -44,11 +44,9 @@ VARIANTS = {
 
 def bits(config, layout, steps_per_sweep):
     """A checksum of the state after `STEPS` steps, the same on all ranks."""
-    transport = connect("mpi", layout, NY, NX)
-    dtype = np.dtype(config.run.dtype)
-    fields = (build(config, transport.block, dtype) for build in (build_grid, build_params))
-    model = Native(config, transport, *fields, steps_per_sweep=steps_per_sweep)
-    final = model.advance(model.start(build_state(config, transport.block, dtype)), STEPS).state
+    transport, setup = connect("mpi", layout, NY, NX), setup_of(config)
+    model = Native(setup, transport, *setup.static(transport.block), steps_per_sweep=steps_per_sweep)
+    final = model.advance(model.start(setup.state(transport.block)), STEPS).state
     whole = [transport.gather_rows(np.asarray(field), 0, NY) for field in final]
     if transport.rank == 0:
         return hashlib.sha256(b"".join(field.tobytes() for field in whole)).hexdigest()[:16]

@@ -13,8 +13,8 @@ from swmodel.config import from_toml, to_toml
 from swmodel.config.loading.decisive import differences
 from swmodel.model.validate import check_config
 from swmodel.setup import fields
-from swmodel.setup.build import scheme_of
 from swmodel.setup.fields.varying import Records
+from swmodel.setup.setup import setup_of
 
 NY, NX = 6, 9
 SMALL = {"grid.nx": NX, "grid.ny": NY, "grid.dx": 2e3, "grid.dy": 1e3, "grid.periodic_x": False, "time.dt": 5.0}
@@ -235,7 +235,7 @@ TIMED = {
 def test_records_in_time_are_those_of_a_data_array(way):
     array, options = TIMED[way]
     config = resolve(load(Case, IN_TIME | options, {}, fields={"wind_x": array}))
-    assert scheme_of(config).varying == ("wind_x",)
+    assert setup_of(config).scheme.varying == ("wind_x",)
     records, window = Records(config, ["wind_x"]), (range(-1, NY), range(NX + 1))
     for step, (before, after) in {0: (0, 1), 4319: (0, 1), 4320: (1, 2)}.items():  # of 5 s
         found = records.params(step, *window)

@@ -60,9 +60,9 @@ def wind_at(config, step, stage=0.0):
     from swmodel.ocean.instant import Instant
     from swmodel.ocean.patch import Patch
     from swmodel.ocean.records import present
-    from swmodel.setup.build import scheme_of
+    from swmodel.setup.setup import setup_of
 
-    scheme = scheme_of(config)
+    scheme = setup_of(config).scheme
     params = Records(config, scheme.varying).params(step, np.arange(NY), np.arange(NX))
     patches = {name: Patch(field, (0, 0)) for name, field in params.items()}
     return present(patches, Instant(np.int32(step), stage), scheme.varying, np.dtype("f8"))["wind_x"].values

@@ -17,8 +17,8 @@ from swmodel.ocean.table import VARIABLES
 from swmodel.ocean.terms import TERMS
 from swmodel.parallel.decomposition import block
 from swmodel.setup import fields
-from swmodel.setup.build import build_params
 from swmodel.setup.fields.netcdf_input import InputError, read_field
+from swmodel.setup.setup import setup_of
 
 BAND = {"grid.kind": "latlon", "grid.nx": 18, "grid.ny": 6, "grid.west": -20.0, "grid.south": -30.0, "grid.north": 30.0}
 UNITS = {"lon": "degrees_east", "lat": "degrees_north"}
@@ -208,7 +208,7 @@ def test_a_run_has_the_tide_of_an_atlas_at_its_sides(atlas):
     options |= {"grid.periodic_x": False, "open_sides.sides": ["west"], "time.start": "2012-03-01", "grid.east": 20.0}
     config = load("rest", BAND | {"physics.depth": 80.0, "time.dt": 100.0} | options, environ={})
     check_config(config)
-    params = build_params(config, block(0, (1, 1), 6, 18), np.float64, 0)
+    params = setup_of(config).params(block(0, (1, 1), 6, 18), 0)
     assert params["outside_m2_flows"] == 1
     assert "outside_k1_turns_high" not in params
     at = points(config.grid, "u", range(6), range(18))

@@ -1,4 +1,4 @@
-"""The steps of the cases, compiled when swmodel is installed: python -m swmodel.executors.native.build [FOLDER].
+"""The steps of the cases, compiled when swmodel is installed: python -m swmodel.model.build_steps [FOLDER].
 
 SWMODEL_INSTRUCTIONS chooses the processors, as the compiler's -march does.
 """
@@ -10,15 +10,16 @@ import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from ...cases import names
-from ...config import load
-from . import request_of
-from .compile import BUILT, Request, compile_into, instructions
+from ..cases import names
+from ..config import load
+from ..executors.native import request_of
+from ..executors.native.compile import BUILT, Request, compile_into, instructions
+from ..setup.setup import setup_of
 
 
 def requests() -> list[Request]:
     """The steps of the cases with their own settings, each once."""
-    return list(dict.fromkeys(request_of(load(name, {}, environ={})) for name in names()))
+    return list(dict.fromkeys(request_of(setup_of(load(name, {}, environ={}))) for name in names()))
 
 
 def main(folder: Path) -> None:

@@ -1,0 +1,193 @@
+"""The Setup of a run: a resolved configuration in the words of the dynamics. It makes the fields of any block."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from ..ocean.coordinates import metrics, on_sphere, points, turned
+from ..ocean.grid import Grid
+from ..ocean.masks import masks
+from ..ocean.patch import Patch, east, north
+from ..ocean.scheme import Scheme
+from ..ocean.state import State
+from ..ocean.terms import TERMS, Term
+from ..ocean.timestep import Leapfrog, Multistep, RungeKutta, method_of
+from . import fields
+from .fields.own import own_terms
+from .fields.series import varies
+from .fields.varying import Records
+
+
+@dataclass(frozen=True)
+class Setup:
+    """What executors, forcing, health, derivatives, ensembles and files know of a run; made once, by `setup_of`.
+
+    Attributes:
+        config: the configuration; its sections are the options, its fields are read by rows and columns.
+        scheme: the terms of the tendency, and how far they reach.
+    """
+
+    config: Any
+    scheme: Scheme
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Rows and columns of the grid, (ny, nx)."""
+        return self.config.grid.ny, self.config.grid.nx
+
+    @property
+    def dtype(self) -> np.dtype:
+        """The precision of the run."""
+        return np.dtype(self.config.run.dtype)
+
+    @property
+    def margin(self) -> int:
+        """Rows and columns of Grid and Params around a block: `Scheme.margin`."""
+        return self.scheme.margin
+
+    @cached_property
+    def method(self) -> Multistep | RungeKutta | Leapfrog:
+        """The time stepper."""
+        time = self.config.time
+        return method_of(time.stepper, time.ab2_epsilon, time.robert_asselin)
+
+    @property
+    def dt(self) -> float:
+        """The time step, s."""
+        return self.config.time.dt
+
+    @property
+    def parameters(self) -> dict[str, np.ndarray]:
+        """The vectors of parameters of the user's own terms, by the terms' names."""
+        return self.config.own._parameters
+
+    def with_config(self, config) -> Setup:
+        """The same for a configuration of the same terms: one that is resolved, or on another number of processes."""
+        return replace(self, config=config)
+
+    def grid(self, block, margin: int | None = None) -> Grid:
+        """The static fields of `block` with `margin` cells around it, NumPy arrays; None: as `Setup.margin` says."""
+        config, (rows, columns) = self.config, rows_and_columns(block, self.margin if margin is None else margin)
+        # One cell more than asked for on the north and east, so that faces and corners reach as far as centres.
+        further = [*rows, rows[-1] + 1], [*columns, columns[-1] + 1]
+        wet, *outside = (Patch(at, (0, 0)) for at in (fields.wet(config, *further), *fields.outside(config, *further)))
+        static = Grid(
+            **metrics(config.grid, rows),
+            f=coriolis(config, rows, columns),
+            depth=fields.evaluate(config, "depth", rows, columns),
+            **{name: trim(mask, rows, columns) for name, mask in masks(wet, config.physics.slip, outside).items()},
+        )
+        return in_precision(static, self.dtype)
+
+    def params(self, block, margin: int | None = None, varying: Callable | None = None) -> dict[str, np.ndarray]:
+        """The coefficients of `block` by name, with `margin` cells around it, NumPy arrays; None: see `grid`.
+
+        Numbers are [1, 1]; the parameters of a term are a vector under its name. Terms that the scheme does not have
+        are left out. Coefficients that vary are stored as `ocean.records` says.
+
+        Args:
+            varying: function (block, margin) of those that vary; None: they are those of the start.
+        """
+        config, margin = self.config, self.margin if margin is None else margin
+        rows, columns = rows_and_columns(block, margin)
+        values = {name: np.full((1, 1), getattr(config.physics, name)) for name in ("gravity", "density")}
+        for term in self.scheme.acting:
+            steady = [row.name for row in term.coefficients if row.name not in self.scheme.varying]
+            values |= {name: fields.evaluate(config, name, rows, columns) for name in steady}
+            values |= term.build(config, rows, columns) if term.build else {}
+            values |= {term.name: self.parameters[term.name]} if term.parameters else {}
+        varying = varying or (lambda block, margin: self.varying(self.records(), block, margin, 0))
+        return in_precision(values, self.dtype) | varying(block, margin)
+
+    def static(self, block, margin: int | None = None) -> tuple[Grid, dict[str, np.ndarray]]:
+        """Grid and Params of `block`, as `transport.make` takes them."""
+        return self.grid(block, margin), self.params(block, margin)
+
+    def records(self) -> Records:
+        """The records in time of the coefficients that vary."""
+        return Records(self.config, self.scheme.varying, self.dtype)
+
+    def varying(self, records: Records, block, margin: int, step: int) -> dict[str, np.ndarray]:
+        """The coefficients that vary, as `params` has them, from a step on."""
+        return in_precision(records.params(step, *rows_and_columns(block, margin)), self.dtype)
+
+    def state(self, block) -> State:
+        """The initial state of `block`, interior only: zero velocity on closed faces, h = depth on land."""
+        config, (rows, columns) = self.config, rows_and_columns(block, 0)
+        around = Patch(fields.wet(config, np.append(rows, rows[-1] + 1), np.append(columns, columns[-1] + 1)), (0, 0))
+        wet, open_u, open_v = (
+            trim(p.values, rows, columns) > 0 for p in (around, around * east(around), around * north(around))
+        )
+        terms = self.scheme.acting
+        names = ("depth", "eta", "u", "v", *(row.name for term in terms for row in term.initial))
+        values = {name: fields.evaluate(config, name, rows, columns) for name in names}
+        state = {
+            "h": values["depth"] + np.where(wet, values["eta"], 0.0),
+            "u": np.where(open_u, values["u"], 0.0),
+            "v": np.where(open_v, values["v"], 0.0),
+        }
+        for start in (term.start for term in terms if term.start):
+            state |= {name: np.where(wet, value, 0.0) for name, value in start(values | {"h": state["h"]}).items()}
+        return self.scheme.state(
+            **{
+                name: np.ascontiguousarray(np.broadcast_to(field, block.shape).astype(self.dtype))
+                for name, field in state.items()
+            }
+        )
+
+
+def setup_of(config) -> Setup:
+    """The Setup of a configuration, which need not be resolved to know its terms.
+
+    Raises:
+        ConfigError: a term that was given in Python is not there.
+    """
+    active = tuple(name for name in TERMS if is_active(config, TERMS[name]))
+    scheme = Scheme(config.scheme.vorticity_flux, active, own_terms(config))
+    rows = {row.name for term in scheme.acting for row in term.coefficients}
+    return Setup(config, replace(scheme, varying=tuple(sorted(name for name in rows if varies(config, name)))))
+
+
+def is_active(config, term: Term) -> bool:
+    """Whether a term is switched on: by its own section, or by a coefficient that is a field or not zero."""
+    if term.active:
+        return term.active(getattr(config, term.name))
+    return any(fields.given(config, row.name) or fields.constant(config, row.name) for row in term.coefficients)
+
+
+def rows_and_columns(block, margin: int) -> tuple[np.ndarray, np.ndarray]:
+    """Numbers of the rows and columns of a block with `margin` cells around it."""
+    y, x = (np.arange(span.start - margin, span.stop + margin) for span in (block.y, block.x))
+    return y, x
+
+
+def coriolis(config, rows, columns) -> np.ndarray:
+    """The Coriolis parameter at the corners in the given rows and columns, s-1, float64.
+
+    f0 + beta y; on a sphere, where both are zero, 2 Omega sin(latitude). [rows, 1], or [rows, columns] where the
+    latitude varies along rows.
+    """
+    columns = columns if turned(config.grid) else [0]
+    physics, corner = config.physics, points(config.grid, "corner", rows, columns)
+    if on_sphere(config.grid) and not (physics.f0 or physics.beta):
+        return 2 * config.grid.rotation * np.sin(np.radians(corner.lat))
+    return physics.f0 + physics.beta * corner.y
+
+
+def in_precision(fields, dtype):
+    """A tree of arrays, the real ones converted to `dtype`."""
+    if isinstance(fields, dict):
+        return {name: in_precision(field, dtype) for name, field in fields.items()}
+    if isinstance(fields, tuple):
+        return fields._make(in_precision(field, dtype) for field in fields)
+    return fields.astype(dtype) if fields.dtype.kind == "f" else fields
+
+
+def trim(values, rows, columns):
+    """The values in the given rows and columns, without what lies beyond them; axes of length one stay."""
+    return values[: len(rows), : len(columns)]
