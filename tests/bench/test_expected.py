@@ -11,7 +11,8 @@ from swmodel.bench.expected import computed
 from swmodel.cli import main
 from swmodel.config import load
 from swmodel.errors import SetupError
-from swmodel.model.resolve import resolve
+from swmodel.model.resolve import resolved
+from swmodel.setup.setup import setup_of
 
 
 @pytest.mark.parametrize(("computing", "share", "bound"), [(2.0, 100, "memory"), (4.0, 75, "its operations")])
@@ -23,7 +24,7 @@ def test_a_step_takes_the_longer_of_two_times(computing, share, bound):
 
 @pytest.mark.parametrize("size", [{}, {"grid.nx": 19, "grid.ny": 12}])
 def test_the_time_to_compute_is_measured_on_a_part_of_the_grid_or_on_all_of_it(size):
-    assert 0 < computed(resolve(load("jet", {"run.executor": "native", **size}, {}))) < math.inf
+    assert 0 < computed(resolved(setup_of(load("jet", {"run.executor": "native", **size}, {})))) < math.inf
 
 
 def test_it_is_told_with_the_kernel_and_without_a_compiler_why_it_is_not(monkeypatch):
