@@ -22,8 +22,8 @@ ROOMS = (
     "setup",
     "config.messages config.options",
     "cases",
-    "config.loading config.tidal_analysis",
-    "config.checks",
+    "config.loading",
+    "config.remarks",
     "config typing",
     "files",
     "executors",
@@ -99,6 +99,14 @@ def test_every_module_has_a_room(name):
 def test_imports_go_down_the_rooms(name):
     upwards = {other for other in below(name) if level(other) > level(name)}
     assert not upwards, f"{name} imports {sorted(upwards)}"
+
+
+@pytest.mark.parametrize("room", ["setup", "executors", "model.health", "model.forcing", "parallel", "ocean"])
+def test_these_rooms_know_of_a_configuration_what_a_setup_holds(room):
+    knowing = {
+        name for name in MODULES if room in enclosing(name) and any("config" in enclosing(o) for o in below(name))
+    }
+    assert not knowing
 
 
 def test_imports_make_no_ring():

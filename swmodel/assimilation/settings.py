@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ..config import ConfigError
-from ..config.checks.extremes import survey
 from ..config.options.assimilation import sigma_key
 from ..errors import UsageError
 from ..model.validate import lines_of, repeated, require_derivatives
 from ..ocean.coordinates import on_sphere
 from ..ocean.table import SEEN
+from ..setup.checks.extremes import survey
 from ..setup.setup import setup_of
 from .network import is_twin, network
 from .observations import read

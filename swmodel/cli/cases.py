@@ -25,9 +25,9 @@ def init(case, settings):
     swmodel init jet > my.toml, then swmodel run my.toml
     """
     from swmodel.config import to_toml
-    from swmodel.config.checks.remarks import domain
     from swmodel.config.loading.load import gather
     from swmodel.config.loading.merge import merge
+    from swmodel.config.remarks import domain
 
     sources = gather(case, settings)
     text = to_toml(merge(sources), comments=True)

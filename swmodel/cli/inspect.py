@@ -9,10 +9,10 @@ import click
 
 @click.command()
 @click.argument("path", metavar="DIR|FILE.nc|CONFIG", type=click.Path(path_type=Path))
-@click.option("--kernel", is_flag=True, help="Describe the native step of a case or a configuration: what it computes.")
+@click.option("--kernel", is_flag=True, help="Describe the native step of a configuration: what it computes.")
 @click.option("--verify", is_flag=True, help="Read all files through, and compare them with their checksums.")
 def info(path, kernel, verify):
-    """Describe a run or a NetCDF file: grid, time, fields, state; or verify that its files are intact."""
+    """Describe a run, a NetCDF file, or what a configuration will compute; or verify that files are intact."""
     if kernel:
         if verify:
             raise click.UsageError("--verify is of files, --kernel of a configuration")
@@ -26,9 +26,31 @@ def info(path, kernel, verify):
             click.echo(f"{name}: {verdict}")
         require_intact(path, found)
         return
+    if is_configuration(path):
+        describe_setup(str(path))
+        return
     from ..plotting.info import describe_results
 
     click.echo(describe_results(path))
+
+
+def is_configuration(path: Path) -> bool:
+    """Whether this is a file of a configuration or a case, or the name of a case, and no result of a run."""
+    from ..cases import names
+
+    return path.suffix in (".toml", ".py") or (str(path) in names() and not path.exists())
+
+
+def describe_setup(source: str):
+    """Print what a run of a configuration will compute."""
+    from ..config import load
+    from ..model.validate import check
+    from ..parallel import environment
+    from ..setup.describe import describe
+    from ..setup.setup import setup_of
+
+    environment.prepare()
+    click.echo(describe(check(setup_of(load(source)), to_the_end=True)))
 
 
 def describe_kernel(source: str):

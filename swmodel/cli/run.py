@@ -133,8 +133,8 @@ def begin(source, overrides, output, force, quiet, task="run", options=lambda co
 
     def request(place=None):
         """The configuration, complete and checked, with the folder for its results. Rank 0 examines the folder."""
-        from ..config.checks.remarks import remarks
         from ..config.loading.load import gather
+        from ..config.remarks import remarks
         from ..files import run_folder
 
         sources = gather(source, overrides)

@@ -8,13 +8,13 @@ from collections.abc import Iterator
 import numpy as np
 
 from ..config import Config, ConfigError, load
-from ..config.checks.extremes import survey
-from ..config.checks.stability import largest_dt
 from ..model import validate
 from ..ocean.coordinates import largest_cell, sides
 from ..ocean.noise import white_number
 from ..ocean.terms import TERMS
 from ..parallel.environment import total_memory
+from ..setup.checks.extremes import survey
+from ..setup.checks.stability import largest_dt
 from ..setup.fields import given
 from ..setup.setup import Setup, setup_of
 

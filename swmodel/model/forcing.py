@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from concurrent.futures import wait
 from contextlib import contextmanager
 
-from ..config.noted import checksum_of, noted
 from ..parallel.worker import Worker
+from ..setup.fields.noted import checksum_of, noted
 from ..setup.setup import Setup, rows_and_columns
 
 #: Seconds within which a signal is noticed while this process waits for the thread.

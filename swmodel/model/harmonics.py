@@ -6,11 +6,11 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from ..config.tidal_analysis import analysis
 from ..errors import UsageError
 from ..ocean.harmonics import basis, constants, normal_matrix
 from ..ocean.table import HARMONIC
 from ..parallel.transport.programs import jitted
+from ..setup.tidal_analysis import analysis
 from .means import make_fields
 from .padded import given_to_fields
 

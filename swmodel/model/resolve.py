@@ -127,8 +127,8 @@ def for_processes(config: Config, nproc: int) -> Config:
 
 def initial_dt(setup: Setup, extremes=None) -> float:
     """The time step that follows from `time.cfl`, a round number, s; see `resolve`."""
-    from ..config.checks.extremes import survey
-    from ..config.checks.stability import automatic_dt
+    from ..setup.checks.extremes import survey
+    from ..setup.checks.stability import automatic_dt
     from ..setup.fields.netcdf_input import InputError
 
     try:

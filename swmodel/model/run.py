@@ -115,7 +115,7 @@ class Model(Protocol):
         """Compute time steps; `watching`, if given, looks at each."""
 
     def noted(self) -> str:
-        """What a restart file notes of records in time (`config.noted`); called by all processes together."""
+        """What a restart file notes of records in time (`setup.fields.noted`); called by all processes together."""
 
     def get(self, tree):
         """Arrays of a carry or of means, as NumPy arrays of this process."""

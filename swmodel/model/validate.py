@@ -9,16 +9,17 @@ from typing import Any
 
 import numpy as np
 
-from ..config import Config, ConfigError, tidal_analysis
-from ..config.checks import outside
-from ..config.checks.extremes import CELLS, Extremes, survey
-from ..config.checks.stability import WAVES, automatic_dt, largest_dt, rates
+from ..config import Config, ConfigError
 from ..errors import UsageError
 from ..executors.native import REMEDY, native_missing, unable
 from ..ocean.coordinates import on_sphere
 from ..ocean.table import FORCING, POTENTIALS, entry_of
 from ..ocean.terms import TERMS
 from ..parallel.environment import total_memory
+from ..setup import tidal_analysis
+from ..setup.checks import outside
+from ..setup.checks.extremes import CELLS, Extremes, survey
+from ..setup.checks.stability import WAVES, automatic_dt, largest_dt, rates
 from ..setup.fields.formula import position_problems
 from ..setup.fields.netcdf_input import InputError, opened
 from ..setup.fields.own import formulas

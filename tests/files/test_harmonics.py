@@ -13,13 +13,13 @@ from support.unchecked import unchecked
 
 import swmodel
 from swmodel.config import ConfigError
-from swmodel.config.tidal_analysis import named
 from swmodel.errors import UsageError
 from swmodel.files.restart.folder import path_of
 from swmodel.model.validate import check_config
 from swmodel.ocean.constituents import constituents
 from swmodel.ocean.harmonics import basis, constants, normal_matrix, too_close
 from swmodel.ocean.terms.tide import EQUILIBRIUM
+from swmodel.setup.tidal_analysis import named
 
 DT = 600.0
 

@@ -18,13 +18,13 @@ from support.random_case import configuration, random_fields, weather
 
 import swmodel
 from swmodel.cli import main
-from swmodel.config.noted import checksum_of
 from swmodel.ensemble.members import Members
 from swmodel.ensemble.settings import check_ensemble, wind_factors
 from swmodel.errors import FilesError
 from swmodel.model.forcing import Forcing
 from swmodel.model.validate import check_config
 from swmodel.setup.fields.netcdf_input import InputError
+from swmodel.setup.fields.noted import checksum_of
 
 NY, NX, STEPS = 7, 11, 9
 

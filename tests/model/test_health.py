@@ -10,14 +10,14 @@ import pytest
 from support.unchecked import unchecked
 
 import swmodel
-from swmodel.config.checks.extremes import survey
-from swmodel.config.checks.stability import largest_dt
 from swmodel.errors import NumericalError, exit_code
 from swmodel.files.restart.folder import candidates
 from swmodel.files.status import read_status
 from swmodel.model.health import BLOWUP, RUNAWAY, Health
 from swmodel.model.health.measures import RATES
 from swmodel.ocean.table import VARIABLES
+from swmodel.setup.checks.extremes import survey
+from swmodel.setup.checks.stability import largest_dt
 
 SMALL = {"grid.nx": 24, "grid.ny": 14, "run.steps": 400, "output.every_steps": 10**6}
 EXECUTORS = ["xla", "native"]

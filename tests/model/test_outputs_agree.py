@@ -16,7 +16,6 @@ from support.stormy_sea import NX, NY, STATIONS, STEPS, Uneven, run, sea
 import swmodel
 from swmodel.assimilation.interpolation import operator
 from swmodel.assimilation.observations import Observations
-from swmodel.config.tidal_analysis import analysis
 from swmodel.ensemble.members import Members
 from swmodel.ensemble.settings import check_ensemble
 from swmodel.errors import Stopped
@@ -28,6 +27,7 @@ from swmodel.plotting import spectra
 from swmodel.setup.positions.crossings import crossings
 from swmodel.setup.positions.gauges import gauges
 from swmodel.setup.setup import setup_of
+from swmodel.setup.tidal_analysis import analysis
 
 #: Steps between records, and the steps at which a run is interrupted: the weather is replaced at the first.
 EVERY, STOPS = 7, (13, 17)

@@ -8,9 +8,9 @@ from support.made_cases import changed
 from swmodel import load
 from swmodel.cases.jet import Jet
 from swmodel.config import ConfigError
-from swmodel.config.checks.extremes import survey
 from swmodel.model.resolve import resolve
 from swmodel.model.validate import check_config, floor
+from swmodel.setup.checks.extremes import survey
 from swmodel.setup.setup import setup_of
 
 SMALL = {"grid.nx": 12, "grid.ny": 9}
@@ -202,7 +202,7 @@ def at(row, column, value, otherwise):
 )
 @pytest.mark.parametrize("cells", [12, 10**6], ids=["band by band", "at once"])
 def test_a_field_that_cannot_be_used_is_reported_with_its_place(monkeypatch, field, value, otherwise, message, cells):
-    monkeypatch.setattr("swmodel.config.checks.extremes.CELLS", cells)
+    monkeypatch.setattr("swmodel.setup.checks.extremes.CELLS", cells)
     case = changed(Jet, **{field: at(7, 3, value, otherwise)})
     assert problems({}, case) == [message]
     if field not in ("u", "v"):
@@ -232,7 +232,7 @@ def test_bands_of_rows_and_the_whole_grid_have_the_same_extremes(monkeypatch):
     config = load(case, {**SMALL, "physics.quadratic_drag": 1e-3}, {})
     found = []
     for cells in (1, 25, 10**6):
-        monkeypatch.setattr("swmodel.config.checks.extremes.CELLS", cells)
+        monkeypatch.setattr("swmodel.setup.checks.extremes.CELLS", cells)
         found.append(survey(setup_of(config)))
     assert found[0] == found[1] == found[2]
     # The corners (0, 0) and (8, 11) are land: what is left lies between rows 1 and 7 of their columns.

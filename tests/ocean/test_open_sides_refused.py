@@ -8,7 +8,7 @@ from support.random_case import configuration
 
 import swmodel
 from swmodel.config import ConfigError
-from swmodel.config.checks.remarks import relaxation
+from swmodel.config.remarks import relaxation
 from swmodel.model.validate import check_config
 
 

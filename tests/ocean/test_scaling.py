@@ -18,12 +18,12 @@ from support.stepping import EVERY_SCHEME, same_bits, step_by_step
 
 import swmodel
 from swmodel.config import Config
-from swmodel.config.checks.extremes import survey
-from swmodel.config.checks.stability import dt_from_cfl, largest_dt
 from swmodel.ocean.diagnostics import QUANTITIES
 from swmodel.ocean.table import COEFFICIENTS, POTENTIALS, VARIABLES, WRITABLE
 from swmodel.ocean.terms import TERMS as TERMS_OF_THE_MODEL
 from swmodel.ocean.terms.open_sides import NAMES
+from swmodel.setup.checks.extremes import survey
+from swmodel.setup.checks.stability import dt_from_cfl, largest_dt
 from swmodel.setup.setup import setup_of
 
 NY, NX = 7, 9

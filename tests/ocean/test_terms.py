@@ -11,8 +11,6 @@ from support.stepping import after, same_bits
 
 import swmodel
 from swmodel.config import Config, ConfigError
-from swmodel.config.checks.extremes import survey
-from swmodel.config.checks.stability import largest_dt
 from swmodel.config.loading import decisive
 from swmodel.errors import UsageError
 from swmodel.files.restart.folder import path_of
@@ -26,6 +24,8 @@ from swmodel.ocean.patch import Patch
 from swmodel.ocean.scheme import Scheme
 from swmodel.ocean.terms import TERMS
 from swmodel.parallel.decomposition import block
+from swmodel.setup.checks.extremes import survey
+from swmodel.setup.checks.stability import largest_dt
 from swmodel.setup.setup import Setup, setup_of
 
 NY, NX = 7, 9

@@ -11,8 +11,8 @@ from support.stepping import after
 
 import swmodel
 from swmodel.config import ConfigError
-from swmodel.config.checks.remarks import remarks
 from swmodel.config.loading.load import gather
+from swmodel.config.remarks import remarks
 from swmodel.errors import NumericalError
 from swmodel.model.resolve import resolve
 from swmodel.model.validate import check_config

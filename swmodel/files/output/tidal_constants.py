@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from ...config.tidal_analysis import analysis
 from ...ocean.constituents import DAY
 from ...ocean.table import entry_of
 from ...ocean.variable import Variable
+from ...setup.tidal_analysis import analysis
 from .maps import Number, put_numbers, write_maps
 
 #: A comment for readers of the file.

@@ -6,9 +6,10 @@ import re
 from pathlib import Path
 from typing import NamedTuple
 
-from ...config import ConfigError, noted, to_toml
+from ...config import ConfigError, to_toml
 from ...config.loading.decisive import decisive, decisive_of_ensemble, differences
 from ...errors import FilesError
+from ...setup.fields import noted
 from ..integrity import guard
 from ..run_folder import CONFIG, RESTARTS, WRITING, holding
 
@@ -30,7 +31,7 @@ class Restart(NamedTuple):
         configuration: that of the run that wrote it, TOML.
         members: 1 for a run.
         case_file: the text of the file with the user's own case.
-        records: what is noted of records in time, see `config.noted`.
+        records: what is noted of records in time, see `setup.fields.noted`.
     """
 
     path: Path

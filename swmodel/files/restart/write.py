@@ -49,7 +49,7 @@ class Contents(NamedTuple):
         step: number of steps done.
         seconds: model time, s.
         mean_steps: number of steps in the means.
-        records: what is noted of records in time, see `config.noted`.
+        records: what is noted of records in time, see `setup.fields.noted`.
     """
 
     fields: dict[str, np.ndarray]

@@ -10,13 +10,13 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from ...config.checks.extremes import rates_of
 from ...ocean.grid import Grid
 from ...ocean.patch import Patch
 from ...ocean.state import State
 from ...ocean.table import VARIABLES
 from ...parallel.transport.halo import within
 from ...parallel.transport.programs import jitted
+from ...setup.checks.extremes import rates_of
 
 
 class Static(NamedTuple):
@@ -32,7 +32,7 @@ class Measures(NamedTuple):
     low: float  # -min(h), m; infinity where a field is not finite
     high: float  # max(h), m
     speed: float  # m s-1, largest
-    wave_rate: float  # s-1, largest, as are the following rates: `config.checks.extremes.rates_of`
+    wave_rate: float  # s-1, largest, as are the following rates: `setup.checks.extremes.rates_of`
     drag_rate: float
     friction_rate: float
     transport_rate: float

@@ -20,12 +20,11 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from ...config import Config
-from ...config.checks.extremes import Extremes, survey
-from ...config.checks.stability import largest_dt
 from ...errors import NumericalError
 from ...ocean.diagnostics import per_length
 from ...parallel.transport import of_all_members
+from ...setup.checks.extremes import Extremes, survey
+from ...setup.checks.stability import largest_dt
 from .blowup import Blowup, in_which, of_which
 from .measures import RATES, Measures, Static, make_measure
 from .one import Forces, One, blocks_of
@@ -52,7 +51,7 @@ class Runs(Protocol):
     """
 
     domain: Any
-    config: Config
+    config: Any
     params: dict
     remedy: str
     remedy_at_start: str

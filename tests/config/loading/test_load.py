@@ -9,10 +9,10 @@ import pytest
 
 from swmodel import cases, load
 from swmodel.config import ConfigError, config_hash, to_toml
-from swmodel.config.checks.extremes import survey
-from swmodel.config.checks.stability import dt_from_cfl
 from swmodel.config.options.model import Config, Grid
 from swmodel.model.resolve import fastest_executor, for_processes, resolve
+from swmodel.setup.checks.extremes import survey
+from swmodel.setup.checks.stability import dt_from_cfl
 from swmodel.setup.setup import setup_of
 
 #: Four degrees of latitude.

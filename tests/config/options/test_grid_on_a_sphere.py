@@ -9,13 +9,13 @@ from support.unchecked import unchecked
 
 from swmodel import Case, ConfigError, Simulation, cases, load
 from swmodel.config import from_toml, to_toml
-from swmodel.config.checks.extremes import survey
-from swmodel.config.checks.remarks import remarks
-from swmodel.config.checks.stability import dt_from_cfl, largest_dt
 from swmodel.config.loading.load import gather
 from swmodel.config.loading.merge import merge
+from swmodel.config.remarks import remarks
 from swmodel.model.validate import check_config
 from swmodel.ocean.coordinates import metrics
+from swmodel.setup.checks.extremes import survey
+from swmodel.setup.checks.stability import dt_from_cfl, largest_dt
 from swmodel.setup.setup import setup_of
 
 BAND = {"kind": "latlon", "nx": 36, "ny": 12, "south": -30.0, "north": 60.0}

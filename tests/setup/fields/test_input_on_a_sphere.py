@@ -8,15 +8,15 @@ import pytest
 
 from swmodel import Case, load
 from swmodel.config import ConfigError
-from swmodel.config.checks.outside import filled, incomplete, level_alone
-from swmodel.config.checks.remarks import remarks
 from swmodel.config.loading.load import gather
+from swmodel.config.remarks import remarks
 from swmodel.model.validate import check_config
 from swmodel.ocean.coordinates import points
 from swmodel.ocean.table import VARIABLES
 from swmodel.ocean.terms import TERMS
 from swmodel.parallel.decomposition import block
 from swmodel.setup import fields
+from swmodel.setup.checks.outside import filled, incomplete, level_alone
 from swmodel.setup.fields.netcdf_input import InputError, read_field
 from swmodel.setup.setup import setup_of
 

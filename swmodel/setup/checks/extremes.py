@@ -14,8 +14,8 @@ from ...ocean.coordinates import metrics
 from ...ocean.table import entry_of
 from ...ocean.terms import PROCESSES
 from ...ocean.variable import Variable
-from ...setup import fields
-from ...setup.setup import Setup
+from .. import fields
+from ..setup import Setup
 from .radiation import radiation
 
 CELLS = 2**17

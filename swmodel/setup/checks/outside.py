@@ -11,9 +11,9 @@ from ...ocean.coordinates import points
 from ...ocean.table import location_of
 from ...ocean.terms import TERMS, sponge
 from ...ocean.terms.open_sides import NAMES, SIDES, TIDES, are_given, names, parts_of, weighs
-from ...setup import fields
-from ...setup.fields import varying
-from ...setup.fields.series import series_of, varies
+from .. import fields
+from ..fields import varying
+from ..fields.series import series_of, varies
 
 ROWS = ("south", "north")
 

@@ -10,8 +10,8 @@ from click.testing import CliRunner
 from swmodel import load
 from swmodel.cli import main
 from swmodel.config import to_toml
-from swmodel.config.checks.remarks import components, dividing, domain, remarks
 from swmodel.config.loading.load import gather
+from swmodel.config.remarks import components, dividing, domain, remarks
 from swmodel.model.resolve import resolve
 
 

@@ -10,14 +10,14 @@ from support.unchecked import unchecked
 
 from swmodel import Simulation, load
 from swmodel.cases import jet
-from swmodel.config.checks import stability
-from swmodel.config.checks.extremes import survey
-from swmodel.config.checks.stability import amplification, dt_from_cfl, largest_dt, limit, rates
 from swmodel.config.options.discretisation import Time
 from swmodel.ocean import timestep
 from swmodel.ocean.coordinates import points
 from swmodel.ocean.state import Carry, State
 from swmodel.ocean.timestep import method_of
+from swmodel.setup.checks import stability
+from swmodel.setup.checks.extremes import survey
+from swmodel.setup.checks.stability import amplification, dt_from_cfl, largest_dt, limit, rates
 from swmodel.setup.setup import setup_of
 
 STEPPERS = {

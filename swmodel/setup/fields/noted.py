@@ -12,9 +12,9 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 
 import numpy as np
 
-from ..setup.fields.netcdf_input import InputError
-from ..setup.fields.series import series_of
-from ..setup.fields.varying import record
+from .netcdf_input import InputError
+from .series import series_of
+from .varying import record
 
 #: Cells of a band of rows.
 CELLS = 2**17

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ...ocean.coordinates import metrics
-from ...setup import fields
+from .. import fields
 from .outside import side_of
 
 

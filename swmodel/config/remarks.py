@@ -5,15 +5,15 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 
-from ...ocean.coordinates import on_sphere
-from ...setup.fields import VECTORS, has_source
-from ..loading.load import load
-from ..loading.merge import Sources, add_layer
-from ..messages import metres
-from ..options.grid import CIRCLE, CORIOLIS, EXTENTS, ROUND_OFF, Extent, Grid
-from ..options.model import Config
-from .outside import filled, incomplete, level_alone, unknown_in_sponge
-from .stability import dividing
+from ..ocean.coordinates import on_sphere
+from ..setup.checks.outside import filled, incomplete, level_alone, unknown_in_sponge
+from ..setup.checks.stability import dividing
+from ..setup.fields import VECTORS, has_source
+from .loading.load import load
+from .loading.merge import Sources, add_layer
+from .messages import metres
+from .options.grid import CIRCLE, CORIOLIS, EXTENTS, ROUND_OFF, Extent, Grid
+from .options.model import Config
 
 #: Acceleration, m s-2, below which gravity is most likely a reduced one: that of the Moon is 1.62.
 SMALL_GRAVITY = 1.0

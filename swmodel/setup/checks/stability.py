@@ -17,7 +17,7 @@ import numpy as np
 
 from ...ocean.coordinates import turned
 from ...ocean.terms import PROCESSES
-from ...setup.setup import coriolis
+from ..setup import coriolis
 
 #: Rates of upwind differences over |u|/dx, of waves of all lengths along one axis: a circle.
 UPWIND = np.exp(1j * np.linspace(0, np.pi, 9)) - 1

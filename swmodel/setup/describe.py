@@ -1,0 +1,81 @@
+"""A Setup in a table: what a run will compute, of which fields, on which grid."""
+
+from __future__ import annotations
+
+from ..ocean.coordinates import axes, on_sphere
+from ..ocean.table import VARIABLES, entry_of
+from . import fields
+from .fields.own import source_in
+from .fields.series import varies
+from .setup import Setup
+
+
+def describe(setup: Setup) -> str:
+    """Grid, equations, time step, fields with their origin, blocks and output of a resolved Setup, one line each."""
+    return "\n".join(f"{name:<16} {text}" for name, text in lines(setup))
+
+
+def lines(setup: Setup):
+    """Pairs of a name and a text."""
+    config, scheme = setup.config, setup.scheme
+    run, time, (ny, nx) = config.run, config.time, setup.shape
+    terms = ", ".join(term.name for term in scheme.acting) or "no further terms"
+    yield "case", config.case.name
+    yield "grid", f"{nx} columns by {ny} rows, {size(config.grid)}"
+    yield "equations", f"{config.scheme.vorticity_flux} flux of vorticity; {terms}"
+    yield "state", ", ".join(scheme.state._fields)
+    yield "time", f"{time.stepper}, {setup.dt:.6g} s a step, {run.steps} steps, {run.steps * setup.dt / 86400:.6g} days"
+    yield "executor", f"{run.executor}, {setup.dtype}, blocks {run.layout}, {run.transport}"
+    yield "margins", f"{scheme.width} rows of halo, {setup.margin} rows of static fields around a block"
+    for name in names(setup):
+        yield name, origin(config, name)
+    yield "output", f"{', '.join(config.output.fields)}; {interval(config.output)}"
+    yield "restart", interval(config.restart)
+
+
+def size(grid) -> str:
+    """The extent of the grid, in words."""
+    x, y = axes(grid)
+    if on_sphere(grid):
+        return f"{x.span()}, {y.span()}"
+    return f"{x.cells * x.spacing / 1e3:.6g} by {y.cells * y.spacing / 1e3:.6g} km"
+
+
+def names(setup: Setup) -> list[str]:
+    """The depth, the mask, the initial fields, and what is given of the coefficients of the terms of a Setup."""
+    terms, config = setup.scheme.acting, setup.config
+    found = [row.name for term in terms for row in term.initial]
+    given = [row.name for term in terms for row in term.coefficients if fields.given(config, row.name)]
+    numbers = [row.name for term in terms for row in term.coefficients if row.key and row.name not in given]
+    return [
+        "depth",
+        "mask",
+        "eta",
+        "u",
+        "v",
+        *found,
+        *given,
+        *(name for name in numbers if fields.constant(config, name)),
+    ]
+
+
+def origin(config, name: str) -> str:
+    """Where the values of a field come from, or its number with the unit."""
+    in_time = " in time" if varies(config, name) else ""
+    if source_in(config, name):
+        return f"given in Python{in_time}"
+    if text := getattr(config.input, name, ""):
+        return f"file {text}{in_time}"
+    if hasattr(config.case, name):
+        return f"formula of the case{in_time}"
+    units = entry_of(name, config.physics).units if name in VARIABLES else ""
+    return f"{fields.constant(config, name):.6g}" + (f" {units}" if units != "1" else "")
+
+
+def interval(options) -> str:
+    """The interval of a table of the configuration, in words."""
+    if options.every is not None:
+        return f"every {options.every:.6g} s"
+    wall = getattr(options, "every_wall", None)
+    rest = f"every {wall:.6g} s of wall-clock time, and at the end" if wall else "at the end"
+    return f"every {options.every_steps} steps" if options.every_steps else rest
