@@ -254,7 +254,7 @@ def test_resolved_values():
         432,
         None,
         "1x3",
-        fastest_executor(config),
+        fastest_executor(setup_of(config)),
         "mpi",
     )
     alone = resolve(load("jet", {**overrides, "run.nproc": 1}, {})).run
