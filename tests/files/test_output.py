@@ -20,6 +20,7 @@ from swmodel.model.resolve import fastest_executor, resolve
 from swmodel.ocean.table import VARIABLES
 from swmodel.parallel.decomposition import block
 from swmodel.parallel.transport.serial import Serial
+from swmodel.setup.setup import setup_of
 
 NY, NX = 11, 13
 SHAPE = {"centre": ("y_c", "x_c"), "u": ("y_c", "x_f"), "v": ("y_f", "x_c"), "corner": ("y_f", "x_f")}
@@ -215,7 +216,7 @@ def test_a_file_says_how_it_came_about(tmp_path):
         assert data.history.endswith("Z: swmodel run random")
         assert data.configuration == to_toml(config)
         assert data.configuration_sha256 == config_hash(config)
-        assert (data.nproc, data.layout, data.executor) == (2, "2x1", fastest_executor(load("rest", {}, {})))
+        assert (data.nproc, data.layout, data.executor) == (2, "2x1", fastest_executor(setup_of(load("rest", {}, {}))))
         assert data.institution == "Institute of Waves"
         assert "numpy" in data.versions
 
