@@ -4,8 +4,9 @@
     operations        what a graph is made of: how each is computed, written in C++, and differentiated
     trace             the dynamics and the time steppers, run on these arrays
     fuse, schedule    fused multiply-adds, static parts, water and land; what is computed when
-    emit, generate    the C++ of a step
-    compile, build    its library: found, or made by the compiler of the machine
+    body, emit        the C++ of a turn of the loop, and of the loop
+    generate          the C++ of a step
+    compile           its library: found, or made by the compiler of the machine
     calls, kernel     the foreign calls, as JAX sees them; the loop over steps
     derive, tape      tangent and adjoint of a graph; a trajectory recorded, and the way back
     executor          the executor that a run takes
