@@ -11,7 +11,7 @@ from swmodel import Simulation, load
 from swmodel.ensemble.ensemble_file import Results as EnsembleResults
 from swmodel.ensemble.health import Many
 from swmodel.ensemble.members import Members
-from swmodel.executors.native.tape import Way
+from swmodel.executors.native.tape import StepDirection
 from swmodel.executors.registry import COMPILED, EXECUTORS, BlockExecutor, Executor
 from swmodel.gradients.native_steps import Native, WayBack
 from swmodel.gradients.steps import Ahead, Back, InJax, Jax, Steps
@@ -34,7 +34,7 @@ IMPLEMENTATIONS = [
     *((Runs, each) for each in (One, Many)),
     *((Reporter, each) for each in (Silent, Relay, Heartbeat, Bar)),
     *((Steps, each) for each in (InJax, Native)),
-    *((Ahead, each) for each in (Jax, Way)),
+    *((Ahead, each) for each in (Jax, StepDirection)),
     *((Back, each) for each in (Jax, WayBack)),
 ]
 

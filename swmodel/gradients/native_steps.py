@@ -80,9 +80,9 @@ class Native:
         numbers = [name for name, field in self.named(active) if field.shape == (1, 1)]
         return found._replace(spread={name: jnp.zeros(self.transport.shape, fixed.dt.dtype) for name in numbers})
 
-    def _way(self, kernel, static, dt) -> tapes.Way:
+    def _way(self, kernel, static, dt) -> tapes.StepDirection:
         """The steps of a kernel with Grid and Params `static`."""
-        return tapes.Way(kernel, kernel.static_of(*static, self.transport.shape, jnp), dt, self.transport)
+        return tapes.StepDirection(kernel, kernel.static_of(*static, self.transport.shape, jnp), dt, self.transport)
 
     def named(self, active) -> list:
         """The active fields by name, their tangents as "d." + name; in the order of their leaves."""
@@ -134,8 +134,8 @@ class WayBack(NamedTuple):
     """The `way` back along native steps that were recorded by those `ahead`."""
 
     steps: Native
-    ahead: tapes.Way
-    way: tapes.Way
+    ahead: tapes.StepDirection
+    way: tapes.StepDirection
 
     def blank(self, carry, length: int):
         return tapes.blank(self.ahead, self.way, length)

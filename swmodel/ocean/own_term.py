@@ -201,13 +201,13 @@ def checked_rates(found, flow, place: str) -> dict[str, Patch]:
             rate = Patch(np.full((1, 1), rate, like.values.dtype), like.start)
         if not isinstance(rate, Patch):
             raise UsageError(f"{place} returns a {type(rate).__name__} for {name}; must be a Patch or a number")
-        if wrong := misshapen(rate, like):
+        if wrong := shape_problem(rate, like):
             raise UsageError(f"{place} returns {wrong} for {name}")
         rates[name] = rate
     return rates
 
 
-def misshapen(rate: Patch, like: Patch) -> str:
+def shape_problem(rate: Patch, like: Patch) -> str:
     """What is wrong with the shape or precision of a tendency, compared with the thickness; "": nothing."""
     shape, dtype = tuple(rate.values.shape), rate.values.dtype
     if dtype != like.values.dtype:

@@ -111,7 +111,7 @@ INFLOW = "inflow_"
 CONTROLS = {name: row for name, row in VARIABLES.items() if row.control}
 
 #: The controls on which quantities and observations can depend: none depends on a passive tracer.
-SEEN = {n: row for n, row in CONTROLS.items() if not any(row in term.initial for term in TERMS.values())}
+OBSERVABLE_CONTROLS = {n: row for n, row in CONTROLS.items() if not any(row in term.initial for term in TERMS.values())}
 
 
 def location_of(name: str) -> str:

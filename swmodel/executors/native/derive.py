@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator
 
 from .graph import CONDITIONS, Coefficient, Graph, Node, Program, Ref, cells_read, topological
 from .operations import OPERATIONS
-from .symbol import Functions, Symbol, whole
+from .symbol import Functions, Symbol, to_ref
 from .trace import Tracing
 
 
@@ -63,7 +63,7 @@ def tangent(graph: Graph, programs: list[Program], steady) -> list[Program]:
         none = symbol(graph, Ref(graph.leaf("number", 0.0)))
         outputs = dict(program.outputs)
         for name, ref in program.outputs.items():
-            outputs[f"d.{name}"] = whole(dots.get(ref.node, none).moved(ref.row, ref.column))
+            outputs[f"d.{name}"] = to_ref(dots.get(ref.node, none).moved(ref.row, ref.column))
         reads, gives = ((*names, *(f"d.{name}" for name in names)) for names in (program.reads, program.gives))
         return Program(reads, gives, outputs)
 
@@ -87,7 +87,7 @@ def transpose(graph: Graph, programs: list[Program], live, steady) -> list[Progr
             name = f"bar.{node.value}" if node.op == "field" else f"grad.{node.value}"
             if node.op != "field" or node.value in live - set(program.outputs):
                 bar = field(graph, name) + bar
-            outputs[name] = whole(bar)
+            outputs[name] = to_ref(bar)
         live = (live - set(program.outputs)) | {node.value for node in bars if node.op == "field"}
         made.append(Program(neighbourly(outputs), (), outputs))
     return made

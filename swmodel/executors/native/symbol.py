@@ -188,7 +188,7 @@ def _shape(*symbols):
     return tuple(max(lengths) for lengths in zip(*(s.shape for s in symbols), strict=True))
 
 
-def whole(x: Symbol, scaled=True) -> Ref:
+def to_ref(x: Symbol, scaled=True) -> Ref:
     """A symbol as one value to be read: its ref times its factor and, if `scaled`, its coefficient."""
     graph, ref = x.graph, x.ref or Ref(x.graph.leaf("number", 1.0))
     if x.coefficient.number == 0:
@@ -212,7 +212,7 @@ def bounded(x: Symbol) -> Symbol:
     """x; as one value where products of products have led its coefficient out of these bounds."""
     number, powers = abs(x.coefficient.number), x.coefficient.powers
     usual = 1 / SIZE < number < SIZE and sum(abs(power) for _, power in powers) <= FACTORS
-    return x if usual or x.ref is None or not number else Symbol(x.graph, x.shape, ref=whole(x))
+    return x if usual or x.ref is None or not number else Symbol(x.graph, x.shape, ref=to_ref(x))
 
 
 def _is_number(node, value) -> bool:
@@ -233,7 +233,7 @@ def add(x: Symbol, y: Symbol) -> Symbol:
         if below_x == below_y:
             return divide(add(above_x, above_y), Symbol(graph, shape, ref=below_x))
     factor = x.factor if x.factor == y.factor else None
-    a, b = (Symbol(graph, shape, c, None, s.ref if factor else whole(s, False)) for s, c in ((x, cx), (y, cy)))
+    a, b = (Symbol(graph, shape, c, None, s.ref if factor else to_ref(s, False)) for s, c in ((x, cx), (y, cy)))
 
     def result(coefficient, ref):
         return Symbol(graph, shape, coefficient, factor, ref)
@@ -251,7 +251,7 @@ def add(x: Symbol, y: Symbol) -> Symbol:
     if a.coefficient == ONE or divides(a.coefficient, b.coefficient):
         k = b.coefficient / a.coefficient
         return result(a.coefficient, graph.operation("axpy", a.ref, b.ref, k=k))
-    return result(ONE, graph.operation("axpy", whole(a), b.ref, k=b.coefficient))
+    return result(ONE, graph.operation("axpy", to_ref(a), b.ref, k=b.coefficient))
 
 
 def _quotient(x: Symbol):
@@ -307,7 +307,7 @@ def apply(op: str, *symbols: Symbol, k=None) -> Symbol:
         values = [s.value() for s in symbols]
         value = OPERATIONS[op].value(values[0].__array_namespace__(), k and k.number, *values)
         return uniform(graph, value, (op, k, *(s.coefficient for s in symbols)))
-    return Symbol(graph, _shape(*symbols), ref=graph.operation(op, *(whole(s) for s in symbols), k=k))
+    return Symbol(graph, _shape(*symbols), ref=graph.operation(op, *(to_ref(s) for s in symbols), k=k))
 
 
 class Functions:

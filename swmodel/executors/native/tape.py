@@ -54,7 +54,7 @@ class Tape:
     memory: Any
 
 
-class Way(NamedTuple):
+class StepDirection(NamedTuple):
     """Steps on a block in one direction: forward or back.
 
     Attributes:
@@ -105,7 +105,7 @@ class Way(NamedTuple):
         return Tape(places, memory), tree.unflatten(call.get(memory, planes_at(last)[0][at]))
 
 
-def blank(forward: Way, back: Way, length: int) -> Tape:
+def blank(forward: StepDirection, back: StepDirection, length: int) -> Tape:
     """An empty tape for `length` steps."""
     call, behind = forward.calls(), back.calls().made
     places = Places(call.made.programs[0].reads, length + 1)
@@ -114,13 +114,13 @@ def blank(forward: Way, back: Way, length: int) -> Tape:
     return Tape(places, call.put((), (), most=places.planes(call.made.fields, behind.fields)))
 
 
-def state(tape: Tape, way: Way, slot) -> dict:
+def state(tape: Tape, way: StepDirection, slot) -> dict:
     """The fields in a slot, by name; `way` is the one forward."""
     names = tape.places.recorded
     return dict(zip(names, way.calls().get(tape.memory, tape.places.of(names, slot)[0]), strict=True))
 
 
-def pull(tape: Tape, way: Way, bars, sums: dict, span):
+def pull(tape: Tape, way: StepDirection, bars, sums: dict, span):
     """The adjoints before the first step of a span, from those after its last one, along the tape.
 
     Args:

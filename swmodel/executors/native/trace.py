@@ -15,7 +15,7 @@ from ...ocean.patch import Patch
 from ...ocean.state import Carry
 from ...ocean.timestep import RungeKutta, weigh
 from .graph import Graph, Program, Ref
-from .symbol import POSSIBLE, NotTraceable, Symbol, uniform, whole
+from .symbol import POSSIBLE, NotTraceable, Symbol, to_ref, uniform
 
 #: The values of masks, and of what is read like them, where everything is water.
 MASKS = {"wet": 1.0, "open_u": 1.0, "open_v": 1.0, "side_u": 0.0, "side_v": 0.0, "slip": 1.0, "share": 1.0, "dry": 0.0}
@@ -174,4 +174,4 @@ def weights_of(method, step, dt) -> dict:
 
 def prefixed(prefix: str, state) -> dict[str, Ref]:
     """The Refs that compute the fields of a State, by prefix and name."""
-    return {prefix + name: whole(x) for name, x in zip(state._fields, state, strict=True)}
+    return {prefix + name: to_ref(x) for name, x in zip(state._fields, state, strict=True)}

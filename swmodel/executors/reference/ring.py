@@ -27,7 +27,7 @@ def north(a):
     return np.roll(a, -1, axis=0)
 
 
-class Course:
+class TimeField:
     """A field that is linear in time between the two records between which a step begins."""
 
     def __init__(self, ring, name, place):
@@ -145,7 +145,7 @@ class Ring:
     def in_time(self, name, place=lambda values: values):
         """place(values) of a field, as a function of the time at which a step begins and a time in the step, s."""
         if varies(self.config, name):
-            return Course(self, name, place)
+            return TimeField(self, name, place)
         values = place(self.field(name))
         return lambda begin, time: values
 
