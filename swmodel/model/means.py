@@ -1,4 +1,4 @@
-"""Means over time of the fields, updated after every step."""
+"""Means over time of the fields, updated after every step within the compiled loop."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ from ..ocean.elliptic import Equation, require_rectangle
 from ..ocean.state import State
 from ..ocean.table import POTENTIALS
 from ..parallel.transport.programs import jitted
-from .padded import given_to_fields, make_padded
+from .padded import make_padded, params_of
+from .recorder import MOST_TIMES
 
 
 def running_means(simulation, names: Iterable[str], blocks: Callable) -> Means:
@@ -42,67 +43,79 @@ def make_fields(names, physics, sea, scheme, transport):
     return fields
 
 
-def make_update(*parts):
-    """The function (means, weight, *given) -> means with one more state, of this weight.
+def make_look(*parts):
+    """The function look(seen, given, State, step) -> `seen` after one more state: the means, and how many are in them.
 
-    The bits must be the same on any layout. So nothing is divided, as compilers may multiply by the reciprocal; and
-    products pass through a maximum, so that they are rounded before they are added.
+    The bits must be the same on any layout. So nothing but the weight is divided, as compilers may multiply by the
+    reciprocal; and products pass through a maximum, so that they are rounded before they are added.
 
     Args:
-        parts: arguments of `make_fields`; `given` are those of the function that it makes.
+        parts: arguments of `make_fields`; `given` are Grid and Params.
     """
     fields = make_fields(*parts)
 
-    def update(means, weight, *given):
+    def look(seen, given, state, step):
+        means, count = seen[0], seen[1] + 1
+
         def taken(mean, x):
-            return mean + jnp.maximum((x - mean) * weight.astype(x.dtype), jnp.finfo(x.dtype).min)
+            weight = jnp.ones((), x.dtype) / count.astype(x.dtype)
+            return mean + jnp.maximum((x - mean) * weight, jnp.finfo(x.dtype).min)
 
-        return jax.tree.map(taken, means, fields(*given))
+        return jax.tree.map(taken, means, fields(state, *given, step)), count
 
-    return update
-
-
-def make_zero(*parts):
-    """The function (*given) -> fields of zeros; see `make_update`."""
-    fields = make_fields(*parts)
-    return lambda *given: jax.tree.map(jnp.zeros_like, fields(*given))
+    return look
 
 
 class Means:
-    """Running means of derived fields, in the precision of the run.
+    """Running means of derived fields, in the precision of the run; see `watching.Watching`.
 
     Args:
         names: of the fields.
         simulation: the run.
 
     Attributes:
-        fields: the means so far on the devices, by name; None where there was no step.
+        seen: the means so far on the devices, by name, and the number of states in them.
     """
 
     def __init__(self, names, simulation):
-        self._simulation, config = simulation, simulation.config
-        parts = tuple(names), config.physics, config.grid, simulation.scheme, simulation.transport
-        self._zero, self._update = (jitted(make, *parts) for make in (make_zero, make_update))
-        self.fields: dict | None = None
-        self._count = 0
+        self._simulation, self._names, config = simulation, tuple(names), simulation.config
+        self.look = make_look, self._names, config.physics, config.grid, simulation.scheme
+        self.reset()
+
+    def given(self):
+        """See `watching.Watcher`."""
+        return self._simulation.grid, params_of(self._simulation)
+
+    def most(self, step: int) -> int:
+        """See `watching.Watcher`."""
+        return MOST_TIMES
 
     def add(self, state: State) -> None:
-        """Add the fields of one more step to the means."""
-        given = given_to_fields(self._simulation, state)
-        if self.fields is None:
-            self.fields = self._zero(*given)
-        self._count += 1
-        self.fields = self._update(self.fields, jnp.asarray(1 / self._count), *given)
+        """Add the fields of one more state to the means, outside the loop over steps."""
+        simulation = self._simulation
+        look = jitted(*self.look, simulation.transport)
+        self.seen = look(self.seen, self.given(), state, jnp.asarray(simulation.step, jnp.int32))
+
+    @property
+    def fields(self) -> dict:
+        """The means so far on the devices, by name."""
+        return self.seen[0]
 
     @property
     def count(self) -> int:
-        """Number of steps in the means."""
-        return self._count
+        """Number of states in the means."""
+        return int(self.seen[1])
 
     def values(self) -> dict[str, np.ndarray] | None:
-        """The means so far; None where there was no step."""
-        return None if self.fields is None else self._simulation.get(self.fields)
+        """The means so far; None where there is no state in them."""
+        return self._simulation.get(self.fields) if self.count else None
 
     def reset(self, means: dict | None = None, count: int = 0) -> None:
         """Start anew, or from earlier `fields` and `count`."""
-        self.fields, self._count = means if count else None, count
+        simulation = self._simulation
+        if not count:
+            dtype = np.dtype(simulation.config.run.dtype)
+            means = simulation.transport.make(
+                lambda block: {name: np.zeros(block.shape, dtype) for name in self._names}
+            )
+        self.seen = means, simulation.transport.put(np.int32(count))

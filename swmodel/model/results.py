@@ -62,7 +62,8 @@ class Results:
         self.means, self.numbers = simulation.means(names) if names else None, {}
         self.recorded = {name: self.recorder(name) for name in PLACES if name in files}
         self.extremes = Extremes(simulation) if maxima_of(simulation.config.output) else None
-        watchers = [recorder for _, recorder in self.recorded.values()] + [self.extremes] * bool(self.extremes)
+        watchers = [recorder for _, recorder in self.recorded.values()]
+        watchers += [each for each in (self.extremes, self.means) if each]
         self.watching = Watching(simulation, watchers) if watchers else None
         self.harmonics = Harmonics(simulation) if simulation.config.output.harmonics else None
         if self.means and simulation.restart and simulation.restart.step == simulation.step:
@@ -77,17 +78,13 @@ class Results:
     def until(self, last: int) -> int:
         """The step, at most `last`, to which the simulation may go before the next `note`."""
         step = self.simulation.step
-        if self.means:
-            return step + 1
         last = min(last, step + self.watching.most(step)) if self.watching else last
         return min(last, self.harmonics.next(step)) if self.harmonics else last
 
     def note(self) -> None:
-        """Add the present state to harmonics and means; write the values at places of the steps since the last call."""
+        """Add the present state to the harmonics; write the values at places of the steps since the last call."""
         if self.harmonics:
             self.harmonics.add()
-        if self.means:
-            self.means.add(self.simulation.carry.state)
         self.write_series()
 
     def write_series(self) -> None:
