@@ -19,9 +19,8 @@ TASKS = {
     "assimilate": "swmodel.assimilation.assimilate",
     "ensemble": "swmodel.ensemble.task",
 }
-
-
-#: Those of which nothing is kept when they are stopped.
+#: Those that write records after intervals of time, and those of which nothing is kept when they are stopped.
+RECORDING = ("run", "ensemble")
 KEEPING_NOTHING = ("check-gradient", "sensitivity")
 
 

@@ -34,7 +34,7 @@ SHOWN = 8
 
 
 @contextlib.contextmanager
-def not_for_ever():
+def limited_start():
     """A context that ends this process, with the stacks of its threads, if it lasts longer than START.
 
     It is for calls that block all of Python: MPI_Init waits for ever for a process that ended before calling it.
@@ -47,7 +47,7 @@ def not_for_ever():
 
 
 @contextlib.contextmanager
-def not_longer(limit: float, words: str, rank: int):
+def limited_wait(limit: float, words: str, rank: int):
     """A context that ends all processes, with a line on stderr, if it lasts longer than a limit, s; 0: never.
 
     Later ranks wait a little, so that the first that waits is the one that speaks.
@@ -75,11 +75,11 @@ class Watchdog:
         processes: (machine, process id) of every rank.
         directory: the run folder, the same for all ranks.
         limit: seconds without a step after which the run ends; 0: never.
-        tell: function of the message to the user, called on one rank.
+        report: function of the message to the user, called on one rank.
     """
 
-    def __init__(self, rank: int, processes: list[tuple[str, int]], directory, limit: float, tell: Callable):
-        self.rank, self.processes, self.limit, self.tell = rank, processes, limit, tell
+    def __init__(self, rank: int, processes: list[tuple[str, int]], directory, limit: float, report: Callable):
+        self.rank, self.processes, self.limit, self.report = rank, processes, limit, report
         self.folder = Path(directory) / FOLDER
         self.progress = lambda: None
         self.seen, self.waited, self.moved = None, 0.0, False
@@ -143,27 +143,25 @@ class Watchdog:
             with contextlib.suppress(OSError):
                 self.folder.rmdir()
             return
-        answers = self._answers()
+        answers = {
+            int(path.stem.removeprefix("rank-")): path.read_text().partition("\n")[0]
+            for path in self.folder.glob("rank-*.txt")
+        }
+        silent = [rank for rank in range(len(self.processes)) if rank not in answers]
         if self.rank == min(answers, default=self.rank):
-            self.tell(self._message(answers))
+            self.report(self._message(answers, silent))
         else:
             time.sleep(2.0)
-        self._kill([rank for rank in range(len(self.processes)) if rank not in answers])
+        self._kill(silent)
         sys.stderr.flush()
         os._exit(INTERNAL)
 
-    def _answers(self) -> dict[int, str]:
-        """Where each rank that has answered is, by rank."""
-        answers = {}
-        for path in self.folder.glob("rank-*.txt"):
-            answers[int(path.stem.removeprefix("rank-"))] = path.read_text().partition("\n")[0]
-        return answers
-
-    def _message(self, answers: dict[int, str]) -> str:
-        silent = [str(rank) for rank in range(len(self.processes)) if rank not in answers]
+    def _message(self, answers: dict[int, str], silent: list[int]) -> str:
+        """What the user has to know; `answers`: where each rank is that has answered."""
         where = "; ".join(f"rank {rank} is in {answers[rank]}" for rank in sorted(answers)[:SHOWN])
         if silent:
-            where = f"{'rank' if len(silent) == 1 else 'ranks'} {', '.join(silent[:SHOWN])} did not answer; {where}"
+            ranks = "rank" if len(silent) == 1 else "ranks"
+            where = f"{ranks} {', '.join(map(str, silent[:SHOWN]))} did not answer; {where}"
         return f"no step for {self.waited:.0f} s (step {self.seen}): {where}; stacks in {self.folder}"
 
     def _kill(self, ranks: list[int]):

@@ -12,7 +12,7 @@ import time
 import pytest
 from conftest import ROOT
 
-from swmodel.cli.ranks import Refused, check_gpus
+from swmodel.cli.rank_checks import Refused, check_gpus
 from swmodel.errors import SetupError
 from swmodel.parallel import environment
 from swmodel.parallel.environment import World

@@ -217,13 +217,3 @@ def spectrum(n: int, kind: str, halved: bool) -> Spectrum:
         return Spectrum(modes, 2, np.where((modes == 0) | (2 * modes == n), 1 / n, 2 / n))
     first = 1 / (4 * n) if kind == "cosine" else 0.0
     return Spectrum(modes, 1, np.where(modes == 0, first, 1 / (2 * n)))
-
-
-def rfft2(fields, transport: Transport):
-    """In a jitted program: scipy.fft.rfft2 of the fields of a block, periodic in y and x; see `Fourier`."""
-    return Fourier(transport).forward(fields)
-
-
-def irfft2(coefficients, transport: Transport):
-    """In a jitted program: scipy.fft.irfft2, the transform back; see `Fourier`."""
-    return Fourier(transport).backward(coefficients)

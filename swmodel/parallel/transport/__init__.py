@@ -10,7 +10,7 @@ import numpy as np
 
 from ...errors import SetupError
 from ..decomposition import Block, block
-from ..watchdog import not_for_ever
+from ..watchdog import limited_start
 
 
 class Transport(Protocol):
@@ -41,19 +41,20 @@ class Transport(Protocol):
     smallest: tuple[int, int]
 
     def jit(self, program: Callable, **options) -> Callable:
-        """jax.jit of a program that sees the arrays of one block; numbers are the same in all blocks."""
+        """jax.jit of a program that sees the arrays of one block; numbers are the same in all blocks.
 
-    def shift(self, slab, axis: int, step: int):
-        """In a jitted program: the slab of the block `step` places before ours on the ring of `axis`; ours goes ahead.
-
-        Linear to all of JAX's transformations, as are `sum` and `transpose`.
+        Within it: `shift`, `sum` and `transpose`, which are linear to all of JAX's transformations, and where the
+        block lies, by `extent`, `offset`, `place` and `first`.
         """
 
+    def shift(self, slab, axis: int, step: int):
+        """The slab of the block `step` places before ours on the ring of `axis`, while ours goes ahead."""
+
     def sum(self, array):
-        """In a jitted program: the array summed over all blocks, the same on all of them."""
+        """The array summed over all blocks, the same on all of them."""
 
     def transpose(self, array, axis: int):
-        """In a jitted program: the parts for our block from all blocks on its ring of `axis`, an all-to-all.
+        """The parts for our block from all blocks on its ring of `axis`, an all-to-all.
 
         With the blocks numbered by their place on the ring, block r sends the parts a[r, k] for each k and receives
         a[k, r]: a transposed matrix. So the map is its own transpose.
@@ -63,16 +64,16 @@ class Transport(Protocol):
         """
 
     def extent(self):
-        """In a jitted program: how many rows and columns of the block belong to the grid; None: all do."""
+        """How many rows and columns of the block belong to the grid; None: all do."""
 
     def offset(self):
-        """In a jitted program: row and column of the block's first cell in the grid."""
+        """Row and column of the block's first cell in the grid."""
 
     def place(self):
-        """In a jitted program: row and column of the block in the layout."""
+        """Row and column of the block in the layout."""
 
     def first(self):
-        """In a jitted program: whether this is the first of all blocks."""
+        """Whether this is the first of all blocks."""
 
     def make(self, build: Callable, margin=0):
         """The trees of NumPy arrays build(block) as arguments of jitted programs: each block's on its device.
@@ -135,7 +136,7 @@ def _serial(layout, ny, nx, devices, members=1, shares=1):
 
 
 def _mpi(layout, ny, nx, devices, members=1, shares=1):
-    with not_for_ever():
+    with limited_start():
         from .mpi import Mpi, world_rank, world_size
     size = shares * layout[0] * layout[1]
     if world_size() != size:

@@ -10,11 +10,12 @@ from importlib.util import find_spec
 from ..errors import SetupError, exit_code
 from ..model import progress
 from ..model.resolve import for_processes, say_slower, transport_for
-from ..parallel import environment, xla_flags
+from ..parallel import environment
 from ..parallel.transport.rendezvous import first_process, mpi_world
-from .tell import words
+from .messages import error_text
 
 PACKAGES = ("swmodel", "jax", "jaxlib", "mpi4jax", "mpi4py", "numpy")
+REPAIR = "compile mpi4jax anew for this JAX and this MPI: docs/install.md"
 
 
 class Refused(Exception):
@@ -45,7 +46,7 @@ def connect(place, configuration):
         wrong, sharded = error, False
     try:
         if environment.LAUNCHED not in os.environ:  # the launcher has checked before
-            xla_flags.check_flags()
+            environment.check_xla_flags()
         if sharded:
             environment.prepare(run.reproducible, place, run.devices)
             check_jax()
@@ -61,9 +62,10 @@ def connect(place, configuration):
     return comm
 
 
-def refusal(error: Exception) -> Refused:
-    """An error as a Refused."""
-    return Refused(words(error), exit_code(error))
+def refusal(error: Exception | str) -> Refused:
+    """An error as a Refused; words are those of a SetupError."""
+    error = SetupError(error) if isinstance(error, str) else error
+    return Refused(error_text(error), exit_code(error))
 
 
 def together(comm, function):
@@ -76,10 +78,9 @@ def together(comm, function):
     try:
         result = function()
     except Exception as error:
-        problem = words(error), exit_code(error)
-    problems = [problem for problem in comm.allgather(problem) if problem is not None]
-    if problems:
-        raise Refused(*problems[0])
+        problem = error_text(error), exit_code(error)
+    for first in filter(None, comm.allgather(problem)):
+        raise Refused(*first)
     return result
 
 
@@ -98,28 +99,19 @@ def check_same(comm, config) -> None:
     Raises:
         Refused: they do not; on all ranks.
     """
-    everyone = comm.allgather(identity(config))
+    from ..config import to_toml
+
+    digest = hashlib.sha256(to_toml(config).encode()).hexdigest()
+    mine = {name: environment.version_of(name) or "missing" for name in PACKAGES}
+    mine |= {"the configuration (SHA-256)": digest[:12], "machine": socket.gethostname()}
+    everyone = comm.allgather(mine)
     for rank, other in enumerate(everyone):
         for name, value in other.items():
             if name != "machine" and value != everyone[0][name]:
                 raise refusal(
-                    SetupError(
-                        f"the processes differ: {name} is {everyone[0][name]} on rank 0 ({everyone[0]['machine']}), "
-                        f"{value} on rank {rank} ({other['machine']}); they need one installation and configuration"
-                    )
+                    f"the processes differ: {name} is {everyone[0][name]} on rank 0 ({everyone[0]['machine']}), "
+                    f"{value} on rank {rank} ({other['machine']}); they need one installation and configuration"
                 )
-
-
-def identity(config) -> dict[str, str]:
-    """What must be the same on all ranks; and the machine."""
-    from ..config import to_toml
-
-    digest = hashlib.sha256(to_toml(config).encode()).hexdigest()
-    versions = {name: environment.version_of(name) or "missing" for name in PACKAGES}
-    return versions | {"the configuration (SHA-256)": digest[:12], "machine": socket.gethostname()}
-
-
-REPAIR = "compile mpi4jax anew for this JAX and this MPI: docs/install.md"
 
 
 def check_transport(comm, place, run) -> None:
@@ -147,10 +139,8 @@ def check_gpus(comm) -> None:
         for name in names:
             if (other := holders.setdefault((host, name), rank)) != rank:
                 raise refusal(
-                    SetupError(
-                        f"ranks {other} and {rank} have the same GPU, number {name} on {host}; take fewer devices, or "
-                        "give each process its own: srun --gpus-per-task, or CUDA_VISIBLE_DEVICES"
-                    )
+                    f"ranks {other} and {rank} have the same GPU, number {name} on {host}; take fewer devices, or "
+                    "give each process its own: srun --gpus-per-task, or CUDA_VISIBLE_DEVICES"
                 )
 
 
