@@ -7,7 +7,6 @@ import json
 import logging
 import os
 import signal
-import socket
 import sys
 import time
 import traceback
@@ -78,8 +77,7 @@ def run_as_rank(place, request, configuration, quiet, command_line) -> int:
             if environment.LAUNCHED not in os.environ:
                 together(comm, lambda: occupy(stack, job, quiet) if place.rank == 0 else None)
             end_soon(stack, stop, job, place)
-            processes = comm.allgather((socket.gethostname(), os.getpid()))
-            watchdog = Watchdog(place.rank, processes, directory, run.watchdog, partial(report_stuck, directory))
+            watchdog = Watchdog(place.rank, place.size, directory, run.watchdog, partial(report_stuck, directory))
             stack.enter_context(watchdog)
             environment.prepare(run.reproducible, place, run.devices)
             check_transport(comm, place, run)

@@ -3,8 +3,8 @@
 MPI would wait for ever for a rank that is frozen or waits for something else. A thread beside each rank's time loop
 watches the step number. If it has not changed for the set time, the thread writes the stacks of all threads into the
 folder `stuck` of the run folder; a rank without a file there some seconds later is frozen. The first rank that answers
-tells the user and records the failure, and each rank ends itself and the frozen ranks on its machine. Ranks use files
-instead of messages, since MPI itself may be stuck.
+tells the user and records the failure, and each rank ends itself; then mpiexec or `spawn` kills the frozen ones. Ranks
+use files instead of messages, since MPI itself may be stuck.
 """
 
 from __future__ import annotations
@@ -13,8 +13,6 @@ import contextlib
 import faulthandler
 import os
 import shutil
-import socket
-import subprocess
 import sys
 import threading
 import time
@@ -22,6 +20,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from ..errors import INTERNAL
+from . import spawn
 from .abort import abort
 
 FOLDER = "stuck"
@@ -71,15 +70,14 @@ class Watchdog:
     """Watches this rank while it is entered as a context.
 
     Args:
-        rank: this process's number.
-        processes: (machine, process id) of every rank.
+        rank, size: this process's number, and how many there are.
         directory: the run folder, the same for all ranks.
         limit: seconds without a step after which the run ends; 0: never.
         report: function of the message to the user, called on one rank.
     """
 
-    def __init__(self, rank: int, processes: list[tuple[str, int]], directory, limit: float, report: Callable):
-        self.rank, self.processes, self.limit, self.report = rank, processes, limit, report
+    def __init__(self, rank: int, size: int, directory, limit: float, report: Callable):
+        self.rank, self.size, self.limit, self.report = rank, size, limit, report
         self.folder = Path(directory) / FOLDER
         self.progress = lambda: None
         self.seen, self.waited, self.moved = None, 0.0, False
@@ -147,35 +145,20 @@ class Watchdog:
             int(path.stem.removeprefix("rank-")): path.read_text().partition("\n")[0]
             for path in self.folder.glob("rank-*.txt")
         }
-        silent = [rank for rank in range(len(self.processes)) if rank not in answers]
         if self.rank == min(answers, default=self.rank):
-            self.report(self._message(answers, silent))
+            self.report(self._message(answers))
         else:
             time.sleep(2.0)
-        self._kill(silent)
         sys.stderr.flush()
+        spawn.fail()
         os._exit(INTERNAL)
 
-    def _message(self, answers: dict[int, str], silent: list[int]) -> str:
+    def _message(self, answers: dict[int, str]) -> str:
         """What the user has to know; `answers`: where each rank is that has answered."""
         where = "; ".join(f"rank {rank} is in {answers[rank]}" for rank in sorted(answers)[:SHOWN])
-        if silent:
-            ranks = "rank" if len(silent) == 1 else "ranks"
-            where = f"{ranks} {', '.join(map(str, silent[:SHOWN]))} did not answer; {where}"
+        if silent := [str(rank) for rank in range(self.size) if rank not in answers]:
+            where = f"{'rank' if len(silent) == 1 else 'ranks'} {', '.join(silent[:SHOWN])} did not answer; {where}"
         return f"no step for {self.waited:.0f} s (step {self.seen}): {where}; stacks in {self.folder}"
-
-    def _kill(self, ranks: list[int]):
-        """Have those of these ranks that are on this machine killed soon, unless mpiexec does it.
-
-        A frozen process takes no other signal. They are not killed at once, since mpiexec returns the exit code of the
-        first that ends.
-        """
-        here = socket.gethostname()
-        pids = [str(pid) for host, pid in map(self.processes.__getitem__, ranks) if host == here]
-        if pids:
-            quiet = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.DEVNULL)
-            line = ["sh", "-c", f"sleep 1; kill -9 {' '.join(pids)}"]
-            subprocess.Popen(line, env={"PATH": os.defpath}, start_new_session=True, **quiet)
 
 
 def innermost_function(thread: int) -> str:

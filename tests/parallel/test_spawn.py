@@ -56,15 +56,14 @@ def test_a_process_that_ends_takes_the_others_with_it_and_is_named(end, code, wo
     assert (done.returncode, done.stderr) == (code, f"swmodel.parallel.spawn: rank 1 ended: {words}\n")
 
 
-def test_processes_that_end_together_with_an_error_are_not_named():
-    process = spawn("raise SystemExit(75)")
+@pytest.mark.parametrize(
+    ("program", "code"),
+    [(ONE_ENDS.format("from swmodel.parallel.spawn import fail; fail()"), 9), ("raise SystemExit(75)", 75)],
+)
+def test_one_that_fails_has_all_ended_and_errors_of_all_together_name_none(program, code):
+    process = spawn(program)
     assert process.communicate(timeout=30) == ("", "")
-    assert process.returncode == 75
-
-
-def test_one_that_fails_has_all_ended():
-    process = spawn(ONE_ENDS.format("from swmodel.parallel.spawn import fail; fail()"))
-    assert process.communicate(timeout=30) == ("", "")
+    assert process.returncode == code
 
 
 @pytest.mark.parametrize(
