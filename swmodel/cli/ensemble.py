@@ -72,11 +72,7 @@ PERTURBATIONS = {
 
 
 def overrides_of_perturbations(texts) -> list[str]:
-    """The overrides (`ensemble.key=value`) for texts "NAME=SIZE" or "NAME=SIZE,LENGTH".
-
-    Raises:
-        UsageError: there is no such perturbation, it is given twice, its size is 0, or it is written otherwise.
-    """
+    """The overrides (`ensemble.key=value`) for texts "NAME=SIZE" or "NAME=SIZE,LENGTH", each name once."""
     found = {}
     for text in texts:
         name, _, value = text.partition("=")

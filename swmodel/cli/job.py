@@ -44,11 +44,7 @@ class Job(NamedTuple):
     remarks: tuple[str, ...] = ()
 
     def prepare(self):
-        """Make the run folder ready.
-
-        Raises:
-            FilesError: it cannot be made or written.
-        """
+        """Make the run folder ready."""
         from ..files import run_folder
 
         fresh = self.restart is None and not self.options.get("resume")

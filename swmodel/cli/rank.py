@@ -56,8 +56,7 @@ def run_as_rank(place, request, configuration, quiet, command_line) -> int:
 
     Args:
         place: this process's place, from mpiexec.
-        request: function of `place` that returns a Job, or raises.
-        configuration: function that returns the job's configuration, not checked yet, or raises.
+        request, configuration: see `start.start`.
         command_line: what the user typed, for the history of the files.
     """
     from ..parallel.stop import Stop

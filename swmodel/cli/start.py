@@ -89,10 +89,6 @@ def configure(sources, overrides, place=None, check=None, complete=False):
         place: the place of this process among those that mpiexec has started; their number is `run.nproc`.
         check: function that returns the resolved configuration, or raises; None: `validate.check_config`.
         complete: see `config.loading.load.load`.
-
-    Raises:
-        ConfigError: with everything that is wrong.
-        UsageError: the command line asks for another number of processes than there are.
     """
     from ..config import ConfigError
     from ..config.loading.merge import merge

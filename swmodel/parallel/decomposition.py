@@ -133,11 +133,7 @@ def halo_length(layout: tuple[int, int], ny: int, nx: int) -> int:
 
 
 def choose_layout(nproc: int, ny: int, nx: int, width: int = 1, owners: str = "processes") -> tuple[int, int]:
-    """The layout with the shortest halos; among equals the one with the longest rows.
-
-    Raises:
-        LayoutError: the grid is too small for so many processes.
-    """
+    """The layout with the shortest halos; among equals the one with the longest rows."""
     candidates = layouts(nproc, ny, nx, width)
     if not candidates:
         largest = largest_below(nproc, ny, nx, width)
@@ -152,7 +148,7 @@ def parse_layout(text: str, nproc: int, ny: int, nx: int, width: int = 1, owners
     """The layout written as "PYxPX", or the best one for an empty text; `owners`: of blocks, in messages.
 
     Raises:
-        LayoutError: the product is not `nproc`, or a block would be too small.
+        LayoutError: the product is not `nproc`, or the grid is too small for so many blocks.
     """
     if not text:
         return choose_layout(nproc, ny, nx, width, owners)

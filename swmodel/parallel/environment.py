@@ -94,11 +94,7 @@ def started() -> float:
 
 
 def number(environ: Mapping[str, str], name: str, default=None, kind=int):
-    """The number in a variable of the environment; the default where there is none.
-
-    Raises:
-        SetupError: the variable holds something else.
-    """
+    """The number in a variable of the environment; the default where there is none."""
     text = environ.get(name, default)
     try:
         return kind(text)
@@ -152,22 +148,14 @@ def add(variables: Mapping[str, str], environ):
 
 
 def drop_foreign_settings():
-    """Undo settings of the user for other programs that could end this one; call it first of all.
-
-    Pictures are drawn into files only: the backend of matplotlib that a notebook names may not be installed here. And
-    warnings of libraries are no errors.
-    """
+    """Undo settings for other programs that could end this one: a notebook's backend of matplotlib, -W error."""
     os.environ["MPLBACKEND"] = "agg"
     if any(option.startswith("error") for option in sys.warnoptions):
         warnings.simplefilter("default")
 
 
 def check_xla_flags():
-    """Make sure that XLA accepts the user's XLA_FLAGS, if there are any, in another process; it takes 0.2 s.
-
-    Raises:
-        SetupError: it does not.
-    """
+    """Make sure, in another process and in 0.2 s, that XLA accepts the user's XLA_FLAGS, if there are any."""
     if not os.environ.get("XLA_FLAGS"):
         return
     pipes = {"stdin": subprocess.DEVNULL, "capture_output": True, "text": True, "errors": "replace"}
@@ -199,7 +187,7 @@ def linux_memory(file: str, name: str) -> int | None:
 def peak_memory() -> int:
     """The most memory that this process has held at a time, bytes.
 
-    The count of getrusage begins with the memory of the parent that forked, so it is taken only outside Linux.
+    The count of getrusage, for systems without /proc, begins with the memory of the parent that forked.
     """
     unit = 1 if sys.platform == "darwin" else 1024
     return linux_memory("self/status", "VmHWM") or resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit

@@ -54,10 +54,8 @@ class Processes:
 
     Attributes:
         ranks: {rank: process}.
-        failed: (rank, exit code) of the first that ended with an error; None if none did.
-        deadline: when the others are killed.
-        stopping: whether a signal was handed on.
-        over: whether all are being killed.
+        failed, deadline: (rank, exit code) of the first that ended with an error, and when the others are killed.
+        stopping, over: whether a signal was handed on, and whether all are being killed.
     """
 
     def __init__(self):

@@ -27,7 +27,8 @@ class Standard(io.FileIO):
     """Standard output or error.
 
     Args:
-        needed: whether what is written must arrive: then the first failure raises; later output is dropped.
+        needed: whether what is written must arrive: then the first failure raises Unread if the reader has left, or
+            else FilesError; later output is dropped.
     """
 
     def __init__(self, descriptor: int, needed: bool):
@@ -35,12 +36,7 @@ class Standard(io.FileIO):
         self.needed = needed
 
     def write(self, data) -> int:
-        """Write bytes; returns how many.
-
-        Raises:
-            Unread: they are needed, and the reader has left.
-            FilesError: they are needed, and cannot be written.
-        """
+        """Write bytes; returns how many."""
         try:
             while (written := super().write(data)) is None:  # another process has made the descriptor non-blocking
                 select.select((), (self,), ())

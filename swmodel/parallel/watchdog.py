@@ -70,7 +70,6 @@ class Watchdog:
     """Watches this rank while it is entered as a context.
 
     Args:
-        rank, size: this process's number, and how many there are.
         directory: the run folder, the same for all ranks.
         limit: seconds without a step after which the run ends; 0: never.
         report: function of the message to the user, called on one rank.

@@ -26,9 +26,6 @@ def join(place: World, devices: int, address: str | None, limit: float = watchdo
         devices: number of devices that it computes on.
         address: HOST:PORT of the first process; None: JAX finds it itself, from the environment of Slurm or Open MPI.
         limit: that of the watchdog, s.
-
-    Raises:
-        SetupError: the processes do not find each other, or there are fewer devices.
     """
     from jax._src.clusters import ClusterEnv
 
@@ -55,19 +52,12 @@ def join(place: World, devices: int, address: str | None, limit: float = watchdo
 
 
 def longest_silence(limit: float) -> int:
-    """Time after which JAX's runtime takes a silent process for dead, and ends the others without a message, s.
-
-    The watchdog with this limit ends them before that, and says why.
-    """
+    """Time after which JAX's runtime ends all without a message, s; the watchdog with this limit does before."""
     return int(1.5 * max(limit, watchdog.START)) if limit else NEVER
 
 
 def own_devices(place: World, devices: int) -> list[int] | None:
-    """The numbers of the GPUs that a process takes of those it sees: its share, or the first; None on processors.
-
-    Raises:
-        SetupError: there are too few.
-    """
+    """The numbers of the GPUs that a process takes of those it sees: its share, or the first; None on processors."""
     gpus, wanted = visible_gpus(), devices * place.local_size
     if gpus == [] or not has_gpu():
         return None

@@ -22,11 +22,7 @@ def rectangle(devices: int, layout: tuple[int, int]) -> tuple[int, int]:
 
 
 def mesh_of(local: tuple[int, int], processes: tuple[int, int]) -> Mesh:
-    """The first devices of each process, arranged like blocks: `processes` rectangles of `local` rows and columns.
-
-    Raises:
-        SetupError: there are fewer devices, or another number of processes.
-    """
+    """The first devices of each process, arranged like blocks: `processes` rectangles of `local` rows and columns."""
     devices, size = local[0] * local[1], processes[0] * processes[1]
     provide(devices)
     if jax.process_count() != size:
@@ -40,12 +36,9 @@ def mesh_of(local: tuple[int, int], processes: tuple[int, int]) -> Mesh:
 
 
 def provide(devices: int) -> None:
-    """Make sure that this process has so many devices.
+    """Make sure that this process has so many devices; else raise a SetupError.
 
     Processors are split into so many, unless JAX has started already or JAX_NUM_CPU_DEVICES is set.
-
-    Raises:
-        SetupError: there are fewer.
     """
     setting = os.environ.get("JAX_NUM_CPU_DEVICES")
     if setting is None:
@@ -61,11 +54,7 @@ def provide(devices: int) -> None:
 
 
 def processes(devices: int) -> int:
-    """How many processes JAX knows of, once each has its devices.
-
-    Raises:
-        SetupError: this one has fewer.
-    """
+    """How many processes JAX knows of, once each has its devices, as `provide` makes sure."""
     provide(devices)
     return jax.process_count()
 

@@ -81,20 +81,3 @@ class Mpi(OneDevice):
     def allgather(self, value) -> list:
         jax.effects_barrier()
         return HOST_COMM.allgather(value)
-
-    def any(self, flag: bool) -> bool:
-        return bool(self.reduce(np.asarray(flag, dtype=np.int64), "max"))
-
-    def barrier(self) -> None:
-        jax.effects_barrier()
-        HOST_COMM.Barrier()
-
-
-def world_rank() -> int:
-    """This process's number in MPI's world."""
-    return HOST_COMM.Get_rank()
-
-
-def world_size() -> int:
-    """The number of processes in MPI's world."""
-    return HOST_COMM.Get_size()

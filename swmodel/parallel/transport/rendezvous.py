@@ -19,9 +19,6 @@ def first_process(place: World) -> str | None:
     """HOST:PORT of the first process, for JAX: as set, else agreed on by MPI.
 
     None under srun and without MPI: JAX finds it itself.
-
-    Raises:
-        SetupError: MPI is there and cannot be used.
     """
     address = os.environ.get("JAX_COORDINATOR_ADDRESS")
     by_slurm = "SLURM_STEP_NODELIST" in os.environ and os.environ.get("SLURM_STEP_NUM_TASKS") == str(place.size)
@@ -86,8 +83,8 @@ def mpi_world(place: World):
 def clear_shared_memory(folder: Path = Path("/dev/shm")) -> None:
     """Remove the shared memory of MPICH that killed ranks of this job have left on this machine.
 
-    MPICH names it by job and step, which are the same when Slurm puts a job back into the queue. MPI_Init would take
-    the old memory for its own, and hang or crash. Only files of this user, older than this process and unused, go.
+    MPICH names it by job and step, which are the same when Slurm puts a job back: MPI_Init would take the old memory,
+    and hang or crash. Only files of this user go, older than this process, that no process has mapped.
     """
     if "SLURM_RESTART_COUNT" not in os.environ:
         return

@@ -65,6 +65,12 @@ class OneDevice:
     def get(self, tree):
         return jax.tree.map(np.asarray, tree)
 
+    def any(self, flag: bool) -> bool:
+        return bool(self.reduce(np.asarray(flag, dtype=np.int64), "max"))
+
+    def barrier(self) -> None:
+        self.any(False)
+
 
 @dataclass(frozen=True)
 class Serial(OneDevice):
@@ -95,9 +101,3 @@ class Serial(OneDevice):
 
     def allgather(self, value) -> list:
         return [value]
-
-    def any(self, flag: bool) -> bool:
-        return flag
-
-    def barrier(self) -> None:
-        pass

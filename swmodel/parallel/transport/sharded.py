@@ -33,10 +33,6 @@ class Sharded:
     Attributes:
         mesh: the devices as [py, px]; those of a process are a rectangle.
         local, processes: rows and columns of blocks that a process has, and of processes.
-        blocks, block: those of this process, in the order of the mesh; the part of the grid that they form.
-
-    Raises:
-        SetupError: there are fewer devices.
     """
 
     name = "sharded"
@@ -126,10 +122,7 @@ class Sharded:
         return jax.jit(on_all_blocks, **options)
 
     def _specs(self, on_block, arrays):
-        """How the results of a program of one block lie on the mesh.
-
-        shard_map needs this before it traces the program, so the program is traced here first, only for shapes.
-        """
+        """How the results of a program of one block lie on the mesh: shard_map has to know before it traces it."""
 
         def of_one(array):
             shape = (n // parts for n, parts in zip(array.shape, cuts(array.ndim, self.layout), strict=True))
@@ -144,10 +137,7 @@ class Sharded:
         return sum(leaf.size * leaf.dtype.itemsize for leaf in jax.tree.leaves(tree)) // self.size
 
     def make(self, build, margin=0):
-        """See `Transport.make`. The host holds the arrays of one block at a time.
-
-        Beyond the last cells of short blocks a field has zeros; with a margin, the values at the margin's end.
-        """
+        # The host holds the arrays of one block at a time.
         margins = margin if isinstance(margin, tuple) else (margin, margin)
         found = [
             jax.tree.map(lambda array, device=device: self._place(np.asarray(array), device, margins), build(block))
@@ -156,7 +146,7 @@ class Sharded:
         return jax.tree.map(lambda *arrays: self._side_by_side(arrays), *found)
 
     def _place(self, array, device, margins):
-        """The array of a block on its device, filled up to the shape of all blocks."""
+        """The array of a block on its device; a short block's has zeros at the end, or those of its margin."""
         missing = [(0, 0)] * array.ndim
         for axis in (-2, -1) if array.ndim > 1 else ():
             if array.shape[axis] > 1 or not any(margins):
@@ -209,11 +199,7 @@ class Sharded:
         return (..., *(slice(of.start - part.start, of.stop - part.start) for of, part in spans))
 
     def gather_rows(self, local: np.ndarray, first: int, last: int, member: int = 0) -> np.ndarray | None:
-        """See `Transport.gather_rows`.
-
-        All processes and devices get the rows, as JAX has no message to a single process: in sum `size` times the
-        bytes that rank 0 needs.
-        """
+        # All processes and devices get the rows, as JAX has no message to a single process.
         if self.size == 1:
             return local[first:last]
         blocks = [self.block_of(rank) for rank in range(self.size)]
