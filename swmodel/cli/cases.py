@@ -27,9 +27,9 @@ def init(case, settings):
     swmodel init jet > my.toml, then swmodel run my.toml
     """
     from ..config import to_toml
-    from ..config.remarks import domain
     from ..config.loading.load import gather
     from ..config.loading.merge import merge
+    from ..config.remarks import domain
 
     sources = gather(case, settings)
     text = to_toml(merge(sources), comments=True)
