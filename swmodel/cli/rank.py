@@ -61,7 +61,7 @@ def run_as_rank(place, request, configuration, quiet, command_line) -> int:
     """
     from ..parallel.stop import Stop
     from ..parallel.watchdog import Watchdog
-    from .rank_checks import Refused, check_same, check_transport, connect, one_executor, together
+    from .rank_checks import Refused, agree, check_same, check_transport, connect, one_executor
 
     with Stop() as stop, contextlib.ExitStack() as stack:
         try:
@@ -69,12 +69,12 @@ def run_as_rank(place, request, configuration, quiet, command_line) -> int:
         except Refused as error:
             return leave(place, error)
         try:
-            job = together(comm, lambda: request(place))
+            job = agree(comm, lambda: request(place))
             job = job._replace(config=one_executor(comm, job.config))
             run, directory = job.config.run, job.directory
             check_same(comm, job.config)
             if environment.LAUNCHED not in os.environ:
-                together(comm, lambda: occupy(stack, job, quiet) if place.rank == 0 else None)
+                agree(comm, lambda: occupy(stack, job, quiet) if place.rank == 0 else None)
             end_soon(stack, stop, job, place)
             watchdog = Watchdog(place.rank, place.size, directory, run.watchdog, partial(report_stuck, directory))
             stack.enter_context(watchdog)

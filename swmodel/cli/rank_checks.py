@@ -1,6 +1,6 @@
 """Checks by several processes together before they compute: they are joined, alike, have devices, exchange messages.
 
-What a rank cannot do is a SetupError there, which `together` makes one Refused on all of them.
+What a rank cannot do is a SetupError there, which `agree` makes one Refused on all of them.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ def connect(place, configuration):
     return comm
 
 
-def together(comm, function):
+def agree(comm, function):
     """What function() returns on this rank.
 
     Raises:
@@ -117,10 +117,10 @@ def check_transport(comm, place, run) -> None:
     """Refuse, on all ranks, a run in which a rank has too few devices, or on MPI a message does not get through."""
     if run.transport == "sharded":
         check_gpus(comm)
-    together(comm, lambda: check_device(run.devices))
+    agree(comm, lambda: check_device(run.devices))
     if run.transport != "sharded":
-        together(comm, check_mpi4jax)
-        together(comm, lambda: try_message(place))
+        agree(comm, check_mpi4jax)
+        agree(comm, lambda: try_message(place))
 
 
 def check_gpus(comm) -> None:
