@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-from .parallel.interrupt import leave_at_once, only_hastens
+from .parallel import interrupt
 
 
 def main():
     """Run the program; leaves with its exit code (`swmodel.errors`)."""
-    leave_at_once()  # before anything else is imported
+    interrupt.install()  # before anything else is imported
     from .parallel import environment, streams
 
     streams.prepare()
-    environment.settle()
+    environment.drop_foreign_settings()
     from .cli import main as program
 
     try:
         program(prog_name="swmodel")
     except SystemExit as end:
-        only_hastens(end.code or 0)
+        interrupt.end_with(end.code or 0)
         raise
 
 

@@ -40,8 +40,8 @@ LEVEL = {name: number for number, names in enumerate(ROOMS) for name in names.sp
 
 #: The modules and packages that may import a library.
 DOORS = {
-    "jax": "ocean parallel executors model gradients assimilation ensemble cli.doctor cli.ranks bench",
-    "mpi4jax": "parallel.transport.messages cli.doctor.exchange bench.device cli.ranks",
+    "jax": "ocean parallel executors model gradients assimilation ensemble cli.doctor cli.rank_checks bench",
+    "mpi4jax": "parallel.transport.messages cli.doctor.exchange bench.device cli.rank_checks",
     "mpi4py": "parallel.transport cli.doctor.exchange bench.device",
     "netCDF4": ("setup.fields.netcdf_input files plotting assimilation.observation_file assimilation.known"),
     "matplotlib": "plotting bench.figures",

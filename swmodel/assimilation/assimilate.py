@@ -115,7 +115,7 @@ class Guard:
             Stopped: the user asks to stop.
         """
         self.pieces += 1
-        if reason := self.stop.asked(transport):
+        if reason := self.stop.reason(transport):
             done = (
                 f"after {self.teller.iteration} outer iterations"
                 if self.teller and self.teller.iteration

@@ -1,4 +1,4 @@
-"""The program `swmodel`: a group of commands, one file each.
+"""The program `swmodel`: a group of commands.
 
 Commands import what they need, apart from click, when they run: `--help` is fast, and imports neither JAX nor MPI.
 """
@@ -18,17 +18,15 @@ from ..parallel import interrupt, streams
 from .assimilate import assimilate
 from .bench import bench
 from .cases import cases, init
-from .check_gradient import check_gradient
+from .derivatives import check_gradient, sensitivity
 from .ensemble import ensemble
 from .grid import grid
 from .inspect import doctor, info
-from .pictures import animate, plot, view
+from .messages import print_error
+from .pictures import animate, plot, spectra, view
 from .rank import worker
 from .resume import resume
 from .run import run
-from .sensitivity import sensitivity
-from .spectra import spectra
-from .tell import tell
 
 __all__ = ["main"]
 
@@ -41,7 +39,7 @@ class Program(click.Group):
         try:
             super().main(*arguments, **options)
         except FilesError as error:  # --help or --version could not be written
-            sys.exit(end(error))
+            sys.exit(report(error))
 
     def invoke(self, ctx):
         """Run the command."""
@@ -54,14 +52,14 @@ class Program(click.Group):
         except (click.ClickException, click.Abort, click.exceptions.Exit):
             raise
         except (Exception, KeyboardInterrupt) as error:
-            ctx.exit(end(error))
+            ctx.exit(report(error))
 
 
-def end(error: BaseException) -> int:
+def report(error: BaseException) -> int:
     """Say what went wrong, unless the reader has left; returns the exit code."""
     if isinstance(error, streams.Unread):
         return streams.UNREAD_CODE
-    tell(error)
+    print_error(error)
     return exit_code(error)
 
 

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import click
 
-from .run import MEMORY, begin, common, overrides_of
+from . import options
+from .start import begin
 
 
 @click.command()
-@common
-@click.option("--memory", type=MEMORY, metavar="SIZE", help='Most memory of each process: "4GB".  [half of the free]')
-@click.option("--walltime", metavar="TIME", help='Stop in time, resumable: "2 h", "90 min", or seconds.')
+@options.common
+@options.memory
+@options.walltime
 @click.option("--resume", is_flag=True, help="Go on from the iterations in the folder.")
-def assimilate(source, settings, output, force, quiet, memory, resume, **options):
+def assimilate(force, memory, resume, **typed):
     """Find the initial state, or coefficients, with which a run explains observations: 4D-Var.
 
     What is found, from which observations and with which errors of the first guess stands in [assimilation] of the
@@ -26,10 +27,10 @@ def assimilate(source, settings, output, force, quiet, memory, resume, **options
     Exit codes: 4, the cost could not be decreased; 75, stopped and resumable.
     """
 
-    def task(config):
+    def job_options(config):
         from ..assimilation.settings import check_assimilation
 
         check_assimilation(config)
         return {"memory": memory, "resume": resume}
 
-    begin(source, overrides_of(settings, options), output, force or resume, quiet, "assimilate", task)
+    begin("assimilate", force=force or resume, job_options=job_options, **typed)

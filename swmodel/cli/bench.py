@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import click
 
-from ..parallel import streams, xla_flags
-from .tell import together
+from ..parallel import environment, streams
+from .options import PATH, Parsed, combined, output
 
 SWEEPS = {
     "table": "The published benchmark, beside the published numbers.",
@@ -24,32 +22,23 @@ SWEEPS = {
 }
 
 
-class Words(click.ParamType):
+def parse_counts(text: str) -> tuple[int, ...]:
     """A list of positive whole numbers: 1,2,4."""
-
-    name = "N,N,..."
-
-    def convert(self, value, param, ctx):
-        if isinstance(value, tuple):
-            return value
-        numbers = tuple(int(word) if word.strip().isdigit() else 0 for word in value.split(","))
-        if not all(numbers):
-            self.fail(f"{value}: must be whole numbers above 0 with commas between, such as 1,2,4", param, ctx)
-        return tuple(dict.fromkeys(numbers))
+    numbers = tuple(int(word) if word.strip().isdigit() else 0 for word in text.split(","))
+    if not all(numbers):
+        raise ValueError(f"{text}: must be whole numbers above 0 with commas between, such as 1,2,4")
+    return tuple(dict.fromkeys(numbers))
 
 
-class Size(click.ParamType):
-    """A grid: 3600x1800."""
+def parse_size(text: str) -> tuple[int, ...]:
+    """Columns and rows of a grid: 3600x1800."""
+    words = text.lower().split("x")
+    if len(words) != 2 or not all(word.isdigit() and int(word) for word in words):
+        raise ValueError(f"{text}: must be columns x rows, such as 3600x1800")
+    return tuple(map(int, words))
 
-    name = "NXxNY"
 
-    def convert(self, value, param, ctx):
-        if isinstance(value, tuple):
-            return value
-        words = value.lower().split("x")
-        if len(words) != 2 or not all(word.isdigit() and int(word) for word in words):
-            self.fail(f"{value}: must be columns x rows, such as 3600x1800", param, ctx)
-        return tuple(map(int, words))
+COUNTS, SIZE = Parsed("N,N,...", parse_counts), Parsed("NXxNY", parse_size)
 
 
 @click.group()
@@ -65,30 +54,17 @@ def bench():
 
 
 #: The options that all sweeps have.
-sweep_options = together(
+sweep_options = combined(
     click.option("--quick", is_flag=True, help="A small size, under a minute."),
-    click.option(
-        "--executor",
-        "executors",
-        metavar="NAME",
-        multiple=True,
-        help="Executor, or all; may be repeated.  [fastest]",
-    ),
-    click.option("--nproc", type=Words(), help="Numbers of processes."),
+    click.option("--executor", "executors", metavar="NAME", multiple=True, help="Or all; repeatable.  [fastest]"),
+    click.option("--nproc", type=COUNTS, help="Numbers of processes."),
     click.option("--transport", type=click.Choice(["mpi", "sharded"]), help="How blocks talk.  [mpi]"),
-    click.option("--devices", type=Words(), help="Numbers of devices in a process, for sharded."),
-    click.option(
-        "--size",
-        "sizes",
-        type=Size(),
-        metavar="NXxNY",
-        multiple=True,
-        help="Grid in place of the sweep's; repeatable.",
-    ),
+    click.option("--devices", type=COUNTS, help="Numbers of devices in a process, for sharded."),
+    click.option("--size", "sizes", type=SIZE, multiple=True, help="Grid in place of the sweep's; repeatable."),
     click.option("--oversubscribe", is_flag=True, help="Also more processes than cores; these rows are marked."),
     click.option("--steps", type=click.IntRange(min=2), metavar="N", help="Steps of a sample."),
     click.option("--rounds", type=click.IntRange(min=1), metavar="N", help="Samples of each row."),
-    click.option("-o", "--output", type=click.Path(path_type=Path), metavar="DIR", help="Folder of the results."),
+    output("DIR", "Folder of the results."),
     click.option("--resume", is_flag=True, help="Go on with an interrupted sweep: finished samples stay."),
     click.option("--force", is_flag=True, help="Replace the results that are in the folder."),
     click.option("--label", metavar="TEXT", help="Name of this machine in reports.  [its processor]"),
@@ -105,8 +81,8 @@ def add_sweep(name: str, text: str):
     def command(**options):
         from ..bench.session import run_sweep
 
-        streams.outlive()
-        xla_flags.check_flags()
+        streams.ignore_broken_stdout()
+        environment.check_xla_flags()
         click.get_current_context().exit(run_sweep(name, **options))
 
     bench.command(name, help=text)(command)
@@ -117,10 +93,8 @@ for sweep, text in SWEEPS.items():
 
 
 @bench.command()
-@click.argument("files", metavar="FILE|DIR...", nargs=-1, required=True, type=click.Path(path_type=Path))
-@click.option(
-    "-o", "--output", type=click.Path(path_type=Path), metavar="DIR", help="Folder for report.md and figures."
-)
+@click.argument("files", metavar="FILE|DIR...", nargs=-1, required=True, type=PATH)
+@output("DIR", "Folder for report.md and figures.")
 def report(files, output):
     """One table and figures of several results.
 
@@ -135,8 +109,8 @@ def report(files, output):
 
 
 @bench.command()
-@click.argument("old", metavar="OLD", type=click.Path(path_type=Path))
-@click.argument("new", metavar="NEW", type=click.Path(path_type=Path))
+@click.argument("old", metavar="OLD", type=PATH)
+@click.argument("new", metavar="NEW", type=PATH)
 def compare(old, new):
     """What became faster or slower.
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import click
 
+from . import options
+
 
 @click.command()
 def cases():
@@ -18,16 +20,16 @@ def cases():
 
 @click.command()
 @click.argument("case")
-@click.option("-s", "--set", "settings", metavar="SECTION.KEY=VALUE", multiple=True, help="Set a configuration key.")
+@options.settings
 def init(case, settings):
     """Print a commented, complete configuration of CASE, a name or a Python file, to start one's own from.
 
     swmodel init jet > my.toml, then swmodel run my.toml
     """
-    from swmodel.config import to_toml
-    from swmodel.config.loading.load import gather
-    from swmodel.config.loading.merge import merge
-    from swmodel.config.remarks import domain
+    from ..config import to_toml
+    from ..config.loading.load import gather
+    from ..config.loading.merge import merge
+    from ..config.remarks import domain
 
     sources = gather(case, settings)
     text = to_toml(merge(sources), comments=True)

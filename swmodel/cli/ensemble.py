@@ -7,19 +7,20 @@ from typing import NamedTuple
 import click
 
 from ..errors import UsageError, suggest
-from .run import begin, common, overrides_of
+from . import options
+from .start import begin
 
 
 @click.command()
-@common
+@options.common
 @click.option("--members", metavar="M", help="Number of members; number 0 is not perturbed.  [16]")
 @click.option("--perturb", "perturbations", metavar="NAME=SIZE[,LENGTH]", multiple=True, help="Repeatable: see above.")
 @click.option("--seed", metavar="N", help="Of the random numbers.  [0]")
 @click.option("--write-members", metavar="N,N,...", help="Members whose fields are written.  [the first four]")
 @click.option("--devices", metavar="D", help="Devices of JAX in one process, to spread the members over.")
 @click.option("--reproducible", is_flag=True, help="The same bits with all ways to advance; somewhat slower.")
-@click.option("--walltime", metavar="TIME", help='Stop in time, resumable: "2 h", "90 min", or seconds.')
-def ensemble(source, settings, output, force, quiet, perturbations, **options):
+@options.walltime
+def ensemble(settings, perturbations, **typed):
     """Run a case, or the configuration in a TOML file, many times with random perturbations.
 
     \b
@@ -38,10 +39,9 @@ def ensemble(source, settings, output, force, quiet, perturbations, **options):
 
     Exit codes: 4, a member blew up; 75, stopped and resumable.
     """
-    from ..ensemble import settings as checks
+    from ..ensemble.settings import check_ensemble
 
-    overrides = [*overrides_of(settings, options), *perturbed(perturbations)]
-    begin(source, overrides, output, force, quiet, "ensemble", check=checks.check_ensemble)
+    begin("ensemble", settings=[*settings, *overrides_of_perturbations(perturbations)], check=check_ensemble, **typed)
 
 
 # The option for blocks is hidden: `ensemble.settings.distribution` refuses blocks, and says why.
@@ -71,12 +71,8 @@ PERTURBATIONS = {
 }
 
 
-def perturbed(texts) -> list[str]:
-    """The overrides (`ensemble.key=value`) for texts "NAME=SIZE" or "NAME=SIZE,LENGTH".
-
-    Raises:
-        UsageError: there is no such perturbation, it is given twice, its size is 0, or it is written otherwise.
-    """
+def overrides_of_perturbations(texts) -> list[str]:
+    """The overrides (`ensemble.key=value`) for texts "NAME=SIZE" or "NAME=SIZE,LENGTH", each name once."""
     found = {}
     for text in texts:
         name, _, value = text.partition("=")
@@ -89,24 +85,19 @@ def perturbed(texts) -> list[str]:
 
 
 def keys_of(text: str, perturbation: Perturbation, numbers: list[str]) -> dict[str, str]:
-    """The keys of [ensemble] with their values; see `perturbed`."""
+    """The keys of [ensemble] with their values; see `overrides_of_perturbations`."""
     keys = [key for key in perturbation[:2] if key]
-    if not all(map(is_number, numbers)) or len(numbers) > len(keys):
+    try:
+        size = [float(number) for number in numbers][0]
+    except ValueError:
+        size = None
+    if size is None or len(numbers) > len(keys):
         name = text.partition("=")[0]
         form = f"{name}=SIZE" + (f" or {name}=SIZE,LENGTH" if perturbation.length else "")
         length = ", LENGTH in m" if perturbation.length else ""
         raise UsageError(f"--perturb {text}: write it as {form}, with numbers: SIZE {perturbation.unit}{length}")
-    if float(numbers[0]) == 0:
+    if size == 0:
         raise UsageError(f"--perturb {text}: a SIZE of 0 perturbs nothing; leave it out")
     if perturbation.may_be_number and len(numbers) < len(keys):
         numbers = [*numbers, "0"]
     return dict(zip(keys, numbers, strict=False))
-
-
-def is_number(text: str) -> bool:
-    """Whether the text is a number."""
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True

@@ -2,39 +2,29 @@
 
 from __future__ import annotations
 
-import shlex
-import sys
-from pathlib import Path
-
 import click
 
+from .options import PATH, Parsed, command_line
 
-class Numbers(click.ParamType):
-    """Numbers with commas between them."""
 
-    name = "numbers"
+def numbers(names: str) -> Parsed:
+    """The type of an option: a tuple of numbers with commas between them, called `names`."""
 
-    def __init__(self, names: str):
-        self.names = names
-
-    def convert(self, value, parameter, context):
-        """The numbers as a tuple."""
-        if isinstance(value, tuple):
-            return value
-        words = value.split(",")
+    def parse(text):
+        words = text.split(",")
         try:
-            if len(words) == len(self.names.split(",")):
+            if len(words) == len(names.split(",")):
                 return tuple(map(float, words))
         except ValueError:
             pass
-        self.fail(
-            f"{value!r} is not {self.names}: {len(self.names.split(','))} numbers with commas", parameter, context
-        )
+        raise ValueError(f"{text!r} is not {names}: {len(names.split(','))} numbers with commas")
+
+    return Parsed("numbers", parse)
 
 
-@click.command(context_settings={"ignore_unknown_options": False})
-@click.argument("target", metavar="NAME.nc", type=click.Path(path_type=Path))
-@click.option("--region", metavar="W,E,S,N", type=Numbers("W,E,S,N"), required=True, help="Edges, degrees.")
+@click.command()
+@click.argument("target", metavar="NAME.nc", type=PATH)
+@click.option("--region", metavar="W,E,S,N", type=numbers("W,E,S,N"), required=True, help="Edges, degrees.")
 @click.option("--resolution", metavar="DEGREES", type=float, required=True, help="Size of the cells.")
 @click.option(
     "--relief", metavar="FILE[:NAME]", help="Heights or depths; without it, those of the package, half a degree."
@@ -42,8 +32,8 @@ class Numbers(click.ParamType):
 @click.option("--min-depth", metavar="M", type=click.FloatRange(min=0, min_open=True), default=10.0, show_default=True,
               help="Least depth of water.")  # fmt: skip
 @click.option("--smooth", metavar="TIMES", type=click.IntRange(min=0), default=0, help="How often depths are smoothed.")
-@click.option("--pole", metavar="LON,LAT", type=Numbers("LON,LAT"), help="North pole of the grid, if not the Earth's.")
-@click.option("--keep", metavar="LON,LAT", type=Numbers("LON,LAT"), multiple=True,
+@click.option("--pole", metavar="LON,LAT", type=numbers("LON,LAT"), help="North pole of the grid, if not the Earth's.")
+@click.option("--keep", metavar="LON,LAT", type=numbers("LON,LAT"), multiple=True,
               help="Keep the sea there although it is cut off; may be repeated.")  # fmt: skip
 @click.option("--force", is_flag=True, help="Replace the grid that is in the file, and its picture.")
 def grid(target, relief, force, **wish):
@@ -63,7 +53,7 @@ def grid(target, relief, force, **wish):
     from ..files.relief import Wish, make_grid
     from ..plotting import plot_grid
 
-    made = make_grid(target, Wish(**wish), relief, shlex.join(["swmodel", *sys.argv[1:]]), force)
+    made = make_grid(target, Wish(**wish), relief, command_line(), force)
     for line in made.words():
         click.echo(line)
     click.echo(f"Wrote {target}")

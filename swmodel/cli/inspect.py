@@ -6,9 +6,12 @@ from pathlib import Path
 
 import click
 
+from ..parallel import environment
+from .options import PATH
+
 
 @click.command()
-@click.argument("path", metavar="DIR|FILE.nc|CONFIG", type=click.Path(path_type=Path))
+@click.argument("path", metavar="DIR|FILE.nc|CONFIG", type=PATH)
 @click.option("--kernel", is_flag=True, help="Describe the native step of a configuration: what it computes.")
 @click.option("--verify", is_flag=True, help="Read all files through, and compare them with their checksums.")
 def info(path, kernel, verify):
@@ -45,7 +48,6 @@ def describe_setup(source: str):
     """Print what a run of a configuration will compute."""
     from ..config import load
     from ..model.validate import check
-    from ..parallel import environment
     from ..setup.describe import describe
     from ..setup.setup import setup_of
 
@@ -58,7 +60,6 @@ def describe_kernel(source: str):
     from ..config import load
     from ..errors import SetupError
     from ..model.resolve import resolved
-    from ..parallel import environment
     from ..setup.setup import setup_of
 
     setup = setup_of(load(source))
@@ -76,8 +77,7 @@ def describe_kernel(source: str):
 @click.command()
 def doctor():
     """Check this installation, with exchanges between two processes by MPI and without."""
-    from ..parallel import xla_flags
     from .doctor import report
 
-    xla_flags.check_flags()
+    environment.check_xla_flags()
     click.get_current_context().exit(report())

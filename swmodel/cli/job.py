@@ -19,9 +19,8 @@ TASKS = {
     "assimilate": "swmodel.assimilation.assimilate",
     "ensemble": "swmodel.ensemble.task",
 }
-
-
-#: Those of which nothing is kept when they are stopped.
+#: Those that write records after intervals of time, and those of which nothing is kept when they are stopped.
+RECORDING = ("run", "ensemble")
 KEEPING_NOTHING = ("check-gradient", "sensitivity")
 
 
@@ -45,11 +44,7 @@ class Job(NamedTuple):
     remarks: tuple[str, ...] = ()
 
     def prepare(self):
-        """Make the run folder ready.
-
-        Raises:
-            FilesError: it cannot be made or written.
-        """
+        """Make the run folder ready."""
         from ..files import run_folder
 
         fresh = self.restart is None and not self.options.get("resume")

@@ -1,17 +1,19 @@
-"""`swmodel plot`, `swmodel animate` and `swmodel view`: pictures of a run."""
+"""`swmodel plot`, `swmodel animate`, `swmodel view` and `swmodel spectra`: pictures of a run."""
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import click
 
-from .tell import together
+from .options import PATH, combined, command_line, model_time, output
+
+path = click.argument("path", metavar="DIR|FILE.nc", type=PATH)
+fields = click.option("--field", "fields", metavar="NAME", multiple=True, help="Field to draw; may be repeated.")
+member = click.option("--member", type=int, metavar="N", help="Of an ensemble, whose fields are drawn.")
 
 
 def drawn(usual: str):
     """A decorator with the options for drawing fields; `usual` is the default range."""
-    return together(
+    return combined(
         click.option("--vmin", type=float, metavar="X", help="Value at the lower end of the colours."),
         click.option("--vmax", type=float, metavar="X", help="Value at the upper end of the colours."),
         click.option(
@@ -28,11 +30,11 @@ def drawn(usual: str):
 
 
 @click.command()
-@click.argument("path", metavar="DIR|FILE.nc", type=click.Path(path_type=Path))
-@click.option("--field", "fields", metavar="NAME", multiple=True, help="Field to draw; may be repeated.")
+@path
+@fields
 @click.option("--record", type=int, default=-1, help="Number of the record; -1 is the last.")
-@click.option("--time", metavar="TIME", help='Model time instead of a record: seconds, "6 h" or "2 days".')
-@click.option("--member", type=int, metavar="N", help="Of an ensemble, whose fields are drawn.")
+@model_time()
+@member
 @drawn("record")
 @click.option("--diagnostics", is_flag=True, help="Time series of mass, energy, ... instead of maps.")
 @click.option(
@@ -43,7 +45,7 @@ def drawn(usual: str):
 @click.option("--station", "names", metavar="NAME", multiple=True, help="A gauge to draw; may be repeated.")
 @click.option("--sections", is_flag=True, help="Series of the transports through sections instead of maps.")
 @click.option("--maxima", is_flag=True, help="Largest values of the run, with isochrones of the arrival.")
-@click.option("-o", "--output", type=click.Path(path_type=Path), metavar="FILE", help="Picture: PNG, PDF or SVG.")
+@output("FILE", "Picture: PNG, PDF or SVG.")
 @click.pass_context
 def plot(context, path, fields, record, time, member, names, output, **how):
     """Draw maps of a run: vorticity and eta, or the fields named; of an ensemble, mean and spread.
@@ -67,11 +69,11 @@ def plot(context, path, fields, record, time, member, names, output, **how):
     """
     from .. import plotting
 
-    seconds, special = model_time(time), [name for name in SPECIAL if how.pop(name)]
+    special = [name for name in SPECIAL if how.pop(name)]
     if names and not special:
         special = ["stations"]
     for name in special:
-        if others := given(context) - {f"--{name}", "--output", *SPECIAL[name]}:
+        if others := on_command_line(context) - {f"--{name}", "--output", *SPECIAL[name]}:
             raise click.UsageError(f"--{name} draws a picture of its own; leave out {', '.join(sorted(others))}")
     if len(fields) > 1 and "stations" in special:
         raise click.UsageError("--stations draws one field; give --field once")
@@ -82,9 +84,9 @@ def plot(context, path, fields, record, time, member, names, output, **how):
     elif special == ["sections"]:
         written = plotting.plot_sections(path, output)
     elif special == ["maxima"]:
-        written = plotting.plot_maxima(path, output, record, seconds, wishes(**how)[0])
+        written = plotting.plot_maxima(path, output, record, time, styles(**how)[0])
     else:
-        written = plotting.plot(path, fields or None, record, seconds, output, member, *wishes(**how))
+        written = plotting.plot(path, fields or None, record, time, output, member, *styles(**how))
     click.echo(f"Wrote {written}")
 
 
@@ -97,28 +99,14 @@ SPECIAL = {
 }
 
 
-def model_time(text: str | None) -> float | None:
-    """The seconds of the length of time given as --time.
-
-    Raises:
-        click.BadParameter: it is no length of time.
-    """
-    from ..ocean.option import parse_duration
-
-    try:
-        return None if text is None else float(parse_duration(text))
-    except ValueError as error:
-        raise click.BadParameter(str(error), param_hint="--time") from None
-
-
-def given(context) -> set[str]:
+def on_command_line(context) -> set[str]:
     """The options on the command line, as --name."""
     source = click.core.ParameterSource.COMMANDLINE
     options = (option for option in context.command.params if isinstance(option, click.Option))
     return {max(option.opts, key=len) for option in options if context.get_parameter_source(option.name) is source}
 
 
-def wishes(vmin, vmax, range_, arrows, contours):
+def styles(vmin, vmax, range_, arrows, contours):
     """How fields are drawn: their Scale, and what is drawn Over them."""
     from ..plotting import Over, Scale
 
@@ -126,14 +114,14 @@ def wishes(vmin, vmax, range_, arrows, contours):
 
 
 @click.command()
-@click.argument("path", metavar="DIR|FILE.nc", type=click.Path(path_type=Path))
+@path
 @click.option("--field", metavar="NAME", help="Field to show; without it, vorticity.")
-@click.option("--member", type=int, metavar="N", help="Of an ensemble, whose field is shown.")
+@member
 @drawn("run")
 @click.option(
     "--fps", type=click.FloatRange(min=0, min_open=True), default=12, show_default=True, help="Frames a second."
 )
-@click.option("-o", "--output", type=click.Path(path_type=Path), metavar="FILE", help="FILE.mp4 or FILE.gif.")
+@output("FILE", "FILE.mp4 or FILE.gif.")
 def animate(path, field, member, fps, output, **how):
     """Make a film of one field from all records of a run.
 
@@ -150,13 +138,13 @@ def animate(path, field, member, fps, output, **how):
     """
     from ..plotting import animate as film
 
-    click.echo(f"Wrote {film(path, field, fps, output, member, *wishes(**how))}")
+    click.echo(f"Wrote {film(path, field, fps, output, member, *styles(**how))}")
 
 
 @click.command()
-@click.argument("path", metavar="DIR|FILE.nc", type=click.Path(path_type=Path))
-@click.option("--field", "fields", metavar="NAME", multiple=True, help="Field to show; may be repeated.")
-@click.option("-o", "--output", type=click.Path(path_type=Path), metavar="FILE", help="Page: FILE.html.")
+@path
+@fields
+@output("FILE", "Page: FILE.html.")
 def view(path, fields, output):
     """Make a page of a run for a browser: maps to step through, time series, configuration, provenance.
 
@@ -170,3 +158,31 @@ def view(path, fields, output):
     from ..plotting import view as write
 
     click.echo(f"Wrote {write(path, fields or None, output)}")
+
+
+@click.command()
+@path
+@click.option("--of", "names", metavar="NAME", multiple=True, help="Quantity; may be repeated. Without it, all.")
+@click.option("--record", type=int, help="Number of the one record whose spectra are wanted; -1 is the last.")
+@model_time()
+@click.option("--mean", is_flag=True, help="The mean over the records instead of each.")
+@click.option("--budget", is_flag=True, help="How each part of the equations changes them, and the fluxes.")
+@output("FILE.nc", "File; a picture goes beside.")
+def spectra(path, names, record, time, mean, budget, output):
+    """Spectra of a run in a sea without land: of energy, enstrophy and tracer, by wavenumber and along x and y.
+
+    They are computed from the records in output.nc, written to output-spectra.nc beside it, and drawn. Their sums over
+    wavenumbers are the means over the domain. NAME is kinetic_energy, potential_energy, enstrophy or tracer_variance.
+    With --budget a user's own case is executed, as by `swmodel resume`.
+
+    A run writes spectra.nc while it computes with `-s output.spectra="6 h"`; `swmodel plot DIR/spectra.nc` draws it.
+
+    \b
+    swmodel spectra outputs/turbulence
+    swmodel spectra outputs/turbulence --time "10 days" --budget
+    swmodel spectra outputs/turbulence --mean --of kinetic_energy --output mean.nc
+    """
+    from ..plotting import spectra as compute
+
+    for written in compute(path, names, record, time, mean, budget, output, command_line()):
+        click.echo(f"Wrote {written}")

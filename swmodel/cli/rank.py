@@ -7,7 +7,6 @@ import json
 import logging
 import os
 import signal
-import socket
 import sys
 import time
 import traceback
@@ -17,12 +16,15 @@ from pathlib import Path
 import click
 
 from ..errors import INTERNAL, STOPPED, FilesError, NumericalError, SetupError, Stopped, exit_code
+from ..model import progress
+from ..parallel import environment
 from .job import KEEPING_NOTHING, Job
-from .tell import words
+from .messages import error_text, print_error
+from .options import PATH
 
 
 @click.command(hidden=True)
-@click.argument("directory", type=click.Path(path_type=Path))
+@click.argument("directory", type=PATH)
 @click.argument("command_line")
 @click.option("--restart", metavar="FILE", help="Go on from this restart file.")
 @click.option("--task", default="run", help="What to compute.")
@@ -32,19 +34,18 @@ def worker(directory, command_line, restart, task, options):
     from ..config import load
     from ..files.restart.folder import Restart
     from ..files.run_folder import CONFIG
-    from ..parallel.environment import world
 
-    def request(place):
-        start = restart and Restart(Path(restart))
-        return Job(load(directory / CONFIG, environ={}), directory, start, task, json.loads(options))
-
-    place = world()
+    context, place = click.get_current_context(), environment.world()
     if place is None:
         error = SetupError("mpiexec does not tell its processes that they belong together: is it that of mpi4py's MPI?")
-        say(words(error), exit_code(error))
-        raise click.exceptions.Exit(exit_code(error))
+        say(error_text(error), exit_code(error))
+        context.exit(exit_code(error))
     configuration = partial(load, directory / CONFIG, environ={})
-    click.get_current_context().exit(run_as_rank(place, request, configuration, True, command_line))
+
+    def request(place):
+        return Job(configuration(), directory, restart and Restart(Path(restart)), task, json.loads(options))
+
+    context.exit(run_as_rank(place, request, configuration, True, command_line))
 
 
 def run_as_rank(place, request, configuration, quiet, command_line) -> int:
@@ -55,14 +56,12 @@ def run_as_rank(place, request, configuration, quiet, command_line) -> int:
 
     Args:
         place: this process's place, from mpiexec.
-        request: function of `place` that returns a Job, or raises.
-        configuration: function that returns the job's configuration, not checked yet, or raises.
+        request, configuration: see `start.start`.
         command_line: what the user typed, for the history of the files.
     """
-    from ..parallel import environment
     from ..parallel.stop import Stop
     from ..parallel.watchdog import Watchdog
-    from .ranks import Refused, check_same, check_transport, connect, one_executor, together
+    from .rank_checks import Refused, agree, check_same, check_transport, connect, one_executor
 
     with Stop() as stop, contextlib.ExitStack() as stack:
         try:
@@ -70,16 +69,15 @@ def run_as_rank(place, request, configuration, quiet, command_line) -> int:
         except Refused as error:
             return leave(place, error)
         try:
-            job = together(comm, lambda: request(place))
+            job = agree(comm, lambda: request(place))
             job = job._replace(config=one_executor(comm, job.config))
             run, directory = job.config.run, job.directory
             check_same(comm, job.config)
             if environment.LAUNCHED not in os.environ:
-                together(comm, lambda: occupy(stack, job, quiet) if place.rank == 0 else None)
+                agree(comm, lambda: occupy(stack, job, quiet) if place.rank == 0 else None)
             end_soon(stack, stop, job, place)
-            processes = comm.allgather((socket.gethostname(), os.getpid()))
-            fail = partial(give_up, directory)
-            watchdog = stack.enter_context(Watchdog(place.rank, processes, directory, run.watchdog, fail))
+            watchdog = Watchdog(place.rank, place.size, directory, run.watchdog, partial(report_stuck, directory))
+            stack.enter_context(watchdog)
             environment.prepare(run.reproducible, place, run.devices)
             check_transport(comm, place, run)
         except Refused as error:
@@ -97,12 +95,12 @@ def run_as_rank(place, request, configuration, quiet, command_line) -> int:
 
 def leave(place, error) -> int:
     """Say why this rank cannot join the others, and end them, as they would wait for it; returns the exit code."""
-    from ..parallel.abort import tell_mpiexec
+    from ..parallel.abort import abort_mpich
 
     if place.rank > 0:
         time.sleep(2.0)  # rank 0 has most likely met the same error, and ends this rank
     say(str(error), error.exit_code)
-    tell_mpiexec(error.exit_code)
+    abort_mpich(error.exit_code)
     return error.exit_code
 
 
@@ -114,7 +112,8 @@ def occupy(stack, job, quiet):
     file = stack.enter_context(lock.held(job.directory))
     job.prepare()
     write_config(job.directory, job.config)
-    announce(job, quiet)
+    if not quiet:
+        announce(job)
     return file
 
 
@@ -123,7 +122,6 @@ def end_soon(stack, stop, job, place=None):
     from ..files.status import finish
     from ..parallel.abort import abort
     from ..parallel.stop import ends_soon
-    from .tell import tell
 
     def end(number):
         if place is not None and place.rank > 0:
@@ -132,7 +130,7 @@ def end_soon(stack, stop, job, place=None):
         if place is None or place.rank == 0:
             with contextlib.suppress(FilesError):
                 finish(job.directory, "stopped", STOPPED, str(error))
-            tell(error)
+            print_error(error)
         abort(STOPPED) if place is not None else os._exit(STOPPED)
 
     if job.task in KEEPING_NOTHING:
@@ -141,16 +139,13 @@ def end_soon(stack, stop, job, place=None):
 
 def say(message: str, code: int):
     """Tell the user why the run ends with exit code `code`, through the launcher if there is one."""
-    from ..model import progress
-    from ..parallel import environment
-
     if environment.LAUNCHED in os.environ:
         progress.send({"failed": message, "exit_code": code})
     else:
         print(message, file=sys.stderr, flush=True)
 
 
-def give_up(directory, message: str):
+def report_stuck(directory, message: str):
     """Record and say that the run is stuck; the watchdog ends it."""
     from ..files.status import finish
 
@@ -161,25 +156,23 @@ def give_up(directory, message: str):
 def compute(job, quiet, command_line, place=None, watchdog=None):
     """Compute the job in this process; status.json records how it ends."""
     from ..files.status import finish
-    from ..model import progress
-    from ..parallel import environment
-    from .ranks import check_device
+    from .rank_checks import check_device
 
-    config, directory = job.config.model_copy(), job.directory
+    config, directory, first = job.config.model_copy(), job.directory, place is None or place.rank == 0
     config._checked = True
     options = job.options | ({"restart": job.restart.path} if job.restart else {})
     watch = (lambda function: None) if watchdog is None else watchdog.watch
     environment.prepare(config.run.reproducible, place, config.run.devices)
-    start_log(place)
+    start_log(0 if first else place.rank)
     try:
         if place is None:
             check_device(config.run.devices)
         with progress.reporter(quiet) as report:
             job.work().compute(config, directory, options, report, command_line, watch)
-        if place is None or place.rank == 0:
+        if first:
             finish(directory, "completed", 0, "")
     except (Exception, KeyboardInterrupt) as error:
-        if place is None or place.rank == 0:
+        if first:
             record(error, directory)
         raise
 
@@ -195,30 +188,25 @@ def record(error, directory):
 def end_all(error, rank, directory) -> int:
     """End all ranks after an error on this one; returns the exit code, if all ranks have the error together."""
     from ..parallel.abort import abort
-    from .tell import tell
 
     signal.signal(signal.SIGTERM, signal.SIG_DFL)  # another rank may end all
     code = exit_code(error)
     if isinstance(error, NumericalError | Stopped):
         if rank == 0:
-            tell(error)
+            print_error(error)
         return code
     try:
-        say_failed(error, rank, directory)
+        report_failure(error, rank, directory)
     finally:
         abort(code)
     return code
 
 
-def say_failed(error, rank, directory):
+def report_failure(error, rank, directory):
     """Record and report what went wrong on this rank, which then ends all ranks.
 
     The launcher reports the reason in status.json: the last line of a rank that ends all ranks may be lost.
     """
-    from ..model import progress
-    from ..parallel import environment
-    from .tell import tell
-
     code = exit_code(error)
     # Rank 0 has most likely met the same error, and ends this rank; or a rank has died, and messages fail.
     time.sleep((rank > 0) + (type(error).__name__ == "JaxRuntimeError"))
@@ -231,40 +219,33 @@ def say_failed(error, rank, directory):
         sys.stderr.flush()
         time.sleep(0.5)  # so that mpiexec passes it on before it ends this rank
     elif environment.LAUNCHED not in os.environ:
-        tell(error)
+        print_error(error)
 
 
-def start_log(place):
+def start_log(rank: int):
     """Log on stderr: information on rank 0; warnings, with the rank's number, on other ranks."""
-    rank = 0 if place is None else place.rank
-    prefix = f"[rank {rank}] " if rank else ""
     handler = logging.StreamHandler()
-    handler.setFormatter(logging.Formatter(f"{prefix}%(levelname)s: %(message)s"))
+    handler.setFormatter(logging.Formatter(f"{f'[rank {rank}] ' if rank else ''}%(levelname)s: %(message)s"))
     log = logging.getLogger("swmodel")
     log.handlers = [handler]
     log.setLevel(logging.WARNING if rank else logging.INFO)
 
 
-def announce(job, quiet):
-    """Announce in a line what is going to be computed."""
-    from ..model.progress import workers
-    from ..parallel.environment import cores, has_gpu
-
-    if quiet:
-        return
+def announce(job):
+    """Announce in a line what is going to be computed, and say the remarks."""
     config, directory = job.config, job.directory
     run, grid = config.run, config.grid
     first = f"from step {job.restart.step} on, " if job.restart else ""
     task = "" if job.task == "run" else f"{job.task}: "
-    processes = workers(run.nproc, run.devices) + (f" ({run.layout} blocks)" if run.layout and run.blocks > 1 else "")
-    size = f"{grid.nx} x {grid.ny} cells"
-    size += f", {config.ensemble.members} members" if job.task == "ensemble" else ""
+    workers = progress.workers(run.nproc, run.devices)
+    blocks = f" ({run.layout} blocks)" if run.layout and run.blocks > 1 else ""
+    members = f", {config.ensemble.members} members" if job.task == "ensemble" else ""
     click.echo(
-        f"{task}{config.case.name}: {size}, {first}{run.steps} steps of {config.time.dt:.4g} s "
-        f"({run.steps * config.time.dt / 86400:.4g} days), {processes}, into {directory}"
+        f"{task}{config.case.name}: {grid.nx} x {grid.ny} cells{members}, {first}{run.steps} steps of "
+        f"{config.time.dt:.4g} s ({run.steps * config.time.dt / 86400:.4g} days), {workers}{blocks}, into {directory}"
     )
     for remark in job.remarks:
         click.echo(remark, err=True)
-    if run.blocks > cores() and not (run.devices > 1 and has_gpu()):
-        many = workers(run.nproc, run.devices)
-        click.echo(f"{many} share the {cores()} cores of this machine: right, but slow", err=True)
+    cores = environment.cores()
+    if run.blocks > cores and not (run.devices > 1 and environment.has_gpu()):
+        click.echo(f"{workers} share the {cores} cores of this machine: right, but slow", err=True)

@@ -10,8 +10,9 @@ import click
 import swmodel
 
 from ..files.run_folder import CONFIG
-from .job import Job
-from .run import configure, overrides_of, start
+from . import options
+from .job import RECORDING, Job
+from .start import configure, start
 
 
 class NothingToDo(Exception):
@@ -21,19 +22,18 @@ class NothingToDo(Exception):
 
 
 @click.command()
-@click.argument("directory", metavar="DIR", type=click.Path(path_type=Path))
+@click.argument("directory", metavar="DIR", type=options.PATH)
 @click.option("--steps", metavar="N", help="Prolong the run to N time steps in all.")
 @click.option("--days", metavar="D", help="Prolong the run to model day D.")
 @click.option("--nproc", metavar="N", help="Number of processes; without it, as before.")
-@click.option("--layout", metavar="PYxPX", help="Blocks in y and x.")
-@click.option("--executor", metavar="NAME", help="Who computes a block: auto, native, xla or reference.")
-@click.option("--transport", metavar="NAME", help="How blocks talk to each other: auto, serial, mpi or sharded.")
-@click.option("--devices", metavar="D", help="Devices of each process, one block each.")
-@click.option("--walltime", metavar="TIME", help='Stop in time, resumable: "2 h", "90 min", or seconds.')
-@click.option("--from", "asked", metavar="FILE", help="Restart file to go on from.  [the newest intact one]")
-@click.option("-s", "--set", "settings", metavar="SECTION.KEY=VALUE", multiple=True, help="Set a configuration key.")
-@click.option("--quiet", is_flag=True, help="No progress and no summary.")
-def resume(directory, asked, settings, quiet, **options):
+@options.layout
+@options.executor
+@options.distributed
+@options.walltime
+@click.option("--from", "file", metavar="FILE", help="Restart file to go on from.  [the newest intact one]")
+@options.settings
+@options.quiet
+def resume(directory, file, settings, quiet, **typed):
     """Go on with the run, or the ensemble, in DIR as if it had never stopped.
 
     Records are added to the files of the run; later ones than the restart file are dropped first. What determines the
@@ -44,7 +44,7 @@ def resume(directory, asked, settings, quiet, **options):
     swmodel resume outputs/jet --days 20 --nproc 4
     mpiexec -n 4 swmodel resume outputs/jet
     """
-    overrides = overrides_of(settings, options)
+    overrides = options.overrides_of(settings, typed)
 
     def request(place=None):
         """The job, complete and checked. Rank 0 examines the restart files."""
@@ -60,9 +60,9 @@ def resume(directory, asked, settings, quiet, **options):
         if not path.is_file():
             raise FilesError(f"{directory} is not the folder of a run: it holds no {CONFIG}")
         kind, task, command = run_folder.holding(directory)
-        if task not in ("run", "ensemble"):
+        if task not in RECORDING:
             raise UsageError(f"{directory} holds {kind}; go on with it by {command}")
-        chosen = cache(lambda: choose(directory, asked))
+        chosen = cache(lambda: choose(directory, file))
 
         def check(config):
             if config.own.fields:

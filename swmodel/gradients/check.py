@@ -80,7 +80,7 @@ def compute(config, directory, options, report, command_line, watch):
             raise NumericalError("the run blew up; `swmodel run` shows where and why")
 
         def piece(words, function):
-            if reason := stop.asked(problem.transport):
+            if reason := stop.reason(problem.transport):
                 raise Stopped(f"stopped by {reason}; a check cannot be resumed")
             value = function()
             done.append(words)

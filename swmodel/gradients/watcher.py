@@ -64,7 +64,7 @@ class Watcher:
         self.pieces += 1
         if kind == "forward" and self.transport.any(not jnp.isfinite(computed[0].h).all()):
             raise NumericalError(f"the run blew up by step {step}; `swmodel run` shows where and why")
-        if reason := self.stop.asked(self.transport):
+        if reason := self.stop.reason(self.transport):
             raise Stopped(f"stopped by {reason} on the way {kind}, at step {step}; nothing is kept, start again")
         self._tell(kind, step)
 

@@ -16,7 +16,7 @@ from ..errors import NumericalError, SetupError, Stopped, UsageError, failure
 from ..files.schedule import Schedule
 from ..ocean.option import parse_duration
 from ..ocean.own_term import place_of
-from ..parallel.watchdog import not_longer
+from ..parallel.watchdog import limited_wait
 
 #: The unit of an interval in steps.
 STEPS = ("steps", "step")
@@ -139,7 +139,7 @@ class Calls(list):
                 continue
             transport, alone = model.transport, model.transport.size == 1
             waits = f"at step {model.step} rank {transport.rank} waits for others in {call.what}; do all do the same?"
-            with not_longer(0.0 if alone else model.config.run.watchdog, waits, transport.rank):
+            with limited_wait(0.0 if alone else model.config.run.watchdog, waits, transport.rank):
                 words = transport.allgather(self.attempt(call, model))
             for rank, text in enumerate(words):
                 if text:

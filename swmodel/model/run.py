@@ -235,7 +235,7 @@ def _loop(model: Model, config: Config, directory: Path, progress, options, stop
             if progress and transport.rank == 0:
                 progress(event(model, results.numbers, time.perf_counter() - begin))
             reason = make_calls(calls, model, health) if step > first else ""  # those of the first step have been made
-            reason = reason or (stop.asked(transport) if step < steps else None)
+            reason = reason or (stop.reason(transport) if step < steps else None)
             if (fresh and restarts.due(step)) or overdue or reason:
                 results.flush()
                 stop.reserve = restarts.write(results.means, results.extremes, results.harmonics)

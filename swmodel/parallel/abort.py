@@ -13,7 +13,7 @@ import time
 from . import environment, spawn
 
 #: Longest time to wait until mpiexec has read the last output, s.
-READ = 2.0
+LONGEST_WAIT = 2.0
 
 
 def abort(code: int):
@@ -27,13 +27,13 @@ def abort(code: int):
     elif "mpi4py.MPI" in sys.modules:
         sys.modules["mpi4py.MPI"].COMM_WORLD.Abort(code)
     else:
-        tell_mpiexec(code)
+        abort_mpich(code)
     os._exit(code)
 
 
 def wait_until_read(file: int):
-    """Wait, at most READ seconds, until a pipe is empty: mpiexec drops what it has not read when it ends the ranks."""
-    end, left = time.monotonic() + READ, bytearray(4)
+    """Wait until a pipe is empty, at most LONGEST_WAIT: mpiexec drops what it has not read when it ends the ranks."""
+    end, left = time.monotonic() + LONGEST_WAIT, bytearray(4)
     while stat.S_ISFIFO(os.fstat(file).st_mode) and time.monotonic() < end:
         fcntl.ioctl(file, termios.FIONREAD, left)
         if not any(left):
@@ -41,7 +41,7 @@ def wait_until_read(file: int):
         time.sleep(0.01)
 
 
-def tell_mpiexec(code: int):
+def abort_mpich(code: int):
     """Have MPICH's mpiexec end all ranks: before MPI_Init it would wait for the others; other launchers do not."""
     if "PMI_FD" in os.environ:
         with contextlib.suppress(OSError):

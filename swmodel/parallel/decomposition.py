@@ -1,15 +1,12 @@
 """Which rank owns which rows and columns, and which members of an ensemble: integers only.
 
-The blocks of a layout form a ring in y and a ring in x. Rank r has the block at row r // px and
-column r % px, counted from the south-west. Blocks differ by at most one row or column.
-
-The members of an ensemble are an axis before those of the grid: the first py px ranks have the first members, the next
-ones the next.
+The blocks of a layout form a ring in y and a ring in x. Rank r has the block in row r // px and column r % px, counted
+from the south-west. Blocks differ by at most one row or column. Of an ensemble, the first py px ranks have the first
+members, the next ones the next.
 """
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 
 
@@ -113,8 +110,7 @@ def blocks(layout: tuple[int, int], ny: int, nx: int, members: int = 1, shares: 
 
 def layouts(nproc: int, ny: int, nx: int, width: int) -> list[tuple[int, int]]:
     """The layouts (py, px) of `nproc` blocks that leave every block at least `width` rows and columns."""
-    low = [n for n in range(1, math.isqrt(nproc) + 1) if nproc % n == 0]
-    pairs = [(py, nproc // py) for py in sorted({*low, *(nproc // n for n in low)})]
+    pairs = [(py, nproc // py) for py in range(1, min(ny // width, nproc) + 1) if nproc % py == 0]
     return [pair for pair in pairs if fits(pair, ny, nx, width)]
 
 
@@ -124,28 +120,20 @@ def fits(layout: tuple[int, int], ny: int, nx: int, width: int) -> bool:
 
 
 def largest_below(nproc: int, ny: int, nx: int, width: int) -> int:
-    """The largest number of blocks below `nproc` for which there is a layout; 0: there is none.
+    """The largest number of blocks below `nproc` for which there is a layout; 0: there is none."""
+    short, long = sorted((ny // width, nx // width))
+    limit = nproc - 1
+    return max((n * min(long, limit // n) for n in range(1, min(short, limit) + 1)), default=0)
 
-    One of the factors of the number is at most its square root, so only such factors are tried, in y and in x.
-    """
-    most_y, most_x, limit = ny // width, nx // width, nproc - 1
-    factors = range(1, math.isqrt(max(limit, 0)) + 1)
-    return max(
-        (
-            short * min(most_long, limit // short)
-            for most_short, most_long in ((most_y, most_x), (most_x, most_y))
-            for short in factors[:most_short]
-        ),
-        default=0,
-    )
+
+def halo_length(layout: tuple[int, int], ny: int, nx: int) -> int:
+    """Cells on the borders between blocks of different ranks, over the whole domain."""
+    py, px = layout
+    return (py if py > 1 else 0) * nx + (px if px > 1 else 0) * ny
 
 
 def choose_layout(nproc: int, ny: int, nx: int, width: int = 1, owners: str = "processes") -> tuple[int, int]:
-    """The layout with the shortest halos; among equals the one with the longest rows.
-
-    Raises:
-        LayoutError: the grid is too small for so many processes.
-    """
+    """The layout with the shortest halos; among equals the one with the longest rows."""
     candidates = layouts(nproc, ny, nx, width)
     if not candidates:
         largest = largest_below(nproc, ny, nx, width)
@@ -156,17 +144,11 @@ def choose_layout(nproc: int, ny: int, nx: int, width: int = 1, owners: str = "p
     return min(candidates, key=lambda p: (halo_length(p, ny, nx), p[1]))
 
 
-def halo_length(layout: tuple[int, int], ny: int, nx: int) -> int:
-    """Cells on the borders between blocks of different ranks, over the whole domain."""
-    py, px = layout
-    return (py if py > 1 else 0) * nx + (px if px > 1 else 0) * ny
-
-
 def parse_layout(text: str, nproc: int, ny: int, nx: int, width: int = 1, owners: str = "processes") -> tuple[int, int]:
     """The layout written as "PYxPX", or the best one for an empty text; `owners`: of blocks, in messages.
 
     Raises:
-        LayoutError: the product is not `nproc`, or a block would be too small.
+        LayoutError: the product is not `nproc`, or the grid is too small for so many blocks.
     """
     if not text:
         return choose_layout(nproc, ny, nx, width, owners)

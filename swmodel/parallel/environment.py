@@ -1,4 +1,4 @@
-"""The environment that a process needs before JAX and MPI are imported, and its place among other processes.
+"""The environment that a process needs before JAX and MPI are imported, its place among others, and the machine.
 
 With one process per core XLA should have one thread; one process alone should have all cores. NPROC and the binding by
 mpiexec or srun set the number of threads; the flags for threads in XLA_FLAGS no longer do (jax 0.10.2).
@@ -6,12 +6,14 @@ mpiexec or srun set the number of threads; the flags for threads in XLA_FLAGS no
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import importlib.metadata
 import importlib.util
 import os
 import re
 import resource
+import subprocess
 import sys
 import time
 import warnings
@@ -35,6 +37,9 @@ LAUNCHERS = (
 
 #: Set in the environment of ranks that `model.launch` starts: it then reads what they print.
 LAUNCHED = "SWMODEL_LAUNCHER"
+#: When the program began, s since 1970; the launcher sets it for its ranks.
+STARTED = "SWMODEL_STARTED"
+_IMPORTED = time.time()
 
 #: MPICH waits for messages in a busy loop; with more ranks than cores these let the others run.
 OVERSUBSCRIBED = {
@@ -43,9 +48,8 @@ OVERSUBSCRIBED = {
     "MPIR_CVAR_CH4_PROGRESS_THROTTLE_NO_PROGRESS_COUNT": "1",
     "OMPI_MCA_mpi_yield_when_idle": "1",
 }
-
 #: What Open MPI's mpiexec, 4 and 5, needs to start ranks as MPICH's does: as root too, as in containers; not bound to
-#: cores; as many as are asked for, even more than its count of cores, which leaves out hardware threads.
+#: cores; even more than its count of cores, which leaves out hardware threads.
 OPEN_MPI = {
     "OMPI_ALLOW_RUN_AS_ROOT": "1",
     "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
@@ -56,11 +60,11 @@ OPEN_MPI = {
     "PRTE_MCA_hwloc_default_binding_policy": "none",
     "PRTE_MCA_rmaps_default_mapping_policy": ":oversubscribe",
 }
-
-
-#: When the program began, s since 1970; the launcher sets it for its ranks.
-STARTED = "SWMODEL_STARTED"
-_IMPORTED = time.time()
+#: A program that ends as XLA ends its process if it does not understand XLA_FLAGS, and what its log has before words.
+ASK_XLA = "from jaxlib import xla_client; xla_client.make_cpu_client()"
+LOG_HEAD = re.compile(r"^[A-Z]\d{4} \S+ +\d+ \S+:\d+\] ")
+#: Seconds after which no answer of that program counts as consent.
+XLA_PATIENCE = 60
 
 
 class World(NamedTuple):
@@ -90,16 +94,18 @@ def started() -> float:
 
 
 def number(environ: Mapping[str, str], name: str, default=None, kind=int):
-    """The number in a variable of the environment; the default where there is none.
-
-    Raises:
-        SetupError: the variable holds something else.
-    """
+    """The number in a variable of the environment; the default where there is none."""
     text = environ.get(name, default)
     try:
         return kind(text)
     except ValueError:
         raise SetupError(f"{name}={text}: must be a number; launchers of processes set it, or nobody") from None
+
+
+def srun_started(environ: Mapping[str, str] = os.environ) -> bool:
+    """Whether srun itself started this process, rather than a launcher under srun."""
+    place = world(environ)
+    return place is not None and place == world({name: environ[name] for name in environ if name.startswith("SLURM_")})
 
 
 def cores() -> int:
@@ -123,8 +129,8 @@ def prepare(reproducible: bool = False, place: World | None = None, devices: int
     """
     if devices > 1:
         os.environ.setdefault("JAX_NUM_CPU_DEVICES", str(devices))
-    if reproducible:
-        extend_flags("--xla_cpu_max_isa=AVX")
+    if reproducible and "--xla_cpu_max_isa" not in (flags := os.environ.get("XLA_FLAGS", "")):
+        os.environ["XLA_FLAGS"] = f"{flags} --xla_cpu_max_isa=AVX".strip()
     if not has_gpu():
         os.environ.setdefault("JAX_PLATFORMS", "cpu")
     if place is not None and place.size > 1:
@@ -135,34 +141,29 @@ def prepare(reproducible: bool = False, place: World | None = None, devices: int
             add(OVERSUBSCRIBED, os.environ)
 
 
-def settle():
-    """Undo settings of the user for other programs that could end this one; call it first of all.
-
-    Pictures are drawn into files only: the backend of matplotlib that a notebook names may not be installed here. And
-    warnings of libraries are no errors.
-    """
-    os.environ["MPLBACKEND"] = "agg"
-    if any(option.startswith("error") for option in sys.warnoptions):
-        warnings.simplefilter("default")
-
-
-def extend_flags(flag: str):
-    """Add `--name=value` to XLA_FLAGS unless the user's flags set `--name` already."""
-    flags = os.environ.get("XLA_FLAGS", "")
-    if flag.split("=")[0] not in flags:
-        os.environ["XLA_FLAGS"] = f"{flags} {flag}".strip()
-
-
 def add(variables: Mapping[str, str], environ):
     """Add variables to an environment; the user's settings stay."""
     for name, value in variables.items():
         environ.setdefault(name, value)
 
 
-def srun_started(environ: Mapping[str, str] = os.environ) -> bool:
-    """Whether srun itself started this process, rather than a launcher under srun."""
-    place = world(environ)
-    return place is not None and place == world({name: environ[name] for name in environ if name.startswith("SLURM_")})
+def drop_foreign_settings():
+    """Undo settings for other programs that could end this one: a notebook's backend of matplotlib, -W error."""
+    os.environ["MPLBACKEND"] = "agg"
+    if any(option.startswith("error") for option in sys.warnoptions):
+        warnings.simplefilter("default")
+
+
+def check_xla_flags():
+    """Make sure, in another process and in 0.2 s, that XLA accepts the user's XLA_FLAGS, if there are any."""
+    if not os.environ.get("XLA_FLAGS"):
+        return
+    pipes = {"stdin": subprocess.DEVNULL, "capture_output": True, "text": True, "errors": "replace"}
+    with contextlib.suppress(subprocess.TimeoutExpired):
+        done = subprocess.run([sys.executable, "-P", "-c", ASK_XLA], timeout=XLA_PATIENCE, **pipes)
+        said = [LOG_HEAD.sub("", line) for line in done.stderr.splitlines() if LOG_HEAD.match(line)]
+        if done.returncode and said:
+            raise SetupError(f"XLA does not take XLA_FLAGS={os.environ['XLA_FLAGS']}: {said[0]}")
 
 
 @functools.cache
@@ -174,23 +175,27 @@ def version_of(package: str) -> str | None:
         return None
 
 
+def linux_memory(file: str, name: str) -> int | None:
+    """An entry of a file of /proc about memory, bytes; None on systems without it."""
+    path = Path("/proc", file)
+    if not path.is_file():
+        return None
+    lines = dict(line.split(":", 1) for line in path.read_text().splitlines())
+    return int(lines[name].split()[0]) * 1024
+
+
 def peak_memory() -> int:
     """The most memory that this process has held at a time, bytes.
 
-    Linux keeps it in /proc. The count of getrusage instead begins with the memory of the parent that forked.
+    The count of getrusage, for systems without /proc, begins with the memory of the parent that forked.
     """
-    status = Path("/proc/self/status")
-    if status.is_file():
-        lines = dict(line.split(":", 1) for line in status.read_text().splitlines())
-        return int(lines["VmHWM"].split()[0]) * 1024
     unit = 1 if sys.platform == "darwin" else 1024
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit
+    return linux_memory("self/status", "VmHWM") or resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit
 
 
 def resident_memory() -> int:
     """Memory that this process holds now, bytes; if the system does not tell, the most it has held."""
-    pages = Path("/proc/self/statm")
-    return int(pages.read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE") if pages.exists() else peak_memory()
+    return linux_memory("self/status", "VmRSS") or peak_memory()
 
 
 def total_memory() -> int:
@@ -200,11 +205,7 @@ def total_memory() -> int:
 
 def free_memory() -> int:
     """Free memory of this machine, bytes; if the system does not tell, all its memory."""
-    meminfo = Path("/proc/meminfo")
-    if meminfo.is_file():
-        lines = dict(line.split(":", 1) for line in meminfo.read_text().splitlines())
-        return int(lines["MemAvailable"].split()[0]) * 1024
-    return total_memory()
+    return linux_memory("meminfo", "MemAvailable") or total_memory()
 
 
 def has_gpu() -> bool:
@@ -224,12 +225,12 @@ def visible_gpus(environ: Mapping[str, str] = os.environ, devices: Path = Path("
         return None
     mine = sorted(path.name for path in devices.glob("nvidia[0-9]*") if os.access(path, os.R_OK | os.W_OK))
     if "CUDA_VISIBLE_DEVICES" in environ:
-        asked = [name.strip() for name in environ["CUDA_VISIBLE_DEVICES"].split(",") if name.strip()]
+        visible = [name.strip() for name in environ["CUDA_VISIBLE_DEVICES"].split(",") if name.strip()]
     elif mine:
-        asked = range(len(mine))
+        visible = range(len(mine))
     else:
         return None
-    return [f"{name} of {', '.join(mine)}" for name in asked]
+    return [f"{name} of {', '.join(mine)}" for name in visible]
 
 
 def mpi_libraries() -> list[str]:

@@ -1,7 +1,7 @@
 """Ctrl-C at any moment, without a traceback.
 
-While the program is imported, Ctrl-C ends it at once, since an exception could be raised anywhere. A command gets
-KeyboardInterrupt, and cleans up. A run has handlers of its own (`stop`); after it, only the exit code remains.
+While modules are imported, Ctrl-C ends the program at once: an exception could be raised anywhere. A command gets
+KeyboardInterrupt, and cleans up. A run has handlers of its own (`stop`). After the end only the exit code counts.
 """
 
 from __future__ import annotations
@@ -12,37 +12,36 @@ import signal
 
 from ..errors import STOPPED
 
-WORDS = "Stopped by the user."
+MESSAGE = "Stopped by the user."
 
 
-def leave(number, frame):
+def end_at_once(number, frame):
     """Handle SIGINT: end this process, and say so."""
     with contextlib.suppress(OSError):  # nobody listens
-        os.write(2, f"{WORDS}\n".encode())
+        os.write(2, f"{MESSAGE}\n".encode())
     os._exit(STOPPED)
 
 
-def leave_at_once():
+def install():
     """End this process on SIGINT from now on, unless its parent made it ignore SIGINT."""
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
-        signal.signal(signal.SIGINT, leave)
+        signal.signal(signal.SIGINT, end_at_once)
 
 
 @contextlib.contextmanager
 def as_exception():
     """A context in which SIGINT raises KeyboardInterrupt, if it ends the process at once outside."""
-    before = signal.getsignal(signal.SIGINT)
-    if before is not leave:
+    if signal.getsignal(signal.SIGINT) is not end_at_once:
         yield
         return
     signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
         yield
     finally:
-        signal.signal(signal.SIGINT, leave)
+        signal.signal(signal.SIGINT, end_at_once)
 
 
-def only_hastens(code: int):
+def end_with(code: int):
     """From now on SIGINT ends the process at once, with the exit code that it would have had anyway."""
-    if signal.getsignal(signal.SIGINT) is leave:
+    if signal.getsignal(signal.SIGINT) is end_at_once:
         signal.signal(signal.SIGINT, lambda number, frame: os._exit(code))

@@ -23,10 +23,8 @@ from .environment import RANK, SIZE
 LOCAL = "127.0.0.1"
 #: Variable of the environment: the process that started this one.
 SPAWN = "SWMODEL_SPAWN"
-#: The signal by which a process asks to have all ended.
-FAILED = signal.SIGUSR1
-#: The signals that are handed on.
-STOPS = (signal.SIGINT, signal.SIGTERM)
+#: The signal by which a process asks to have all ended, and those that are handed on.
+FAILED, STOPS = signal.SIGUSR1, (signal.SIGINT, signal.SIGTERM)
 #: Time, s, that processes have to end by themselves after one has ended with an error.
 GRACE = 10.0
 #: Time between two looks at the clock and at the parent, s.
@@ -40,11 +38,12 @@ PR_SET_PDEATHSIG = 1
 def main(size: int, command: list[str]) -> int:
     """Start `size` processes and wait for them; returns 0, or the exit code of the first that failed."""
     place = {"JAX_COORDINATOR_ADDRESS": f"{LOCAL}:{free_port()}", SPAWN: str(os.getpid()), SIZE: str(size)}
-    environ = os.environ | place | {"no_proxy": without_proxy()}
+    # JAX's runtime would go through a proxy to this machine, too.
+    direct = ",".join(filter(None, (os.environ.get("no_proxy") or os.environ.get("NO_PROXY"), LOCAL)))
     processes = Processes()
     try:
         for rank in range(size):
-            processes.start(command, environ | {RANK: str(rank)}, rank)
+            processes.start(command, os.environ | place | {"no_proxy": direct, RANK: str(rank)}, rank)
         return processes.wait()
     finally:
         processes.end()
@@ -55,14 +54,12 @@ class Processes:
 
     Attributes:
         ranks: {rank: process}.
-        failed: (rank, exit code) of the first that ended with an error; None if none did.
-        deadline: when the others are killed.
-        asked: whether a signal was handed on.
-        over: whether all are being killed.
+        failed, deadline: (rank, exit code) of the first that ended with an error, and when the others are killed.
+        stopping, over: whether a signal was handed on, and whether all are being killed.
     """
 
     def __init__(self):
-        self.ranks, self.failed, self.deadline, self.asked, self.over = {}, None, 0.0, False, False
+        self.ranks, self.failed, self.deadline, self.stopping, self.over = {}, None, 0.0, False, False
         self.parent = os.getppid()
         self._signals, into = os.pipe()
         os.set_blocking(into, False)
@@ -89,11 +86,11 @@ class Processes:
         return abs(self.failed[1]) if self.failed else 0
 
     def receive(self, number):
-        """Do what a signal asks for."""
-        if number == FAILED or (number in STOPS and self.asked):
+        """Hand a signal on, or end all."""
+        if number == FAILED or (number in STOPS and self.stopping):
             self.end()
         elif number in STOPS:
-            self.asked = True
+            self.stopping = True
             for process in self.ranks.values():
                 process.send_signal(number)
 
@@ -135,11 +132,6 @@ def free_port() -> int:
     with socket.socket() as probe:
         probe.bind(("", 0))
         return probe.getsockname()[1]
-
-
-def without_proxy() -> str:
-    """The machines reached without a proxy, for JAX's runtime: those that the user has set, and this one."""
-    return ",".join(filter(None, (os.environ.get("no_proxy") or os.environ.get("NO_PROXY"), LOCAL)))
 
 
 if __name__ == "__main__":

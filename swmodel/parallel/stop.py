@@ -1,6 +1,6 @@
 """Stopping early: signals and the wall-clock limit become one answer that all ranks agree on between chunks of steps.
 
-If a rank stopped by itself, the others would wait for it. So a signal only sets a flag, and `Stop.asked`, which all
+If a rank stopped by itself, the others would wait for it. So a signal only sets a flag, and `Stop.reason`, which all
 ranks call together, says whether the flag of any rank is set.
 """
 
@@ -57,7 +57,7 @@ class Stop:
         self.walltime, self.least = walltime_seconds, least
         self.reserve = min(MOST_RESTART, RESTART * (walltime_seconds or 0))
         self.received, self._first = 0, 0.0
-        self._last_asked, self._longest = None, 0.0
+        self._last_call, self._longest = None, 0.0
         self._chunks, self._too_short = 0, False
 
     def __enter__(self):
@@ -73,7 +73,7 @@ class Stop:
         for number, handler in self._before.items():
             signal.signal(number, handler)
 
-    def asked(self, transport) -> str | None:
+    def reason(self, transport) -> str | None:
         """Why to stop, as words after "stopped by"; None: go on. Called by all ranks, the same on all."""
         late = transport.rank == 0 and self._late()
         number = int(transport.reduce(np.asarray(self.received or late * LATE, np.int64), "max"))
@@ -95,9 +95,9 @@ class Stop:
         if self.walltime is None:
             return False
         now = time.time()
-        if self._last_asked is not None:
-            self._longest = max(self._longest, now - self._last_asked)
-        self._last_asked = now
+        if self._last_call is not None:
+            self._longest = max(self._longest, now - self._last_call)
+        self._last_call = now
         needed = now - started() + self._longest
         late = needed + kept_free(self.walltime, self.reserve) > self.walltime
         enough = self._chunks >= self.least

@@ -1,13 +1,12 @@
 """Standard input, output and error of the program: always open, and never the cause of a run's end.
 
-The reader of a run's output may leave (`swmodel run ... | head -1`), the disk of its log may be full, the terminal may
-be gone, all three streams may be closed. Output that cannot be written then is dropped. Where standard output is the
-result, as of `swmodel init`, this is an error instead, unless the reader has left.
+The reader of a run's output may leave (`swmodel run ... | head -1`), the disk of its log may be full, all three streams
+may be closed. Output that cannot be written then is dropped. Where standard output is the result, as of `swmodel init`,
+this is an error instead, unless the reader has left.
 """
 
 from __future__ import annotations
 
-import contextlib
 import io
 import os
 import select
@@ -28,7 +27,8 @@ class Standard(io.FileIO):
     """Standard output or error.
 
     Args:
-        needed: whether what is written must arrive: then the first failure raises; later output is dropped.
+        needed: whether what is written must arrive: then the first failure raises Unread if the reader has left, or
+            else FilesError; later output is dropped.
     """
 
     def __init__(self, descriptor: int, needed: bool):
@@ -36,12 +36,7 @@ class Standard(io.FileIO):
         self.needed = needed
 
     def write(self, data) -> int:
-        """Write bytes; returns how many.
-
-        Raises:
-            Unread: they are needed, and the reader has left.
-            FilesError: they are needed, and cannot be written.
-        """
+        """Write bytes; returns how many."""
         try:
             while (written := super().write(data)) is None:  # another process has made the descriptor non-blocking
                 select.select((), (self,), ())
@@ -60,17 +55,17 @@ def prepare():
     A file that is opened while one of the three is closed would get its number, and the program's output.
     """
     for descriptor in range(3):
-        with contextlib.suppress(OSError):
+        try:
             os.fstat(descriptor)
-            continue
-        # Nothing can then be written on standard output: where it is the result, that is an error.
-        nowhere = os.open(os.devnull, os.O_RDONLY if descriptor == 1 else os.O_RDWR)  # the lowest free number: this
-        os.set_inheritable(nowhere, True)
-    sys.stdout = text(1, True, sys.stdout)
-    sys.stderr = text(2, False, sys.stderr)
+        except OSError:
+            # The lowest free number is this. What is written on standard output then fails, as it has to.
+            opened = os.open(os.devnull, os.O_RDONLY if descriptor == 1 else os.O_RDWR)
+            os.set_inheritable(opened, True)
+    sys.stdout = text_stream(1, True, sys.stdout)
+    sys.stderr = text_stream(2, False, sys.stderr)
 
 
-def text(descriptor: int, needed: bool, like) -> io.TextIOWrapper:
+def text_stream(descriptor: int, needed: bool, like) -> io.TextIOWrapper:
     """A Standard stream of text, encoded and buffered as `like`; characters that the encoding lacks are replaced."""
     return io.TextIOWrapper(
         io.BufferedWriter(Standard(descriptor, needed)),
@@ -80,20 +75,23 @@ def text(descriptor: int, needed: bool, like) -> io.TextIOWrapper:
     )
 
 
-def outlive():
-    """From now on drop what cannot be written on standard output: it only shows progress."""
-    if standard := raw(sys.stdout):
-        standard.needed = False
-
-
-def copy(stream, descriptor: int):
-    """A stream like standard output `stream` that writes to another descriptor, line by line."""
-    if standard := raw(stream):
-        return text(descriptor, standard.needed, stream)
-    return os.fdopen(descriptor, "w", buffering=1)
-
-
-def raw(stream) -> Standard | None:
+def standard_below(stream) -> Standard | None:
     """The Standard stream below a text stream; None if another one is there."""
     found = getattr(getattr(stream, "buffer", None), "raw", None)
     return found if isinstance(found, Standard) else None
+
+
+def ignore_broken_stdout():
+    """From now on drop what cannot be written on standard output: it only shows progress."""
+    if standard := standard_below(sys.stdout):
+        standard.needed = False
+
+
+def move_stdout():
+    """Have Python alone write on standard output: what C libraries print there is dropped from now on."""
+    sys.stdout.flush()
+    kept, standard = os.dup(1), standard_below(sys.stdout)
+    sys.stdout = text_stream(kept, standard.needed, sys.stdout) if standard else os.fdopen(kept, "w", buffering=1)
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, 1)
+    os.close(nowhere)

@@ -3,8 +3,8 @@
 MPI would wait for ever for a rank that is frozen or waits for something else. A thread beside each rank's time loop
 watches the step number. If it has not changed for the set time, the thread writes the stacks of all threads into the
 folder `stuck` of the run folder; a rank without a file there some seconds later is frozen. The first rank that answers
-tells the user and records the failure, and each rank ends itself and the frozen ranks on its machine. Ranks use files
-instead of messages, since MPI itself may be stuck.
+tells the user and records the failure, and each rank ends itself; then mpiexec or `spawn` kills the frozen ones. Ranks
+use files instead of messages, since MPI itself may be stuck.
 """
 
 from __future__ import annotations
@@ -13,8 +13,6 @@ import contextlib
 import faulthandler
 import os
 import shutil
-import socket
-import subprocess
 import sys
 import threading
 import time
@@ -22,6 +20,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from ..errors import INTERNAL
+from . import spawn
 from .abort import abort
 
 FOLDER = "stuck"
@@ -34,7 +33,7 @@ SHOWN = 8
 
 
 @contextlib.contextmanager
-def not_for_ever():
+def limited_start():
     """A context that ends this process, with the stacks of its threads, if it lasts longer than START.
 
     It is for calls that block all of Python: MPI_Init waits for ever for a process that ended before calling it.
@@ -47,7 +46,7 @@ def not_for_ever():
 
 
 @contextlib.contextmanager
-def not_longer(limit: float, words: str, rank: int):
+def limited_wait(limit: float, words: str, rank: int):
     """A context that ends all processes, with a line on stderr, if it lasts longer than a limit, s; 0: never.
 
     Later ranks wait a little, so that the first that waits is the one that speaks.
@@ -71,15 +70,13 @@ class Watchdog:
     """Watches this rank while it is entered as a context.
 
     Args:
-        rank: this process's number.
-        processes: (machine, process id) of every rank.
         directory: the run folder, the same for all ranks.
         limit: seconds without a step after which the run ends; 0: never.
-        tell: function of the message to the user, called on one rank.
+        report: function of the message to the user, called on one rank.
     """
 
-    def __init__(self, rank: int, processes: list[tuple[str, int]], directory, limit: float, tell: Callable):
-        self.rank, self.processes, self.limit, self.tell = rank, processes, limit, tell
+    def __init__(self, rank: int, size: int, directory, limit: float, report: Callable):
+        self.rank, self.size, self.limit, self.report = rank, size, limit, report
         self.folder = Path(directory) / FOLDER
         self.progress = lambda: None
         self.seen, self.waited, self.moved = None, 0.0, False
@@ -143,41 +140,24 @@ class Watchdog:
             with contextlib.suppress(OSError):
                 self.folder.rmdir()
             return
-        answers = self._answers()
+        answers = {
+            int(path.stem.removeprefix("rank-")): path.read_text().partition("\n")[0]
+            for path in self.folder.glob("rank-*.txt")
+        }
         if self.rank == min(answers, default=self.rank):
-            self.tell(self._message(answers))
+            self.report(self._message(answers))
         else:
             time.sleep(2.0)
-        self._kill([rank for rank in range(len(self.processes)) if rank not in answers])
         sys.stderr.flush()
+        spawn.fail()
         os._exit(INTERNAL)
 
-    def _answers(self) -> dict[int, str]:
-        """Where each rank that has answered is, by rank."""
-        answers = {}
-        for path in self.folder.glob("rank-*.txt"):
-            answers[int(path.stem.removeprefix("rank-"))] = path.read_text().partition("\n")[0]
-        return answers
-
     def _message(self, answers: dict[int, str]) -> str:
-        silent = [str(rank) for rank in range(len(self.processes)) if rank not in answers]
+        """What the user has to know; `answers`: where each rank is that has answered."""
         where = "; ".join(f"rank {rank} is in {answers[rank]}" for rank in sorted(answers)[:SHOWN])
-        if silent:
+        if silent := [str(rank) for rank in range(self.size) if rank not in answers]:
             where = f"{'rank' if len(silent) == 1 else 'ranks'} {', '.join(silent[:SHOWN])} did not answer; {where}"
         return f"no step for {self.waited:.0f} s (step {self.seen}): {where}; stacks in {self.folder}"
-
-    def _kill(self, ranks: list[int]):
-        """Have those of these ranks that are on this machine killed soon, unless mpiexec does it.
-
-        A frozen process takes no other signal. They are not killed at once, since mpiexec returns the exit code of the
-        first that ends.
-        """
-        here = socket.gethostname()
-        pids = [str(pid) for host, pid in map(self.processes.__getitem__, ranks) if host == here]
-        if pids:
-            quiet = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.DEVNULL)
-            line = ["sh", "-c", f"sleep 1; kill -9 {' '.join(pids)}"]
-            subprocess.Popen(line, env={"PATH": os.defpath}, start_new_session=True, **quiet)
 
 
 def innermost_function(thread: int) -> str:

@@ -10,7 +10,7 @@ import threading
 
 import pytest
 
-from swmodel.cli.run import configure
+from swmodel.cli.start import configure
 from swmodel.config import to_toml
 from swmodel.config.loading.load import gather
 from swmodel.errors import FilesError, SetupError, UsageError

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import importlib
 import io
-import subprocess
 import sys
 import time
 import tomllib
@@ -13,7 +12,7 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from swmodel.cli.doctor import findings, mpi, processes, sharded
+from swmodel.cli.doctor import findings, several
 from swmodel.cli.doctor.exchange import MARK, say
 from swmodel.cli.doctor.findings import TESTED_JAX, Finding, jax_version
 
@@ -37,41 +36,34 @@ def run_report(
     return doctor.report(Console(file=text, width=100)), text.getvalue()
 
 
-def test_all_is_well_with_an_exchange():
-    found = list(mpi.judge(WELL | {"exchanged": True}, ""))
-    assert broken(found) == []
-    assert found[-1] == Finding("exchange", "two processes exchanged a halo on their cpu devices")
-    assert found[0].found == "MPICH Version: 5.0"
-
-
 @pytest.mark.parametrize(
     ("facts", "last_words", "line"),
     [
-        ({}, "libmpi.so: cannot open", Finding("exchange", "libmpi.so: cannot open", mpi.START, True)),
-        ({}, "", Finding("exchange", "mpiexec printed nothing", mpi.START, True)),
-        (WELL, "no answer after 5 s", Finding("exchange", "no answer after 5 s", mpi.REBUILD, True)),
-        (WELL | {"exchanged": False}, "", Finding("exchange", "wrong values received", mpi.REBUILD, True)),
+        ({}, "libmpi.so: cannot open", Finding("exchange", "libmpi.so: cannot open", several.START, True)),
+        ({}, "", Finding("exchange", "mpiexec printed nothing", several.START, True)),
+        (WELL, "no answer after 5 s", Finding("exchange", "no answer after 5 s", several.REBUILD, True)),
+        (WELL | {"exchanged": False}, "", Finding("exchange", "wrong values received", several.REBUILD, True)),
+        (
+            WELL | {"size": 1},
+            "",
+            Finding("exchange", "2 processes started, MPI knows of 1", several.TWO_MPIS, True),
+        ),
         (
             {"vendor": "MPICH", "mpi4py": [MPICH]},
             "undefined symbol",
-            Finding("exchange", "undefined symbol", f"mpi4jax cannot be imported; {mpi.REBUILD}", True),
+            Finding("exchange", "undefined symbol", f"mpi4jax cannot be imported; {several.REBUILD}", True),
         ),
     ],
 )
 def test_a_failed_exchange_says_how_far_it_came(facts, last_words, line):
-    assert list(mpi.judge(facts, last_words))[-1] == line
+    assert list(several.judge(facts, last_words))[-1] == line
 
 
 def test_two_mpi_libraries_in_one_process_are_an_error():
-    found = list(mpi.judge(WELL | {"mpi4jax": [MPICH, OPEN_MPI], "exchanged": True}, ""))
+    assert broken(several.judge(WELL | {"exchanged": True}, "")) == []
+    found = list(several.judge(WELL | {"mpi4jax": [MPICH, OPEN_MPI], "exchanged": True}, ""))
     assert broken(found) == ["library, mpi4jax"]
     assert [finding.found for finding in found if finding.what.startswith("library")] == [MPICH, OPEN_MPI]
-
-
-def test_a_foreign_mpiexec_is_an_error():
-    found = list(mpi.judge(WELL | {"size": 1}, ""))
-    assert found[-1].found == "2 processes started, MPI knows of 1"
-    assert found[-1].broken
 
 
 def test_facts_are_read_from_joined_lines_too(capsys):
@@ -79,21 +71,15 @@ def test_facts_are_read_from_joined_lines_too(capsys):
     first = capsys.readouterr().out
     assert first == f'{MARK}{{"vendor": "A"}}\n'
     joined = f'{first.strip()}{MARK}{{"size": 2}} mpiexec warns\n\nswmodel.parallel.spawn: rank 0 ended: exit code 1\n'
-    assert processes.decode(joined) == ({"vendor": "A", "size": 2}, "mpiexec warns")
+    assert several.decode(joined) == ({"vendor": "A", "size": 2}, "mpiexec warns")
 
 
 def test_processes_that_hang_are_ended():
     start = time.monotonic()
     program = "import time; print('hello', flush=True); time.sleep(60)"
-    facts, last_words = processes.exchange([sys.executable, "-c", program], timeout=0.5)
+    facts, last_words = several.exchange([sys.executable, "-c", program], timeout=0.5)
     assert (facts, last_words) == ({}, "no answer after 0.5 s")
     assert time.monotonic() - start < 10
-
-
-def test_no_mpi_library_is_loaded_in_a_process_without_mpi():
-    program = "from swmodel.parallel.environment import mpi_libraries; print(mpi_libraries())"
-    done = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=True)
-    assert done.stdout == "[]\n"
 
 
 @pytest.mark.parametrize(
@@ -118,23 +104,19 @@ def test_a_missing_package_is_named_with_what_to_do(monkeypatch):
     assert Finding("no-such-package", "missing", findings.INSTALL, True) in found
 
 
-def test_jax_compiles_here():
-    assert broken(findings.one_process()) == []
-
-
 def test_what_is_optional_may_be_missing(monkeypatch):
-    monkeypatch.setattr(mpi, "version_of", lambda name: None)
-    monkeypatch.setattr(mpi.launch, "find_mpiexec", raise_setup_error)
-    found = list(mpi.several_processes())
-    assert found == [Finding("not installed", "mpi4py, mpi4jax", mpi.INSTALL)]
+    monkeypatch.setattr(several, "version_of", lambda name: None)
+    monkeypatch.setattr(several.launch, "find_mpiexec", raise_setup_error)
+    found = list(several.several_processes())
+    assert found == [Finding("not installed", "mpi4py, mpi4jax", several.INSTALL)]
     code, text = run_report(monkeypatch, several_processes=found)
     assert code == 0
-    assert f"→ {mpi.INSTALL}" in text
+    assert f"→ {several.INSTALL}" in text
     assert text.endswith("Ready.\n")
 
 
 def raise_setup_error(*arguments):
-    raise mpi.SetupError
+    raise several.SetupError
 
 
 def test_something_broken_makes_the_exit_code_3(monkeypatch):
@@ -153,26 +135,26 @@ def test_something_broken_makes_the_exit_code_3(monkeypatch):
     ("answer", "found"),
     [
         (({"exchanged": True}, ""), Finding("exchange", "halos went round 2 processes of 2 devices")),
-        (({"exchanged": False}, ""), Finding("exchange", "wrong values received", sharded.ADVICE, True)),
-        (({}, "Connection refused"), Finding("exchange", "Connection refused", sharded.ADVICE, True)),
+        (({"exchanged": False}, ""), Finding("exchange", "wrong values received", several.ADDRESS, True)),
+        (({}, "Connection refused"), Finding("exchange", "Connection refused", several.ADDRESS, True)),
     ],
 )
 def test_processes_of_devices_are_tried(monkeypatch, answer, found):
-    monkeypatch.setattr(sharded, "exchange", lambda line, **environ: answer)
-    assert list(sharded.several_devices()) == [found]
+    monkeypatch.setattr(several, "exchange", lambda line, **environ: answer)
+    assert list(several.several_devices()) == [found]
 
 
 def test_several_gpus_are_tried_and_recommended(monkeypatch):
-    monkeypatch.setattr(sharded, "gpus", lambda: ["A", "B"])
-    monkeypatch.setattr(sharded, "exchange", lambda line, **environ: ({"exchanged": True}, ""))
-    monkeypatch.setattr(sharded, "ring_of", len)
-    assert next(sharded.several_devices()) == Finding("GPUs", "halos went round 2 GPUs of one process")
-    assert list(sharded.transports())[-1].found == "swmodel run CASE --transport sharded --devices 2"
+    monkeypatch.setattr(several, "gpus", lambda: ["A", "B"])
+    monkeypatch.setattr(several, "exchange", lambda line, **environ: ({"exchanged": True}, ""))
+    monkeypatch.setattr(several, "ring_of", bool)
+    assert next(several.several_devices()) == Finding("GPUs", "halos went round 2 GPUs of one process")
+    assert list(several.transports())[-1].found == "swmodel run CASE --transport sharded --devices 2"
 
     def fail(devices):
         raise RuntimeError("NCCL: no route\nand more")
 
-    monkeypatch.setattr(sharded, "ring_of", fail)
-    assert next(sharded.several_devices()) == Finding("GPUs", "NCCL: no route", sharded.GPU_ADVICE, True)
-    monkeypatch.setattr(sharded, "ring_of", raise_setup_error)
-    assert next(sharded.several_devices()).found == "SetupError"
+    monkeypatch.setattr(several, "ring_of", fail)
+    assert next(several.several_devices()) == Finding("GPUs", "NCCL: no route", several.NCCL, True)
+    monkeypatch.setattr(several, "ring_of", raise_setup_error)
+    assert next(several.several_devices()).found == "SetupError"

@@ -35,7 +35,7 @@ def test_a_pipe_is_waited_for_until_it_is_read(pipe):
 
 
 def test_a_pipe_that_nobody_reads_is_not_waited_for_for_ever(pipe, monkeypatch):
-    monkeypatch.setattr("swmodel.parallel.abort.READ", 0.1)
+    monkeypatch.setattr("swmodel.parallel.abort.LONGEST_WAIT", 0.1)
     out, into = pipe
     wait_until_read(into)
     assert waits(out)

@@ -6,8 +6,8 @@ import pytest
 from support.small_ensemble import configuration
 
 import swmodel
-from swmodel.cli.ensemble import PERTURBATIONS, perturbed
-from swmodel.cli.run import PERTURB, as_typed
+from swmodel.cli.ensemble import PERTURBATIONS, overrides_of_perturbations
+from swmodel.cli.options import PERTURB, as_typed
 from swmodel.config import ConfigError
 from swmodel.ensemble import settings
 from swmodel.ensemble.settings import CELLS, unresolved
@@ -25,7 +25,7 @@ def refused(**changes) -> str:
 
 def test_words_of_the_command_line_become_keys():
     words = ["initial.eta=0.5,1e5", "wind=0.1,2e5", "viscosity=0.3"]
-    assert perturbed(words) == [
+    assert overrides_of_perturbations(words) == [
         "ensemble.initial_eta=0.5",
         "ensemble.initial_eta_length=1e5",
         "ensemble.wind=0.1",
@@ -35,7 +35,7 @@ def test_words_of_the_command_line_become_keys():
 
 
 def test_wind_without_a_length_is_one_number_whatever_the_file_says():
-    assert perturbed(["wind=0.1"]) == ["ensemble.wind=0.1", "ensemble.wind_length=0"]
+    assert overrides_of_perturbations(["wind=0.1"]) == ["ensemble.wind=0.1", "ensemble.wind_length=0"]
 
 
 @pytest.mark.parametrize(
@@ -49,7 +49,7 @@ def test_wind_without_a_length_is_one_number_whatever_the_file_says():
 )
 def test_words_that_mean_nothing_are_refused(words, message):
     with pytest.raises(UsageError) as error:
-        perturbed(words)
+        overrides_of_perturbations(words)
     assert message in str(error.value)
 
 

@@ -17,7 +17,7 @@ from support.random_case import TIDE, configuration
 from support.stepping import step_by_step
 
 from swmodel.cli import main
-from swmodel.cli.ranks import one_executor
+from swmodel.cli.rank_checks import one_executor
 from swmodel.config import load
 from swmodel.errors import SetupError
 from swmodel.executors.native import compile as steps

@@ -6,7 +6,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from swmodel.cli.doctor import processes
+from swmodel.cli.doctor import several
 from swmodel.model.launch import find_mpiexec
 
 ROOT = Path(__file__).parents[2]
@@ -24,4 +24,4 @@ def test_doctor_finds_this_installation_well():
 
 def test_processes_under_mpiexec_that_hang_are_ended():
     sleep = [find_mpiexec(), "-n", "2", sys.executable, "-c", "import time; time.sleep(60)"]
-    assert processes.exchange(sleep, timeout=2.0) == ({}, "no answer after 2 s")
+    assert several.exchange(sleep, timeout=2.0) == ({}, "no answer after 2 s")

@@ -27,7 +27,7 @@ from swmodel.ocean.patch import Patch
 from swmodel.ocean.state import Carry, State
 from swmodel.ocean.timestep import Multistep, method_of
 from swmodel.parallel.decomposition import Block, Span
-from swmodel.parallel.transport.one_device import OneDevice
+from swmodel.parallel.transport.serial import OneDevice
 from swmodel.setup.setup import setup_of
 
 pytestmark = pytest.mark.compiled

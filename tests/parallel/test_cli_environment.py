@@ -78,7 +78,6 @@ def test_ranks_share_the_cores(environ, local_size, threads):
 
 
 def test_a_process_alone_keeps_all_cores(environ):
-    environment.prepare()
     environment.prepare(place=World(0, 1, 1))
     assert environ.keys().isdisjoint({"NPROC", "JAX_CPU_ENABLE_ASYNC_DISPATCH", "XLA_FLAGS"})
 

@@ -18,7 +18,7 @@ from support.fourier_numbers import PAIRS, energies, fields
 
 from swmodel.errors import UsageError
 from swmodel.parallel.decomposition import block
-from swmodel.parallel.fourier import Fourier, irfft2, rfft2
+from swmodel.parallel.fourier import Fourier
 from swmodel.parallel.transport.mpi import Mpi
 from swmodel.parallel.transport.serial import Serial
 
@@ -77,13 +77,12 @@ def test_transforms_are_those_of_scipy_and_come_back(size, dtype):
         np.testing.assert_allclose(back, off_walls(field, *pair), rtol=0, atol=4 * ROUNDING[dtype], err_msg=str(pair))
 
 
-def test_rfft2_and_irfft2_are_those_of_scipy():
-    transport, field = one_process(13, 17), fields(13, 17, "float64")
-    numbers = np.random.default_rng(3).standard_normal((2, 13, 9, 2)).view(complex)[..., 0]
-    found, back = jax.jit(lambda u, c: (rfft2(u, transport), irfft2(c, transport)))(field, numbers)
-    np.testing.assert_allclose(found, scipy.fft.rfft2(field), rtol=0, atol=1e-13)
-    # Of coefficients that no real field has, too.
-    np.testing.assert_allclose(back, scipy.fft.irfft2(numbers, (13, 17)), rtol=0, atol=1e-14)
+def test_coefficients_that_no_real_field_has_come_back_as_from_scipy():
+    fourier, numbers = Fourier(one_process(13, 17)), np.random.default_rng(3).standard_normal((2, 13, 9, 2))
+    numbers = numbers.view(complex)[..., 0]
+    np.testing.assert_allclose(
+        jax.jit(fourier.backward)(numbers), scipy.fft.irfft2(numbers, (13, 17)), rtol=0, atol=1e-14
+    )
 
 
 @pytest.mark.parametrize("size", SIZES[:2], ids=str)
@@ -189,38 +188,26 @@ def refused(call):
 def test_what_cannot_be_transformed_is_refused_in_a_line():
     fourier, walls = Fourier(one_process(6, 8)), Fourier(one_process(6, 8), "cosine", "sine")
     field, numbers = jnp.zeros((6, 8)), jnp.zeros((6, 8), complex)
-    assert refused(lambda: fourier.forward(numbers)) == (
-        "fields to transform are complex128; they must be real, of floating point"
-    )
-    assert "int64" in refused(lambda: fourier.forward(jnp.zeros((6, 8), int)))
-    assert refused(lambda: fourier.forward(jnp.zeros((2, 8, 6)))) == (
-        "fields to transform are [2, 8, 6]; the last axes (y, x) must be [6, 8]"
-    )
-    assert (
-        refused(lambda: fourier.backward(field[:, :5])) == "coefficients to transform are float64; they must be complex"
-    )
-    assert "complex128; they must be real" in refused(lambda: walls.backward(numbers))
-    assert refused(lambda: fourier.backward(numbers)) == (
-        "coefficients to transform are [6, 8]; the last axes (ky, kx) must be [6, 5]"
-    )
-    assert refused(lambda: Fourier(one_process(6, 8), "wall")) == (
-        "no kind of axis wall; there are periodic, cosine, sine"
-    )
-    assert refused(lambda: Fourier.of(one_process(6, 8), "face", (True, True))) == (
-        "no location face; there are centre, u, v, corner"
-    )
+    for words, call in {
+        "fields to transform are complex128; they must be real": lambda: fourier.forward(numbers),
+        "int64": lambda: fourier.forward(jnp.zeros((6, 8), int)),
+        "(y, x) must be [6, 8]": lambda: fourier.forward(jnp.zeros((2, 8, 6))),
+        "are float64; they must be complex": lambda: fourier.backward(field[:, :5]),
+        "complex128; they must be real": lambda: walls.backward(numbers),
+        "(ky, kx) must be [6, 5]": lambda: fourier.backward(numbers),
+        "there are periodic, cosine, sine": lambda: Fourier(one_process(6, 8), "wall"),
+        "there are centre, u, v, corner": lambda: Fourier.of(one_process(6, 8), "face", (True, True)),
+    }.items():
+        assert words in refused(call)
 
 
-@pytest.mark.parametrize(("layout", "cells", "pair", "along_y", "most"), [
-    ((3, 2), (12, 8), ("periodic", "periodic"), 5, 5),
-    ((3, 3), (8, 16), ("sine", "cosine"), 16, 8),
+@pytest.mark.parametrize(("layout", "cells", "pair", "most"), [
+    ((3, 2), (12, 8), ("periodic", "periodic"), 5),
+    ((3, 3), (8, 16), ("sine", "cosine"), 8),
 ])  # fmt: skip
-def test_more_blocks_than_lines_are_refused(layout, cells, pair, along_y, most):
+def test_more_blocks_than_lines_are_refused(layout, cells, pair, most):
     message = refused(lambda: Fourier(Mpi(block(0, layout, *cells), rank=0, size=9), *pair))
-    assert message == (
-        f"a layout of {layout[0]}x{layout[1]} has more blocks than lines to transform: {cells[0]} along x, {along_y} "
-        f"along y; at most {most} blocks can share them"
-    )
+    assert f"at most {most} blocks can share them" in message
 
 
 @pytest.fixture(scope="module")

@@ -8,11 +8,11 @@ import pytest
 from support.faults import PROGRAM
 
 from swmodel.errors import STOPPED
-from swmodel.parallel.interrupt import WORDS
+from swmodel.parallel.interrupt import MESSAGE
 
 INTERRUPT = "import signal; signal.raise_signal(signal.SIGINT)\n"
 MAIN = "from swmodel.__main__ import main\nmain()\n"
-ENDS = (STOPPED, "", f"{WORDS}\n")
+ENDS = (STOPPED, "", f"{MESSAGE}\n")
 
 
 def python(folder, *words, before=(), **options):
@@ -23,7 +23,7 @@ def python(folder, *words, before=(), **options):
     return done.returncode, done.stdout, done.stderr
 
 
-@pytest.mark.parametrize("module", ["click", "tomllib", "pydantic"])
+@pytest.mark.parametrize("module", ["click", "pydantic"])
 def test_while_modules_are_imported(tmp_path, module):
     """Whether by the program or by its command; an exception would come out of the middle of the import."""
     (tmp_path / "site").mkdir()
@@ -47,7 +47,7 @@ def test_an_end_that_is_decided_is_only_hastened(tmp_path):
 def test_who_has_it_ignored_is_obeyed(tmp_path):
     """As a shell that starts the program behind itself (&)."""
     (tmp_path / "program.py").write_text(
-        f"from swmodel.parallel import interrupt\ninterrupt.leave_at_once()\n{INTERRUPT}print('there')\n"
+        f"from swmodel.parallel import interrupt\ninterrupt.install()\n{INTERRUPT}print('there')\n"
     )
     environ = {"PYTHONPATH": str(PROGRAM[1]).removesuffix("cli.py")}
     before = ["sh", "-c", "trap '' INT; exec \"$@\"", "sh"]

@@ -8,7 +8,7 @@ from swmodel.parallel.watchdog import START, Watchdog
 @pytest.mark.parametrize("first", [0, 40])
 def test_a_run_has_the_time_of_the_start_until_its_first_step_also_where_it_goes_on(tmp_path, first):
     """Its step is none until there is a simulation; then the files that it goes on with are verified."""
-    watchdog = Watchdog(0, [("here", 1)], tmp_path, 2.0, print)
+    watchdog = Watchdog(0, 1, tmp_path, 2.0, print)
     steps = iter([first, first, first, first + 5, first + 5])
     watchdog._count(1.0)
     watchdog.watch(lambda: next(steps))
@@ -20,4 +20,4 @@ def test_a_run_has_the_time_of_the_start_until_its_first_step_also_where_it_goes
 
 
 def test_a_limit_above_that_of_the_start_holds_from_the_beginning(tmp_path):
-    assert Watchdog(0, [("here", 1)], tmp_path, 2 * START, print).patience == 2 * START
+    assert Watchdog(0, 1, tmp_path, 2 * START, print).patience == 2 * START

@@ -6,7 +6,7 @@ from threading import Barrier
 import numpy as np
 
 from swmodel.parallel.decomposition import blocks
-from swmodel.parallel.transport.one_device import OneDevice
+from swmodel.parallel.transport.serial import OneDevice
 
 OPERATIONS = {"sum": np.sum, "max": np.max, "min": np.min}
 

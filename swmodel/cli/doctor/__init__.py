@@ -7,12 +7,9 @@ import sys
 from ...errors import SetupError
 from ...parallel import environment
 from .findings import Finding, machine, one_process, packages
-from .mpi import several_processes
-from .sharded import several_devices, transports
+from .several import several_devices, several_processes, transports
 
 __all__ = ["Finding", "report"]
-
-OPTIONAL = "–"
 
 
 def report(console=None) -> int:
@@ -51,7 +48,7 @@ def table(title: str, findings: list[Finding]):
     rows.add_column(min_width=16)
     rows.add_column(overflow="fold")
     for finding in findings:
-        mark, style = ("✗", "red") if finding.broken else (OPTIONAL, "yellow") if finding.advice else ("✓", "green")
+        mark, style = ("✗", "red") if finding.broken else ("–", "yellow") if finding.advice else ("✓", "green")
         rows.add_row(Text(mark, style), Text(finding.what), Text(finding.found))
         if finding.advice:
             rows.add_row("", "", Text(f"→ {finding.advice}", style))

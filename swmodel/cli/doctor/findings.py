@@ -82,15 +82,10 @@ def machine() -> Iterator[Finding]:
     """Cores, memory, GPUs."""
     yield Finding("system", f"{platform.system()} {platform.machine()}")
     yield Finding("cores", f"{environment.cores()} of {os.cpu_count()} for this process")
-    yield Finding("memory", memory())
+    total, free = (size / 2**30 for size in (environment.total_memory(), environment.free_memory()))
+    yield Finding("memory", f"{total:.1f} GiB, {free:.1f} GiB available")
     if Path("/dev/nvidiactl").exists() and not environment.has_gpu():
         yield Finding("GPU", "an NVIDIA GPU, but JAX cannot use it", 'pip install "jax[cuda13]"')
-
-
-def memory() -> str:
-    """Physical memory, and how much of it is available."""
-    total, free = (size / 2**30 for size in (environment.total_memory(), environment.free_memory()))
-    return f"{total:.1f} GiB, {free:.1f} GiB available"
 
 
 def one_process() -> Iterator[Finding]:

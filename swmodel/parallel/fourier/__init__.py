@@ -64,10 +64,7 @@ class Fourier:
     `decomposition.split(NX_k, P)[r]`. In a jitted program the arrays have ceil(NX_k / P) columns in all blocks; those
     beyond a block's own are zero, and are ignored.
 
-    Two Fouriers are equal, and have one hash, if their transports and kinds are equal.
-
     Attributes:
-        transport: the one between the blocks of the grid.
         y, x: the kind of series along each axis, of KINDS.
 
     Raises:
@@ -93,9 +90,6 @@ class Fourier:
         """The Fourier of fields at a location of the C-grid, "centre", "u", "v" or "corner"; are y and x periodic?
 
         At walls, the normal velocity and values that lie on the wall are zero; other fields have no normal gradient.
-
-        Raises:
-            UsageError: there is no such location, or there are more blocks than lines.
         """
         if location not in ON_FACES:
             raise UsageError(f"no location {location}; there are {', '.join(ON_FACES)}")
@@ -152,21 +146,13 @@ class Fourier:
         return [array[..., : span.length] for array, span in zip(found, self.columns, strict=True)]
 
     def forward(self, fields):
-        """In a jitted program: the coefficients of the fields of a block.
-
-        Raises:
-            UsageError: the fields are not real floating-point numbers, or have another shape than a block.
-        """
+        """In a jitted program: the coefficients of the fields of a block."""
         self._check(fields, self.transport.shape, jnp.floating, "fields", "(y, x)")
         lines = self._lines.along_y(FORWARD[self.x](self._lines.along_x(fields)))
         return series.full(lines) if all(self._periodic) else turned(self._along_y(FORWARD, lines), -1, -2)
 
     def backward(self, coefficients):
-        """In a jitted program: the fields of a block with these coefficients, zero beyond its rows and columns.
-
-        Raises:
-            UsageError: the coefficients are real where complex ones are needed or the reverse, or of another shape.
-        """
+        """In a jitted program: the fields of a block with these coefficients, zero beyond its rows and columns."""
         kind = jnp.complexfloating if any(self._periodic) else jnp.floating
         self._check(coefficients, self.shape, kind, "coefficients", "(ky, kx)")
         ny, nx = self.cells
@@ -217,13 +203,3 @@ def spectrum(n: int, kind: str, halved: bool) -> Spectrum:
         return Spectrum(modes, 2, np.where((modes == 0) | (2 * modes == n), 1 / n, 2 / n))
     first = 1 / (4 * n) if kind == "cosine" else 0.0
     return Spectrum(modes, 1, np.where(modes == 0, first, 1 / (2 * n)))
-
-
-def rfft2(fields, transport: Transport):
-    """In a jitted program: scipy.fft.rfft2 of the fields of a block, periodic in y and x; see `Fourier`."""
-    return Fourier(transport).forward(fields)
-
-
-def irfft2(coefficients, transport: Transport):
-    """In a jitted program: scipy.fft.irfft2, the transform back; see `Fourier`."""
-    return Fourier(transport).backward(coefficients)

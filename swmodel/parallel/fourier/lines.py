@@ -17,13 +17,7 @@ from ..transport import Transport
 
 
 class Lines(NamedTuple):
-    """How the lines of a grid are made whole.
-
-    Attributes:
-        transport: the one between the blocks.
-        ny, nx: cells of the grid.
-        numbers: number of coefficients of a line along x.
-    """
+    """How the lines of a grid of ny x nx cells are made whole; `numbers`: coefficients of a line along x."""
 
     transport: Transport
     ny: int

@@ -10,7 +10,7 @@ import numpy as np
 
 from ...errors import SetupError
 from ..decomposition import Block, block
-from ..watchdog import not_for_ever
+from ..watchdog import limited_start
 
 
 class Transport(Protocol):
@@ -41,44 +41,41 @@ class Transport(Protocol):
     smallest: tuple[int, int]
 
     def jit(self, program: Callable, **options) -> Callable:
-        """jax.jit of a program that sees the arrays of one block; numbers are the same in all blocks."""
+        """jax.jit of a program that sees the arrays of one block; numbers are the same in all blocks.
 
-    def shift(self, slab, axis: int, step: int):
-        """In a jitted program: the slab of the block `step` places before ours on the ring of `axis`; ours goes ahead.
-
-        Linear to all of JAX's transformations, as are `sum` and `transpose`.
+        Within it: `shift`, `sum` and `transpose`, which are linear to all of JAX's transformations, and where the
+        block lies, by `extent`, `offset`, `place` and `first`.
         """
 
+    def shift(self, slab, axis: int, step: int):
+        """The slab of the block `step` places before ours on the ring of `axis`, while ours goes ahead."""
+
     def sum(self, array):
-        """In a jitted program: the array summed over all blocks, the same on all of them."""
+        """The array summed over all blocks, the same on all of them."""
 
     def transpose(self, array, axis: int):
-        """In a jitted program: the parts for our block from all blocks on its ring of `axis`, an all-to-all.
+        """The parts for our block from all blocks on its ring of `axis`, an all-to-all.
 
-        With the blocks numbered by their place on the ring, block r sends the parts a[r, k] for each k and receives
+        Of arrays [..., parts, rows, columns] of one shape, block r of the ring sends a[r, k] to each k, and receives
         a[k, r]: a transposed matrix. So the map is its own transpose.
-
-        Args:
-            array: [..., parts, rows, columns], a part for each block of the ring; the same shape in all of them.
         """
 
     def extent(self):
-        """In a jitted program: how many rows and columns of the block belong to the grid; None: all do."""
+        """How many rows and columns of the block belong to the grid; None: all do."""
 
     def offset(self):
-        """In a jitted program: row and column of the block's first cell in the grid."""
+        """Row and column of the block's first cell in the grid."""
 
     def place(self):
-        """In a jitted program: row and column of the block in the layout."""
+        """Row and column of the block in the layout."""
 
     def first(self):
-        """In a jitted program: whether this is the first of all blocks."""
+        """Whether this is the first of all blocks."""
 
     def make(self, build: Callable, margin=0):
-        """The trees of NumPy arrays build(block) as arguments of jitted programs: each block's on its device.
+        """The trees of NumPy arrays build(block) of each of `blocks`, each on its device: arguments of programs.
 
         Args:
-            build: function of each of `blocks`.
             margin: cells that the arrays have around the block: a number, or one of rows and one of columns. With a
                 margin an axis of length one holds one value for all cells.
         """
@@ -103,13 +100,12 @@ class Transport(Protocol):
         """Bytes of the arrays of a tree that this process has."""
 
     def gather_rows(self, local: np.ndarray, first: int, last: int, member: int = 0) -> np.ndarray | None:
-        """Rows first to last of a whole field on rank 0, None elsewhere.
+        """Rows first to last of a whole field of a member on rank 0, None elsewhere.
 
         All processes call this and the following methods in the same order, from the main thread.
 
         Args:
             local: the process's part [y, x]; if it has none, any array of the same type, such as an empty one.
-            member: the member of an ensemble to which the field belongs.
         """
 
     def reduce(self, values, operation: str):
@@ -135,15 +131,15 @@ def _serial(layout, ny, nx, devices, members=1, shares=1):
 
 
 def _mpi(layout, ny, nx, devices, members=1, shares=1):
-    with not_for_ever():
-        from .mpi import Mpi, world_rank, world_size
-    size = shares * layout[0] * layout[1]
-    if world_size() != size:
+    with limited_start():
+        from .mpi import HOST_COMM, Mpi
+    size, there = shares * layout[0] * layout[1], HOST_COMM.Get_size()
+    if there != size:
         raise SetupError(
-            f"a run on {size} processes, but MPI knows of {world_size()}: start the program with mpiexec -n {size}, "
+            f"a run on {size} processes, but MPI knows of {there}: start the program with mpiexec -n {size}, "
             "or set run.nproc"
         )
-    return Mpi(block(world_rank(), layout, ny, nx, members, shares))
+    return Mpi(block(HOST_COMM.Get_rank(), layout, ny, nx, members, shares))
 
 
 @lru_cache(maxsize=8)  # equal arguments, one object, as programs are kept by their transport
@@ -182,8 +178,7 @@ def of_all_members(
 
     Args:
         values: [members here, ...].
-        operation: that of `reduce`, over the processes that share a member.
-        neutral: a number that changes nothing in that operation.
+        operation: that of `reduce`, over the processes that share a member; `neutral` changes nothing in it.
     """
     members = transport.block.members
     everyone = np.full((members.size, *values.shape[1:]), neutral)
@@ -192,15 +187,10 @@ def of_all_members(
 
 
 def ring(name: str, size: int, devices: int = 1) -> bool:
-    """Whether a shift hands each block of `size` processes its neighbour's numbers; called by all together.
-
-    Args:
-        name: of a transport.
-        devices: number of devices of each process.
+    """Whether a shift hands each of `devices` blocks on `size` processes its neighbour's numbers; called by all.
 
     Raises:
-        ImportError: mpi4jax or mpi4py is not installed.
-        Exception: whatever mpi4jax and JAX raise if their versions do not fit together.
+        Exception: whatever mpi4jax and JAX raise if one is missing, or their versions do not fit together.
     """
     blocks = size * devices
     transport = connect(name, (1, blocks), 1, blocks, devices)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import sys
 
 import jax
 
@@ -27,12 +26,12 @@ def join(place: World, devices: int, address: str | None, limit: float = watchdo
         devices: number of devices that it computes on.
         address: HOST:PORT of the first process; None: JAX finds it itself, from the environment of Slurm or Open MPI.
         limit: that of the watchdog, s.
-
-    Raises:
-        SetupError: the processes do not find each other, or there are fewer devices.
     """
+    from jax._src.clusters import ClusterEnv
+
     own = own_devices(place, devices)
-    address = address or detected(place)
+    if not address:
+        address = ClusterEnv.auto_detect_unset_distributed_params(None, place.size, place.rank, [0], None, START)[0]
     find_first(place, address, START)
     jax.config.update("jax_enable_preemption_service", False)  # it takes SIGTERM, which `stop` answers
     jax.config.update("jax_check_proxy_envs", RANK not in os.environ)
@@ -43,55 +42,30 @@ def join(place: World, devices: int, address: str | None, limit: float = watchdo
         own,
         "deactivate",
         initialization_timeout=START,
-        heartbeat_timeout_seconds=silence(limit),
+        heartbeat_timeout_seconds=longest_silence(limit),
         coordinator_bind_address=address if address.startswith(f"{LOCAL}:") else None,
     )
     if not visible_gpus():
-        silence_gloo()
+        # Gloo, which carries messages between processors, prints in pieces between the lines for the launcher.
+        streams.move_stdout()
     return Joined(place, own)
 
 
-def detected(place: World) -> str | None:
-    """The address of the first process, if JAX finds it itself; else None."""
-    from jax._src.clusters import ClusterEnv
-
-    return ClusterEnv.auto_detect_unset_distributed_params(None, place.size, place.rank, [0], None, START)[0]
-
-
-def silence(limit: float) -> int:
-    """Time after which JAX's runtime takes a silent process for dead, and ends the others without a message, s.
-
-    The watchdog with this limit ends them before that, and says why.
-    """
+def longest_silence(limit: float) -> int:
+    """Time after which JAX's runtime ends all without a message, s; the watchdog with this limit does before."""
     return int(1.5 * max(limit, watchdog.START)) if limit else NEVER
 
 
-def silence_gloo():
-    """Keep off standard output what Gloo, which carries messages between processes on CPUs, prints there in pieces.
-
-    It would mix with the lines that ranks send to their launcher. Python's own output is not affected.
-    """
-    sys.stdout.flush()
-    sys.stdout = streams.copy(sys.stdout, os.dup(1))
-    nowhere = os.open(os.devnull, os.O_WRONLY)
-    os.dup2(nowhere, 1)
-    os.close(nowhere)
-
-
 def own_devices(place: World, devices: int) -> list[int] | None:
-    """The numbers of the GPUs that a process takes of those it sees: its share, or the first; None on processors.
-
-    Raises:
-        SetupError: there are too few.
-    """
+    """The numbers of the GPUs that a process takes of those it sees: its share, or the first; None on processors."""
     gpus, wanted = visible_gpus(), devices * place.local_size
     if gpus == [] or not has_gpu():
         return None
     first = devices * place.local_rank
     if gpus and len(gpus) < wanted:
-        if RANK in os.environ or len(gpus) < devices:
-            asked = wanted if RANK in os.environ else devices
-            raise SetupError(f"{asked} devices are asked for, and there are {len(gpus)}")
+        needed = wanted if RANK in os.environ else devices
+        if len(gpus) < needed:
+            raise SetupError(f"{needed} devices are asked for, and there are {len(gpus)}")
         first = 0
     return list(range(first, first + devices))
 

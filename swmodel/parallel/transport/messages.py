@@ -30,10 +30,6 @@ def _sendrecv(slab: jax.Array, *, source: int, dest: int) -> jax.Array:
     return mpi4jax.sendrecv(slab, slab, source=source, dest=dest, sendtag=TAG, recvtag=TAG, comm=DEVICE_COMM)
 
 
-def _back(cotangent: jax.Array, *, source: int, dest: int) -> jax.Array:
-    return sendrecv_p.bind(cotangent, source=dest, dest=source)
-
-
 def _sum(array: jax.Array) -> jax.Array:
     return mpi4jax.allreduce(array, op=MPI.SUM, comm=DEVICE_COMM)
 
@@ -55,13 +51,19 @@ def _transpose(array: jax.Array, *, ring: tuple[int, ...], largest: int) -> jax.
     return jnp.moveaxis(jnp.concatenate(received, 1).reshape(parts.shape), 0, -3)
 
 
-def _transpose_back(cotangent: jax.Array, **parameters) -> jax.Array:
-    return transpose_p.bind(cotangent, **parameters)
-
-
 #: The array that `source` sends, while ours goes to `dest`.
-sendrecv_p = linear("halo_sendrecv", _sendrecv, _back, {ordered_effect})
+sendrecv_p = linear(
+    "halo_sendrecv",
+    _sendrecv,
+    lambda cotangent, *, source, dest: sendrecv_p.bind(cotangent, source=dest, dest=source),
+    {ordered_effect},
+)
 #: The sum of what all processes hold, on each of them.
 sum_p = linear("sum_over_processes", _sum, lambda cotangent: sum_p.bind(cotangent), {ordered_effect})
 #: Of arrays [..., parts, rows, columns], part k goes to the k-th rank of the `ring`, in exchange for its part for ours.
-transpose_p = linear("transpose_on_ring", _transpose, _transpose_back, {ordered_effect})
+transpose_p = linear(
+    "transpose_on_ring",
+    _transpose,
+    lambda cotangent, **parameters: transpose_p.bind(cotangent, **parameters),
+    {ordered_effect},
+)

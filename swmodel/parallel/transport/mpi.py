@@ -10,7 +10,7 @@ from mpi4py import MPI
 
 from ..decomposition import Block
 from .messages import LARGEST, sendrecv_p, sum_p, transpose_p
-from .one_device import OneDevice
+from .serial import OneDevice
 
 #: The communicator of mpi4py, between jitted programs; these have one of their own.
 HOST_COMM = MPI.COMM_WORLD.Clone()
@@ -33,7 +33,6 @@ class Mpi(OneDevice):
     largest: int = LARGEST
 
     def shift(self, slab, axis: int, step: int):
-        # No message is sent if the ring has one block.
         if self.block.layout[axis] == 1:
             return slab
         source, dest = self.block.neighbour(axis, -step), self.block.neighbour(axis, step)
@@ -82,20 +81,3 @@ class Mpi(OneDevice):
     def allgather(self, value) -> list:
         jax.effects_barrier()
         return HOST_COMM.allgather(value)
-
-    def any(self, flag: bool) -> bool:
-        return bool(self.reduce(np.asarray(flag, dtype=np.int64), "max"))
-
-    def barrier(self) -> None:
-        jax.effects_barrier()
-        HOST_COMM.Barrier()
-
-
-def world_rank() -> int:
-    """This process's number in MPI's world."""
-    return HOST_COMM.Get_rank()
-
-
-def world_size() -> int:
-    """The number of processes in MPI's world."""
-    return HOST_COMM.Get_size()

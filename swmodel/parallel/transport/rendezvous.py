@@ -12,22 +12,18 @@ from pathlib import Path
 from ...errors import SetupError
 from ..environment import RANK, World, srun_started, started
 from ..spawn import LOCAL, free_port
-from ..watchdog import not_for_ever
+from ..watchdog import limited_start
 
 
 def first_process(place: World) -> str | None:
     """HOST:PORT of the first process, for JAX: as set, else agreed on by MPI.
 
     None under srun and without MPI: JAX finds it itself.
-
-    Raises:
-        SetupError: MPI is there and cannot be used.
     """
-    environ = os.environ
-    given = environ.get("JAX_COORDINATOR_ADDRESS")
-    step_of_slurm = "SLURM_STEP_NODELIST" in environ and environ.get("SLURM_STEP_NUM_TASKS") == str(place.size)
-    if given or step_of_slurm or find_spec("mpi4py") is None:
-        return given
+    address = os.environ.get("JAX_COORDINATOR_ADDRESS")
+    by_slurm = "SLURM_STEP_NODELIST" in os.environ and os.environ.get("SLURM_STEP_NUM_TASKS") == str(place.size)
+    if address or by_slurm or find_spec("mpi4py") is None:
+        return address
     everyone = mpi_world(place).allgather((socket.gethostname(), free_port()))
     host, port = everyone[0]
     return f"{LOCAL if all(other == host for other, _ in everyone) else host}:{port}"
@@ -46,7 +42,9 @@ def find_first(place: World, address: str | None, seconds: float) -> None:
             if place.rank:
                 socket.create_connection((host.strip("[]"), int(port)), 1.0).close()
             else:
-                see_that_free(int(port))
+                with socket.socket() as probe:
+                    probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+                    probe.bind(("", int(port)))
             return
         except (OSError, ValueError, OverflowError) as error:
             if place.rank == 0 or not isinstance(error, OSError) or time.monotonic() > deadline:
@@ -54,17 +52,6 @@ def find_first(place: World, address: str | None, seconds: float) -> None:
                 advice = "" if RANK in os.environ else "; give the first one's HOST:PORT in JAX_COORDINATOR_ADDRESS"
                 raise SetupError(f"the {place.size} processes do not find {where}{advice}") from error
         time.sleep(0.1)
-
-
-def see_that_free(port: int) -> None:
-    """Make sure that a port of this machine is free.
-
-    Raises:
-        OSError: it is not.
-    """
-    with socket.socket() as probe:
-        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        probe.bind(("", port))
 
 
 def mpi_world(place: World):
@@ -75,7 +62,7 @@ def mpi_world(place: World):
     """
     clear_shared_memory()
     try:
-        with not_for_ever():
+        with limited_start():
             from mpi4py import MPI
     except (ImportError, RuntimeError) as error:
         raise SetupError(f"mpi4py cannot be used ({error}); see docs/install.md") from error
@@ -96,8 +83,8 @@ def mpi_world(place: World):
 def clear_shared_memory(folder: Path = Path("/dev/shm")) -> None:
     """Remove the shared memory of MPICH that killed ranks of this job have left on this machine.
 
-    MPICH names it by job and step, which are the same when Slurm puts a job back into the queue. MPI_Init would take
-    the old memory for its own, and hang or crash. Only files of this user, older than this process and unused, go.
+    MPICH names it by job and step, which are the same when Slurm puts a job back: MPI_Init would take the old memory,
+    and hang or crash. Only files of this user go, older than this process, that no process has mapped.
     """
     if "SLURM_RESTART_COUNT" not in os.environ:
         return

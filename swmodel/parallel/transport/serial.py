@@ -1,13 +1,75 @@
-"""One block, the whole domain: every message goes to itself. It needs no MPI."""
+"""One block in each process, and Serial: one block, the whole domain, whose messages go to itself. It needs no MPI."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
+import jax
+import jax.numpy as jnp
 import numpy as np
 
 from ..decomposition import Block
-from .one_device import OneDevice
+
+
+class OneDevice:
+    """Base of Transports whose process has one block, its `block`, on JAX's default device."""
+
+    devices = 1
+
+    @property
+    def blocks(self) -> list:
+        return [self.block]
+
+    @property
+    def layout(self) -> tuple[int, int]:
+        return self.block.layout
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return self.block.shape
+
+    @property
+    def smallest(self) -> tuple[int, int]:
+        return self.block.smallest
+
+    def extent(self):
+        return None
+
+    def offset(self):
+        return self.block.y.start, self.block.x.start
+
+    def place(self):
+        return self.block.place
+
+    def first(self):
+        return self.rank == 0
+
+    def jit(self, program, **options):
+        return jax.jit(program, **options)
+
+    def held_bytes(self, tree) -> int:
+        return sum(leaf.size * leaf.dtype.itemsize for leaf in jax.tree.leaves(tree))
+
+    def make(self, build, margin=0):
+        return jax.tree.map(jnp.array, build(self.block))
+
+    def put(self, tree):
+        return jax.tree.map(jnp.array, tree)
+
+    def pieces(self, tree, margin: int | None = 0) -> list:
+        return [jax.tree.map(np.asarray, tree)]
+
+    def join(self, pieces):
+        return pieces[0]
+
+    def get(self, tree):
+        return jax.tree.map(np.asarray, tree)
+
+    def any(self, flag: bool) -> bool:
+        return bool(self.reduce(np.asarray(flag, dtype=np.int64), "max"))
+
+    def barrier(self) -> None:
+        self.any(False)
 
 
 @dataclass(frozen=True)
@@ -39,9 +101,3 @@ class Serial(OneDevice):
 
     def allgather(self, value) -> list:
         return [value]
-
-    def any(self, flag: bool) -> bool:
-        return flag
-
-    def barrier(self) -> None:
-        """Wait for all ranks."""

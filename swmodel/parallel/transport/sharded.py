@@ -8,6 +8,7 @@ or column.
 
 from __future__ import annotations
 
+import pickle
 from functools import wraps
 
 import jax
@@ -16,11 +17,12 @@ import numpy as np
 from jax.sharding import NamedSharding
 
 from ..decomposition import Block, Span, block, split
-from .hosts import Hosts
-from .mesh import AXES, mesh_of, rectangle, shape_of_all, shape_of_one, spec
+from .mesh import AXES, cuts, mesh_of, rectangle, spec
+
+OPERATIONS = {"sum": np.sum, "max": np.max, "min": np.min}
 
 
-class Sharded(Hosts):
+class Sharded:
     """The Transport of a run on `devices` devices of each process.
 
     Args:
@@ -31,10 +33,6 @@ class Sharded(Hosts):
     Attributes:
         mesh: the devices as [py, px]; those of a process are a rectangle.
         local, processes: rows and columns of blocks that a process has, and of processes.
-        blocks, block: those of this process, in the order of the mesh; the part of the grid that they form.
-
-    Raises:
-        SetupError: there are fewer devices.
     """
 
     name = "sharded"
@@ -44,7 +42,7 @@ class Sharded(Hosts):
         self.local = rectangle(devices, layout)
         self.processes = layout[0] // self.local[0], layout[1] // self.local[1]
         self.mesh = mesh_of(self.local, self.processes)
-        super().__init__(self.processes[0] * self.processes[1])
+        self.rank, self.size = jax.process_index(), self.processes[0] * self.processes[1]
         self.block = self.block_of(self.rank)
         places = [number for number, device in enumerate(self.mesh.devices.flat) if device.process_index == self.rank]
         self._devices = [self.mesh.devices.flat[number] for number in places]
@@ -52,29 +50,34 @@ class Sharded(Hosts):
 
     def block_of(self, rank: int) -> Block:
         """A process's part of the grid."""
-        parts = zip(self.cells, self.layout, divmod(rank, self.processes[1]), self.local, strict=True)
-        spans = (split(size, count)[place * local : (place + 1) * local] for size, count, place, local in parts)
+        parts = zip(self._spans, divmod(rank, self.processes[1]), self.local, strict=True)
+        spans = (spans[place * local : (place + 1) * local] for spans, place, local in parts)
         return Block(rank, self.processes, *(Span(some[0].start, some[-1].stop, some[0].size) for some in spans))
+
+    @property
+    def _spans(self) -> list[list[Span]]:
+        """The rows of the blocks, and their columns."""
+        return [split(size, parts) for size, parts in zip(self.cells, self.layout, strict=True)]
 
     @property
     def shape(self) -> tuple[int, int]:
         """(rows, columns) of a field in a jitted program: those of the largest block."""
-        return tuple(-(-size // parts) for size, parts in zip(self.cells, self.layout, strict=True))
+        return tuple(spans[0].length for spans in self._spans)
 
     @property
     def smallest(self) -> tuple[int, int]:
-        """The fewest (rows, columns) that a block has."""
-        return tuple(size // parts for size, parts in zip(self.cells, self.layout, strict=True))
+        return tuple(spans[-1].length for spans in self._spans)
 
     def extent(self):
         if self.smallest == self.shape:
             return None
-        lengths = ([span.length for span in split(*pair)] for pair in zip(self.cells, self.layout, strict=True))
-        return [jnp.asarray(of)[place] for of, place in zip(lengths, self.place(), strict=True)]
+        return self._of_place([[span.length for span in spans] for spans in self._spans])
 
     def offset(self):
-        starts = ([span.start for span in split(*pair)] for pair in zip(self.cells, self.layout, strict=True))
-        return [jnp.asarray(of)[place] for of, place in zip(starts, self.place(), strict=True)]
+        return self._of_place([[span.start for span in spans] for spans in self._spans])
+
+    def _of_place(self, numbers):
+        return [jnp.asarray(of)[place] for of, place in zip(numbers, self.place(), strict=True)]
 
     def place(self):
         return tuple(jax.lax.axis_index(axis) for axis in AXES)
@@ -105,24 +108,28 @@ class Sharded(Hosts):
             places = [place for place, leaf in enumerate(leaves) if isinstance(leaf, jax.core.Tracer)]
 
             def on_block(*arrays):
-                given = dict(zip(places, arrays, strict=True))
-                args, kwargs = tree.unflatten([given.get(place, leaf) for place, leaf in enumerate(leaves)])
+                traced = dict(zip(places, arrays, strict=True))
+                args, kwargs = tree.unflatten([traced.get(place, leaf) for place, leaf in enumerate(leaves)])
                 return program(*args, **kwargs)
 
             arrays = [leaves[place] for place in places]
-            given, found = tuple(spec(array.ndim) for array in arrays), self._specs(on_block, arrays)
-            return jax.shard_map(on_block, mesh=self.mesh, in_specs=given, out_specs=found, check_vma=False)(*arrays)
+            specs = {
+                "in_specs": tuple(spec(array.ndim) for array in arrays),
+                "out_specs": self._specs(on_block, arrays),
+            }
+            return jax.shard_map(on_block, mesh=self.mesh, check_vma=False, **specs)(*arrays)
 
         return jax.jit(on_all_blocks, **options)
 
     def _specs(self, on_block, arrays):
-        """How the results of a program of one block lie on the mesh.
+        """How the results of a program of one block lie on the mesh: shard_map has to know before it traces it."""
 
-        shard_map needs this before it traces the program, so the program is traced here first, only for shapes.
-        """
-        of_one = [jax.ShapeDtypeStruct(shape_of_one(array.shape, self.layout), array.dtype) for array in arrays]
+        def of_one(array):
+            shape = (n // parts for n, parts in zip(array.shape, cuts(array.ndim, self.layout), strict=True))
+            return jax.ShapeDtypeStruct(tuple(shape), array.dtype)
+
         rings = list(zip(AXES, self.layout, strict=True))
-        _, found = jax.make_jaxpr(on_block, axis_env=rings, return_shape=True)(*of_one)
+        _, found = jax.make_jaxpr(on_block, axis_env=rings, return_shape=True)(*map(of_one, arrays))
         return jax.tree.map(lambda one: spec(one.ndim), found)
 
     def held_bytes(self, tree) -> int:
@@ -130,16 +137,7 @@ class Sharded(Hosts):
         return sum(leaf.size * leaf.dtype.itemsize for leaf in jax.tree.leaves(tree)) // self.size
 
     def make(self, build, margin=0):
-        """The trees of NumPy arrays build(block) as arguments of jitted programs, made block by block.
-
-        The host holds the arrays of one block at a time. Beyond the last cells of short blocks a field has zeros; with
-        a margin, the values at the margin's end.
-
-        Args:
-            build: function of each of `blocks`.
-            margin: cells that the arrays have around the block: a number, or one of rows and one of columns. With a
-                margin an axis of length one holds one value for all cells.
-        """
+        # The host holds the arrays of one block at a time.
         margins = margin if isinstance(margin, tuple) else (margin, margin)
         found = [
             jax.tree.map(lambda array, device=device: self._place(np.asarray(array), device, margins), build(block))
@@ -148,7 +146,7 @@ class Sharded(Hosts):
         return jax.tree.map(lambda *arrays: self._side_by_side(arrays), *found)
 
     def _place(self, array, device, margins):
-        """The array of a block on its device, filled up to the shape of all blocks."""
+        """The array of a block on its device; a short block's has zeros at the end, or those of its margin."""
         missing = [(0, 0)] * array.ndim
         for axis in (-2, -1) if array.ndim > 1 else ():
             if array.shape[axis] > 1 or not any(margins):
@@ -160,9 +158,9 @@ class Sharded(Hosts):
 
     def _side_by_side(self, arrays):
         """The array of a jitted program, from the arrays of this process's blocks."""
-        shape = shape_of_all(arrays[0].shape, self.layout)
-        sharding = NamedSharding(self.mesh, spec(arrays[0].ndim))
-        return jax.make_array_from_single_device_arrays(shape, sharding, list(arrays))
+        ndim = arrays[0].ndim
+        shape = tuple(length * parts for length, parts in zip(arrays[0].shape, cuts(ndim, self.layout), strict=True))
+        return jax.make_array_from_single_device_arrays(shape, NamedSharding(self.mesh, spec(ndim)), list(arrays))
 
     def put(self, tree):
         return self.make(lambda block: jax.tree.map(lambda a: a[self._window(block)] if np.ndim(a) else a, tree))
@@ -181,15 +179,16 @@ class Sharded(Hosts):
         return [jax.tree.map(lambda array, at=at: piece(array, *at), tree) for at in places]
 
     def join(self, pieces):
-        return jax.tree.map(lambda *arrays: self._join(arrays), *pieces)
 
-    def _join(self, arrays):
-        if arrays[0].ndim == 0:
-            return arrays[0]
-        whole = np.empty((*arrays[0].shape[:-2], *self.block.shape), arrays[0].dtype)
-        for part, array in zip(self.blocks, arrays, strict=True):
-            whole[self._window(part)] = array
-        return whole
+        def whole(*arrays):
+            if arrays[0].ndim == 0:
+                return arrays[0]
+            field = np.empty((*arrays[0].shape[:-2], *self.block.shape), arrays[0].dtype)
+            for part, array in zip(self.blocks, arrays, strict=True):
+                field[self._window(part)] = array
+            return field
+
+        return jax.tree.map(whole, *pieces)
 
     def get(self, tree):
         return self.join(self.pieces(tree))
@@ -198,3 +197,54 @@ class Sharded(Hosts):
         """The slices of a block in a field of the process's part."""
         spans = zip((block.y, block.x), (self.block.y, self.block.x), strict=True)
         return (..., *(slice(of.start - part.start, of.stop - part.start) for of, part in spans))
+
+    def gather_rows(self, local: np.ndarray, first: int, last: int, member: int = 0) -> np.ndarray | None:
+        # All processes and devices get the rows, as JAX has no message to a single process.
+        if self.size == 1:
+            return local[first:last]
+        blocks = [self.block_of(rank) for rank in range(self.size)]
+        mine = np.zeros((last - first, max(each.x.length for each in blocks)), local.dtype)
+        lower, upper = self.block.rows(first, last, member)
+        start = self.block.y.start
+        if lower < upper:
+            mine[lower - first : upper - first, : local.shape[1]] = local[lower - start : upper - start]
+        found = everyone(mine)
+        if self.rank:
+            return None
+        rows = np.empty((last - first, self.block.x.size), local.dtype)
+        for each, theirs in zip(blocks, found, strict=True):
+            lower, upper = each.rows(first, last, member)
+            piece = theirs[lower - first : upper - first, : each.x.length]
+            rows[lower - first : upper - first, each.x.start : each.x.stop] = piece
+        return rows
+
+    def reduce(self, values, operation: str):
+        return values if self.size == 1 else OPERATIONS[operation](everyone(np.asarray(values)), axis=0)
+
+    def broadcast(self, value):
+        return value if self.size == 1 else self.allgather(value if self.rank == 0 else None)[0]
+
+    def allgather(self, value) -> list:
+        if self.size == 1:
+            return [value]
+        data = np.frombuffer(pickle.dumps(value), np.uint8)
+        lengths = everyone(np.asarray(data.size, np.int64))
+        room = np.zeros(1 << int(lengths.max() - 1).bit_length(), np.uint8)  # few lengths: each is compiled once
+        room[: data.size] = data
+        found = everyone(room)
+        return [pickle.loads(theirs[:length].tobytes()) for theirs, length in zip(found, lengths, strict=True)]
+
+    def any(self, flag: bool) -> bool:
+        return bool(self.reduce(np.asarray(flag, dtype=np.int64), "max"))
+
+    def barrier(self) -> None:
+        self.any(False)
+
+
+def everyone(array: np.ndarray) -> np.ndarray:
+    """The arrays of all processes, stacked; sent as bytes, since JAX would round double precision."""
+    from jax.experimental.multihost_utils import process_allgather
+
+    bytes_ = np.frombuffer(np.ascontiguousarray(array).tobytes(), np.uint8)
+    found = np.asarray(process_allgather(bytes_))
+    return found.view(array.dtype).reshape(-1, *array.shape)

@@ -3,7 +3,7 @@
 import sys
 from pathlib import Path
 
-from swmodel.cli import ranks
+from swmodel.cli import rank_checks as ranks
 from swmodel.cli.job import Job
 from swmodel.cli.rank import run_as_rank
 from swmodel.config import load

@@ -1,4 +1,4 @@
-"""What commands share: their options, and error messages for the user."""
+"""Error messages for the user."""
 
 from __future__ import annotations
 
@@ -7,24 +7,13 @@ import sys
 import traceback
 
 from ..errors import INTERNAL, STOPPED, as_line, exit_code
-from ..parallel.interrupt import WORDS
+from ..parallel import interrupt
 
 
-def together(*options):
-    """A decorator that adds these options of click to a command, in this order."""
-
-    def decorate(command):
-        for option in reversed(options):
-            command = option(command)
-        return command
-
-    return decorate
-
-
-def words(error: BaseException) -> str:
+def error_text(error: BaseException) -> str:
     """What went wrong, one line for each problem."""
     if isinstance(error, KeyboardInterrupt):
-        return WORDS
+        return interrupt.MESSAGE
     if exit_code(error) in (0, STOPPED):  # no error: nothing to do, or stopped on request
         return str(error)
     if exit_code(error) == INTERNAL:
@@ -32,8 +21,8 @@ def words(error: BaseException) -> str:
     return "\n".join(f"Error: {as_line(line)}" for line in str(error).splitlines())
 
 
-def tell(error: BaseException):
+def print_error(error: BaseException):
     """Say on stderr what went wrong; with SWMODEL_DEBUG, also where in the program."""
     if os.environ.get("SWMODEL_DEBUG"):
         traceback.print_exception(error)
-    print(words(error), file=sys.stderr, flush=True)
+    print(error_text(error), file=sys.stderr, flush=True)

@@ -1,4 +1,7 @@
-"""Checks by several processes together before they compute: they are joined, alike, have devices, exchange messages."""
+"""Checks by several processes together before they compute: they are joined, alike, have devices, exchange messages.
+
+What a rank cannot do is a SetupError there, which `agree` makes one Refused on all of them.
+"""
 
 from __future__ import annotations
 
@@ -10,11 +13,12 @@ from importlib.util import find_spec
 from ..errors import SetupError, exit_code
 from ..model import progress
 from ..model.resolve import for_processes, say_slower, transport_for
-from ..parallel import environment, xla_flags
+from ..parallel import environment
 from ..parallel.transport.rendezvous import first_process, mpi_world
-from .tell import words
+from .messages import error_text
 
 PACKAGES = ("swmodel", "jax", "jaxlib", "mpi4jax", "mpi4py", "numpy")
+REPAIR = "compile mpi4jax anew for this JAX and this MPI: docs/install.md"
 
 
 class Refused(Exception):
@@ -23,6 +27,12 @@ class Refused(Exception):
     def __init__(self, message: str, code: int):
         super().__init__(message)
         self.exit_code = code
+
+
+def refusal(error: Exception | str) -> Refused:
+    """An error as a Refused; words are those of a SetupError."""
+    error = SetupError(error) if isinstance(error, str) else error
+    return Refused(error_text(error), exit_code(error))
 
 
 def connect(place, configuration):
@@ -45,7 +55,7 @@ def connect(place, configuration):
         wrong, sharded = error, False
     try:
         if environment.LAUNCHED not in os.environ:  # the launcher has checked before
-            xla_flags.check_flags()
+            environment.check_xla_flags()
         if sharded:
             environment.prepare(run.reproducible, place, run.devices)
             check_jax()
@@ -61,12 +71,7 @@ def connect(place, configuration):
     return comm
 
 
-def refusal(error: Exception) -> Refused:
-    """An error as a Refused."""
-    return Refused(words(error), exit_code(error))
-
-
-def together(comm, function):
+def agree(comm, function):
     """What function() returns on this rank.
 
     Raises:
@@ -76,10 +81,9 @@ def together(comm, function):
     try:
         result = function()
     except Exception as error:
-        problem = words(error), exit_code(error)
-    problems = [problem for problem in comm.allgather(problem) if problem is not None]
-    if problems:
-        raise Refused(*problems[0])
+        problem = error_text(error), exit_code(error)
+    for first in filter(None, comm.allgather(problem)):
+        raise Refused(*first)
     return result
 
 
@@ -93,73 +97,46 @@ def one_executor(comm, config):
 
 
 def check_same(comm, config) -> None:
-    """Make sure that all ranks run the same program on the same configuration.
+    """Refuse, on all ranks, a run whose ranks have different programs or configurations."""
+    from ..config import to_toml
 
-    Raises:
-        Refused: they do not; on all ranks.
-    """
-    everyone = comm.allgather(identity(config))
+    digest = hashlib.sha256(to_toml(config).encode()).hexdigest()
+    mine = {name: environment.version_of(name) or "missing" for name in PACKAGES}
+    mine |= {"the configuration (SHA-256)": digest[:12], "machine": socket.gethostname()}
+    everyone = comm.allgather(mine)
     for rank, other in enumerate(everyone):
         for name, value in other.items():
             if name != "machine" and value != everyone[0][name]:
                 raise refusal(
-                    SetupError(
-                        f"the processes differ: {name} is {everyone[0][name]} on rank 0 ({everyone[0]['machine']}), "
-                        f"{value} on rank {rank} ({other['machine']}); they need one installation and configuration"
-                    )
+                    f"the processes differ: {name} is {everyone[0][name]} on rank 0 ({everyone[0]['machine']}), "
+                    f"{value} on rank {rank} ({other['machine']}); they need one installation and configuration"
                 )
 
 
-def identity(config) -> dict[str, str]:
-    """What must be the same on all ranks; and the machine."""
-    from ..config import to_toml
-
-    digest = hashlib.sha256(to_toml(config).encode()).hexdigest()
-    versions = {name: environment.version_of(name) or "missing" for name in PACKAGES}
-    return versions | {"the configuration (SHA-256)": digest[:12], "machine": socket.gethostname()}
-
-
-REPAIR = "compile mpi4jax anew for this JAX and this MPI: docs/install.md"
-
-
 def check_transport(comm, place, run) -> None:
-    """Make sure that every rank has its devices, and that on MPI a message gets through.
-
-    Raises:
-        Refused: a rank has too few devices, or the message fails; on all ranks.
-    """
+    """Refuse, on all ranks, a run in which a rank has too few devices, or on MPI a message does not get through."""
     if run.transport == "sharded":
         check_gpus(comm)
-    together(comm, lambda: check_device(run.devices))
+    agree(comm, lambda: check_device(run.devices))
     if run.transport != "sharded":
-        together(comm, check_mpi4jax)
-        together(comm, lambda: try_message(place))
+        agree(comm, check_mpi4jax)
+        agree(comm, lambda: try_message(place))
 
 
 def check_gpus(comm) -> None:
-    """Make sure that no two of the joined processes have the same GPU.
-
-    Raises:
-        Refused: two have; on all ranks.
-    """
+    """Refuse, on all ranks, a run in which two of the joined processes have the same GPU."""
     holders = {}
     for rank, (host, names) in enumerate(comm.allgather((socket.gethostname(), comm.gpus))):
         for name in names:
             if (other := holders.setdefault((host, name), rank)) != rank:
                 raise refusal(
-                    SetupError(
-                        f"ranks {other} and {rank} have the same GPU, number {name} on {host}; take fewer devices, or "
-                        "give each process its own: srun --gpus-per-task, or CUDA_VISIBLE_DEVICES"
-                    )
+                    f"ranks {other} and {rank} have the same GPU, number {name} on {host}; take fewer devices, or "
+                    "give each process its own: srun --gpus-per-task, or CUDA_VISIBLE_DEVICES"
                 )
 
 
 def check_jax() -> None:
-    """Make sure that JAX can be imported.
-
-    Raises:
-        SetupError: it cannot, for example because one of its variables in the environment has a wrong value.
-    """
+    """Make sure that JAX can be imported: a variable of the environment may have a wrong value."""
     try:
         import jax  # noqa: F401  to see whether it can be
     except Exception as error:
@@ -167,11 +144,7 @@ def check_jax() -> None:
 
 
 def check_device(devices: int = 1) -> None:
-    """Make sure that JAX finds devices to compute on.
-
-    Raises:
-        SetupError: JAX cannot be imported, finds no device, as if JAX_PLATFORMS asks for a missing GPU, or too few.
-    """
+    """Make sure that JAX finds so many devices; JAX_PLATFORMS may ask for a GPU that is missing."""
     check_jax()
     from ..parallel.transport.mesh import provide
 
@@ -180,22 +153,13 @@ def check_device(devices: int = 1) -> None:
     except SetupError:
         raise
     except Exception as error:  # jax 0.10 fails an assertion if the platform's plugin is missing
-        asked = f" (JAX_PLATFORMS={os.environ['JAX_PLATFORMS']})" if os.environ.get("JAX_PLATFORMS") else ""
+        platform = f" (JAX_PLATFORMS={os.environ['JAX_PLATFORMS']})" if os.environ.get("JAX_PLATFORMS") else ""
         why = first_line(error)
-        raise SetupError(f"JAX finds no device{asked}: {why}; JAX_PLATFORMS=cpu computes without a GPU") from error
-
-
-def first_line(error: Exception) -> str:
-    """The first line of an error's message, or its kind."""
-    return (str(error) or type(error).__name__).splitlines()[0]
+        raise SetupError(f"JAX finds no device{platform}: {why}; JAX_PLATFORMS=cpu computes without a GPU") from error
 
 
 def check_mpi4jax() -> None:
-    """Make sure that mpi4jax is installed and uses mpi4py's MPI. Sends nothing.
-
-    Raises:
-        SetupError: it is not, or does not.
-    """
+    """Make sure that mpi4jax is installed and uses mpi4py's MPI. Sends nothing."""
     own = environment.mpi_libraries()
     try:
         import mpi4jax  # noqa: F401  to see which library it loads
@@ -207,11 +171,7 @@ def check_mpi4jax() -> None:
 
 
 def try_message(place) -> None:
-    """Send a number round the ring of all ranks, like the model's halos.
-
-    Raises:
-        SetupError: mpi4jax does not work with this JAX.
-    """
+    """Send a number round the ring of all ranks, like the model's halos: mpi4jax may not work with this JAX."""
     from ..parallel.transport import ring
 
     try:
@@ -223,3 +183,8 @@ def try_message(place) -> None:
         ) from error
     if not right:
         raise SetupError(f"a message between the processes came wrong; {REPAIR}")
+
+
+def first_line(error: Exception) -> str:
+    """The first line of an error's message, or its kind."""
+    return (str(error) or type(error).__name__).splitlines()[0]

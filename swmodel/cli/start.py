@@ -1,0 +1,142 @@
+"""Starting a job: check its configuration, then compute it as one rank, in this process, or on processes of its own."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import logging
+from functools import partial
+from pathlib import Path
+
+import click
+
+import swmodel
+
+from ..parallel import environment, streams
+from .job import KEEPING_NOTHING, RECORDING, Job
+from .options import as_typed, command_line, overrides_of
+
+
+def begin(task, source, settings, output, force, quiet, job_options=lambda config: {}, check=None, **options):
+    """Start a task in a folder of its own; exits with its exit code.
+
+    Args:
+        source, settings, output, force, quiet, options: from the command line; `options` are those of `options.KEYS`.
+        job_options: function of the configuration that returns the options of the task, or raises; called before
+            anything starts.
+        check: see `configure`.
+    """
+    overrides, records = overrides_of(settings, options), task in RECORDING
+
+    def request(place=None):
+        """The configuration, complete and checked, with the folder for its results. Rank 0 examines the folder."""
+        from ..config.loading.load import gather
+        from ..config.remarks import remarks
+        from ..files import run_folder
+
+        sources = gather(source, overrides)
+        config = configure(sources, overrides, place, check or (None if records else check_without_analysis))
+        directory = output or Path("outputs", config.case.name if task == "run" else f"{config.case.name}-{task}")
+        job = Job(config, directory, None, task, job_options(config))
+        if place is not None and place.rank:
+            return job
+        run_folder.check_vacant(directory, force)
+        return job._replace(remarks=tuple(remarks(config, sources, records=records)))
+
+    start(request, partial(swmodel.load, source, overrides), quiet)
+
+
+def start(request, configuration, quiet):
+    """Run a job as one rank, in this process, or on processes of its own; exits with its exit code.
+
+    Args:
+        request: function of the place of this process among others, None if it is alone, that returns a Job, or raises.
+        configuration: function that returns its configuration, not checked yet, or raises.
+    """
+    streams.ignore_broken_stdout()
+    context, place = click.get_current_context(), environment.world()
+    if place is not None:
+        from .rank import run_as_rank
+
+        context.exit(run_as_rank(place, request, configuration, quiet, command_line()))
+    environment.check_xla_flags()
+    with contextlib.nullcontext() if quiet else compilations_shown():
+        job = request()
+    code = run_here(job, quiet) if job.config.run.nproc == 1 else run_on_many(job, quiet)
+    if not quiet and code == 0:
+        click.echo(job.work().summary(job.directory))
+    context.exit(code)
+
+
+@contextlib.contextmanager
+def compilations_shown():
+    """A context in which stderr tells when a native step is compiled, as that takes seconds."""
+    log, handler = logging.getLogger("swmodel.executors.native"), logging.StreamHandler()
+    log.setLevel(logging.INFO)
+    log.addHandler(handler)
+    try:
+        yield
+    finally:
+        log.removeHandler(handler)
+        log.setLevel(logging.NOTSET)
+
+
+def configure(sources, overrides, place=None, check=None, complete=False):
+    """The complete, checked configuration.
+
+    Args:
+        sources: the result of `config.loading.load.gather`, with the overrides (`section.key=value`).
+        place: the place of this process among those that mpiexec has started; their number is `run.nproc`.
+        check: function that returns the resolved configuration, or raises; None: `validate.check_config`.
+        complete: see `config.loading.load.load`.
+    """
+    from ..config import ConfigError
+    from ..config.loading.merge import merge
+    from ..errors import UsageError
+    from ..model.resolve import for_processes
+    from ..model.validate import check_config
+
+    try:
+        config = merge(sources, complete)
+        if place is not None:
+            by_user = any(text.startswith("run.nproc=") for text in overrides)
+            if by_user and config.run.nproc != place.size:
+                raise UsageError(f"--nproc {config.run.nproc}, but {place.size} processes were started; leave it out")
+            config = for_processes(config, place.size)
+        return (check or check_config)(config)
+    except ConfigError as error:
+        raise ConfigError(as_typed(problem) for problem in error.problems) from None
+
+
+def check_without_analysis(config):
+    """The resolved configuration of a task that analyses no tides (`output.harmonics`); see `configure`."""
+    from ..model.validate import check_config
+
+    return check_config(config.model_copy(update={"output": config.output.model_copy(update={"harmonics": ()})}))
+
+
+def run_here(job, quiet) -> int:
+    """Run in this process; returns the exit code 0. Needs no MPI."""
+    from ..parallel.stop import Stop
+    from .rank import compute, end_soon, occupy
+
+    with Stop() as stop, contextlib.ExitStack() as stack:
+        occupy(stack, job, quiet)
+        end_soon(stack, stop, job)
+        compute(job, quiet, command_line())
+    return 0
+
+
+def run_on_many(job, quiet) -> int:
+    """Start `run.nproc` processes and wait for them; returns the exit code."""
+    from ..model import launch, progress
+    from .rank import occupy
+
+    nproc, directory = job.config.run.nproc, job.directory
+    options = ["--restart", str(job.restart.path)] if job.restart else []
+    options += [] if job.task == "run" else ["--task", job.task, "--options", json.dumps(job.options)]
+    line = launch.command(nproc, directory, *options, transport=job.config.run.transport)
+    with contextlib.ExitStack() as stack:
+        lock = occupy(stack, job, quiet)
+        with progress.reporter(quiet) as report:
+            return launch.run(line, nproc, directory, report, lock, job.task not in KEEPING_NOTHING)
