@@ -43,6 +43,8 @@ DOORS = {
     "jax": "ocean parallel executors model gradients assimilation ensemble cli.doctor cli.ranks bench",
     "mpi4jax": "parallel.transport.messages cli.doctor.exchange bench.device cli.ranks",
     "mpi4py": "parallel.transport cli.doctor.exchange bench.device",
+    "xarray": "setup.fields.netcdf_input setup.fields.field model.dataset model.simulation gradients.problem",
+    "cf_xarray": "setup.fields.netcdf_input",
     "netCDF4": ("setup.fields.netcdf_input files plotting assimilation.observation_file assimilation.known"),
     "matplotlib": "plotting bench.figures",
     "cmocean": "plotting",
@@ -132,7 +134,7 @@ def test_the_reference_shares_no_code_with_the_dynamics():
 
 
 def test_the_launcher_loads_neither_jax_nor_mpi_nor_netcdf():
-    heavy = ["jax", "jaxlib", "mpi4py", "mpi4jax", "netCDF4", "matplotlib"]
+    heavy = ["jax", "jaxlib", "mpi4py", "mpi4jax", "netCDF4", "xarray", "matplotlib"]
     program = (
         "import sys, swmodel.cli, swmodel.model.launch, swmodel.model.validate, swmodel.cli.doctor\n"
         "import swmodel.ensemble.task, swmodel.bench.session\n"

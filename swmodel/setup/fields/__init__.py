@@ -11,7 +11,7 @@ from ...ocean.coordinates import on_sphere, points, turn_from, turned
 from ...ocean.table import PAIRS, VARIABLES, entry_of, location_of
 from ...ocean.terms.open_sides import FLOWS, NAMES, parts_of
 from .formula import values_of_case
-from .netcdf_input import InputError, distances, pole_in, read_field
+from .netcdf_input import InputError, opened, pole_in, read_field
 from .own import source_in
 from .series import varies
 
@@ -238,7 +238,8 @@ def how_far(config, name: str, rows, columns) -> tuple[np.ndarray, float]:
     if not lacking.any():
         return np.zeros(0), 0.0
     entry = entry_of(name, config.physics)
-    return distances(getattr(config.input, name), entry, config.grid, rows, columns, lacking)
+    with opened(getattr(config.input, name), entry, config.grid) as field:
+        return field.distances(rows, columns, lacking)
 
 
 def around_open_faces(config, location: str, rows, columns) -> np.ndarray:

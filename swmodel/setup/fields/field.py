@@ -14,7 +14,7 @@ from ...errors import ConfigError
 from ...ocean.coordinates import Points
 from ...ocean.variable import Variable
 from . import VECTORS
-from .netcdf_input import InputError, field_in, read_labelled, times_of
+from .netcdf_input import InputError, field_in, times_of
 from .source import Formula, Source, Table, TableInTime
 
 if TYPE_CHECKING:
@@ -70,12 +70,12 @@ def source_of(value: Any, row: Variable, grid: Any) -> Source | Local:
         try:
             timed = times_of(value, place) if row.varies else None
             one = value.isel({timed[0]: 0}) if timed else value
-            if row.name in VECTORS and field_in(one, row, grid, place).pole(grid) != grid.pole:
+            if row.name in VECTORS and field_in(one, row, grid, place).pole != grid.pole:
                 raise InputError(
                     f"{place}: lies along the axes of another pole than that of the grid, and arrays are not turned; "
                     f"write it into a file for input.{row.name}, or give a function of the points"
                 )
-            values = read_labelled(one, row, grid, place)
+            values = np.ascontiguousarray(field_in(one, row, grid, place).read(range(grid.ny), range(grid.nx)))
             if not timed:
                 return Table(frozen(values))
             return TableInTime(value, place)

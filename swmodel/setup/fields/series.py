@@ -117,10 +117,12 @@ class Dated:
 
     def read(self, number, rows, columns, location=""):
         entry = self.entry._replace(location=location or self.entry.location)
-        return self.records.read(number, entry, self.config.grid, rows, columns)
+        with self.records.fields[number](entry, self.config.grid) as field:
+            return field.read(rows, columns)
 
     def pole(self, number):
-        return self.records.pole(number, self.entry, self.config.grid)
+        with self.records.fields[number](self.entry, self.config.grid) as field:
+            return field.pole
 
     def told(self, number):
         return self.records.dates[number]

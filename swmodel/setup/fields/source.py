@@ -17,7 +17,7 @@ from ...errors import ConfigError
 from ...ocean.coordinates import points
 from ...ocean.table import entry_of, location_of
 from .formula import evaluated, values_of_case
-from .netcdf_input import InputError, records_in, series
+from .netcdf_input import InputError, series
 
 #: What a run says of a function of time between its name and its SHA-256.
 IN_TIME = "in-time"
@@ -125,12 +125,13 @@ class TableInTime:
         Raises:
             InputError: their times cannot be used.
         """
-        return records_in(self.array, config.time, self.what)
+        return series.records_in(self.array, config.time, self.what)
 
     def read(self, config: Any, name: str, rows: Any, columns: Any, location: str = "", number: int = 0) -> np.ndarray:
         entry = entry_of(name, config.physics)
         entry = entry._replace(location=location or entry.location)
-        return self.records(config).read(number, entry, config.grid, np.asarray(rows), np.asarray(columns))
+        with self.records(config).fields[number](entry, config.grid) as field:
+            return field.read(rows, columns)
 
     def digest(self, config: Any, name: str) -> str:
         """SHA-256 of its times, and of its first two records."""
