@@ -43,9 +43,10 @@ DOORS = {
     "jax": "ocean parallel executors model gradients assimilation ensemble cli.doctor cli.ranks bench",
     "mpi4jax": "parallel.transport.messages cli.doctor.exchange bench.device cli.ranks",
     "mpi4py": "parallel.transport cli.doctor.exchange bench.device",
-    "xarray": "setup.fields.netcdf_input setup.fields.field model.dataset model.simulation gradients.problem",
+    "xarray": "setup.fields.netcdf_input setup.fields.field model.dataset model.simulation gradients.problem "
+    "assimilation.observation_file",
     "cf_xarray": "setup.fields.netcdf_input",
-    "netCDF4": ("setup.fields.netcdf_input files plotting assimilation.observation_file assimilation.known"),
+    "netCDF4": ("setup.fields.netcdf_input files plotting assimilation.known"),
     "matplotlib": "plotting bench.figures",
     "cmocean": "plotting",
 }

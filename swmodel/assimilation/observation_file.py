@@ -181,29 +181,24 @@ def save(path, columns: dict[str, np.ndarray], platform: np.ndarray | None, attr
     Raises:
         FilesError: it cannot be written.
     """
-    import netCDF4
+    import xarray
 
-    part = f"{path}.part"
-    if not os.path.isdir(folder := os.path.dirname(os.path.abspath(path))):
+    part, folder = f"{path}.part", os.path.dirname(os.path.abspath(path))
+    if not os.path.isdir(folder):
         raise FilesError(f"{path} cannot be written: there is no folder {folder}")
+    names = position_names(config.grid)
+    if turned(config.grid):
+        columns |= zip("xy", to_earth(config.grid.pole, columns["x"], columns["y"]), strict=True)
+    data = xarray.Dataset(attrs={"Conventions": "CF-1.12", "featureType": "point", **attributes})
+    for name, values in ((names.get(name, name), values) for name, values in columns.items()):
+        of_time = times_of(config.time) if name == "time" else {}
+        data[name] = "obs", values, (COORDINATES.get(name) or attributes_of(name, config)) | of_time
+        data[name].encoding = {"_FillValue": None if name in COORDINATES else FILL}
+    if platform is not None:
+        where = {"long_name": "what the observation was made by", "coordinates": f"time {' '.join(names.values())}"}
+        data["platform"] = "obs", platform.astype(object), where
     try:
-        with netCDF4.Dataset(part, "w") as dataset:
-            dataset.setncatts({"Conventions": "CF-1.12", "featureType": "point", **attributes})
-            dataset.createDimension("obs", len(columns["time"]))
-            names = position_names(config.grid)
-            if turned(config.grid):
-                columns |= zip("xy", to_earth(config.grid.pole, columns["x"], columns["y"]), strict=True)
-            for name, values in ((names.get(name, name), values) for name, values in columns.items()):
-                fill = False if name in COORDINATES else FILL
-                variable = dataset.createVariable(name, "f8", ("obs",), fill_value=fill)
-                variable.setncatts(COORDINATES.get(name) or attributes_of(name, config))
-                variable.setncatts(times_of(config.time) if name == "time" else {})
-                variable[:] = values if name in COORDINATES else np.where(np.isnan(values), FILL, values)
-            if platform is not None:
-                variable = dataset.createVariable("platform", str, ("obs",))
-                where = f"time {' '.join(names.values())}"
-                variable.setncatts({"long_name": "what the observation was made by", "coordinates": where})
-                variable[:] = platform.astype(object)
+        data.to_netcdf(part, engine="netcdf4")
         os.replace(part, path)
     except (OSError, RuntimeError) as error:
         if os.path.exists(part):

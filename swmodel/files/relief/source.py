@@ -11,6 +11,7 @@ import numpy as np
 from ...ocean.coordinates import CIRCLE
 from ...setup.fields.netcdf_input import LENGTHS, InputError
 from ...setup.fields.netcdf_input.dataset import CFDataset, in_degrees, numeric, open_file, values_of
+from ...setup.fields.netcdf_input.degrees import line_of as sphere_line
 from ...setup.fields.netcdf_input.source import Source, parse
 
 #: The relief that is used where none is named (tools/relief.py).
@@ -219,7 +220,7 @@ def line_of(dataset: CFDataset, found, axis: str, place: str) -> Line:
     """Where the points of a field lie along an axis.
 
     Raises:
-        ReliefError: that is not said in degrees along one of the last two axes, or they do not run in one direction.
+        InputError: that is not said in degrees along one of the last two axes, or they do not run in one direction.
     """
     word = {"x": "longitudes", "y": "latitudes"}[axis]
     lines = [one for name in found.dims[-2:] for one in dataset.along(name) if dataset.kind(one) == axis]
@@ -227,17 +228,13 @@ def line_of(dataset: CFDataset, found, axis: str, place: str) -> Line:
     if not degrees:
         units = f'; {lines[0].name} is in "{lines[0].attrs.get("units", "")}"' if lines else ""
         raise ReliefError(f"{place} has no {word} in degrees along one of its last two axes{units}")
-    values = dataset.values_along(degrees[0], *degrees[0].dims)
-    steps = np.diff(values)
-    if len(values) < 2 or not ((steps > 0).all() or (steps < 0).all()):
-        raise ReliefError(f"{place}: {degrees[0].name} has missing values, or does not run in one direction")
-    order = np.argsort(values)
-    values = values[order]
+    values, order, *_ = sphere_line(dataset, degrees[0], *degrees[0].dims, axis, place)
     if axis == "y":
         return Line(values, order)
-    once = values < values[0] + CIRCLE - 0.5 * np.abs(steps).min()
+    steps = np.diff(values)
+    once = values < values[0] + CIRCLE - 0.5 * steps.min()
     values, order = values[once], order[once]
-    return Line(values, order, bool(values[0] + CIRCLE - values[-1] <= 1.5 * np.abs(steps).max()))
+    return Line(values, order, bool(values[0] + CIRCLE - values[-1] <= 1.5 * steps.max()))
 
 
 def share_in(dataset: CFDataset, found) -> tuple[Any, tuple[float, float]]:

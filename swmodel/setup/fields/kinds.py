@@ -26,21 +26,21 @@ LATE = 1e-6
 
 
 class FieldSource(Protocol):
-    """What gives a field.
-
-    Attributes:
-        tabulated: whether it is a table of values: where a depth has none is land.
-        in_time: whether it has records in time.
-    """
+    """What gives a field."""
 
     @property
-    def tabulated(self) -> bool: ...
+    def tabulated(self) -> bool:
+        """Whether it is a table of values: where a depth has none is land."""
+        return False
 
     @property
-    def in_time(self) -> bool: ...
+    def in_time(self) -> bool:
+        """Whether it has records in time."""
+        return False
 
     def pole(self, record: int = 0) -> tuple[float, float] | None:
         """The pole about whose axes a component of a vector is given; None: the Earth's, eastward and northward."""
+        return None
 
     def read(self, rows, columns, record: int = 0, location: str = "", fill=None) -> np.ndarray:
         """Values in rows and columns within the grid, float64 that broadcast to them; NaN where there are none.
@@ -75,22 +75,17 @@ class PythonField:
 
 
 @dataclass(frozen=True, eq=False)
-class Constant:
+class Constant(FieldSource):
     """A number, as nothing else gives the field."""
 
     value: float
-    tabulated: bool = False
-    in_time: bool = False
-
-    def pole(self, record=0):
-        return None
 
     def read(self, rows, columns, record=0, location="", fill=None):
         return np.full((1, 1), self.value)
 
 
 @dataclass(frozen=True, eq=False)
-class Formula:
+class Formula(FieldSource):
     """A function of the Points; in time also of t, s since the start of the run: a record each `forcing.every`.
 
     Attributes:
@@ -102,10 +97,6 @@ class Formula:
     function: Callable
     what: str
     in_time: bool = False
-    tabulated: bool = False
-
-    def pole(self, record=0):
-        return None
 
     def read(self, rows, columns, record=0, location="", fill=None):
         at = points(self.config.grid, location or location_of(self.name), rows, columns)
@@ -125,13 +116,12 @@ class Formula:
 
 
 @dataclass(frozen=True, eq=False)
-class Table:
+class Table(FieldSource):
     """Values of the whole grid from Python, by location; see PythonField."""
 
     config: Any
     values: dict[str, np.ndarray]
     tabulated: bool = True
-    in_time: bool = False
 
     def pole(self, record=0):
         return self.config.grid.pole if self.tabulated else None
@@ -143,14 +133,13 @@ class Table:
 
 
 @dataclass(frozen=True, eq=False)
-class File:
+class File(FieldSource):
     """A variable of a file, as an entry of [input] names it; see `netcdf_input`."""
 
     config: Any
     name: str
     text: str
-    tabulated: bool = True
-    in_time: bool = False
+    tabulated = True
 
     def pole(self, record=0):
         return pole_in(self.text, self.row(), self.config.grid)
@@ -184,7 +173,7 @@ class InTime(File):
     """
 
     array: Any = None
-    in_time: bool = True
+    in_time = True
 
     @cached_property
     def records(self) -> series.Records:

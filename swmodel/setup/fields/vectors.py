@@ -27,7 +27,7 @@ VECTORS = {
 
 
 @dataclass(frozen=True, eq=False)
-class Turned:
+class Turned(FieldSource):
     """A component along the axes of the grid, of a vector with components along those of another pole, perhaps.
 
     Functions and files on true longitudes and latitudes have eastward and northward components; tables those along the
@@ -43,28 +43,17 @@ class Turned:
     mine: Any
     other: Any
 
-    @property
-    def tabulated(self) -> bool:
-        return self.mine.tabulated
-
-    @property
-    def in_time(self) -> bool:
-        return self.mine.in_time
-
-    def pole(self, record=0):
-        return self.config.grid.pole
-
     def read(self, rows, columns, record=0, location="", fill=None):
         grid, where = self.config.grid, location or location_of(self.name)
         first = self.name == VECTORS[self.name][0]
-        pole = self.mine.pole(record) if self.in_time else self.pole_of_both()
+        pole = self.mine.pole(record) if self.mine.in_time else self.pole_of_both()
 
         def component(of: FieldSource) -> np.ndarray:
             return np.zeros((1, 1)) if isinstance(of, Constant) else of.read(rows, columns, record, where, fill)
 
         if pole == grid.pole:
             return component(self.mine)
-        if self.in_time:
+        if self.mine.in_time:
             self.check_other(record, pole)
         cosine, sine = turn_from(grid, pole, where, rows, columns)
         mine, its = component(self.mine), component(self.other)
