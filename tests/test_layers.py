@@ -43,7 +43,10 @@ DOORS = {
     "jax": "ocean parallel executors model gradients assimilation ensemble cli.doctor cli.rank_checks bench",
     "mpi4jax": "parallel.transport.messages cli.doctor.exchange bench.device cli.rank_checks",
     "mpi4py": "parallel.transport cli.doctor.exchange bench.device",
-    "netCDF4": ("setup.fields.netcdf_input files plotting assimilation.observation_file assimilation.known"),
+    "xarray": "setup.fields.netcdf_input setup.fields.field model.dataset model.simulation gradients.problem "
+    "assimilation.observation_file",
+    "cf_xarray": "setup.fields.netcdf_input",
+    "netCDF4": ("setup.fields.netcdf_input files plotting assimilation.known"),
     "matplotlib": "plotting bench.figures",
     "cmocean": "plotting",
 }
@@ -124,7 +127,7 @@ def test_each_library_has_its_doors(library):
 def test_the_reference_shares_no_code_with_the_dynamics():
     shared = {"setup.fields.evaluate", "errors.UsageError", "ocean.coordinates.points"}
     shared |= {"ocean.state.Carry", "ocean.state.State"}
-    shared |= {"setup.fields.series.series_of", "setup.fields.series.varies", "setup.fields.varying.record"}
+    shared |= {"setup.fields.field_of", "setup.fields.varies", "setup.fields.varying.record"}
     shared |= {"ocean.constituents.constituents", "ocean.terms.tide.EQUILIBRIUM"}
     reference = {name for name in MODULES if "executors.reference" in enclosing(name)}
     used = {within(full) for name in reference for full in MODULES[name] if full.startswith("swmodel.")}
@@ -132,7 +135,7 @@ def test_the_reference_shares_no_code_with_the_dynamics():
 
 
 def test_the_launcher_loads_neither_jax_nor_mpi_nor_netcdf():
-    heavy = ["jax", "jaxlib", "mpi4py", "mpi4jax", "netCDF4", "matplotlib"]
+    heavy = ["jax", "jaxlib", "mpi4py", "mpi4jax", "netCDF4", "xarray", "matplotlib"]
     program = (
         "import sys, swmodel.cli, swmodel.model.launch, swmodel.model.validate, swmodel.cli.doctor\n"
         "import swmodel.ensemble.task, swmodel.bench.session\n"

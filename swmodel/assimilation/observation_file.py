@@ -14,7 +14,8 @@ from ..ocean.coordinates import along_axes, positions, turned
 from ..ocean.dates import alike, start_of, units_of
 from ..ocean.rotated import to_earth
 from ..ocean.table import VARIABLES, entry_of, on_grid
-from ..setup.fields.netcdf_input import DEGREES, LENGTHS, SYNONYMS
+from ..setup.fields.netcdf_input import DEGREES, LENGTHS, SYNONYMS, InputError
+from ..setup.fields.netcdf_input.dataset import numeric, open_file, values_of
 from ..setup.positions.stencils import QUANTITIES
 
 DAY = timedelta(days=1)
@@ -58,39 +59,40 @@ def load(path, config) -> tuple[dict[str, np.ma.MaskedArray], np.ndarray | None,
         {name: float64 values [obs], masked where missing} of the usable ones of time (s since the start of the run), x,
         y, eta, eta_error, ...; the platforms as text [obs], None if not given; one line for each problem.
     """
-    import netCDF4
-
     if not os.path.isfile(path):
         return {}, None, [f"{path}: there is no such file"]
     try:
-        dataset = netCDF4.Dataset(path)
-    except OSError as error:
-        return {}, None, [f"{path}: cannot be read as NetCDF ({error.strerror})"]
-    with dataset:
-        feature = str(getattr(dataset, "featureType", "point"))
-        problems = [] if feature.lower() == "point" else [f'{path}: its featureType is "{feature}"; it needs "point"']
-        columns = {}
-        names = position_names(config.grid)
-        for name in wanted(dataset):
-            try:
-                columns[name] = read_column(dataset, name, names, config)
-            except Unfit as error:
-                problems.append(f"{path}: {error}")
-        if not any(name in dataset.variables for name in QUANTITIES):
-            problems.append(f"{path}: observes nothing; it needs eta, u or v with eta_error, u_error or v_error")
-        if turned(config.grid) and {"x", "y"} <= columns.keys():
-            missing = np.ma.getmaskarray(columns["x"]) | np.ma.getmaskarray(columns["y"])
-            found = along_axes(config.grid, *(np.ma.filled(columns[name], 0.0) for name in "xy"))
-            columns |= {name: np.ma.masked_array(values, missing) for name, values in zip("xy", found, strict=True)}
-        return columns, None if problems else read_platform(dataset), problems
+        with open_file(str(path)) as dataset:
+            return columns_of(dataset.data, path, config)
+    except InputError as error:
+        return {}, None, [f"{path}: {str(error).removeprefix(f'{path} ')}"]
 
 
-def wanted(dataset) -> list[str]:
+def columns_of(data, path, config) -> tuple[dict[str, np.ma.MaskedArray], np.ndarray | None, list[str]]:
+    """See `load`, of the Dataset of a file."""
+    feature = str(data.attrs.get("featureType", "point"))
+    problems = [] if feature.lower() == "point" else [f'{path}: its featureType is "{feature}"; it needs "point"']
+    columns, names = {}, position_names(config.grid)
+    for name in wanted(data):
+        try:
+            columns[name] = read_column(data, name, names, config)
+        except Unfit as error:
+            problems.append(f"{path}: {error}")
+    if not any(name in data.variables for name in QUANTITIES):
+        problems.append(f"{path}: observes nothing; it needs eta, u or v with eta_error, u_error or v_error")
+    if turned(config.grid) and {"x", "y"} <= columns.keys():
+        missing = np.ma.getmaskarray(columns["x"]) | np.ma.getmaskarray(columns["y"])
+        found = along_axes(config.grid, *(np.ma.filled(columns[name], 0.0) for name in "xy"))
+        columns |= {name: np.ma.masked_array(values, missing) for name, values in zip("xy", found, strict=True)}
+    return columns, None if problems else read_platform(data), problems
+
+
+def wanted(data) -> list[str]:
     """The variables that the file must have."""
-    return ["time", "x", "y", *(f"{q}{end}" for q in QUANTITIES if q in dataset.variables for end in ("", "_error"))]
+    return ["time", "x", "y", *(f"{q}{end}" for q in QUANTITIES if q in data.variables for end in ("", "_error"))]
 
 
-def read_column(dataset, name: str, names: dict[str, str], config) -> np.ma.MaskedArray:
+def read_column(data, name: str, names: dict[str, str], config) -> np.ma.MaskedArray:
     """The values of a variable in SI units, float64 [obs].
 
     Raises:
@@ -101,18 +103,17 @@ def read_column(dataset, name: str, names: dict[str, str], config) -> np.ma.Mask
     quantity, place = name.split("_")[0], COORDINATES.get(names.get(name, name), {})
     units = "any time since a date" if name == "time" else place.get("units") or VARIABLES[quantity].units
     name = names.get(name, name)
-    if name not in dataset.variables:
+    if name not in data.variables:
         what = f"standard deviation of the error of {quantity}" if "_error" in name else "coordinate"
         raise Unfit(f"has no variable {name}, the {what}, in {units}")
-    variable = dataset.variables[name]
-    present = [name for name in (names.get(other, other) for other in wanted(dataset)) if name in dataset.variables]
-    dimensions = dataset[present[0]].dimensions
-    if variable.ndim != 1 or variable.dimensions != dimensions:
-        have = ", ".join(variable.dimensions)
+    variable = data[name]
+    present = [name for name in (names.get(other, other) for other in wanted(data)) if name in data.variables]
+    if variable.ndim != 1 or variable.dims != data[present[0]].dims:
+        have = ", ".join(variable.dims)
         raise Unfit(f"{name} has the dimensions ({have}); all variables need one, the same, which counts observations")
-    if getattr(variable.dtype, "kind", "") not in ("i", "u", "f"):
+    if not numeric(variable):
         raise Unfit(f"{name} does not hold numbers")
-    standard_name = getattr(variable, "standard_name", "")
+    standard_name = variable.attrs.get("standard_name")
     if name == "eta" and physics.reduced_gravity and standard_name == VARIABLES["sea_level"].standard_name:
         raise Unfit(
             f'eta has the standard_name "{standard_name}"; with physics.reduced_gravity it is the '
@@ -121,12 +122,18 @@ def read_column(dataset, name: str, names: dict[str, str], config) -> np.ma.Mask
     if name == "time":
         return seconds_since_start(variable, config.time)
     factors = FACTORS.get(name) or dict.fromkeys(SYNONYMS[units], 1.0)
-    return np.ma.masked_array(variable[:], dtype=np.float64) * factor(name, variable, factors, units)
+    return masked(variable) * factor(name, variable, factors, units)
+
+
+def masked(variable) -> np.ma.MaskedArray:
+    """The values of a variable, float64, masked where missing."""
+    values = np.asarray(values_of(variable), np.float64)
+    return np.ma.masked_array(values, np.isnan(values))
 
 
 def factor(name: str, variable, factors: dict[str, float], units: str) -> float:
     """The factor that converts the variable to SI units."""
-    given = getattr(variable, "units", None)
+    given = variable.attrs.get("units")
     if given is None:
         raise Unfit(f'{name} has no units; it needs "{units}"')
     if given not in factors:
@@ -140,34 +147,32 @@ def seconds_since_start(variable, time) -> np.ma.MaskedArray:
     Args:
         time: section [time] of the configuration.
     """
-    import netCDF4
+    import cftime
 
-    units, calendar = getattr(variable, "units", None), str(getattr(variable, "calendar", "standard")).lower()
+    units, calendar = variable.attrs.get("units"), variable.attrs.get("calendar", "standard").lower()
     if units is None:
         raise Unfit(f'time has no units; it needs such as "{units_of(time)}"')
     if not alike(calendar, time.calendar):
         raise Unfit(f'time has the calendar "{calendar}"; that of the run is {time.calendar}')
     begin = start_of(time)
     try:
-        start, later = (float(netCDF4.date2num(date, units, calendar)) for date in (begin, begin + DAY))
+        start, later = (float(cftime.date2num(date, units, calendar)) for date in (begin, begin + DAY))
     except (ValueError, OverflowError) as error:
         needed = f'seconds, minutes, hours or days since a date: "{units_of(time)}"'
         raise Unfit(f'time is in "{units}" ({error}); it needs {needed}') from None
-    return (np.ma.masked_array(variable[:], dtype=np.float64) - start) * (DAY.total_seconds() / (later - start))
+    return (masked(variable) - start) * (DAY.total_seconds() / (later - start))
 
 
-def read_platform(dataset) -> np.ndarray | None:
+def read_platform(data) -> np.ndarray | None:
     """The platform of each observation, as text [obs]; None if the file does not say."""
-    import netCDF4
-
-    if "platform" not in dataset.variables:
+    if "platform" not in data.variables or data["platform"].ndim != 1:
         return None
-    values = dataset.variables["platform"][:]
-    if values.ndim == 2 and values.dtype.kind == "S":
-        values = netCDF4.chartostring(np.ma.filled(values, b""))
-    if values.ndim != 1:
-        return None
-    return np.ma.filled(values.astype(object), "").astype(str)
+    variable = data["platform"]
+    if not numeric(variable):
+        values = variable.values
+        return np.char.decode(values, "utf-8") if values.dtype.kind == "S" else values.astype(str)
+    values = masked(variable)
+    return values.astype(variable.encoding["dtype"]).astype(object).filled("").astype(str)
 
 
 def save(path, columns: dict[str, np.ndarray], platform: np.ndarray | None, attributes: dict, config) -> None:
@@ -176,29 +181,24 @@ def save(path, columns: dict[str, np.ndarray], platform: np.ndarray | None, attr
     Raises:
         FilesError: it cannot be written.
     """
-    import netCDF4
+    import xarray
 
-    part = f"{path}.part"
-    if not os.path.isdir(folder := os.path.dirname(os.path.abspath(path))):
+    part, folder = f"{path}.part", os.path.dirname(os.path.abspath(path))
+    if not os.path.isdir(folder):
         raise FilesError(f"{path} cannot be written: there is no folder {folder}")
+    names = position_names(config.grid)
+    if turned(config.grid):
+        columns |= zip("xy", to_earth(config.grid.pole, columns["x"], columns["y"]), strict=True)
+    data = xarray.Dataset(attrs={"Conventions": "CF-1.12", "featureType": "point", **attributes})
+    for name, values in ((names.get(name, name), values) for name, values in columns.items()):
+        of_time = times_of(config.time) if name == "time" else {}
+        data[name] = "obs", values, (COORDINATES.get(name) or attributes_of(name, config)) | of_time
+        data[name].encoding = {"_FillValue": None if name in COORDINATES else FILL}
+    if platform is not None:
+        where = {"long_name": "what the observation was made by", "coordinates": f"time {' '.join(names.values())}"}
+        data["platform"] = "obs", platform.astype(object), where
     try:
-        with netCDF4.Dataset(part, "w") as dataset:
-            dataset.setncatts({"Conventions": "CF-1.12", "featureType": "point", **attributes})
-            dataset.createDimension("obs", len(columns["time"]))
-            names = position_names(config.grid)
-            if turned(config.grid):
-                columns |= zip("xy", to_earth(config.grid.pole, columns["x"], columns["y"]), strict=True)
-            for name, values in ((names.get(name, name), values) for name, values in columns.items()):
-                fill = False if name in COORDINATES else FILL
-                variable = dataset.createVariable(name, "f8", ("obs",), fill_value=fill)
-                variable.setncatts(COORDINATES.get(name) or attributes_of(name, config))
-                variable.setncatts(times_of(config.time) if name == "time" else {})
-                variable[:] = values if name in COORDINATES else np.where(np.isnan(values), FILL, values)
-            if platform is not None:
-                variable = dataset.createVariable("platform", str, ("obs",))
-                where = f"time {' '.join(names.values())}"
-                variable.setncatts({"long_name": "what the observation was made by", "coordinates": where})
-                variable[:] = platform.astype(object)
+        data.to_netcdf(part, engine="netcdf4")
         os.replace(part, path)
     except (OSError, RuntimeError) as error:
         if os.path.exists(part):

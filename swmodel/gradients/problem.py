@@ -126,9 +126,6 @@ class Problem:
         """Controls, or a derivative with respect to them, as an xarray.Dataset: this process's part, NaN on land.
 
         It has coordinates. Units are those of the controls: a derivative is per unit. Parameters of terms are left out.
-
-        Raises:
-            SetupError: xarray is not installed.
         """
         found = {name: self.transport.get(x[name]) for name in x if name in CONTROLS}
         return dataset_of(self.config, self.block, found)

@@ -15,6 +15,7 @@ from ..ocean.state import Carry, State
 from ..ocean.table import GIVEN, INITIAL
 from ..ocean.terms import TERMS
 from ..setup import fields
+from ..setup.fields.digest import digest
 from ..setup.setup import Setup, rows_and_columns, setup_of
 from .together import assembled, on_all
 from .validate import check_values
@@ -36,7 +37,7 @@ def state_with(model, given: dict) -> State:
     Thickness follows from sea level, h = depth + eta on water; concentrations stay as they are unless given.
 
     Args:
-        given: {name: function of the points, number, array or DataArray}; see `setup.fields.field.source_of`.
+        given: {name: function of the points, number, array or DataArray}; see `setup.fields.field.python_field`.
 
     Raises:
         ConfigError: a field cannot be used, on all processes.
@@ -46,7 +47,7 @@ def state_with(model, given: dict) -> State:
     config = assembled(on_all(transport.allgather, lambda: with_fields(model, given)), transport.allgather)
     setup = replace(setup_of(config), scheme=model.scheme)
     on_all(transport.allgather, lambda: refuse(check_values(setup)))
-    own = {name: config.own._sources[name].digest(config, name) for name in given} if transport.size > 1 else {}
+    own = {name: digest(config, name, config.own._sources[name]) for name in given} if transport.size > 1 else {}
     for rank, other in enumerate(everyone := transport.allgather(own)):
         for name in everyone[0] | other:
             if other.get(name) != everyone[0].get(name):

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..config import config_hash
-from ..errors import SetupError, UsageError
+from ..errors import UsageError
 from ..files.output import static
 from ..files.output.metadata import DIMENSIONS, TIME, along_axes, attributes, of_case
 from ..ocean.dates import alike, start_of
@@ -23,7 +23,8 @@ LONGEST = 8e9
 
 def dataset(model, names=None):
     """The Dataset of a model's present fields on this process's part; see `Simulation.dataset`."""
-    xarray = needed()
+    import xarray
+
     names = list(names or model.config.output.fields) if not isinstance(names, str) else [names]
     config, block, resting = model.config, model.block, static.static_fields(model.config)
     there = *derived(model.scheme), *model.scheme.forcing, *resting
@@ -49,7 +50,8 @@ def dataset_of(config, block, fields: dict):
 
     Depth and coefficients have values on the water outside open sides, too.
     """
-    xarray = needed()
+    import xarray
+
     rows, columns = np.arange(block.y.start, block.y.stop), np.arange(block.x.start, block.x.stop)
     dry = {given: static.land(config, rows, columns, given=given) for given in (False, True)}
     variables: dict[str, tuple] = {}
@@ -76,19 +78,6 @@ def coordinates(config, block) -> dict:
         for name, values, told in along_axes(config.grid)
         for span in (block.y if name.startswith("y") else block.x,)
     }
-
-
-def needed():
-    """The package xarray.
-
-    Raises:
-        SetupError: it is not installed.
-    """
-    try:
-        import xarray
-    except ImportError as error:
-        raise SetupError(f'dataset() needs xarray ({error}): pip install "swmodel[xarray]", or xarray') from error
-    return xarray
 
 
 def moment(model) -> dict:

@@ -334,7 +334,6 @@ class Simulation:
 
         Raises:
             UsageError: there is no such field.
-            SetupError: xarray is not installed.
             NumericalError: the solution has blown up, which was not said yet.
         """
         return dataset(self, names)

@@ -16,9 +16,8 @@ from ..errors import SetupError, UsageError
 from ..parallel.environment import RANK, World
 from ..parallel.transport import connect
 from ..parallel.transport.rendezvous import mpi_world
-from ..setup.fields.field import Local
+from ..setup.fields.field import Local, table
 from ..setup.fields.own import with_own
-from ..setup.fields.source import Table
 from ..setup.setup import setup_of
 from .resolve import layout_of, transport_for
 
@@ -85,7 +84,7 @@ def assembled(config, allgather: Callable):
         return config
     run, shape = config.run, (config.grid.ny, config.grid.nx)
     transport = connect(transport_for(run), layout_of(setup_of(config)), *shape, run.devices)
-    tables = {name: Table(whole(part.values, f"fields: {name}", transport)) for name, part in parts.items()}
+    tables = {name: table(whole(part.values, f"fields: {name}", transport)) for name, part in parts.items()}
     own = config.own
     return with_own(config, own.fields, own.terms, own._sources | tables, own._terms)
 

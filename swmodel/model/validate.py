@@ -13,7 +13,7 @@ from ..config import Config, ConfigError
 from ..errors import UsageError
 from ..executors.native import REMEDY, native_missing, unable
 from ..ocean.coordinates import on_sphere
-from ..ocean.table import FORCING, POTENTIALS, entry_of
+from ..ocean.table import FORCING, POTENTIALS
 from ..ocean.terms import TERMS
 from ..parallel.environment import total_memory
 from ..setup import tidal_analysis
@@ -21,9 +21,9 @@ from ..setup.checks import outside
 from ..setup.checks.extremes import CELLS, Extremes, survey
 from ..setup.checks.stability import WAVES, automatic_dt, largest_dt, rates
 from ..setup.fields.formula import position_problems
-from ..setup.fields.netcdf_input import InputError, opened
+from ..setup.fields.kinds import field_of
+from ..setup.fields.netcdf_input import InputError
 from ..setup.fields.own import formulas
-from ..setup.fields.series import series_of, varies
 from ..setup.fields.varying import record
 from ..setup.positions import crossings, gauges
 from ..setup.setup import Setup, setup_of
@@ -179,14 +179,9 @@ def repeated(names: Iterable) -> list[tuple[Any, int]]:
 def check_files(config: Config) -> Iterator[str]:
     """Whether each input file holds its field on this grid."""
     for name in type(config.input).model_fields:
-        source = getattr(config.input, name)
-        if source:
+        if getattr(config.input, name):
             try:
-                if varies(config, name):
-                    series_of(config, name)
-                else:
-                    with opened(source, entry_of(name, config.physics), config.grid):
-                        pass
+                field_of(config, name).check()
             except InputError as error:
                 yield str(error)
 
@@ -203,7 +198,7 @@ def check_records(setup: Setup, values: bool = True) -> Iterator[str]:
     config, (ny, nx) = setup.config, setup.shape
     for name in setup.scheme.varying:
         try:
-            of = series_of(config, name)
+            of = field_of(config, name)
             first, last = (of.at(step)[0] for step in (0, max(0, (config.run.steps or 0) - 1)))
             numbers = range(first, last + 2)
             some = numbers if len(numbers) * ny * nx <= EXAMINED else (numbers[0], numbers[-1])

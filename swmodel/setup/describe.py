@@ -5,8 +5,6 @@ from __future__ import annotations
 from ..ocean.coordinates import axes, on_sphere
 from ..ocean.table import VARIABLES, entry_of
 from . import fields
-from .fields.own import source_in
-from .fields.series import varies
 from .setup import Setup
 
 
@@ -61,8 +59,8 @@ def names(setup: Setup) -> list[str]:
 
 def origin(config, name: str) -> str:
     """Where the values of a field come from, or its number with the unit."""
-    in_time = " in time" if varies(config, name) else ""
-    if source_in(config, name):
+    in_time = " in time" if fields.varies(config, name) else ""
+    if name in config.own.names:
         return f"given in Python{in_time}"
     if text := getattr(config.input, name, ""):
         return f"file {text}{in_time}"

@@ -19,7 +19,6 @@ from ..ocean.terms import TERMS, Term
 from ..ocean.timestep import Leapfrog, Multistep, RungeKutta, method_of
 from . import fields
 from .fields.own import own_terms
-from .fields.series import varies
 from .fields.varying import Records
 
 
@@ -150,7 +149,7 @@ def setup_of(config) -> Setup:
     active = tuple(name for name in TERMS if is_active(config, TERMS[name]))
     scheme = Scheme(config.scheme.vorticity_flux, active, own_terms(config))
     rows = {row.name for term in scheme.acting for row in term.coefficients}
-    return Setup(config, replace(scheme, varying=tuple(sorted(name for name in rows if varies(config, name)))))
+    return Setup(config, replace(scheme, varying=tuple(sorted(name for name in rows if fields.varies(config, name)))))
 
 
 def is_active(config, term: Term) -> bool:

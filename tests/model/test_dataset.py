@@ -1,14 +1,12 @@
 """The Dataset of a model is what xarray reads from the file that its run writes."""
 
-import sys
-
 import numpy as np
 import pytest
 import xarray as xr
 import xgcm
 
 import swmodel
-from swmodel.errors import SetupError, UsageError
+from swmodel.errors import UsageError
 
 NAMES = ["h", "u", "v", "eta", "zeta", "speed", "sea_level"]
 OPTIONS = {"grid.nx": 30, "grid.ny": 20, "run.executor": "reference", "run.steps": 8, "output.fields": NAMES}
@@ -52,12 +50,6 @@ def test_xgcm_reads_it_and_the_names_are_those_of_the_output_unless_others_are_a
 def test_unknown_names_are_refused_with_those_that_there_are(run):
     with pytest.raises(UsageError, match="^dataset: no field nope; there are h, u, v, .*, depth, mask, f, wind_x"):
         run[0].dataset(["eta", "nope"])
-
-
-def test_without_xarray_the_way_to_it_is_said(run, monkeypatch):
-    monkeypatch.setitem(sys.modules, "xarray", None)
-    with pytest.raises(SetupError, match=r'dataset\(\) needs xarray .*: pip install "swmodel\[xarray\]"'):
-        run[0].dataset()
 
 
 @pytest.mark.parametrize(("calendar", "end"), [("proleptic_gregorian", "2020-03-02"), ("360_day", "2020-03-01")])

@@ -22,9 +22,10 @@ from ...ocean.table import COEFFICIENTS, GIVEN, entry_of
 from ...ocean.terms import TERMS, Term
 from ...ocean.variable import Variable
 from ...setup.fields.case_functions import in_time
-from ...setup.fields.field import source_of
-from ...setup.fields.own import case_terms, rows_asked_for, source_in, with_own
-from ...setup.fields.source import IN_TIME, OfCase
+from ...setup.fields.digest import IN_TIME, digest
+from ...setup.fields.field import python_field
+from ...setup.fields.kinds import PythonField, absent
+from ...setup.fields.own import case_terms, rows_asked_for, with_own
 from ...setup.setup import Setup
 
 #: What tells one term from another: its tendencies of random fields in every EACH-th cell, to so many digits.
@@ -37,7 +38,7 @@ def hand_over(config, fields: Mapping | None = None, terms: Iterable = ()):
     """The configuration with fields and terms from Python, on top of those that it has.
 
     Args:
-        fields: {name: function of the points, number, array or DataArray}; see `fields.field.source_of`.
+        fields: {name: function of the points, number, array or DataArray}; see `fields.field.python_field`.
         terms: functions of (state, grid, t, *coefficients), Terms, or Parametric; see `ocean.own_term`.
 
     Raises:
@@ -66,7 +67,7 @@ def hand_over(config, fields: Mapping | None = None, terms: Iterable = ()):
         if getattr(config.input, name, ""):
             problems.append(f"fields: {name}: input.{name} names a file of it, too; give one of them")
         try:
-            added[name] = source_of(value, known[name], config.grid)
+            added[name] = python_field(value, known[name], config.grid)
         except ConfigError as error:
             problems += error.problems
     if problems:
@@ -213,17 +214,17 @@ def recorded(setup: Setup):
     if not cases.shipped(case) and not case.file_text:
         given = [name for name in (*GIVEN, *rows_asked_for(case_terms(config))) if hasattr(case, name)]
         given = [name for name in given if name not in own.names and not getattr(config.input, name, "")]
-        sources |= {name: OfCase(in_time(getattr(type(case), name))) for name in given}
+        sources |= {name: PythonField(None, in_time(getattr(type(case), name))) for name in given}
         names += [term.name for term in case_terms(config)]
     old = {text.split()[0]: text for text in (*own.fields, *own.terms) if " " in text}
     anew = {name for name, source in sources.items() if source.in_time}  # no file has what these were
     kinds = {name: f"{name} {IN_TIME}" if name in anew else name for name in sources}
     fields = {
-        name: (name not in anew and old.get(name)) or f"{kinds[name]} {source.digest(config, name)}"
+        name: (name not in anew and old.get(name)) or f"{kinds[name]} {digest(config, name, source)}"
         for name, source in sources.items()
     }
     for name in (name for name in own.names if name not in fields):
-        fields[name] = old.get(name) or source_in(config, name)  # which says that nothing was handed over
+        fields[name] = old.get(name) or absent(name)
     texts = [
         old.get(name) or f"{name} {identity(terms[name], scheme, own._parameters)}" for name in dict.fromkeys(names)
     ]

@@ -46,7 +46,7 @@ class Own(Section):
     terms: tuple[str, ...] = option((), "", "names of the terms, as a run records them with their SHA-256")
     calls: tuple[str, ...] = option((), "", "names of the functions that were called, and every what time or steps")
 
-    _sources: dict[str, Any] = PrivateAttr(default_factory=dict)  # {name: `fields.source.Source`}
+    _sources: dict[str, Any] = PrivateAttr(default_factory=dict)  # {name: `fields.kinds.PythonField`}
     _terms: tuple[Any, ...] = PrivateAttr(default=())  # Terms
     _parameters: dict[str, Any] = PrivateAttr(default_factory=dict)  # {name of a term: vector, float64}
 

@@ -10,8 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from ...ocean.coordinates import points
-from ...setup.fields import evaluate
-from ...setup.fields.series import series_of, varies
+from ...setup.fields import evaluate, field_of, varies
 from ...setup.fields.varying import record
 from .neighbours import c, e, n, ne, wrap
 from .open_sides import OpenSides
@@ -32,7 +31,7 @@ class TimeField:
 
     def __init__(self, ring, name, place):
         self.ring, self.name, self.place = ring, name, place
-        self.series, self.pair = series_of(ring.config, name), None
+        self.series, self.pair = field_of(ring.config, name), None
 
     def __call__(self, begin, time):
         dt = self.ring.config.time.dt

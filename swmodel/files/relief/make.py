@@ -78,8 +78,7 @@ def make_grid(target, wish: Wish, relief=None, command_line: str = "", force: bo
                 f"every {opened.x.step:.4g} by {opened.y.step:.4g} degrees: the grid shows no more of coast and floor "
                 "than that; --relief takes a finer one"
             )
-        about = str(getattr(opened.height.group(), "source", getattr(opened.height, "source", "")))
-    source = ", ".join(filter(None, [os.path.basename(opened.path), about]))
+    source = ", ".join(filter(None, [os.path.basename(opened.path), opened.about]))
     grid, rows = without_poles(grid, share >= WATER)
     depth, share = depth[rows], share[rows]
     sea, ring = share >= WATER, grid.periodic_x

@@ -10,9 +10,9 @@ import numpy as np
 
 from ...ocean.coordinates import CIRCLE
 from ...setup.fields.netcdf_input import LENGTHS, InputError
-from ...setup.fields.netcdf_input.attributes import attribute, numeric
-from ...setup.fields.netcdf_input.coordinates import along, in_degrees, kind
-from ...setup.fields.netcdf_input.source import parse
+from ...setup.fields.netcdf_input.dataset import CFDataset, in_degrees, numeric, open_file, values_of
+from ...setup.fields.netcdf_input.degrees import line_of as sphere_line
+from ...setup.fields.netcdf_input.source import Source, parse
 
 #: The relief that is used where none is named (tools/relief.py).
 SHIPPED = Path(__file__).with_name("relief.nc")
@@ -77,22 +77,26 @@ class Relief(NamedTuple):
 
     Attributes:
         path: of its file.
-        height: the NetCDF variable.
+        about: where it comes from, by the file; may be empty.
+        height: the variable, a DataArray.
         share: that of the share of sea or land; None where it has none: sea is then what lies below zero.
         factor: metres upward in a unit of the height.
         parts: what the share is multiplied by, and what is added, to be the share of sea.
         x, y: where they are.
+        exchanged: whether the last axis is that of y.
         strait: the variable of points that connect seas of a finer relief, though less than half of them is sea; None
             where it has none.
     """
 
     path: str
+    about: str
     height: Any
     share: Any
     factor: float
     parts: tuple[float, float]
     x: Line
     y: Line
+    exchanged: bool
     strait: Any = None
 
     def window(self, rows: np.ndarray, columns: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -141,10 +145,9 @@ class Relief(NamedTuple):
         """Values of a variable, float64, NaN where missing."""
         y, x = self.y.order[rows], self.x.order[columns]
         window = tuple(slice(int(numbers.min()), int(numbers.max()) + 1) for numbers in (y, x))
-        across = kind_of_axis(variable.group(), variable.dimensions[-1]) == "y"
-        values = variable[(0,) * (variable.ndim - 2) + (window[::-1] if across else window)]
-        values = np.ma.filled(np.ma.asarray(values, dtype=np.float64), np.nan)
-        return (values.T if across else values)[np.ix_(y - window[0].start, x - window[1].start)]
+        values = values_of(variable, (0,) * (variable.ndim - 2) + (window[::-1] if self.exchanged else window))
+        values = np.asarray(values.T if self.exchanged else values, np.float64)
+        return values[np.ix_(y - window[0].start, x - window[1].start)]
 
     def refuse(self, what: str, where: np.ndarray, rows, columns):
         """Raise ReliefError at the first place of a mask [rows, columns]."""
@@ -159,105 +162,90 @@ def open_relief(text: str | os.PathLike | None, stack) -> Relief:
     Raises:
         ReliefError: there is no such file, or no relief in it.
     """
-    import netCDF4
-
     wanted = parse(str(text or SHIPPED))
-    if not os.path.isfile(wanted.path):
-        raise ReliefError(f"--relief: there is no file {wanted.path}")
-    try:
-        data = stack.enter_context(netCDF4.Dataset(wanted.path))
-        return relief_in(data, wanted)
-    except (OSError, RuntimeError) as error:
-        why = getattr(error, "strerror", None) or error
-        raise ReliefError(f"--relief: {wanted.path} cannot be read as NetCDF ({why})") from None
+    return relief_in(stack.enter_context(open_file(wanted.path, "--relief: ", ReliefError)), wanted)
 
 
-def relief_in(data, wanted) -> Relief:
-    """The Relief of an open file; `wanted` is the Source that names it."""
-    found = find(data, wanted)
+def relief_in(dataset: CFDataset, wanted: Source) -> Relief:
+    """The Relief of an open file; `wanted` names it."""
+    found = find(dataset, wanted)
     place = f"{wanted.path}: {found.name}"
     sign = sign_of(found)
     if sign is None:
         raise ReliefError(
             f'{place} does not say whether it is height or depth; give it the attribute positive, "up" or "down"'
         )
-    units = attribute(found, "units")
+    units = found.attrs.get("units")
     if units not in LENGTHS:
         remedy = 'has no units; give it the attribute units, "m" or "km"'
         raise ReliefError(f'{place} is in "{units}"; a relief is in m or km' if units else f"{place} {remedy}")
-    lines = {axis: line_of(data, found, axis, place) for axis in "xy"}
-    share, parts = share_in(data, found)
-    strait = next((v for v in data.variables.values() if v.name == STRAIT and v.dimensions == found.dimensions), None)
-    return Relief(wanted.path, found, share, sign * LENGTHS[units], parts, lines["x"], lines["y"], strait)
+    x, y = (line_of(dataset, found, axis, place) for axis in "xy")
+    share, parts = share_in(dataset, found)
+    strait = dataset.data.get(STRAIT)
+    strait = None if strait is None or strait.dims != found.dims else strait
+    about = str(dataset.data.attrs.get("source", found.attrs.get("source", "")))
+    exchanged = [dataset.kind(one) for one in dataset.along(found.dims[-1])][:1] == ["y"]
+    return Relief(wanted.path, about, found, share, sign * LENGTHS[units], parts, x, y, exchanged, strait)
 
 
-def find(data, wanted):
+def find(dataset: CFDataset, wanted: Source):
     """The variable with the relief.
 
     Raises:
         ReliefError: there is none, or there are several.
     """
-    fields = {name: v for name, v in data.variables.items() if v.ndim >= 2 and numeric(v)}
+    fields = {name: one for name, one in dataset.data.variables.items() if one.ndim >= 2 and numeric(one)}
     if wanted.name:
         if wanted.name not in fields:
             raise ReliefError(f'{wanted.path} has no field "{wanted.name}"; it has {", ".join(fields) or "none"}')
-        return fields[wanted.name]
-    named = [v for v in fields.values() if attribute(v, "standard_name") in HEIGHTS | DEPTHS]
-    known = named or [v for name, v in fields.items() if name.lower() in NAMES]
+        return dataset.data[wanted.name]
+    standard = [name for name, one in fields.items() if one.attrs.get("standard_name") in HEIGHTS | DEPTHS]
+    known = standard or [name for name in fields if name.lower() in NAMES]
     if len(known) == 1:
-        return known[0]
-    names = ", ".join(v.name for v in known or fields.values()) or "no field"
+        return dataset.data[known[0]]
+    names = ", ".join(known or fields) or "no field"
     what = "several fields that may be the relief" if known else "no field that is known as height or depth"
     raise ReliefError(f"{wanted.path} has {what} ({names}); name it as {wanted.path}:NAME")
 
 
 def sign_of(found) -> float | None:
     """1 for heights, -1 for depths, by the attribute positive, the standard name or the name; None: not known."""
-    positive, standard = attribute(found, "positive").lower(), attribute(found, "standard_name")
-    said = {"up": 1.0, "down": -1.0}.get(positive)
+    standard = found.attrs.get("standard_name")
+    by_attribute = {"up": 1.0, "down": -1.0}.get(found.attrs.get("positive", "").lower())
     by_standard = 1.0 if standard in HEIGHTS else -1.0 if standard in DEPTHS else None
-    return said or by_standard or NAMES.get(found.name.lower())
+    return by_attribute or by_standard or NAMES.get(found.name.lower())
 
 
-def kind_of_axis(data, dimension: str) -> str:
-    """What runs along a dimension: x, y or something else."""
-    return next(map(kind, along(data, dimension)), "")
-
-
-def line_of(data, found, axis: str, place: str) -> Line:
+def line_of(dataset: CFDataset, found, axis: str, place: str) -> Line:
     """Where the points of a field lie along an axis.
 
     Raises:
-        ReliefError: that is not said in degrees along one of the last two axes, or they do not run in one direction.
+        InputError: that is not said in degrees along one of the last two axes, or they do not run in one direction.
     """
     word = {"x": "longitudes", "y": "latitudes"}[axis]
-    lines = [(one, name) for name in found.dimensions[-2:] for one in along(data, name) if kind(one) == axis]
-    degrees = [pair for pair in lines if in_degrees(pair[0])]
+    lines = [one for name in found.dims[-2:] for one in dataset.along(name) if dataset.kind(one) == axis]
+    degrees = [one for one in lines if in_degrees(one)]
     if not degrees:
-        units = f'; {lines[0][0].name} is in "{attribute(lines[0][0], "units")}"' if lines else ""
+        units = f'; {lines[0].name} is in "{lines[0].attrs.get("units", "")}"' if lines else ""
         raise ReliefError(f"{place} has no {word} in degrees along one of its last two axes{units}")
-    values = np.ma.filled(np.ma.asarray(degrees[0][0][:], dtype=np.float64), np.nan)
-    values = np.unwrap(values, period=CIRCLE) if axis == "x" else values
-    steps = np.diff(values)
-    if len(values) < 2 or not ((steps > 0).all() or (steps < 0).all()):
-        raise ReliefError(f"{place}: {degrees[0][0].name} has missing values, or does not run in one direction")
-    order = np.argsort(values)
-    values = values[order]
+    values, order, *_ = sphere_line(dataset, degrees[0], *degrees[0].dims, axis, place)
     if axis == "y":
         return Line(values, order)
-    once = values < values[0] + CIRCLE - 0.5 * steps.__abs__().min()
+    steps = np.diff(values)
+    once = values < values[0] + CIRCLE - 0.5 * steps.min()
     values, order = values[once], order[once]
-    return Line(values, order, bool(values[0] + CIRCLE - values[-1] <= 1.5 * np.abs(steps).max()))
+    return Line(values, order, bool(values[0] + CIRCLE - values[-1] <= 1.5 * steps.max()))
 
 
-def share_in(data, found) -> tuple[Any, tuple[float, float]]:
+def share_in(dataset: CFDataset, found) -> tuple[Any, tuple[float, float]]:
     """The variable with the share of sea or land on the points of a relief, and how it becomes that of sea."""
-    for v in data.variables.values():
-        if v.dimensions[-2:] != found.dimensions[-2:] or not numeric(v) or attribute(v, "units") not in SHARES:
+    for name, one in dataset.data.variables.items():
+        units = one.attrs.get("units", "")
+        if one.dims[-2:] != found.dims[-2:] or not numeric(one) or units not in SHARES:
             continue
-        names, size = {attribute(v, "standard_name"), v.name.lower()}, SHARES[attribute(v, "units")]
+        names, size = {one.attrs.get("standard_name"), name.lower()}, SHARES[units]
         if names & SEA:
-            return v, (1 / size, 0.0)
+            return dataset.data[name], (1 / size, 0.0)
         if names & LAND:
-            return v, (-1 / size, 1.0)
+            return dataset.data[name], (-1 / size, 1.0)
     return None, (1.0, 0.0)

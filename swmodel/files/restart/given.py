@@ -2,45 +2,21 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from ...errors import FilesError, file_errors
 from ...ocean.coordinates import turned
 from ...ocean.table import VARIABLES, entry_of, location_of
 from ...ocean.variable import Variable
-from ...setup.fields import VECTORS
+from ...setup.fields import VECTORS, field_of, varies
 from ...setup.fields.case_functions import in_time
-from ...setup.fields.own import own_terms, rows_asked_for, source_in, with_own
-from ...setup.fields.series import varies
-from ...setup.fields.source import IN_TIME, OfCase, Table
+from ...setup.fields.digest import IN_TIME
+from ...setup.fields.kinds import PythonField
+from ...setup.fields.own import own_terms, rows_asked_for, with_own
 from ..integrity.checksums import text
 
 #: How the name of such a field begins in a file, and its attribute with the checksum that the run records.
 GIVEN, RECORDED = "given_", "recorded_sha256"
-
-
-@dataclass(frozen=True, eq=False)
-class Stored:
-    """A field read from a restart file, which the run may have removed since; a `setup.fields.source.Source`.
-
-    Attributes:
-        tables: its values by location: those of a vector's component also at the location of the other one.
-        recorded: the checksum of the values at its own location.
-        stored: see Source.
-    """
-
-    tables: dict[str, Table]
-    recorded: str
-    stored: bool
-    in_time: bool = False
-
-    def read(self, config, name, rows, columns, location=""):
-        return self.tables[location or location_of(name)].read(config, name, rows, columns)
-
-    def digest(self, config, name):
-        return self.recorded
 
 
 def with_stored(config, path):
@@ -54,7 +30,8 @@ def with_stored(config, path):
         return config
     import h5py
 
-    found = {name: OfCase(in_time=True) for name in missing if in_time(getattr(type(config.case), name, None))}
+    of_case = (name for name in missing if in_time(getattr(type(config.case), name, None)))
+    found = {name: PythonField(None, in_time=True) for name in of_case}
     for name in (words[0] for words in map(str.split, own.fields) if IN_TIME in words):
         if name in missing and name not in found:
             raise FilesError(
@@ -65,9 +42,9 @@ def with_stored(config, path):
         for name in (name for name in missing if name not in found):
             if any(key not in file for key in keys_of(config, name)):
                 raise FilesError(f"{path}: has no field {name}, which was handed over in Python when the run began")
-            tables = {location: Table(file[key][:]) for key, location in keys_of(config, name).items()}
-            told = file[GIVEN + name].attrs
-            found[name] = Stored(tables, text(told[RECORDED]), bool(told["table"]))
+            values = {location: file[key][:] for key, location in keys_of(config, name).items()}
+            stored = file[GIVEN + name].attrs
+            found[name] = PythonField(values, tabulated=bool(stored["table"]), recorded=text(stored[RECORDED]))
     return with_own(config, own.fields, own.terms, own._sources | found, own._terms)
 
 
@@ -93,7 +70,7 @@ def fields_of(config, block) -> dict[str, np.ndarray]:
     rows, columns = (np.arange(span.start, span.stop) for span in (block.y, block.x))
 
     def values(name, location):
-        read = source_in(config, name).read(config, name, rows, columns, location)
+        read = field_of(config, name).read(rows, columns, location=location)
         return np.ascontiguousarray(np.broadcast_to(read, block.shape), np.float64)
 
     return {key: values(*each) for key, each in kept(config).items()}
@@ -110,4 +87,4 @@ def attributes_of(config, key: str) -> dict:
     """The attributes of such a field in the file, besides those of its row."""
     name, _ = kept(config)[key]
     (recorded,) = [text.split()[-1] for text in config.own.fields if text.split()[0] == name]
-    return {RECORDED: recorded, "table": np.int8(source_in(config, name).stored), "comment": "handed over in Python"}
+    return {RECORDED: recorded, "table": np.int8(field_of(config, name).tabulated), "comment": "handed over in Python"}

@@ -12,8 +12,7 @@ from ...ocean.table import location_of
 from ...ocean.terms import TERMS, sponge
 from ...ocean.terms.open_sides import NAMES, SIDES, TIDES, are_given, names, parts_of, weighs
 from .. import fields
-from ..fields import varying
-from ..fields.series import series_of, varies
+from ..fields import field_of, varies, varying
 
 ROWS = ("south", "north")
 
@@ -51,7 +50,7 @@ class Side(NamedTuple):
         Of records in time those of the first one.
         """
         if varies(config, name):
-            number, _ = series_of(config, name).at(0)
+            number, _ = field_of(config, name).at(0)
             return self.as_rows(varying.record_where_there(config, name, number, self.rows, self.columns))
         return self.as_rows(fields.evaluate(config, name, self.rows, self.columns))
 
@@ -197,10 +196,8 @@ def unknown_in_sponge(config) -> Iterator[tuple[str, int, int]]:
             rows = np.arange(first, min(grid.ny, first + max(1, CELLS // grid.nx)))
             zone = sponge.parabolas(config, points(grid, location_of(name), rows, columns)) > 0
             zone = np.broadcast_to(zone * fields.wet(config, rows, columns) > 0, (len(rows), len(columns)))
-            if varies(config, name):
-                values = varying.unfilled(config, name, series_of(config, name).at(0)[0], rows, columns)
-            else:
-                values = fields.unfilled(config, name, rows, columns)
+            first = field_of(config, name).at(0)[0] if varies(config, name) else 0
+            values = fields.unfilled(config, name, rows, columns, first)
             counts += (zone & ~np.isfinite(values)).sum(), zone.sum()
         if counts[0]:
             yield name, *map(int, counts)

@@ -1,4 +1,4 @@
-"""The fields of a run, from the case's formulas or from NetCDF files, for any rows and columns of the grid.
+"""The fields of a run, for any rows and columns of the grid: values, and where water is.
 
 Everything is evaluated where it is asked for, so that a rank builds its own block and nothing larger.
 """
@@ -7,51 +7,33 @@ from __future__ import annotations
 
 import numpy as np
 
-from ...ocean.coordinates import on_sphere, points, turn_from, turned
-from ...ocean.table import PAIRS, VARIABLES, entry_of, location_of
-from ...ocean.terms.open_sides import FLOWS, NAMES, parts_of
-from .formula import values_of_case
-from .netcdf_input import InputError, distances, pole_in, read_field
-from .own import source_in
-from .series import varies
+from ...ocean.coordinates import on_sphere
+from ...ocean.table import location_of
+from .kinds import Constant, File, constant, field_of, has_source, varies
+from .netcdf_input import InputError
+from .vectors import VECTORS, along_axes, given
 
-#: Components of vectors: eastward and northward, or along the axes of a grid that is turned against these.
-VECTORS = {
-    name: pair
-    for pair in (
-        *PAIRS.values(),
-        ("u10", "v10"),
-        ("outside_transport_x", "outside_transport_y"),
-        ("outside_current_x", "outside_current_y"),
-        *(pair for name in NAMES for pair in zip(*(parts_of(name, of) for of in FLOWS), strict=True)),
-    )
-    for name in pair
-}
+__all__ = [
+    "VECTORS",
+    "constant",
+    "evaluate",
+    "field_of",
+    "given",
+    "has_source",
+    "how_far",
+    "outside",
+    "unfilled",
+    "varies",
+    "water",
+    "wet",
+    "within",
+]
 
 #: Air pressures on the Earth, hPa.
 HECTOPASCALS = 870.0, 1085.0
 
 #: Step (rows, columns) to the cell across the face, of fields on faces.
 ACROSS = {"u": (0, 1), "v": (1, 0)}
-
-
-def given(config, name: str) -> bool:
-    """Whether a field is more than a constant: handed over, or defined by a file or by the case.
-
-    On a grid that is turned, both components of a vector are given where one is.
-    """
-    names = VECTORS[name] if name in VECTORS and turned(config.grid) else (name,)
-    return any(has_source(config, each) for each in names)
-
-
-def has_source(config, name: str) -> bool:
-    """Whether a field of this name was handed over, or a file or the case defines it."""
-    return is_handed(config, name) or hasattr(config.case, name)
-
-
-def is_handed(config, name: str) -> bool:
-    """Whether a field was handed over, or lies in a file: before one of the case it counts."""
-    return name in config.own.names or bool(getattr(config.input, name, None))
 
 
 def evaluate(config, name: str, rows, columns) -> np.ndarray:
@@ -75,110 +57,54 @@ def evaluate(config, name: str, rows, columns) -> np.ndarray:
     rows, columns = np.asarray(rows), np.asarray(columns)
     if varies(config, name):
         return np.zeros((1, 1))
-    values = from_source(config, name, rows, columns)
     if name == "mask":
-        check_mask(config, values, rows, columns)
+        return mask(config, rows, columns)
+    values = fill_land(config, name, beside_open_sides(config, name, rows, columns), rows, columns)
     if name == "air_pressure":
-        check_pressure(values, f"air_pressure: {getattr(config.input, name) or 'of the case, or handed over'}")
+        check_pressure(values, f"air_pressure: {config.input.air_pressure or 'of the case, or handed over'}")
     return values
 
 
-def from_source(config, name: str, rows, columns) -> np.ndarray:
-    """Values of a field as it was handed over, of its file, the case's formula or a constant; see `evaluate`."""
-    values = unfilled(config, name, rows, columns)
-    if values is not None:
-        if name.startswith("outside_") and (lacking := beside_land_of_file(config, name, values, rows, columns)).any():
-            values = unfilled(config, name, rows, columns, lacking)
-        whole = name == "mask" and not is_handed(config, name)
-        return values if whole else fill_land(config, name, values, rows, columns)
-    if name == "mask" and tabulated(config, "depth"):
-        return np.isfinite(as_given(config, "depth", rows, columns)).astype(np.float64)
-    return np.full((1, 1), constant(config, name))
-
-
-def unfilled(config, name: str, rows, columns, fill=None) -> np.ndarray | None:
-    """Values as they were handed over, of the file or the case's formula, NaN for none; None: nothing gives them.
+def unfilled(config, name: str, rows, columns, record: int = 0, field=None, fill=None) -> np.ndarray:
+    """Values of a field along the axes of the grid, wrapped round the rings; NaN where there are none.
 
     Args:
-        fill: [rows, columns], where a value that a file lacks is the nearest one in it.
+        record: its number, of a field in time.
+        field: what gives it, where that is known.
+        fill: see `kinds.FieldSource`.
     """
-    if name in VECTORS and on_sphere(config.grid) and given(config, name):
-        return along_axes(config, name, rows, columns, fill)
-    if is_handed(config, name):
-        return as_given(config, name, rows, columns, fill)
-    if not hasattr(config.case, name):
-        return None
-    at = points(config.grid, location_of(name), rows % config.grid.ny, columns % config.grid.nx)
-    return values_of_case(config, name, at)
+    grid, (rows, columns) = config.grid, (np.asarray(each) for each in (rows, columns))
+    return along_axes(config, name, field).read(rows % grid.ny, columns % grid.nx, record, fill=fill)
 
 
-def along_axes(config, name: str, rows, columns, fill=None) -> np.ndarray:
-    """A component, along the axes of the grid, of a vector whose components are both given.
-
-    Functions and files on true longitudes and latitudes have eastward and northward components; tables those along the
-    axes of the grid; files about a pole those along the axes about that.
+def mask(config, rows, columns) -> np.ndarray:
+    """1 on water, 0 on land, by a mask; without one by a table of depths: land is where it has no value.
 
     Raises:
-        InputError: the components lie about two poles, or one of two that have to be turned is missing.
+        InputError: a value is neither; in a table missing ones are 0.
     """
-    pair, location = VECTORS[name], location_of(name)
-    there = [each for each in pair if has_source(config, each)]
-    poles = {pole_of(config, each) for each in there}
-    if poles == {config.grid.pole}:
-        return component(config, name, location, rows, columns, fill) if name in there else np.zeros((1, 1))
-    if len(poles) > 1 or (None not in poles and len(there) == 1):
+    field = field_of(config, "mask")
+    if isinstance(field, Constant) and field_of(config, "depth").tabulated:
+        return np.isfinite(unfilled(config, "depth", rows, columns)).astype(np.float64)
+    values = unfilled(config, "mask", rows, columns, field=field)
+    values = np.where(np.isnan(values), 0.0, values) if has_python_or_file(config, "mask") else values
+    wrong = np.broadcast_to((values != 0) & (values != 1), (len(rows), len(columns)))
+    if wrong.any():
+        row, column = np.argwhere(wrong)[0]
+        value = np.broadcast_to(values, wrong.shape)[row, column]
+        half = 50 if 1 < np.nanmax(values) <= 100 else 0.5
+        of = f"input.mask: {config.input.mask}" if config.input.mask else f"the mask of the case {config.case.name}"
+        of = "fields: mask" if "mask" in config.own.names else of
         raise InputError(
-            f"{pair[0]} and {pair[1]}: are turned to the axes of the grid, whose pole is another one; give both in one "
-            "way: eastward and northward, or along the axes of one grid"
+            f"{of}: must be 0 (land) or 1 (water), but is {value:g} at row {rows[row] % config.grid.ny}, "
+            f"column {columns[column] % config.grid.nx}; if it is a share of water, write 1 where it is above {half:g}"
         )
-    cosine, sine = turn_from(config.grid, *poles, location, rows % config.grid.ny, columns % config.grid.nx)
-    first, second = (
-        component(config, each, location, rows, columns, fill) if each in there else np.zeros((1, 1)) for each in pair
-    )
-    return cosine * first + sine * second if name == pair[0] else cosine * second - sine * first
+    return values
 
 
-def pole_of(config, name: str) -> tuple[float, float] | None:
-    """The pole about which the axes lie along which a component is given; None: that of the Earth."""
-    if source := source_in(config, name):
-        return config.grid.pole if source.stored else None
-    text = getattr(config.input, name, None)
-    return pole_in(text, entry_of(name, config.physics), config.grid) if text else None
-
-
-def component(config, name: str, location: str, rows, columns, fill=None) -> np.ndarray:
-    """A component of a vector as it was given, at points of any location; NaN for none."""
-    rows, columns = rows % config.grid.ny, columns % config.grid.nx
-    if source := source_in(config, name):
-        return source.read(config, name, rows, columns, location)
-    if text := getattr(config.input, name, None):
-        entry = entry_of(name, config.physics)._replace(location=location)
-        return read_field(text, entry, config.grid, rows, columns, fill)
-    return values_of_case(config, name, points(config.grid, location, rows, columns))
-
-
-def constant(config, name: str) -> float:
-    """What a field is where neither a file nor the case gives it: the number of its key, water, or zero."""
-    if name == "mask":
-        return 1.0
-    section, _, key = VARIABLES[name].key.partition(".")
-    return getattr(getattr(config, section), key) if key else 0.0
-
-
-def check_mask(config, values: np.ndarray, rows, columns) -> None:
-    """Raise InputError unless each value of the mask is 0 or 1; in a file, missing ones are 0 by now."""
-    wrong = (values != 0) & (values != 1)
-    if not wrong.any():
-        return
-    row, column = np.argwhere(np.broadcast_to(wrong, (len(rows), len(columns))))[0]
-    value = np.broadcast_to(values, (len(rows), len(columns)))[row, column]
-    half = 50 if 1 < np.nanmax(values) <= 100 else 0.5
-    of = f"input.mask: {config.input.mask}" if config.input.mask else f"the mask of the case {config.case.name}"
-    of = "fields: mask" if "mask" in config.own.names else of
-    raise InputError(
-        f"{of}: must be 0 (land) or 1 (water), but is {value:g} at row {rows[row] % config.grid.ny}, "
-        f"column {columns[column] % config.grid.nx}; if it is a share of water, write 1 where it is above {half:g}"
-    )
+def has_python_or_file(config, name: str) -> bool:
+    """Whether a field comes from Python or a file, and not from the case."""
+    return name in config.own.names or bool(getattr(config.input, name, ""))
 
 
 def check_pressure(values: np.ndarray, what: str) -> None:
@@ -190,55 +116,44 @@ def check_pressure(values: np.ndarray, what: str) -> None:
         )
 
 
-def tabulated(config, name: str) -> bool:
-    """Whether a field is a table of values, from a file or handed over: where it has none is land."""
-    if source := source_in(config, name):
-        return source.stored
-    return bool(getattr(config.input, name))
-
-
-def as_given(config, name: str, rows, columns, fill=None) -> np.ndarray:
-    """Values of a field that was handed over or lies in a file, which broadcast to [rows, columns]; NaN for none."""
-    grid = config.grid
-    rows, columns = rows % grid.ny, columns % grid.nx
-    if source := source_in(config, name):
-        return source.read(config, name, rows, columns)
-    return read_field(getattr(config.input, name), entry_of(name, config.physics), grid, rows, columns, fill)
-
-
 def fill_land(config, name: str, values: np.ndarray, rows, columns) -> np.ndarray:
     """The values with NaN replaced on land and on faces closed by it, and so depths there that are not positive."""
     missing = ~(values > 0) if name == "depth" else np.isnan(values)
     if not missing.any():
         return values
-    if name == "mask":
-        return np.where(missing, 0.0, values)
     if name.startswith("outside_"):
         needed = around_open_faces(config, location_of(name), rows, columns)
     elif name in ACROSS:
         north, east = ACROSS[name]
         needed = wet(config, rows, columns) * wet(config, rows + north, columns + east)
     else:
-        needed = evaluate(config, "mask", rows, columns)
+        needed = mask(config, rows, columns)
     return np.where(missing & (needed == 0), config.physics.depth if name == "depth" else 0.0, values)
 
 
-def beside_land_of_file(config, name: str, values, rows, columns) -> np.ndarray:
-    """Where outside water has to be known and a file on a sphere has no value, [rows, columns]."""
-    if not (on_sphere(config.grid) and getattr(config.input, name, None)) or np.isfinite(values).all():
-        return np.zeros((1, 1), bool)
-    return np.isnan(values) & (around_open_faces(config, location_of(name), rows, columns) > 0)
+def beside_open_sides(config, name: str, rows, columns) -> np.ndarray:
+    """See `unfilled`; beside open sides a value that a file on a sphere lacks is the nearest one in it."""
+    field, lacking = field_of(config, name), None
+    values = unfilled(config, name, rows, columns, field=field)
+    if name.startswith("outside_"):
+        lacking = lacking_in_file(config, name, field, values, rows, columns)
+    return values if lacking is None else unfilled(config, name, rows, columns, field=field, fill=lacking)
+
+
+def lacking_in_file(config, name: str, field, values, rows, columns) -> np.ndarray | None:
+    """Where outside water has to be known and a file on a sphere has no value, [rows, columns]; None: nowhere."""
+    if not isinstance(field, File) or not on_sphere(config.grid) or np.isfinite(values).all():
+        return None
+    lacking = np.isnan(values) & (around_open_faces(config, location_of(name), rows, columns) > 0)
+    return lacking if lacking.any() else None
 
 
 def how_far(config, name: str, rows, columns) -> tuple[np.ndarray, float]:
     """How far the values are that stand for those which a file of the outside lacks, and may be, degrees of arc."""
-    rows, columns = (np.asarray(each) for each in (rows, columns))
-    values = unfilled(config, name, rows, columns)
-    lacking = beside_land_of_file(config, name, values, rows, columns)
-    if not lacking.any():
-        return np.zeros(0), 0.0
-    entry = entry_of(name, config.physics)
-    return distances(getattr(config.input, name), entry, config.grid, rows, columns, lacking)
+    field, (rows, columns) = field_of(config, name), (np.asarray(each) for each in (rows, columns))
+    values = unfilled(config, name, rows, columns, field=field)
+    lacking = lacking_in_file(config, name, field, values, rows, columns)
+    return (np.zeros(0), 0.0) if lacking is None else field.distances(rows, columns, lacking)
 
 
 def around_open_faces(config, location: str, rows, columns) -> np.ndarray:

@@ -13,9 +13,9 @@ from numpy.typing import ArrayLike
 from ...errors import ConfigError
 from ...ocean.coordinates import Points
 from ...ocean.variable import Variable
-from . import VECTORS
-from .netcdf_input import InputError, field_in, read_labelled, times_of
-from .source import Formula, Source, Table, TableInTime
+from .kinds import PythonField
+from .netcdf_input import InputError, field_in, times_of
+from .vectors import VECTORS
 
 if TYPE_CHECKING:
     from xarray import DataArray
@@ -43,8 +43,8 @@ def local(values: ArrayLike) -> Local:
     return Local(values)
 
 
-def source_of(value: Any, row: Variable, grid: Any) -> Source | Local:
-    """The Source of a field that is handed over.
+def python_field(value: Any, row: Variable, grid: Any) -> PythonField | Local:
+    """What a field is given as, checked.
 
     Args:
         value: function of the Points, number, array or DataArray; of what varies also a function of (at, t), or a
@@ -63,32 +63,37 @@ def source_of(value: Any, row: Variable, grid: Any) -> Source | Local:
     if callable(value):
         if (in_time := of_time(value)) and not row.varies:
             raise ConfigError([f"{place}: does not vary in time; must be a function of (at)"])
-        return Formula(value, place, in_time)
+        return PythonField(value, in_time)
     if hasattr(value, "data_vars"):
         raise ConfigError([f"{place}: a Dataset holds several fields; give one of them, dataset[NAME]"])
     if hasattr(value, "dims") and hasattr(value, "coords"):
         try:
             timed = times_of(value, place) if row.varies else None
             one = value.isel({timed[0]: 0}) if timed else value
-            if row.name in VECTORS and field_in(one, row, grid, place).pole(grid) != grid.pole:
+            if row.name in VECTORS and field_in(one, row, grid, place).pole != grid.pole:
                 raise InputError(
                     f"{place}: lies along the axes of another pole than that of the grid, and arrays are not turned; "
                     f"write it into a file for input.{row.name}, or give a function of the points"
                 )
-            values = read_labelled(one, row, grid, place)
+            values = np.ascontiguousarray(field_in(one, row, grid, place).read(range(grid.ny), range(grid.nx)))
             if not timed:
-                return Table(frozen(values))
-            return TableInTime(value, place)
+                return table(frozen(values))
+            return PythonField(value, in_time=True, tabulated=True)
         except InputError as error:
             raise ConfigError([str(error)]) from None
     values = numbers(value, place, "function of the points, a number, an array")
     if values.ndim == 0:
-        return Table(values.reshape(1, 1))
+        return table(values.reshape(1, 1))
     whole = grid.ny, grid.nx
     if values.ndim != 2 or any(length not in (1, wanted) for length, wanted in zip(values.shape, whole, strict=True)):
         swapped = "; its axes are swapped" if values.shape == whole[::-1] else ""
         raise ConfigError([f"{place} has shape {values.shape}, the grid needs {whole} (ny, nx){swapped}"])
-    return Table(values)
+    return table(values)
+
+
+def table(values: np.ndarray) -> PythonField:
+    """The field of a table of values [ny, nx] or less."""
+    return PythonField({"": values}, tabulated=True)
 
 
 def of_time(function: Callable) -> bool:

@@ -12,8 +12,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 
 import numpy as np
 
+from .kinds import field_of
 from .netcdf_input import InputError
-from .series import series_of
 from .varying import record
 
 #: Cells of a band of rows.
@@ -30,7 +30,7 @@ def noted(config, varying: Iterable[str], step: int, checksum: Callable[[str, in
     found = {}
     for name in varying:
         if getattr(config.input, name, ""):
-            of = series_of(config, name)
+            of = field_of(config, name)
             first, number = (of.at(at)[0] for at in (0, max(0, step - 1)))
             dates = of.records.dates[first : number + 2]
             sums = [f"{checksum(name, number + more):016x}" for more in (0, 1)]
@@ -42,7 +42,7 @@ def differences(config, text: str) -> Iterator[str]:
     """What differs from what was noted, a line for each coefficient."""
     for name, before in json.loads(text or "{}").items():
         try:
-            of = series_of(config, name)
+            of = field_of(config, name)
             first, count = of.at(0)[0], before["records"]
             dates = of.records.dates[first : first + count]
             if digest(dates) != before["dates"]:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
-from functools import partial
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from ...errors import ConfigError
@@ -11,11 +10,11 @@ from ...ocean.own_term import term_of_case
 from ...ocean.table import GIVEN, VARIABLES
 from ...ocean.terms import Term
 from ...ocean.variable import Variable
-from .case_functions import in_time, terms_in
-from .source import Formula, OfCase, Source
+from .case_functions import terms_in
+from .kinds import Formula, PythonField, field_of
 
 
-def with_own(config, fields, terms, sources: Mapping[str, Source], objects, parameters: Mapping | None = None):
+def with_own(config, fields, terms, sources: Mapping[str, PythonField], objects, parameters: Mapping | None = None):
     """The configuration with what was handed over: texts that are recorded, and what they stand for.
 
     Args:
@@ -57,38 +56,8 @@ def own_terms(config) -> tuple[Term, ...]:
     return found
 
 
-def source_in(config, name: str) -> Source | None:
-    """The field of a name that was handed over; None if none was.
-
-    Raises:
-        ConfigError: one is recorded, and is not there.
-    """
-    if name not in config.own.names:
-        return None
-    if name not in config.own._sources:
-        raise ConfigError(
-            [
-                f"own.fields: {name} was handed over in Python, and no file but the restart files of the run has it: "
-                'go on with that run, or give the field anew, as swmodel.Simulation(..., fields={"' + name + '": ...})'
-            ]
-        )
-    return config.own._sources[name]
-
-
-def formulas(config) -> dict[str, tuple[Callable, str]]:
-    """The functions of the points that give fields, of the case or handed over, and what they are, by name.
-
-    One that varies in time is taken at the start.
-    """
-    case: Any = config.case
-    found: dict[str, tuple[Callable, str]] = {}
-    for name in (*GIVEN, *rows_asked_for(case_terms(config))):
-        if hasattr(case, name) and not getattr(config.input, name, ""):
-            function, timed = partial(getattr(case, name), config), in_time(getattr(type(case), name))
-            found[name] = partial(function, t=0.0) if timed else function, f"{name} of the case {case.name}"
-    for name, source in config.own._sources.items():
-        if isinstance(source, Formula):
-            found[name] = partial(source.function, t=0.0) if source.in_time else source.function, source.what
-        elif not isinstance(source, OfCase):
-            found.pop(name, None)
-    return found
+def formulas(config) -> list[Formula]:
+    """The functions of the points that give fields, of the case or handed over."""
+    names = dict.fromkeys((*GIVEN, *rows_asked_for(case_terms(config)), *config.own._sources))
+    found = (field_of(config, name) for name in names if name in config.own._sources or name not in config.own.names)
+    return [field for field in found if isinstance(field, Formula)]

@@ -8,71 +8,38 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ...ocean.coordinates import on_sphere, turn_from
 from ...ocean.records import names_of, numbers_of
-from ...ocean.table import location_of
-from . import VECTORS, check_pressure, fill_land
-from .netcdf_input import InputError
-from .series import Series, series_of, varies
+from . import check_pressure, fill_land, unfilled
+from .kinds import InputError, field_of
 
 
-def record(config, name: str, number: int, rows, columns, of: Series | None = None) -> np.ndarray:
+def record(config, name: str, number: int, rows, columns, of=None) -> np.ndarray:
     """Values of a record of a coefficient in rows and columns, wrapped round the rings, [rows, columns] float64.
 
     Those that are missing on land are zero.
 
+    Args:
+        of: what gives the coefficient (`kinds.field_of`), where that is known.
+
     Raises:
         InputError: one is missing on water, or the record cannot be read.
     """
-    of = of or series_of(config, name)
+    of = of or field_of(config, name)
     values = record_where_there(config, name, number, rows, columns, of)
     if not np.isfinite(values).all():
         grid, (row, column) = config.grid, np.argwhere(~np.isfinite(values))[0]
         place = f"row {rows[row] % grid.ny}, column {columns[column] % grid.nx}"
-        raise InputError(f"{of.what}: must be finite on water, but is missing at {of.told(number)}, {place}")
+        raise InputError(f"{of.what}: must be finite on water, but is missing at {of.date(number)}, {place}")
     if name == "air_pressure":
         check_pressure(values, of.what)
     return values
 
 
-def record_where_there(config, name: str, number: int, rows, columns, of: Series | None = None) -> np.ndarray:
+def record_where_there(config, name: str, number: int, rows, columns, of=None) -> np.ndarray:
     """The same, and NaN where values are missing on water."""
     rows, columns = np.asarray(rows), np.asarray(columns)
-    return fill_land(config, name, unfilled(config, name, number, rows, columns, of), rows, columns)
-
-
-def unfilled(config, name: str, number: int, rows, columns, of: Series | None = None) -> np.ndarray:
-    """The same, and NaN where values are missing."""
-    of, grid = of or series_of(config, name), config.grid
-    read = along_axes if name in VECTORS and on_sphere(grid) else as_given
-    values = read(config, name, of, number, rows % grid.ny, columns % grid.nx)
-    return np.broadcast_to(values, (len(rows), len(columns)))
-
-
-def as_given(config, name: str, of: Series, number: int, rows, columns) -> np.ndarray:
-    """Values of a record in rows and columns within the grid."""
-    return of.read(number, rows, columns)
-
-
-def along_axes(config, name: str, of: Series, number: int, rows, columns) -> np.ndarray:
-    """The same along the axes of the grid, of a component along those of another pole.
-
-    Raises:
-        InputError: the other component has no record of the same time.
-    """
-    if (pole := of.pole(number)) == config.grid.pole:
-        return of.read(number, rows, columns)
-    (first, second), location = VECTORS[name], location_of(name)
-    other = second if name == first else first
-    others = series_of(config, other) if varies(config, other) else None
-    if others is None or others.pole(number) != pole or others.told(number) != of.told(number):
-        raise InputError(
-            f"{of.what}: is turned to the axes of the grid, whose pole is another one: {other} needs a record at "
-            f"{of.told(number)}, too"
-        )
-    cosine, sine = turn_from(config.grid, pole, location, rows, columns)
-    mine, theirs = of.read(number, rows, columns), others.read(number, rows, columns, location)
-    return cosine * mine + sine * theirs if name == first else cosine * mine - sine * theirs
+    values = unfilled(config, name, rows, columns, number, of)
+    return fill_land(config, name, np.broadcast_to(values, (len(rows), len(columns))), rows, columns)
 
 
 class Window(NamedTuple):
@@ -112,7 +79,7 @@ class Records:
 
     def __init__(self, config, names: Iterable[str], dtype=np.float64):
         self.config, self.dtype = config, np.dtype(dtype)
-        self.series = {name: series_of(config, name) for name in names}
+        self.series = {name: field_of(config, name) for name in names}
         self._kept: dict[tuple[str, int], dict[Window, np.ndarray]] = {}
 
     def until(self, step: int) -> int | None:

@@ -12,6 +12,7 @@ from swmodel.files.relief.make import grid_of, make_grid
 from swmodel.files.relief.source import open_relief
 from swmodel.ocean.coordinates import metrics, points
 from swmodel.ocean.rotated import directions
+from swmodel.setup.fields.netcdf_input import InputError
 
 UNITS = {"lon": "degrees_east", "lat": "degrees_north"}
 LON, LAT = np.arange(-179.0, 180, 2), np.arange(-89.0, 90, 2)
@@ -130,7 +131,7 @@ def test_a_relief_that_cannot_be_used_is_refused_in_a_line_that_says_where(relie
     z = np.full((len(LAT), len(LON)), -1000.0)
     if change.pop("hole", False):
         z[44, 90] = np.nan
-    with pytest.raises(ReliefError, match=message):
+    with pytest.raises(InputError, match=message):
         average(relief(z, **change), (-20, 20, -30, 30), 5.0)
 
 

@@ -11,8 +11,7 @@ import swmodel
 from swmodel import load
 from swmodel.model.validate import check_config
 from swmodel.ocean.coordinates import points
-from swmodel.setup.fields import evaluate
-from swmodel.setup.fields.series import series_of, varies
+from swmodel.setup.fields import evaluate, field_of, varies
 from swmodel.setup.fields.varying import Records, record
 
 NY, NX = 4, 5
@@ -79,7 +78,7 @@ def test_between_two_records_values_go_along_a_straight_line(file, step, stage):
 def test_a_step_takes_the_records_that_it_begins_between(file):
     config = configuration(file(hours=[0.0, 0.9, 18.0]))  # 10.8 steps
     numbers, ends = zip(*(
-        (series_of(config, "wind_x").at(step)[0], Records(config, ["wind_x"]).until(step)) for step in (0, 10, 11, 215)
+        (field_of(config, "wind_x").at(step)[0], Records(config, ["wind_x"]).until(step)) for step in (0, 10, 11, 215)
     ), strict=True)  # fmt: skip
     assert numbers == (0, 0, 1, 1)
     assert ends == (11, 11, 216, 216)
@@ -95,7 +94,7 @@ class Turning(swmodel.Case):
 def test_a_step_takes_the_values_of_a_formula_that_it_begins_between(steps):
     """3600 / (3600 / 95) is above 95, as is the quotient for 109; 1000 steps end just before a value."""
     config = load(Turning, {"forcing.every": 3600.0, "time.dt": 3600.0 / steps}, environ={})
-    found = [series_of(config, "wind_x").at(step) for step in range(1200)]
+    found = [field_of(config, "wind_x").at(step) for step in range(1200)]
     assert all(span.before <= step < span.after for step, (_, span) in enumerate(found))
     assert [number for number, _ in found] == [int(step / steps + 1e-9) for step in range(1200)]
 

@@ -84,6 +84,23 @@ def test_packed_numbers_are_unpacked(ocean):
     np.testing.assert_array_equal(values_of(f"{path}:packed"), np.where(VALUES == 60, np.nan, VALUES))
 
 
+def test_what_was_never_written_and_what_is_not_valid_is_missing(ocean):
+    """Also where neither has a `_FillValue`."""
+    path = ocean(z=(VALUES, DEPTH))
+    with netCDF4.Dataset(path, "a") as dataset:
+        for name, kind, limits in (("part", "f4", {}), ("whole", "i4", {"valid_range": np.array([60, 70], "i4")})):
+            made = dataset.createVariable(name, kind, dataset["z"].dimensions)
+            made.setncatts({"units": "m"} | limits)
+            made[:2] = VALUES[:2]
+        packed = dataset.createVariable("packed", "i2", dataset["z"].dimensions)
+        packed.setncatts({"units": "m", "scale_factor": 0.5, "add_offset": 10.0, "valid_max": np.int16(100)})
+        packed[...] = VALUES
+    below = np.where(np.arange(NY)[:, None] < 2, VALUES, np.nan)
+    np.testing.assert_array_equal(values_of(f"{path}:part"), below)
+    np.testing.assert_array_equal(values_of(f"{path}:whole"), np.where(VALUES >= 60, below, np.nan))
+    np.testing.assert_array_equal(values_of(f"{path}:packed"), np.where(VALUES <= 60, VALUES, np.nan))
+
+
 @pytest.mark.parametrize("shape", [(1,), (1, 1)])
 def test_axes_of_one_element_are_passed_over(ocean, shape):
     np.testing.assert_array_equal(values_of(ocean(z=(VALUES.reshape(*shape, NY, NX), DEPTH))), VALUES)

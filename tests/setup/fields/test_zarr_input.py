@@ -11,8 +11,7 @@ import xarray as xr
 import swmodel
 from swmodel import load
 from swmodel.model.validate import check_config
-from swmodel.setup.fields import evaluate
-from swmodel.setup.fields.series import series_of
+from swmodel.setup.fields import evaluate, field_of
 from swmodel.setup.fields.varying import Records
 
 NY, NX = 4, 5
@@ -99,7 +98,7 @@ def test_several_stores_and_files_are_one_series(stored, tmp_path):
     (tmp_path / "c.zarr").rename(tmp_path / "other")
     (tmp_path / "a.nc").rename(tmp_path / "kept2")
     ours, theirs = configuration(wind_x=f"{tmp_path}/[ab].*:ustress"), configuration(wind_x=f"{whole}:ustress")
-    assert series_of(ours, "wind_x").records.seconds.tolist() == [0.0, 21600.0, 43200.0]
+    assert field_of(ours, "wind_x").records.seconds.tolist() == [0.0, 21600.0, 43200.0]
     found, expected = (Records(each, ["wind_x"]).params(400, ROWS, COLUMNS) for each in (ours, theirs))
     assert all(np.array_equal(found[name], expected[name]) for name in expected)
 

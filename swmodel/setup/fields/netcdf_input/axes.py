@@ -8,7 +8,7 @@ import numpy as np
 
 from ....ocean.coordinates import OFFSETS, axes, on_sphere
 from . import degrees
-from .coordinates import NAMES, across, along, in_degrees, kind, values_along
+from .dataset import NAMES, CFDataset, in_degrees
 from .errors import InputError, remark
 from .line import Line
 
@@ -30,12 +30,12 @@ class Axes(NamedTuple):
     along: degrees.Places | None = None
 
 
-def arrange(dataset, found, variable, grid, place: str) -> Axes:
+def arrange(dataset: CFDataset, found, row, grid, place: str) -> Axes:
     """The Axes of a variable; what is not plain is said in a line, once.
 
     Args:
-        dataset, found: the file, and the variable in it.
-        variable: the entry of VARIABLES that it is read for.
+        dataset, found: the file, and the variable in it, a DataArray.
+        row: of VARIABLES, the field that it is read for.
         grid: section of the configuration.
         place: how messages begin.
 
@@ -43,13 +43,12 @@ def arrange(dataset, found, variable, grid, place: str) -> Axes:
         InputError: shape or coordinates are not those of the grid.
     """
     if on_sphere(grid) and (coordinates := both(dataset, found)):
-        return between_points(dataset, coordinates, found, variable, grid, place)
+        return between_points(dataset, coordinates, found, row, grid, place)
     numbers = choose(dataset, found, grid, place)
     turned, words, unknown = [], [], {}
-    for axis, along_it in zip("yx", reversed(axes(grid)), strict=True):
-        offset = OFFSETS[variable.location]["yx".index(axis)]
-        wanted, size = along_it.first + (np.arange(along_it.cells) + offset) * along_it.spacing, along_it.spacing
-        dimension, other = (found.dimensions[number] for number in (numbers if axis == "y" else numbers[::-1]))
+    for axis, along, offset in zip("yx", reversed(axes(grid)), OFFSETS[row.location], strict=True):
+        wanted, size = along.first + (np.arange(along.cells) + offset) * along.spacing, along.spacing
+        dimension, other = (found.dims[number] for number in (numbers if axis == "y" else numbers[::-1]))
         coordinates = coordinates_of(dataset, found, dimension, other, axis, place)
         if not coordinates:
             unknown[dimension] = FIRST[axis]
@@ -57,33 +56,35 @@ def arrange(dataset, found, variable, grid, place: str) -> Axes:
             continue
         if on_sphere(grid):
             raise InputError(f"{place}: {coordinates[0].name} alone does not say where the field lies on a sphere")
-        line = agreed([Line(one, dimension, axis, wanted, size, place) for one in coordinates], place)
-        line.check(OFFSETS[variable.location]["yx".index(axis)])
+        lines = [Line(dataset, one, dimension, axis, wanted, size, place) for one in coordinates]
+        line = agreed(lines, place)
+        line.check(offset)
         turned.append(line.turned)
         words += line.words()
     if numbers[0] > numbers[1]:
-        words.append(f"its axes ({', '.join(found.dimensions)}) are exchanged")
+        words.append(f"its axes ({', '.join(found.dims)}) are exchanged")
     if words:
         remark(f"{place}: {'; '.join(words)}")
     if unknown:
         names, first = ", ".join(unknown), " and ".join(unknown.values())
-        remark(f"{dataset.filepath()} has no coordinates along {names}: {first}")
+        remark(f"{dataset.place} has no coordinates along {names}: {first}")
     return Axes(numbers, tuple(turned))
 
 
-def both(dataset, found) -> dict:
+def both(dataset: CFDataset, found) -> dict:
     """{"y": (coordinate, its dimension), "x": ...} of a field, in degrees rather than in others; empty without both."""
     pairs = {}
-    for dimension in found.dimensions:
-        for one in sorted(along(dataset, dimension), key=in_degrees):
-            pairs[kind(one)] = one, dimension
-    for axis in (axis for axis in "yx" if axis not in pairs):
-        for one in across(dataset, found, *found.dimensions[-2:], axis):
-            pairs[axis] = one, found.dimensions[-2:]["yx".index(axis)]
+    for dimension in found.dims:
+        for one in sorted(dataset.along(dimension), key=in_degrees):
+            pairs[dataset.kind(one)] = one, dimension
+    for axis, dimension in zip("yx", found.dims[-2:], strict=False):
+        if axis not in pairs:
+            for one in dataset.across(found, *found.dims[-2:], axis):
+                pairs[axis] = one, dimension
     return {axis: pairs[axis] for axis in "yx"} if {"y", "x"} <= pairs.keys() else {}
 
 
-def between_points(dataset, coordinates: dict, found, variable, grid, place: str) -> Axes:
+def between_points(dataset: CFDataset, coordinates: dict, found, row, grid, place: str) -> Axes:
     """The Axes of a variable on a sphere; what is interpolated is said in a line, once.
 
     Args:
@@ -92,69 +93,65 @@ def between_points(dataset, coordinates: dict, found, variable, grid, place: str
     Raises:
         InputError: they do not cover the grid, or are not in degrees.
     """
-    made = degrees.places(dataset, coordinates, found, grid, variable, place)
+    made = degrees.places(dataset, coordinates, found, grid, row, place)
     if words := made.words():
-        of_tide = variable.name.endswith(("_cosine", "_sine"))  # six of each constituent, all alike
-        remark(f"the tide in {dataset.filepath()} is interpolated" if of_tide else f"{place}: {'; '.join(words)}")
-    numbers = tuple(found.dimensions.index(coordinates[axis][1]) for axis in "yx")
-    several = [name for n, name in enumerate(found.dimensions) if n not in numbers and found.shape[n] > 1]
-    if len(several) > 1:
-        raise InputError(several_records(place, several))
+        of_tide = row.name.endswith(("_cosine", "_sine"))  # six of each constituent, all alike
+        remark(f"the tide in {dataset.place} is interpolated" if of_tide else f"{place}: {'; '.join(words)}")
+    numbers = tuple(found.dims.index(coordinates[axis][1]) for axis in "yx")
+    check_records(found, numbers, place)
     return Axes(numbers, along=made)
 
 
-def several_records(place: str, several: list[str]) -> str:
-    """What is wrong with a variable that has records along several axes."""
-    return (
-        f"{place} has several records along {' and '.join(several)}, and one is chosen along one axis only; "
-        "cut the file to one record along the others"
-    )
+def check_records(found, numbers: tuple[int, int], place: str) -> None:
+    """Raise InputError where a variable has records along several axes besides those of y and x."""
+    several = [name for n, name in enumerate(found.dims) if n not in numbers and found.shape[n] > 1]
+    if len(several) > 1:
+        raise InputError(
+            f"{place} has several records along {' and '.join(several)}, and one is chosen along one axis only; "
+            "cut the file to one record along the others"
+        )
 
 
-def choose(dataset, found, grid, place: str) -> tuple[int, int]:
+def choose(dataset: CFDataset, found, grid, place: str) -> tuple[int, int]:
     """The numbers of the axes of y and x: those that their coordinates or names say, else the last two."""
-    kinds = [next(map(kind, along(dataset, name)), NAMES.get(name.lower(), "")) for name in found.dimensions]
+    kinds = [next(map(dataset.kind, dataset.along(name)), NAMES.get(name.lower(), "")) for name in found.dims]
     if kinds.count("y") == kinds.count("x") == 1:
         numbers = kinds.index("y"), kinds.index("x")
     else:
         numbers = found.ndim - 2, found.ndim - 1
         if found.ndim > 1 and any(kinds[n] not in ("", axis) for n, axis in zip(numbers, "yx", strict=True)):
-            raise InputError(
-                f"{place} has the axes ({', '.join(found.dimensions)}), the last two of which are not y and x"
-            )
+            raise InputError(f"{place} has the axes ({', '.join(found.dims)}), the last two of which are not y and x")
     shape, wanted = tuple(found.shape[n] for n in numbers if n >= 0), (grid.ny, grid.nx)
     if shape != wanted:
         swapped = "; its axes are swapped" if shape == wanted[::-1] else ""
         raise InputError(f"{place} has shape {found.shape}, the grid needs {wanted} (ny, nx){swapped}")
-    several = [name for n, name in enumerate(found.dimensions) if n not in numbers and found.shape[n] > 1]
-    if len(several) > 1:
-        raise InputError(several_records(place, several))
+    check_records(found, numbers, place)
     return numbers
 
 
-def coordinates_of(dataset, found, dimension: str, other: str, axis: str, place: str) -> list:
+def coordinates_of(dataset: CFDataset, found, dimension: str, other: str, axis: str, place: str) -> list:
     """The coordinates of y or x of a field, best first: those along its dimension, else those that vary along both.
 
     Raises:
         InputError: one of two dimensions varies more along the other one.
     """
-    if coordinates := along(dataset, dimension):
+    if coordinates := dataset.along(dimension):
         return coordinates
-    coordinates = across(dataset, found, dimension, other, axis)
+    coordinates = dataset.across(found, dimension, other, axis)
     for one in coordinates:
-        ways = [np.ptp(finite(values_along(one, name))) for name in (dimension, other)]
-        if ways[0] < ways[1]:
+        mine, its = (extent(dataset.values_along(one, name)) for name in (dimension, other))
+        if mine < its:
             raise InputError(
-                f"{place}: {one.name} changes by {ways[0]:g} along {dimension} and by {ways[1]:g} along {other}: these "
+                f"{place}: {one.name} changes by {mine:g} along {dimension} and by {its:g} along {other}: these "
                 "are not the axes of y and x"
             )
     return coordinates
 
 
-def finite(values: np.ndarray) -> np.ndarray:
-    """Those that are there; zero where none is."""
+def extent(values: np.ndarray) -> float:
+    """From the least to the largest that is there; zero where none is."""
     some = values[np.isfinite(values)]
-    return some if some.size else np.zeros(1)
+    return np.ptp(some) if some.size else 0.0
 
 
 def agreed(lines: list[Line], place: str) -> Line:

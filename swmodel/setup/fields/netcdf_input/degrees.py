@@ -11,8 +11,7 @@ import numpy as np
 
 from ....ocean.coordinates import CIRCLE, OFFSETS, Axis, axes, points
 from ....ocean.rotated import directions, from_earth
-from .attributes import attribute
-from .coordinates import in_degrees, values_along
+from .dataset import CFDataset, in_degrees
 from .errors import InputError
 
 #: A point nearer than this to one of the file, in its steps, is that point.
@@ -125,7 +124,7 @@ def position(axis: Axis, numbers: np.ndarray, shift: float) -> np.ndarray:
     return axis.first + (numbers + shift) * axis.spacing
 
 
-def line_of(coordinate, dimension: str, axis: str, place: str) -> Line:
+def line_of(dataset: CFDataset, coordinate, dimension: str, axis: str, place: str) -> Line:
     """The Line of a coordinate along x or y.
 
     Raises:
@@ -133,16 +132,16 @@ def line_of(coordinate, dimension: str, axis: str, place: str) -> Line:
     """
     place = f"{place}: {coordinate.name}"
     if not in_degrees(coordinate):
-        units = attribute(coordinate, "units")
+        units = coordinate.attrs.get("units")
         has = f'is in "{units}"' if units else "has no units"
         needed = {"x": "degrees_east", "y": "degrees_north"}[axis]
         raise InputError(f'{place} {has}; a grid on a sphere needs the attribute units = "{needed}"')
     if coordinate.ndim > 1:
         raise InputError(
-            f"{place} varies along {' and '.join(coordinate.dimensions)}; a grid on a sphere takes fields whose "
+            f"{place} varies along {' and '.join(coordinate.dims)}; a grid on a sphere takes fields whose "
             "longitudes vary along one axis and whose latitudes along the other"
         )
-    values = values_along(coordinate, dimension)
+    values = dataset.values_along(coordinate, dimension)
     steps = np.diff(values)
     if not np.isfinite(values).all() or len(values) < 2 or not ((steps > 0).all() or (steps < 0).all()):
         raise InputError(f"{place} has missing values, or does not run in one direction")
@@ -171,34 +170,29 @@ def located(values: np.ndarray, wanted: np.ndarray, turns: bool) -> tuple[Betwee
     return Between(first % count, (first + 1) % count, part), covered
 
 
-def places(dataset, found: dict, field, grid, variable, place: str) -> Places:
+def places(dataset: CFDataset, found: dict, field, grid, row, place: str) -> Places:
     """The Places of a variable of a file.
 
     Args:
         found: {"y": (coordinate, its dimension), "x": ...} of the file.
         field: the variable of the file.
-        variable: the entry of VARIABLES that it is for. A mask is that of the nearest point.
+        row: of VARIABLES, the field that it is for. A mask is that of the nearest point.
 
     Raises:
         InputError: they do not cover the grid, are not in degrees, or are about a pole that the file does not name.
     """
-    lines = [line_of(*found[axis], axis, place) for axis in "yx"]
-    pole = pole_of(dataset, found["x"][0], field)
-    if pole and not np.isfinite(pole).all():
-        raise InputError(f"{place} has grid_longitude, and no grid_mapping that names the pole")
-    made = Places(*lines, grid, variable.location, pole, variable.name == "mask")
+    lines = [line_of(dataset, *found[axis], axis, place) for axis in "yx"]
+    pole = None
+    if found["x"][0].attrs.get("standard_name") == "grid_longitude":
+        mapping = dataset.data.variables.get(field.attrs.get("grid_mapping", "").split(":")[0])
+        names = ("grid_north_pole_longitude", "grid_north_pole_latitude")
+        pole = tuple(float(mapping.attrs.get(name, np.nan)) if mapping is not None else np.nan for name in names)
+        if not np.isfinite(pole).all():
+            raise InputError(f"{place} has grid_longitude, and no grid_mapping that names the pole")
+    made = Places(*lines, grid, row.location, pole, row.name == "mask")
     if made.own:
         made.at(np.arange(grid.ny), np.arange(grid.nx))
     return made
-
-
-def pole_of(dataset, coordinate, field) -> tuple[float, float] | None:
-    """The pole, longitude and latitude, about which a field lies; None for that of the Earth."""
-    if attribute(coordinate, "standard_name") != "grid_longitude":
-        return None
-    mapping = dataset.variables.get(attribute(field, "grid_mapping").split(":")[0])
-    names = ("grid_north_pole_longitude", "grid_north_pole_latitude")
-    return tuple(float(getattr(mapping, name, np.nan)) for name in names)
 
 
 def interpolated(read, places: Places, rows: np.ndarray, columns: np.ndarray, fill=None) -> np.ndarray:

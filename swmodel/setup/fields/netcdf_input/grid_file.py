@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import tomllib
 
+from .dataset import open_file
 from .errors import InputError
 
 #: The attribute with the keys of [grid], as TOML.
@@ -17,15 +18,10 @@ def keys_in(path: str) -> dict[str, object]:
     Raises:
         InputError: there is no such file, or it is none of `swmodel grid`.
     """
-    import netCDF4
-
     if not os.path.isfile(path):
         raise InputError(f"there is no file {path}; `swmodel grid {os.path.basename(path)}` makes one")
-    try:
-        with netCDF4.Dataset(path) as data:
-            text = str(getattr(data, ATTRIBUTE, ""))
-    except (OSError, RuntimeError) as error:
-        raise InputError(f"{path} cannot be read as NetCDF ({getattr(error, 'strerror', None) or error})") from None
+    with open_file(path) as dataset:
+        text = str(dataset.data.attrs.get(ATTRIBUTE, ""))
     if not text:
         raise InputError(f"{path} is no file of `swmodel grid`; depth and mask of others are named by [input]")
     return tomllib.loads(text)

@@ -6,9 +6,9 @@ from functools import cached_property
 
 import numpy as np
 
-from .attributes import LENGTHS, SYNONYMS, attribute
-from .coordinates import in_degrees, values_along
+from .dataset import CFDataset, in_degrees
 from .errors import InputError
+from .units import LENGTHS, SYNONYMS
 
 #: How far from its point of the grid a coordinate may be, where the first ones coincide, cells.
 NEAR = 0.1
@@ -18,7 +18,8 @@ class Line:
     """A coordinate beside the grid's.
 
     Args:
-        coordinate: variable of the file; of several dimensions it is taken along one, in the middle of the others.
+        dataset, coordinate: the file, and the variable in it; of several dimensions it is taken along one, in the
+            middle of the others.
         dimension: along which it is compared.
         axis: y or x.
         wanted: positions of the grid, m.
@@ -26,21 +27,17 @@ class Line:
         place: how messages begin.
     """
 
-    def __init__(self, coordinate, dimension: str, axis: str, wanted: np.ndarray, size: float, place: str):
+    def __init__(self, dataset: CFDataset, coordinate, dimension: str, axis: str, wanted, size: float, place: str):
         self.coordinate, self.axis, self.wanted, self.size = coordinate, axis, wanted, size
+        self.units = coordinate.attrs.get("units", "")
         self.dimension, self.place = dimension, f"{place}: {coordinate.name}"
         self.degrees = in_degrees(coordinate)
-        values = values_along(coordinate, dimension)
+        values = dataset.values_along(coordinate, dimension)
         if self.degrees and coordinate.ndim > 1:  # missing on land
             values = values[np.isfinite(values)]
         self.direction = float(np.sign(values[-1] - values[0])) if len(values) > 1 else 0.0
         self.turned = self.direction < 0
         self.values = values[::-1] if self.turned else values
-
-    @property
-    def units(self) -> str:
-        """Units of the coordinate as they stand in the file."""
-        return attribute(self.coordinate, "units")
 
     @property
     def counts(self) -> bool:
@@ -85,7 +82,7 @@ class Line:
             raise InputError(f"{self.place} has missing values{self.between(unit)}; {self.asked()}")
         if not (steps > 0).all():
             raise InputError(f"{self.place} does not run in one direction{self.between(unit)}; {self.asked()}")
-        given = getattr(self.coordinate, "c_grid_axis_shift", shift)
+        given = self.coordinate.attrs.get("c_grid_axis_shift", shift)
         if not np.array_equal(given, shift):
             raise InputError(
                 f"{self.place} lies {given} cells off the centres; this field lies {shift:g} cells off them"

@@ -6,16 +6,21 @@ is interpolated: amplitude cos(lag) or amplitude sin(lag).
 
 from __future__ import annotations
 
+import glob
 import os
 import re
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from ....ocean.table import EASTWARD, REDUCED, VARIABLES
-from .attributes import DEGREES, attribute
+from .dataset import CFDataset, stamp, values_of
 from .errors import InputError
+from .units import DEGREES
+
+if TYPE_CHECKING:
+    from xarray import DataArray
 
 #: What may follow the name of the file.
 REST = re.compile(r"(?::(?P<name>[^:@]*))?(?:@(?P<record>.*))?")
@@ -34,6 +39,16 @@ class Source(NamedTuple):
     name: str
     record: str | None
 
+    def files(self) -> list[str]:
+        """The files or stores that are named: one, or those that the pattern fits, in the order of their names."""
+        if os.path.exists(self.path) or not glob.has_magic(self.path):
+            return [self.path]
+        return sorted(glob.glob(self.path))
+
+    def stamps(self) -> tuple:
+        """What tells these files from later ones of their names."""
+        return tuple((path, stamp(path)) for path in self.files())
+
 
 def parse(text: str) -> Source:
     """The Source that an entry stands for; what exists is a file or a store, whatever signs its name has."""
@@ -48,83 +63,77 @@ def parse(text: str) -> Source:
     return Source(text, "", None)
 
 
-class Made:
-    """A variable of a file with other values; all else is that of the file.
+class Found(NamedTuple):
+    """A variable of a file, and a function of an index to its values there, or to what is made of them."""
+
+    variable: DataArray
+    values: Callable[[Any], np.ndarray]
+
+
+def find(dataset: CFDataset, source: Source, row) -> Found:
+    """The variable that is named, or the only one with the standard name of the field, else of its name without one.
 
     Args:
-        of: the variable.
-        values: function of an index to those that it has there.
-    """
-
-    def __init__(self, of, values: Callable[[Any], Any]):
-        self.of, self.values = of, values
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self.__dict__["of"], name)
-
-    def __getitem__(self, index) -> Any:
-        return self.values(index)
-
-
-def made(amplitude, lag, place: str, variable) -> Made:
-    """The part of a tide that a variable of the model is, of amplitude and lag.
-
-    Raises:
-        InputError: it is no part of a tide, or these are not in degrees, or along other dimensions.
-    """
-    part = variable.name.rpartition("_")[2]
-    both = f"{place}: {amplitude.name},{lag.name}"
-    if part not in ("cosine", "sine"):
-        raise InputError(f"{both}: of two variables, amplitude and lag, only parts of a tide are made; name one")
-    if attribute(lag, "units") not in DEGREES[""] | {"deg"}:
-        raise InputError(f'{both}: the lag is in "{attribute(lag, "units")}"; convert it to "degrees"')
-    if lag.dimensions != amplitude.dimensions:
-        raise InputError(f"{both} lie along {', '.join(amplitude.dimensions)} and along {', '.join(lag.dimensions)}")
-    function = np.ma.cos if part == "cosine" else np.ma.sin
-    return Made(amplitude, lambda index: amplitude[index] * function(np.ma.asarray(np.radians(lag[index]))))
-
-
-def find(dataset, source: Source, variable):
-    """The variable that is named, or the only one with the standard name of the field, else of its name without one.
+        row: of VARIABLES, the field that it is read for.
 
     Raises:
         InputError: there is none, or there are several.
     """
-    path, place = source.path, f"input.{variable.name}"
-    names = ", ".join(dataset.variables) or "none"
-    wanted = source.name or ("" if variable.standard_name else variable.name)
-    if wanted:
-        found = [dataset.variables.get(name) for name in wanted.removeprefix("-").split(",")]
-        if None in found or len(found) > 2:
-            raise InputError(f'{place}: {path} has no variable "{wanted}"; it has {names}')
-        require_layer(found[0], f"{place}: {path}", variable)
-        one = made(*found, f"{place}: {path}", variable) if len(found) == 2 else found[0]
-        return Made(one, lambda index: -one[index]) if wanted.startswith("-") else one
-    others = (each.get(variable.standard_name) for each in (EASTWARD, OTHERS))
-    standard_names = [variable.standard_name, *filter(None, others)]
-    matches = [v for v in dataset.variables.values() if attribute(v, "standard_name") in standard_names]
-    named = dataset.variables.get(variable.name)
-    if not matches and named is not None and named.ndim > 1 and not attribute(named, "standard_name"):
-        matches = [named]
+    place, variables = f"input.{row.name}: {source.path}", dataset.data.variables
+    names = ", ".join(variables) or "none"
+    if wanted := source.name or ("" if row.standard_name else row.name):
+        parts = wanted.removeprefix("-").split(",")
+        if len(parts) > 2 or not {*parts} <= variables.keys():
+            raise InputError(f'{place} has no variable "{wanted}"; it has {names}')
+        first, *lag = (dataset.data[name] for name in parts)
+        require_layer(first, place, row)
+        sign = -1 if wanted.startswith("-") else 1
+        if lag:
+            return Found(first, part_of_tide(first, *lag, place, row, sign))
+        return Found(first, lambda index: sign * values_of(first, index))
+    others = (each.get(row.standard_name) for each in (EASTWARD, OTHERS))
+    standard_names = [row.standard_name, *filter(None, others)]
+    matches = [name for name, one in variables.items() if one.attrs.get("standard_name") in standard_names]
+    plain = variables.get(row.name)
+    if not matches and plain is not None and plain.ndim > 1 and not plain.attrs.get("standard_name"):
+        matches = [row.name]
     if len(matches) == 1:
-        return matches[0]
-    names = ", ".join(v.name for v in matches) or names
+        one = dataset.data[matches[0]]
+        return Found(one, lambda index: values_of(one, index))
     what = "several variables" if matches else "no variable"
     raise InputError(
-        f'{place}: {path} has {what} with standard_name "{" or ".join(dict.fromkeys(standard_names))}" ({names}); '
-        f'name it as "{path}:NAME"'
+        f'{place} has {what} with standard_name "{" or ".join(dict.fromkeys(standard_names))}" '
+        f'({", ".join(matches) or names}); name it as "{source.path}:NAME"'
     )
 
 
-def require_layer(found, place: str, variable) -> None:
+def part_of_tide(amplitude: DataArray, lag: DataArray, place: str, row, sign: int) -> Callable[[Any], np.ndarray]:
+    """The function of an index to the part of a tide that a field is, of amplitude and lag.
+
+    Raises:
+        InputError: it is no part of a tide, or these are not in degrees, or along other dimensions.
+    """
+    part = row.name.rpartition("_")[2]
+    both = f"{place}: {amplitude.name},{lag.name}"
+    if part not in ("cosine", "sine"):
+        raise InputError(f"{both}: of two variables, amplitude and lag, only parts of a tide are made; name one")
+    if (units := lag.attrs.get("units", "")) not in DEGREES[""] | {"deg"}:
+        raise InputError(f'{both}: the lag is in "{units}"; convert it to "degrees"')
+    if lag.dims != amplitude.dims:
+        raise InputError(f"{both} lie along {', '.join(amplitude.dims)} and along {', '.join(lag.dims)}")
+    wave = np.cos if part == "cosine" else np.sin
+    return lambda index: sign * values_of(amplitude, index) * wave(np.radians(values_of(lag, index)))
+
+
+def require_layer(found: DataArray, place: str, row) -> None:
     """See that a field of a layer over a deep one at rest is not sea level, nor the depth of the sea floor.
 
     Raises:
         InputError: its standard name says that it is.
     """
-    of_sea = VARIABLES[variable.name].standard_name
-    if variable is REDUCED.get(variable.name) and attribute(found, "standard_name") == of_sea:
+    of_sea = VARIABLES[row.name].standard_name
+    if row is REDUCED.get(row.name) and found.attrs.get("standard_name") == of_sea:
         raise InputError(
             f'{place}: {found.name} has the standard_name "{of_sea}"; with physics.reduced_gravity '
-            f"{variable.name} is the {variable.long_name}"
+            f"{row.name} is the {row.long_name}"
         )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 
 from ....ocean.terms.open_sides import NAMES, OSCILLATING, parts_of
+from .dataset import open_file
 from .errors import InputError, remark
 
 #: The field whose constants give a quantity of OSCILLATING.
@@ -17,15 +18,10 @@ def constants_in(path: str) -> dict[str, str]:
     Raises:
         InputError: there is no such file, or it has no amplitude and phase of sea level for a tide that may come in.
     """
-    import netCDF4
-
     if not os.path.isfile(path):
         raise InputError(f"there is no file {path}; a run with output.harmonics, as `swmodel run global_m2`, makes one")
-    try:
-        with netCDF4.Dataset(path) as data:
-            there, known = set(data.variables), str(getattr(data, "constituents", "")).split()
-    except (OSError, RuntimeError) as error:
-        raise InputError(f"{path} cannot be read as NetCDF ({getattr(error, 'strerror', None) or error})") from None
+    with open_file(path) as dataset:
+        there, known = {*dataset.data.variables}, str(dataset.data.attrs.get("constituents", "")).split()
     found, left_out = {}, [name for name in known if name not in NAMES]
     for name in (name for name in known if name in NAMES):
         for of, field in FIELDS.items():

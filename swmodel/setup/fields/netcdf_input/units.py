@@ -1,4 +1,4 @@
-"""What a variable of a file says about itself, whatever its attributes hold, and the ways to write units."""
+"""The units that are understood, as files write them."""
 
 from __future__ import annotations
 
@@ -39,15 +39,5 @@ DEGREES = {
 
 def axis_of_degrees(units: str) -> str | None:
     """The axis, x, y or empty for either, that units of degrees are of, in large or small letters; None for others."""
-    bare = units.strip().lower().replace(" ", "_")
-    return next((axis for axis, words in DEGREES.items() if bare in {word.lower() for word in words}), None)
-
-
-def attribute(variable, name: str) -> str:
-    """An attribute as text; empty where there is none."""
-    return str(getattr(variable, name, ""))
-
-
-def numeric(variable) -> bool:
-    """Whether a variable holds numbers."""
-    return getattr(variable.dtype, "kind", "") in ("b", "i", "u", "f")
+    plain = units.strip().lower().replace(" ", "_")
+    return next((axis for axis, words in DEGREES.items() if plain in {word.lower() for word in words}), None)

@@ -1,4 +1,4 @@
-"""Which record of a variable is read: by its number, or by its time."""
+"""Records: which one is read, by its number or by its time; times and their dates, by cftime."""
 
 from __future__ import annotations
 
@@ -7,8 +7,7 @@ from datetime import timedelta
 
 import numpy as np
 
-from .attributes import attribute, numeric
-from .coordinates import kind
+from .dataset import CFDataset, numeric, values_of
 from .errors import InputError
 
 #: A time as it is written to choose a record; cftime passes over what it does not understand in others.
@@ -18,7 +17,7 @@ TIME = re.compile(r"\d{1,6}-\d\d?-\d\d?([T ]\d\d:\d\d(:\d\d(\.\d+)?)?Z?)?", re.A
 NEAR = 1.0
 
 
-def choose(dataset, found, axes: tuple[int, ...], record: str | None, place: str) -> dict[int, int]:
+def choose(dataset: CFDataset, found, axes: tuple[int, ...], record: str | None, place: str) -> dict[int, int]:
     """{axis: index} of the axes of a variable that are not those of the grid, of which one may have several elements.
 
     Args:
@@ -38,11 +37,11 @@ def choose(dataset, found, axes: tuple[int, ...], record: str | None, place: str
     count = found.shape[axis]
     if record is not None and re.fullmatch(r"[+-]?[0-9]{1,18}", record) and -count <= int(record) < count:
         return chosen | {axis: int(record) % count}
-    times = Times(dataset, found.dimensions[axis], count)
+    times = Times(dataset, found.dims[axis], count)
     if record is None:
         examples = f'"@0" to "@{count - 1}", or "@-1" for the last' + (f', or "@{times.text(0)}"' if times else "")
         raise InputError(
-            f"{place} has {count} records along {found.dimensions[axis]}{times.span()}, and the model takes one; "
+            f"{place} has {count} records along {found.dims[axis]}{times.span()}, and the model takes one; "
             f"choose it at the end of the entry: {examples}"
         )
     if re.fullmatch(r"[+-]?[0-9]+", record):
@@ -53,14 +52,14 @@ def choose(dataset, found, axes: tuple[int, ...], record: str | None, place: str
 class Times:
     """The times of the records along a dimension: none where it has no coordinate in units of time since a date."""
 
-    def __init__(self, dataset, dimension: str, count: int):
+    def __init__(self, dataset: CFDataset, dimension: str, count: int):
         self.count, self.values, self.units, self.kind = count, np.empty(0), "", ""
-        variable = dataset.variables.get(dimension)
-        if variable is None or variable.shape != (count,) or not numeric(variable):
+        variable = dataset.data.variables.get(dimension)
+        if variable is None or not count or variable.shape != (count,) or not numeric(variable):
             return
-        self.kind = kind(variable)
-        self.units, self.calendar = attribute(variable, "units"), attribute(variable, "calendar") or "standard"
-        values = np.ma.filled(np.ma.asarray(variable[:], dtype=np.float64), np.nan)
+        self.kind = dataset.kinds.get(dimension, "")
+        self.units, self.calendar = variable.attrs.get("units", ""), variable.attrs.get("calendar", "standard")
+        values = np.asarray(values_of(dataset.data[dimension]), np.float64)
         try:
             self.decoded(values[[0, -1]])
         except (ValueError, OverflowError):  # no units of time, or no finite numbers
@@ -69,9 +68,9 @@ class Times:
 
     def decoded(self, values, units: str = ""):
         """The dates of numbers in the units of the file, or in others."""
-        import netCDF4
+        import cftime
 
-        return netCDF4.num2date(values, units or self.units, self.calendar)
+        return cftime.num2date(values, units or self.units, self.calendar)
 
     def __bool__(self) -> bool:
         return self.values.size > 0
@@ -103,7 +102,7 @@ class Times:
         Raises:
             InputError: it is no time, or no record has it.
         """
-        import netCDF4
+        import cftime
 
         how = f"write a number from 0 to {self.count - 1}, or -1 for the last"
         if not self:
@@ -111,7 +110,7 @@ class Times:
         date = self.date(record)
         if date is None:
             raise InputError(f'{place}: "{record}" is no record; {how}, or a time such as {self.text(0)}')
-        number = int(np.nanargmin(np.abs(self.values - netCDF4.date2num(date, self.units, self.calendar))))
+        number = int(np.nanargmin(np.abs(self.values - cftime.date2num(date, self.units, self.calendar))))
         if abs((self.decoded(self.values[number]) - date).total_seconds()) > NEAR:
             near = f"; the nearest is {self.text(number)}" if self.count > 1 else ""
             raise InputError(f"{place} has no record at {record}: they are{self.span()[1:]}{near}")

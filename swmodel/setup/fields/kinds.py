@@ -1,0 +1,301 @@
+"""What gives a field: a number, a function of the points, a table, a file, or records in time; `field_of` says which.
+
+Each kind is read in rows and columns within the grid, as the field lies in it: NaN where it has no value.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property, partial
+from typing import Any, Protocol
+
+import numpy as np
+
+from ...errors import ConfigError
+from ...ocean.coordinates import points
+from ...ocean.records import Span
+from ...ocean.table import VARIABLES, entry_of, location_of
+from . import case_functions
+from .formula import evaluated
+from .netcdf_input import InputError, opened, pole_in, read_field, series
+
+#: How far a record may lie from the step that it is for, in time steps: rounding of its units, or of products.
+LATE = 1e-6
+
+
+class FieldSource(Protocol):
+    """What gives a field."""
+
+    @property
+    def tabulated(self) -> bool:
+        """Whether it is a table of values: where a depth has none is land."""
+        return False
+
+    @property
+    def in_time(self) -> bool:
+        """Whether it has records in time."""
+        return False
+
+    def pole(self, record: int = 0) -> tuple[float, float] | None:
+        """The pole about whose axes a component of a vector is given; None: the Earth's, eastward and northward."""
+        return None
+
+    def read(self, rows, columns, record: int = 0, location: str = "", fill=None) -> np.ndarray:
+        """Values in rows and columns within the grid, float64 that broadcast to them; NaN where there are none.
+
+        Args:
+            record: its number, in time.
+            location: of the points, where it is not that of the field.
+            fill: [rows, columns], where a value that a file lacks is the nearest one in it; None: nowhere.
+
+        Raises:
+            ConfigError: a function cannot be evaluated.
+            InputError: a file cannot be read.
+        """
+
+
+@dataclass(frozen=True, eq=False)
+class PythonField:
+    """What a field was given as in Python, checked; it travels with the configuration.
+
+    Attributes:
+        value: function of the points, also of t; {location: values [ny, nx] there, "" for any}, in which an axis of
+            length one holds one value for all cells; a DataArray with records in time; None: the case's function.
+        in_time: whether it varies in time, so that no restart file has it.
+        tabulated: see FieldSource.
+        recorded: the SHA-256 of its values that a run has recorded; "" if none has.
+    """
+
+    value: Any
+    in_time: bool = False
+    tabulated: bool = False
+    recorded: str = ""
+
+
+@dataclass(frozen=True, eq=False)
+class Constant(FieldSource):
+    """A number, as nothing else gives the field."""
+
+    value: float
+
+    def read(self, rows, columns, record=0, location="", fill=None):
+        return np.full((1, 1), self.value)
+
+
+@dataclass(frozen=True, eq=False)
+class Formula(FieldSource):
+    """A function of the Points; in time also of t, s since the start of the run: a record each `forcing.every`.
+
+    Attributes:
+        what: it is, for messages.
+    """
+
+    config: Any
+    name: str
+    function: Callable
+    what: str
+    in_time: bool = False
+
+    def read(self, rows, columns, record=0, location="", fill=None):
+        at = points(self.config.grid, location or location_of(self.name), rows, columns)
+        return evaluated(self.function, at, self.what, record * self.config.forcing.every if self.in_time else None)
+
+    def at(self, step: int) -> tuple[int, Span]:
+        """See `InTime.at`."""
+        apart = self.config.forcing.every / step_of(self.config)
+        near = math.floor(step / apart) + np.arange(-1, 3)  # a quotient may be rounded to the next number
+        places = whole(near * apart)
+        at = int(np.searchsorted(places, step, side="right")) - 1
+        return int(near[at]), Span(*places[at : at + 2])
+
+    def date(self, record: int) -> str:
+        """When a record is, in words."""
+        return f"t = {record * self.config.forcing.every:g} s"
+
+
+@dataclass(frozen=True, eq=False)
+class Table(FieldSource):
+    """Values of the whole grid from Python, by location; see PythonField."""
+
+    config: Any
+    values: dict[str, np.ndarray]
+    tabulated: bool = True
+
+    def pole(self, record=0):
+        return self.config.grid.pole if self.tabulated else None
+
+    def read(self, rows, columns, record=0, location="", fill=None):
+        values = self.values.get(location, next(iter(self.values.values())))
+        values = values if len(values) == 1 else values[np.asarray(rows)]
+        return values if values.shape[1] == 1 else values[:, np.asarray(columns)]
+
+
+@dataclass(frozen=True, eq=False)
+class File(FieldSource):
+    """A variable of a file, as an entry of [input] names it; see `netcdf_input`."""
+
+    config: Any
+    name: str
+    text: str
+    tabulated = True
+
+    def pole(self, record=0):
+        return pole_in(self.text, self.row(), self.config.grid)
+
+    def read(self, rows, columns, record=0, location="", fill=None):
+        return read_field(self.text, self.row(location), self.config.grid, rows, columns, fill)
+
+    def check(self) -> None:
+        """Raise InputError unless the file holds the field on this grid."""
+        with opened(self.text, self.row(), self.config.grid):
+            pass
+
+    def distances(self, rows, columns, wanted: np.ndarray) -> tuple[np.ndarray, float]:
+        """How far the nearest values are from points [rows, columns], and may be, degrees of arc."""
+        with opened(self.text, self.row(), self.config.grid) as variable:
+            return variable.distances(rows, columns, wanted)
+
+    def row(self, location: str = ""):
+        """The row of the field in the table of variables, at this location."""
+        row = entry_of(self.name, self.config.physics)
+        return row._replace(location=location or row.location)
+
+
+@dataclass(frozen=True, eq=False)
+class InTime(File):
+    """A variable with dates, in files or in a DataArray.
+
+    Attributes:
+        text: the entry of [input]; of a DataArray what it is.
+        array: the DataArray; None: files.
+    """
+
+    array: Any = None
+    in_time = True
+
+    @cached_property
+    def records(self) -> series.Records:
+        """Its records, checked except for their values.
+
+        Raises:
+            InputError: a file, or their times, cannot be used.
+        """
+        if self.array is not None:
+            return series.records_in(self.array, self.config.time, self.text)
+        return series.records_of(self.text, self.row(), self.config.grid, self.config.time)
+
+    @property
+    def what(self) -> str:
+        """It is, for messages."""
+        return self.records.what
+
+    def check(self) -> None:
+        """See `records`."""
+        _ = self.records
+
+    def pole(self, record=0):
+        with self.records.fields[record](self.row(), self.config.grid) as variable:
+            return variable.pole
+
+    def read(self, rows, columns, record=0, location="", fill=None):
+        with self.records.fields[record](self.row(location), self.config.grid) as variable:
+            return variable.read(rows, columns, fill)
+
+    def at(self, step: int) -> tuple[int, Span]:
+        """The last record that is not after the begin of a step, and the Span from it to the next one.
+
+        Raises:
+            InputError: there is none, or none after it.
+        """
+        places, dates = whole(self.records.seconds / step_of(self.config)), self.records.dates
+        number = int(np.searchsorted(places, step, side="right")) - 1
+        date = series.date_after(self.config.time, step * step_of(self.config))
+        if number < 0:
+            raise InputError(
+                f"{self.what}: its records begin at {dates[0]}, and the run at {date}; give earlier ones, or a later "
+                "time.start"
+            )
+        if number == len(places) - 1 and step - places[-1] < 1 and number:
+            number -= 1
+        if number == len(places) - 1:
+            raise InputError(
+                f"{self.what}: its records end at {dates[-1]}, and the run needs them up to {date}; give later ones, "
+                "or a shorter run"
+            )
+        return number, Span(*places[number : number + 2])
+
+    def date(self, record: int) -> str:
+        """When a record is, in words."""
+        return self.records.dates[record]
+
+
+def step_of(config) -> float:
+    """The time step, s; a second where it is not known yet, and only kinds of fields are asked for."""
+    return config.time.dt or 1.0
+
+
+def whole(places: np.ndarray) -> np.ndarray:
+    """Places of records, in steps; those that are whole numbers except for rounding become whole."""
+    near = np.rint(places)
+    return np.where(np.abs(places - near) < LATE, near, places)
+
+
+def field_of(config, name: str) -> FieldSource:
+    """What gives a field: Python before a file, a file before the case, else a number."""
+    if name in config.own.names:
+        return field_in_python(config, name, config.own._sources.get(name))
+    if text := getattr(config.input, name, ""):
+        row = entry_of(name, config.physics)
+        return (InTime if row.varies and series.in_time(text, row) else File)(config, name, text)
+    return field_of_case(config, name) if hasattr(config.case, name) else Constant(constant(config, name))
+
+
+def field_in_python(config, name: str, given: PythonField | None) -> FieldSource:
+    """What gives a field that comes from Python; it cannot be read where the field is only recorded (None)."""
+    what = f"fields: {name}"
+    if given is None:
+        return Formula(config, name, partial(absent, name), what)
+    if given.value is None:
+        return field_of_case(config, name)
+    if callable(given.value):
+        return Formula(config, name, given.value, what, given.in_time)
+    if given.in_time:
+        return InTime(config, name, what, array=given.value)
+    return Table(config, given.value, given.tabulated)
+
+
+def field_of_case(config, name: str) -> Formula:
+    """The function of the case for a field."""
+    case, function = config.case, partial(getattr(config.case, name), config)
+    in_time = case_functions.in_time(getattr(type(case), name))
+    return Formula(config, name, function, f"{name} of the case {case.name}", in_time)
+
+
+def absent(name: str, at=None) -> Any:
+    """The function of a field that is recorded: it raises ConfigError, as the field is not there."""
+    raise ConfigError(
+        [
+            f"own.fields: {name} was handed over in Python, and no file but the restart files of the run has it: "
+            'go on with that run, or give the field anew, as swmodel.Simulation(..., fields={"' + name + '": ...})'
+        ]
+    )
+
+
+def constant(config, name: str) -> float:
+    """What a field is where nothing else gives it: the number of its key, water, or zero."""
+    if name == "mask":
+        return 1.0
+    section, _, key = VARIABLES[name].key.partition(".")
+    return getattr(getattr(config, section), key) if key else 0.0
+
+
+def varies(config, name: str) -> bool:
+    """Whether a coefficient is given by records in time."""
+    return name in VARIABLES and VARIABLES[name].varies and field_of(config, name).in_time
+
+
+def has_source(config, name: str) -> bool:
+    """Whether a field of this name is more than a constant."""
+    return not isinstance(field_of(config, name), Constant)

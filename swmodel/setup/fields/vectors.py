@@ -1,0 +1,105 @@
+"""Components of vectors, turned from the axes along which they are given to those of the grid."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ...ocean.coordinates import on_sphere, turn_from, turned
+from ...ocean.table import PAIRS, location_of
+from ...ocean.terms.open_sides import FLOWS, NAMES, parts_of
+from .kinds import Constant, FieldSource, InputError, field_of, has_source
+
+#: The pair of eastward and northward components, or of those along the axes of a turned grid, by the name of each.
+VECTORS = {
+    name: pair
+    for pair in (
+        *PAIRS.values(),
+        ("u10", "v10"),
+        ("outside_transport_x", "outside_transport_y"),
+        ("outside_current_x", "outside_current_y"),
+        *(pair for name in NAMES for pair in zip(*(parts_of(name, of) for of in FLOWS), strict=True)),
+    )
+    for name in pair
+}
+
+
+@dataclass(frozen=True, eq=False)
+class Turned(FieldSource):
+    """A component along the axes of the grid, of a vector with components along those of another pole, perhaps.
+
+    Functions and files on true longitudes and latitudes have eastward and northward components; tables those along the
+    axes of the grid; files about a pole those along the axes about that.
+
+    Attributes:
+        name: of the component.
+        mine, other: what gives both, as it is given; a Constant counts as zero.
+    """
+
+    config: Any
+    name: str
+    mine: Any
+    other: Any
+
+    def read(self, rows, columns, record=0, location="", fill=None):
+        grid, where = self.config.grid, location or location_of(self.name)
+        first = self.name == VECTORS[self.name][0]
+        pole = self.mine.pole(record) if self.mine.in_time else self.pole_of_both()
+
+        def component(of: FieldSource) -> np.ndarray:
+            return np.zeros((1, 1)) if isinstance(of, Constant) else of.read(rows, columns, record, where, fill)
+
+        if pole == grid.pole:
+            return component(self.mine)
+        if self.mine.in_time:
+            self.check_other(record, pole)
+        cosine, sine = turn_from(grid, pole, where, rows, columns)
+        mine, its = component(self.mine), component(self.other)
+        return cosine * mine + sine * its if first else cosine * mine - sine * its
+
+    def pole_of_both(self) -> tuple[float, float] | None:
+        """The pole about whose axes both are given.
+
+        Raises:
+            InputError: there are two poles, or one of two components that have to be turned is missing.
+        """
+        there = [each for each in (self.mine, self.other) if not isinstance(each, Constant)]
+        poles = {each.pole() for each in there}
+        if poles != {self.config.grid.pole} and (len(poles) > 1 or (None not in poles and len(there) == 1)):
+            pair = VECTORS[self.name]
+            raise InputError(
+                f"{pair[0]} and {pair[1]}: are turned to the axes of the grid, whose pole is another one; give both in "
+                "one way: eastward and northward, or along the axes of one grid"
+            )
+        return poles.pop()
+
+    def check_other(self, record: int, pole) -> None:
+        """See that the other component has a record of the same time about the same pole.
+
+        Raises:
+            InputError: it has none.
+        """
+        mine, other = self.mine, self.other
+        if not other.in_time or other.pole(record) != pole or other.date(record) != mine.date(record):
+            first, second = VECTORS[self.name]
+            raise InputError(
+                f"{mine.what}: is turned to the axes of the grid, whose pole is another one: "
+                f"{second if self.name == first else first} needs a record at {mine.date(record)}, too"
+            )
+
+
+def given(config, name: str) -> bool:
+    """Whether a field is more than a constant; on a turned grid both components of a vector are where one is."""
+    names = VECTORS[name] if name in VECTORS and turned(config.grid) else (name,)
+    return any(has_source(config, each) for each in names)
+
+
+def along_axes(config, name: str, mine: FieldSource | None = None) -> FieldSource:
+    """What gives a field along the axes of the grid; `mine` is what gives it as it is given, where that is known."""
+    mine = mine or field_of(config, name)
+    if name not in VECTORS or not on_sphere(config.grid) or not given(config, name):
+        return mine
+    first, second = VECTORS[name]
+    return Turned(config, name, mine, field_of(config, second if name == first else first))
