@@ -14,7 +14,7 @@ os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # many tests start programs: th
 
 import jax
 import pytest
-from support import compiling, steps_compiled
+from support import compiling, steps_compiled, tiers
 
 from swmodel.parallel import environment
 
@@ -37,17 +37,10 @@ with pytest.MonkeyPatch.context() as environ:  # XLA reads the flags once; proce
     jax.devices()
 
 
-def of_xla(item):
-    """Whether a test is one of the executor xla, by its parameters."""
-    given = item.callspec.params.values() if hasattr(item, "callspec") else ()
-    return "xla" in [each for each in given if isinstance(each, str)]
-
-
 def pytest_collection_modifyitems(items):
-    """Mark what waits for compilation: derivatives, and what XLA alone computes."""
+    """Mark each test with its tier."""
     for item in items:
-        if "quickly_compiled" in item.fixturenames or of_xla(item):
-            item.add_marker(pytest.mark.compiled)
+        tiers.mark(item)
 
 
 def pytest_collection_finish():
@@ -61,7 +54,7 @@ def pytest_collection_finish():
 def pytest_runtest_setup(item):
     """Programs of this process are compiled quickly, those of fixtures too; optimised in tests of xla and in those
     marked so."""
-    compiling.compile_quickly(not (of_xla(item) or item.get_closest_marker("fully_optimised")))
+    compiling.compile_quickly(not (tiers.of_xla(item) or item.get_closest_marker("fully_optimised")))
 
 
 @pytest.fixture(autouse=True, scope="session")
