@@ -45,7 +45,15 @@ DAY = (
 #: What starts several processes.
 MPI = ("mpi/",)
 #: What takes too long for `make check`, beside tests of derivatives and of the executor xla.
-LONG = ("bench/", "cases/", "examples/")
+LONG = (
+    *("assimilation/", "bench/", "cases/", "ensemble/", "examples/", "executors/", "gradients/", "ocean/", "plotting/"),
+    *("files/test_journal.py", "files/test_samples.py", "files/test_spectra.py", "files/test_own_case.py"),
+    *("config/checks/test_stability.py", "model/test_outputs_agree.py", "model/test_programs.py"),
+    *("parallel/test_fourier.py", "parallel/test_join.py", "parallel/test_sharded.py", "parallel/test_spawn.py"),
+    *("test_readme.py", "test_python_page.py"),
+)
+#: Of these, what does not.
+SHORT = ("executors/test_reference",)
 
 
 def tier(name: str) -> str:
@@ -53,7 +61,9 @@ def tier(name: str) -> str:
     name = name.removeprefix("tests/")
     if name.startswith(NIGHT) and not name.startswith(DAY):
         return "night"
-    return "mpi" if name.startswith(MPI) else "compiled" if name.startswith(LONG) else "check"
+    if name.startswith(MPI):
+        return "mpi"
+    return "compiled" if name.startswith(LONG) and not name.startswith(SHORT) else "check"
 
 
 def waits_for_compilation(item) -> bool:
