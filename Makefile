@@ -1,4 +1,4 @@
-# make run     set up .venv and run the jet on two processes        make test    set up .venv and run all tests
+# make run     set up .venv and run the jet on two processes        make test    set up .venv and run its tests
 # Options: PYTHON=python3.12 (which Python), MPI=system (the MPI on PATH, not the one from the package index), VENV=folder
 
 VENV ?= .venv
@@ -9,19 +9,20 @@ PYTHON ?= $(shell for p in python3 python3.14 python3.13 python3.12 python3.11; 
 RUN = outputs/jet
 BIN = $(VENV)/bin
 READY = $(VENV)/.ready-$(MPI)
-# What `make check` runs: files, the model, the reference with its known answers, commands, configuration, layers.
-CHECK = $(addprefix tests/,files model executors/test_reference.py executors/test_reference_answers.py cli config test_layers.py)
+# All tests of a tier (tests/support/tiers.py): `$(TESTS) -m MARKS`.
+TESTS = $(BIN)/python -m pytest -n auto --dist loadfile --no-loadscope-reorder
 # Open MPI's mpiexec kills ranks a second after it got a signal itself or one ended, and wakes frozen ranks to end them.
-OPEN_MPI = bits faults files launch restart slurm stop
+OPEN_MPI = layouts faults files launch restart slurm stop
 NOT_OPEN_MPI = to_mpiexec_and_all_ranks or a_frozen_rank or that_ended_before_mpi_started
 
 .DEFAULT_GOAL = help
-.PHONY: help run test check docs pictures exactness twins fuzz soak damage slurm openmpi sanitize lint format setup clean distclean
+.PHONY: help run check test test-all docs pictures exactness twins fuzz soak damage slurm openmpi sanitize lint format setup clean distclean
 
 help:
 	@echo "make run        set up, run the jet for ten days on two processes, plot it; results in $(RUN)"
-	@echo "make test       set up and run all tests"
-	@echo "make check      run what needs neither MPI nor long compilation, for the minutes between two edits"
+	@echo "make check      run the tests that need neither MPI nor long compilation, for the minute between two edits"
+	@echo "make test       set up and run the tests of every promise of docs/trust.md (eight minutes on two cores)"
+	@echo "make test-all   run the other tests: faults, kills and resumes, random input, packaging, notebooks, documentation"
 	@echo "make docs       make the site of the documentation; docs/_build/index.html"
 	@echo "make pictures   run every case and notebook, and keep their pictures (some minutes)"
 	@echo "make exactness  make the table of the README: derivatives on one to four processes (two minutes)"
@@ -41,14 +42,17 @@ run: $(READY)
 	$(BIN)/swmodel run jet --nproc 2 --output $(RUN) --force
 	$(BIN)/swmodel plot $(RUN)
 
-# Tests whose processes have to be in time run by themselves: beside others they wait for cores. (5: nothing was selected.)
-test: $(READY)
-	$(BIN)/python -m pytest -n auto --dist loadfile --no-loadscope-reorder -m "not processes" $(PYTEST_ARGS); one=$$?; \
-	$(BIN)/python -m pytest -m processes $(PYTEST_ARGS); two=$$?; \
-	test $$one$$two = 00 -o $$one$$two = 05 -o $$one$$two = 50
-
 check: $(READY)
-	$(BIN)/python -m pytest -n auto --dist loadfile --no-loadscope-reorder -m "not compiled" $(CHECK) $(PYTEST_ARGS)
+	$(TESTS) -m "not (compiled or mpi or night)" $(PYTEST_ARGS)
+
+test: $(READY)
+	$(TESTS) -m "not night" $(PYTEST_ARGS)
+
+# Tests whose processes have to be in time run by themselves: beside others they wait for cores. (5: nothing was selected.)
+test-all: $(READY)
+	$(TESTS) -m "night and not processes" $(PYTEST_ARGS); one=$$?; \
+	$(BIN)/python -m pytest -m "night and processes" $(PYTEST_ARGS); two=$$?; \
+	test $$one$$two = 00 -o $$one$$two = 05 -o $$one$$two = 50
 
 docs: $(READY)
 	$(BIN)/python -m sphinx -W --keep-going -q docs docs/_build

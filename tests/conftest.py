@@ -1,11 +1,13 @@
 """What all tests share: strict JAX in double precision, and a way to run programs under mpiexec with a time limit."""
 
 import gc
+import json
 import logging
 import os
 import shutil
 import subprocess
 import sys
+from importlib import import_module
 from pathlib import Path
 
 os.environ.setdefault("JAX_PLATFORMS", "cpu")
@@ -14,8 +16,9 @@ os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # many tests start programs: th
 
 import jax
 import pytest
-from support import compiling, steps_compiled
+from support import compiling, tiers
 
+from swmodel.files.integrity import guard
 from swmodel.parallel import environment
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -27,7 +30,7 @@ if "SWMODEL_TEST_KERNELS" in os.environ:  # a folder with another build of the n
     swmodel.executors.native.LIBRARY = Path(os.environ["SWMODEL_TEST_KERNELS"], "_step.so")
 
 environment.add(environment.OPEN_MPI, os.environ)  # for the mpiexec that tests start themselves
-steps_compiled.compile_quickly()
+os.environ.setdefault("SWMODEL_CXXFLAGS", compiling.CXXFLAGS)
 
 jax.config.update("jax_enable_x64", True)
 jax.config.update("jax_numpy_dtype_promotion", "strict")
@@ -37,17 +40,10 @@ with pytest.MonkeyPatch.context() as environ:  # XLA reads the flags once; proce
     jax.devices()
 
 
-def of_xla(item):
-    """Whether a test is one of the executor xla, by its parameters."""
-    given = item.callspec.params.values() if hasattr(item, "callspec") else ()
-    return "xla" in [each for each in given if isinstance(each, str)]
-
-
 def pytest_collection_modifyitems(items):
-    """Mark what waits for compilation: derivatives, and what XLA alone computes."""
+    """Mark each test with its tier."""
     for item in items:
-        if "quickly_compiled" in item.fixturenames or of_xla(item):
-            item.add_marker(pytest.mark.compiled)
+        tiers.mark(item)
 
 
 def pytest_collection_finish():
@@ -61,18 +57,30 @@ def pytest_collection_finish():
 def pytest_runtest_setup(item):
     """Programs of this process are compiled quickly, those of fixtures too; optimised in tests of xla and in those
     marked so."""
-    compiling.compile_quickly(not (of_xla(item) or item.get_closest_marker("fully_optimised")))
+    compiling.compile_quickly(not (tiers.of_xla(item) or item.get_closest_marker("fully_optimised")))
 
 
 @pytest.fixture(autouse=True, scope="session")
-def files_examined_by_a_fork():
-    """What examines files is forked; commands that tests start in processes of their own start it as users have it."""
-    from support.forked import forked
+def files_examined_here():
+    """Files are examined in this process, as to start one takes half a second.
 
-    from swmodel.files.integrity import guard
+    Tests that replace its program, and commands that tests start, have a process for it as users do.
+    """
+    program, in_a_process = guard.PROGRAM, guard.examined
+
+    def examine(job):
+        try:
+            found = import_module(job.module).examine(str(job.path), allow=lambda nbytes: None, **job.options)
+        except Exception as error:
+            words = " ".join(str(getattr(error, "strerror", None) or error).split())
+            return {"problem": f"cannot be read: {words or type(error).__name__}"}
+        return json.loads(json.dumps(found))
+
+    def examined(jobs):
+        return [examine(job) for job in jobs] if program == guard.PROGRAM else in_a_process(jobs)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(guard, "run", forked)
+        patch.setattr(guard, "examined", examined)
         yield
 
 
@@ -92,24 +100,16 @@ def caplog(caplog, monkeypatch):
     return caplog
 
 
-@pytest.fixture
-def steps_of_users(monkeypatch):
-    """C++ steps are compiled as users have them, here and in processes that are started."""
-    for name in os.environ.keys() - steps_compiled.as_users(os.environ).keys():
-        monkeypatch.delenv(name)
-
-
 @pytest.fixture(scope="session")
 def mpiexec():
     """run(program, n, *arguments, timeout=120): a file of tests/mpi/programs on n ranks.
 
-    Returns the completed process; fails the test with the program's output if it does not end with exit code 0.
+    Returns the completed process; fails the test with the program's output if it does not end with exit code 0, except
+    where that is asked for by must_end_well=False.
     """
-    from support.forked_python import forking
-
     from swmodel.model.launch import find_mpiexec
 
-    def run(program, n, *arguments, timeout=120):
+    def run(program, n, *arguments, timeout=120, must_end_well=True):
         environ = os.environ | {
             "PYTHONPATH": os.pathsep.join([str(ROOT), str(ROOT / "tests"), os.environ.get("PYTHONPATH", "")]),
             "MPIEXEC_TIMEOUT": str(timeout),
@@ -118,8 +118,8 @@ def mpiexec():
             "NPROC": "1",
         }
         line = [find_mpiexec(), "-n", str(n), sys.executable, str(PROGRAMS / program), *map(str, arguments)]
-        done = subprocess.run(line, env=forking(environ), capture_output=True, text=True, timeout=timeout + 30)
-        if done.returncode:
+        done = subprocess.run(line, env=environ, capture_output=True, text=True, timeout=timeout + 30)
+        if done.returncode and must_end_well:
             pytest.fail(f"{' '.join(line)}\nexit code {done.returncode}\n{done.stdout}\n{done.stderr}")
         return done
 

@@ -1,6 +1,5 @@
 """The notebooks of examples/: each runs as it is, and shows what it is kept with."""
 
-import os
 import re
 
 import nbformat
@@ -8,7 +7,6 @@ import pytest
 from conftest import ROOT
 from nbclient.exceptions import CellExecutionError
 from support.compiling import QUICK
-from support.forked_python import forking
 
 from tools.notebooks import executed
 
@@ -39,7 +37,7 @@ def test_a_notebook_runs_as_it_is_and_shows_what_it_is_kept_with(path, tmp_path,
     kept = nbformat.read(path, as_version=4)
     assert any("image/png" in output.get("data", ()) for cell in code_of(kept) for output in cell.outputs)
     assert "assert " in code_of(kept)[-1].source
-    for name, value in forking(os.environ | QUICK | PICTURES).items():
+    for name, value in (QUICK | PICTURES).items():
         monkeypatch.setenv(name, value)
     assert shown(executed(path, tmp_path)) == shown(kept), "python tools/notebooks.py --write keeps them anew"
 

@@ -103,8 +103,8 @@ def test_scripts_are_executable_and_stop_at_errors(script):
     subprocess.run(["bash", "-n", path], check=True)
 
 
-def test_ci_runs_the_test_command_of_the_readme():
-    assert (ROOT / ".ci" / "run").read_text().endswith("\nmake test\n")
+def test_ci_runs_the_test_command_of_the_readme_and_the_rest():
+    assert (ROOT / ".ci" / "run").read_text().endswith("\nmake test\nmake test-all\n")
     assert re.search(r"^make test\b", (ROOT / "README.md").read_text(), re.MULTILINE)
 
 

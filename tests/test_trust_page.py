@@ -5,6 +5,7 @@ import re
 
 import pytest
 from conftest import ROOT
+from support.tiers import DAY, tier
 
 TEST = re.compile(r"`(tests/[\w/]+\.py)::(test_\w+)`")
 ROWS = [line for line in (ROOT / "docs" / "trust.md").read_text().splitlines() if line.startswith("| ")]
@@ -24,6 +25,13 @@ def test_each_line_names_tests_that_exist(row):
     for path, name in PROOFS[row]:
         assert (ROOT / path).is_file(), path
         assert name in functions(path), f"{path}::{name}"
+
+
+@pytest.mark.parametrize("promise", [row for row in PROOFS if not row.isdigit()])
+def test_make_test_proves_each_promise(promise):
+    """By at least one of its tests, or by some of the parameters of one."""
+    names = [f"{path}::{name}" for path, name in PROOFS[promise]]
+    assert any(tier(name) != "night" or any(f"tests/{day}".startswith(name) for day in DAY) for name in names)
 
 
 def test_no_fault_is_left_out():

@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 from conftest import ROOT
 from support import random_case
-from support.forked_python import forking
 from support.small_ensemble import alone, configuration, perturbations, same
 
 import swmodel
@@ -79,7 +78,7 @@ def test_with_reproducible_bits_depend_neither_on_devices_nor_on_the_way_to_adva
         "PYTHONPATH": f"{ROOT}:{ROOT}/tests",
     }
     program = [sys.executable, "-m", "support.ensemble_devices"]
-    done = subprocess.run(program, env=forking(os.environ | environment), capture_output=True, text=True, timeout=200)
+    done = subprocess.run(program, env=os.environ | environment, capture_output=True, text=True, timeout=200)
     assert done.returncode == 0, done.stderr
 
 

@@ -1,75 +1,25 @@
-"""The native step: the same bits however it is cut up, nothing copied; the reference's answer with all terms at once.
-
-One option after the other is compared with the reference in tests/executors/test_conformance.py.
-"""
+"""The native step: the same bits however it is cut up, nothing copied. Its answer: test_conformance.py."""
 
 import itertools
 import re
+from functools import partial
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from support import stepping
 from support.random_case import configuration, random_fields
-from support.stepping import DTYPES, FLUXES, STEPPERS
+from support.stepping import ALL_TERMS, SCHEMES, STEPPERS, same_bits
 
 from swmodel.executors.native import calls
-from swmodel.executors.native.executor import Native
 from swmodel.executors.native.kernel import choose_steps_per_sweep
-from swmodel.executors.reference import Reference
 from swmodel.ocean.timestep import method_of
 from swmodel.parallel.decomposition import block, blocks
 from swmodel.parallel.transport import programs
-from swmodel.parallel.transport.serial import Serial
 from swmodel.setup.setup import setup_of
 
-ALL_TERMS = {"sponge__rate": 1e-4, "sponge__width": 2e4, "physics__biharmonic_viscosity": 1e8, "physics__slip": "no"}
-RINGS = {
-    f"{x} {y}": {"grid__periodic_x": x == "ring", "grid__periodic_y": y == "ring"}
-    for x, y in itertools.product(("ring", "walls"), repeat=2)
-}
-
-
-def build(config, **options):
-    """The executor and its first carry."""
-    here = Serial(block(0, (1, 1), config.grid.ny, config.grid.nx))
-    setup = setup_of(config)
-    model = Native(setup, here, *setup.static(here.block), **options)
-    return model, model.start(here.make(setup.state))
-
-
-def after(config, *chunks, **options):
-    """The fields of the carry after the given numbers of steps, one call each."""
-    model, carry = build(config, **options)
-    for steps in chunks:
-        carry = model.advance(carry, steps)
-    return [np.asarray(field) for field in jax.tree.leaves((carry.state, carry.memory))]
-
-
-def difference(config, steps=3, **options):
-    """Largest difference from the reference, relative to the largest value of each field."""
-    reference = Reference(setup_of(config))
-    truth = reference.advance(reference.start(), steps, config.time.dt).state
-    ours = after(config, steps, **options)[:3]
-    return max(np.abs(a - b).max() / np.abs(b).max() for a, b in zip(ours, truth, strict=True))
-
-
-@pytest.mark.parametrize("ring", RINGS)
-@pytest.mark.parametrize("flux", FLUXES)
-def test_all_terms_at_once_agree_with_the_reference(ring, flux):
-    config = configuration(7, 11, scheme__vorticity_flux=flux, **RINGS[ring], **ALL_TERMS)
-    assert difference(config) < 1e-12
-
-
-@pytest.mark.parametrize("stepper", STEPPERS)
-def test_every_stepper_agrees_with_the_reference_in_single_precision(stepper):
-    config = configuration(7, 11, time__stepper=stepper, grid__periodic_x=False, run__dtype="float32")
-    assert difference(config, steps=5) < 1e-5
-
-
-@pytest.mark.parametrize("size", [(1, 1), (13, 17), (31, 2)])
-def test_thin_and_odd_domains_agree_with_the_reference(size):
-    assert difference(configuration(*size, random_fields(*size, land=0.0), grid__periodic_y=True)) < 1e-12
+build, after = partial(stepping.build, "native"), partial(stepping.after, "native")
 
 
 @pytest.mark.parametrize(
@@ -78,11 +28,8 @@ def test_thin_and_odd_domains_agree_with_the_reference(size):
 )
 def test_thin_and_odd_domains_are_the_same_in_any_sweeps(size, steps_per_sweep):
     config = configuration(*size, grid__periodic_y=True, physics__slip="no")
-    once, other = (
-        after(config, 7, threads=1, steps_per_sweep=1),
-        after(config, 7, steps_per_sweep=steps_per_sweep),
-    )
-    assert all(a.tobytes() == b.tobytes() for a, b in zip(once[:3], other[:3], strict=True))
+    once = after(config, 7, threads=1, steps_per_sweep=1)
+    assert same_bits(after(config, 7, steps_per_sweep=steps_per_sweep)[:3], once[:3])
 
 
 def test_sweeps_that_reach_beyond_the_next_block_are_refused():
@@ -90,48 +37,19 @@ def test_sweeps_that_reach_beyond_the_next_block_are_refused():
         build(configuration(7, 11, physics__biharmonic_viscosity=1e8), steps_per_sweep=4)
 
 
-@pytest.mark.parametrize("beta", [0.0, 2e-11])
-def test_fields_that_do_not_vary_along_rows_agree_with_the_reference(beta):
-    state = {name: random_fields(7, 11)[name] for name in ("eta", "u", "v")}
-    physics = {"physics__beta": beta, "physics__biharmonic_viscosity": 1e8, "physics__linear_drag": 1e-6}
-    assert difference(configuration(7, 11, state, **physics)) < 1e-12
-
-
-#: Every flux with every stepper, between them every loop; precisions and land by turns: each with each of the others.
-VARIANTS = [
-    pytest.param(flux, stepper, DTYPES[(i + j // 2) % 2], land, id=f"{flux} {stepper} land {land}")
-    for (i, flux), (j, stepper) in itertools.product(enumerate(FLUXES), enumerate(STEPPERS))
-    for land in [(0.0, 0.1)[(i + j) % 2]]
-]
-
-
-@pytest.mark.parametrize(("flux", "stepper", "dtype", "land"), VARIANTS)
-def test_threads_and_calls_do_not_change_a_bit(flux, stepper, dtype, land):
-    fields = random_fields(67, 23, land=land)
-    terms = ALL_TERMS if land else {}
-    config = configuration(
-        67, 23, fields, scheme__vorticity_flux=flux, time__stepper=stepper, run__dtype=dtype, **terms
-    )
+@pytest.mark.parametrize(("stepper", "dtype", "flux"), SCHEMES)
+def test_threads_and_calls_do_not_change_a_bit(stepper, dtype, flux, monkeypatch):
+    """Nor whether results are written past the cache."""
+    fields = random_fields(67, 23, land=0.0 if flux == "energy" else 0.1)
+    options = {"scheme__vorticity_flux": flux, "time__stepper": stepper, "run__dtype": dtype}
+    config = configuration(67, 23, fields, **options, **ALL_TERMS)
     once = after(config, 10, threads=1)
-    for other in (
-        after(config, *[1] * 10),
-        after(config, 3, 7, threads=2),
-        after(config, 10, threads=3),
-        after(config, 10, threads=4),
-    ):
-        assert all(a.tobytes() == b.tobytes() for a, b in zip(once, other, strict=True))
-
-
-@pytest.mark.parametrize("stepper", STEPPERS)
-@pytest.mark.parametrize("dtype", ["float32", "float64"])
-def test_writing_past_the_cache_does_not_change_a_bit(monkeypatch, stepper, dtype):
-    config = configuration(67, 23, random_fields(67, 23, land=0.1), time__stepper=stepper, run__dtype=dtype)
-    through = after(config, 10, threads=2)
+    for chunks, threads in (([1] * 10, 0), ((3, 7), 2), ((10,), 3), ((10,), 4)):
+        assert same_bits(after(config, *chunks, threads=threads), once)
     monkeypatch.setattr(calls, "BEYOND_CACHE", 0)
     programs.jitted.cache_clear()
-    past = after(config, 10, threads=2)
+    assert same_bits(after(config, 10, threads=2), once)
     programs.jitted.cache_clear()
-    assert all(a.tobytes() == b.tobytes() for a, b in zip(through, past, strict=True))
 
 
 @pytest.mark.parametrize(
@@ -156,11 +74,9 @@ def test_several_steps_in_one_sweep_give_the_same_state_bit_for_bit(stepper, opt
     """The memory has the same values; the zero tendency of a closed face may have either sign."""
     config = configuration(37, 23, time__stepper=stepper, grid__periodic_x=False, **options)
     single = after(config, 10, steps_per_sweep=1)
-    for other in (
-        after(config, 10, steps_per_sweep=steps_per_sweep),
-        after(config, 10, steps_per_sweep=steps_per_sweep, threads=2),
-    ):
-        assert all(a.tobytes() == b.tobytes() for a, b in zip(single[:3], other[:3], strict=True))
+    for threads in (0, 2):
+        other = after(config, 10, steps_per_sweep=steps_per_sweep, threads=threads)
+        assert same_bits(single[:3], other[:3])
         assert all(np.array_equal(a, b) for a, b in zip(single[3:], other[3:], strict=True))
 
 

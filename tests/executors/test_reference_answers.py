@@ -175,23 +175,6 @@ def test_ab3_is_of_order_3_with_an_exact_history():
     assert slope(errors) == pytest.approx(3, abs=0.15)
 
 
-@pytest.mark.parametrize("stepper", STEPPERS)
-@pytest.mark.parametrize("dtype", ["float32", "float64"])
-def test_chunks_of_steps_do_not_change_the_answer(stepper, dtype):
-    rng = np.random.default_rng(12)
-    options = {"physics": EVERYTHING, "time": {"stepper": stepper}, "run": {"dtype": dtype}}
-    reference, state = build(everything(rng), sponge={"rate": 0.1, "width": 2.0}, **options), random_state(rng)
-    once = reference.advance(reference.start(state), 5, 1e-3)
-    first = reference.advance(reference.start(state), 2, 1e-3)
-    twice = reference.advance(reference.advance(first, 0, 1e-3), 3, 1e-3)
-    assert (first.step, once.step, twice.step) == (2, 5, 5)
-    assert len(once.memory) == {"ab2": 1, "ab3": 2, "leapfrog": 1}.get(stepper, 0)
-    for ours, theirs in zip((once.state, *once.memory), (twice.state, *twice.memory), strict=True):
-        for a, b in zip(ours, theirs, strict=True):
-            assert a.dtype == b.dtype == dtype
-            np.testing.assert_array_equal(a, b)
-
-
 @pytest.mark.parametrize("flux", FLUXES)
 def test_float32_is_float64_to_its_round_off(flux):
     rng = np.random.default_rng(13)

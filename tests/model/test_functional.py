@@ -11,7 +11,6 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from support.compiling import QUICK
-from support.forked_python import forking
 
 import swmodel
 from swmodel import operators
@@ -95,7 +94,7 @@ def on_four_devices():
     environ = os.environ | QUICK | {"PYTHONPATH": path, "JAX_PLATFORMS": "cpu"}
     flags = f"{environ.get('XLA_FLAGS', '')} --xla_cpu_max_isa=AVX".strip()
     line = [sys.executable, str(TESTS / "support" / "functional_program.py")]
-    environ = forking(environ | {"XLA_FLAGS": flags})
+    environ = environ | {"XLA_FLAGS": flags}
     done = subprocess.run(line, capture_output=True, text=True, timeout=300, env=environ)
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout.splitlines()[-1])

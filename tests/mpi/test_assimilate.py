@@ -9,7 +9,6 @@ from pathlib import Path
 import netCDF4
 import numpy as np
 import pytest
-from support.forked_python import forking
 from support.small_assimilation import SETTINGS
 
 pytestmark = pytest.mark.usefixtures("quickly_compiled")
@@ -20,7 +19,7 @@ ROOT = Path(__file__).parents[2]
 def assimilate(folder, nproc, *words, code=0, source=("double_gyre_twin", *SETTINGS)):
     line = [sys.executable, "-m", "swmodel", "assimilate", *source, "--nproc", str(nproc)]
     line += ["--output", str(folder), *words]
-    environment = forking(os.environ | {"PYTHONPATH": str(ROOT)})
+    environment = os.environ | {"PYTHONPATH": str(ROOT)}
     done = subprocess.run(line, env=environment, capture_output=True, text=True, timeout=240)
     assert done.returncode == code, done.stdout + done.stderr
     return done.stdout + done.stderr

@@ -13,7 +13,6 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
-from support.forked_python import SOCKET, forking
 
 from swmodel.bench import session
 from swmodel.cli import main
@@ -46,8 +45,6 @@ def bench(tmp_path, monkeypatch):
     """Runs `swmodel bench` in an empty folder."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("NPROC", "1")
-    for name, text in forking(os.environ).items():
-        monkeypatch.setenv(name, text)
     monkeypatch.setattr(session, "measure_triad", MEASURE_TRIAD)
     on_sigterm = signal.getsignal(signal.SIGTERM)
     yield lambda *words: CliRunner().invoke(main, ["bench", *words])
@@ -55,9 +52,7 @@ def bench(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("name", sorted(FIGURES.keys() - {"fft"}))
-def test_quick_sweeps(bench, name, monkeypatch):
-    if name == "start":
-        monkeypatch.delenv(SOCKET, raising=False)  # programs are started as users do
+def test_quick_sweeps(bench, name):
     executor = ["--executor", "xla"] if name in IN_XLA else []
     assert_right(name, bench(name, "--quick", "--oversubscribe", *executor))
 
@@ -121,7 +116,7 @@ def test_an_interrupt_ends_the_ranks_and_keeps_the_samples(tmp_path, number):
     sweep = subprocess.Popen(
         line,
         cwd=tmp_path,
-        env=forking(os.environ),
+        env=os.environ,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,

@@ -9,7 +9,6 @@ from pathlib import Path
 
 import netCDF4
 import numpy as np
-from support.forked_python import forking
 from support.long_run import LongRun
 from support.restarts import assert_same_data, data
 from support.small_ensemble import words
@@ -24,7 +23,7 @@ LARGER = {"grid__nx": 96, "grid__ny": 64, "grid__dx": 2e4, "grid__dy": 2e4, "out
 
 
 def start(*line):
-    environment = forking(os.environ | {"PYTHONPATH": str(ROOT), "MPIEXEC_TIMEOUT": "120"})
+    environment = os.environ | {"PYTHONPATH": str(ROOT), "MPIEXEC_TIMEOUT": "120"}
     both = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "text": True}
     return subprocess.Popen([sys.executable, "-m", "swmodel", *map(str, line)], env=environment, **both)
 

@@ -27,7 +27,6 @@ from support.faults import (
     swmodel,
     wait_until_free,
 )
-from support.forked_python import forking
 from support.long_run import LongRun
 
 from swmodel.files.restart.folder import candidates, facts, step_of
@@ -68,17 +67,6 @@ def test_a_bug_on_one_rank_is_one_traceback_and_the_last_restart_stays(tmp_path)
     assert_failed(tmp_path / "run", 70, "a bug")
     assert [step_of(path) for path in candidates(tmp_path / "run")] == [100, 50]
     assert all("problem" not in facts(path) for path in candidates(tmp_path / "run"))
-
-
-def test_a_rank_of_a_program_of_several_layouts_that_fails_ends_all_at_once(mpiexec):
-    """By itself with its traceback: not by the time that mpiexec was given, after which it ends with another code."""
-    with pytest.raises(pytest.fail.Exception) as caught:
-        mpiexec("one_layout_fails.py", 3)
-    said = str(caught.value)
-    assert "\nexit code 1\n" in said
-    assert said.count("Traceback") == 1
-    assert "ZeroDivisionError: a bug" in said
-    assert "rank 1 of the world, layout (1, 2)" in said
 
 
 def test_a_run_that_becomes_unstable_warns_and_stops_with_its_last_good_restart(tmp_path):
@@ -208,7 +196,7 @@ def test_the_launcher_of_another_mpi_is_refused_by_every_process(tmp_path, names
     line = [*PROGRAM, "run", "jet", *SMALL, "--steps", "1", "-o", "run"]
     environs = [dict(zip(names.split(), (str(rank), "2"), strict=True)) for rank in (0, 1)]
     both = [
-        subprocess.Popen(line, cwd=tmp_path, env=forking(os.environ | environ), stderr=subprocess.PIPE, text=True)
+        subprocess.Popen(line, cwd=tmp_path, env=os.environ | environ, stderr=subprocess.PIPE, text=True)
         for environ in environs
     ]
     for process in both:

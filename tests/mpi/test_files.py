@@ -9,7 +9,6 @@ import netCDF4
 import numpy as np
 import pytest
 from conftest import ROOT
-from support.forked_python import forking
 
 from swmodel.files.integrity import checksums
 
@@ -21,7 +20,7 @@ ARGUMENTS = [
 
 def run(directory, nproc, *options):
     line = [sys.executable, "-m", "swmodel", "run", *ARGUMENTS, "--nproc", str(nproc), "--output", str(directory)]
-    environment = forking(os.environ | {"PYTHONPATH": str(ROOT), "MPIEXEC_TIMEOUT": "100"})
+    environment = os.environ | {"PYTHONPATH": str(ROOT), "MPIEXEC_TIMEOUT": "100"}
     done = subprocess.run([*line, *options], env=environment, capture_output=True, text=True, timeout=120)
     assert done.returncode == 0, done.stderr
     return directory

@@ -9,7 +9,6 @@ import time
 from pathlib import Path
 
 import pytest
-from support.forked_python import forking
 
 from swmodel.files.run_folder import CONFIG, DIAGNOSTICS, OUTPUT, RESTARTS, STATUS
 from swmodel.files.status import read_status
@@ -27,15 +26,8 @@ FAULTY = Path(__file__).parent / "programs" / "faulty.py"
 def swmodel(folder, *arguments, before=(), environ=None):
     """Run the program in `folder`, after the words `before`; the completed process."""
     line = [*before, *PROGRAM, *map(str, arguments)]
-    environ = forking(os.environ | {"MPIEXEC_TIMEOUT": "100"} | (environ or {}))
+    environ = os.environ | {"MPIEXEC_TIMEOUT": "100"} | (environ or {})
     return subprocess.run(line, cwd=folder, env=environ, capture_output=True, text=True, timeout=120)
-
-
-@pytest.fixture
-def forks(monkeypatch):
-    """The processes that `launch` starts are forks."""
-    for name, text in forking(os.environ).items():
-        monkeypatch.setenv(name, text)
 
 
 def mpiexec(n):
@@ -103,7 +95,7 @@ def test_processes_that_do_not_know_each_other_are_refused(tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
-def test_an_mpiexec_that_only_starts_processes_is_refused(forks, tmp_path, capfd):
+def test_an_mpiexec_that_only_starts_processes_is_refused(tmp_path, capfd):
     worker = f"{sys.executable} -m swmodel worker {tmp_path} run"
     assert launch.run(["sh", "-c", f"{worker} & {worker}; wait"], 2, tmp_path, lambda event: None) == 3
     words = "Error: mpiexec does not tell its processes that they belong together: is it that of mpi4py's MPI?\n"
@@ -121,9 +113,7 @@ def test_an_mpiexec_that_only_starts_processes_is_refused(forks, tmp_path, capfd
         ("blow-up", 4, r"Error: the solution blew up\n"),
     ],
 )
-def test_a_failing_rank_ends_all_of_them(request, tmp_path, capfd, fault, code, message):
-    if fault != "killed":  # mpiexec names the process that is killed, and a fork is another
-        request.getfixturevalue("forks")
+def test_a_failing_rank_ends_all_of_them(tmp_path, capfd, fault, code, message):
     start = time.monotonic()
     line = [*mpiexec(2), sys.executable, str(FAULTY), fault, str(tmp_path)]
     assert launch.run(line, 2, tmp_path, lambda event: None) == code
@@ -168,7 +158,7 @@ def test_without_mpiexec_two_processes_are_refused_and_one_runs(tmp_path):
         ("two MPIs", r"mpi4jax uses another MPI \(/opt/b/libmpi.so.40\) than mpi4py \(/opt/a/libmpi.so.12\); compile"),
     ],
 )
-def test_ranks_that_cannot_compute_together_are_refused(forks, tmp_path, capfd, fault, message):
+def test_ranks_that_cannot_compute_together_are_refused(tmp_path, capfd, fault, message):
     line = [*mpiexec(2), sys.executable, str(FAULTY.with_name("unlike.py")), fault, str(tmp_path)]
     assert launch.run(line, 2, tmp_path, lambda event: None) == 3
     out, err = capfd.readouterr()
@@ -178,7 +168,7 @@ def test_ranks_that_cannot_compute_together_are_refused(forks, tmp_path, capfd, 
     assert (status["state"], status["exit_code"]) == ("failed", 3)
 
 
-def test_a_rank_without_mpi4py_does_not_leave_the_other_waiting(forks, tmp_path, capfd):
+def test_a_rank_without_mpi4py_does_not_leave_the_other_waiting(tmp_path, capfd):
     line = [*mpiexec(2), sys.executable, str(FAULTY.with_name("unlike.py")), "no mpi4py", str(tmp_path)]
     begin = time.monotonic()
     assert launch.run(line, 2, tmp_path, lambda event: None) == 3

@@ -6,7 +6,6 @@ import sys
 
 import pytest
 from conftest import ROOT
-from support.forked_python import forking
 from support.own_case import write_bump
 from support.restarts import assert_same_data
 
@@ -18,7 +17,7 @@ SHORT = ["-s", "grid.nx=24", "-s", "grid.ny=17", "--executor", "native", "--quie
 
 
 def swmodel(folder, *arguments, under=()):
-    environment = forking(os.environ | {"PYTHONPATH": str(ROOT), "MPIEXEC_TIMEOUT": "100"})
+    environment = os.environ | {"PYTHONPATH": str(ROOT), "MPIEXEC_TIMEOUT": "100"}
     line = [*under, sys.executable, "-m", "swmodel", *map(str, arguments)]
     done = subprocess.run(line, cwd=folder, env=environment, capture_output=True, text=True, timeout=120)
     return done.returncode, done.stderr

@@ -9,7 +9,6 @@ import netCDF4
 import numpy as np
 import pytest
 from conftest import ROOT
-from support.forked_python import forking
 
 from swmodel.files.restart import folder
 from swmodel.files.status import read_status
@@ -38,7 +37,7 @@ FILES = ("output.nc", "diagnostics.nc", "stations.nc", "sections.nc", "restart/s
 
 def swmodel(*arguments, under=(), code=0):
     """Run the program; what it wrote on stderr."""
-    environment = forking(os.environ | {"PYTHONPATH": str(ROOT), "MPIEXEC_TIMEOUT": "100"})
+    environment = os.environ | {"PYTHONPATH": str(ROOT), "MPIEXEC_TIMEOUT": "100"}
     line = [*under, sys.executable, "-m", "swmodel", *map(str, arguments)]
     done = subprocess.run(line, env=environment, capture_output=True, text=True, timeout=120)
     assert done.returncode == code, done.stderr

@@ -9,7 +9,6 @@ import time
 import netCDF4
 import numpy as np
 import pytest
-from support.forked_python import forking
 from support.long_run import PROGRAM, TAG, processes_of
 
 pytestmark = pytest.mark.usefixtures("quickly_compiled")
@@ -22,7 +21,7 @@ TO = [word for name in ("eta", "u", "v", "depth", "wind_x", "linear_drag", "visc
 
 def run(folder, *arguments):
     line = [*PROGRAM, "sensitivity", "double_gyre", *SIZE, *arguments]
-    return subprocess.run(line, cwd=folder, env=forking(os.environ), capture_output=True, text=True, timeout=200)
+    return subprocess.run(line, cwd=folder, env=os.environ, capture_output=True, text=True, timeout=200)
 
 
 def contents(path):

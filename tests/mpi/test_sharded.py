@@ -13,7 +13,6 @@ import h5py
 import pytest
 import xarray as xr
 from support.compiling import QUICK
-from support.forked_python import forking
 from support.long_run import LongRun, processes_of
 
 from swmodel.files.restart.folder import candidates, step_of
@@ -40,7 +39,7 @@ def swmodel(*arguments):
     """Run the program; around native steps what XLA makes has no part in the bits, and is made quickly."""
     done = subprocess.run(
         [sys.executable, "-m", "swmodel", *map(str, arguments)],
-        env=forking(os.environ | (QUICK if "--reproducible" not in arguments else {})),
+        env=os.environ | (QUICK if "--reproducible" not in arguments else {}),
         capture_output=True,
         text=True,
         timeout=200,
@@ -121,7 +120,7 @@ def test_a_killed_process_of_devices_is_named_and_the_others_end(tmp_path, rank)
 def test_processes_that_mpiexec_has_started_join(serial, tmp_path):
     line = [find_mpiexec(), "-n", "2", sys.executable, "-m", "swmodel", "run", "jet", *SMALL, "--steps", "30"]
     line += ["--transport", "sharded", "--devices", "2", "-o", str(tmp_path / "joined")]
-    done = subprocess.run(line, env=forking(os.environ | QUICK), capture_output=True, text=True, timeout=200)
+    done = subprocess.run(line, env=os.environ | QUICK, capture_output=True, text=True, timeout=200)
     assert (done.returncode, done.stdout) == (0, ""), done.stderr
     assert read_status(tmp_path / "joined")["nproc"] == 2
     assert_same(contents(tmp_path / "joined"), serial(*NATIVE))
@@ -141,7 +140,7 @@ def test_a_process_with_too_few_devices_refuses_the_run_for_all(tmp_path):
         "-o",
         str(tmp_path / "no"),
     ]
-    environ = forking(os.environ | {"JAX_NUM_CPU_DEVICES": "1"})
+    environ = os.environ | {"JAX_NUM_CPU_DEVICES": "1"}
     done = subprocess.run(line, capture_output=True, text=True, timeout=200, env=environ)
     assert (done.returncode, done.stderr) == (
         3,
@@ -153,7 +152,7 @@ def test_two_processes_started_by_hand_leave_the_same_files_hold_their_part_only
     with socket.socket() as probe:
         probe.bind(("localhost", 0))
         port = probe.getsockname()[1]
-    environ = forking(os.environ | QUICK | {"JAX_PLATFORMS": "cpu"})
+    environ = os.environ | QUICK | {"JAX_PLATFORMS": "cpu"}
     line = [sys.executable, str(SUPPORT / "two_hosts.py")]
     both = [
         subprocess.Popen(

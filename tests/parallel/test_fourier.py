@@ -13,7 +13,6 @@ import numpy as np
 import pytest
 import scipy.fft
 from support.compiling import QUICK
-from support.forked_python import forking
 from support.fourier_numbers import PAIRS, energies, fields
 
 from swmodel.errors import UsageError
@@ -216,7 +215,7 @@ def on_devices():
     path = os.pathsep.join([str(TESTS), str(TESTS.parent)])
     environ = os.environ | QUICK | {"PYTHONPATH": path, "JAX_PLATFORMS": "cpu"}
     line = [sys.executable, str(TESTS / "support" / "fourier_devices.py")]
-    done = subprocess.run(line, capture_output=True, text=True, timeout=400, env=forking(environ), cwd=TESTS.parent)
+    done = subprocess.run(line, capture_output=True, text=True, timeout=400, env=environ, cwd=TESTS.parent)
     assert done.returncode == 0, done.stderr
     found = json.loads(done.stdout.splitlines()[-1])
     assert found.keys() == {"2x2", "4x1", "1x4"}

@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 from support.compiling import QUICK
-from support.forked_python import forking
 
 TESTS = Path(__file__).parents[1]
 
@@ -18,7 +17,7 @@ def program(name, **environ):
     path = os.pathsep.join([str(TESTS), str(TESTS.parent)])
     line = [sys.executable, str(TESTS / "support" / "sharded_program.py"), name]
     environ = os.environ | {"PYTHONPATH": path, "JAX_PLATFORMS": "cpu"} | environ
-    done = subprocess.run(line, capture_output=True, text=True, timeout=400, env=forking(environ), cwd=TESTS.parent)
+    done = subprocess.run(line, capture_output=True, text=True, timeout=400, env=environ, cwd=TESTS.parent)
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout.splitlines()[-1])
 

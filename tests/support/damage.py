@@ -15,9 +15,6 @@ import tempfile
 import time
 from pathlib import Path
 
-from swmodel.files.integrity import guard
-
-from .forked import forked
 from .fuzz import swmodel
 from .restarts import FILES, data, make_halfway, simulation
 
@@ -201,7 +198,6 @@ def run(command, folder):
 
 def work(seeds, pipe):
     """Try seeds in a process of its own; tell which one begins, and afterwards what was found."""
-    guard.run = forked
     with tempfile.TemporaryDirectory() as folder:
         truth = Truth(folder)
         for seed in seeds:

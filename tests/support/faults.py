@@ -9,7 +9,6 @@ import sys
 import time
 from pathlib import Path
 
-from support.forked_python import forking
 from swmodel.errors import FilesError
 from swmodel.files import lock
 
@@ -29,10 +28,7 @@ def swmodel(folder, *arguments, before=(), environ=None, **options):
 
 def run(folder, line, environ=None, **options):
     """Run a command line in `folder` with additions to the environment; the completed process, within 100 s."""
-    own = environ or {}
-    environ = os.environ | {"MPIEXEC_TIMEOUT": "90"} | own
-    if not options and "PYTHONPATH" not in own:
-        environ = forking(environ)
+    environ = os.environ | {"MPIEXEC_TIMEOUT": "90"} | (environ or {})
     return subprocess.run(line, cwd=folder, env=environ, capture_output=True, text=True, timeout=100, **options)
 
 

@@ -16,7 +16,6 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 
 from support.small_run import make_run
-from support.steps_compiled import as_users
 from swmodel import cases
 from swmodel.cli import main
 from swmodel.config import Config
@@ -239,7 +238,7 @@ def swmodel_in(environ, *arguments):
     It checks that there is no traceback, and a reason for failures.
     """
     line = [sys.executable, ROOT / "cli.py", *map(str, arguments)]
-    done = subprocess.run(line, env=as_users(os.environ) | environ, capture_output=True, timeout=PATIENCE)
+    done = subprocess.run(line, env=os.environ | environ, capture_output=True, timeout=PATIENCE)
     said = done.stderr.decode("utf-16" if "utf-16" in environ.get("PYTHONIOENCODING", "") else "utf-8", "replace")
     assert "Traceback" not in said, said
     assert "Internal error" not in said, said

@@ -25,6 +25,11 @@ EVERY_SCHEME = [
     *(("xla", FLUXES[j % 3], STEPPERS[j], DTYPES[j % 2]) for j in range(5)),
 ]
 
+#: All terms that need more than the nearest cells, walls that hold water back, and a sponge.
+ALL_TERMS = {"sponge__rate": 1e-4, "sponge__width": 2e4, "physics__biharmonic_viscosity": 1e8, "physics__slip": "no"}
+#: (stepper, dtype, flux): every stepper in both precisions, the fluxes by turns.
+SCHEMES = [(STEPPERS[j], DTYPES[(i + j) % 2], FLUXES[i]) for j in range(5) for i in ((0, 1), (1, 2))[j % 2]]
+
 
 def build(name, config, **options):
     """The executor called `name` on the whole domain, with its options, and its first carry."""

@@ -1,17 +1,13 @@
-"""Errors of a first guess over MPI, in several layouts of four ranks, as numbers that do not depend on the layout."""
-
-import json
+"""Errors of a first guess, as numbers that do not depend on the layout."""
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 from support.background_case import background_case
-from support.groups import of_layouts
 
 from swmodel.assimilation.conjugate_gradient import conjugate_gradients, make_dot
 from swmodel.ocean.noise import white_noise
 
-jax.config.update("jax_enable_x64", True)
 NY, NX = 11, 13
 #: Layouts computed at the same time.
 PHASES = (((1, 1), (1, 2)), ((2, 1),), ((2, 2),), ((1, 4),))
@@ -45,7 +41,3 @@ def results(layout):
     }
     adjoint = abs(ours - theirs) / np.sqrt(dot(x, x) * dot(image, image))
     return {"numbers": {name: numbers(x, dot, transport.block) for name, x in found.items()}, "adjoint": adjoint}
-
-
-if found := of_layouts(PHASES, results):
-    print(json.dumps({"x".join(map(str, layout)): each for layout, each in found.items()}))

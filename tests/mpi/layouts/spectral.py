@@ -1,14 +1,9 @@
-"""Spectra, potentials, balanced flows, errors with a given spectrum, in several layouts of four ranks: their bits."""
+"""Spectra, potentials, balanced flows, errors with a given spectrum: their bits."""
 
-import json
-
-import jax
 import numpy as np
 from support.background_case import background_case
-from support.groups import of_layouts
 from support.spectral_case import NX, NY, bits_of, spectral_bits
 
-jax.config.update("jax_enable_x64", True)
 #: Layouts computed at the same time.
 PHASES = (((1, 1), (1, 3)), ((2, 2),))
 
@@ -24,8 +19,3 @@ def results(layout):
     draw = background.draw(1, 0)
     whole = [transport.gather_rows(np.asarray(field), 0, NY) for field in draw.values()]
     return found and found | {"error of a first guess": bits_of(np.stack(whole))}
-
-
-found = of_layouts(PHASES, results)
-if found:
-    print(json.dumps({f"{py}x{px}": answer for (py, px), answer in found.items()}))

@@ -1,14 +1,8 @@
-"""Every layout of up to four ranks, in one start of four: compare each answer with the reference, print its bits.
-
-bits.py EXECUTOR (native or xla).
-"""
+"""States after some steps of an executor: the bits of every cut into calls, compared with the reference."""
 
 import hashlib
-import sys
 
-import jax
 import numpy as np
-from support.groups import of_layouts
 from support.random_case import TIDE, configuration
 from support.stepping import exchange
 
@@ -18,8 +12,6 @@ from swmodel.model.forcing import Forcing
 from swmodel.parallel.transport import connect
 from swmodel.setup.setup import setup_of
 
-jax.config.update("jax_enable_x64", True)
-EXECUTOR = sys.argv[1]
 NY, NX, STEPS = 13, 17, 5
 #: Each boundary, flux and stepper once, and each term that depends on where a cell is.
 VARIANTS = {
@@ -62,27 +54,15 @@ VARIANTS = {
         "open_sides__transport_y": 2.0,
     },
 }
-DTYPES = ("float64", "float32")
-#: Layouts computed at the same time.
 PHASES = (((1, 1), (3, 1)), ((1, 2), (2, 1)), ((1, 3),), ((2, 2),))
 #: The variants, by number, that xla compiles, for seconds on each rank: all cut both ways, the rings in three blocks.
 XLA_LAYOUTS = {(1, 1): range(5), (2, 2): range(5), (3, 1): (2,), (1, 3): (2,)}
 
 
-def dtypes(variant, layout):
-    """Both precisions in every layout; of xla, which compiles for seconds on each rank, one by turns in XLA_LAYOUTS.
-
-    The variant is a number.
-    """
-    if EXECUTOR == "native":
-        return DTYPES
-    return (DTYPES[variant % 2],) if variant in XLA_LAYOUTS.get(layout, ()) else ()
-
-
-def compute(config, transport, chunks):
+def compute(executor, config, transport, chunks):
     """The state after the given numbers of steps, one call each: whole fields on the group's first rank."""
     setup = setup_of(config)
-    model = EXECUTORS[EXECUTOR](setup, transport, *setup.static(transport.block))
+    model = EXECUTORS[executor](setup, transport, *setup.static(transport.block))
     found = []
     for steps in chunks:
         forcing = Forcing(setup, transport)
@@ -96,27 +76,24 @@ def compute(config, transport, chunks):
     return found
 
 
-def judge(name, dtype, layout, found, config):
-    """The line that tells the bits, of all cuts into calls the same; compares with the reference."""
-    digests = {hashlib.sha256(b"".join(field.tobytes() for field in state)).hexdigest()[:16] for state in found}
+def error(config, state):
+    """Largest difference from the reference, relative to the largest value of each field."""
     model = Reference(config)
     truth = model.advance(model.start(), STEPS, config.time.dt).state
-    worst = max(np.abs(a - b).max() / np.abs(b).max() for a, b in zip(found[0], truth, strict=True))
-    assert worst < {"float64": 1e-12, "float32": 1e-5}[dtype], (name, layout, worst)
-    return "|".join(["bits", name, dtype, f"{layout[0]}x{layout[1]}", *sorted(digests)])
+    return max(np.abs(a - b).max() / np.abs(b).max() for a, b in zip(state, truth, strict=True))
 
 
-def lines_of(layout):
-    """The lines of all variants."""
-    transport, lines = connect("mpi", layout, NY, NX), []
+def results(layout, executor):
+    """{variant: digests of the states of all cuts into calls}; precisions by turns, compared with the reference."""
+    transport, found = connect("mpi", layout, NY, NX), {}
     for number, (name, options) in enumerate(VARIANTS.items()):
-        for dtype in dtypes(number, layout):
-            config = configuration(NY, NX, run__dtype=dtype, run__nproc=layout[0] * layout[1], **options)
-            found = compute(config, transport, [(STEPS,), (2, 3), (1,) * STEPS])
-            if transport.rank == 0:
-                lines.append(judge(name, dtype, layout, found, config))
-    return lines
-
-
-for lines in of_layouts(PHASES, lines_of).values():
-    print(*lines, sep="\n")
+        if executor == "xla" and number not in XLA_LAYOUTS.get(layout, ()):
+            continue
+        dtype, bound = (("float64", 1e-12), ("float32", 1e-5))[number % 2]
+        config = configuration(NY, NX, run__dtype=dtype, run__nproc=layout[0] * layout[1], **options)
+        states = compute(executor, config, transport, [(STEPS,), (2, 3), (1,) * STEPS])
+        if transport.rank == 0:
+            assert error(config, states[0]) < bound, (name, layout)
+            bits = (hashlib.sha256(b"".join(field.tobytes() for field in state)) for state in states)
+            found[name] = sorted({digest.hexdigest()[:16] for digest in bits})
+    return found

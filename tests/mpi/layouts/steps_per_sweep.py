@@ -1,21 +1,17 @@
-"""Print checksums of the bits that the native step gives with 1 to 4 steps in a sweep, in every layout of four ranks.
+"""Checksums of the bits that the native step gives with 1 to 4 steps in a sweep.
 
 On one process with any number of steps; in other layouts with two, three and four by turns of the variants.
 """
 
 import hashlib
-import json
 
-import jax
 import numpy as np
-from support.groups import of_layouts
 from support.random_case import configuration
 
 from swmodel.executors.native.executor import Native
 from swmodel.parallel.transport import connect
 from swmodel.setup.setup import setup_of
 
-jax.config.update("jax_enable_x64", True)
 NY, NX, STEPS = 34, 35, 10
 #: Layouts one after the other: rings of one, two and four blocks.
 PHASES = (((1, 1),), ((2, 2),), ((4, 1),), ((1, 4),))
@@ -52,7 +48,7 @@ def bits(config, layout, steps_per_sweep):
         return hashlib.sha256(b"".join(field.tobytes() for field in whole)).hexdigest()[:16]
 
 
-def checksums(layout):
+def results(layout):
     """{variant: {steps in a sweep: checksum}}."""
     found = {}
     for number, (name, options) in enumerate(VARIANTS.items()):
@@ -60,7 +56,3 @@ def checksums(layout):
         several = (1, 2, 3, 4) if layout == (1, 1) else (2 + (number + layout[0] // 2) % 3,)
         found[name] = {steps: bits(config, layout, steps) for steps in several}
     return found
-
-
-if found := of_layouts(PHASES, checksums):
-    print(json.dumps({"x".join(map(str, layout)): each for layout, each in found.items()}))

@@ -1,18 +1,14 @@
-"""Transforms on two, three and four ranks, in one start of four: bits, derivatives, messages that are cut."""
+"""Transforms: bits, derivatives, messages that are cut."""
 
-import json
 from dataclasses import replace
 
-import jax
 from support.fourier_numbers import FOUR, TWO, energies, error_of_derivatives, fields, other_bits, placed
-from support.groups import of_layouts
 
 from swmodel.parallel.fourier import Fourier
 from swmodel.parallel.transport import connect
 
-jax.config.update("jax_enable_x64", True)
 NY, NX = 13, 17
-LAYOUTS = ((1, 2), (3, 1), (2, 2))
+PHASES = (((1, 2),), ((3, 1),), ((2, 2),))
 #: Bytes of a message: some of the parts that are sent are shorter, some several times longer, and it divides none.
 LARGEST = 100
 
@@ -23,17 +19,13 @@ def messages(transport):
     return transport.jit(Fourier(transport).forward).lower(ours).as_text().count("mpi_alltoall_ffi(")
 
 
-def of_layout(layout):
+def results(layout):
     """What is found on a layout; on the last one also with walls in one direction, and with messages that are cut."""
     transport = connect("mpi", layout, NY, NX)
     found = {"derivatives": error_of_derivatives(transport), "messages": messages(transport)}
     found["energies"] = energies(transport)
-    if layout != LAYOUTS[-1]:
+    if layout != (2, 2):
         return found | {"other bits": other_bits(transport, "float64", TWO)}
     cut = replace(transport, largest=LARGEST)
     found |= {"messages cut": messages(cut), "other bits cut": other_bits(cut, "float32", FOUR)}
     return found | {"other bits": other_bits(transport, "float64", FOUR)}
-
-
-if found := of_layouts([(layout,) for layout in LAYOUTS], of_layout):
-    print(json.dumps({"x".join(map(str, layout)): each for layout, each in found.items()}))

@@ -1,12 +1,10 @@
-"""Derivatives through sums over ranks, and of many states at once, as numbers: on one rank and on two."""
+"""Derivatives through sums over ranks, and of many states at once, as numbers."""
 
-import json
 from functools import partial
 
 import jax
 import jax.numpy as jnp
 import numpy as np
-from support.groups import of_layouts
 from support.random_case import configuration, random_fields
 
 from swmodel.executors.xla import make_step
@@ -15,10 +13,8 @@ from swmodel.ocean.timestep import method_of
 from swmodel.parallel.transport import connect
 from swmodel.setup.setup import setup_of
 
-jax.config.update("jax_enable_x64", True)
 NY, NX, STEPS = 7, 9, 4
-#: Layouts one after the other.
-LAYOUTS = ((1, 1), (2, 1), (1, 2))
+PHASES = (((1, 1),), ((2, 1),), ((1, 2),))
 
 
 def weights(seed, block):
@@ -77,7 +73,3 @@ def results(layout):
         "vmap": [reduce(loss) for loss in losses],
         "vmap of grad": numbers(jax.tree.map(lambda x: x[1], gradients)),
     }
-
-
-if found := of_layouts([(layout,) for layout in LAYOUTS], results):
-    print(json.dumps({"x".join(map(str, layout)): each for layout, each in found.items()}))

@@ -1,24 +1,16 @@
-"""Derivatives by a network over MPI and over devices, and those of members of which each process has some; JSON."""
-
-import json
-
-import jax
-from mpi4py import MPI
-
-if MPI.COMM_WORLD.rank == 0:
-    jax.config.update("jax_num_cpu_devices", 4)  # for the devices at the end
+"""Derivatives by a network, and those of members of an ensemble of which each rank of the layout 1x2 has one."""
 
 import jax.numpy as jnp
 import numpy as np
-from support.groups import meet, of_layouts
 from support.network import stress, weights
 from support.random_case import configuration, random_fields
 
 from swmodel import Parametric, load
 from swmodel.gradients import Problem
+from swmodel.parallel.transport import mpi
 
 NY, NX = 11, 13
-PHASES = (((3, 1),), ((2, 2),))
+PHASES = (((1, 1), (3, 1)), ((2, 2),), ((1, 2),))
 #: What sea level at the start is multiplied by in each member.
 MEMBERS = (1.0, 0.9)
 
@@ -55,26 +47,21 @@ def derivatives(problem, energy):
     return first_order(problem, energy) | {"hessian-vector": flat(product["stress"]).tolist()}
 
 
-def of_layout(layout):
-    return derivatives(*problem_of(run__layout="{}x{}".format(*layout), run__nproc=layout[0] * layout[1]))
-
-
 def total(members):
     """The sum over members."""
     return {name: np.sum([member[name] for member in members], axis=0).tolist() for name in members[0]}
 
 
-found = of_layouts(PHASES, of_layout)
-world, member = MPI.COMM_WORLD, None
-if world.rank < len(MEMBERS):
-    alone = problem_of("eta", alone=True)
-    member = first_order(*alone, MEMBERS[world.rank])
-if world.rank == 0:
-    results = {"x".join(map(str, layout)): each for layout, each in found.items()}
-    results["1x1"] = derivatives(*alone)
-    results["devices"] = derivatives(*problem_of(run__devices=4, run__layout="2x2"))
-    results["one by one"] = total([first_order(*alone, eta) for eta in MEMBERS])
-meet()
-members = world.gather(member)
-if world.rank == 0:
-    print(json.dumps(results | {"members": total(members[: len(MEMBERS)])}))
+def results(layout):
+    """Derivatives; on one process also those on devices and of each member, on two the sum over members."""
+    if layout == (1, 2):
+        group = mpi.HOST_COMM
+        return total(group.allgather(first_order(*problem_of("eta", alone=True), MEMBERS[group.rank])))
+    if layout != (1, 1):
+        return derivatives(*problem_of(run__layout="{}x{}".format(*layout), run__nproc=layout[0] * layout[1]))
+    one = problem_of("eta", alone=True)
+    return {
+        "ranks": derivatives(*one),
+        "devices": derivatives(*problem_of(run__devices=4, run__layout="2x2")),
+        "members": total([first_order(*one, eta) for eta in MEMBERS]),
+    }

@@ -1,0 +1,8 @@
+"""The bits of xla."""
+
+from functools import partial
+
+import bits
+
+PHASES = bits.PHASES
+results = partial(bits.results, executor="xla")

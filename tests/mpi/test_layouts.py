@@ -1,0 +1,204 @@
+"""Any number of ranks in any layout gives the answer of one process: what the checks of layouts/ find.
+
+All run in one start of four ranks (programs/layouts.py); those of xla's own instructions in another one.
+"""
+
+import json
+
+import numpy as np
+import pytest
+from support.fourier_numbers import energies
+
+from swmodel.gradients.check import failures
+from swmodel.parallel.decomposition import block
+from swmodel.parallel.transport.serial import Serial
+
+#: Checks in the order in which they run: the last one compiles steps as users do.
+CHECKS = (
+    "background",
+    "derivatives",
+    "fourier",
+    "gradients",
+    "parameters",
+    "spectral",
+    "steps_per_sweep",
+    "bits_native",
+)
+
+
+def run(mpiexec, checks):
+    """{check: {layout: results}} of one start; and what went wrong in the one that is missing first."""
+    done = mpiexec("layouts.py", 4, *checks, timeout=900, must_end_well=False)
+    lines = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
+    return {line["check"]: line["found"] for line in lines}, f"exit code {done.returncode}\n{done.stderr}"
+
+
+@pytest.fixture(scope="module")
+def found(mpiexec, quickly_compiled, request):
+    """Of the checks that the selected tests need; what XLA makes around native steps has no part in their bits."""
+    wanted = {name for item in request.session.items for name in item.fixturenames}
+    return run(mpiexec, [check for check in CHECKS if check in wanted])
+
+
+def of_check(name):
+    """A fixture: the results of a check by layout."""
+
+    @pytest.fixture(scope="module", name=name)
+    def results(found):
+        answers, problem = found
+        return answers[name] if name in answers else pytest.fail(f"{name} did not end well: {problem}")
+
+    return results
+
+
+background, derivatives, fourier, gradients, parameters, spectral, steps_per_sweep, bits_native = map(of_check, CHECKS)
+
+
+def close(ours, theirs, tolerance):
+    """Numbers by name are the same, to a part of the largest of each."""
+    assert ours.keys() == theirs.keys()
+    for name, truth in theirs.items():
+        np.testing.assert_allclose(ours[name], truth, rtol=0, atol=tolerance * np.abs(truth).max(), err_msg=name)
+
+
+# States
+
+VARIANTS = {
+    "channel on a sphere with a pole of its own, tide, weather, sponge, rk3",
+    "closed basin, beta plane, Arakawa-Lamb, no slip, ab3",
+    "doubly periodic, biharmonic, leapfrog",
+    "x walls, enstrophy, rk4",
+    "open sides, no slip, ab2",
+}
+
+
+def assert_one_answer(answers, layouts):
+    """The layouts are these; all of them and all cuts into calls have the bits of one process and one call."""
+    answers = {layout: variants for layout, variants in answers.items() if variants}
+    assert answers.keys() == layouts
+    one = answers["1x1"]
+    assert one.keys() == VARIANTS
+    for layout, variants in answers.items():
+        assert all(len(digests) == 1 and digests == one[name] for name, digests in variants.items()), layout
+
+
+def test_the_native_step_has_the_same_bits_in_every_layout_without_being_asked(bits_native):
+    assert all(variants.keys() == VARIANTS for variants in bits_native.values())
+    assert_one_answer(bits_native, {"1x1", "1x2", "2x1", "2x2", "3x1", "1x3"})
+
+
+def test_xla_has_the_same_bits_in_every_layout_with_reproducible_instructions(mpiexec, monkeypatch):
+    """Each boundary, flux and stepper split in x and in y; one in rings of three blocks.
+
+    `--reproducible` is this choice of instructions.
+    """
+    monkeypatch.setenv("XLA_FLAGS", "--xla_cpu_max_isa=AVX")
+    answers, problem = run(mpiexec, ["bits_xla"])
+    assert answers, problem
+    assert answers["bits_xla"]["2x2"].keys() == VARIANTS
+    assert_one_answer(answers["bits_xla"], {"1x1", "2x2", "3x1", "1x3"})
+
+
+@pytest.mark.parametrize("layout", ["1x1", "2x2", "4x1", "1x4"])
+def test_several_steps_in_a_sweep_have_the_bits_of_one_in_a_sweep_on_one_process(steps_per_sweep, layout):
+    ours, one = steps_per_sweep[layout], steps_per_sweep["1x1"]
+    assert set().union(*ours.values()) == ({"1", "2", "3", "4"} if layout == "1x1" else {"2", "3", "4"})
+    for name, checksums in ours.items():
+        assert set(checksums.values()) == {one[name]["1"]}, name
+
+
+# Derivatives
+
+
+def test_the_bits_of_a_gradient_are_those_of_one_process(gradients):
+    """With respect to fields and numbers, on a sphere under weather with tides; each precision, cut in y and in x."""
+    bits = {layout: each["bits"] for layout, each in gradients.items()}
+    assert bits.keys() == {"1x1", "3x1", "2x2", "1x2"}
+    assert len(set(bits["1x1"].values())) == 2
+    assert all(each and each.items() <= bits["1x1"].items() for each in bits.values())
+
+
+@pytest.mark.parametrize(("layout", "executor"), [("1x1", "xla"), ("1x1", "native"), ("3x1", "xla"), ("2x2", "native")])
+def test_derivatives_are_exact_on_any_number_of_ranks(gradients, layout, executor):
+    """Between walls and around islands, with open sides; by the native step on a sphere under weather with tides."""
+    ours, one = (gradients[each]["numbers"][executor] for each in (layout, "1x1"))
+    assert failures(ours) == []
+    assert ours["value"] == pytest.approx(one["value"], rel=1e-12)
+    for name in ("gradient", "hessian-vector"):
+        close(ours[name], one[name], 1e-12)
+
+
+@pytest.mark.parametrize("layout", ["2x1", "1x2"])
+def test_derivatives_of_sums_over_ranks_and_of_many_states_are_those_of_one_process(derivatives, layout):
+    """Of first and second order, and vmap of time steps."""
+    close(derivatives[layout], derivatives["1x1"], 1e-12)
+
+
+@pytest.mark.parametrize("cut", ["3x1", "2x2", "devices"])
+def test_the_gradient_by_a_network_is_that_of_one_process(parameters, cut):
+    """And the Hessian along a direction, between walls and around islands, on ranks and on devices."""
+    one = parameters["1x1"]
+    assert np.abs(one["ranks"]["gradient"]).min() > 0
+    close(one["devices"] if cut == "devices" else parameters[cut], one["ranks"], 1e-13)
+
+
+def test_members_on_ranks_have_the_gradient_of_their_sum(parameters):
+    close(parameters["1x2"], parameters["1x1"]["members"], 1e-13)
+
+
+@pytest.mark.parametrize("layout", ["1x2", "2x1", "2x2", "1x4"])
+def test_errors_of_a_first_guess_are_those_of_one_process(background, layout):
+    """Normalisation, L, Lᵀ by hand and by JAX, jvp, draws, and five steps towards (1 + Lᵀ L) x = b."""
+    ours, one = background[layout], background["1x1"]["numbers"]
+    assert ours["adjoint"] < 1e-12
+    assert ours["numbers"]["vjp"] == pytest.approx(ours["numbers"]["transpose"], rel=1e-12)
+    close({"solve": ours["numbers"].pop("solve")}, {"solve": one["solve"]}, 1e-9)  # each iteration amplifies round-off
+    close(ours["numbers"], {name: numbers for name, numbers in one.items() if name != "solve"}, 1e-12)
+
+
+# Transforms
+
+
+def test_spectra_potentials_balanced_flows_and_errors_have_the_bits_of_one_process(spectral):
+    assert spectral.keys() == {"1x1", "1x3", "2x2"}
+    assert len(spectral["1x1"]) == 9
+    assert all(bits == spectral["1x1"] for bits in spectral.values())
+
+
+def test_transforms_have_the_bits_of_one_process(fourier):
+    assert {layout: each["other bits"] for layout, each in fourier.items()} == {"1x2": [], "3x1": [], "2x2": []}
+
+
+def test_sums_over_the_spectrum_have_the_bits_of_one_process(fourier):
+    one_process = energies(Serial(block(0, (1, 1), 13, 17)))
+    assert len(one_process) > 8
+    assert [each["energies"] for each in fourier.values()] == [one_process] * 3
+
+
+def test_derivatives_of_transforms_are_those_of_one_process(fourier):
+    """jvp, grad, their product, and grad of several states at once."""
+    assert max(each["derivatives"] for each in fourier.values()) < 1e-13
+
+
+def test_one_all_to_all_along_y_and_two_along_x(fourier):
+    assert {layout: each["messages"] for layout, each in fourier.items()} == {"1x2": 2, "3x1": 1, "2x2": 3}
+
+
+def test_messages_longer_than_the_largest_are_cut_and_no_bit_changes(fourier):
+    """Of 100 bytes: 12 real numbers or 6 complex ones. Of two fields, whose first block has 7 x 9 cells."""
+    along_x, back, along_y = 2 * 4 * 9 / 12, 2 * 4 * 6 / 6, 2 * 7 * 3 / 6
+    assert fourier["2x2"]["messages cut"] == along_x + back + along_y
+    assert fourier["2x2"]["other bits cut"] == []
+
+
+# The program itself
+
+
+def test_a_rank_that_fails_ends_all_at_once_and_its_check_is_named(mpiexec):
+    """By itself with its traceback: not by the time that mpiexec was given, after which it ends with another code."""
+    answers, problem = run(mpiexec, ["fails"])
+    assert answers == {}
+    assert problem.startswith("exit code 1\n")
+    assert problem.count("Traceback") == 1
+    assert "ZeroDivisionError: a bug" in problem
+    assert "rank 1 of the world, fails, layout (1, 2)" in problem
