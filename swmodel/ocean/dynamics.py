@@ -15,9 +15,6 @@ from .state import State
 from .table import VARIABLES
 from .vorticity_flux import VORTICITY_FLUXES
 
-#: Masks of the Grid at the locations of the prognostic fields.
-OPEN = {"centre": "wet", "u": "open_u", "v": "open_v"}
-
 
 def kinetic_energy(u: Patch, v: Patch, grid) -> Patch:
     """K = ((u²)^x + (v²)^y) / 2 at centres, m2 s-2, means by area."""
@@ -77,9 +74,10 @@ def tendency(padded: State, now: Instant, grid, params: dict, scheme) -> State:
     for term in scheme.acting:
         for field, rate in term.tendency(flow, params, now).items():
             rates[field] = rates[field] + rate if field in rates else rate
-    return finished(rates, padded, grid)
+    return finished(rates, padded, flow)
 
 
-def finished(rates: dict[str, Patch], padded: State, grid) -> State:
+def finished(rates: dict[str, Patch], padded: State, flow: Flow) -> State:
     """The State of the rates, zero on land and closed faces."""
-    return type(padded)._make(getattr(grid, OPEN[VARIABLES[name].location]) * rates[name] for name in padded._fields)
+    water = {"centre": flow.grid.wet, "u": flow.open_u, "v": flow.open_v}
+    return type(padded)._make(water[VARIABLES[name].location] * rates[name] for name in padded._fields)

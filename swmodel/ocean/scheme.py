@@ -20,12 +20,14 @@ class Scheme:
         terms: names of the terms that are switched on, in the order of TERMS.
         own: terms of the user's own, added after these.
         varying: names of the coefficients given by records in time.
+        face_thickness: thickness of the layer on faces, one of FACE_THICKNESS.
     """
 
     vorticity_flux: str = "energy"
     terms: tuple[str, ...] = ()
     own: tuple[Term, ...] = ()
     varying: tuple[str, ...] = ()
+    face_thickness: str = "centred"
 
     @property
     def acting(self) -> tuple[Term, ...]:

@@ -148,7 +148,8 @@ def setup_of(config) -> Setup:
         ConfigError: a term that was given in Python is not there.
     """
     active = tuple(name for name in TERMS if is_active(config, TERMS[name]))
-    scheme = Scheme(config.scheme.vorticity_flux, active, own_terms(config))
+    options = config.scheme
+    scheme = Scheme(options.vorticity_flux, active, own_terms(config), face_thickness=options.face_thickness)
     rows = {row.name for term in scheme.acting for row in term.coefficients}
     return Setup(config, replace(scheme, varying=tuple(sorted(name for name in rows if varies(config, name)))))
 

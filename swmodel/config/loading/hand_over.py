@@ -174,10 +174,10 @@ def rates_of(term: Term, scheme, parameters: Mapping, width: int) -> dict[str, n
 
     state, now, grid, params = small_block(scheme, width, values)
     given = {name: parameters[name] for name in params if name in parameters}
-    return rates_on(term, state, now._replace(stage=0.5), grid, params | given)
+    return rates_on(term, scheme, state, now._replace(stage=0.5), grid, params | given)
 
 
-def rates_on(term: Term, state, now, grid, params) -> dict[str, np.ndarray]:
+def rates_on(term: Term, scheme, state, now, grid, params) -> dict[str, np.ndarray]:
     """Tendencies [CELLS, CELLS] by one term on a block of `reach.small_block`.
 
     Raises:
@@ -185,7 +185,7 @@ def rates_on(term: Term, state, now, grid, params) -> dict[str, np.ndarray]:
     """
     try:
         with np.errstate(all="ignore"):
-            rates = term.tendency(Flow(state, grid), params, now)
+            rates = term.tendency(Flow(state, grid, scheme), params, now)
         found = {name: np.asarray(rates[name].on((CELLS, CELLS)), np.float64) for name in sorted(rates)}
         return {name: np.broadcast_to(one, (CELLS, CELLS)) for name, one in found.items()}
     except BeyondHalo as error:
