@@ -12,7 +12,7 @@ from .operators import curl, divergence, folded, mx_c, mx_f, my_c, my_f, slope_x
 from .patch import Patch
 from .records import present
 from .state import State
-from .table import VARIABLES
+from .table import row_of
 from .vorticity_flux import VORTICITY_FLUXES
 
 
@@ -80,4 +80,4 @@ def tendency(padded: State, now: Instant, grid, params: dict, scheme) -> State:
 def finished(rates: dict[str, Patch], padded: State, flow: Flow) -> State:
     """The State of the rates, zero on land and closed faces."""
     water = {"centre": flow.grid.wet, "u": flow.open_u, "v": flow.open_v}
-    return type(padded)._make(water[VARIABLES[name].location] * rates[name] for name in padded._fields)
+    return type(padded)._make(water[row_of(name).location] * rates[name] for name in padded._fields)

@@ -9,7 +9,7 @@ from .grid import Grid
 from .operators import mx_c, mx_f, my_c, my_f, root, where
 from .patch import Patch
 from .state import State
-from .table import VARIABLES
+from .table import row_of
 
 
 class Flow:
@@ -28,7 +28,7 @@ class Flow:
 
     def __init__(self, state: State, grid: Grid, scheme: Any) -> None:
         self.state, self.grid, self.let_through = state, grid, False
-        self.contents: list[str] = [name for name in state._fields if VARIABLES[name].content]
+        self.contents: list[str] = [name for name in state._fields if row_of(name).content]
         self.h: Patch = state.h
         self.open_u, self.open_v = open_faces(state, grid)
         self.u: Patch = self.open_u * state.u

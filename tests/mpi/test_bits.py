@@ -10,7 +10,7 @@ VARIANTS = {
     "closed basin, beta plane, Arakawa-Lamb, no slip, ab3",
     "doubly periodic, biharmonic, leapfrog",
     "x walls, enstrophy, rk4",
-    "open sides, no slip, ab2",
+    "open sides, no slip, two tracers, ab2",
 }
 LAYOUTS = {"1x1", "1x2", "2x1", "2x2", "3x1", "1x3"}
 

@@ -18,12 +18,12 @@ from ...ocean.own_term import NUMBERS, own_term, place_of
 from ...ocean.parametric import Parametric
 from ...ocean.patch import BeyondHalo
 from ...ocean.reach import CELLS, WIDEST, small_block
-from ...ocean.table import COEFFICIENTS, GIVEN, entry_of
-from ...ocean.terms import TERMS, Term
+from ...ocean.table import COEFFICIENTS, entry_of
+from ...ocean.terms import Term
 from ...ocean.variable import Variable
 from ...setup.fields.case_functions import in_time
 from ...setup.fields.field import source_of
-from ...setup.fields.own import case_terms, rows_asked_for, source_in, with_own
+from ...setup.fields.own import case_terms, fields_of, rows_asked_for, source_in, with_own
 from ...setup.fields.source import IN_TIME, OfCase
 from ...setup.setup import Setup
 
@@ -58,7 +58,10 @@ def hand_over(config, fields: Mapping | None = None, terms: Iterable = ()):
             if isinstance(each, Parametric):
                 parameters[made[-1].name] = made[-1].parameters.vector(each.parameters, np, np.float64)
     added = {}
-    known = {**{name: entry_of(name, config.physics) for name in GIVEN}, **rows_asked_for([*case_terms(config), *made])}
+    known = {
+        **{name: entry_of(name, config.physics) for name in fields_of(config)},
+        **rows_asked_for([*case_terms(config), *made]),
+    }
     for name, value in fields.items():
         if name not in known:
             problems.append(f"fields: no field {name}; {suggest(str(name), known)}")
@@ -150,8 +153,8 @@ def check_cells(term: Term, scheme, parameters: Mapping) -> None:
 
 
 def alone(term: Term, scheme):
-    """The scheme with this term and those that add fields to the state."""
-    return replace(scheme, terms=tuple(name for name in scheme.terms if TERMS[name].prognostic), own=(term,))
+    """The scheme with this term and its tracers alone."""
+    return replace(scheme, terms=(), own=(term,))
 
 
 def rates_of(term: Term, scheme, parameters: Mapping, width: int) -> dict[str, np.ndarray]:
@@ -211,7 +214,7 @@ def recorded(setup: Setup):
     own, case, sources = config.own, config.case, dict(config.own._sources)
     terms, names = {term.name: term for term in scheme.own}, [text.split()[0] for text in own.terms]
     if not cases.shipped(case) and not case.file_text:
-        given = [name for name in (*GIVEN, *rows_asked_for(case_terms(config))) if hasattr(case, name)]
+        given = [name for name in (*fields_of(config), *rows_asked_for(case_terms(config))) if hasattr(case, name)]
         given = [name for name in given if name not in own.names and not getattr(config.input, name, "")]
         sources |= {name: OfCase(in_time(getattr(type(case), name))) for name in given}
         names += [term.name for term in case_terms(config)]

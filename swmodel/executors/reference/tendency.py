@@ -41,7 +41,6 @@ TERMS = {
     "viscosity": friction.viscosity,
     "biharmonic_viscosity": friction.biharmonic_viscosity,
     "sponge": sponge,
-    "tracer": tracer,
 }
 
 
@@ -71,10 +70,11 @@ class Tendency:
         self.face_thickness = FACE_THICKNESS[config.scheme.face_thickness]
         self.begin = self.time = 0.0
         self.heads, added = [], []
+        of_tracers = {each.name: lambda T, each=each: tracer(T, each) for each in config.physics.tracers}
         for term in (term for term in ring.scheme.acting if not term.through):
-            if term.name not in TERMS:
+            if (function := (TERMS | of_tracers).get(term.name)) is None:
                 raise UsageError(f"run.executor: the reference does not have the term {term.name}; take xla")
-            (self.heads if term.head else added).append(TERMS[term.name](self))
+            (self.heads if term.head else added).append(function(self))
         self.terms = [
             self.transports,
             *([self.open_sides] if ring.open_sides.faces else []),

@@ -27,6 +27,11 @@ def with_own(config, fields, terms, sources: Mapping[str, Source], objects, para
     return config.model_copy(update={"own": own})
 
 
+def fields_of(config) -> tuple[str, ...]:
+    """The names of the fields that a case, a file or Python may give: those of the table, and the tracers."""
+    return (*GIVEN, *(each.name for each in config.physics.tracers))
+
+
 def rows_asked_for(terms: Iterable[Term]) -> dict[str, Variable]:
     """The coefficients of the user's own that terms ask for, by name."""
     return {row.name: row for term in terms for row in term.coefficients if row.name not in VARIABLES}
@@ -82,7 +87,7 @@ def formulas(config) -> dict[str, tuple[Callable, str]]:
     """
     case: Any = config.case
     found: dict[str, tuple[Callable, str]] = {}
-    for name in (*GIVEN, *rows_asked_for(case_terms(config))):
+    for name in (*fields_of(config), *rows_asked_for(case_terms(config))):
         if hasattr(case, name) and not getattr(config.input, name, ""):
             function, timed = partial(getattr(case, name), config), in_time(getattr(type(case), name))
             found[name] = partial(function, t=0.0) if timed else function, f"{name} of the case {case.name}"

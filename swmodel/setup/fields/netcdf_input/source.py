@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ....ocean.table import EASTWARD, REDUCED, VARIABLES
+from ....ocean.table import EASTWARD, REDUCED, row_of
 from .attributes import DEGREES, attribute
 from .errors import InputError
 
@@ -122,7 +122,7 @@ def require_layer(found, place: str, variable) -> None:
     Raises:
         InputError: its standard name says that it is.
     """
-    of_sea = VARIABLES[variable.name].standard_name
+    of_sea = row_of(variable.name).standard_name
     if variable is REDUCED.get(variable.name) and attribute(found, "standard_name") == of_sea:
         raise InputError(
             f'{place}: {found.name} has the standard_name "{of_sea}"; with physics.reduced_gravity '
